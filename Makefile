@@ -1,0 +1,59 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# Both make .venv on their first run and start at once after that.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# pytest-xdist starts one worker a core; a plain `pytest` works as well.
+PYTEST = $(BIN)/python -m pytest -n auto
+
+.PHONY: help demo test test-all lint bench docs clean
+
+help:
+	@echo "make demo      install, run the demonstration, say where its results are"
+	@echo "make test      install with the developer's tools, lint, type-check, test"
+	@echo "make test-all  the same with the slow tests and the documentation"
+	@echo "make bench     ratios against peers, measured in one run"
+	@echo "make docs      build the documentation into docs/_build/html"
+	@echo "make clean     remove .venv and everything that was built"
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "D3S needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1)."; \
+	    echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+# A stamp is touched only after the install succeeded, so an interrupted one is done again.
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing d3s into .venv (once; about a minute) ..."
+	@$(PIP_INSTALL) -e .
+	@touch $@
+
+.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing d3s with its developer's tools into .venv (once; about a minute) ..."
+	@$(PIP_INSTALL) -e '.[dev]'
+	@touch .venv/installed $@
+
+demo: .venv/installed
+	@$(BIN)/d3s demo --output demo --force
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(PYTEST) -m "not slow"
+
+test-all: lint docs
+	$(PYTEST)
+
+bench: .venv/installed-dev
+	$(BIN)/python benchmarks/run.py
+
+docs: .venv/installed-dev
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Documentation: docs/_build/html/index.html"
+
+clean:
+	rm -rf .venv demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,129 @@
+"""The thin lens: conjugate distances, and the blur of a point at a depth."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from d3s.optics.lens import FloatArray, Lens, Rates
+
+
+def vergence_dpt(distance_m: ArrayLike) -> FloatArray:
+    """1 / distance, in 1/m; infinite at zero, zero at infinity."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(1.0 / np.asarray(distance_m, dtype=np.float64))
+
+
+def conjugate_distance_m(distance_m: ArrayLike, optical_power_dpt: ArrayLike) -> FloatArray:
+    """Distance behind the lens at which a point in front of it is sharp, and the other way round.
+
+    Infinite for a point in the focal plane and negative for one nearer than that (a virtual image).
+    """
+    power = np.asarray(optical_power_dpt, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1.0 / (power - vergence_dpt(distance_m)))
+
+
+def focus_distance_m(lens: Lens) -> float:
+    """Depth that the camera images sharply; negative when it is focused beyond infinity."""
+    return float(conjugate_distance_m(lens.sensor_distance_m, lens.optical_power_dpt))
+
+
+def focus_vergence_dpt(lens: Lens) -> float:
+    """1 / focus distance = rho - 1/s, in 1/m: the kappa of the depth equations."""
+    return lens.optical_power_dpt - 1.0 / lens.sensor_distance_m
+
+
+def f_number(lens: Lens) -> float:
+    """Working f-number s / (2 A): the cone of light that reaches the sensor."""
+    return lens.sensor_distance_m / (2.0 * lens.aperture_radius_m)
+
+
+def field_of_view_rad(size_px: ArrayLike, lens: Lens) -> FloatArray:
+    """Full angle that a row or column of `size_px` pixels, centred on the axis, sees."""
+    half_m = 0.5 * np.asarray(size_px, dtype=np.float64) * lens.pixel_pitch_m
+    return np.asarray(2.0 * np.arctan(half_m / lens.reference_distance_m))
+
+
+def blur_radius_px(depth_m: ArrayLike, lens: Lens) -> FloatArray:
+    """Signed radius of the geometric blur disk, in pixels of the rescaled image.
+
+    The defocus level (paper Eq. 4) over the pixel pitch. Zero at the camera's focus distance,
+    positive for points nearer than it, negative beyond.
+    """
+    scale_px_m = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
+    return np.asarray(scale_px_m * (vergence_dpt(depth_m) - focus_vergence_dpt(lens)))
+
+
+def blur_sigma_px(depth_m: ArrayLike, lens: Lens) -> FloatArray:
+    """Signed Gaussian blur per axis, in pixels: `blur_radius_px` times the aperture's width."""
+    return np.asarray(lens.aperture_gaussian_width * blur_radius_px(depth_m, lens))
+
+
+def blur_variance_px2(depth_m: ArrayLike, lens: Lens) -> FloatArray:
+    """Gaussian blur variance per axis, in square pixels."""
+    return np.square(blur_sigma_px(depth_m, lens))
+
+
+def depth_at_blur_m(blur_sigma: ArrayLike, lens: Lens) -> FloatArray:
+    """Depth whose signed Gaussian blur is `blur_sigma` pixels; the inverse of `blur_sigma_px`.
+
+    Infinite or negative where no point in front of the camera is blurred that much.
+    """
+    width_px_m = (
+        lens.aperture_gaussian_width
+        * lens.reference_distance_m
+        * lens.aperture_radius_m
+        / lens.pixel_pitch_m
+    )
+    vergence = np.asarray(blur_sigma, dtype=np.float64) / width_px_m + focus_vergence_dpt(lens)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1.0 / vergence)
+
+
+class BlurSensitivity(NamedTuple):
+    """Derivative of the signed Gaussian blur, in px per unit of each parameter."""
+
+    depth_m: FloatArray
+    optical_power_dpt: FloatArray
+    aperture_radius_m: FloatArray
+    sensor_distance_m: FloatArray
+    reference_distance_m: FloatArray
+    pixel_pitch_m: FloatArray
+    aperture_gaussian_width: FloatArray
+
+
+def blur_sensitivity(depth_m: ArrayLike, lens: Lens) -> BlurSensitivity:
+    """Derivatives of `blur_sigma_px` to the depth and to every parameter of the lens."""
+    sigma = blur_sigma_px(depth_m, lens)
+    unit = (
+        lens.aperture_gaussian_width
+        * lens.reference_distance_m
+        * lens.aperture_radius_m
+        / lens.pixel_pitch_m
+    )
+    defocus = vergence_dpt(depth_m) - focus_vergence_dpt(lens)
+    unit_per_aperture = lens.aperture_gaussian_width * lens.reference_distance_m
+    return BlurSensitivity(
+        depth_m=-unit * vergence_dpt(depth_m) ** 2,
+        optical_power_dpt=np.full_like(sigma, -unit),
+        aperture_radius_m=np.asarray(unit_per_aperture / lens.pixel_pitch_m * defocus),
+        sensor_distance_m=np.full_like(sigma, -unit / lens.sensor_distance_m**2),
+        reference_distance_m=np.asarray(sigma / lens.reference_distance_m),
+        pixel_pitch_m=np.asarray(-sigma / lens.pixel_pitch_m),
+        aperture_gaussian_width=np.asarray(blur_radius_px(depth_m, lens)),
+    )
+
+
+def blur_rate_px(depth_m: ArrayLike, lens: Lens, rates: Rates) -> FloatArray:
+    """Rate of the signed Gaussian blur of a camera that changes, in px per unit of time.
+
+    Paper Eq. 7 with its sensor-distance and aperture terms corrected (docs/errata.md).
+    """
+    sensitivity = blur_sensitivity(depth_m, lens)
+    return np.asarray(
+        sensitivity.depth_m * rates.axial_m
+        + sensitivity.optical_power_dpt * rates.optical_power_dpt
+        + sensitivity.aperture_radius_m * rates.aperture_radius_m
+        + sensitivity.sensor_distance_m * rates.sensor_distance_m
+    )
