@@ -1,12 +1,33 @@
 """What can go wrong, by kind. Everything the library raises on purpose is a `D3SError`."""
 
+from os import PathLike, fspath
+
 
 class D3SError(Exception):
     """Base of all errors that D3S raises on purpose; its text is meant for the user."""
 
 
 class RigError(D3SError, ValueError):
-    """A rig, or a rig file, that cannot be right: every wrong field is named in the text."""
+    """A rig, or a rig file, that cannot be right: every wrong field is named in the text.
+
+    `problems` has one line for each wrong field; `path` is the file they are in, if there is one.
+    """
+
+    def __init__(self, *problems: str, path: str | PathLike[str] | None = None) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+        self.path = None if path is None else fspath(path)
+
+    def __str__(self) -> str:
+        if self.path is None:
+            return "\n".join(self.problems)
+        if len(self.problems) == 1:
+            return f"{self.path}: {self.problems[0]}"
+        return "\n  ".join((f"{self.path}: {len(self.problems)} problems", *self.problems))
+
+
+class InputError(D3SError, ValueError):
+    """An argument that a function cannot work with."""
 
 
 class OutputError(D3SError, OSError):

@@ -45,14 +45,20 @@ def field_of_view_rad(size_px: ArrayLike, lens: Lens) -> FloatArray:
     return np.asarray(2.0 * np.arctan(half_m / lens.reference_distance_m))
 
 
+def blur_gain_px_m(lens: Lens) -> float:
+    """Gaussian blur per dioptre of defocus, w s0 A / p: in pixels per 1/m."""
+    radius_px_m = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
+    return lens.aperture_gaussian_width * radius_px_m
+
+
 def blur_radius_px(depth_m: ArrayLike, lens: Lens) -> FloatArray:
     """Signed radius of the geometric blur disk, in pixels of the rescaled image.
 
     The defocus level (paper Eq. 4) over the pixel pitch. Zero at the camera's focus distance,
     positive for points nearer than it, negative beyond.
     """
-    scale_px_m = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
-    return np.asarray(scale_px_m * (vergence_dpt(depth_m) - focus_vergence_dpt(lens)))
+    radius_px_m = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
+    return np.asarray(radius_px_m * (vergence_dpt(depth_m) - focus_vergence_dpt(lens)))
 
 
 def blur_sigma_px(depth_m: ArrayLike, lens: Lens) -> FloatArray:
@@ -70,15 +76,9 @@ def depth_at_blur_m(blur_sigma: ArrayLike, lens: Lens) -> FloatArray:
 
     Infinite or negative where no point in front of the camera is blurred that much.
     """
-    width_px_m = (
-        lens.aperture_gaussian_width
-        * lens.reference_distance_m
-        * lens.aperture_radius_m
-        / lens.pixel_pitch_m
-    )
-    vergence = np.asarray(blur_sigma, dtype=np.float64) / width_px_m + focus_vergence_dpt(lens)
+    vergence = np.asarray(blur_sigma, dtype=np.float64) / blur_gain_px_m(lens)
     with np.errstate(divide="ignore"):
-        return np.asarray(1.0 / vergence)
+        return np.asarray(1.0 / (vergence + focus_vergence_dpt(lens)))
 
 
 class BlurSensitivity(NamedTuple):
@@ -96,19 +96,16 @@ class BlurSensitivity(NamedTuple):
 def blur_sensitivity(depth_m: ArrayLike, lens: Lens) -> BlurSensitivity:
     """Derivatives of `blur_sigma_px` to the depth and to every parameter of the lens."""
     sigma = blur_sigma_px(depth_m, lens)
-    unit = (
-        lens.aperture_gaussian_width
-        * lens.reference_distance_m
-        * lens.aperture_radius_m
-        / lens.pixel_pitch_m
-    )
+    gain = blur_gain_px_m(lens)
     defocus = vergence_dpt(depth_m) - focus_vergence_dpt(lens)
-    unit_per_aperture = lens.aperture_gaussian_width * lens.reference_distance_m
+    gain_per_aperture = (
+        lens.aperture_gaussian_width * lens.reference_distance_m / lens.pixel_pitch_m
+    )
     return BlurSensitivity(
-        depth_m=-unit * vergence_dpt(depth_m) ** 2,
-        optical_power_dpt=np.full_like(sigma, -unit),
-        aperture_radius_m=np.asarray(unit_per_aperture / lens.pixel_pitch_m * defocus),
-        sensor_distance_m=np.full_like(sigma, -unit / lens.sensor_distance_m**2),
+        depth_m=-gain * vergence_dpt(depth_m) ** 2,
+        optical_power_dpt=np.full_like(sigma, -gain),
+        aperture_radius_m=np.asarray(gain_per_aperture * defocus),
+        sensor_distance_m=np.full_like(sigma, -gain / lens.sensor_distance_m**2),
         reference_distance_m=np.asarray(sigma / lens.reference_distance_m),
         pixel_pitch_m=np.asarray(-sigma / lens.pixel_pitch_m),
         aperture_gaussian_width=np.asarray(blur_radius_px(depth_m, lens)),

@@ -1,0 +1,120 @@
+"""Depth in closed form when only some of the camera's parameters change.
+
+One function for each row of the paper's table of special cases, for an image that is rescaled to
+a reference sensor distance. For the raw image of Alexander (2019), pass the derivatives through
+`relation.rescaled_derivatives` first: only the rows in which the sensor moves differ.
+
+Depth is not clamped: a wrong derivative may give a negative or infinite one, and NaN comes back
+where the equation has no real solution.
+"""
+
+import numpy as np
+
+from d3s.optics.lens import FloatArray, ImageDerivatives, Lens
+from d3s.optics.roots import real_quadratic_roots
+from d3s.optics.thin_lens import blur_gain_px_m, focus_vergence_dpt
+
+
+def lateral_depth_m(
+    derivatives: ImageDerivatives, lens: Lens, *, lateral_x_m: float, lateral_y_m: float
+) -> FloatArray:
+    """Depth from a lens that moves right and down at given rates: stereo in differential form."""
+    return _ratio(_flow(derivatives, lens, lateral_x_m, lateral_y_m), np.asarray(derivatives.rate))
+
+
+def power_depth_m(
+    derivatives: ImageDerivatives, lens: Lens, *, power_rate_dpt: float
+) -> FloatArray:
+    """Depth from an optical power that changes at a given rate."""
+    return combined_depth_m(
+        derivatives,
+        lens,
+        lateral_x_m=0.0,
+        lateral_y_m=0.0,
+        power_rate_dpt=power_rate_dpt,
+        sensor_rate_m=0.0,
+    )
+
+
+def sensor_distance_depth_m(
+    derivatives: ImageDerivatives, lens: Lens, *, sensor_rate_m: float
+) -> FloatArray:
+    """Depth from a sensor that recedes from the lens at a given rate."""
+    return combined_depth_m(
+        derivatives,
+        lens,
+        lateral_x_m=0.0,
+        lateral_y_m=0.0,
+        power_rate_dpt=0.0,
+        sensor_rate_m=sensor_rate_m,
+    )
+
+
+def combined_depth_m(
+    derivatives: ImageDerivatives,
+    lens: Lens,
+    *,
+    lateral_x_m: float,
+    lateral_y_m: float,
+    power_rate_dpt: float,
+    sensor_rate_m: float,
+) -> FloatArray:
+    """Depth from a lens that moves sideways while power and sensor distance change.
+
+    The differential form of D3 (paper Eq. 10): linear in the depth, so there is one solution.
+    """
+    refocus_dpt = power_rate_dpt + sensor_rate_m / lens.sensor_distance_m**2
+    alpha = blur_gain_px_m(lens) ** 2 * refocus_dpt
+    spread = alpha * np.asarray(derivatives.laplacian, dtype=np.float64)
+    numerator = _flow(derivatives, lens, lateral_x_m, lateral_y_m) - spread
+    return _ratio(numerator, np.asarray(derivatives.rate) - focus_vergence_dpt(lens) * spread)
+
+
+def aperture_depths_m(
+    derivatives: ImageDerivatives, lens: Lens, *, aperture_rate_m: float
+) -> FloatArray:
+    """Both depths that an aperture opening at a given rate allows, shape (2, ...).
+
+    First the one nearer than the focus, then the one beyond it: an aperture cannot tell the side.
+    The latter is negative where no point beyond the focus is blurred so much. NaN where the
+    derivatives contradict any blur.
+    """
+    opening = blur_gain_px_m(lens) ** 2 * aperture_rate_m / lens.aperture_radius_m
+    spread = opening * np.asarray(derivatives.laplacian, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        defocus_dpt = np.sqrt(_ratio(np.asarray(derivatives.rate, dtype=np.float64), spread))
+    vergences = focus_vergence_dpt(lens) + np.stack([defocus_dpt, -defocus_dpt])
+    return _ratio(np.ones(()), vergences)
+
+
+def axial_depths_m(
+    derivatives: ImageDerivatives, lens: Lens, *, depth_rate_m: float
+) -> FloatArray:
+    """Both depths that a target receding at a given rate allows, shape (2, ...).
+
+    The paper sees no closed form here; with the blur's magnification in the relation it is a
+    quadratic in 1/Z (docs/errata.md). The larger vergence comes first; a camera focused at
+    infinity has one solution, and the other is NaN.
+    """
+    kappa = focus_vergence_dpt(lens)
+    laplacian = np.asarray(derivatives.laplacian, dtype=np.float64)
+    spread = blur_gain_px_m(lens) ** 2 * kappa * laplacian
+    linear = -(kappa * spread + np.asarray(derivatives.radial))
+    vergences = real_quadratic_roots(spread, linear, np.asarray(derivatives.rate) / depth_rate_m)
+    # Ascending roots with NaN last: turn them round, so that a lone root stays first.
+    descending = -np.sort(-vergences, axis=0)
+    return _ratio(np.ones(()), descending)
+
+
+def _flow(
+    derivatives: ImageDerivatives, lens: Lens, lateral_x_m: float, lateral_y_m: float
+) -> FloatArray:
+    """Image rate times depth of a sideways moving lens, positive in an upright image."""
+    along_x = lateral_x_m * np.asarray(derivatives.grad_x, dtype=np.float64)
+    along_y = lateral_y_m * np.asarray(derivatives.grad_y, dtype=np.float64)
+    return np.asarray(lens.reference_distance_m / lens.pixel_pitch_m * (along_x + along_y))
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(numerator / denominator)

@@ -1,0 +1,86 @@
+"""Derivatives and sums over an image's pixels, without scipy's import where it is not needed."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from d3s.errors import InputError
+from d3s.optics.lens import FloatArray
+
+# Central differences of the eighth order: exact to 1 % up to 1.9 rad/px, where the textbook
+# three-point ones are 50 % short. A bound needs that: a gradient that is short is a bound that
+# can be beaten.
+_FIRST = np.array([4 / 5, -1 / 5, 4 / 105, -1 / 280])
+_SECOND = np.array([8 / 5, -1 / 5, 8 / 315, -1 / 560])
+_SECOND_CENTRE = -205 / 72
+MARGIN_PX = 4
+
+
+def central_gradient_x(image: ArrayLike) -> FloatArray:
+    """(I(x+1) - I(x-1)) / 2, with NaN in the first and last column, where it is not defined."""
+    values = np.asarray(image, dtype=np.float64)
+    gradient = np.full(values.shape, np.nan)
+    gradient[..., 1:-1] = 0.5 * (values[..., 2:] - values[..., :-2])
+    return gradient
+
+
+def five_point_laplacian(image: ArrayLike) -> FloatArray:
+    """Sum of the four neighbours less four times the pixel, with NaN along the border."""
+    values = np.asarray(image, dtype=np.float64)
+    laplacian = np.full(values.shape, np.nan)
+    middle = values[..., 1:-1, 1:-1]
+    laplacian[..., 1:-1, 1:-1] = (
+        (values[..., 1:-1, 2:] + values[..., 1:-1, :-2])
+        + (values[..., 2:, 1:-1] + values[..., :-2, 1:-1])
+        - 4.0 * middle
+    )
+    return laplacian
+
+
+def sharp_gradient_x(image: ArrayLike) -> FloatArray:
+    """Derivative along x of a well-sampled image, with NaN in the outer `MARGIN_PX` columns."""
+    values = np.asarray(image, dtype=np.float64)
+    gradient = np.full(values.shape, np.nan)
+    inner = gradient[..., MARGIN_PX:-MARGIN_PX]
+    inner[...] = 0.0
+    for step, weight in enumerate(_FIRST, start=1):
+        inner += weight * (_shifted(values, step) - _shifted(values, -step))
+    return gradient
+
+
+def sharp_laplacian(image: ArrayLike) -> FloatArray:
+    """I_xx + I_yy of a well-sampled image, with NaN within `MARGIN_PX` of the border."""
+    values = np.asarray(image, dtype=np.float64)
+    along_x = _sharp_second_x(values)
+    along_y = np.swapaxes(_sharp_second_x(np.swapaxes(values, -1, -2)), -1, -2)
+    return np.asarray(along_x + along_y)
+
+
+def _sharp_second_x(values: FloatArray) -> FloatArray:
+    second = np.full(values.shape, np.nan)
+    inner = second[..., MARGIN_PX:-MARGIN_PX]
+    inner[...] = _SECOND_CENTRE * _shifted(values, 0)
+    for step, weight in enumerate(_SECOND, start=1):
+        inner += weight * (_shifted(values, step) + _shifted(values, -step))
+    return second
+
+
+def _shifted(values: FloatArray, step: int) -> FloatArray:
+    columns = values.shape[-1]
+    return values[..., MARGIN_PX + step : columns - MARGIN_PX + step]
+
+
+def window_sum(values: ArrayLike, window_px: int) -> FloatArray:
+    """Sum over the odd square window around each pixel; pixels beyond the border count nothing.
+
+    A NaN touches only the windows that hold it, which a running sum could not promise.
+    """
+    from scipy.ndimage import correlate1d  # importing scipy takes longer than the rest of d3s
+
+    if window_px < 1 or window_px % 2 == 0:
+        raise InputError(
+            f"window_px={window_px} must be odd and positive: a window has a pixel at its centre. "
+            f"Try {max(1, window_px | 1)}."
+        )
+    box = np.ones(window_px)
+    rows_summed = correlate1d(np.asarray(values, dtype=np.float64), box, axis=-1, mode="constant")
+    return np.asarray(correlate1d(rows_summed, box, axis=-2, mode="constant"))
