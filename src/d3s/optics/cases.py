@@ -87,9 +87,7 @@ def aperture_depths_m(
     return _ratio(np.ones(()), vergences)
 
 
-def axial_depths_m(
-    derivatives: ImageDerivatives, lens: Lens, *, depth_rate_m: float
-) -> FloatArray:
+def axial_depths_m(derivatives: ImageDerivatives, lens: Lens, *, depth_rate_m: float) -> FloatArray:
     """Both depths that a target receding at a given rate allows, shape (2, ...).
 
     The paper sees no closed form here; with the blur's magnification in the relation it is a

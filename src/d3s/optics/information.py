@@ -125,19 +125,19 @@ def spectral_information(
 
 
 def scale_invariant_energy(
-    frequency: ArrayLike, *, contrast: float, window_px: int, cell: float
+    frequency: ArrayLike, *, contrast: float, window_px: int, cell: ArrayLike
 ) -> FloatArray:
     """Energy per frequency cell of a texture that looks the same at every distance.
 
     Power falls with the square of the frequency, as in natural images, between one cycle a window
     and half a cycle a pixel; the standard deviation over that band is `contrast` (full scale 1).
-    `cell` is the area of a cell in the frequency plane, in cycles²/px².
+    `cell` is the area of each cell in the frequency plane, in cycles²/px².
     """
     f = np.asarray(frequency, dtype=np.float64)
     inside = (f >= 1.0 / window_px) & (f <= 0.5)
     density = contrast**2 / (2 * np.pi * np.log(0.5 * window_px))
     per_pixel = np.divide(density, f**2, out=np.zeros_like(f), where=inside)
-    return np.asarray(window_px**2 * cell * per_pixel)
+    return np.asarray(window_px**2 * np.asarray(cell) * per_pixel)
 
 
 def expected_information(
@@ -153,28 +153,29 @@ def expected_information(
 ) -> DepthInformation:
     """Information that a window of a scale-invariant texture gives at a depth, on average.
 
-    The designer's figure: it needs no image, only the transfer functions of both cameras.
+    The designer's figure: it needs no image, only the transfer functions of both cameras. Texture
+    and transfer are the same in all directions, so the frequency plane is summed ring by ring.
     """
-    count = 256  # per axis; doubling it changes the prototype's bound by less than 0.5 %
-    axis = (np.arange(count) + 0.5) / count - 0.5
-    fx, fy = np.meshgrid(axis, axis)
-    frequency = np.hypot(fx, fy)
+    edges = np.geomspace(1.0 / window_px, 0.5, 513)  # twice as many change the bound by < 1e-4
+    frequency = np.sqrt(edges[1:] * edges[:-1])
     energy = scale_invariant_energy(
-        frequency, contrast=contrast, window_px=window_px, cell=1.0 / count**2
+        frequency,
+        contrast=contrast,
+        window_px=window_px,
+        cell=np.pi * (edges[1:] ** 2 - edges[:-1] ** 2),
     )
-    step = 1e-4 * depth_m
-    views = (transfer_left, transfer_right)
+    transfers = (transfer_left, transfer_right)
+    h0, h1 = (transfer(frequency, depth_m) for transfer in transfers)
+    h0_slope, h1_slope = (_depth_slope(transfer, frequency, depth_m) for transfer in transfers)
+    slope = disparity_slope_px_per_m(
+        depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
+    )
     return spectral_information(
         energy,
-        fx,
-        (views[0](frequency, depth_m), views[1](frequency, depth_m)),
-        (_depth_slope(views[0], frequency, depth_m, step),
-         _depth_slope(views[1], frequency, depth_m, step)),
-        disparity_slope_px_per_m=float(
-            disparity_slope_px_per_m(
-                depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
-            )
-        ),
+        frequency / np.sqrt(2),  # the root mean square of fx on a ring
+        (h0, h1),
+        (h0_slope, h1_slope),
+        disparity_slope_px_per_m=float(slope),
         noise_sigma=noise_sigma,
     )
 
@@ -196,7 +197,8 @@ def depth_bound_map(
     The right view is aligned at the given depth (a number or a map in the left view). The energy
     of a derivative is taken as its product over the two views, which independent noise in them
     does not inflate, so that noisy images may be passed as well. Pixels that the right view does
-    not see add nothing; where the pixel itself is such a one, or has no depth, the bound is NaN.
+    not see, and those within `windows.MARGIN_PX` of a border, add nothing; where the pixel itself
+    is not seen twice, or has no depth, the bound is NaN.
     """
     depth = np.broadcast_to(np.asarray(depth_m, dtype=np.float64), np.shape(left))
     disparity = disparity_px(
@@ -242,8 +244,7 @@ def _energy(product: FloatArray, window_px: int) -> FloatArray:
     return np.maximum(window_sum(np.nan_to_num(product), window_px), 0.0)
 
 
-def _depth_slope(
-    transfer: TransferFunction, frequency: FloatArray, depth_m: float, step_m: float
-) -> FloatArray:
+def _depth_slope(transfer: TransferFunction, frequency: FloatArray, depth_m: float) -> FloatArray:
+    step_m = 1e-4 * depth_m
     ahead, behind = transfer(frequency, depth_m + step_m), transfer(frequency, depth_m - step_m)
     return np.asarray((ahead - behind) / (2 * step_m))

@@ -78,9 +78,7 @@ def cardano_depth_m(cubic: DepthCubic) -> FloatArray:
         return np.asarray(-b / 3 + np.where(delta >= 0, one_real, three_real))
 
 
-def raw_sensor_distance_depth_m(
-    raw: ImageDerivatives, lens: Lens, rates: Rates
-) -> FloatArray:
+def raw_sensor_distance_depth_m(raw: ImageDerivatives, lens: Lens, rates: Rates) -> FloatArray:
     """Depth from a moving sensor and its raw image, the table's right column as printed."""
     s = lens.sensor_distance_m
     moved = np.asarray(raw.rate) - rates.sensor_distance_m / s * np.asarray(raw.radial)
@@ -100,9 +98,13 @@ def raw_combined_quadratic(
     s, rho = lens.sensor_distance_m, lens.optical_power_dpt
     s_rate, rho_rate = rates.sensor_distance_m, rates.optical_power_dpt
     spread = lens.aperture_radius_m**2 * _raw_sigma_laplacian(raw, lens)
-    lateral = s / lens.pixel_pitch_m * (
-        rates.lateral_x_m * np.asarray(raw.grad_x, dtype=np.float64)
-        + rates.lateral_y_m * np.asarray(raw.grad_y, dtype=np.float64)
+    lateral = (
+        s
+        / lens.pixel_pitch_m
+        * (
+            rates.lateral_x_m * np.asarray(raw.grad_x, dtype=np.float64)
+            + rates.lateral_y_m * np.asarray(raw.grad_y, dtype=np.float64)
+        )
     )
     constant = s * s_rate * rho**2 - s_rate * rho + s**2 * rho * rho_rate - s * rho_rate
     magnified = s_rate / s * np.asarray(raw.radial)

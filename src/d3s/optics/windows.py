@@ -1,4 +1,6 @@
-"""Derivatives and sums over an image's pixels, without scipy's import where it is not needed."""
+"""Derivatives of a sampled image, and sums over the windows of its pixels."""
+
+from math import factorial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,13 +8,20 @@ from numpy.typing import ArrayLike
 from d3s.errors import InputError
 from d3s.optics.lens import FloatArray
 
-# Central differences of the eighth order: exact to 1 % up to 1.9 rad/px, where the textbook
-# three-point ones are 50 % short. A bound needs that: a gradient that is short is a bound that
-# can be beaten.
-_FIRST = np.array([4 / 5, -1 / 5, 4 / 105, -1 / 280])
-_SECOND = np.array([8 / 5, -1 / 5, 8 / 315, -1 / 560])
-_SECOND_CENTRE = -205 / 72
-MARGIN_PX = 4
+MARGIN_PX = 8
+"""How far the sharp derivatives reach to each side."""
+
+# Central differences of order 16: short by 1 % at 1.8 rad/px, where the textbook three-point ones
+# are short by 46 %. A bound needs that: a gradient that is short makes a bound that can be beaten.
+_FIRST = np.array(
+    [
+        (-1) ** (n + 1)
+        * factorial(MARGIN_PX) ** 2
+        / (n * factorial(MARGIN_PX - n) * factorial(MARGIN_PX + n))
+        for n in range(1, MARGIN_PX + 1)
+    ]
+)
+_SECOND = 2.0 * _FIRST / np.arange(1, MARGIN_PX + 1)
 
 
 def central_gradient_x(image: ArrayLike) -> FloatArray:
@@ -38,7 +47,7 @@ def five_point_laplacian(image: ArrayLike) -> FloatArray:
 
 def sharp_gradient_x(image: ArrayLike) -> FloatArray:
     """Derivative along x of a well-sampled image, with NaN in the outer `MARGIN_PX` columns."""
-    values = np.asarray(image, dtype=np.float64)
+    values = _large_enough(image)
     gradient = np.full(values.shape, np.nan)
     inner = gradient[..., MARGIN_PX:-MARGIN_PX]
     inner[...] = 0.0
@@ -49,16 +58,27 @@ def sharp_gradient_x(image: ArrayLike) -> FloatArray:
 
 def sharp_laplacian(image: ArrayLike) -> FloatArray:
     """I_xx + I_yy of a well-sampled image, with NaN within `MARGIN_PX` of the border."""
-    values = np.asarray(image, dtype=np.float64)
+    values = _large_enough(image)
     along_x = _sharp_second_x(values)
     along_y = np.swapaxes(_sharp_second_x(np.swapaxes(values, -1, -2)), -1, -2)
     return np.asarray(along_x + along_y)
 
 
+def _large_enough(image: ArrayLike) -> FloatArray:
+    values = np.asarray(image, dtype=np.float64)
+    least = 2 * MARGIN_PX + 1
+    if values.ndim < 2 or min(values.shape[-2:]) < least:
+        raise InputError(
+            f"image of shape {values.shape} must have at least {least} rows and columns: "
+            f"its derivatives reach {MARGIN_PX} pixels to each side. Pass a larger image."
+        )
+    return values
+
+
 def _sharp_second_x(values: FloatArray) -> FloatArray:
     second = np.full(values.shape, np.nan)
     inner = second[..., MARGIN_PX:-MARGIN_PX]
-    inner[...] = _SECOND_CENTRE * _shifted(values, 0)
+    inner[...] = -2.0 * _SECOND.sum() * _shifted(values, 0)
     for step, weight in enumerate(_SECOND, start=1):
         inner += weight * (_shifted(values, step) + _shifted(values, -step))
     return second
