@@ -13,6 +13,7 @@ from d3s.optics.lens import Lens, Rates
 
 def test_focus_distances_of_the_prototype(left, right):
     # 1/0.0121 = 82.644628; 83.88 - 82.644628 = 1.235372 1/m, 83.78 - 82.644628 = 1.135372 1/m
+    assert thin_lens.focus_vergence_dpt(left) == pytest.approx(1.235372, abs=1e-6)
     assert thin_lens.focus_distance_m(left) == pytest.approx(0.809473, abs=1e-6)
     assert thin_lens.focus_distance_m(right) == pytest.approx(0.880769, abs=1e-6)
 
@@ -43,6 +44,10 @@ def test_blur_of_the_prototype_at_half_a_metre(left):
     assert thin_lens.blur_radius_px(0.5, left) == pytest.approx(4.625999, abs=1e-5)
     assert thin_lens.blur_sigma_px(0.5, left) == pytest.approx(2.313000, abs=1e-5)
     assert thin_lens.blur_variance_px2(0.5, left) == pytest.approx(5.349967, abs=1e-4)
+
+
+def test_blur_gain_of_the_prototype(left):
+    assert thin_lens.blur_gain_px_m(left) == pytest.approx(0.5 * 12.1e-3 * 1e-3 / 2e-6)
 
 
 def test_blur_is_the_cone_between_aperture_and_conjugate_plane(left):
@@ -103,6 +108,7 @@ def test_blur_rate_adds_the_parameters_up(left):
 
 def test_f_number_and_field_of_view(left):
     assert thin_lens.f_number(left) == pytest.approx(6.05)
+    assert thin_lens.f_number(replace(left, aperture_radius_m=0.0)) == np.inf
     # 1802 px of 2 um are 3.604 mm; 2 atan(1.802 / 12.1) = 16.9411 degrees.
     assert np.degrees(thin_lens.field_of_view_rad(1802, left)) == pytest.approx(16.9411, abs=1e-4)
 

@@ -235,7 +235,7 @@ def test_e16_the_pupil_function_needs_its_normalisation():
 
 
 def test_e17_magnification_between_the_lenses_is_not_negligible():
-    """The prototype refocuses by the sensor distance: 0.1 1/m is 14.6 um, 0.12 % larger an image."""
+    """Refocused by the sensor distance, 0.1 1/m is 14.6 um, and the image 0.12 % larger."""
     step = 0.1 * S0**2
     assert step == pytest.approx(14.64e-6, rel=1e-3)
     magnification = step / S0

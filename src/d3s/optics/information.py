@@ -3,7 +3,7 @@
 Both views show one unknown texture T, blurred by two optical transfer functions H0 and H1 and
 displaced by the disparity d, each with white noise of the same standard deviation. Per spatial
 frequency the texture is a nuisance to be estimated along with the depth; what is left for the depth
-after that is, exactly and with no mixed term,
+after that is, exactly and with no mixed term::
 
     |T|² [ (2 pi fx d' H0 H1)² + (H0 H1' - H1 H0')² ] / (H0² + H1²) / noise²
 
@@ -107,7 +107,7 @@ def spectral_information(
     Parameters
     ----------
     energy
-        |T|² of the sharp texture, scaled so that it sums to the texture's sum of squares.
+        Squared spectrum of the sharp texture, scaled to add up to its sum of squares.
     frequency_x
         Horizontal frequencies, in cycles/px.
     transfer, transfer_slope

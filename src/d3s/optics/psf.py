@@ -130,7 +130,7 @@ def diffraction_otf(
 
     Incoherent light, a hard-edged pupil, and no aberration but defocus. It is the overlap of two
     pupils 2q apart (q the frequency over the cut-off, the pupil's radius one). Across the overlap
-    the phases differ by 4 k W20 q x, so that
+    the phases differ by 4 k W20 q x, so that::
 
         H = (4/pi) int_0^arccos(q) cos(4 k W20 q (cos t - q)) sin² t dt.
 
@@ -162,8 +162,9 @@ def diffraction_psf(
 ) -> FloatArray:
     """Density of a defocused circular pupil's image of a point, per px², in one wavelength.
 
-    |2 int_0^1 J0(v rho) exp(i k W20 rho²) rho drho|² for v = pi f_c r, times the density pi f_c²/4
-    at the centre in focus, f_c the cut-off in cycles/px. See `diffraction_otf` for what is assumed.
+    ``|2 int_0^1 J0(v rho) exp(i k W20 rho²) rho drho|²`` for v = pi f_c r, times the density
+    pi f_c²/4 at the centre in focus, f_c the cut-off in cycles/px. See
+    `diffraction_otf` for what is assumed.
 
     The second moment is infinite: a hard edge throws light so far out (1 / (pi³ f_c r³) on the
     average) that the moment within a radius L grows as L / (pi² f_c), in focus or out of it. What
@@ -216,7 +217,7 @@ def diffraction_matters(depth_m: ArrayLike, lens: Lens, wavelength_m: float) -> 
     True where the Airy radius exceeds the geometric blur radius, so that a model without
     diffraction draws a disk that is smaller than the spot in perfect focus. Never true for an Airy
     radius within half a pixel, which a pixel cannot tell from a point. The first condition is
-    |W20| < 0.305 wavelengths whatever the lens: a little more than the quarter wave that, by
+    ``|W20| < 0.305`` wavelengths whatever the lens: a little more than the quarter wave that, by
     Rayleigh's rule, is as good as focus.
     """
     airy = airy_radius_px(lens, wavelength_m)

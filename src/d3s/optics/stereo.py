@@ -100,4 +100,4 @@ def farthest_depth_m(
     Eq. 18 solved for the depth: the far end of a working range.
     """
     ratio = np.asarray(depth_error, dtype=np.float64) / np.asarray(disparity_error)
-    return np.sqrt(ratio * focal_length_px * baseline_m)
+    return np.asarray(np.sqrt(ratio * focal_length_px * baseline_m))

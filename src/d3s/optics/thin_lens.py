@@ -35,8 +35,9 @@ def focus_vergence_dpt(lens: Lens) -> float:
 
 
 def f_number(lens: Lens) -> float:
-    """Working f-number s / (2 A): the cone of light that reaches the sensor."""
-    return lens.sensor_distance_m / (2.0 * lens.aperture_radius_m)
+    """Working f-number s / (2 A): the cone that reaches the sensor. Infinite for a pinhole."""
+    with np.errstate(divide="ignore"):
+        return float(np.divide(lens.sensor_distance_m, 2.0 * lens.aperture_radius_m))
 
 
 def field_of_view_rad(size_px: ArrayLike, lens: Lens) -> FloatArray:

@@ -1,0 +1,103 @@
+"""Files that are there whole or not at all, and that never silently replace one of the user's."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from d3s.errors import OutputError
+
+_REMEDIES = {
+    errno.EACCES: "Choose a folder you may write to.",
+    errno.EPERM: "Choose a folder you may write to.",
+    errno.EROFS: "Choose a folder you may write to.",
+    errno.ENOENT: "Make its folder first.",
+    errno.ENOTDIR: "Part of the path is a file, not a folder.",
+    errno.ENOSPC: "Free some space on the disk.",
+    errno.EDQUOT: "Free some space on the disk.",
+}
+
+
+def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:
+    """Write text as UTF-8, by the rules of `write_bytes`."""
+    write_bytes(path, text.encode(), overwrite=overwrite)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = False) -> None:
+    """Write a file whole or not at all.
+
+    A file that is there already and holds something else is replaced only with `overwrite`. One
+    that holds the same is left alone. A link is followed, so that it stays a link.
+
+    Raises
+    ------
+    OutputError
+        Naming the path and the likely remedy. What was there before is then still there.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists():
+            _check_replaceable(target)
+            if _holds(target, content):
+                return
+            if not overwrite:
+                raise OutputError(
+                    f"{path} exists and holds something else. "
+                    "Choose another name, or allow it to be overwritten (overwrite=True)."
+                )
+        _replace(target, content)
+    except OutputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise _refusal(path, error) from error
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder, and those it lies in; one that is there already is fine.
+
+    Raises
+    ------
+    OutputError
+        Naming the path and the likely remedy.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise OutputError(f"{path} is a file, and a folder is needed. Name another.") from error
+    except (OSError, ValueError) as error:
+        raise _refusal(path, error) from error
+
+
+def _refusal(path: str | os.PathLike[str], error: OSError | ValueError) -> OutputError:
+    if isinstance(error, OSError):
+        remedy = _REMEDIES.get(error.errno or 0, "Choose another place.")
+        return OutputError(f"{path} cannot be written: {error.strerror or error}. {remedy}")
+    # ValueError: a zero byte in the path
+    return OutputError(f"{path!r} cannot be written: {error}. Choose another name.")
+
+
+def _check_replaceable(target: Path) -> None:
+    if target.is_dir():
+        raise OutputError(f"{target} cannot be written: it is a folder. Name a file in it.")
+    if not target.is_file():  # reading a pipe would hang, and replacing a device break the machine
+        raise OutputError(f"{target} cannot be written: it is no ordinary file. Name another.")
+
+
+def _holds(target: Path, content: bytes) -> bool:
+    return target.stat().st_size == len(content) and target.read_bytes() == content
+
+
+def _replace(target: Path, content: bytes) -> None:
+    # In the same folder, since a rename is atomic only within one file system. The name does not
+    # grow with the target's, which may be as long as the file system allows.
+    temporary = target.with_name(f".d3s-{os.urandom(8).hex()}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

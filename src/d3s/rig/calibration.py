@@ -1,0 +1,122 @@
+"""What was measured on one camera, and where that comes from."""
+
+import math
+import re
+from datetime import datetime
+from itertools import pairwise
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import AfterValidator, Field
+
+from d3s.optics.lens import FloatArray
+from d3s.rig.record import OneLine, Record
+
+
+def _sha256(text: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise ValueError("must be 64 lower-case hexadecimal digits, as sha256sum prints them.")
+    return text
+
+
+def _zoned_time(text: str) -> str:
+    try:
+        has_zone = datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        has_zone = False
+    if not has_zone:
+        raise ValueError("must be a time with its zone, such as 2025-01-31T12:00:00+00:00.")
+    return text
+
+
+def _nonzero(virtual_baseline_m: float) -> float:
+    if virtual_baseline_m == 0:
+        raise ValueError("must not be 0: without a shift there is nothing to compare.")
+    return virtual_baseline_m
+
+
+def _increasing(values: tuple[float, ...]) -> tuple[float, ...]:
+    # pydantic's own min_length would count the valid values only, and call a wrong one missing.
+    if not values:
+        raise ValueError("must have at least 1 value.")
+    if any(after <= before for before, after in pairwise(values)):
+        raise ValueError("must be strictly increasing.")
+    return values
+
+
+class Provenance(Record):
+    """Where a calibration comes from: enough to judge it again, and to repeat it."""
+
+    residuals: dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]] = Field(
+        description="what each step of the calibration left over, by a name with its unit"
+    )
+    input_sha256: dict[OneLine, Annotated[str, AfterValidator(_sha256)]] = Field(
+        description="the SHA-256 of each input file, by its name"
+    )
+    created: Annotated[str, AfterValidator(_zoned_time)] = Field(
+        max_length=64, description="when the calibration was made, as ISO 8601 with the time zone"
+    )
+    d3s_version: OneLine = Field(description="the version of D3S that made it")
+
+
+Pixel = Annotated[float, Field(ge=-1e5, le=1e5)]
+Extent = Annotated[int, Field(gt=0, le=65536)]
+VirtualBaseline = Annotated[float, Field(gt=-0.1, lt=0.1), AfterValidator(_nonzero)]
+Coefficient = Annotated[float, Field(ge=-1e18, le=1e18)]
+Cubic = tuple[Coefficient, Coefficient, Coefficient, Coefficient]
+
+
+class Calibration(Record):
+    """What was measured on one camera: how to cut and turn its frames, and how to tune depth."""
+
+    anchor_left_px: tuple[Pixel, Pixel] = Field(
+        description="(x, y) of the point at infinity of the left view, in the raw frame"
+    )
+    anchor_right_px: tuple[Pixel, Pixel] = Field(
+        description="(x, y) of the point at infinity of the right view, in the raw frame"
+    )
+    crop_rows_px: Extent = Field(description="the height of each view cut from the raw frame")
+    crop_cols_px: Extent = Field(description="the width of each view cut from the raw frame")
+    rectify_scale: float = Field(
+        ge=0.5, le=2, description="the magnification that fits the right view to the left one"
+    )
+    rectify_angle_rad: float = Field(
+        gt=-0.5, lt=0.5, description="the rotation that fits the right view to the left one"
+    )
+    rectify_shift_y_px: float = Field(
+        ge=-1e4, le=1e4, description="the shift down that fits the right view to the left one"
+    )
+    virtual_baselines_m: Annotated[
+        tuple[VirtualBaseline, ...], Field(max_length=32), AfterValidator(_increasing)
+    ] = Field(description="the virtual baselines that the consensus compares, increasing")
+    a_cubic: Cubic = Field(
+        description="4 coefficients c0 to c3 of the scale a, in m px, of the virtual baseline in m"
+    )
+    b_cubic: Cubic = Field(
+        description="4 coefficients c0 to c3 of the offset b, in m, of the virtual baseline in m"
+    )
+    provenance: Provenance = Field(strict=False, description="where the calibration comes from")
+
+    def a_m_px(self, virtual_baseline_m: ArrayLike) -> FloatArray:
+        """Scale of the tuned depth equation at a virtual baseline of either sign (paper Eq. S9)."""
+        return _cubic_at_magnitude(self.a_cubic, virtual_baseline_m)
+
+    def b_m(self, virtual_baseline_m: ArrayLike) -> FloatArray:
+        """Offset of the tuned depth at a virtual baseline of either sign (paper Eq. S10)."""
+        return _cubic_at_magnitude(self.b_cubic, virtual_baseline_m)
+
+    @property
+    def rectification_matrix(self) -> FloatArray:
+        """Homography of (x, y, 1) of the right view onto the left one's rows (paper Eq. S7).
+
+        It does not shift along x, where the disparity is.
+        """
+        cos = self.rectify_scale * math.cos(self.rectify_angle_rad)
+        sin = self.rectify_scale * math.sin(self.rectify_angle_rad)
+        return np.array([[cos, -sin, 0.0], [sin, cos, self.rectify_shift_y_px], [0.0, 0.0, 1.0]])
+
+
+def _cubic_at_magnitude(coefficients: Cubic, virtual_baseline_m: ArrayLike) -> FloatArray:
+    magnitude_m = np.abs(np.asarray(virtual_baseline_m, dtype=np.float64))
+    return np.asarray(np.polynomial.polynomial.polyval(magnitude_m, coefficients))

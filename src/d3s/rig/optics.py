@@ -1,0 +1,141 @@
+"""Two lenses before one sensor, as they were designed."""
+
+from typing import Annotated
+
+from numpy.typing import ArrayLike
+from pydantic import Field, ValidationInfo, field_validator
+
+from d3s.errors import InputError
+from d3s.optics import d3, stereo, thin_lens
+from d3s.optics.lens import FloatArray, Lens
+from d3s.rig.record import Record, unit_remark
+
+Baseline = Annotated[float, Field(gt=0, lt=1, description="the distance of the two lens centres")]
+DisparityOffset = Annotated[
+    float, Field(ge=-1e5, le=1e5, description="the disparity of a point at infinity, left - right")
+]
+# The upper end leaves room for the shortest focal length of `Rig.from_pinhole`.
+OpticalPower = Annotated[
+    float, Field(ge=1, le=2e4, description="1 / focal length of one lens, in 1/m")
+]
+
+
+class Optics(Record):
+    """Two thin lenses side by side, alike but for their optical power, before one sensor.
+
+    There are no defaults: each number is of this camera, and a wrong one makes a wrong depth. A
+    value out of its physical range is most often in the wrong unit; the error says so.
+    """
+
+    # The sensor distance comes first of those that are checked against each other.
+    baseline_m: Baseline
+    sensor_distance_m: float = Field(
+        gt=0, lt=1, description="the distance s0 from the lenses to the sensor"
+    )
+    optical_power_left_dpt: OpticalPower
+    optical_power_right_dpt: OpticalPower
+    aperture_radius_m: float = Field(
+        ge=0, lt=0.1, description="the radius of each lens opening, 0 for a pinhole"
+    )
+    pixel_pitch_m: float = Field(
+        gt=1e-7, lt=1e-4, description="the distance of two pixel centres on the sensor"
+    )
+    aperture_gaussian_width: float = Field(
+        gt=0,
+        le=1,
+        description="the Gaussian sigma of an opening of radius 1, 0.5 for a uniform disk",
+    )
+    disparity_offset_px: DisparityOffset
+
+    @field_validator("optical_power_left_dpt", "optical_power_right_dpt")
+    @classmethod
+    def _power_fits_the_distance(cls, power_dpt: float, info: ValidationInfo) -> float:
+        # A field that is wrong itself is not in `info.data`, and is reported by its own rule.
+        distance_m = info.data.get("sensor_distance_m")
+        if distance_m is not None and not 0.5 / distance_m <= power_dpt <= 2 / distance_m:
+            raise ValueError(
+                f"must be between {0.5 / distance_m:g} and {2 / distance_m:g}, half and twice "
+                f"1 / sensor_distance_m: it is in dioptres, 1/m. Did you pass the focal length, "
+                f"or sensor_distance_m={distance_m} in another unit?"
+            )
+        return power_dpt
+
+    @field_validator("aperture_radius_m")
+    @classmethod
+    def _aperture_fits_the_distance(cls, radius_m: float, info: ValidationInfo) -> float:
+        distance_m = info.data.get("sensor_distance_m")
+        if distance_m is not None and radius_m > distance_m:
+            remark = unit_remark("aperture_radius_m", radius_m, {"le": distance_m})
+            raise ValueError(
+                f"must be at most sensor_distance_m={distance_m}, which is f/0.5 already{remark}"
+            )
+        return radius_m
+
+    def lens(self, camera: int) -> Lens:
+        """One of the two cameras: 0 is the left one, 1 the right one."""
+        if camera not in (0, 1):
+            raise InputError(f"camera={camera!r} must be 0 (left) or 1 (right).")
+        return Lens(
+            optical_power_dpt=(self.optical_power_left_dpt, self.optical_power_right_dpt)[camera],
+            aperture_radius_m=self.aperture_radius_m,
+            sensor_distance_m=self.sensor_distance_m,
+            reference_distance_m=self.sensor_distance_m,
+            pixel_pitch_m=self.pixel_pitch_m,
+            aperture_gaussian_width=self.aperture_gaussian_width,
+        )
+
+    @property
+    def focal_length_px(self) -> float:
+        """Sensor distance in pixels, s0 / p: what stereo calls the focal length."""
+        return self.sensor_distance_m / self.pixel_pitch_m
+
+    @property
+    def focus_distances_m(self) -> tuple[float, float]:
+        """Depth that each camera images sharply; negative when focused beyond infinity."""
+        return (thin_lens.focus_distance_m(self.lens(0)), thin_lens.focus_distance_m(self.lens(1)))
+
+    @property
+    def f_number(self) -> float:
+        """Working f-number s0 / (2 A); infinite for a pinhole."""
+        return thin_lens.f_number(self.lens(0))
+
+    @property
+    def alpha_px2_m(self) -> float:
+        """Defocus coefficient of the D3 equation, in px² m; zero when both lenses are alike."""
+        return d3.alpha_px2_m(self.lens(0), self.lens(1))
+
+    @property
+    def kappa_dpt(self) -> float:
+        """Vergence at which both cameras blur alike, in 1/m."""
+        return d3.kappa_dpt(self.lens(0), self.lens(1))
+
+    def disparity_px(self, depth_m: ArrayLike) -> FloatArray:
+        """x_left - x_right of a point at a depth, in pixels."""
+        return stereo.disparity_px(
+            depth_m,
+            focal_length_px=self.focal_length_px,
+            baseline_m=self.baseline_m,
+            disparity_offset_px=self.disparity_offset_px,
+        )
+
+    def depth_m(self, disparity_px: ArrayLike) -> FloatArray:
+        """Depth of a point with a disparity; NaN where it would lie behind the camera."""
+        return stereo.depth_from_disparity_m(
+            disparity_px,
+            focal_length_px=self.focal_length_px,
+            baseline_m=self.baseline_m,
+            disparity_offset_px=self.disparity_offset_px,
+        )
+
+    def blur_radius_px(self, depth_m: ArrayLike, camera: int) -> FloatArray:
+        """Signed radius of one camera's blur disk; positive nearer than its focus distance."""
+        return thin_lens.blur_radius_px(depth_m, self.lens(camera))
+
+    def blur_sigma_px(self, depth_m: ArrayLike, camera: int) -> FloatArray:
+        """Signed Gaussian blur of one camera per axis; positive nearer than its focus distance."""
+        return thin_lens.blur_sigma_px(depth_m, self.lens(camera))
+
+    def field_of_view_rad(self, shape: tuple[int, int]) -> tuple[float, float]:
+        """Full angles, vertical and horizontal, of an image of (rows, cols) pixels."""
+        vertical, horizontal = thin_lens.field_of_view_rad(shape, self.lens(0))
+        return float(vertical), float(horizontal)

@@ -1,0 +1,136 @@
+"""The documents tell the truth: their tables against the code and the tests they name."""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from d3s.rig import Rig
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+# Numbers of the paper's equations: 18 in the text, 11 in the supplement.
+EQUATIONS = [str(n) for n in range(1, 19)] + [f"S{n}" for n in range(1, 12)]
+NOT_BUILT_YET = {"S6", "S8", "S11"}
+
+
+def _rows(page: str) -> list[list[str]]:
+    """Cells of all table rows of a page."""
+    lines = (DOCS / page).read_text().splitlines()
+    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ")]
+    return [[cell.strip(" |") for cell in row] for row in rows]
+
+
+def _functions_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def _resolve(name: str) -> object:
+    """The object of a dotted name, through modules and classes."""
+    parts = name.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        for attribute in parts[split:]:
+            found = getattr(found, attribute)
+        return found
+    raise ModuleNotFoundError(name)
+
+
+EQUATION_PAGE = (DOCS / "equations.md").read_text()
+
+
+def test_every_equation_has_its_row():
+    rows = {row[0]: row for row in _rows("equations.md") if re.fullmatch(r"S?\d+", row[0])}
+    assert list(rows) == EQUATIONS
+    for number, row in rows.items():
+        if number in NOT_BUILT_YET:
+            assert "not built yet" in row[2]
+        else:
+            assert row[2].startswith("`d3s."), number
+            assert "::" in row[3], number
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(d3s\.[\w.]+)`", EQUATION_PAGE))))
+def test_functions_of_the_equation_map_exist(name):
+    assert _resolve(name) is not None
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(tests/[\w/.]+::\w+)`", EQUATION_PAGE))))
+def test_tests_of_the_equation_map_exist(name):
+    path, function = name.split("::")
+    assert function in _functions_of(ROOT / path)
+
+
+def test_every_public_function_of_the_physics_is_in_some_test():
+    """A formula that no test names is a formula that nobody checks."""
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    for path in sorted((ROOT / "src/d3s/optics").glob("*.py")):
+        module = importlib.import_module(f"d3s.optics.{path.stem}".removesuffix(".__init__"))
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if function.__module__ == module.__name__ and not name.startswith("_"):
+                assert name in tests, f"{module.__name__}.{name}"
+
+
+def test_every_erratum_names_a_test_of_its_own():
+    known = _functions_of(ROOT / "tests/physics/test_errata.py")
+    rows = [row for row in _rows("errata.md") if re.fullmatch(r"E\d+", row[0])]
+    assert [row[0] for row in rows] == [f"E{n}" for n in range(1, len(rows) + 1)]
+    for number, row in enumerate(rows, start=1):
+        test = row[-1].strip("`")
+        assert test in known
+        assert test.startswith(f"test_e{number:02d}_")
+
+
+def test_python_of_the_readme_runs_and_says_what_it_says(tmp_path, monkeypatch):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), scope)
+    rig = scope["rig"]
+    assert Rig.load(tmp_path / "rig.toml") == rig
+    assert [str(m)[:5] for m in rig.optics.focus_distances_m] == ["0.809", "0.880"]
+    assert "(0.809..., 0.880...)" in code
+    assert repr(rig.optics.disparity_px([0.5, 1.0])) in code
+
+
+def test_commands_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    commands = set(re.findall(r"make ([\w-]+)", (ROOT / "README.md").read_text()))
+    assert commands >= {"demo", "test"}
+    for command in commands:
+        assert re.search(rf"^{command}:", makefile, re.MULTILINE), command
+
+
+def test_links_between_pages_lead_somewhere():
+    pages = [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    for page in pages:
+        for link in re.findall(r"\]\(([\w/.]+\.md)\)", page.read_text()):
+            assert (page.parent / link).is_file(), f"{page.name}: {link}"
+
+
+def test_numbers_of_the_conventions_page():
+    optics = Rig.paper_prototype().optics
+    page = (DOCS / "conventions.md").read_text()
+    expected = {
+        "`baseline_m`": f"{1e3 * optics.baseline_m:.2f} mm",
+        "`sensor_distance_m`": f"{1e3 * optics.sensor_distance_m:.1f} mm",
+        "`optical_power_right_dpt`": (
+            f"{optics.optical_power_left_dpt}, {optics.optical_power_right_dpt} 1/m"
+        ),
+        "`aperture_radius_m`": f"{1e3 * optics.aperture_radius_m:.0f} mm",
+        "`pixel_pitch_m`": f"{1e6 * optics.pixel_pitch_m:.0f} µm",
+        "`aperture_gaussian_width`": f"{optics.aperture_gaussian_width}",
+        "`disparity_offset_px`": f"{optics.disparity_offset_px:.0f}",
+        "`alpha_px2_m`": f"{optics.alpha_px2_m:.3f} px² m",
+        "`kappa_dpt`": f"{optics.kappa_dpt:.3f} 1/m",
+    }
+    for name, value in expected.items():
+        assert re.search(rf"{re.escape(name)} \| {re.escape(value)} \|", page), (name, value)

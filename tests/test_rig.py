@@ -1,0 +1,399 @@
+"""The camera as data: its numbers, its rules, and the words of its errors."""
+
+import copy
+import math
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from d3s.errors import InputError, RigError
+from d3s.rig import Calibration, Optics, Provenance, Rig
+
+PAPER = dict(Rig.paper_prototype().optics)
+PROVENANCE = {
+    "residuals": {"anchor_px": 0.21},
+    "input_sha256": {"near/0001.png": "0123456789abcdef" * 4},
+    "created": "2025-01-31T12:00:00+01:00",
+    "d3s_version": "0.1.0",
+}
+CALIBRATION = {
+    "anchor_left_px": [1000.25, 750.0],
+    "anchor_right_px": [2960.5, 752.0],
+    "crop_rows_px": 902,
+    "crop_cols_px": 1802,
+    "rectify_scale": 1.25,
+    "rectify_angle_rad": math.asin(0.28),
+    "rectify_shift_y_px": -2.5,
+    "virtual_baselines_m": [0.45e-3, 0.50e-3, 0.55e-3],
+    "a_cubic": [1.0, -2e3, 3e6, -4e9],
+    "b_cubic": [-0.5, 10.0, 0.0, 0.0],
+    "provenance": PROVENANCE,
+}
+
+
+def problems_of(make: Any, **values: Any) -> tuple[str, ...]:
+    with pytest.raises(RigError) as caught:
+        make(**values)
+    assert caught.value.path is None
+    return caught.value.problems
+
+
+def optics_problem(**changes: Any) -> str:
+    (problem,) = problems_of(Optics, **{**PAPER, **changes})
+    return problem
+
+
+def calibration_problem(**changes: Any) -> str:
+    (problem,) = problems_of(Calibration, **{**CALIBRATION, **changes})
+    return problem
+
+
+def test_paper_prototype() -> None:
+    optics = Rig.paper_prototype().optics
+    # 1 / (83.88 - 1/0.0121) = 1 / 1.2353719 and 1 / (83.78 - 1/0.0121) = 1 / 1.1353719
+    assert optics.focus_distances_m == pytest.approx((0.8094728, 0.8807687), rel=1e-6)
+    assert optics.kappa_dpt == pytest.approx(1.1853719, rel=1e-7)
+    assert optics.focal_length_px == pytest.approx(6050, rel=1e-12)
+    assert optics.disparity_px(1.0) == pytest.approx(23.232, rel=1e-12)
+    assert optics.alpha_px2_m == pytest.approx(0.9150625, rel=1e-9)
+    assert optics.f_number == pytest.approx(6.05, rel=1e-12)
+
+
+def test_blur_is_signed_and_zero_in_focus() -> None:
+    optics = Rig.paper_prototype().optics
+    # s0 A / p = 6.05 px m; at 0.5 m the left lens is out of focus by 2 - 1.2353719 dioptres.
+    assert optics.blur_radius_px(0.5, 0) == pytest.approx(6.05 * 0.7646281, rel=1e-6)
+    assert optics.blur_sigma_px(0.5, 0) == pytest.approx(3.025 * 0.7646281, rel=1e-6)
+    assert optics.blur_sigma_px(2.0, 1) == pytest.approx(3.025 * (0.5 - 1.1353719), rel=1e-6)
+    for camera in (0, 1):
+        focus_m = optics.focus_distances_m[camera]
+        assert optics.blur_sigma_px(focus_m, camera) == pytest.approx(0, abs=1e-9)
+
+
+def test_lens_of_each_camera() -> None:
+    optics = Rig.paper_prototype().optics
+    left, right = optics.lens(0), optics.lens(1)
+    assert (left.optical_power_dpt, right.optical_power_dpt) == (83.88, 83.78)
+    assert left.sensor_distance_m == left.reference_distance_m == 0.0121
+
+
+@pytest.mark.parametrize("camera", [2, -1, "left", None, 0.5])
+def test_no_third_camera(camera: Any) -> None:
+    with pytest.raises(InputError, match=r"camera=.* must be 0 \(left\) or 1 \(right\)"):
+        Rig.paper_prototype().optics.blur_sigma_px(1.0, camera)
+
+
+def test_disparity_and_depth_are_inverse() -> None:
+    optics = Rig.paper_prototype().optics.replace(disparity_offset_px=-3.0)
+    assert optics.disparity_px(1.0) == pytest.approx(20.232)
+    depth_m = np.array([[0.2, 1.0], [3.0, np.inf]])
+    np.testing.assert_allclose(optics.depth_m(optics.disparity_px(depth_m)), depth_m)
+    assert np.isnan(optics.depth_m(-4.0))
+
+
+def test_field_of_view_is_rows_then_columns() -> None:
+    optics = Rig.paper_prototype().optics
+    vertical_rad, horizontal_rad = optics.field_of_view_rad((902, 12100))
+    assert horizontal_rad == pytest.approx(math.pi / 2)  # as wide as twice the sensor distance
+    assert vertical_rad == pytest.approx(2 * math.atan(451 / 6050))
+
+
+def test_calibration_cubics_use_the_magnitude() -> None:
+    calibration = Calibration(**CALIBRATION)
+    # at 1 mm: 1 - 2 + 3 - 4 and -0.5 + 0.01
+    assert calibration.a_m_px(1e-3) == pytest.approx(-2)
+    np.testing.assert_allclose(calibration.b_m([1e-3, -1e-3]), [-0.49, -0.49])
+
+
+def test_rectification_matrix() -> None:
+    # scale 5/4, and an angle whose sine is 7/25 and cosine 24/25
+    expected = [[1.2, -0.35, 0], [0.35, 1.2, -2.5], [0, 0, 1]]
+    np.testing.assert_allclose(Calibration(**CALIBRATION).rectification_matrix, expected)
+
+
+def test_middlebury_pair() -> None:
+    rig = Rig.from_pinhole(focal_length_px=994.978, baseline_m=0.193, disparity_offset_px=-31.0)
+    assert rig.optics.disparity_px(2.0) == pytest.approx(994.978 * 0.193 / 2 - 31)
+    assert rig.optics.blur_sigma_px(0.1, 0) == 0
+    assert rig.optics.alpha_px2_m == 0
+    assert rig.optics.f_number == math.inf
+    assert rig.optics.focus_distances_m == (math.inf, math.inf)
+    assert rig.calibration is None
+
+
+@given(st.floats(10, 100_000))
+def test_focal_length_comes_back_exactly(focal_length_px: float) -> None:
+    rig = Rig.from_pinhole(focal_length_px=focal_length_px, baseline_m=0.1)
+    assert rig.optics.focal_length_px == focal_length_px
+
+
+def test_errors_name_the_arguments() -> None:
+    wrong = {"baseline_m": 193.0, "disparity_offset_px": math.nan, "name": "two\nlines"}
+    assert problems_of(Rig.from_pinhole, focal_length_px=0.0121, **wrong) == (
+        "focal_length_px=0.0121 must be at least 10: "
+        "it is in pixels, the focal length over the pixel pitch.",
+        "baseline_m=193.0 must be below 1: it is in metres. Did you pass millimetres?",
+        "disparity_offset_px=nan must be a finite number.",
+        "name='two\\nlines' must be one line of text, and not empty.",
+    )
+
+
+@pytest.mark.parametrize("field", ["baseline_m", "sensor_distance_m", "aperture_radius_m"])
+def test_lengths_in_millimetres(field: str) -> None:
+    problem = optics_problem(**{field: PAPER[field] * 1000})
+    assert problem.startswith(f"{field}={PAPER[field] * 1000} must be below ")
+    assert problem.endswith(": it is in metres. Did you pass millimetres?")
+
+
+def test_the_words_of_an_aperture_in_millimetres() -> None:
+    assert optics_problem(aperture_radius_m=1.0) == (
+        "aperture_radius_m=1.0 must be below 0.1: it is in metres. Did you pass millimetres?"
+    )
+
+
+def test_aperture_in_millimetres_that_is_small() -> None:
+    problem = optics_problem(aperture_radius_m=0.05)
+    assert problem.startswith("aperture_radius_m=0.05 must be at most sensor_distance_m=0.0121")
+    assert problem.endswith("Did you pass millimetres?")
+
+
+@pytest.mark.parametrize(("pitch", "unit"), [(2.0, "micro"), (0.002, "milli")])
+def test_pixel_pitch(pitch: float, unit: str) -> None:
+    problem = optics_problem(pixel_pitch_m=pitch)
+    assert problem.startswith(f"pixel_pitch_m={pitch} must be below 0.0001: it is in metres.")
+    assert problem.endswith(f"Did you pass {unit}metres?")
+
+
+def test_pixel_pitch_in_kilometres() -> None:
+    problem = optics_problem(pixel_pitch_m=2e-9)
+    assert problem == "pixel_pitch_m=2e-09 must be above 1e-07: it is in metres."
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("power", [0.08383, 0.0119])
+def test_power_in_millimetres_or_focal_length_in_metres(side: str, power: float) -> None:
+    field = f"optical_power_{side}_dpt"
+    assert optics_problem(**{field: power}) == (
+        f"{field}={power} must be at least 1: it is in dioptres, 1/m. "
+        "Did you pass 1/millimetre, or the focal length?"
+    )
+
+
+def test_focal_length_in_millimetres_as_a_power() -> None:
+    assert optics_problem(optical_power_right_dpt=11.9) == (
+        "optical_power_right_dpt=11.9 must be between 41.3223 and 165.289, half and twice "
+        "1 / sensor_distance_m: it is in dioptres, 1/m. Did you pass the focal length, or "
+        "sensor_distance_m=0.0121 in another unit?"
+    )
+
+
+def test_sensor_distance_of_a_wrong_unit_that_is_plausible_alone() -> None:
+    problems = problems_of(Optics, **{**PAPER, "sensor_distance_m": 0.9})
+    assert [problem.split("=")[0] for problem in problems] == [
+        "optical_power_left_dpt",
+        "optical_power_right_dpt",
+    ]
+    assert all("sensor_distance_m=0.9 in another unit?" in problem for problem in problems)
+
+
+def test_no_unit_is_suggested_that_would_not_help() -> None:
+    assert optics_problem(baseline_m=1e308) == (
+        "baseline_m=1e+308 must be below 1: it is in metres."
+    )
+
+
+def test_virtual_baselines_in_millimetres() -> None:
+    problems = problems_of(Calibration, **{**CALIBRATION, "virtual_baselines_m": [0.45, 0.5, 0.55]})
+    assert problems[0] == (
+        "virtual_baselines_m[0]=0.45 must be below 0.1: it is in metres. Did you pass millimetres?"
+    )
+    assert len(problems) == 3
+
+
+def test_angle_in_degrees() -> None:
+    assert calibration_problem(rectify_angle_rad=1.5) == (
+        "rectify_angle_rad=1.5 must be below 0.5: it is in radians. Did you pass degrees?"
+    )
+
+
+def test_limits_that_are_allowed() -> None:
+    Optics(**{**PAPER, "aperture_radius_m": 0, "aperture_gaussian_width": 1})
+    Optics(**{**PAPER, "disparity_offset_px": -100_000})
+    Calibration(**{**CALIBRATION, "crop_rows_px": 65536, "virtual_baselines_m": [-5e-4, 5e-4]})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("baseline_m", 0, "must be above 0"),
+        ("sensor_distance_m", -0.0121, "must be above 0"),
+        ("aperture_radius_m", -1e-3, "must be at least 0"),
+        ("aperture_gaussian_width", 0, "must be above 0"),
+        ("aperture_gaussian_width", 1.5, "must be at most 1"),
+        ("disparity_offset_px", 2e5, "must be at most 100000: it is in pixels"),
+        ("optical_power_left_dpt", 83880.0, "must be at most 20000"),
+        ("baseline_m", True, "must be a finite number"),
+        ("baseline_m", np.True_, "must be a finite number"),
+        ("baseline_m", "0.00384", "must be a finite number"),
+        ("baseline_m", 10**400, "must be a finite number"),
+        pytest.param("baseline_m", 1 << 20_000, "must be a finite number", id="huge"),
+        ("baseline_m", -math.inf, "must be a finite number"),
+        ("baseline_m", [0.00384], "must be a finite number"),
+    ],
+)
+def test_rules_of_optics(field: str, value: Any, rule: str) -> None:
+    problem = optics_problem(**{field: value})
+    assert problem.startswith(f"{field}=")
+    assert f" {rule}" in problem
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("crop_rows_px", 0, "must be above 0"),
+        ("crop_rows_px", 65537, "must be at most 65536"),
+        ("crop_cols_px", 1802.0, "must be a whole number"),
+        ("crop_cols_px", True, "must be a whole number"),
+        ("rectify_scale", 0.0, "must be at least 0.5"),
+        ("anchor_left_px", [1.0, 2.0, 3.0], "must have at most 2 values"),
+        ("anchor_left_px", {1.0, 2.0}, "must be a list"),
+        ("a_cubic", [1.0] * 5, "must have at most 4 values"),
+        ("virtual_baselines_m", [], "must have at least 1 value"),
+        ("virtual_baselines_m", np.linspace(1e-4, 1e-3, 33), "must have at most 32 values"),
+        ("virtual_baselines_m", [5e-4, 5e-4], "must be strictly increasing"),
+        ("virtual_baselines_m", 5e-4, "must be a list"),
+        ("provenance", "me", "must be Provenance, or a table of its fields"),
+    ],
+)
+def test_rules_of_calibration(field: str, value: Any, rule: str) -> None:
+    problem = calibration_problem(**{field: value})
+    assert problem.startswith(f"{field}=")
+    assert f" {rule}" in problem
+
+
+def test_no_virtual_baseline_is_zero() -> None:
+    problem = calibration_problem(virtual_baselines_m=[-1e-3, 0, 1e-3])
+    assert problem.startswith("virtual_baselines_m[1]=0 must not be 0")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("created", "2025-01-31T12:00:00", "created='2025-01-31T12:00:00' must be a time with"),
+        ("created", "yesterday", "created='yesterday' must be a time with its zone"),
+        ("d3s_version", " ", "d3s_version=' ' must be one line of text, and not empty"),
+        ("residuals", {"rms_px": math.nan}, "residuals.rms_px=nan must be a finite number"),
+        ("residuals", {"": 1.0}, "residuals.\"\"='' must be one line of text"),
+        ("residuals", {1: 1.0}, "residuals[1]=1 must be text"),
+        ("residuals", [0.1], "residuals=(0.1,) must be a table"),
+        ("input_sha256", {"a/b.png": "F" * 64}, 'input_sha256."a/b.png"='),
+        ("input_sha256", {"a": "0" * 63}, "must be 64 lower-case hexadecimal digits"),
+        ("input_sha256", {"\ud800": "0" * 64}, "='\\ud800' must be text"),
+    ],
+)
+def test_rules_of_provenance(field: str, value: Any, problem: str) -> None:
+    (found,) = problems_of(Provenance, **{**PROVENANCE, field: value})
+    assert problem in found
+
+
+def test_every_wrong_field_at_once() -> None:
+    wrong = {**CALIBRATION, "crop_rows_px": -1, "provenance": {**PROVENANCE, "created": ""}}
+    del wrong["rectify_scale"]
+    optics = {**PAPER, "baselin_m": 3.84e-3, "pixel_pitch_m": 2.0}
+    problems = problems_of(Rig, optics=optics, calibration=wrong, name=7, colour="red")
+    assert [problem.split(" ")[0].split("=")[0] for problem in problems] == [
+        "name",
+        "optics.pixel_pitch_m",
+        "optics.baselin_m",
+        "calibration.crop_rows_px",
+        "calibration.rectify_scale",
+        "calibration.provenance.created",
+        "colour",
+    ]
+
+
+def test_missing_and_unknown_fields_say_what_is_meant() -> None:
+    missing, unknown = problems_of(
+        Optics, baselin_m=1, **{key: PAPER[key] for key in PAPER if key != "baseline_m"}
+    )
+    assert missing == "baseline_m is missing: the distance of the two lens centres."
+    assert unknown == "baselin_m is unknown. Did you mean baseline_m?"
+    assert optics_problem(xyz=1).startswith("xyz is unknown. Known are: baseline_m, sensor_")
+
+
+def test_a_list_that_is_too_short_names_what_lacks() -> None:
+    problem = calibration_problem(a_cubic=[1, 2, 3])
+    assert problem.startswith("a_cubic[3] is missing: 4 coefficients")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "two\nlines", "a" * 101, None, 3, "\ud800"])
+def test_wrong_names(name: Any) -> None:
+    (problem,) = problems_of(Rig, optics=Optics(**PAPER), name=name)
+    assert problem.startswith("name")
+
+
+def test_the_text_of_an_error_has_a_line_a_problem() -> None:
+    with pytest.raises(RigError) as caught:
+        Optics(**{**PAPER, "baseline_m": 3.84, "pixel_pitch_m": 2.0})
+    assert str(caught.value) == "\n".join(caught.value.problems)
+    assert len(caught.value.problems) == 2
+
+
+def test_nothing_can_be_changed() -> None:
+    rig = Rig.paper_prototype()
+    with pytest.raises(ValueError, match="frozen"):
+        rig.optics.baseline_m = 1.0  # type: ignore[misc]
+    with pytest.raises(ValueError, match="frozen"):
+        rig.name = "mine"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Optics(*PAPER.values())  # type: ignore[call-arg]
+
+
+def test_sequences_are_kept_as_tuples() -> None:
+    baselines_m = np.array([4e-4, 5e-4])
+    calibration = Calibration(**{**CALIBRATION, "virtual_baselines_m": baselines_m})
+    baselines_m[:] = 0
+    assert calibration.virtual_baselines_m == (4e-4, 5e-4)
+    assert calibration.anchor_left_px == (1000.25, 750.0)
+
+
+def test_numpy_numbers_become_plain_ones() -> None:
+    optics = Optics(**{**PAPER, "baseline_m": np.float64(0.25), "aperture_radius_m": 0})
+    assert (type(optics.baseline_m), type(optics.aperture_radius_m)) == (float, float)
+    calibration = Calibration(**{**CALIBRATION, "crop_rows_px": np.int64(9)})
+    assert type(calibration.crop_rows_px) is int
+
+
+def test_equality_is_by_value() -> None:
+    assert Rig.paper_prototype() == Rig.paper_prototype()
+    assert Calibration(**CALIBRATION) == Calibration(**copy.deepcopy(CALIBRATION))
+    assert Rig.paper_prototype() != Rig.paper_prototype().replace(name="mine")
+
+
+def test_replace_checks_anew_and_leaves_the_first_alone() -> None:
+    optics = Rig.paper_prototype().optics
+    assert optics.replace(baseline_m=0.01).baseline_m == 0.01
+    assert optics.baseline_m == 0.00384
+    with pytest.raises(RigError, match=r"baseline_m=10.0 must be below 1"):
+        optics.replace(baseline_m=10.0)
+
+
+def test_rigs_and_their_errors_travel_between_processes() -> None:
+    rig = Rig.paper_prototype().replace(calibration=CALIBRATION)
+    assert pickle.loads(pickle.dumps(rig)) == rig
+    error = RigError("baseline_m is missing: b.", "name is missing: n.", path="rig.toml")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.problems, again.path) == (str(error), error.problems, "rig.toml")
+
+
+def test_import_is_light() -> None:
+    code = "import sys, d3s.rig; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    loaded = set(run.stdout.decode().split())
+    assert not loaded & {"scipy", "matplotlib", "typer", "rich", "cv2", "numba"}
