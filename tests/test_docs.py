@@ -81,12 +81,12 @@ def test_every_public_function_of_the_physics_is_in_some_test():
 
 def test_every_erratum_names_a_test_of_its_own():
     known = _functions_of(ROOT / "tests/physics/test_errata.py")
+    tested = sorted({name[5:8] for name in known if name.startswith("test_")})
     rows = [row for row in _rows("errata.md") if re.fullmatch(r"E\d+", row[0])]
     assert [row[0] for row in rows] == [f"E{n}" for n in range(1, len(rows) + 1)]
-    for number, row in enumerate(rows, start=1):
-        test = row[-1].strip("`")
-        assert test in known
-        assert test.startswith(f"test_e{number:02d}_")
+    assert [row[-1].strip("`") for row in rows] == [f"e{n:02d}" for n in range(1, len(rows) + 1)]
+    assert tested == [row[-1].strip("`") for row in rows]
+    assert f"[{len(rows)} errata]" in (ROOT / "README.md").read_text()
 
 
 def test_python_of_the_readme_runs_and_says_what_it_says(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+import analytic
 from d3s.optics import information, psf, stereo, thin_lens
 from d3s.optics.lens import Lens
 
@@ -16,14 +17,7 @@ GEOMETRY = {"focal_length_px": FOCAL_PX, "baseline_m": BASELINE_M}
 
 
 def _lens(power: float) -> Lens:
-    return Lens(
-        optical_power_dpt=power,
-        aperture_radius_m=1e-3,
-        sensor_distance_m=0.0121,
-        reference_distance_m=0.0121,
-        pixel_pitch_m=2e-6,
-        aperture_gaussian_width=0.5,
-    )
+    return analytic.lens_of(analytic.Camera(power=power))
 
 
 class Window:

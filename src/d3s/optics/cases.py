@@ -19,35 +19,22 @@ def lateral_depth_m(
     derivatives: ImageDerivatives, lens: Lens, *, lateral_x_m: float, lateral_y_m: float
 ) -> FloatArray:
     """Depth from a lens that moves right and down at given rates: stereo in differential form."""
-    return _ratio(_flow(derivatives, lens, lateral_x_m, lateral_y_m), np.asarray(derivatives.rate))
+    return _linear_depth(derivatives, lens, _flow(derivatives, lens, lateral_x_m, lateral_y_m), 0.0)
 
 
 def power_depth_m(
     derivatives: ImageDerivatives, lens: Lens, *, power_rate_dpt: float
 ) -> FloatArray:
     """Depth from an optical power that changes at a given rate."""
-    return combined_depth_m(
-        derivatives,
-        lens,
-        lateral_x_m=0.0,
-        lateral_y_m=0.0,
-        power_rate_dpt=power_rate_dpt,
-        sensor_rate_m=0.0,
-    )
+    return _linear_depth(derivatives, lens, np.zeros(()), power_rate_dpt)
 
 
 def sensor_distance_depth_m(
     derivatives: ImageDerivatives, lens: Lens, *, sensor_rate_m: float
 ) -> FloatArray:
     """Depth from a sensor that recedes from the lens at a given rate."""
-    return combined_depth_m(
-        derivatives,
-        lens,
-        lateral_x_m=0.0,
-        lateral_y_m=0.0,
-        power_rate_dpt=0.0,
-        sensor_rate_m=sensor_rate_m,
-    )
+    refocus_dpt = sensor_rate_m / lens.sensor_distance_m**2
+    return _linear_depth(derivatives, lens, np.zeros(()), refocus_dpt)
 
 
 def combined_depth_m(
@@ -63,11 +50,9 @@ def combined_depth_m(
 
     The differential form of D3 (paper Eq. 10): linear in the depth, so there is one solution.
     """
+    flow = _flow(derivatives, lens, lateral_x_m, lateral_y_m)
     refocus_dpt = power_rate_dpt + sensor_rate_m / lens.sensor_distance_m**2
-    alpha = blur_gain_px_m(lens) ** 2 * refocus_dpt
-    spread = alpha * np.asarray(derivatives.laplacian, dtype=np.float64)
-    numerator = _flow(derivatives, lens, lateral_x_m, lateral_y_m) - spread
-    return _ratio(numerator, np.asarray(derivatives.rate) - focus_vergence_dpt(lens) * spread)
+    return _linear_depth(derivatives, lens, flow, refocus_dpt)
 
 
 def aperture_depths_m(
@@ -102,6 +87,16 @@ def axial_depths_m(derivatives: ImageDerivatives, lens: Lens, *, depth_rate_m: f
     # Ascending roots with NaN last: turn them round, so that a lone root stays first.
     descending = -np.sort(-vergences, axis=0)
     return _ratio(np.ones(()), descending)
+
+
+def _linear_depth(
+    derivatives: ImageDerivatives, lens: Lens, flow: FloatArray, refocus_dpt: float
+) -> FloatArray:
+    """(flow - alpha L) / (I' - alpha kappa L), for a focus that changes by some 1/m a time."""
+    alpha = blur_gain_px_m(lens) ** 2 * refocus_dpt
+    spread = alpha * np.asarray(derivatives.laplacian, dtype=np.float64)
+    rate = np.asarray(derivatives.rate, dtype=np.float64)
+    return _ratio(flow - spread, rate - focus_vergence_dpt(lens) * spread)
 
 
 def _flow(

@@ -71,7 +71,7 @@ def depth_error_m(
     slope = disparity_slope_px_per_m(
         depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
     )
-    return np.asarray(np.asarray(disparity_error_px, dtype=np.float64) / np.abs(slope))
+    return np.asarray(-np.asarray(disparity_error_px, dtype=np.float64) / slope)
 
 
 def disparity_error_px(
@@ -82,10 +82,10 @@ def disparity_error_px(
     baseline_m: float,
 ) -> FloatArray:
     """Disparity error that makes a given depth error, in metres, at a depth; Eq. 18 solved."""
-    slope = disparity_slope_px_per_m(
-        depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
+    px_per_m = 1.0 / depth_error_m(
+        1.0, depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
     )
-    return np.asarray(np.asarray(depth_error, dtype=np.float64) * np.abs(slope))
+    return np.asarray(np.asarray(depth_error, dtype=np.float64) * px_per_m)
 
 
 def farthest_depth_m(
