@@ -373,7 +373,7 @@ def test_load_a_pipe(path: Path) -> None:
 
 
 def test_load_a_path_no_system_accepts() -> None:
-    with pytest.raises(RigError, match="cannot be read: embedded null byte"):
+    with pytest.raises(RigError, match=r"cannot be read: .*embedded null"):
         Rig.load("rig\0.toml")
 
 
@@ -521,7 +521,7 @@ def test_save_to_a_pipe(path: Path) -> None:
 
 
 def test_save_to_a_path_no_system_accepts() -> None:
-    with pytest.raises(OutputError, match="null byte"):
+    with pytest.raises(OutputError, match="embedded null"):
         Rig.paper_prototype().save("rig\0.toml")
 
 
