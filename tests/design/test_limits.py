@@ -26,8 +26,10 @@ def test_geometry_is_that_of_the_rig():
 @pytest.mark.parametrize("spread", ["gaussian", "disk", "diffraction"])
 def test_bound_grows_with_noise_and_shrinks_with_contrast(spread):
     base = _limits(spread, [1.2]).bound.total_m
-    assert _limits(spread, [1.2], noise_sigma=0.03).bound.total_m == pytest.approx(3 * base)
-    assert _limits(spread, [1.2], contrast=0.3).bound.total_m == pytest.approx(base / 2)
+    # By a little more than their ratio: the faintest frequencies drown.
+    assert 3 < _limits(spread, [1.2], noise_sigma=0.03).bound.total_m / base < 3.3
+    same = _limits(spread, [1.2], noise_sigma=0.03, contrast=0.45).bound.total_m
+    assert same == pytest.approx(base)
     assert _limits(spread, [1.2], window_px=61).bound.total_m < base
 
 
@@ -40,10 +42,10 @@ def test_ordinary_stereo_pair_has_a_bound_and_no_defocus():
 
 
 def test_stereo_carries_the_depth_as_the_docs_say():
-    assert _limits("gaussian").information.defocus_share.max() < 0.02
-    assert _limits("disk").information.defocus_share.max() < 0.21
-    shares = _limits("diffraction", [0.25, 0.5, 0.65, 1.0, 1.64, 2.5]).information.defocus_share
-    np.testing.assert_allclose(100 * shares, [11.3, 2.8, 0.1, 0.1, 0.4, 2.8], atol=0.06)
+    assert _limits("gaussian").information.defocus_share.max() == pytest.approx(0.0145, abs=1e-3)
+    assert _limits("disk").information.defocus_share.max() == pytest.approx(0.12, abs=5e-3)
+    shares = _limits("diffraction", [0.25, 0.5, 0.8, 1.0, 2.5]).information.defocus_share
+    np.testing.assert_allclose(100 * shares, [8.9, 1.4, 0.1, 0.1, 1.3], atol=0.06)
 
 
 def test_diffraction_is_not_small_as_the_docs_say():

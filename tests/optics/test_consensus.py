@@ -48,7 +48,9 @@ def test_consensus_needs_both_tolerances():
     assert not agrees(0.21, 0.24)
 
 
-@given(st.lists(st.sampled_from([np.nan, np.inf, -np.inf, 0.0, -1.0, 0.5, 1e300]), min_size=1))
+@given(
+    st.lists(st.sampled_from([np.nan, np.inf, -np.inf, 0.0, -1.0, 0.5, 1e300, 1e-300]), min_size=1)
+)
 def test_confidence_stays_between_zero_and_one_whatever_comes(predictions):
     value = consensus.confidence(0.5, predictions)
     assert 0 <= value <= 1
@@ -63,5 +65,7 @@ def test_best_candidate_and_threshold():
     np.testing.assert_array_equal(pick.depth_m, [1.0, np.nan, 0.5])
     np.testing.assert_array_equal(pick.confidence, [0.7, 0.0, 0.9])
     np.testing.assert_array_equal(consensus.keep_confident(pick, 0.8), [np.nan, np.nan, 0.5])
+    silent = consensus.best_candidate(candidates, np.array([[np.nan], [0.4], [0.1]]))
+    np.testing.assert_array_equal(silent.depth_m, [1.0])
     # The threshold is exclusive, as printed.
     np.testing.assert_array_equal(consensus.keep_confident(pick, 0.7), [np.nan, np.nan, 0.5])

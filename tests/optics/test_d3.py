@@ -1,8 +1,11 @@
 """D3 on numbers worked by hand; `tests/physics` has it on images."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from d3s.errors import InputError
 from d3s.optics import d3
 from d3s.optics.thin_lens import blur_variance_px2
 
@@ -20,6 +23,22 @@ def test_they_give_the_difference_of_the_blurs_exactly(left, right, depth):
     assert difference == pytest.approx(-2 * alpha * (1 / depth - kappa), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("depth", [0.25, 2.0])
+def test_lenses_may_differ_in_sensor_distance_instead(left, depth):
+    """As the prototype was built: one power, two sensor distances 14.6 um apart, one image size."""
+    near = replace(left, optical_power_dpt=83.83, sensor_distance_m=0.0121 + 7.3e-6)
+    far = replace(left, optical_power_dpt=83.83, sensor_distance_m=0.0121 - 7.3e-6)
+    alpha, kappa = d3.alpha_px2_m(near, far), d3.kappa_dpt(near, far)
+    difference = blur_variance_px2(depth, near) - blur_variance_px2(depth, far)
+    assert alpha == pytest.approx(0.9125, rel=1e-3)  # 9.150625 * 14.6e-6 / 0.0121²
+    assert difference == pytest.approx(-2 * alpha * (1 / depth - kappa), rel=1e-9)
+
+
+def test_lenses_of_different_aperture_are_refused(left):
+    with pytest.raises(InputError, match="must have one aperture"):
+        d3.alpha_px2_m(left, replace(left, aperture_radius_m=1.1e-3))
+
+
 def _derivatives(difference: float, grad_x: float, laplacian: float) -> d3.PairDerivatives:
     return d3.PairDerivatives(*(np.full((7, 7), v) for v in (difference, grad_x, laplacian)))
 
@@ -27,7 +46,7 @@ def _derivatives(difference: float, grad_x: float, laplacian: float) -> d3.PairD
 def test_depth_by_hand():
     # Z = (-(1000 * 1e-3) * 0.2 - 0.5 * 0.4) / (-0.9 - 0.5 * 1.25 * 0.4) = -0.4 / -1.15
     depth = d3.d3_depth_m(
-        _derivatives(-0.9, 0.2, 0.4), 1e-3, focal_length_px=1000.0, alpha=0.5, kappa=1.25
+        _derivatives(-0.9, 0.2, 0.4), 1e-3, focal_length_px=1000.0, alpha_px2_m=0.5, kappa_dpt=1.25
     )
     np.testing.assert_allclose(depth, 0.4 / 1.15)
 
@@ -36,7 +55,7 @@ def test_without_defocus_it_is_differential_stereo():
     # A feature at 2 m seen from a baseline of 1 mm with f = 1000 px moves by 0.5 px, so that
     # left less right is -0.5 px times the gradient.
     derivatives = _derivatives(-0.5 * 0.2, 0.2, 0.0)
-    depth = d3.d3_depth_m(derivatives, 1e-3, focal_length_px=1000.0, alpha=0.0, kappa=0.0)
+    depth = d3.d3_depth_m(derivatives, 1e-3, focal_length_px=1000.0, alpha_px2_m=0.0, kappa_dpt=0.0)
     np.testing.assert_allclose(depth, 2.0)
     ratio = d3.gradient_ratio_per_px(derivatives, 3)
     np.testing.assert_allclose(d3.practical_depth_m(ratio, a_m_px=-1.0, b_m=0.0), 2.0)
@@ -46,7 +65,7 @@ def test_without_defocus_it_is_differential_stereo():
 def test_window_is_a_least_squares_fit():
     rng = np.random.default_rng(0)
     derivatives = d3.PairDerivatives(*rng.normal(size=(3, 5, 5)))
-    terms = {"focal_length_px": 1000.0, "alpha": 0.5, "kappa": 1.25}
+    terms = {"focal_length_px": 1000.0, "alpha_px2_m": 0.5, "kappa_dpt": 1.25}
     numerator = -(1.0 * derivatives.mean_grad_x) - 0.5 * derivatives.mean_laplacian
     denominator = derivatives.difference - 0.625 * derivatives.mean_laplacian
     expected, *_ = np.linalg.lstsq(denominator.reshape(-1, 1), numerator.ravel(), rcond=None)
@@ -56,7 +75,7 @@ def test_window_is_a_least_squares_fit():
 
 def test_identical_flat_views_give_no_depth():
     derivatives = d3.finite_differences(np.ones((9, 9)), np.ones((9, 9)))
-    terms = {"focal_length_px": 1000.0, "alpha": 0.5, "kappa": 1.25}
+    terms = {"focal_length_px": 1000.0, "alpha_px2_m": 0.5, "kappa_dpt": 1.25}
     assert not np.isfinite(d3.d3_depth_m(derivatives, 1e-3, **terms)).any()
     windowed = d3.d3_windowed_depth_m(derivatives, 1e-3, window_px=3, **terms)
     assert not np.isfinite(windowed).any()

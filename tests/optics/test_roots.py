@@ -20,8 +20,8 @@ def _reference(*coefficients: float) -> list[float]:
 
 
 def test_quadratic_by_hand():
-    np.testing.assert_allclose(real_quadratic_roots(1, -3, 2), [1, 2])
-    np.testing.assert_allclose(real_quadratic_roots(2, 0, -8), [-2, 2])
+    np.testing.assert_allclose(real_quadratic_roots(2, -3, 1), [1, 2])
+    np.testing.assert_allclose(real_quadratic_roots(-8, 0, 2), [-2, 2])
     assert np.isnan(real_quadratic_roots(1, 0, 1)).all()
 
 
@@ -31,29 +31,29 @@ def test_quadratic_keeps_the_small_root_when_the_other_is_huge():
 
 
 def test_quadratic_of_lower_degree():
-    np.testing.assert_array_equal(real_quadratic_roots(0, 2, -1), [0.5, np.nan])
-    np.testing.assert_array_equal(real_quadratic_roots(1e-80, 2, -1), [0.5, np.nan])
-    assert np.isnan(real_quadratic_roots(0, 0, 1)).all()
-    np.testing.assert_array_equal(real_quadratic_roots(1, 0, 0), [0, 0])
+    np.testing.assert_array_equal(real_quadratic_roots(-1, 2, 0), [0.5, np.nan])
+    np.testing.assert_array_equal(real_quadratic_roots(-1, 2, 1e-80), [0.5, np.nan])
+    assert np.isnan(real_quadratic_roots(1, 0, 0)).all()
+    np.testing.assert_array_equal(real_quadratic_roots(0, 0, 1), [0, 0])
     np.testing.assert_array_equal(real_quadratic_roots(0, 3, 0), [0, np.nan])
 
 
 def test_cubic_by_hand():
-    np.testing.assert_allclose(real_cubic_roots(1, -6, 11, -6), [1, 2, 3], rtol=1e-13)
-    np.testing.assert_allclose(real_cubic_roots(1, 0, 0, -8), [2, np.nan, np.nan])
-    np.testing.assert_allclose(real_cubic_roots(-2, 0, 2, 0), [-1, 0, 1])
+    np.testing.assert_allclose(real_cubic_roots(-6, 11, -6, 1), [1, 2, 3], rtol=1e-13)
+    np.testing.assert_allclose(real_cubic_roots(-8, 0, 0, 1), [2, np.nan, np.nan])
+    np.testing.assert_allclose(real_cubic_roots(0, 2, 0, -2), [-1, 0, 1])
 
 
 @pytest.mark.parametrize("leading", [0.0, 1e-300, 1e-70])
 def test_cubic_of_lower_degree(leading):
-    np.testing.assert_allclose(real_cubic_roots(leading, 1, -3, 2), [1, 2, np.nan])
-    np.testing.assert_allclose(real_cubic_roots(leading, 0, 2, -1), [0.5, np.nan, np.nan])
-    assert np.isnan(real_cubic_roots(leading, 0, 0, 1)).all()
+    np.testing.assert_allclose(real_cubic_roots(2, -3, 1, leading), [1, 2, np.nan])
+    np.testing.assert_allclose(real_cubic_roots(-1, 2, 0, leading), [0.5, np.nan, np.nan])
+    assert np.isnan(real_cubic_roots(1, 0, 0, leading)).all()
 
 
 @pytest.mark.parametrize("leading", [1e-6, 1e-12, 1e-18, -1e-30, 1e-50])
 def test_nearly_degenerate_cubic_keeps_its_ordinary_roots(leading):
-    found = real_cubic_roots(leading, 1, -3, 2)
+    found = real_cubic_roots(2, -3, 1, leading)
     expected = _reference(leading, 1, -3, 2)
     assert len(expected) == 3
     np.testing.assert_allclose(found, expected, rtol=1e-13)
@@ -67,14 +67,14 @@ def test_zero_and_bad_coefficients_have_no_roots():
 
 def test_scale_of_the_coefficients_does_not_matter():
     for scale in (1e-200, 1e-30, 1e200):
-        found = real_cubic_roots(*(scale * c for c in (1, -6, 11, -6)))
+        found = real_cubic_roots(*(scale * c for c in (-6, 11, -6, 1)))
         np.testing.assert_allclose(found, [1, 2, 3], rtol=1e-13)
 
 
 @given(st.tuples(sizes, sizes, sizes, sizes))
 def test_cubic_against_many_digits(coefficients):
     expected = _reference(*coefficients)
-    found = real_cubic_roots(*coefficients)
+    found = real_cubic_roots(*coefficients[::-1])
     found = found[np.isfinite(found)]
     # Where two roots nearly coincide, their number hangs on the last bit and each has half the
     # digits; that case has its own test.
@@ -90,7 +90,7 @@ def test_cubic_against_many_digits(coefficients):
 
 @given(sizes, sizes, sizes)
 def test_every_root_makes_the_cubic_small(a, b, c):
-    found = real_cubic_roots(a, b, c, 1.0)
+    found = real_cubic_roots(1.0, c, b, a)
     assert np.isfinite(found).any(), "a cubic has at least one real root"
     for x in found[np.isfinite(found)]:
         terms = np.array([a * x**3, b * x**2, c * x, 1.0])
@@ -100,8 +100,7 @@ def test_every_root_makes_the_cubic_small(a, b, c):
 @pytest.mark.parametrize("root", [0.3, 1.0, 1.64])
 @pytest.mark.parametrize("other", [-2.0, 0.1, 40.0])
 def test_double_root_is_found_in_spite_of_rounding(root, other):
-    coefficients = np.poly([root, root, other])
-    found = real_cubic_roots(*coefficients)
+    found = real_cubic_roots(*np.poly([root, root, other])[::-1])
     found = found[np.isfinite(found)]
     # Half the digits are all that a double root has.
     assert np.abs(found - other).min() < 1e-9 * abs(other)
@@ -109,7 +108,7 @@ def test_double_root_is_found_in_spite_of_rounding(root, other):
 
 
 def test_triple_root():
-    found = real_cubic_roots(*np.poly([0.7, 0.7, 0.7]))
+    found = real_cubic_roots(*np.poly([0.7, 0.7, 0.7])[::-1])
     assert np.nanmax(np.abs(found - 0.7)) < 1e-4  # a third of the digits
 
 
@@ -128,3 +127,10 @@ def test_choice_of_a_root():
     np.testing.assert_array_equal(choice.depth_m, [0.8, np.nan, np.nan, 0.5, 0.7])
     np.testing.assert_array_equal(choice.roots_in_range, [1, 2, 0, 1, 1])
     np.testing.assert_array_equal(choice.is_ambiguous, [False, True, False, False, False])
+
+
+def test_ends_of_the_range_belong_to_it_and_close_roots_stay_two():
+    ends = choose_root([[0.3, 2.0], [5.0, -1.0]], near_m=0.3, far_m=2.0)
+    np.testing.assert_array_equal(ends.depth_m, [0.3, 2.0])
+    close = choose_root([[1.0], [1.0 + 1e-5]], near_m=0.3, far_m=2.0)
+    assert close.is_ambiguous.all()

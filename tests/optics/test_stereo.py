@@ -54,6 +54,20 @@ def test_alignment_leaves_the_virtual_baseline():
     assert stereo.alignment_shift_px(1.0, 3.84e-3, **line) == pytest.approx(0.0, abs=1e-12)
 
 
+def test_alignment_includes_the_disparity_of_infinity():
+    # Middlebury: 192.031 / 2 - 31.086 = 64.930 px at 2 m; half the baseline leaves 48.008 px.
+    assert stereo.alignment_shift_px(2.0, 0.0, **MIDDLEBURY) == pytest.approx(64.930, abs=1e-3)
+    half = stereo.alignment_shift_px(2.0, 0.193001 / 2, **MIDDLEBURY)
+    assert half == pytest.approx(64.930 - 48.008, abs=1e-3)
+
+
+def test_edges_of_the_range_are_infinite_not_warnings():
+    assert stereo.depth_from_disparity_m(-0.0, disparity_offset_px=0.0, **PROTOTYPE) == np.inf
+    assert stereo.depth_error_m(0.1, np.inf, **PROTOTYPE) == np.inf
+    assert stereo.disparity_error_px(0.1, np.inf, **PROTOTYPE) == 0
+    assert stereo.farthest_depth_m(0.01, 0.0, **PROTOTYPE) == np.inf
+
+
 def test_error_conversion_by_hand():
     # 0.1 px at 1 m: 0.1 / 23.232 = 4.3044 mm; four times as much at 2 m.
     assert stereo.depth_error_m(0.1, 1.0, **PROTOTYPE) == pytest.approx(4.30441e-3, rel=1e-5)

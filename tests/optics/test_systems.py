@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 
 from d3s.optics.systems import (
-    PRIOR_SYSTEMS,
+    COMPARED_SYSTEMS,
     TABLE_DEPTH_ERROR_M,
     System,
     disparity_error_at_farthest_px,
@@ -12,14 +12,14 @@ from d3s.optics.systems import (
     printed_values_agree,
 )
 
-SYSTEMS = {system.name: system for system in PRIOR_SYSTEMS}
+SYSTEMS = {system.name: system for system in COMPARED_SYSTEMS}
 OWN = SYSTEMS["D3S prototype, simulated"]
 WITHOUT_RANGE = SYSTEMS["Tan et al. 2021"]
 
 
 def test_the_table_has_eight_rows_and_ends_with_the_papers_own():
     assert len(SYSTEMS) == 8
-    assert PRIOR_SYSTEMS[-1] is OWN
+    assert COMPARED_SYSTEMS[-1] is OWN
 
 
 # baseline (mm) * focal length (mm) / pitch (um) / depth(m)^2 / 100 is the disparity error in px
@@ -48,7 +48,7 @@ def test_farthest_depth_of_the_papers_printed_error_is_not_the_printed_depth():
 
 
 def test_only_the_papers_own_row_disagrees_with_itself():
-    wrong = [s for s in PRIOR_SYSTEMS if not printed_values_agree(s, TABLE_DEPTH_ERROR_M)]
+    wrong = [s for s in COMPARED_SYSTEMS if not printed_values_agree(s, TABLE_DEPTH_ERROR_M)]
     assert wrong == [OWN]
 
 

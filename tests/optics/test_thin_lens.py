@@ -48,6 +48,7 @@ def test_blur_of_the_prototype_at_half_a_metre(left):
 
 def test_blur_gain_of_the_prototype(left):
     assert thin_lens.blur_gain_px_m(left) == pytest.approx(0.5 * 12.1e-3 * 1e-3 / 2e-6)
+    assert thin_lens.aperture_gain_px(left) == pytest.approx(3025)
 
 
 def test_blur_is_the_cone_between_aperture_and_conjugate_plane(left):
@@ -67,6 +68,7 @@ def test_depth_comes_back_from_blur(left, depth):
 def test_pinhole_does_not_blur(left):
     pinhole = replace(left, aperture_radius_m=0.0)
     assert not np.any(thin_lens.blur_sigma_px([0.1, 1, np.inf], pinhole))
+    assert np.isnan(thin_lens.depth_at_blur_m(0.0, pinhole))
 
 
 @pytest.mark.parametrize("name", thin_lens.BlurSensitivity._fields)

@@ -68,3 +68,31 @@ def test_wrong_window_is_named(window):
 def test_too_small_an_image_is_named(function):
     with pytest.raises(D3SError, match="at least 17"):
         function(np.ones((16, 30)))
+
+
+def test_shift_is_exact_for_smooth_images():
+    y, x = np.mgrid[0:30.0, 0:80.0]
+
+    def wave(u: np.ndarray) -> np.ndarray:
+        return np.sin(0.7 * u + 0.3 * y) + np.cos(0.4 * u - 0.2 * y)
+
+    for shift in (3.0, 7.37, -2.5):
+        moved = windows.shifted_right(wave(x), shift)
+        np.testing.assert_allclose(moved[:, 24:-24], wave(x - shift)[:, 24:-24], atol=2e-5)
+    by_map = windows.shifted_right(wave(x), np.full((30, 80), 7.37))
+    np.testing.assert_array_equal(by_map, windows.shifted_right(wave(x), 7.37))
+
+
+def test_shift_knows_what_it_cannot_see():
+    moved = windows.shifted_right(np.ones((3, 10)), 2.5)
+    assert np.isnan(moved[:, :3]).all()
+    np.testing.assert_allclose(moved[:, 3:], 1.0)
+    assert np.isnan(windows.shifted_right(np.ones((3, 10)), np.nan)).all()
+
+
+def test_hole_of_an_image_shifts_along_and_does_not_spread():
+    image = np.ones((5, 30))
+    image[2, 10] = np.nan
+    whole, half = windows.shifted_right(image, 3.0), windows.shifted_right(image, 3.5)
+    assert set(np.argwhere(np.isnan(whole[:, 4:]))[:, 1] + 4) == {13}
+    assert set(np.argwhere(np.isnan(half[:, 4:]))[:, 1] + 4) == {13, 14}

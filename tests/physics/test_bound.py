@@ -134,37 +134,111 @@ def test_unequal_lenses_do_share_the_work():
 
 
 def test_bound_map_is_reached_inside_a_larger_image():
-    """Windows of an image, not periodic ones: the least-squares shift of each window."""
+    """Windows of noisy images, not periodic ones: one least-squares step for each window."""
     rng = np.random.default_rng(7)
-    rows, columns, depth, noise, window = 96, 192, 1.0, 0.01, 31
-    fy, fx = np.fft.fftfreq(rows)[:, None], np.fft.rfftfreq(columns)[None]
-    fx_odd = np.where(fx == 0.5, 0.0, fx)
-    spectrum = np.fft.rfft2(rng.normal(size=(rows, columns))) * psf.gaussian_otf(
-        np.hypot(fx, fy), 1.0
+    shape, depth, noise, window = (96, 192), 1.0, 0.01, 31
+    fy, fx = np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None]
+    fx = np.where(fx == 0.5, 0.0, fx)  # the Nyquist column has no direction
+    spectrum = np.fft.rfft2(rng.normal(size=shape)) * psf.gaussian_otf(np.hypot(fx, fy), 1.0)
+    shift = np.exp(
+        2j * np.pi * fx * float(stereo.disparity_px(depth, disparity_offset_px=0.0, **GEOMETRY))
     )
-    disparity = float(stereo.disparity_px(depth, disparity_offset_px=0.0, **GEOMETRY))
-    left = np.fft.irfft2(spectrum, s=(rows, columns))
-    right = np.fft.irfft2(spectrum * np.exp(2j * np.pi * fx_odd * disparity), s=(rows, columns))
+    left, right = (np.fft.irfft2(spectrum * place, s=shape) for place in (1.0, shift))
     bound = information.depth_bound_map(
         left,
         right,
         depth,
         disparity_offset_px=0.0,
-        alpha=0.0,
+        alpha_px2_m=0.0,
         noise_sigma=noise,
         window_px=window,
         **GEOMETRY,
     ).total_m
     slope = float(stereo.disparity_slope_px_per_m(depth, **GEOMETRY))
-    gradient = np.fft.irfft2(spectrum * 2j * np.pi * fx_odd, s=(rows, columns))
     half = window // 2
-    centres = [(r, c) for r in range(24, 80, 24) for c in range(48, 176, 24)]
+    boxes = [
+        (r, c, np.s_[r - half : r + half + 1, c - half : c + half + 1])
+        for r in range(24, 80, 24)
+        for c in range(48, 176, 24)
+    ]
     ratios = []
     for _ in range(80):
-        # Noise that is white before the alignment is white after it, whatever the shift.
-        difference = noise * (rng.normal(size=left.shape) - rng.normal(size=left.shape))
-        for r, c in centres:
-            box = np.s_[r - half : r + half + 1, c - half : c + half + 1]
-            shift = (gradient[box] * difference[box]).sum() / (gradient[box] ** 2).sum()
-            ratios.append(shift / slope / bound[r, c])
+        noisy = [np.fft.rfft2(view + noise * rng.normal(size=shape)) for view in (left, right)]
+        # A shift in the spectrum is exact and leaves white noise white.
+        aligned = noisy[1] / shift
+        difference = np.fft.irfft2(noisy[0] - aligned, s=shape)
+        gradient = np.fft.irfft2(0.5 * (noisy[0] + aligned) * 2j * np.pi * fx, s=shape)
+        for r, c, box in boxes:
+            residual_px = -(gradient[box] * difference[box]).sum() / (gradient[box] ** 2).sum()
+            ratios.append(residual_px / slope / bound[r, c])
     assert np.std(ratios) == pytest.approx(1, abs=0.1)
+    assert abs(np.mean(ratios)) < 0.1
+
+
+class NaturalWindow(Window):
+    """A window of scale-invariant texture of 15 % contrast, as `Conditions()` assume it."""
+
+    def __init__(self, depth: float, *, disk: bool) -> None:
+        super().__init__(PROTOTYPE, depth, disk, seed=0)
+        self.size, self.noise = 31, 0.01
+        self.fx, fy = np.fft.fftfreq(31)[None, :], np.fft.fftfreq(31)[:, None]
+        self.frequency = np.hypot(self.fx, fy)
+        self.power = information.scale_invariant_power(self.frequency, contrast=0.15, window_px=31)
+        self.usable = information.usable_share(self.power, self.transfer(depth), self.noise)
+        self.texture = np.sqrt(self.power * self.usable)  # for `information`, which squares it
+
+    def directions(self, depth: float) -> np.ndarray:
+        """Unit vector, per frequency, along which the two views of a texture lie."""
+        h0, h1 = self.transfer(depth)
+        views = np.stack([h0 + 0j, h1 * self.shift(depth)])
+        length = np.hypot(h0, h1)
+        return np.divide(views, length, out=np.zeros_like(views), where=length > 0)
+
+    def spread_over_bound(self, count: int) -> float:
+        """Most likely depths of fresh textures with fresh noise, both cues together."""
+        limit = float(information.depth_bound(self.information(self.noise)).total_m)
+        rng = np.random.default_rng(1)
+        depths = self.depth + np.linspace(-6, 6, 61) * limit
+        candidates = [self.directions(depth).conj() for depth in depths]
+        h0, h1 = self.transfer(self.depth)
+        views = np.stack([h0 + 0j, h1 * self.shift(self.depth)])
+        found = []
+        for _ in range(count):
+            white = np.fft.fft2(rng.normal(size=(3, 31, 31)), norm="ortho")
+            seen = views * np.sqrt(self.power) * white[0] + self.noise * white[1:]
+            likelihood = np.array(
+                [np.sum(self.usable * np.abs((u * seen).sum(axis=0)) ** 2) for u in candidates]
+            )
+            best = int(np.clip(likelihood.argmax(), 1, 59))
+            before, peak, after = likelihood[best - 1 : best + 2]
+            step = 0.5 * (before - after) / (before - 2 * peak + after)
+            found.append(depths[best] + step * (depths[1] - depths[0]))
+        return float(np.std(found) / limit)
+
+
+@pytest.mark.parametrize("depth", [0.3, 0.5, 1.64, 2.5])
+def test_bound_is_reached_for_natural_texture_at_one_per_cent_noise(depth):
+    """Where much of the disk's defocus information drowns in noise: what is left can be had."""
+    ratio = NaturalWindow(depth, disk=True).spread_over_bound(count=250)
+    assert ratio == pytest.approx(1, abs=0.2)
+
+
+def test_designers_rings_are_the_windows_frequencies():
+    """`expected_information` in rings against the sum over the frequencies of a window."""
+    window = NaturalWindow(1.64, disk=True)
+
+    def transfer(camera: int):
+        lens = window.lenses[camera]
+        return lambda f, depth: psf.disk_otf(f, thin_lens.blur_radius_px(depth, lens))
+
+    rings = information.expected_information(
+        1.64,
+        transfer(0),
+        transfer(1),
+        contrast=0.15,
+        noise_sigma=0.01,
+        window_px=31,
+        **GEOMETRY,
+    )
+    # A window has few low frequencies, and they do not fill their rings evenly.
+    assert rings.total_per_m2 == pytest.approx(window.information(0.01).total_per_m2, rel=0.15)

@@ -60,7 +60,7 @@ def test_e01_blur_rate_is_right_as_printed_otherwise(name):
 
 
 def test_e02_psf_rate_has_no_further_factor():
-    """A numerical heat equation: the printed factor |Sigma|² A² would be 6e-8 here."""
+    """A numerical heat equation: the printed factor |Sigma|² A² would be 5e-9 here."""
     sigma, sigma_rate, r, h = 2.0, 0.3, 1.3, 1e-3
     rate = (
         psf.gaussian_psf(r, sigma + sigma_rate * h) - psf.gaussian_psf(r, sigma - sigma_rate * h)
@@ -93,6 +93,17 @@ def test_e04_image_rate_of_a_lateral_motion_scales_with_the_depth():
     assert scale > 8000
 
 
+def test_e04_image_rate_of_an_axial_motion_goes_with_the_relative_speed():
+    """Of a camera in focus, whose blur neither changes nor is magnified to first order."""
+    focused = replace(CAMERA, depth=1 / (CAMERA.power - 1 / CAMERA.sensor))
+    texture, pixels = Texture.random(1), analytic.pixels(1)
+    images = analytic.derivatives(texture, focused, _moving("depth"), *pixels)
+    expected = RATES.depth / focused.depth * np.asarray(images.radial)
+    np.testing.assert_allclose(images.rate, expected, atol=1e-9 * np.abs(images.rate).max())
+    as_printed = -PITCH / S0 * np.asarray(images.radial)
+    assert np.abs(as_printed).max() < 0.01 * np.abs(images.rate).max()
+
+
 def test_e05_alpha_of_a_moving_sensor_away_from_the_reference_distance():
     images = _images(_moving("sensor"))
     right = cases.sensor_distance_depth_m(images, LENS, sensor_rate_m=RATES.sensor)
@@ -115,12 +126,12 @@ def test_e06_half_the_power_difference_halves_the_defocus_signal():
 
 
 def test_e07_disparity_error_of_the_papers_own_row():
-    own = systems.PRIOR_SYSTEMS[-1]
+    own = systems.COMPARED_SYSTEMS[-1]
     # 0.01 * 0.00384 * 0.0121 / (1.56² * 2e-6) = 0.09546
     computed = systems.disparity_error_at_farthest_px(own, 0.01)
     assert computed == pytest.approx(0.09546, abs=1e-5)
     assert str(own.printed_disparity_error_px) == "0.11"
-    disagreeing = [s for s in systems.PRIOR_SYSTEMS if not systems.printed_values_agree(s, 0.01)]
+    disagreeing = [s for s in systems.COMPARED_SYSTEMS if not systems.printed_values_agree(s, 0.01)]
     assert disagreeing == [own]
 
 
@@ -128,8 +139,11 @@ def test_e08_cardanos_principal_root_is_the_largest_not_the_physical_one():
     """A camera that opens its aperture: the target lies nearer than the focus."""
     rates = analytic.rates_of(_moving("aperture"))
     cubic = relation.depth_cubic(_images(_moving("aperture")), LENS, rates)
-    found = roots.real_cubic_roots(cubic.a3, cubic.a2, cubic.a1, cubic.a0)
+    found = roots.real_cubic_roots(*cubic)
     assert np.isfinite(found).all(), "three real roots: 0, the depth, and one beyond the focus"
+    b, c, d = cubic.a2 / cubic.a3, cubic.a1 / cubic.a3, cubic.a0 / cubic.a3
+    p, q = c - b**2 / 3, 2 * b**3 / 27 - b * c / 3 + d
+    assert ((q / 2) ** 2 + (p / 3) ** 3 < 0).all(), "the paper has it positive as a rule"
     principal = printed.cardano_depth_m(cubic)
     np.testing.assert_allclose(principal, found.max(axis=0), rtol=1e-6)
     assert np.abs(principal / CAMERA.depth - 1).min() > 0.5
@@ -186,14 +200,14 @@ def test_e12_the_raw_image_is_linear_in_inverse_depth_too():
         sensor_rate_m=rates.sensor_distance_m,
     )
     np.testing.assert_allclose(depth, CAMERA.depth, rtol=1e-6)
-    c2, c1, c0 = printed.raw_combined_quadratic(images, lens, rates)
-    wrong = 1 / roots.real_quadratic_roots(c2, c1, c0)
+    c0, c1, c2 = printed.raw_combined_quadratic(images, lens, rates)
+    wrong = 1 / roots.real_quadratic_roots(c0, c1, c2)
     assert np.nanmedian(np.nanmin(np.abs(wrong / CAMERA.depth - 1), axis=0)) > 1e-3
 
 
 def test_e12_the_printed_quadratic_is_right_while_the_sensor_rests():
     images, lens, rates = _raw("x", "y", "power")
-    c2, c1, c0 = printed.raw_combined_quadratic(images, lens, rates)
+    c0, c1, c2 = printed.raw_combined_quadratic(images, lens, rates)
     assert not np.any(c2)
     np.testing.assert_allclose(-c1 / c0, CAMERA.depth, rtol=1e-6)
 
@@ -245,3 +259,15 @@ def test_e17_magnification_between_the_lenses_is_not_negligible():
         at_the_border_px, 1.0, focal_length_px=S0 / PITCH, baseline_m=3.84e-3
     )
     assert error_m == pytest.approx(0.0469, rel=1e-2)
+
+
+def test_e18_the_depth_equation_needs_the_laplacian_not_a_norm():
+    """A saddle, x² - y², does not change with blur, though the norm of its Hessian is not zero."""
+    hessian = np.array([[2.0, 0.0], [0.0, -2.0]])
+    assert np.linalg.norm(hessian) > 2
+    h, n = 0.05, 200
+    y, x = np.mgrid[-n : n + 1, -n : n + 1] * h
+    kernel = psf.gaussian_psf(np.hypot(x, y), 1.5) * h**2
+    assert np.sum(kernel * (x**2 - y**2)) == pytest.approx(0, abs=1e-9)
+    # A bowl has the same norm and does change, by its Laplacian: sigma² / 2 times 4.
+    assert np.sum(kernel * (x**2 + y**2)) == pytest.approx(4.5, rel=1e-3)

@@ -32,12 +32,12 @@ class Conditions:
     Parameters
     ----------
     noise_sigma
-        Standard deviation of a pixel's noise, full scale 1. 1 % is the noise of the paper.
+        Standard deviation of a pixel's noise, full scale 1. 1 % is what our figures use.
     contrast
-        Standard deviation of the sharp texture, full scale 1. 0.15 is an ordinary printed
-        picture; the bound goes with its inverse.
+        Standard deviation of the sharp texture, full scale 1: a moderate one. The bound goes
+        nearly with its inverse.
     window_px
-        Side of the window whose pixels share a depth. 31 is about the paper's.
+        Side of the window whose pixels share a depth: small against most objects in a frame.
     wavelength_m
         Of the light, for diffraction. The middle of the visible.
     """

@@ -10,16 +10,18 @@ where the equation has no real solution.
 
 import numpy as np
 
-from d3s.optics.lens import FloatArray, ImageDerivatives, Lens
+from d3s.optics.lens import FloatArray, ImageDerivatives, Lens, Rates
+from d3s.optics.relation import depth_cubic, lateral_flow
 from d3s.optics.roots import real_quadratic_roots
-from d3s.optics.thin_lens import blur_gain_px_m, focus_vergence_dpt
+from d3s.optics.thin_lens import aperture_gain_px, blur_gain_px_m, focus_vergence_dpt
 
 
 def lateral_depth_m(
     derivatives: ImageDerivatives, lens: Lens, *, lateral_x_m: float, lateral_y_m: float
 ) -> FloatArray:
     """Depth from a lens that moves right and down at given rates: stereo in differential form."""
-    return _linear_depth(derivatives, lens, _flow(derivatives, lens, lateral_x_m, lateral_y_m), 0.0)
+    flow = lateral_flow(derivatives, lens, lateral_x_m, lateral_y_m)
+    return _linear_depth(derivatives, lens, flow, 0.0)
 
 
 def power_depth_m(
@@ -50,7 +52,7 @@ def combined_depth_m(
 
     The differential form of D3 (paper Eq. 10): linear in the depth, so there is one solution.
     """
-    flow = _flow(derivatives, lens, lateral_x_m, lateral_y_m)
+    flow = lateral_flow(derivatives, lens, lateral_x_m, lateral_y_m)
     refocus_dpt = power_rate_dpt + sensor_rate_m / lens.sensor_distance_m**2
     return _linear_depth(derivatives, lens, flow, refocus_dpt)
 
@@ -64,10 +66,10 @@ def aperture_depths_m(
     The latter is negative where no point beyond the focus is blurred so much. NaN where the
     derivatives contradict any blur.
     """
-    opening = blur_gain_px_m(lens) ** 2 * aperture_rate_m / lens.aperture_radius_m
-    spread = opening * np.asarray(derivatives.laplacian, dtype=np.float64)
+    opening = aperture_gain_px(lens) ** 2 * lens.aperture_radius_m * aperture_rate_m
+    rate = np.asarray(derivatives.rate, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        defocus_dpt = np.sqrt(_ratio(np.asarray(derivatives.rate, dtype=np.float64), spread))
+        defocus_dpt = np.sqrt(_ratio(rate, derivatives.times(opening, "laplacian")))
     vergences = focus_vergence_dpt(lens) + np.stack([defocus_dpt, -defocus_dpt])
     return _ratio(np.ones(()), vergences)
 
@@ -76,17 +78,23 @@ def axial_depths_m(derivatives: ImageDerivatives, lens: Lens, *, depth_rate_m: f
     """Both depths that a target receding at a given rate allows, shape (2, ...).
 
     The paper sees no closed form here; with the blur's magnification in the relation it is a
-    quadratic in 1/Z (docs/errata.md). The larger vergence comes first; a camera focused at
-    infinity has one solution, and the other is NaN.
+    quadratic in 1/Z (docs/errata.md). Larger vergence first; a camera focused at infinity has one
+    solution, and the other is NaN.
     """
-    kappa = focus_vergence_dpt(lens)
-    laplacian = np.asarray(derivatives.laplacian, dtype=np.float64)
-    spread = blur_gain_px_m(lens) ** 2 * kappa * laplacian
-    linear = -(kappa * spread + np.asarray(derivatives.radial))
-    vergences = real_quadratic_roots(spread, linear, np.asarray(derivatives.rate) / depth_rate_m)
-    # Ascending roots with NaN last: turn them round, so that a lone root stays first.
-    descending = -np.sort(-vergences, axis=0)
-    return _ratio(np.ones(()), descending)
+    rates = Rates(axial_m=depth_rate_m)
+    return general_depths_m(derivatives, lens, rates)
+
+
+def general_depths_m(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> FloatArray:
+    """Both depths that any change of the camera allows, shape (2, ...), by larger vergence first.
+
+    The general relation (paper Eq. 9) solved for 1/Z, which stays finite when a depth goes
+    through infinity. Where it is linear the one depth comes first and the other is NaN.
+    """
+    cubic = depth_cubic(derivatives, lens, rates)
+    vergences = real_quadratic_roots(cubic.a3, cubic.a2, cubic.a1)
+    # Descending with NaN last, so that a lone root stays first.
+    return _ratio(np.ones(()), -np.sort(-vergences, axis=0))
 
 
 def _linear_depth(
@@ -94,18 +102,9 @@ def _linear_depth(
 ) -> FloatArray:
     """(flow - alpha L) / (I' - alpha kappa L), for a focus that changes by some 1/m a time."""
     alpha = blur_gain_px_m(lens) ** 2 * refocus_dpt
-    spread = alpha * np.asarray(derivatives.laplacian, dtype=np.float64)
+    spread = derivatives.times(alpha, "laplacian")
     rate = np.asarray(derivatives.rate, dtype=np.float64)
     return _ratio(flow - spread, rate - focus_vergence_dpt(lens) * spread)
-
-
-def _flow(
-    derivatives: ImageDerivatives, lens: Lens, lateral_x_m: float, lateral_y_m: float
-) -> FloatArray:
-    """Image rate times depth of a sideways moving lens, positive in an upright image."""
-    along_x = lateral_x_m * np.asarray(derivatives.grad_x, dtype=np.float64)
-    along_y = lateral_y_m * np.asarray(derivatives.grad_y, dtype=np.float64)
-    return np.asarray(lens.reference_distance_m / lens.pixel_pitch_m * (along_x + along_y))
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

@@ -48,7 +48,8 @@ def is_consensus(
 def confidence(candidate_m: ArrayLike, predictions_m: ArrayLike) -> FloatArray:
     """Agreement in depth and in inverse depth, from 0 (none) to 1 (perfect); paper Eq. 14."""
     gap = disagreement(candidate_m, predictions_m)
-    return np.asarray(1.0 / ((1.0 + gap.depth_m) * (1.0 + gap.vergence_dpt)))
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / ((1.0 + gap.depth_m) * (1.0 + gap.vergence_dpt)))
 
 
 def depth_only_confidence(candidate_m: ArrayLike, predictions_m: ArrayLike) -> FloatArray:
@@ -66,10 +67,11 @@ class Pick(NamedTuple):
 def best_candidate(candidates_m: ArrayLike, confidences: ArrayLike) -> Pick:
     """The candidate with the highest confidence (paper Eq. 15), candidates along the first axis.
 
-    The first of equals. NaN where no candidate has any confidence.
+    The first of equals. A confidence that is NaN counts as none; the depth is NaN where no
+    candidate has any.
     """
     candidates = np.asarray(candidates_m, dtype=np.float64)
-    values = np.asarray(confidences, dtype=np.float64)
+    values = np.nan_to_num(np.asarray(confidences, dtype=np.float64))
     best = values.argmax(axis=0)
     highest = np.take_along_axis(values, best[None], axis=0)[0]
     return Pick(np.where(highest > 0, candidates[best], np.nan), highest)

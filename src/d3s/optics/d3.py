@@ -1,6 +1,6 @@
 """Dual Differential Defocus: depth in closed form from two views that differ in place and focus.
 
-The right image is first shifted to the right by `stereo.alignment_shift_px`, which leaves the
+The right image is first moved to the right by `stereo.alignment_shift_px`, which leaves the
 residual disparity of a small virtual baseline. S is the mean of the left image and the shifted
 right one, I' their difference, left less right.
 """
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from d3s.errors import InputError
 from d3s.optics.lens import FloatArray, Lens
 from d3s.optics.thin_lens import blur_gain_px_m, focus_vergence_dpt
 from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_sum
@@ -18,15 +19,21 @@ from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_
 def alpha_px2_m(left: Lens, right: Lens) -> float:
     """Half the blur-variance difference of two lenses per dioptre of defocus, in px² m.
 
-    (w s0 A / p)^2 (rho_0 - rho_1), for lenses that differ only in their optical power: the alpha
-    of paper Eq. 10. With `kappa_dpt`, v_0 - v_1 = -2 alpha (1/Z - kappa) exactly, however
-    different the two powers are.
+    The alpha of paper Eq. 10, (w s0 A / p)^2 (kappa_0 - kappa_1) with kappa = rho - 1/s: the
+    lenses may differ in power, in sensor distance, or in both. With `kappa_dpt` the difference
+    v_0 - v_1 = -2 alpha (1/Z - kappa) is exact, however large it is.
     """
-    return blur_gain_px_m(left) ** 2 * (left.optical_power_dpt - right.optical_power_dpt)
+    gain, other = blur_gain_px_m(left), blur_gain_px_m(right)
+    if gain != other:
+        raise InputError(
+            f"the lenses must have one aperture, reference distance, pitch and Gaussian width: "
+            f"they blur by {gain} and {other} px per dioptre. Only the focus may differ."
+        )
+    return gain**2 * (focus_vergence_dpt(left) - focus_vergence_dpt(right))
 
 
 def kappa_dpt(left: Lens, right: Lens) -> float:
-    """Vergence at which both lenses blur alike, (rho_0 + rho_1)/2 - 1/s0, in 1/m."""
+    """Vergence at which both lenses blur alike, in 1/m: (rho_0 + rho_1)/2 - 1/s0 for one sensor."""
     return 0.5 * (focus_vergence_dpt(left) + focus_vergence_dpt(right))
 
 
@@ -57,14 +64,14 @@ def _terms(
     derivatives: PairDerivatives,
     virtual_baseline_m: float,
     focal_length_px: float,
-    alpha: float,
-    kappa: float,
+    alpha_px2_m: float,
+    kappa_dpt: float,
 ) -> _Terms:
     # The right camera stands to the right, so left less right is a lens that moved left: hence
     # the minus before the gradient, where the paper has a plus for its own X_0 - X_1.
-    spread = alpha * derivatives.mean_laplacian
+    spread = alpha_px2_m * derivatives.mean_laplacian
     flow = focal_length_px * virtual_baseline_m * derivatives.mean_grad_x
-    return _Terms(-flow - spread, derivatives.difference - kappa * spread)
+    return _Terms(-flow - spread, derivatives.difference - kappa_dpt * spread)
 
 
 def d3_depth_m(
@@ -72,8 +79,8 @@ def d3_depth_m(
     virtual_baseline_m: float,
     *,
     focal_length_px: float,
-    alpha: float,
-    kappa: float,
+    alpha_px2_m: float,
+    kappa_dpt: float,
 ) -> FloatArray:
     """Depth of every pixel by itself (paper Eq. 10); infinite or NaN where nothing changes.
 
@@ -85,10 +92,10 @@ def d3_depth_m(
         Baseline that the alignment left over, right camera to the right of the left one.
     focal_length_px
         s0 / p.
-    alpha, kappa
-        `alpha_px2_m` in px² m and `kappa_dpt` in 1/m.
+    alpha_px2_m, kappa_dpt
+        What the functions of these names give for the two lenses.
     """
-    terms = _terms(derivatives, virtual_baseline_m, focal_length_px, alpha, kappa)
+    terms = _terms(derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(terms.numerator / terms.denominator)
 
@@ -98,15 +105,15 @@ def d3_windowed_depth_m(
     virtual_baseline_m: float,
     *,
     focal_length_px: float,
-    alpha: float,
-    kappa: float,
+    alpha_px2_m: float,
+    kappa_dpt: float,
     window_px: int,
 ) -> FloatArray:
     """Depth that fits the D3 equation best, in least squares, over the window of each pixel.
 
     Minimises the sum of (Z denominator - numerator)². Parameters as `d3_depth_m`.
     """
-    terms = _terms(derivatives, virtual_baseline_m, focal_length_px, alpha, kappa)
+    terms = _terms(derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt)
     product = window_sum(terms.numerator * terms.denominator, window_px)
     square = window_sum(terms.denominator**2, window_px)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,12 +1,14 @@
 """One thin-lens camera, how it may change, and what its image's derivatives are.
 
-Three holders of numbers that the equations of this package share. They compute nothing.
+Three holders of numbers that the equations of this package share.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from d3s.errors import InputError
 
 FloatArray = NDArray[np.float64]
 
@@ -61,6 +63,9 @@ class Rates:
 class ImageDerivatives:
     """Per-pixel derivatives of an image, in pixels and in the time unit of `Rates`.
 
+    Only those that an equation asks for have to be given; one that is asked for and missing is an
+    error, never a zero.
+
     Parameters
     ----------
     rate
@@ -76,7 +81,16 @@ class ImageDerivatives:
     """
 
     rate: ArrayLike
-    grad_x: ArrayLike = 0.0
-    grad_y: ArrayLike = 0.0
-    laplacian: ArrayLike = 0.0
-    radial: ArrayLike = 0.0
+    grad_x: ArrayLike | None = None
+    grad_y: ArrayLike | None = None
+    laplacian: ArrayLike | None = None
+    radial: ArrayLike | None = None
+
+    def times(self, weight: ArrayLike, name: str) -> FloatArray:
+        """One of the derivatives times a weight; a weight of zero does not ask for it."""
+        if not np.any(weight):
+            return np.zeros(())
+        values = getattr(self, name)
+        if values is None:
+            raise InputError(f"{name} is missing: this change of the camera needs it. Pass it.")
+        return np.asarray(np.multiply(weight, values, dtype=np.float64))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from d3s.optics.lens import FloatArray, ImageDerivatives, Lens, Rates
-from d3s.optics.relation import DepthCubic
-from d3s.optics.thin_lens import vergence_dpt
+from d3s.optics.relation import DepthCubic, lateral_flow
+from d3s.optics.thin_lens import aperture_gain_px, vergence_dpt
 
 
 def blur_rate_px(depth_m: ArrayLike, lens: Lens, rates: Rates) -> FloatArray:
@@ -35,12 +35,8 @@ def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> Dept
     opening, closing_in = aperture * rates.aperture_radius_m, aperture**2 * rates.axial_m
     refocus = aperture**2 * (rates.optical_power_dpt + rates.sensor_distance_m / s**2)
     spread = _sigma_laplacian(derivatives, lens)
-    focal_length_px = lens.reference_distance_m / lens.pixel_pitch_m
-    lateral = focal_length_px * (
-        rates.lateral_x_m * np.asarray(derivatives.grad_x, dtype=np.float64)
-        + rates.lateral_y_m * np.asarray(derivatives.grad_y, dtype=np.float64)
-    )
-    flow = lateral + rates.axial_m * np.asarray(derivatives.radial, dtype=np.float64)
+    flow = lateral_flow(derivatives, lens, rates.lateral_x_m, rates.lateral_y_m)
+    flow = flow + derivatives.times(rates.axial_m, "radial")
     return DepthCubic(
         a0=np.asarray(spread * closing_in),
         a1=np.asarray(spread * ((1 / s - rho) * closing_in - opening)),
@@ -57,7 +53,7 @@ def axial_image_rate(
     vergence = vergence_dpt(depth_m)
     defocus = vergence - lens.optical_power_dpt + 1.0 / lens.sensor_distance_m
     blur = lens.aperture_radius_m**2 * defocus * vergence**2 * _sigma_laplacian(derivatives, lens)
-    return np.asarray(rates.axial_m * (vergence * np.asarray(derivatives.radial) - blur))
+    return np.asarray(rates.axial_m * (derivatives.times(vergence, "radial") - blur))
 
 
 def cardano_depth_m(cubic: DepthCubic) -> FloatArray:
@@ -81,7 +77,7 @@ def cardano_depth_m(cubic: DepthCubic) -> FloatArray:
 def raw_sensor_distance_depth_m(raw: ImageDerivatives, lens: Lens, rates: Rates) -> FloatArray:
     """Depth from a moving sensor and its raw image, the table's right column as printed."""
     s = lens.sensor_distance_m
-    moved = np.asarray(raw.rate) - rates.sensor_distance_m / s * np.asarray(raw.radial)
+    moved = np.asarray(raw.rate) - raw.times(rates.sensor_distance_m / s, "radial")
     spread = lens.aperture_radius_m**2 * rates.sensor_distance_m * _raw_sigma_laplacian(raw, lens)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(1.0 / (lens.optical_power_dpt - 1 / s - s * moved / spread))
@@ -90,7 +86,7 @@ def raw_sensor_distance_depth_m(raw: ImageDerivatives, lens: Lens, rates: Rates)
 def raw_combined_quadratic(
     raw: ImageDerivatives, lens: Lens, rates: Rates
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(c2, c1, c0) of c2/Z² + c1/Z + c0 = 0 for a raw image, the table's remark as printed.
+    """(c0, c1, c2) of c2/Z² + c1/Z + c0 = 0 for a raw image, the table's remark as printed.
 
     Right while the sensor rests; otherwise the blur's magnification is missing, with which c2
     vanishes and the relation is a line (`relation.rescaled_derivatives`).
@@ -98,30 +94,21 @@ def raw_combined_quadratic(
     s, rho = lens.sensor_distance_m, lens.optical_power_dpt
     s_rate, rho_rate = rates.sensor_distance_m, rates.optical_power_dpt
     spread = lens.aperture_radius_m**2 * _raw_sigma_laplacian(raw, lens)
-    lateral = (
-        s
-        / lens.pixel_pitch_m
-        * (
-            rates.lateral_x_m * np.asarray(raw.grad_x, dtype=np.float64)
-            + rates.lateral_y_m * np.asarray(raw.grad_y, dtype=np.float64)
-        )
-    )
+    lateral = lateral_flow(raw, lens, rates.lateral_x_m, rates.lateral_y_m)
     constant = s * s_rate * rho**2 - s_rate * rho + s**2 * rho * rho_rate - s * rho_rate
-    magnified = s_rate / s * np.asarray(raw.radial)
+    magnified = raw.times(s_rate / s, "radial")
     return (
-        np.asarray(spread * s * s_rate),
-        np.asarray(spread * (s_rate - 2 * s * s_rate * rho - s**2 * rho_rate) + lateral),
         np.asarray(spread * constant - magnified - np.asarray(raw.rate)),
+        np.asarray(spread * (s_rate - 2 * s * s_rate * rho - s**2 * rho_rate) + lateral),
+        np.asarray(spread * s * s_rate),
     )
 
 
 def _sigma_laplacian(derivatives: ImageDerivatives, lens: Lens) -> FloatArray:
     """Covariance-weighted Laplacian of the rescaled image times s0², made free of pixels."""
-    width = lens.aperture_gaussian_width * lens.reference_distance_m / lens.pixel_pitch_m
-    return np.asarray(width**2 * np.asarray(derivatives.laplacian, dtype=np.float64))
+    return derivatives.times(aperture_gain_px(lens) ** 2, "laplacian")
 
 
 def _raw_sigma_laplacian(raw: ImageDerivatives, lens: Lens) -> FloatArray:
     """Covariance-weighted Laplacian of the raw image, made free of pixels."""
-    width = lens.aperture_gaussian_width / lens.pixel_pitch_m
-    return np.asarray(width**2 * np.asarray(raw.laplacian, dtype=np.float64))
+    return raw.times((lens.aperture_gaussian_width / lens.pixel_pitch_m) ** 2, "laplacian")

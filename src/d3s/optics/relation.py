@@ -4,13 +4,16 @@ A front-parallel target is imaged by a lens that moves and refocuses at once. Th
 is a polynomial in 1/Z, whose coefficients are the image's derivatives and the camera's rates.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from d3s.errors import InputError
 from d3s.optics.lens import FloatArray, ImageDerivatives, Lens, Rates
 from d3s.optics.thin_lens import (
+    aperture_gain_px,
     blur_gain_px_m,
     blur_rate_px,
     blur_sigma_px,
@@ -32,11 +35,11 @@ def image_rate(
     sigma = blur_sigma_px(depth_m, lens)
     magnification = rates.axial_m * vergence_dpt(depth_m)
     spread = sigma * blur_rate_px(depth_m, lens, rates) + sigma**2 * magnification
-    shift = _lateral_flow(derivatives, lens, rates) * vergence_dpt(depth_m)
+    flow = lateral_flow(derivatives, lens, rates.lateral_x_m, rates.lateral_y_m)
     return np.asarray(
-        spread * np.asarray(derivatives.laplacian)
-        + shift
-        + magnification * np.asarray(derivatives.radial)
+        derivatives.times(spread, "laplacian")
+        + flow * vergence_dpt(depth_m)
+        + derivatives.times(magnification, "radial")
     )
 
 
@@ -56,24 +59,23 @@ def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> Dept
     magnification cancel, so that the general relation is a quadratic. It is kept as a cubic, with
     the useless root Z = 0, to compare with `printed.depth_cubic`.
     """
-    rate, laplacian, radial = np.broadcast_arrays(
-        np.asarray(derivatives.rate, dtype=np.float64),
-        np.asarray(derivatives.laplacian, dtype=np.float64),
-        np.asarray(derivatives.radial, dtype=np.float64),
-    )
     gain2 = blur_gain_px_m(lens) ** 2
     kappa = focus_vergence_dpt(lens)
     refocus = rates.optical_power_dpt + rates.sensor_distance_m / lens.sensor_distance_m**2
-    opening = _opening(lens, rates)
+    opening = aperture_gain_px(lens) ** 2 * lens.aperture_radius_m * rates.aperture_radius_m
     constant = gain2 * kappa * refocus + opening * kappa**2
     linear = -gain2 * refocus - 2 * opening * kappa + gain2 * kappa**2 * rates.axial_m
     quadratic = opening - gain2 * kappa * rates.axial_m
-    flow = _lateral_flow(derivatives, lens, rates) + rates.axial_m * radial
+    flow = lateral_flow(derivatives, lens, rates.lateral_x_m, rates.lateral_y_m)
+    flow = flow + derivatives.times(rates.axial_m, "radial")
+    rate = np.asarray(derivatives.rate, dtype=np.float64)
     return DepthCubic(
-        a0=np.zeros_like(rate),
-        a1=-quadratic * laplacian,
-        a2=-linear * laplacian - flow,
-        a3=rate - constant * laplacian,
+        *np.broadcast_arrays(
+            np.zeros(()),
+            -derivatives.times(quadratic, "laplacian"),
+            -derivatives.times(linear, "laplacian") - flow,
+            rate - derivatives.times(constant, "laplacian"),
+        )
     )
 
 
@@ -85,33 +87,23 @@ def rescaled_derivatives(raw: ImageDerivatives, lens: Lens, rates: Rates) -> Ima
     image, the formulation of Alexander (2019). `lens.reference_distance_m` must equal
     `lens.sensor_distance_m`, in which the two images coincide.
     """
+    if lens.reference_distance_m != lens.sensor_distance_m:
+        raise InputError(
+            f"reference_distance_m={lens.reference_distance_m} must equal "
+            f"sensor_distance_m={lens.sensor_distance_m} for a raw image: it is not rescaled yet."
+        )
     magnification = rates.sensor_distance_m / lens.sensor_distance_m
-    rate = np.asarray(raw.rate, dtype=np.float64) + magnification * np.asarray(raw.radial)
-    return ImageDerivatives(
-        rate=rate,
-        grad_x=raw.grad_x,
-        grad_y=raw.grad_y,
-        laplacian=raw.laplacian,
-        radial=raw.radial,
-    )
+    rate = np.asarray(raw.rate, dtype=np.float64) + raw.times(magnification, "radial")
+    return replace(raw, rate=rate)
 
 
-def _opening(lens: Lens, rates: Rates) -> float:
-    """Half the rate of the squared blur gain that an opening aperture makes, in px² m² a time."""
-    width_px = lens.aperture_gaussian_width * lens.reference_distance_m / lens.pixel_pitch_m
-    return width_px**2 * lens.aperture_radius_m * rates.aperture_radius_m
-
-
-def _lateral_flow(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> FloatArray:
-    """Image rate times depth that the lateral motion makes.
+def lateral_flow(
+    derivatives: ImageDerivatives, lens: Lens, lateral_x_m: float, lateral_y_m: float
+) -> FloatArray:
+    """Image rate times depth of a lens that moves right and down at given rates.
 
     Positive in an upright image: a lens that moves right sees what is to its right.
     """
     focal_length_px = lens.reference_distance_m / lens.pixel_pitch_m
-    return np.asarray(
-        focal_length_px
-        * (
-            rates.lateral_x_m * np.asarray(derivatives.grad_x, dtype=np.float64)
-            + rates.lateral_y_m * np.asarray(derivatives.grad_y, dtype=np.float64)
-        )
-    )
+    along_x = derivatives.times(focal_length_px * lateral_x_m, "grad_x")
+    return np.asarray(along_x + derivatives.times(focal_length_px * lateral_y_m, "grad_y"))

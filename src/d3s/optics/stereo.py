@@ -33,7 +33,8 @@ def depth_from_disparity_m(
     """Depth of a point with a disparity in pixels; NaN where it would lie behind the camera."""
     parallax = np.asarray(disparity, dtype=np.float64) - disparity_offset_px
     with np.errstate(divide="ignore"):
-        return np.where(parallax >= 0, focal_length_px * baseline_m / parallax, np.nan)
+        depth = focal_length_px * baseline_m / np.abs(parallax)  # infinite at -0.0, too
+    return np.where(parallax >= 0, depth, np.nan)
 
 
 def disparity_slope_px_per_m(
@@ -71,7 +72,8 @@ def depth_error_m(
     slope = disparity_slope_px_per_m(
         depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
     )
-    return np.asarray(-np.asarray(disparity_error_px, dtype=np.float64) / slope)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.divide(disparity_error_px, -slope, dtype=np.float64))
 
 
 def disparity_error_px(
@@ -82,10 +84,10 @@ def disparity_error_px(
     baseline_m: float,
 ) -> FloatArray:
     """Disparity error that makes a given depth error, in metres, at a depth; Eq. 18 solved."""
-    px_per_m = 1.0 / depth_error_m(
-        1.0, depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
+    slope = disparity_slope_px_per_m(
+        depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
     )
-    return np.asarray(np.asarray(depth_error, dtype=np.float64) * px_per_m)
+    return np.asarray(np.multiply(depth_error, -slope, dtype=np.float64))
 
 
 def farthest_depth_m(
@@ -99,5 +101,6 @@ def farthest_depth_m(
 
     Eq. 18 solved for the depth: the far end of a working range.
     """
-    ratio = np.asarray(depth_error, dtype=np.float64) / np.asarray(disparity_error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.divide(depth_error, disparity_error, dtype=np.float64)
     return np.asarray(np.sqrt(ratio * focal_length_px * baseline_m))

@@ -107,7 +107,7 @@ def _before_rounding(printed: Decimal) -> tuple[Decimal, Decimal]:
     return printed - half_a_unit, printed + half_a_unit
 
 
-PRIOR_SYSTEMS: tuple[System, ...] = (
+COMPARED_SYSTEMS: tuple[System, ...] = (
     System(
         name="Takeda et al. 2012",
         venue="VISAPP '12",

@@ -48,8 +48,12 @@ def field_of_view_rad(size_px: ArrayLike, lens: Lens) -> FloatArray:
 
 def blur_gain_px_m(lens: Lens) -> float:
     """Gaussian blur per dioptre of defocus, w s0 A / p: in pixels per 1/m."""
-    radius_px_m = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
-    return lens.aperture_gaussian_width * radius_px_m
+    return aperture_gain_px(lens) * lens.aperture_radius_m
+
+
+def aperture_gain_px(lens: Lens) -> float:
+    """`blur_gain_px_m` per metre of aperture radius, w s0 / p: in pixels."""
+    return lens.aperture_gaussian_width * lens.reference_distance_m / lens.pixel_pitch_m
 
 
 def blur_radius_px(depth_m: ArrayLike, lens: Lens) -> FloatArray:
@@ -58,13 +62,13 @@ def blur_radius_px(depth_m: ArrayLike, lens: Lens) -> FloatArray:
     The defocus level (paper Eq. 4) over the pixel pitch. Zero at the camera's focus distance,
     positive for points nearer than it, negative beyond.
     """
-    radius_px_m = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
-    return np.asarray(radius_px_m * (vergence_dpt(depth_m) - focus_vergence_dpt(lens)))
+    return np.asarray(blur_sigma_px(depth_m, lens) / lens.aperture_gaussian_width)
 
 
 def blur_sigma_px(depth_m: ArrayLike, lens: Lens) -> FloatArray:
     """Signed Gaussian blur per axis, in pixels: `blur_radius_px` times the aperture's width."""
-    return np.asarray(lens.aperture_gaussian_width * blur_radius_px(depth_m, lens))
+    defocus_dpt = vergence_dpt(depth_m) - focus_vergence_dpt(lens)
+    return np.asarray(blur_gain_px_m(lens) * defocus_dpt)
 
 
 def blur_variance_px2(depth_m: ArrayLike, lens: Lens) -> FloatArray:
@@ -75,11 +79,12 @@ def blur_variance_px2(depth_m: ArrayLike, lens: Lens) -> FloatArray:
 def depth_at_blur_m(blur_sigma: ArrayLike, lens: Lens) -> FloatArray:
     """Depth whose signed Gaussian blur is `blur_sigma` pixels; the inverse of `blur_sigma_px`.
 
-    Infinite or negative where no point in front of the camera is blurred that much.
+    Infinite or negative where no point in front of the camera is blurred that much; zero or NaN
+    for a pinhole, which tells nothing.
     """
-    vergence = np.asarray(blur_sigma, dtype=np.float64) / blur_gain_px_m(lens)
-    with np.errstate(divide="ignore"):
-        return np.asarray(1.0 / (vergence + focus_vergence_dpt(lens)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        defocus_dpt = np.divide(blur_sigma, blur_gain_px_m(lens), dtype=np.float64)
+        return np.asarray(1.0 / (defocus_dpt + focus_vergence_dpt(lens)))
 
 
 class BlurSensitivity(NamedTuple):
@@ -99,13 +104,10 @@ def blur_sensitivity(depth_m: ArrayLike, lens: Lens) -> BlurSensitivity:
     sigma = blur_sigma_px(depth_m, lens)
     gain = blur_gain_px_m(lens)
     defocus = vergence_dpt(depth_m) - focus_vergence_dpt(lens)
-    gain_per_aperture = (
-        lens.aperture_gaussian_width * lens.reference_distance_m / lens.pixel_pitch_m
-    )
     return BlurSensitivity(
         depth_m=-gain * vergence_dpt(depth_m) ** 2,
         optical_power_dpt=np.full_like(sigma, -gain),
-        aperture_radius_m=np.asarray(gain_per_aperture * defocus),
+        aperture_radius_m=np.asarray(aperture_gain_px(lens) * defocus),
         sensor_distance_m=np.full_like(sigma, -gain / lens.sensor_distance_m**2),
         reference_distance_m=np.asarray(sigma / lens.reference_distance_m),
         pixel_pitch_m=np.asarray(-sigma / lens.pixel_pitch_m),

@@ -1,4 +1,4 @@
-"""Derivatives of a sampled image, and sums over the windows of its pixels."""
+"""What is done to sampled images: derivatives, shifts along the rows, and sums over windows."""
 
 from math import factorial
 
@@ -87,6 +87,27 @@ def _sharp_second_x(values: FloatArray) -> FloatArray:
 def _shifted(values: FloatArray, step: int) -> FloatArray:
     columns = values.shape[-1]
     return values[..., MARGIN_PX + step : columns - MARGIN_PX + step]
+
+
+def shifted_right(image: ArrayLike, shift_px: ArrayLike) -> FloatArray:
+    """An image moved to the right by a shift, a number or a map: sampled at x - shift.
+
+    By quintic splines along the rows. NaN where the sample, or a pixel within a pixel of it, is
+    NaN or outside, and where the shift is NaN; a NaN reaches no farther.
+    """
+    from scipy.ndimage import map_coordinates  # importing scipy takes longer than the rest of d3s
+
+    values = np.asarray(image, dtype=np.float64)
+    rows, columns = np.indices(values.shape, dtype=np.float64)
+    position = columns - np.asarray(shift_px, dtype=np.float64)
+    inside = (position >= 0) & (position <= values.shape[1] - 1)
+    place = [rows, np.where(inside, position, 0.0)]
+    holes = np.isnan(values)
+    # The spline is recursive: a NaN would spread over the whole image.
+    sampled = map_coordinates(np.where(holes, 0.0, values), place, order=5, mode="mirror")
+    if holes.any():
+        inside &= map_coordinates(holes.astype(np.float64), place, order=1) == 0
+    return np.where(inside, sampled, np.nan)
 
 
 def window_sum(values: ArrayLike, window_px: int) -> FloatArray:
