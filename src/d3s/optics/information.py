@@ -9,7 +9,7 @@ after that is, exactly and with no mixed term::
 
 with a dash for the derivative to depth: what stereo knows, plus what defocus knows. It can be had
 where the texture stands out of the noise. Of a frequency at which it does not, only the share
-P / (P + noise²) can, P = |T|² (H0² + H1²): `usable_share`, the exact factor for a Gaussian texture.
+P / (P + noise²) can, with ``P = |T|² (H0² + H1²)``; see `usable_share`.
 """
 
 from collections.abc import Callable
