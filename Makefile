@@ -8,6 +8,18 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 PYTEST = $(BIN)/python -m pytest -n auto
 
 .PHONY: help demo test test-all lint bench docs clean
+.NOTPARALLEL:
+
+# An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
+# also when another Python is named.
+ifneq ($(shell cat .venv/made 2>/dev/null),$(CURDIR))
+.PHONY: .venv/made
+endif
+ifeq ($(origin PYTHON),command line)
+ifneq ($(shell cat .venv/made-with 2>/dev/null),$(PYTHON))
+.PHONY: .venv/made
+endif
+endif
 
 help:
 	@echo "make demo      install, run the demonstration, say where its results are"
@@ -17,19 +29,22 @@ help:
 	@echo "make docs      build the documentation into docs/_build/html"
 	@echo "make clean     remove .venv and everything that was built"
 
-.venv/bin/python:
+.venv/made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "D3S needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1)."; \
 	    echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv --clear .venv || \
+	  { echo "Could not make .venv. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@printf '%s' '$(PYTHON)' > .venv/made-with
+	@printf '%s' '$(CURDIR)' > $@
 
 # A stamp is touched only after the install succeeded, so an interrupted one is done again.
-.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+.venv/installed: .venv/made pyproject.toml constraints.txt
 	@echo "Installing d3s into .venv (once; about a minute) ..."
 	@$(PIP_INSTALL) -e .
 	@touch $@
 
-.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+.venv/installed-dev: .venv/made pyproject.toml constraints.txt
 	@echo "Installing d3s with its developer's tools into .venv (once; about a minute) ..."
 	@$(PIP_INSTALL) -e '.[dev]'
 	@touch .venv/installed $@
@@ -56,4 +71,5 @@ docs: .venv/installed-dev
 	@echo "Documentation: docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} +

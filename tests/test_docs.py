@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic.fields import FieldInfo
 
-from d3s.rig import Rig
+from d3s.rig import Calibration, Optics, Provenance, Rig
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -69,14 +70,20 @@ def test_tests_of_the_equation_map_exist(name):
     assert function in _functions_of(ROOT / path)
 
 
-def test_every_public_function_of_the_physics_is_in_some_test():
-    """A formula that no test names is a formula that nobody checks."""
-    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+def _names_used(path: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
+def test_every_public_function_of_the_physics_is_used_by_some_test():
+    """A formula that no test calls is a formula that nobody checks."""
+    used = set().union(*(_names_used(path) for path in (ROOT / "tests").rglob("test_*.py")))
     for path in sorted((ROOT / "src/d3s/optics").glob("*.py")):
         module = importlib.import_module(f"d3s.optics.{path.stem}".removesuffix(".__init__"))
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ == module.__name__ and not name.startswith("_"):
-                assert name in tests, f"{module.__name__}.{name}"
+                assert name in used, f"{module.__name__}.{name}"
 
 
 def test_every_erratum_names_a_test_of_its_own():
@@ -87,6 +94,44 @@ def test_every_erratum_names_a_test_of_its_own():
     assert [row[-1].strip("`") for row in rows] == [f"e{n:02d}" for n in range(1, len(rows) + 1)]
     assert tested == [row[-1].strip("`") for row in rows]
     assert f"[{len(rows)} errata]" in (ROOT / "README.md").read_text()
+    assert f"{len(rows)} errata" in (ROOT / "CHANGELOG.md").read_text()
+
+
+RECORDS = {"optics": Optics, "calibration": Calibration, "calibration.provenance": Provenance}
+
+
+def _rule(field: FieldInfo) -> str:
+    """The limits of a field in words, if it has simple ones."""
+    signs = {"gt": "> {:g}", "ge": ">= {:g}", "lt": "< {:g}", "le": "<= {:g}"}
+    return ", ".join(
+        words.format(getattr(limit, name))
+        for limit in field.metadata
+        for name, words in signs.items()
+        if getattr(limit, name, None) is not None
+    )
+
+
+def test_page_of_the_rig_file_has_every_field_with_its_rule():
+    rows = {(row[0], row[1]): row[2:] for row in _rows("rig.md") if len(row) == 4}
+    expected = {
+        (f"`{table}`", f"`{name}`"): [_rule(field), field.description]
+        for table, record in RECORDS.items()
+        for name, field in record.model_fields.items()
+        if name != "provenance"
+    }
+    missing = {place: cells for place, cells in expected.items() if rows.get(place) != cells}
+    assert not missing, "\n".join(f"| {' | '.join((*p, *c))} |" for p, c in missing.items())
+    assert set(rows) - set(expected) == {("table", "key"), ("---", "---")} & set(rows)
+
+
+def test_example_of_the_rig_page_is_a_rig(tmp_path):
+    (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "rig.md").read_text(), re.DOTALL)
+    (tmp_path / "rig.toml").write_text(text)
+    rig = Rig.load(tmp_path / "rig.toml")
+    assert rig.calibration is not None
+    rig.save(tmp_path / "again.toml")
+    saved = (tmp_path / "again.toml").read_text()
+    assert re.sub(r"^#.*\n", "", saved, flags=re.MULTILINE).strip() == text.strip()
 
 
 def test_python_of_the_readme_runs_and_says_what_it_says(tmp_path, monkeypatch):

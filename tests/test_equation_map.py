@@ -88,3 +88,5 @@ def test_bent_function_fails_its_test(function, test, tmp_path):
         [*command, test], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert result.returncode == 1, f"{test} passes with a wrong {function}\n{result.stdout[-2000:]}"
+    # By its own judgement, and not because the bent function made something crash.
+    assert "AssertionError" in result.stdout

@@ -36,16 +36,15 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
     """
     try:
         target = Path(os.path.realpath(path))
-        if target.exists():
+        if os.path.lexists(target):
             _check_replaceable(target)
             if _holds(target, content):
                 return
             if not overwrite:
-                raise OutputError(
-                    f"{path} exists and holds something else. "
-                    "Choose another name, or allow it to be overwritten (overwrite=True)."
-                )
-        _replace(target, content)
+                raise _would_replace(path)
+        _write_beside(target, content, overwrite)
+    except FileExistsError as error:  # made by somebody else while we were writing
+        raise _would_replace(path) from error
     except OutputError:
         raise
     except (OSError, ValueError) as error:
@@ -68,6 +67,13 @@ def make_folder(path: str | os.PathLike[str]) -> None:
         raise _refusal(path, error) from error
 
 
+def _would_replace(path: str | os.PathLike[str]) -> OutputError:
+    return OutputError(
+        f"{path} exists and holds something else. Choose another name, or allow it to be "
+        "replaced: --force on the command line, overwrite=True in Python."
+    )
+
+
 def _refusal(path: str | os.PathLike[str], error: OSError | ValueError) -> OutputError:
     if isinstance(error, OSError):
         remedy = _REMEDIES.get(error.errno or 0, "Choose another place.")
@@ -87,7 +93,7 @@ def _holds(target: Path, content: bytes) -> bool:
     return target.stat().st_size == len(content) and target.read_bytes() == content
 
 
-def _replace(target: Path, content: bytes) -> None:
+def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:
     # In the same folder, since a rename is atomic only within one file system. The name does not
     # grow with the target's, which may be as long as the file system allows.
     temporary = target.with_name(f".d3s-{os.urandom(8).hex()}.tmp")
@@ -98,6 +104,19 @@ def _replace(target: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        temporary.replace(target)
+        _move(temporary, target, overwrite)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _move(temporary: Path, target: Path, overwrite: bool) -> None:
+    """Give a finished file its name; without `overwrite`, only if nobody has that name by now."""
+    if not overwrite:
+        try:
+            os.link(temporary, target)  # a rename would replace silently
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links: the check before has to do
+            temporary.replace(target)
+    else:
+        temporary.replace(target)

@@ -43,6 +43,7 @@ def test_demo_does_not_replace_what_is_not_its_own(tmp_path):
     result = run("demo", cwd=tmp_path)
     assert result.returncode == 3
     assert "exists and holds something else" in result.stderr
+    assert "--force" in result.stderr
     assert "Traceback" not in result.stderr
     assert (tmp_path / "demo/rig.toml").read_text() == "mine"
     assert run("demo", "--force", cwd=tmp_path).returncode == 0
@@ -54,6 +55,14 @@ def test_output_that_is_a_file(tmp_path):
     assert result.returncode == 3
     assert "results" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["[red]x", "[/x]", "a folder " + "with a long name " * 8])
+def test_places_are_told_as_they_are(tmp_path, name):
+    result = run("demo", "--output", name, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("Plot:")]
+    assert (tmp_path / line.removeprefix("Plot:").strip()).is_file()
 
 
 def test_debug_shows_the_traceback(tmp_path):
@@ -68,7 +77,9 @@ def test_version_and_help(tmp_path):
     import d3s
 
     assert run("--version", cwd=tmp_path).stdout == f"d3s {d3s.__version__}\n"
-    assert "demo" in run("--help", cwd=tmp_path).stdout
+    shown = run("--help", cwd=tmp_path).stdout
+    assert "demo" in shown
+    assert "Exit codes" in shown
 
 
 def test_wrong_use(tmp_path):

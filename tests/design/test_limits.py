@@ -63,7 +63,9 @@ def test_diffraction_is_not_small_as_the_docs_say():
         ({"noise_sigma": 1.5}, "noise_sigma=1.5 must be between 0 and 1.*per cent"),
         ({"noise_sigma": float("nan")}, "noise_sigma=nan"),
         ({"contrast": 0.0}, "contrast=0.0 must be above 0"),
-        ({"window_px": 1}, "window_px=1 must be between 3"),
+        ({"noise_sigma": "a"}, "noise_sigma='a' must be between 0 and 1"),
+        ({"window_px": 1}, "window_px=1 must be a whole number between 3"),
+        ({"window_px": 31.5}, "window_px=31.5 must be a whole number"),
         ({"wavelength_m": 550.0}, "wavelength_m=550.0.*Did you pass nanometres"),
     ],
 )

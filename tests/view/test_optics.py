@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from d3s.design.limits import Conditions, depth_limits
-from d3s.errors import OutputError
+from d3s.errors import InputError, OutputError
 from d3s.rig import Rig
 from d3s.view.optics import plot_optics
 from d3s.view.save import save_figure
@@ -12,13 +12,13 @@ from d3s.view.save import save_figure
 
 @pytest.fixture
 def figure():
-    optics = Rig.paper_prototype().optics
+    rig = Rig.paper_prototype()
     depths = np.linspace(0.3, 2.0, 18)
     limits = [
-        depth_limits(optics, depths, spread=spread, conditions=Conditions())
+        depth_limits(rig.optics, depths, spread=spread, conditions=Conditions())
         for spread in ("disk", "diffraction")
     ]
-    return plot_optics(optics, *limits)
+    return plot_optics(rig, *limits)
 
 
 def test_plot_shows_blur_disparity_and_bound(figure):
@@ -38,6 +38,14 @@ def test_same_figure_gives_the_same_bytes(figure, tmp_path, suffix):
     save_figure(figure, first)
     save_figure(figure, second)
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_suffix_chooses_the_format(figure, tmp_path):
+    save_figure(figure, tmp_path / "a.PNG")
+    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+    for name in ("plot", "plot.docx"):
+        with pytest.raises(InputError, match=r"must end in \.png, \.pdf, \.svg"):
+            save_figure(figure, tmp_path / name)
 
 
 def test_another_file_is_not_replaced_unless_asked(figure, tmp_path):

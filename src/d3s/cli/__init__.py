@@ -1,12 +1,9 @@
-"""The command line: one module a command, each a thin layer over the library.
+"""The command line: one module a command, each a thin layer over the library."""
 
-Exit codes: 0 done, 1 nothing usable came out, 2 wrong use, 3 bad input or output place.
-"""
-
-import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import d3s
 from d3s.cli.demo import demo
@@ -14,8 +11,24 @@ from d3s.errors import D3SError
 
 BAD_INPUT = 3
 
+
+class _Commands(TyperGroup):
+    """Tells an error of ours in a sentence; with --debug, where in the code it comes from."""
+
+    def invoke(self, ctx: Any) -> Any:  # a context of click, which typer may carry inside
+        try:
+            return super().invoke(ctx)
+        except D3SError as error:
+            if ctx.params["debug"]:
+                raise
+            typer.echo(f"d3s: {error}", err=True)
+            ctx.exit(BAD_INPUT)
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Metric depth with an honest error bar from one snapshot of a tiny two-lens camera.",
+    epilog="Exit codes: 0 done, 2 wrong use, 3 bad input or a place that cannot be written.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -40,15 +53,9 @@ def _options(
         bool, typer.Option("--debug", help="Show where in the code an error comes from.")
     ] = False,
 ) -> None:
-    pass
+    """Both options are taken up elsewhere: by the callback above, and by `_Commands`."""
 
 
 def main() -> None:
-    """Run the command line; an error of ours is told in a sentence, not as a traceback."""
-    try:
-        app()
-    except D3SError as error:
-        if "--debug" in sys.argv:
-            raise
-        typer.echo(f"d3s: {error}", err=True)
-        sys.exit(BAD_INPUT)
+    """Run the command line."""
+    app()

@@ -30,12 +30,13 @@ def demo(
     from d3s.view.save import save_figure
 
     console, conditions = Console(), Conditions()
-    optics = Rig.paper_prototype().optics
+    rig = Rig.paper_prototype()
+    optics = rig.optics
     left_m, right_m = optics.focus_distances_m
     table = depth_limits(optics, TABLE_DEPTHS_M, spread="disk", conditions=conditions)
     diffracted = depth_limits(optics, TABLE_DEPTHS_M, spread="diffraction", conditions=conditions)
     console.print(
-        f"The paper's prototype: baseline {1e3 * optics.baseline_m:.2f} mm, sensor distance "
+        f"The {rig.name}: baseline {1e3 * optics.baseline_m:.2f} mm, sensor distance "
         f"{1e3 * optics.sensor_distance_m:.1f} mm, f/{optics.f_number:.2f}, focused at "
         f"{left_m:.3f} m (left) and {right_m:.3f} m (right)."
     )
@@ -55,14 +56,15 @@ def demo(
         )
     depths = np.linspace(0.25, 2.5, 181)
     figure = plot_optics(
-        optics,
+        rig,
         depth_limits(optics, depths, spread="disk", conditions=conditions),
         depth_limits(optics, depths, spread="diffraction", conditions=conditions),
     )
     make_folder(output)
     save_figure(figure, output / "optics.png", overwrite=force)
-    Rig.paper_prototype().save(output / "rig.toml", overwrite=force)
-    console.print(f"Plot:     {output / 'optics.png'}\nRig file: {output / 'rig.toml'}")
+    rig.save(output / "rig.toml", overwrite=force)
+    # Not through rich, which would wrap a long path and read brackets in it as markup.
+    typer.echo(f"Plot:     {output / 'optics.png'}\nRig file: {output / 'rig.toml'}")
 
 
 def _table(limits: "DepthLimits", diffracted: "DepthLimits") -> "Table":
@@ -75,9 +77,9 @@ def _table(limits: "DepthLimits", diffracted: "DepthLimits") -> "Table":
         "blur L\n(px)",
         "blur R\n(px)",
         "bound\n(cm)",
-        "\ndefocus",
+        "of it\ndefocus",
         "diffr.\n(cm)",
-        "\ndefocus",
+        "of it\ndefocus",
     ):
         table.add_column(heading, justify="right")
     for i, depth in enumerate(limits.depth_m):

@@ -49,24 +49,34 @@ class Conditions:
 
     def __post_init__(self) -> None:
         rules = {
-            "noise_sigma": 0 < self.noise_sigma < 1,
-            "contrast": 0 < self.contrast <= 1,
-            "window_px": 3 <= self.window_px <= 10_000,
-            "wavelength_m": 1e-7 < self.wavelength_m < 1e-4,
-        }
-        wanted = {
-            "noise_sigma": "between 0 and 1 of full scale. Did you pass per cent or grey levels?",
-            "contrast": "above 0 and at most 1 of full scale. Did you pass per cent?",
-            "window_px": "between 3 and 10000 pixels.",
-            "wavelength_m": "between 1e-7 and 1e-4: it is in metres. Did you pass nanometres?",
+            "noise_sigma": (
+                _is_number(self.noise_sigma) and 0 < self.noise_sigma < 1,
+                "between 0 and 1 of full scale. Did you pass per cent or grey levels?",
+            ),
+            "contrast": (
+                _is_number(self.contrast) and 0 < self.contrast <= 1,
+                "above 0 and at most 1 of full scale. Did you pass per cent?",
+            ),
+            "window_px": (
+                isinstance(self.window_px, int) and 3 <= self.window_px <= 10_000,
+                "a whole number between 3 and 10000 pixels.",
+            ),
+            "wavelength_m": (
+                _is_number(self.wavelength_m) and 1e-7 < self.wavelength_m < 1e-4,
+                "between 1e-7 and 1e-4: it is in metres. Did you pass nanometres?",
+            ),
         }
         wrong = [
-            f"{name}={getattr(self, name)!r} must be {wanted[name]}"
-            for name, good in rules.items()
-            if not good
+            f"{name}={getattr(self, name)!r} must be {rule}"
+            for name, (is_good, rule) in rules.items()
+            if not is_good
         ]
         if wrong:
             raise InputError("\n".join(wrong))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +84,7 @@ class DepthLimits:
     """Geometry and bound at each of some depths; all arrays have one value a depth."""
 
     depth_m: FloatArray
+    conditions: Conditions
     disparity_px: FloatArray
     blur_sigma_px: tuple[FloatArray, FloatArray]
     information: DepthInformation
@@ -123,6 +134,7 @@ def depth_limits(
     ]
     return DepthLimits(
         depth_m=depths,
+        conditions=conditions,
         disparity_px=optics.disparity_px(depths),
         blur_sigma_px=(optics.blur_sigma_px(depths, 0), optics.blur_sigma_px(depths, 1)),
         information=DepthInformation(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field
 
 from d3s.optics.lens import FloatArray
-from d3s.rig.record import OneLine, Record
+from d3s.rig.record import FrozenTable, OneLine, Record
 
 
 def _sha256(text: str) -> str:
@@ -48,12 +48,17 @@ def _increasing(values: tuple[float, ...]) -> tuple[float, ...]:
 class Provenance(Record):
     """Where a calibration comes from: enough to judge it again, and to repeat it."""
 
-    residuals: dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]] = Field(
-        description="what each step of the calibration left over, by a name with its unit"
-    )
-    input_sha256: dict[OneLine, Annotated[str, AfterValidator(_sha256)]] = Field(
-        description="the SHA-256 of each input file, by its name"
-    )
+    # So few that the longest names still make a file that can be read again.
+    residuals: Annotated[
+        dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]],
+        Field(max_length=100),
+        AfterValidator(FrozenTable),
+    ] = Field(description="what each step of the calibration left over, by a name with its unit")
+    input_sha256: Annotated[
+        dict[OneLine, Annotated[str, AfterValidator(_sha256)]],
+        Field(max_length=500),
+        AfterValidator(FrozenTable),
+    ] = Field(description="the SHA-256 of each input file, by its name")
     created: Annotated[str, AfterValidator(_zoned_time)] = Field(
         max_length=64, description="when the calibration was made, as ISO 8601 with the time zone"
     )
@@ -90,21 +95,21 @@ class Calibration(Record):
     virtual_baselines_m: Annotated[
         tuple[VirtualBaseline, ...], Field(max_length=32), AfterValidator(_increasing)
     ] = Field(description="the virtual baselines that the consensus compares, increasing")
-    a_cubic: Cubic = Field(
+    a_cubic_m_px: Cubic = Field(
         description="4 coefficients c0 to c3 of the scale a, in m px, of the virtual baseline in m"
     )
-    b_cubic: Cubic = Field(
+    b_cubic_m: Cubic = Field(
         description="4 coefficients c0 to c3 of the offset b, in m, of the virtual baseline in m"
     )
-    provenance: Provenance = Field(strict=False, description="where the calibration comes from")
+    provenance: Provenance = Field(description="where the calibration comes from")
 
     def a_m_px(self, virtual_baseline_m: ArrayLike) -> FloatArray:
         """Scale of the tuned depth equation at a virtual baseline of either sign (paper Eq. S9)."""
-        return _cubic_at_magnitude(self.a_cubic, virtual_baseline_m)
+        return _cubic_at_magnitude(self.a_cubic_m_px, virtual_baseline_m)
 
     def b_m(self, virtual_baseline_m: ArrayLike) -> FloatArray:
         """Offset of the tuned depth at a virtual baseline of either sign (paper Eq. S10)."""
-        return _cubic_at_magnitude(self.b_cubic, virtual_baseline_m)
+        return _cubic_at_magnitude(self.b_cubic_m, virtual_baseline_m)
 
     @property
     def rectification_matrix(self) -> FloatArray:

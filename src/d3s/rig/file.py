@@ -25,14 +25,21 @@ MAX_LINE_CHARS = 1000
 
 _HEADER = """\
 # A D3S camera rig, to be read with d3s.Rig.load. All values are in SI units, and the unit is the
-# end of each name: m metres, dpt dioptres (1/m), rad radians, px pixels of the sensor.
+# end of each name: m metres, dpt dioptres (1/m), rad radians, px pixels of the sensor. A cubic has
+# the coefficients of 1, x, x^2 and x^3, x being a virtual baseline in metres.
 
 """
 
 
 def format_document(values: dict[str, Any]) -> str:
     """Text of a rig file that holds these values, every float to its last bit."""
-    return _HEADER + tomli_w.dumps({"schema_version": SCHEMA_VERSION, **values})
+    text = tomli_w.dumps({"schema_version": SCHEMA_VERSION, **values})
+    return _HEADER + re.sub(r"\[\n((?: +[^\n\"]+,\n)+)\]", _on_one_line, text)
+
+
+def _on_one_line(numbers: re.Match[str]) -> str:
+    """A list of numbers as a person writes it; tomli_w gives each a line of its own."""
+    return f"[{', '.join(line.strip(' ,') for line in numbers[1].splitlines())}]"
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -27,16 +27,16 @@ class Optics(Record):
     value out of its physical range is most often in the wrong unit; the error says so.
     """
 
-    # The sensor distance comes first of those that are checked against each other.
-    baseline_m: Baseline
+    # Those that others are checked against come first.
     sensor_distance_m: float = Field(
-        gt=0, lt=1, description="the distance s0 from the lenses to the sensor"
+        gt=5e-5, lt=1, description="the distance s0 from the lenses to the sensor"
     )
-    optical_power_left_dpt: OpticalPower
-    optical_power_right_dpt: OpticalPower
     aperture_radius_m: float = Field(
         ge=0, lt=0.1, description="the radius of each lens opening, 0 for a pinhole"
     )
+    baseline_m: Baseline
+    optical_power_left_dpt: OpticalPower
+    optical_power_right_dpt: OpticalPower
     pixel_pitch_m: float = Field(
         gt=1e-7, lt=1e-4, description="the distance of two pixel centres on the sensor"
     )
@@ -71,9 +71,25 @@ class Optics(Record):
             )
         return radius_m
 
+    @field_validator("baseline_m")
+    @classmethod
+    def _baseline_fits_the_distance(cls, baseline_m: float, info: ValidationInfo) -> float:
+        # A baseline below a millimetre, given in millimetres, is below a metre: only the lenses
+        # beside it give it away. A pinhole pair has no lenses, and its sensor distance is nominal.
+        distance_m, radius_m = (
+            info.data.get(name) for name in ("sensor_distance_m", "aperture_radius_m")
+        )
+        if distance_m and radius_m and baseline_m > 50 * distance_m:
+            remark = unit_remark("baseline_m", baseline_m, {"le": 50 * distance_m})
+            raise ValueError(
+                f"must be at most 50 times sensor_distance_m={distance_m}: no lens is so small "
+                f"beside its neighbour{remark}"
+            )
+        return baseline_m
+
     def lens(self, camera: int) -> Lens:
         """One of the two cameras: 0 is the left one, 1 the right one."""
-        if camera not in (0, 1):
+        if isinstance(camera, bool) or not isinstance(camera, int) or camera not in (0, 1):
             raise InputError(f"camera={camera!r} must be 0 (left) or 1 (right).")
         return Lens(
             optical_power_dpt=(self.optical_power_left_dpt, self.optical_power_right_dpt)[camera],
@@ -86,7 +102,7 @@ class Optics(Record):
 
     @property
     def focal_length_px(self) -> float:
-        """Sensor distance in pixels, s0 / p: what stereo calls the focal length."""
+        """Sensor distance in pixels, s0 / p, which stereo calls the focal length."""
         return self.sensor_distance_m / self.pixel_pitch_m
 
     @property

@@ -10,7 +10,7 @@ import math
 import re
 import reprlib
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -29,6 +29,8 @@ class Unit(NamedTuple):
 # The first key that ends a field's name holds, so the longer come first.
 _UNITS = {
     "focal_length_px": Unit("pixels, the focal length over the pixel pitch", {}),
+    "cubic_m_px": Unit("metre pixels, per power of a metre", {}),
+    "cubic_m": Unit("metres, per power of a metre", {}),
     "_px": Unit("pixels", {}),
     "_m": Unit("metres", {"millimetres": 1e-3, "micrometres": 1e-6}),
     "_dpt": Unit("dioptres, 1/m", {"1/millimetre, or the focal length": 1e3}),
@@ -81,6 +83,22 @@ class Record(BaseModel):
         if isinstance(value, np.ndarray | np.generic):
             value = value.tolist()
         return tuple(value) if isinstance(value, list) else value
+
+
+class FrozenTable(dict[str, Any]):
+    """A dictionary that cannot be changed and can be hashed. Unlike a proxy, it pickles."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("this table is part of a rig and does not change; make another rig.")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Any]]]:
+        return type(self), (dict(self),)
 
 
 def _one_line(text: str) -> str:

@@ -3,7 +3,7 @@
 import os
 from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.atomic import write_text
 from d3s.errors import RigError
@@ -32,10 +32,26 @@ class Rig(Record):
     """A camera: its optics, and its calibration if it has one."""
 
     name: RigName = "unnamed"
-    optics: Optics = Field(strict=False, description="the optics of the camera")
+    optics: Optics = Field(description="the optics of the camera")
     calibration: Calibration | None = Field(
-        default=None, strict=False, description="what was measured on the camera"
+        default=None, description="what was measured on the camera"
     )
+
+    @field_validator("calibration")
+    @classmethod
+    def _virtual_is_below_real(
+        cls, calibration: Calibration | None, info: ValidationInfo
+    ) -> Calibration | None:
+        optics = info.data.get("optics")
+        if calibration is not None and optics is not None:
+            largest_m = max(abs(value) for value in calibration.virtual_baselines_m)
+            if largest_m >= optics.baseline_m:
+                raise RigError(
+                    f"virtual_baselines_m={calibration.virtual_baselines_m} must be below "
+                    f"optics.baseline_m={optics.baseline_m}: it is in metres. "
+                    "Did you pass millimetres?"
+                )
+        return calibration
 
     @classmethod
     def paper_prototype(cls) -> Self:
@@ -68,7 +84,7 @@ class Rig(Record):
         focal_length_px
             Focal length over pixel pitch, 10 to 100000.
         baseline_m
-            Distance of the two camera centres.
+            Distance of the two camera centres, below 1 m: more is taken for millimetres.
         disparity_offset_px
             x_left - x_right of a point at infinity: `doffs` of a Middlebury calibration file
             with its sign turned.

@@ -2,17 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from d3s.design.limits import DepthLimits
-from d3s.rig import Optics
+from d3s.design.limits import Conditions, DepthLimits
+from d3s.rig import Optics, Rig
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LEFT, RIGHT, ACCENT = "#1f6fb4", "#c8442d", "#444444"
+LEFT, RIGHT, ACCENT, PURPLE, GREEN = "#1f6fb4", "#c8442d", "#444444", "#8a63b0", "#2f8f4e"
 
 
-def plot_optics(optics: Optics, limits: DepthLimits, diffracted: DepthLimits) -> "Figure":
+def plot_optics(rig: Rig, limits: DepthLimits, diffracted: DepthLimits) -> "Figure":
     """Blur of both cameras, disparity, and the bound on the depth error, against depth.
 
     Parameters
@@ -22,9 +22,10 @@ def plot_optics(optics: Optics, limits: DepthLimits, diffracted: DepthLimits) ->
     """
     from matplotlib.figure import Figure  # not pyplot: no global state, no screen
 
-    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    figure = Figure(figsize=(11, 4.0), layout="constrained")
+    figure.suptitle(f"{rig.name}: {_assumptions(limits.conditions)}", fontsize="medium")
     blur, disparity, bound = figure.subplots(1, 3)
-    _plot_blur(blur, optics, limits)
+    _plot_blur(blur, rig.optics, limits)
     disparity.plot(limits.depth_m, limits.disparity_px, color=ACCENT)
     disparity.set(title="Disparity", ylabel="left - right (px)", ylim=(0, None))
     _plot_bound(bound, limits, diffracted)
@@ -34,25 +35,32 @@ def plot_optics(optics: Optics, limits: DepthLimits, diffracted: DepthLimits) ->
     return figure
 
 
+def _assumptions(conditions: Conditions) -> str:
+    texture = f"natural texture of {conditions.contrast:.0%} contrast"
+    noise = f"{conditions.noise_sigma:.0%} noise, {conditions.window_px} px windows"
+    return f"{texture}, {noise}, {1e9 * conditions.wavelength_m:.0f} nm; computed"
+
+
 def _plot_blur(axes: "Axes", optics: Optics, limits: DepthLimits) -> None:
     for camera, (name, colour) in enumerate((("left", LEFT), ("right", RIGHT))):
         sigma = abs(limits.blur_sigma_px[camera])
         focus_m = optics.focus_distances_m[camera]
         axes.plot(limits.depth_m, sigma, color=colour, label=f"{name}, focus {focus_m:.3f} m")
-    axes.set(title="Blur of both cameras", ylabel="Gaussian sigma (px)", ylim=(0, None))
+    axes.set(title="Blur of both cameras", ylabel="size of Gaussian sigma (px)", ylim=(0, None))
     axes.legend(frameon=False)
 
 
 def _plot_bound(axes: "Axes", limits: DepthLimits, diffracted: DepthLimits) -> None:
     disk = limits.bound
     lines = {
-        "stereo and defocus": (disk.total_m, {"color": ACCENT}),
-        "the same, diffracted": (diffracted.bound.total_m, {"color": ACCENT, "linestyle": "--"}),
-        "defocus alone": (disk.defocus_m, {"color": "#8a63b0"}),
+        "both cues, blur disk": (disk.total_m, {"color": ACCENT}),
+        "both cues, diffracted": (diffracted.bound.total_m, {"color": ACCENT, "linestyle": "--"}),
+        "defocus alone, blur disk": (disk.defocus_m, {"color": PURPLE}),
     }
     for label, (sigma_m, style) in lines.items():
         axes.semilogy(limits.depth_m, 100 * sigma_m, label=label, **style)
-    axes.axhline(1.0, color="#2f8f4e", linewidth=1, linestyle=":")
-    axes.text(limits.depth_m[-1], 1.05, "1 cm ", color="#2f8f4e", ha="right", va="bottom")
+    axes.axhline(1.0, color=GREEN, linewidth=1, linestyle=":")
+    axes.text(limits.depth_m[-1], 1.05, "1 cm ", color=GREEN, ha="right", va="bottom")
     axes.set(title="Smallest possible depth error", ylabel="standard deviation (cm)")
-    axes.legend(frameon=False)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.legend(frameon=False, fontsize="small")

@@ -43,8 +43,8 @@ DOCUMENT: dict[str, Any] = {
         "rectify_angle_rad": 0.002,
         "rectify_shift_y_px": 1.5,
         "virtual_baselines_m": [0.00045, 0.0005, 0.00055],
-        "a_cubic": [1.0, 2000.0, 3e6, 4e9],
-        "b_cubic": [0.01, 0.02, 0.03, 0.04],
+        "a_cubic_m_px": [1.0, 2000.0, 3e6, 4e9],
+        "b_cubic_m": [0.01, 0.02, 0.03, 0.04],
         "provenance": {
             "created": "2025-01-31T12:00:00+00:00",
             "d3s_version": "0.1.0",
@@ -158,7 +158,7 @@ def test_file_is_readable_and_says_what_it_is(path: Path) -> None:
     lines = path.read_text().splitlines()
     assert lines[0].startswith("# A D3S camera rig")
     assert "SI units" in lines[0]
-    assert lines[3:7] == [
+    assert lines[4:8] == [
         "schema_version = 1",
         'name = "paper prototype"',
         "",
@@ -193,7 +193,7 @@ def optics(draw: st.DrawFn) -> Optics:
     distance_m = draw(floats(1e-4, 1, exclude_max=True))
     powers = floats(max(1, 0.5 / distance_m), min(2e4, 2 / distance_m))
     return Optics(
-        baseline_m=draw(floats(0, 1, exclude_min=True, exclude_max=True)),
+        baseline_m=draw(floats(1e-4, min(0.99, 50 * distance_m))),
         sensor_distance_m=distance_m,
         optical_power_left_dpt=draw(powers),
         optical_power_right_dpt=draw(powers),
@@ -215,6 +215,7 @@ PROVENANCES = st.builds(
 )
 PAIRS = st.tuples(floats(-1e5, 1e5), floats(-1e5, 1e5))
 CUBICS = st.tuples(*[floats(-1e18, 1e18)] * 4)
+VIRTUAL = floats(-0.099, 0.099).filter(lambda value: abs(value) > 1e-12)
 CALIBRATIONS = st.builds(
     Calibration,
     anchor_left_px=PAIRS,
@@ -224,17 +225,25 @@ CALIBRATIONS = st.builds(
     rectify_scale=floats(0.5, 2),
     rectify_angle_rad=floats(-0.499, 0.499),
     rectify_shift_y_px=floats(-1e4, 1e4),
-    virtual_baselines_m=st.sets(floats(-0.099, 0.099).filter(bool), min_size=1, max_size=32).map(
-        sorted
-    ),
-    a_cubic=CUBICS,
-    b_cubic=CUBICS,
+    virtual_baselines_m=st.sets(VIRTUAL, min_size=1, max_size=32).map(sorted),
+    a_cubic_m_px=CUBICS,
+    b_cubic_m=CUBICS,
     provenance=PROVENANCES,
 )
-RIGS = st.builds(Rig, optics=optics(), calibration=st.none() | CALIBRATIONS, name=LABELS)
 
 
-@given(rig=RIGS)
+@st.composite
+def rigs(draw: st.DrawFn) -> Rig:
+    camera, calibration = draw(optics()), draw(st.none() | CALIBRATIONS)
+    if calibration is not None:
+        # Of the same number and order as drawn, and below the baseline.
+        scale = min(camera.baseline_m, 0.1) / 0.1
+        virtual_m = sorted({scale * value for value in calibration.virtual_baselines_m})
+        calibration = calibration.replace(virtual_baselines_m=virtual_m)
+    return Rig(optics=camera, calibration=calibration, name=draw(LABELS))
+
+
+@given(rig=rigs())
 @settings(max_examples=150, deadline=None)
 def test_save_then_load_is_exact(rig: Rig) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -243,6 +252,27 @@ def test_save_then_load_is_exact(rig: Rig) -> None:
         loaded = Rig.load(path)
     assert loaded == rig
     assert repr(loaded) == repr(rig)  # repr tells -0.0 from 0.0, and has every bit of a float
+
+
+def test_longest_file_that_can_be_saved_can_be_loaded(path: Path) -> None:
+    """As many inputs as are allowed, with the longest names, of the widest letters and quotes."""
+    names = [f"{number:04d}" + '"\U0001d6fc' * 125 for number in range(500)]
+    provenance = Provenance(
+        residuals=dict.fromkeys(names[:100], -1.2345678901234568e-300),
+        input_sha256=dict.fromkeys(names, "f" * 64),
+        created="2026-01-01T00:00:00+00:00",
+        d3s_version="x" * 255,
+    )
+    path.write_text(tomli_w.dumps(DOCUMENT))
+    calibration = Rig.load(path).calibration
+    assert calibration is not None
+    rig = Rig.paper_prototype().replace(calibration=calibration.replace(provenance=provenance))
+    rig.save(path, overwrite=True)
+    assert Rig.load(path) == rig
+    for field, entry in (("input_sha256", "f" * 64), ("residuals", 0.0)):
+        most = {"input_sha256": 500, "residuals": 100}[field]
+        with pytest.raises(RigError, match=f"{field}.* must have at most {most} values"):
+            provenance.replace(**{field: {str(n): entry for n in range(most + 1)}})
 
 
 @pytest.mark.parametrize(("place", "wrong"), list(wrong_values()))

@@ -31,8 +31,8 @@ CALIBRATION = {
     "rectify_angle_rad": math.asin(0.28),
     "rectify_shift_y_px": -2.5,
     "virtual_baselines_m": [0.45e-3, 0.50e-3, 0.55e-3],
-    "a_cubic": [1.0, -2e3, 3e6, -4e9],
-    "b_cubic": [-0.5, 10.0, 0.0, 0.0],
+    "a_cubic_m_px": [1.0, -2e3, 3e6, -4e9],
+    "b_cubic_m": [-0.5, 10.0, 0.0, 0.0],
     "provenance": PROVENANCE,
 }
 
@@ -232,7 +232,7 @@ def test_limits_that_are_allowed() -> None:
     ("field", "value", "rule"),
     [
         ("baseline_m", 0, "must be above 0"),
-        ("sensor_distance_m", -0.0121, "must be above 0"),
+        ("sensor_distance_m", -0.0121, "must be above 5e-05"),
         ("aperture_radius_m", -1e-3, "must be at least 0"),
         ("aperture_gaussian_width", 0, "must be above 0"),
         ("aperture_gaussian_width", 1.5, "must be at most 1"),
@@ -263,7 +263,7 @@ def test_rules_of_optics(field: str, value: Any, rule: str) -> None:
         ("rectify_scale", 0.0, "must be at least 0.5"),
         ("anchor_left_px", [1.0, 2.0, 3.0], "must have at most 2 values"),
         ("anchor_left_px", {1.0, 2.0}, "must be a list"),
-        ("a_cubic", [1.0] * 5, "must have at most 4 values"),
+        ("a_cubic_m_px", [1.0] * 5, "must have at most 4 values"),
         ("virtual_baselines_m", [], "must have at least 1 value"),
         ("virtual_baselines_m", np.linspace(1e-4, 1e-3, 33), "must have at most 32 values"),
         ("virtual_baselines_m", [5e-4, 5e-4], "must be strictly increasing"),
@@ -324,12 +324,12 @@ def test_missing_and_unknown_fields_say_what_is_meant() -> None:
     )
     assert missing == "baseline_m is missing: the distance of the two lens centres."
     assert unknown == "baselin_m is unknown. Did you mean baseline_m?"
-    assert optics_problem(xyz=1).startswith("xyz is unknown. Known are: baseline_m, sensor_")
+    assert optics_problem(xyz=1).startswith("xyz is unknown. Known are: sensor_distance_m, ")
 
 
 def test_a_list_that_is_too_short_names_what_lacks() -> None:
-    problem = calibration_problem(a_cubic=[1, 2, 3])
-    assert problem.startswith("a_cubic[3] is missing: 4 coefficients")
+    problem = calibration_problem(a_cubic_m_px=[1, 2, 3])
+    assert problem.startswith("a_cubic_m_px[3] is missing: 4 coefficients")
 
 
 @pytest.mark.parametrize("name", ["", "  ", "two\nlines", "a" * 101, None, 3, "\ud800"])
@@ -353,6 +353,44 @@ def test_nothing_can_be_changed() -> None:
         rig.name = "mine"  # type: ignore[misc]
     with pytest.raises(TypeError):
         Optics(*PAPER.values())  # type: ignore[call-arg]
+
+
+def test_tables_of_a_calibration_cannot_be_changed_either() -> None:
+    calibration = Calibration(**CALIBRATION)
+    table = calibration.provenance.residuals
+    for change in (
+        lambda: table.__setitem__("x", 1.0),
+        lambda: table.update(x=1.0),
+        lambda: table.pop("x", None),
+        lambda: table.clear(),
+    ):
+        with pytest.raises(TypeError, match="does not change"):
+            change()
+    rig = Rig(optics=Optics(**PAPER), calibration=calibration)
+    assert hash(rig) == hash(pickle.loads(pickle.dumps(rig)))
+
+
+def test_baseline_below_a_millimetre_in_millimetres_is_caught() -> None:
+    problem = optics_problem(baseline_m=0.8)
+    assert problem.startswith("baseline_m=0.8 must be at most 50 times sensor_distance_m=0.0121")
+    assert problem.endswith("Did you pass millimetres?")
+    wide = Rig.from_pinhole(focal_length_px=700, baseline_m=0.8)  # no lens to compare with
+    assert wide.optics.baseline_m == 0.8
+
+
+def test_virtual_baselines_are_below_the_real_one() -> None:
+    calibration = Calibration(**{**CALIBRATION, "virtual_baselines_m": [0.045, 0.05]})
+    (problem,) = problems_of(Rig, optics=Optics(**PAPER), calibration=calibration)
+    assert problem == (
+        "calibration.virtual_baselines_m=(0.045, 0.05) must be below optics.baseline_m=0.00384: "
+        "it is in metres. Did you pass millimetres?"
+    )
+
+
+@pytest.mark.parametrize("camera", [True, 1.0, "left", -1, 2, None])
+def test_camera_is_zero_or_one(camera: Any) -> None:
+    with pytest.raises(InputError, match=r"must be 0 \(left\) or 1 \(right\)"):
+        Rig.paper_prototype().optics.lens(camera)
 
 
 def test_sequences_are_kept_as_tuples() -> None:
