@@ -12,7 +12,7 @@ PYTEST = $(BIN)/python -m pytest -n auto
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
 # also when another Python is named.
-ifneq ($(shell cat .venv/made 2>/dev/null),$(CURDIR))
+ifneq ($(shell cat .venv/made 2>/dev/null),$(shell pwd -P))
 .PHONY: .venv/made
 endif
 ifeq ($(origin PYTHON),command line)
@@ -36,7 +36,7 @@ help:
 	@$(PYTHON) -m venv --clear .venv || \
 	  { echo "Could not make .venv. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@printf '%s' '$(PYTHON)' > .venv/made-with
-	@printf '%s' '$(CURDIR)' > $@
+	@pwd -P > $@
 
 # A stamp is touched only after the install succeeded, so an interrupted one is done again.
 .venv/installed: .venv/made pyproject.toml constraints.txt

@@ -111,12 +111,12 @@ def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:
 
 def _move(temporary: Path, target: Path, overwrite: bool) -> None:
     """Give a finished file its name; without `overwrite`, only if nobody has that name by now."""
-    if not overwrite:
-        try:
-            os.link(temporary, target)  # a rename would replace silently
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without links: the check before has to do
-            temporary.replace(target)
-    else:
+    if overwrite:
+        temporary.replace(target)
+        return
+    try:
+        os.link(temporary, target)  # a rename would replace silently
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: the check before has to do
         temporary.replace(target)

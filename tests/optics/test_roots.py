@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from d3s.optics import roots
 from d3s.optics.roots import choose_root, real_cubic_roots, real_quadratic_roots
 
 sizes = st.floats(1e-3, 1e3).flatmap(lambda v: st.sampled_from([v, -v]))
@@ -112,6 +113,28 @@ def test_triple_root():
     assert np.nanmax(np.abs(found - 0.7)) < 1e-4  # a third of the digits
 
 
+def test_twelve_newton_steps_are_enough(monkeypatch):
+    rng = np.random.default_rng(1)
+    root = rng.uniform(0.1, 3, 20_000)
+    near = [root * (1 + 10.0 ** rng.uniform(-12, 0, root.size)) for _ in range(2)]
+    cubics = [
+        (-(root**3), 3 * root**2, -3 * root, np.ones_like(root)),
+        (-(root**2) * near[0], root**2 + 2 * root * near[0], -2 * root - near[0], 1.0),
+        (
+            -root * near[0] * near[1],
+            root * (near[0] + near[1]) + near[0] * near[1],
+            -root - near[0] - near[1],
+            1.0,
+        ),
+        tuple(rng.normal(size=(4, root.size))),
+        tuple(rng.choice([-1, 1], (4, root.size)) * 10.0 ** rng.uniform(-8, 8, (4, root.size))),
+    ]
+    as_is = [real_cubic_roots(*cubic) for cubic in cubics]
+    monkeypatch.setattr(roots, "_MAX_STEPS", 12)
+    for cubic, expected in zip(cubics, as_is, strict=True):
+        np.testing.assert_array_equal(real_cubic_roots(*cubic), expected)
+
+
 def test_images_of_cubics_are_solved_as_single_ones_are():
     rng = np.random.default_rng(0)
     coefficients = rng.normal(size=(4, 7, 5))
@@ -122,8 +145,8 @@ def test_images_of_cubics_are_solved_as_single_ones_are():
 
 
 def test_choice_of_a_root():
-    roots = np.array([[0.1, 0.5, -1.0, 0.5, 0.7], [0.8, 0.9, 4.0, 9.0, 0.7]])
-    choice = choose_root(np.vstack([roots, np.full((1, 5), np.nan)]), near_m=0.3, far_m=2.0)
+    found = np.array([[0.1, 0.5, -1.0, 0.5, 0.7], [0.8, 0.9, 4.0, 9.0, 0.7]])
+    choice = choose_root(np.vstack([found, np.full((1, 5), np.nan)]), near_m=0.3, far_m=2.0)
     np.testing.assert_array_equal(choice.depth_m, [0.8, np.nan, np.nan, 0.5, 0.7])
     np.testing.assert_array_equal(choice.roots_in_range, [1, 2, 0, 1, 1])
     np.testing.assert_array_equal(choice.is_ambiguous, [False, True, False, False, False])

@@ -240,6 +240,12 @@ def _lenses(camera: Camera, power_difference: float) -> tuple[float, float]:
 FOCAL_PX = analytic.S0 / analytic.PITCH
 
 
+def _shift(camera: Camera, virtual_m: float) -> float:
+    """What aligns the prototype's right view to a virtual baseline at the camera's depth."""
+    line = {"focal_length_px": FOCAL_PX, "baseline_m": 3.84e-3, "disparity_offset_px": 0.0}
+    return float(stereo.alignment_shift_px(camera.depth, virtual_m, **line))
+
+
 @pytest.mark.parametrize("camera", CAMERAS.values(), ids=CAMERAS)
 @pytest.mark.parametrize("baseline_sign", SIGNS)
 @pytest.mark.parametrize("power_sign", [1.0, -1.0, 0.0])
@@ -248,13 +254,7 @@ def test_d3_of_a_pair(camera, baseline_sign, power_sign):
     # expansion is exact to 1e-6.
     virtual_m, power_difference = baseline_sign * 3e-8, power_sign * 1e-4
     left, right = _pair(camera, 3.84e-3, power_difference, seed=8)
-    shift = stereo.alignment_shift_px(
-        camera.depth,
-        virtual_m,
-        focal_length_px=FOCAL_PX,
-        baseline_m=3.84e-3,
-        disparity_offset_px=0.0,
-    )
+    shift = _shift(camera, virtual_m)
     x, y = analytic.pixels(8)
 
     def mean(u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -280,13 +280,7 @@ def test_d3_on_sampled_images_with_the_prototypes_powers():
     camera = replace(FAR, sensor=analytic.S0, power=83.83, aperture=1e-3)
     left, right = _pair(camera, 3.84e-3, 0.1, seed=9)
     virtual_m = 0.02e-3
-    shift = stereo.alignment_shift_px(
-        camera.depth,
-        virtual_m,
-        focal_length_px=FOCAL_PX,
-        baseline_m=3.84e-3,
-        disparity_offset_px=0.0,
-    )
+    shift = _shift(camera, virtual_m)
     y, x = np.mgrid[-40.0:41.0, -40.0:41.0]
     derivatives = d3.finite_differences(left(x, y), right(x - shift, y))
     alpha, kappa = _lenses(camera, 0.1)

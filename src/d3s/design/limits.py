@@ -26,7 +26,7 @@ Spread = Literal["gaussian", "disk", "diffraction"]
 class Conditions:
     """What a limit assumes of target, sensor and window.
 
-    The texture is scale-invariant (`optics.information.scale_invariant_energy`), so that it is
+    The texture is scale-invariant (`optics.information.scale_invariant_power`), so that it is
     as hard at every distance.
 
     Parameters

@@ -178,7 +178,7 @@ def expected_information(
     lies below the noise is discounted (`usable_share`). Texture and transfer are the same in all
     directions, so the frequency plane is summed ring by ring.
     """
-    edges = np.geomspace(1.0 / window_px, 0.5, 513)  # twice as many change the bound by < 1e-4
+    edges = np.geomspace(1.0 / window_px, 0.5, 513)
     frequency = np.sqrt(edges[1:] * edges[:-1])
     rings = np.pi * (edges[1:] ** 2 - edges[:-1] ** 2)
     power = scale_invariant_power(frequency, contrast=contrast, window_px=window_px)
@@ -221,7 +221,8 @@ def depth_bound_map(
     A pixel adds nothing where the right view does not see it, where it has no depth, or within
     `windows.MARGIN_PX` of a border; where the pixel itself is such a one the bound is NaN. See
     `window_information` for the blur that the defocus part assumes. Near half a cycle a pixel
-    the derivatives fall short: for a texture with no blur at all the bound is 13 % too large.
+    the derivatives fall short: for natural texture with no blur at all the bound is 17 % too
+    large, and for one with a sigma of a pixel it is right within 1 %.
     """
     depth = np.broadcast_to(np.asarray(depth_m, dtype=np.float64), np.shape(left))
     depth = np.where(depth > 0, depth, np.nan)

@@ -1,0 +1,123 @@
+"""Saving a rig: whole or not at all, and nothing of the user's replaced unasked."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from d3s.atomic import write_bytes, write_text
+from d3s.errors import OutputError
+from d3s.rig import Rig
+
+
+def test_the_same_again_is_fine_and_leaves_the_file_alone(path: Path) -> None:
+    Rig.paper_prototype().save(path)
+    before = path.stat()
+    Rig.paper_prototype().save(path)
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert path.stat().st_ino == before.st_ino
+
+
+def test_another_file_is_not_replaced_unless_told(path: Path) -> None:
+    path.write_text("my notes")
+    with pytest.raises(OutputError, match=r"rig\.toml exists and holds something else.*overwr"):
+        Rig.paper_prototype().save(path)
+    assert path.read_text() == "my notes"
+    Rig.paper_prototype().save(path, overwrite=True)
+    assert Rig.load(path) == Rig.paper_prototype()
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()])
+@pytest.mark.parametrize("exists", [True, False])
+def test_failure_leaves_what_was_there(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    error: BaseException,
+    exists: bool,
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    if exists:
+        path.write_text("old")
+    monkeypatch.setattr(os, step, fail)
+    expected = OutputError if isinstance(error, OSError) else KeyboardInterrupt
+    with pytest.raises(expected) as caught:
+        Rig.paper_prototype().save(path, overwrite=True)
+    assert list(path.parent.iterdir()) == ([path] if exists else [])
+    assert not exists or path.read_text() == "old"
+    if expected is OutputError:
+        assert str(caught.value) == (
+            f"{path} cannot be written: No space left. Free some space on the disk."
+        )
+
+
+def test_save_where_there_is_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"a/rig\.toml cannot be .*Make its folder first"):
+        Rig.paper_prototype().save(tmp_path / "a/rig.toml")
+
+
+def test_file_in_place_of_a_folder(path: Path) -> None:
+    path.write_text("")
+    with pytest.raises(OutputError, match="Part of the path is a file"):
+        Rig.paper_prototype().save(path / "rig.toml")
+
+
+def test_save_to_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"it is a folder\. Name a file in it\."):
+        Rig.paper_prototype().save(tmp_path, overwrite=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_save_to_a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(OutputError, match="no ordinary file"):
+        Rig.paper_prototype().save(path, overwrite=True)
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_save_to_a_path_no_system_accepts() -> None:
+    with pytest.raises(OutputError, match="embedded null"):
+        Rig.paper_prototype().save("rig\0.toml")
+
+
+def test_save_to_a_read_only_folder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if hasattr(os, "geteuid") and os.geteuid() != 0:
+        path.parent.chmod(0o555)
+    else:  # nothing is read-only to root
+        opened = Path.open
+
+        def refuse(self: Path, mode: str = "r", *args: Any) -> Any:
+            if "x" in mode:
+                raise PermissionError(errno.EACCES, "Permission denied", str(self))
+            return opened(self, mode, *args)
+
+        monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(OutputError, match=r"cannot be written: .* Choose a folder you may"):
+        Rig.paper_prototype().save(path)
+    path.parent.chmod(0o755)
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and links of POSIX")
+def test_mode_and_links_stay(path: Path) -> None:
+    path.write_text("old")
+    path.chmod(0o640)
+    link = path.with_name("link.toml")
+    link.symlink_to(path)
+    write_text(link, "new", overwrite=True)
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_text_is_written_as_it_is(path: Path) -> None:
+    write_text(path, "α\nb\r\n")
+    assert path.read_bytes() == "α\nb\r\n".encode()
+    write_bytes(path.with_name("n" * 255), b"\0")
