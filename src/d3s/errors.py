@@ -7,8 +7,8 @@ class D3SError(Exception):
     """Base of all errors that D3S raises on purpose; its text is meant for the user."""
 
 
-class RigError(D3SError, ValueError):
-    """A rig, or a rig file, that cannot be right: every wrong field is named in the text.
+class RecordError(D3SError, ValueError):
+    """Named values, or a file of them, that cannot be right: every wrong field is in the text.
 
     `problems` has one line for each wrong field; `path` is the file they are in, if there is one.
     """
@@ -24,6 +24,14 @@ class RigError(D3SError, ValueError):
         if len(self.problems) == 1:
             return f"{self.path}: {self.problems[0]}"
         return "\n  ".join((f"{self.path}: {len(self.problems)} problems", *self.problems))
+
+
+class RigError(RecordError):
+    """A rig, or a rig file, that cannot be right."""
+
+
+class SceneError(RecordError):
+    """A scene, a sensor or a recipe that cannot be rendered."""
 
 
 class InputError(D3SError, ValueError):

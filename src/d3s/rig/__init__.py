@@ -4,10 +4,10 @@ These classes hold numbers, check them once when made, and never change. The mat
 `d3s.optics`; the methods here only hand it the numbers. A wrong value raises `RigError`, which
 names every wrong field at once.
 
-record       what the classes have in common: the check, and the words of its errors
+part         what the classes have in common
 optics       two lenses before one sensor
 calibration  what was measured on one camera, and where that comes from
-file         the TOML text of a rig, and the values in it
+file         the TOML file of a rig
 rig          all of it together, to be loaded and saved
 """
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field
 
 from d3s.optics.lens import FloatArray
-from d3s.rig.record import FrozenTable, OneLine, Record
+from d3s.record import FrozenTable, OneLine
+from d3s.rig.part import RigPart
 
 
 def _sha256(text: str) -> str:
@@ -45,7 +46,7 @@ def _increasing(values: tuple[float, ...]) -> tuple[float, ...]:
     return values
 
 
-class Provenance(Record):
+class Provenance(RigPart):
     """Where a calibration comes from: enough to judge it again, and to repeat it."""
 
     # So few that the longest names still make a file that can be read again.
@@ -72,7 +73,7 @@ Coefficient = Annotated[float, Field(ge=-1e18, le=1e18)]
 Cubic = tuple[Coefficient, Coefficient, Coefficient, Coefficient]
 
 
-class Calibration(Record):
+class Calibration(RigPart):
     """What was measured on one camera: how to cut and turn its frames, and how to tune depth."""
 
     anchor_left_px: tuple[Pixel, Pixel] = Field(

@@ -8,7 +8,8 @@ from pydantic import Field, ValidationInfo, field_validator
 from d3s.errors import InputError
 from d3s.optics import d3, stereo, thin_lens
 from d3s.optics.lens import FloatArray, Lens
-from d3s.rig.record import Record, unit_remark
+from d3s.record import unit_remark
+from d3s.rig.part import RigPart
 
 Baseline = Annotated[float, Field(gt=0, lt=1, description="the distance of the two lens centres")]
 DisparityOffset = Annotated[
@@ -20,7 +21,7 @@ OpticalPower = Annotated[
 ]
 
 
-class Optics(Record):
+class Optics(RigPart):
     """Two thin lenses side by side, alike but for their optical power, before one sensor.
 
     There are no defaults: each number is of this camera, and a wrong one makes a wrong depth. A

@@ -7,10 +7,11 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.atomic import write_text
 from d3s.errors import RigError
+from d3s.record import OneLine
 from d3s.rig.calibration import Calibration
 from d3s.rig.file import format_document, read_document
 from d3s.rig.optics import Baseline, DisparityOffset, Optics
-from d3s.rig.record import OneLine, Record
+from d3s.rig.part import RigPart
 
 # Only the ratio s0 / p of a pinhole pair enters anything, so its pitch is a convention. A power of
 # two multiplies without rounding, and the focal length comes back to the last bit.
@@ -19,7 +20,7 @@ PINHOLE_PITCH_M = 2.0**-17
 RigName = Annotated[OneLine, Field(max_length=100, description="what you call this camera")]
 
 
-class _Pinhole(Record):
+class _Pinhole(RigPart):
     """The arguments of `Rig.from_pinhole`, so that an error names what the caller wrote."""
 
     focal_length_px: float = Field(ge=10, le=1e5, description="the focal length in pixels")
@@ -28,7 +29,7 @@ class _Pinhole(Record):
     name: RigName
 
 
-class Rig(Record):
+class Rig(RigPart):
     """A camera: its optics, and its calibration if it has one."""
 
     name: RigName = "unnamed"

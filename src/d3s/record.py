@@ -1,6 +1,6 @@
-"""What the parts of a rig have in common: they are checked when made, and say what is wrong.
+"""What rigs and scenes are made of: values that are checked when made, and say what is wrong.
 
-A `Record` is a frozen pydantic model whose failures are a `RigError` with a line for each wrong
+A `Record` is a frozen pydantic model whose failures are a `RecordError` with a line for each wrong
 field. The unit at the end of a field's name says which remedy to suggest.
 """
 
@@ -10,13 +10,13 @@ import math
 import re
 import reprlib
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple, NoReturn, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from d3s.errors import RigError
+from d3s.errors import RecordError
 
 
 class Unit(NamedTuple):
@@ -56,7 +56,9 @@ _RULES = {
 
 
 class Record(BaseModel):
-    """A frozen set of named values that raises `RigError`, every wrong field at once."""
+    """A frozen set of named values that raises `error`, every wrong field at once."""
+
+    error: ClassVar[type[RecordError]] = RecordError
 
     model_config = ConfigDict(
         frozen=True,
@@ -70,7 +72,7 @@ class Record(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise RigError(*_problems(error, type(self))) from None
+            raise self.error(*_problems(error, type(self))) from None
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some values changed, checked anew (`model_copy` does not check)."""
@@ -89,7 +91,7 @@ class FrozenTable(dict[str, Any]):
     """A dictionary that cannot be changed and can be hashed. Unlike a proxy, it pickles."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("this table is part of a rig and does not change; make another rig.")
+        raise TypeError("this table does not change; make another.")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
@@ -134,7 +136,7 @@ def _problems(error: ValidationError, record: type[BaseModel]) -> Iterator[str]:
     for details in error.errors(include_url=False):
         name = _dotted(details["loc"])
         cause = details.get("ctx", {}).get("error")
-        if isinstance(cause, RigError):  # a record within this one has said it already
+        if isinstance(cause, RecordError):  # a record within this one has said it already
             yield from (f"{name}.{problem}" for problem in cause.problems)
         else:
             yield f"{name}{_problem(details, record)}"
