@@ -1,0 +1,120 @@
+"""Named arrays in one NPZ file; the same arrays give the same bytes."""
+
+import io
+import os
+import struct
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from d3s import atomic
+from d3s.errors import InputError
+from d3s.files import npy
+from d3s.files.raw import cut_short, open_file, read_rest
+
+MAX_BYTES = 2_000_000_000
+
+# The first day a ZIP file can name: numpy would write the time of writing.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_HEADER_BYTES = 16_384
+
+
+def write_npz(path: str | os.PathLike[str], overwrite: bool = False, **arrays: ArrayLike) -> None:
+    """Write named arrays into one compressed NPZ file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        When an array does not hold numbers or texts.
+    OutputError
+        When the file cannot be written, or would replace another.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy", _DATE)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.create_system = 3  # the same on every machine
+            archive.writestr(member, npy.encode(_writable(path, name, array)))
+    atomic.write_bytes(path, buffer.getvalue(), overwrite=overwrite)
+
+
+def read_npz(
+    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES
+) -> dict[str, NDArray[Any]]:
+    """Arrays in an NPZ file, by name; nothing that is stored in it is run.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, damaged, holds something other than arrays of numbers or texts,
+        or holds more than `max_bytes` when unpacked, which is known from its headers.
+    """
+    try:
+        with open_file(path) as file:
+            raw = read_rest(file, max_bytes)
+        return _arrays(raw, max_bytes)
+    except InputError as error:
+        raise InputError(f"{os.fsdecode(path)!s}: {error}") from error
+
+
+def _writable(path: str | os.PathLike[str], name: str, array: ArrayLike) -> NDArray[Any]:
+    values = np.asarray(array)
+    if not npy.NUMBERS.fullmatch(values.dtype.str):
+        raise InputError(
+            f"{os.fsdecode(path)}: {name} has type {values.dtype}, and numbers are written. "
+            "Convert it first."
+        )
+    return values
+
+
+def _arrays(raw: bytes, max_bytes: int) -> dict[str, NDArray[Any]]:
+    if not raw.startswith(b"PK"):
+        raise InputError("does not begin like an NPZ file. Is it one?")
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            members = archive.infolist()
+            _check_members(members, max_bytes)
+            return {
+                member.filename.removesuffix(".npy"): _array(archive, member) for member in members
+            }
+    except InputError:
+        raise
+    # What zipfile and zlib raise for damaged archives; RuntimeError is for encrypted ones.
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        ValueError,
+        RuntimeError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        struct.error,
+    ) as error:
+        raise cut_short(f"cannot be unpacked ({error})") from error
+
+
+def _check_members(members: list[zipfile.ZipInfo], max_bytes: int) -> None:
+    total = sum(member.file_size for member in members)
+    if total > max_bytes:
+        raise InputError(
+            f"declares {total} bytes when unpacked, more than max_bytes={max_bytes}. "
+            "If the file is what you think it is, raise max_bytes."
+        )
+    names = [member.filename for member in members]
+    if len(set(names)) != len(names) or not all(name.endswith(".npy") for name in names):
+        raise InputError("holds more than arrays of distinct names. Is it an NPZ file?")
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array; zipfile has checked its checksum, and reads no more than was declared."""
+    content = archive.read(member)
+    try:
+        return npy.array(content, npy.header(content)).copy()
+    except InputError as error:
+        raise InputError(f"{member.filename}: {error}") from error

@@ -1,0 +1,245 @@
+"""Grey images with full scale 1, from and to the common formats."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from d3s import atomic
+from d3s.errors import InputError
+from d3s.files import jpeg, netpbm, npy, png, tiff
+from d3s.files.raw import Samples, open_file, read_rest
+
+IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".pgm", ".ppm", ".pnm", ".jpg", ".jpeg", ".npy", ".pfm")
+WRITABLE_SUFFIXES = (".png", ".tif", ".tiff", ".pfm", ".npy")
+# What a screen of 64 megapixels cannot show, no camera here makes; a header that declares more is
+# far more often damaged than meant.
+MAX_PIXELS = 64_000_000
+
+_Reader = Callable[[bytes, int], Samples]
+# By the first bytes and not by the suffix, which people change.
+_READERS: dict[bytes, _Reader] = {
+    png.SIGNATURE: png.read,
+    jpeg.MAGIC: jpeg.read,
+    **dict.fromkeys(tiff.MAGICS, tiff.read),
+    npy.MAGIC: npy.read,
+    **dict.fromkeys((b"P5", b"P6"), netpbm.read_pnm),
+    **dict.fromkeys((b"P1", b"P2", b"P3", b"P4", b"P7"), netpbm.read_text_pnm),
+    **dict.fromkeys((b"Pf", b"PF"), netpbm.read_pfm),
+}
+# Of the sRGB primaries, for linear values (Rec. ITU-R BT.709-6, item 3.2).
+_REC709 = (0.2126, 0.7152, 0.0722)
+_BLOCK_PIXELS = 1 << 18
+# Four channels of 32 bit each, and room for what else a file may carry.
+_MAX_BYTES_PER_PIXEL = 16
+_ROOM_BYTES = 16_000_000
+
+
+def read_image(
+    path: str | os.PathLike[str],
+    *,
+    max_pixels: int = MAX_PIXELS,
+    linear: bool = True,
+    allow_nan: bool = False,
+) -> NDArray[np.float32]:
+    """Grey image of a file, (rows, columns), linear in intensity with full scale 1.
+
+    Reads PNG, TIFF, PGM, PPM, JPEG, NPY and PFM. Unsigned integers of 8 or 16 bit are divided by
+    their full scale, which is the maxval of a PGM header (4095 for 12 bit) and 255 or 65535
+    otherwise. Floats are taken as they are. Colour becomes grey by the weights of Rec. 709.
+    Transparency is ignored, and so are notes of a camera on which way is up.
+
+    Parameters
+    ----------
+    path
+        The file. It is known by its first bytes, whatever its suffix.
+    max_pixels
+        Refuse an image with more, before anything large is allocated.
+    linear
+        Whether integers are proportional to intensity, as from a sensor. With False the curve of
+        sRGB is undone first, which photographs need; floats have no such curve and stay as
+        they are.
+    allow_nan
+        Whether floats may be NaN or infinite, as the holes of a depth map are.
+
+    Raises
+    ------
+    InputError
+        Naming the file, what is wrong and the likely remedy. A file that is cut or damaged is
+        refused whole.
+    """
+    try:
+        return _grey(_samples(path, max_pixels), linear, allow_nan)
+    except InputError as error:
+        raise InputError(f"{_shown(path)}: {error}") from error
+    except MemoryError as error:
+        raise InputError(
+            f"{_shown(path)}: there is not enough memory for it. Cut the image into parts."
+        ) from error
+
+
+def write_image(path: str | os.PathLike[str], image: ArrayLike, *, overwrite: bool = False) -> None:
+    """Write a grey image in the format of the suffix; the same image gives the same bytes.
+
+    `.png` is 16-bit grey, clipped to 0 to 1 and rounded. `.tif`, `.tiff`, `.pfm` and `.npy` hold
+    32-bit floats exactly, NaN too.
+
+    Parameters
+    ----------
+    path
+        The file to write, whole or not at all.
+    image
+        Floats, (rows, columns), with full scale 1.
+    overwrite
+        Whether a file that holds something else may be replaced.
+
+    Raises
+    ------
+    InputError
+        When the image or the suffix cannot be written.
+    OutputError
+        When the file cannot be written, or would replace another.
+    """
+    try:
+        encoder = _ENCODERS[_suffix(path)]
+    except KeyError as error:
+        raise InputError(
+            f"{_shown(path)}: images are written as {', '.join(WRITABLE_SUFFIXES)}. "
+            "Give the name one of these suffixes."
+        ) from error
+    try:
+        encoded = encoder(_writable(image))
+    except InputError as error:
+        raise InputError(f"{_shown(path)}: {error}") from error
+    atomic.write_bytes(path, encoded, overwrite=overwrite)
+
+
+def list_images(folder: str | os.PathLike[str]) -> list[Path]:
+    """Images in a folder, not in those below it, sorted by name.
+
+    Raises
+    ------
+    InputError
+        When there is no such folder, or no image in it.
+    """
+    try:
+        found = [
+            path
+            for path in Path(folder).iterdir()
+            if path.suffix.lower() in IMAGE_SUFFIXES and not path.is_dir()
+        ]
+    except FileNotFoundError as error:
+        raise InputError(f"{_shown(folder)}: there is no such folder. Check the name.") from error
+    except NotADirectoryError as error:
+        raise InputError(f"{_shown(folder)}: is a file. Name the folder it is in.") from error
+    except (OSError, ValueError) as error:  # ValueError for a zero byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"{_shown(folder)}: cannot be read: {reason}. Check the rights."
+        ) from error
+    if not found:
+        raise InputError(
+            f"{_shown(folder)}: there is no image in it. Images end in {', '.join(IMAGE_SUFFIXES)}."
+        )
+    return sorted(found, key=lambda path: path.name)
+
+
+def _shown(path: str | os.PathLike[str]) -> str:
+    text = os.fsdecode(path)
+    return text if text.isprintable() else repr(text)
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    return Path(os.fsdecode(path)).suffix.lower()
+
+
+def _samples(path: str | os.PathLike[str], max_pixels: int) -> Samples:
+    with open_file(path) as file:
+        start = file.read(8)
+        reader = next((_READERS[magic] for magic in _READERS if start.startswith(magic)), None)
+        if reader is None:
+            raise InputError(
+                "does not begin like an image. Images are PNG, TIFF, PGM, PPM, JPEG, NPY or PFM."
+            )
+        raw = read_rest(file, max_pixels * _MAX_BYTES_PER_PIXEL + _ROOM_BYTES)
+    return reader(raw, max_pixels)
+
+
+def _grey(samples: Samples, linear: bool, allow_nan: bool) -> NDArray[np.float32]:
+    """Grey of each pixel, a few rows at a time: in double precision, which is then rounded once."""
+    values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
+    levels = None if samples.full_scale is None else _levels(samples.full_scale, linear)
+    rows, columns, channels = values.shape
+    grey = np.empty((rows, columns), np.float32)
+    step = max(1, _BLOCK_PIXELS // columns)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for row in range(0, rows, step):
+            block = values[row : row + step, :, : 1 if channels < 3 else 3]
+            grey[row : row + step] = _mixed(block if levels is None else levels[block])
+    if levels is None and not allow_nan:
+        _check_finite(grey, "Where they are holes, as in a depth map, read with allow_nan=True.")
+    return grey
+
+
+def _mixed(channels: NDArray[Any]) -> NDArray[Any]:
+    if channels.shape[2] == 1:
+        return channels[:, :, 0]
+    red, green, blue = (channels[:, :, i] * np.float64(_REC709[i]) for i in range(3))
+    mixed: NDArray[Any] = red + green + blue
+    return mixed
+
+
+def _levels(full_scale: int, linear: bool) -> NDArray[np.float64]:
+    """Intensity of each integer."""
+    levels = np.arange(full_scale + 1) / full_scale
+    if linear:
+        return levels
+    # IEC 61966-2-1, the curve of nearly all photographs.
+    return np.where(levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
+
+
+def _check_finite(image: NDArray[np.float32], remedy: str) -> None:
+    wrong = image.size - int(np.count_nonzero(np.isfinite(image)))
+    if wrong:
+        raise InputError(f"{wrong} of {image.size} values are NaN or infinite. {remedy}")
+
+
+def _writable(image: ArrayLike) -> NDArray[np.float32]:
+    values = np.asarray(image)
+    if values.ndim != 2 or values.size == 0:
+        raise InputError(
+            f"an image has (rows, columns), and this array has shape {values.shape}. "
+            "Write one grey image a file."
+        )
+    if values.dtype.kind != "f":
+        raise InputError(
+            f"an image has floats with full scale 1, and this array has {values.dtype}. "
+            "Divide integers by their full scale."
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = np.ascontiguousarray(values, np.float32)
+    if np.count_nonzero(np.isinf(narrow)) != np.count_nonzero(np.isinf(values)):
+        raise InputError("values are too large for 32-bit floats. Scale the image first.")
+    return narrow
+
+
+def _encode_png(image: NDArray[np.float32]) -> bytes:
+    _check_finite(image, "PNG cannot hold them: write .tif, .pfm or .npy.")
+    levels = np.empty(image.shape, np.uint16)
+    step = max(1, _BLOCK_PIXELS // image.shape[1])
+    for row in range(0, len(image), step):
+        block = np.clip(image[row : row + step].astype(np.float64), 0, 1)
+        levels[row : row + step] = np.rint(block * 65535)
+    return png.encode(levels)
+
+
+_ENCODERS: dict[str, Callable[[NDArray[np.float32]], bytes]] = {
+    ".png": _encode_png,
+    ".tif": tiff.encode,
+    ".tiff": tiff.encode,
+    ".pfm": netpbm.encode_pfm,
+    ".npy": npy.encode,
+}

@@ -1,0 +1,90 @@
+"""The bytes of a file, read with suspicion, and what every image format shares.
+
+The errors of the formats do not name the file: whoever knows its name adds it.
+"""
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+
+DAMAGED = "The file is damaged or was not copied whole: get it again from where it was made."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples:
+    """What an image file holds: rows, columns and perhaps channels (grey, RGB or RGBA).
+
+    `full_scale` is the integer that means 1; None for floats, which are taken as they are.
+    """
+
+    values: NDArray[Any]
+    full_scale: int | None
+
+
+def cut_short(what: str) -> InputError:
+    """Error of a file that ends too early, or whose parts do not fit together."""
+    return InputError(f"{what}. {DAMAGED}")
+
+
+def check_size(width: int, height: int, max_pixels: int) -> None:
+    """Refuse an image without pixels, or with more than the caller wants to hold."""
+    if width < 1 or height < 1:
+        raise cut_short(f"declares a size of {width} x {height} pixels")
+    if width * height > max_pixels:
+        raise InputError(
+            f"declares {width} x {height} pixels, more than max_pixels={max_pixels}. "
+            "If the file is what you think it is, raise max_pixels or cut the image into parts."
+        )
+
+
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """An ordinary file, open for reading. A pipe would hang, and a device may have no end."""
+    try:
+        # Without O_NONBLOCK opening a pipe waits for somebody to write into it.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(path, flags)
+    except FileNotFoundError as error:
+        raise InputError("there is no such file. Check the name.") from error
+    except IsADirectoryError as error:  # Windows says PermissionError
+        raise InputError("is a folder. Name a file in it.") from error
+    except (OSError, ValueError) as error:  # ValueError for a zero byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot be read: {reason}. Check the name and the rights.") from error
+    try:
+        _check_ordinary(os.fstat(descriptor))
+    except InputError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def _check_ordinary(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError("is a folder. Name a file in it.")
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError("is no ordinary file (a pipe or a device?). Name a file.")
+    if status.st_size == 0:
+        raise cut_short("is empty")
+
+
+def read_rest(file: BinaryIO, max_bytes: int) -> bytes:
+    """All bytes of an open file, from its beginning, if they are not too many."""
+    size = os.fstat(file.fileno()).st_size
+    if size > max_bytes:
+        raise InputError(
+            f"has {size} bytes, more than the {max_bytes} that are read at most. "
+            "If the file is what you think it is, raise the limit or split it."
+        )
+    try:
+        file.seek(0)
+        raw = file.read(size)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}. Try again.") from error
+    if len(raw) != size:  # somebody is writing to it
+        raise cut_short(f"ended after {len(raw)} of {size} bytes")
+    return raw

@@ -1,0 +1,266 @@
+"""Blur: what a lens makes of a sharp image, exactly, in the frequency domain."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from pydantic import Field
+
+from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
+from d3s.scene.geometry import Affine, ScenePart, Window
+from d3s.scene.sampling import Image
+from d3s.threads import over_rows, thread_count
+
+Complex = NDArray[np.complex64]
+
+# A window wraps around at its ends: there it fades into grey over this many pixels, so that there
+# is no jump to ring.
+FADE_PX = 16
+# What the tail of a sub-pixel shift needs beyond the blur.
+TAIL_PX = 8
+
+# Steps of the blur radius over a tilted surface. Between two radii their blurs are mixed so that
+# the second moment is right; what is left is below 0.6 % of the contrast at any frequency.
+_RADIUS_STEP_PX = 0.5
+_RADIUS_STEP_SHARE = 0.1
+_SAME_RADIUS_PX = 0.01
+
+_HIGHEST_FREQUENCY = np.sqrt(0.5)  # cycles/px, in the corner of the spectrum
+
+
+class Spread(ScenePart):
+    """How a point spreads when it is out of focus."""
+
+    psf: Literal["disk", "gaussian", "diffraction"] = Field(
+        default="disk", description="the shape of a blurred point"
+    )
+    wavelength_m: float = Field(
+        default=550e-9, gt=1e-7, lt=2e-5, description="the wavelength, for diffraction"
+    )
+
+
+def margin_px(radius_px: float) -> int:
+    """How far beyond the frame a window has to reach for its blur to be right within."""
+    return int(np.ceil(abs(radius_px))) + TAIL_PX + FADE_PX
+
+
+@lru_cache(maxsize=256)
+def otf_table(radius_px: float, lens: Lens, spread: Spread) -> Image:
+    """Transfer function of a blur of a signed radius, at even steps from 0 to the corner.
+
+    The steps are so fine that linear interpolation between them is right to 1e-4.
+    """
+    steps = int(256 * (8 + abs(radius_px)))
+    frequency = np.linspace(0.0, _HIGHEST_FREQUENCY, steps + 1)
+    if lens.aperture_radius_m == 0:  # a pinhole: sharp, and no diffraction asked of it either
+        table = np.ones_like(frequency)
+    elif spread.psf == "gaussian":
+        table = gaussian_otf(frequency, lens.aperture_gaussian_width * radius_px)
+    elif spread.psf == "disk":
+        table = disk_otf(frequency, radius_px)
+    else:
+        table = diffraction_otf(frequency, radius_px, lens, spread.wavelength_m)
+    # One more, since the corner itself is read as the begin of a step.
+    table = np.append(table, table[-1]).astype(np.float32)
+    table.flags.writeable = False
+    return table
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Canvas:
+    """A sharp layer on a window: light that has passed its mask, and the mask (None: opaque)."""
+
+    window: Window
+    colour: Image
+    alpha: Image | None = None
+
+    @cached_property
+    def spectrum(self) -> Complex:
+        """Spectrum of the layer; of colour + i alpha, packed, where there is a mask."""
+        return spectrum_of(self.colour, self.alpha)
+
+
+def spectrum_of(colour: Image, alpha: Image | None) -> Complex:
+    """Transform of an image, or of an image and its mask in one."""
+    from scipy import fft
+
+    # A masked layer fades into nothing: grey would be a layer where there is none.
+    faded = _faded(colour, float(colour.mean()) if alpha is None else 0.0)
+    if alpha is None:
+        return np.asarray(fft.rfft2(faded, workers=thread_count()))
+    packed = np.empty(colour.shape, dtype=np.complex64)
+    packed.real = faded
+    packed.imag = _faded(alpha, 0.0)
+    return np.asarray(fft.fft2(packed, overwrite_x=True, workers=thread_count()))
+
+
+class Sheet(NamedTuple):
+    """A layer as one camera sees it: pixel (x, y) is at (x, y) + shift on the canvas."""
+
+    canvas: Canvas
+    radius_px: Affine  # signed blur radius over the pixels of the view
+    inverse_depth: Affine | Image  # 1/m over the pixels; an array is on the canvas
+    shift_px: tuple[float, float] = (0.0, 0.0)  # (x, y)
+
+
+class Blurred(NamedTuple):
+    """A layer out of focus, on the part of the frame that it reaches."""
+
+    window: Window
+    colour: Image
+    alpha: Image | None
+
+
+def blurred(sheet: Sheet, frame: Window, lens: Lens, spread: Spread) -> Blurred:
+    """A sheet as the lens images it, within the frame."""
+    canvas = sheet.canvas
+    whole = (int(np.floor(sheet.shift_px[0])), int(np.floor(sheet.shift_px[1])))
+    part = (sheet.shift_px[0] - whole[0], sheet.shift_px[1] - whole[1])
+    if sheet.radius_px.is_constant:
+        table = otf_table(sheet.radius_px.constant, lens, spread)
+        filtered = _filtered(canvas.spectrum, canvas.window.shape, table, part)
+    else:
+        filtered = _filtered_by_slices(sheet, lens, spread)
+    window = Window(
+        canvas.window.row - whole[1], canvas.window.col - whole[0], *canvas.window.shape
+    )
+    return _unpacked(filtered, window, window.common(frame), canvas.alpha is not None)
+
+
+def _unpacked(filtered: Complex, window: Window, kept: Window, has_alpha: bool) -> Blurred:
+    from scipy import fft
+
+    if not has_alpha:
+        image = fft.irfft2(filtered, s=window.shape, overwrite_x=True, workers=thread_count())
+        return Blurred(kept, image[kept.within(window)], None)
+    packed = fft.ifft2(filtered, overwrite_x=True, workers=thread_count())[kept.within(window)]
+    return Blurred(kept, packed.real, packed.imag)
+
+
+def _filtered(
+    spectrum: Complex, shape: tuple[int, int], table: Image, shift_px: tuple[float, float]
+) -> Complex:
+    """Spectrum of the image read at (x, y) + shift and blurred."""
+    rows, cols = shape
+    x = np.fft.rfftfreq(cols) if spectrum.shape[1] < cols else np.fft.fftfreq(cols)
+    y = np.fft.fftfreq(rows)
+    out = np.empty_like(spectrum)
+    over_rows(
+        _filter_rows,
+        rows // 2 + 1,
+        spectrum,
+        table,
+        np.float32((table.size - 2) / _HIGHEST_FREQUENCY),
+        np.square(y).astype(np.float32),
+        np.square(x).astype(np.float32),
+        _phase(y, shift_px[1]),
+        _phase(x, shift_px[0]),
+        any(shift_px),
+        out,
+    )
+    return out
+
+
+def _phase(frequency: FloatArray, shift_px: float) -> Complex:
+    phase = np.exp(2j * np.pi * frequency * shift_px)
+    # At Nyquist there is no telling left from right: half of each.
+    phase[np.abs(frequency) == 0.5] = np.cos(np.pi * shift_px)
+    return phase.astype(np.complex64)
+
+
+def _filtered_by_slices(sheet: Sheet, lens: Lens, spread: Spread) -> Complex:
+    """Spectrum of a sheet whose blur changes: each point spreads with the blur of its own depth.
+
+    The light is shared out among slices of constant blur, linearly in the square of the radius.
+    """
+    window, canvas = sheet.canvas.window, sheet.canvas
+    # A canvas with slices is never shared between views: its pixels are those of the view.
+    square = np.square(
+        sheet.radius_px.over(window.row_numbers, window.col_numbers), dtype=np.float64
+    ).astype(np.float32)
+    nodes = radius_nodes(float(np.sqrt(square.min())), float(np.sqrt(square.max())))
+    total: Complex | None = None
+    for i, node in enumerate(nodes):
+        share = _hat(square, nodes[i - 1 : i] ** 2, node**2, nodes[i + 1 : i + 2] ** 2)
+        alpha = None if canvas.alpha is None else share * canvas.alpha
+        part = spectrum_of(share * canvas.colour, alpha)
+        part = _filtered(part, window.shape, otf_table(float(node), lens, spread), (0.0, 0.0))
+        total = part if total is None else np.add(total, part, out=total)
+    if total is None:
+        raise RuntimeError("a sheet has at least one slice")
+    return total
+
+
+def radius_nodes(smallest: float, largest: float) -> FloatArray:
+    """Radii from the smallest to the largest, in steps that linear interpolation forgives."""
+    if largest - smallest < _SAME_RADIUS_PX:
+        return np.array([0.5 * (smallest + largest)])
+    nodes = [smallest]
+    while nodes[-1] < largest:
+        nodes.append(nodes[-1] + max(_RADIUS_STEP_PX, _RADIUS_STEP_SHARE * nodes[-1]))
+    # Evenly squeezed, so that the last is the largest itself.
+    return smallest + (np.array(nodes) - smallest) * (largest - smallest) / (nodes[-1] - smallest)
+
+
+def _hat(values: Image, below: FloatArray, here: float, above: FloatArray) -> Image:
+    """1 at a node, falling to 0 at its neighbours; without a neighbour, 1 beyond."""
+    share = np.ones_like(values)
+    if below.size:
+        np.minimum(share, (values - np.float32(below[0])) / np.float32(here - below[0]), out=share)
+    if above.size:
+        np.minimum(share, (np.float32(above[0]) - values) / np.float32(above[0] - here), out=share)
+    return np.maximum(share, np.float32(0.0), out=share)
+
+
+def _faded(image: Image, ground: float) -> Image:
+    """Image whose ends meet: its outermost pixels fade into the ground."""
+    rows, cols = image.shape
+    faded = np.empty_like(image)
+    over_rows(_fade_rows, rows, image, _ramp(rows), _ramp(cols), np.float32(ground), faded)
+    return faded
+
+
+@lru_cache(maxsize=64)
+def _ramp(size: int) -> Image:
+    width = min(FADE_PX, size // 4)
+    ramp = np.ones(size, dtype=np.float32)
+    rise = np.sin(0.5 * np.pi * (np.arange(width) + 0.5) / max(width, 1)) ** 2
+    ramp[:width] = rise
+    ramp[size - width :] = rise[::-1]
+    return ramp
+
+
+@njit(cache=True, nogil=True)
+def _fade_rows(start, stop, image, ramp_y, ramp_x, ground, out):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
+        for j in range(image.shape[1]):
+            out[i, j] = ground + (image[i, j] - ground) * (ramp_y[i] * ramp_x[j])
+
+
+@njit(cache=True, nogil=True)
+def _filter_rows(  # type: ignore[no-untyped-def]
+    start, stop, spectrum, table, steps_per_frequency, y2, x2, phase_y, phase_x, is_shifted, out
+):
+    """Multiply rows `start` to `stop` and their mirror images, which have the same gain."""
+    rows, cols = spectrum.shape
+    gain = np.empty(cols, dtype=np.float32)
+    for i in range(start, stop):
+        for j in range(cols):
+            place = steps_per_frequency * np.sqrt(y2[i] + x2[j])
+            step = int(place)
+            below = table[step]
+            gain[j] = below + (table[step + 1] - below) * (place - np.float32(step))
+        for k in (i, rows - i):
+            if k == rows or (k == i and i > rows - i) or (k != i and k <= i):
+                continue
+            if is_shifted:
+                turn = phase_y[k]
+                for j in range(cols):
+                    out[k, j] = spectrum[k, j] * (gain[j] * (turn * phase_x[j]))
+            else:
+                for j in range(cols):
+                    out[k, j] = spectrum[k, j] * gain[j]

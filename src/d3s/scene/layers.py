@@ -1,0 +1,257 @@
+"""Layers as each camera sees them: sharp, with a mask, where they are and how blurred they will be."""
+
+from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.fft import next_fast_len
+
+from d3s.errors import SceneError
+from d3s.files.images import read_image
+from d3s.optics.lens import FloatArray
+from d3s.rig import Optics
+from d3s.scene.blur import Canvas, Sheet, margin_px
+from d3s.scene.geometry import Affine, View, Window, perfect_views, pixel_matrix
+from d3s.scene.sampling import Image, Raster, sample_points
+from d3s.scene.scenes import Layer
+from d3s.scene.textures import Surface, paint, surface_of
+
+# Farther away than this, in metres, a tilted plane counts as the horizon.
+_FARTHEST_M = 1e4
+
+
+class _Placed(NamedTuple):
+    """A layer with its mask as an array, and a name for errors."""
+
+    layer: Layer
+    mask: Image | None
+    name: str
+
+
+def sheets_of_layers(
+    layers: tuple[Layer, ...], views: tuple[View, View], frame: Window
+) -> tuple[list[Sheet], list[Sheet]]:
+    """Sheets of both views, front to back, for a frame of this size.
+
+    Raises
+    ------
+    SceneError
+        When there is no layer behind all others, a mask does not fit, a plane reaches the horizon
+        within the frame, or two layers cut through each other.
+    """
+    placed = _in_order(_with_masks(layers, frame), views[0].optics, frame)
+    left, right = [], []
+    for one in placed:
+        in_left, in_right = _sheets(one, views, frame)
+        left += in_left
+        right += in_right
+    return left, right
+
+
+def blur_radius(inverse_depth: Affine, view: View) -> Affine:
+    """Signed blur radius over the pixels of a view, in px; linear in the inverse depth."""
+    at_infinity = float(view.optics.blur_radius_px(np.inf, view.camera))
+    per_dpt = float(view.optics.blur_radius_px(1.0, view.camera)) - at_infinity
+    return inverse_depth.scaled(per_dpt, at_infinity)
+
+
+def fast_window(window: Window) -> Window:
+    """Window grown to the right and below to a size that transforms fast."""
+    return window._replace(
+        rows=next_fast_len(window.rows, real=True), cols=next_fast_len(window.cols, real=True)
+    )
+
+
+def _with_masks(layers: tuple[Layer, ...], frame: Window) -> list[_Placed]:
+    placed = []
+    for number, layer in enumerate(layers):
+        name = f"layers[{number}]" if len(layers) > 1 else "the plane"
+        mask = read_image(layer.mask) if isinstance(layer.mask, str) else layer.mask
+        if mask is not None and mask.shape != frame.shape:
+            raise SceneError(
+                f"{name}.mask has shape {mask.shape} and must have the frame's, {frame.shape}."
+            )
+        if mask is None or mask.any():
+            placed.append(_Placed(layer, mask, name))
+    if not any(one.mask is None for one in placed):
+        raise SceneError("layers must have one without a mask, behind the others.")
+    return placed
+
+
+def _in_order(placed: list[_Placed], optics: Optics, frame: Window) -> list[_Placed]:
+    """Layers from front to back: whoever is nearer where two of them overlap comes first."""
+    view, _ = perfect_views(optics, frame.shape)
+    inverse = [one.layer.plane.inverse_depth(view) for one in placed]
+    for one, depth in zip(placed, inverse, strict=True):
+        _check_in_front(one, depth, frame)
+    if len(placed) == 1:
+        return placed
+    values = [depth.over(frame.row_numbers[::4], frame.col_numbers[::4]) for depth in inverse]
+    masks = [None if one.mask is None else one.mask[::4, ::4] > 0 for one in placed]
+    behind = TopologicalSorter[int]({number: () for number in range(len(placed))})
+    for a, b in combinations(range(len(placed)), 2):
+        nearer = _nearer(values[a] - values[b], masks[a], masks[b])
+        if nearer is None:
+            raise SceneError(
+                f"{placed[a].name} and {placed[b].name} cut through each other. Tilt them less, or "
+                "split one with two masks along the line where they meet."
+            )
+        behind.add(b if nearer else a, a if nearer else b)
+    try:
+        return [placed[number] for number in behind.static_order()]
+    except CycleError as error:
+        raise SceneError("layers overlap in a circle: no one of them is in front.") from error
+
+
+def _nearer(difference: FloatArray, mask_a: FloatArray | None, mask_b: FloatArray | None) -> bool | None:
+    """Whether a is in front of b; None when it is here and there."""
+    both = np.ones(difference.shape, dtype=bool)
+    for mask in (mask_a, mask_b):
+        if mask is not None:
+            both &= mask > 0
+    # Where they do not overlap in the left view they still may in the right one, or in the blur.
+    compared = difference[both] if both.any() else difference.ravel()[:1] * 0 + difference.mean()
+    if mask_a is None and mask_b is None and compared.min() < 0 < compared.max():
+        return None
+    if compared.min() < 0 < compared.max():
+        return None
+    return bool(compared.max() > 0)
+
+
+def _check_in_front(one: _Placed, inverse: Affine, frame: Window) -> None:
+    reach = frame.grown(frame.rows // 4, frame.cols // 4) if not inverse.is_constant else frame
+    nearest = inverse.range_over(reach if one.mask is None else frame)[0]
+    if nearest < 1 / _FARTHEST_M:
+        raise SceneError(
+            f"{one.name} reaches the horizon in or beside the view: depth_m="
+            f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
+            f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
+        )
+
+
+def _sheets(
+    one: _Placed, views: tuple[View, View], frame: Window
+) -> tuple[list[Sheet], list[Sheet]]:
+    plane = one.layer.plane
+    matrices = [plane.surface_matrix(view) for view in views]
+    extent = np.max([np.abs(_corner_places(matrix, frame)) for matrix in matrices], axis=0)
+    surface = surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]))
+    shift = _common_shift(matrices)
+    if shift is not None and plane.faces_us:
+        return _shared_sheets(one, surface, views, frame, matrices[0], shift)
+    left, right = (
+        _own_sheet(one, surface, view, frame, matrix)
+        for view, matrix in zip(views, matrices, strict=True)
+    )
+    return left, right
+
+
+def _corner_places(matrix: FloatArray, frame: Window) -> FloatArray:
+    corners = np.array([(x, y, 1.0) for x in (0, frame.cols) for y in (0, frame.rows)])
+    places = corners @ matrix.T
+    return np.max(np.abs(places[:, :2] / places[:, 2:]), axis=0)
+
+
+def _common_shift(matrices: list[FloatArray]) -> tuple[float, float] | None:
+    """(x, y) by which the right view looks elsewhere on the same raster, if that is all."""
+    left, right = matrices
+    if np.any(left[:2, :2] != right[:2, :2]) or left[0, 1] or left[1, 0]:
+        return None
+    return (
+        float((right[0, 2] - left[0, 2]) / left[0, 0]),
+        float((right[1, 2] - left[1, 2]) / left[1, 1]),
+    )
+
+
+def _shared_sheets(
+    one: _Placed,
+    surface: Surface,
+    views: tuple[View, View],
+    frame: Window,
+    matrix: FloatArray,
+    shift: tuple[float, float],
+) -> tuple[list[Sheet], list[Sheet]]:
+    """A layer that both views see alike but for a shift: painted and transformed only once."""
+    inverse = [one.layer.plane.inverse_depth(view) for view in views]
+    radii = [blur_radius(*pair) for pair in zip(inverse, views, strict=True)]
+    margin = margin_px(max(abs(radius.constant) for radius in radii))
+    first, last = (
+        tuple(int(edge(min(0.0, part) if edge is np.floor else max(0.0, part))) for part in shift)
+        for edge in (np.floor, np.ceil)
+    )
+    seen = Window(
+        first[1], first[0], frame.rows + last[1] - first[1], frame.cols + last[0] - first[0]
+    ).grown(margin, margin)
+    window = _covered(one, views[0], seen, margin)
+    if window is None:
+        return [], []
+    canvas = _canvas(one, surface, views[0], matrix, window)
+    left = Sheet(canvas, radii[0], inverse[0])
+    right = Sheet(canvas, radii[1], inverse[1], shift)
+    return [left], [right]
+
+
+def _own_sheet(
+    one: _Placed, surface: Surface, view: View, frame: Window, matrix: FloatArray
+) -> list[Sheet]:
+    inverse = one.layer.plane.inverse_depth(view)
+    radius = blur_radius(inverse, view)
+    margin = margin_px(max(map(abs, radius.range_over(frame.grown(64, 64)))))
+    window = _covered(one, view, frame.grown(margin, margin), margin)
+    if window is None:
+        return []
+    return [Sheet(_canvas(one, surface, view, matrix, window), radius, inverse)]
+
+
+def _covered(one: _Placed, view: View, seen: Window, margin: int) -> Window | None:
+    """Window of the view that a layer needs: all that is seen, or what the mask leaves of it."""
+    if one.mask is None:
+        return fast_window(seen)
+    shape = one.mask.shape
+    to_left = _to_mask(one, view, shape)
+    rows, cols = (np.flatnonzero(one.mask.any(axis=axis)) for axis in (1, 0))
+    # An object that is cut by the frame goes on beyond it.
+    far = 4 * max(shape)
+    top, bottom = (-far if rows[0] == 0 else rows[0]), (
+        far if rows[-1] == shape[0] - 1 else rows[-1]
+    )
+    begin, end = (-far if cols[0] == 0 else cols[0]), (
+        far if cols[-1] == shape[1] - 1 else cols[-1]
+    )
+    corners = np.array([(x, y, 1.0) for x in (begin, end) for y in (top, bottom)])
+    places = corners @ np.linalg.inv(to_left).T
+    x, y = places[:, 0] / places[:, 2], places[:, 1] / places[:, 2]
+    if np.any(places[:, 2] <= 0):
+        return fast_window(seen)
+    box = Window(
+        int(np.floor(y.min())),
+        int(np.floor(x.min())),
+        int(np.ceil(np.ptp(y))) + 2,
+        int(np.ceil(np.ptp(x))) + 2,
+    ).grown(2, 2)
+    box = box.common(seen)
+    if not box.rows or not box.cols:
+        return None
+    return fast_window(box.grown(margin, margin).common(seen.grown(margin, margin)))
+
+
+def _to_mask(one: _Placed, view: View, shape: tuple[int, ...]) -> FloatArray:
+    reference, _ = perfect_views(view.optics, (shape[0], shape[1]))
+    if view == reference:
+        return np.eye(3)
+    matrix = pixel_matrix(one.layer.plane, view, reference)
+    return matrix / matrix[2, 2]
+
+
+def _canvas(
+    one: _Placed, surface: Surface, view: View, matrix: FloatArray, window: Window
+) -> Canvas:
+    colour = paint(surface, matrix, window)
+    if one.mask is None:
+        return Canvas(window=window, colour=colour)
+    raster = Raster(np.pad(one.mask, 2, mode="edge"), -2, -2, 1.0)
+    to_mask = _to_mask(one, view, one.mask.shape)
+    alpha = np.clip(sample_points(raster, to_mask, window), 0.0, 1.0)
+    colour *= alpha
+    return Canvas(window=window, colour=colour, alpha=alpha)

@@ -1,0 +1,128 @@
+"""Light that passes beside an edge: every point of the lens opening has its own view.
+
+Blending layers that are blurred one by one multiplies two averages over the opening, the light of
+the layer behind and the share of the opening that the layer in front leaves free. Near an edge the
+average of the products is what arrives: an occluder hides one side of the opening, and the other
+side sees the background from a little aside. The difference is a covariance over the opening. It is
+summed here over points of the opening, and only where there is an edge.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from d3s.optics.lens import FloatArray, Lens
+from d3s.scene.blur import Sheet, Spread
+from d3s.scene.geometry import Window
+from d3s.scene.sampling import Image
+from d3s.threads import over_rows
+
+_FEWEST_POINTS, _MOST_POINTS = 24, 192
+_PIXELS_AT_ONCE = 40_000
+_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+def opening_points(count: int, lens: Lens, spread: Spread) -> NDArray[np.float32]:
+    """(x, y) of points spread evenly over the light of an opening of radius 1."""
+    share = (np.arange(count) + 0.5) / count
+    if spread.psf == "gaussian":
+        radius = lens.aperture_gaussian_width * np.sqrt(-2.0 * np.log1p(-share))
+    else:
+        radius = np.sqrt(share)
+    angle = _GOLDEN_ANGLE * np.arange(count)
+    points = radius[:, np.newaxis] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return (points - points.mean(axis=0)).astype(np.float32)
+
+
+def add_edge_light(
+    image: Image, edges: NDArray[np.bool_], sheets: list[Sheet], lens: Lens, spread: Spread
+) -> None:
+    """Correct a blended image, in place, at the pixels that `edges` marks."""
+    rows, cols = np.nonzero(edges)
+    if lens.aperture_radius_m == 0 or not rows.size:
+        return
+    frame = Window.frame((image.shape[0], image.shape[1]))
+    largest = max(max(map(abs, sheet.radius_px.range_over(frame))) for sheet in sheets)
+    count = int(np.clip(np.pi * largest**2 / 2, _FEWEST_POINTS, _MOST_POINTS))
+    points = opening_points(count, lens, spread)
+    for begin in range(0, rows.size, _PIXELS_AT_ONCE):
+        part = slice(begin, begin + _PIXELS_AT_ONCE)
+        image[rows[part], cols[part]] += _covariance(rows[part], cols[part], sheets, points)
+
+
+def _covariance(
+    rows: NDArray[np.int64], cols: NDArray[np.int64], sheets: list[Sheet], points: Image
+) -> Image:
+    """Average over the opening of what arrives, less what the averages of the layers make."""
+    free = np.ones((rows.size, len(points)), dtype=np.float32)
+    free_on_average = np.ones(rows.size, dtype=np.float32)
+    difference = np.zeros(rows.size, dtype=np.float32)
+    none = np.zeros((0, 0), dtype=np.float32)
+    for sheet in sheets:
+        canvas = sheet.canvas
+        over_rows(
+            _pass_layer,
+            rows.size,
+            rows,
+            cols,
+            points,
+            canvas.colour,
+            none if canvas.alpha is None else canvas.alpha,
+            np.array([sheet.shift_px[1] - canvas.window.row, sheet.shift_px[0] - canvas.window.col]),
+            np.array(sheet.radius_px),
+            free,
+            free_on_average,
+            difference,
+        )
+    return difference
+
+
+@njit(cache=True, nogil=True)
+def _pass_layer(  # type: ignore[no-untyped-def]
+    start, stop, rows, cols, points, colour, alpha, origin, radius, free, free_on_average, out
+):
+    """Light from one layer through each point of the opening, and what the layer leaves free."""
+    count = points.shape[0]
+    is_opaque = alpha.size == 0
+    last_row, last_col = colour.shape[0] - 1.001, colour.shape[1] - 1.001
+    for n in range(start, stop):
+        y, x = rows[n], cols[n]
+        r = radius[0] + radius[1] * x + radius[2] * y
+        light = 0.0
+        mean_colour = 0.0
+        mean_alpha = 0.0
+        for j in range(count):
+            # A lens further right sees a point that is nearer than focus further left.
+            b = y + origin[0] + r * points[j, 1]
+            a = x + origin[1] + r * points[j, 0]
+            if is_opaque:
+                a = min(max(a, 0.0), last_col)
+                b = min(max(b, 0.0), last_row)
+            elif a < 0 or b < 0 or a > last_col or b > last_row:
+                continue
+            i, k = int(b), int(a)
+            v, u = b - i, a - k
+            c = (1 - v) * ((1 - u) * colour[i, k] + u * colour[i, k + 1]) + v * (
+                (1 - u) * colour[i + 1, k] + u * colour[i + 1, k + 1]
+            )
+            mask = 1.0
+            if not is_opaque:
+                mask = (1 - v) * ((1 - u) * alpha[i, k] + u * alpha[i, k + 1]) + v * (
+                    (1 - u) * alpha[i + 1, k] + u * alpha[i + 1, k + 1]
+                )
+            light += free[n, j] * c
+            free[n, j] *= 1.0 - mask
+            mean_colour += c
+            mean_alpha += mask
+        out[n] += (light - free_on_average[n] * mean_colour) / count
+        free_on_average[n] *= 1.0 - mean_alpha / count
+
+
+def mark_edges(edges: NDArray[np.bool_], alpha: Image, window: Window, free: Image) -> None:
+    """Mark the pixels at which a blurred layer is neither absent nor opaque, nor hidden."""
+    least = np.float32(2e-3)
+    part = window.within(Window.frame((edges.shape[0], edges.shape[1])))
+    edges[part] |= (alpha > least) & (alpha < 1 - least) & (free[part] > least)
+
+
+__all__ = ["FloatArray", "add_edge_light", "mark_edges", "opening_points"]

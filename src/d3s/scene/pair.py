@@ -1,0 +1,209 @@
+"""`simulate`: a scene before a rig, and the pair of views with its truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import SceneError
+from d3s.files.images import read_image
+from d3s.optics.lens import FloatArray
+from d3s.record import shown
+from d3s.rig import Rig
+from d3s.scene.blur import Sheet, Spread
+from d3s.scene.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
+from d3s.scene.geometry import PERFECT, Mount, View, Window, mounted_views
+from d3s.scene.layers import sheets_of_layers
+from d3s.scene.render import front_of, occluded, render_view
+from d3s.scene.sampling import Image
+from d3s.scene.scenes import DepthMapScene, Scene
+from d3s.scene.sensor import Sensor, as_sensor, expose_pair
+from d3s.scene.textures import checked_image
+
+DEFAULT_SHAPE = (902, 1802)  # the frame of the paper's prototype
+_LARGEST_PX = 64_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pair:
+    """Two views of a scene, and what is true of it, all on the pixels of the left view."""
+
+    left: Image
+    right: Image
+    depth_m: Image
+    all_in_focus: Image  # the left view through a perfect lens, without noise
+    occluded: NDArray[np.bool_]  # the right camera does not see the point, or not in its frame
+    rig: Rig
+
+    @property
+    def disparity_px(self) -> Image:
+        """x_left - x_right of each point."""
+        return self.rig.optics.disparity_px(self.depth_m).astype(np.float32)
+
+    @property
+    def blur_left_px(self) -> Image:
+        """Signed blur radius of each point in the left camera."""
+        return self.rig.optics.blur_radius_px(self.depth_m, 0).astype(np.float32)
+
+    @property
+    def blur_right_px(self) -> Image:
+        """Signed blur radius of each point in the right camera."""
+        return self.rig.optics.blur_radius_px(self.depth_m, 1).astype(np.float32)
+
+
+def simulate(
+    scene: Scene,
+    rig: Rig,
+    *,
+    noise: float | Sensor = 0.0,
+    seed: int | Sequence[int] = 0,
+    shape: tuple[int, int] | None = None,
+    psf: Literal["disk", "gaussian", "diffraction"] = "disk",
+    wavelength_m: float = 550e-9,
+    mounts: tuple[Mount, Mount] = (PERFECT, PERFECT),
+) -> Pair:
+    """Both views of a scene, with its truth.
+
+    Parameters
+    ----------
+    scene
+        `Plane`, `TiltedPlane`, `Layered`, `DepthMapScene`, or what `random_scene` gives.
+    noise
+        Standard deviation of Gaussian noise, of full scale; or a `Sensor`, for more than that.
+    seed
+        Of the noise. What is in the scene has seeds of its own.
+    shape
+        (rows, cols) of each view; that of the prototype, or of the scene if it has one.
+    psf
+        Shape of a blurred point: "disk" is geometry, "gaussian" the model of the depth equations,
+        "diffraction" a perfect lens in light of one wavelength.
+    mounts
+        Errors of both lenses; the pair is not rectified then.
+
+    Raises
+    ------
+    SceneError
+        Naming the value that cannot be, before anything is rendered.
+    """
+    sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
+    picture = _picture_of(scene)
+    frame = Window.frame(_checked_shape(shape, picture))
+    views = mounted_views(rig.optics, frame.shape, mounts)
+    left, right, edges = _sheets(scene, picture, views, frame)
+    _check_room(left + right, frame)
+    light = render_pair((left, right), views, frame, spread, edges)
+    seen = expose_pair(*light, sensor, seed)
+    return _with_truth(seen, (left, right), views, frame, rig)
+
+
+def render_pair(
+    sheets: tuple[list[Sheet], list[Sheet]],
+    views: tuple[View, View],
+    frame: Window,
+    spread: Spread,
+    edges: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None] = (None, None),
+) -> tuple[Image, Image]:
+    """Light on the sensor in both views."""
+    left, right = (
+        render_view(sheets[i], frame, views[i].optics.lens(i), spread, edges[i]) for i in (0, 1)
+    )
+    return left, right
+
+
+_Picture = tuple[Image, FloatArray]
+
+
+def _picture_of(scene: Scene) -> _Picture | None:
+    if not isinstance(scene, DepthMapScene):
+        if not hasattr(scene, "layers"):
+            raise SceneError(
+                f"scene={shown(scene)} must be a Plane, TiltedPlane, Layered or DepthMapScene."
+            )
+        return None
+    image, depth = scene.image, scene.depth_m
+    if not isinstance(image, np.ndarray):
+        image = read_image(image)
+    if not isinstance(depth, np.ndarray):
+        depth = read_image(depth, allow_nan=True)
+    try:
+        image = checked_image(image, "image")
+    except ValueError as error:
+        raise SceneError(f"image {error}") from error
+    return image, checked_depth(depth, image)
+
+
+def _checked_shape(shape: Any, picture: _Picture | None) -> tuple[int, int]:
+    own = None if picture is None else picture[0].shape
+    if shape is None:
+        return DEFAULT_SHAPE if own is None else (own[0], own[1])
+    try:
+        rows, cols = (int(size) for size in shape)
+        is_whole = all(int(size) == size for size in shape)
+    except (TypeError, ValueError, OverflowError):
+        is_whole = False
+    if not is_whole:
+        raise SceneError(f"shape={shown(shape)} must be (rows, cols), two whole numbers.")
+    if rows < 1 or cols < 1 or rows * cols > _LARGEST_PX:
+        raise SceneError(
+            f"shape={shown(shape)} must have from 1 to {_LARGEST_PX} pixels."
+        )
+    if own is not None and (rows, cols) != own:
+        raise SceneError(f"shape={shown(shape)} must be that of the scene's image, {own}.")
+    return rows, cols
+
+
+def _sheets(
+    scene: Scene, picture: _Picture | None, views: tuple[View, View], frame: Window
+) -> tuple[list[Sheet], list[Sheet], tuple[Any, Any]]:
+    if picture is None:
+        return *sheets_of_layers(scene.layers, views, frame), (None, None)
+    left, right = sheets_of_depth_map(*picture, views)
+    if len(left) == 1:
+        return left, right, (None, None)
+    edges = tuple(
+        _near(depth_edges(1 / np.maximum(front_of(sheets, frame, colour=False)[1], 1e-6), view), sheets)
+        for sheets, view in zip((left, right), views, strict=True)
+    )
+    return left, right, edges
+
+
+def _near(edges: NDArray[np.bool_], sheets: list[Sheet]) -> NDArray[np.bool_]:
+    import cv2
+
+    reach = int(np.ceil(max(abs(sheet.radius_px.constant) for sheet in sheets))) + 2
+    kernel = np.ones((2 * reach + 1, 2 * reach + 1), dtype=np.uint8)
+    return cv2.dilate(edges.astype(np.uint8), kernel).astype(np.bool_)
+
+
+def _check_room(sheets: list[Sheet], frame: Window) -> None:
+    widest = max(max(map(abs, sheet.radius_px.range_over(frame))) for sheet in sheets)
+    least = 2 * int(np.ceil(widest)) + 1
+    if min(frame.shape) < least:
+        raise SceneError(
+            f"shape={frame.shape} is too small for the blur: a point spreads over {least} px. Make "
+            "it larger, or move the scene nearer to the focus distance."
+        )
+
+
+def _with_truth(
+    images: tuple[Image, Image],
+    sheets: tuple[list[Sheet], list[Sheet]],
+    views: tuple[View, View],
+    frame: Window,
+    rig: Rig,
+) -> Pair:
+    front = front_of(sheets[0], frame)
+    is_one = len(sheets[1]) == 1
+    behind = None if is_one else front_of(sheets[1], frame, colour=False).inverse_depth
+    optics = rig.optics
+    per_dpt = float(optics.disparity_px(1.0)) - optics.disparity_offset_px
+    return Pair(
+        left=images[0],
+        right=images[1],
+        depth_m=1 / front.inverse_depth,
+        all_in_focus=front.colour,
+        occluded=occluded(front.inverse_depth, behind, views, EDGE_PX / per_dpt),
+        rig=rig,
+    )

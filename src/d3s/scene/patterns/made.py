@@ -1,0 +1,190 @@
+"""Textures of things that people make with some order: woven fabric and laid bricks."""
+
+import math
+
+import numpy as np
+
+from d3s.scene.grid import Grid
+from d3s.scene.lattice import (
+    FINEST_M,
+    Octaves,
+    Texels,
+    cell_hash,
+    compiled,
+    part,
+    seed_key,
+    spline_noise,
+    unit,
+)
+from d3s.scene.patterns.natural import grained
+from d3s.threads import over_rows
+
+_THREAD_M = 0.0007
+_SAMPLES = 16  # of a thread's profile, across it
+
+_COURSE_M, _BRICK_M, _JOINT_M = 0.013, 0.036, 0.0016
+
+
+def fabric(grid: Grid, seed: int) -> Texels:
+    """Plain weave, each thread over and under the others, uneven in width, place and grey."""
+    sway = Octaves(0.0128, 0.0016, 2.6, 0.00022)
+    across = spline_noise(grid, seed_key(seed, 2), sway)
+    down = spline_noise(grid, seed_key(seed, 3), sway)
+    step = max(_THREAD_M / _SAMPLES, grid.pitch_m / 16.0)
+    warp, first_x = _threads(grid.first_col, grid.cols, grid.pitch_m, step, seed_key(seed, 4), across)
+    weft, first_y = _threads(grid.first_row, grid.rows, grid.pitch_m, step, seed_key(seed, 5), down)
+    out = np.empty((grid.rows, grid.cols), np.float32)
+    where = (grid.first_row, grid.first_col, grid.pitch_m, step, first_y, first_x)
+    over_rows(_weave, grid.rows, out, warp, weft, across, down, *where)
+    return grained(out, grid, seed, Octaves(0.0512, FINEST_M, 1.9, 0.3))
+
+
+def _threads(
+    first: int, count: int, pitch_m: float, step_m: float, key: np.uint64, sway: Texels
+) -> tuple[Texels, int]:
+    """Profile across all threads of one direction, averaged over a texel, and its first sample.
+
+    Four numbers a sample, s being +1 and -1 for threads in turn: the grey of the thread, the swell
+    of the threads that cross it, and both times s. A weave is a sum of products of such profiles,
+    so that averaging them averages it.
+    """
+    width = max(1, round(pitch_m / step_m))
+    low = math.floor((first * pitch_m + float(sway.min(initial=0.0))) / step_m) - width
+    high = math.ceil(((first + count) * pitch_m + float(sway.max(initial=0.0))) / step_m) + width
+    profile = np.empty((high - low + 2, 4), np.float32)
+    _profile(profile, low, step_m, width, key)
+    return profile, low
+
+
+@compiled
+def _profile(out: Texels, first: int, step: float, width: int, key: np.uint64) -> None:
+    raw = np.empty((out.shape[0] + width, 4), np.float64)
+    for n in range(raw.shape[0]):
+        raw[n] = 0.0
+        x = (first + n - 0.5 * (width - 1)) * step / _THREAD_M
+        # Threads lie closer here and wider there, so that counting them does not tell the place.
+        x += 1.6 * _wave(key, 1, x / 23.0) + 0.5 * _wave(key, 2, x / 7.0)
+        thread = math.floor(x)
+        low = thread + 0.28 * unit(cell_hash(key, thread, 3))
+        if x < low:
+            thread -= 1
+            high, low = low, thread + 0.28 * unit(cell_hash(key, thread, 3))
+        else:
+            high = thread + 1 + 0.28 * unit(cell_hash(key, thread + 1, 3))
+        t = 2.0 * (x - low) / (high - low) - 1.0
+        own = unit(cell_hash(key, thread, 4)) - 0.5
+        grey = 0.60 + 0.46 * own + 0.24 * _wave(key, 5, x / 11.0) + 0.2 * _wave(key, 6, x / 41.0)
+        sign = 1.0 if thread % 2 == 0 else -1.0
+        shade, swell = 1.0 - 0.6 * t * t * t * t, 1.0 - 0.4 * t * t
+        raw[n, 0], raw[n, 1] = grey * shade, swell
+        raw[n, 2], raw[n, 3] = grey * shade * sign, swell * sign
+    for n in range(out.shape[0]):
+        for k in range(4):
+            total = 0.0
+            for m in range(width):
+                total += raw[n + m, k]
+            out[n, k] = total / width
+
+
+@compiled
+def _wave(key: np.uint64, channel: int, x: float) -> float:
+    # Smooth noise of one variable, about -1 to 1.
+    node = math.floor(x)
+    t = x - node
+    t = t * t * (3.0 - 2.0 * t)
+    here = unit(cell_hash(key, node, channel + 100))
+    there = unit(cell_hash(key, node + 1, channel + 100))
+    return 2.0 * (here + t * (there - here)) - 1.0
+
+
+@compiled
+def _weave(
+    start: int,
+    stop: int,
+    out: Texels,
+    warp: Texels,
+    weft: Texels,
+    across: Texels,
+    down: Texels,
+    row: int,
+    col: int,
+    pitch: float,
+    step: float,
+    first_y: int,
+    first_x: int,
+) -> None:
+    per_step, half = 1.0 / step, np.float32(0.5)
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            x = ((col + j) * pitch + across[i, j]) * per_step - first_x
+            y = ((row + i) * pitch + down[i, j]) * per_step - first_y
+            m, n = np.int64(x), np.int64(y)
+            s, t = np.float32(x - m), np.float32(y - n)
+            a = warp[m, 0] + s * (warp[m + 1, 0] - warp[m, 0])
+            d = warp[m, 1] + s * (warp[m + 1, 1] - warp[m, 1])
+            sa = warp[m, 2] + s * (warp[m + 1, 2] - warp[m, 2])
+            sd = warp[m, 3] + s * (warp[m + 1, 3] - warp[m, 3])
+            b = weft[n, 0] + t * (weft[n + 1, 0] - weft[n, 0])
+            c = weft[n, 1] + t * (weft[n + 1, 1] - weft[n, 1])
+            sb = weft[n, 2] + t * (weft[n + 1, 2] - weft[n, 2])
+            sc = weft[n, 3] + t * (weft[n + 1, 3] - weft[n, 3])
+            # (1 + ss)/2 of the warp on top, the rest of the weft.
+            out[i, j] = half * (a * c + b * d + sa * sc - sb * sd)
+
+
+def brick(grid: Grid, seed: int) -> Texels:
+    """Courses of bricks with chipped edges, no two of one grey, rough, in light mortar."""
+    chips = Octaves(0.0128, 0.0002, 2.4, 0.0007)
+    across = spline_noise(grid, seed_key(seed, 2), chips)
+    down = spline_noise(grid, seed_key(seed, 3), chips)
+    out = np.empty((grid.rows, grid.cols), np.float32)
+    where = (grid.first_row, grid.first_col, grid.pitch_m)
+    over_rows(_lay, grid.rows, out, across, down, *where, seed_key(seed, 4))
+    return grained(out, grid, seed, Octaves(0.0256, FINEST_M, 1.5, 0.36))
+
+
+@compiled
+def _edges(key: np.uint64, x: float, line: int) -> tuple[int, float, float]:
+    # The cell of an uneven division of a line that x is in, and where it begins and ends.
+    cell = math.floor(x)
+    low = cell + 0.35 * unit(cell_hash(key, cell, line))
+    if x < low:
+        return cell - 1, cell - 1 + 0.35 * unit(cell_hash(key, cell - 1, line)), low
+    return cell, low, cell + 1 + 0.35 * unit(cell_hash(key, cell + 1, line))
+
+
+@compiled
+def _within(x: float, low: float, high: float, pitch: float) -> float:
+    # Share of a texel around x that lies between low and high.
+    return max(0.0, min(high, x + 0.5 * pitch) - max(low, x - 0.5 * pitch)) / pitch
+
+
+@compiled
+def _lay(
+    start: int,
+    stop: int,
+    out: Texels,
+    across: Texels,
+    down: Texels,
+    row: int,
+    col: int,
+    pitch: float,
+    key: np.uint64,
+) -> None:
+    gap = 0.5 * _JOINT_M
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            y, x = (row + i) * pitch + down[i, j], (col + j) * pitch + across[i, j]
+            course, top, bottom = _edges(key, y / _COURSE_M, -7)
+            shift = unit(cell_hash(key, course, 1 << 20))
+            number, left, right = _edges(key, x / _BRICK_M + shift, course)
+            look = cell_hash(key, number, course + (1 << 30))
+            clay = _within(y, top * _COURSE_M + gap, bottom * _COURSE_M - gap, pitch)
+            low, high = (left - shift) * _BRICK_M + gap, (right - shift) * _BRICK_M - gap
+            clay *= _within(x, low, high, pitch)
+            # Each brick has its own grey, and was burnt more at one end than at the other.
+            burnt = 0.16 * (part(look, 1) - 0.5) * (x - low) / _BRICK_M
+            grey = 0.24 + 0.36 * part(look, 0) + burnt
+            out[i, j] = np.float32(0.66 + clay * (grey - 0.66))
+
+

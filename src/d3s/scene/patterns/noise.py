@@ -1,0 +1,46 @@
+"""Noise whose power falls with frequency by a power law, as that of natural images does."""
+
+import numpy as np
+
+from d3s.scene.grid import Grid
+from d3s.scene.lattice import FINEST_M, Octaves, Texels, compiled, seed_key, spline_noise
+from d3s.threads import over_rows
+
+
+def power_law(
+    grid: Grid, seed: int, exponent: float, *, rms: float = 0.5, coarsest_m: float = 0.0512
+) -> Texels:
+    """Noise around 1/2 with a 2-D power spectrum of 1/f^exponent, softly held within 0 and 1.
+
+    `rms` is that of all octaves together before they are held, in units of half the range. There
+    are no features larger than `coarsest_m`, so that the mean of a frame is that of the texture.
+    """
+    octaves = Octaves(coarsest_m, FINEST_M, exponent, rms)
+    out = spline_noise(grid, seed_key(seed, 1), octaves)
+    over_rows(_hold, grid.rows, out)
+    return out
+
+
+def noise(grid: Grid, seed: int) -> Texels:
+    """Noise with the spectrum of natural images: 1/f^2, equal contrast at all sizes."""
+    return power_law(grid, seed, 2.0)
+
+
+def noise_white(grid: Grid, seed: int) -> Texels:
+    """Noise with a flatter spectrum, 1/f: most contrast in the finest detail."""
+    return power_law(grid, seed, 1.0, rms=1.1)
+
+
+def noise_smooth(grid: Grid, seed: int) -> Texels:
+    """Noise with a steep spectrum, 1/f^3: soft clouds with little detail."""
+    return power_law(grid, seed, 3.0, coarsest_m=0.0256)
+
+
+@compiled
+def _hold(start: int, stop: int, out: Texels) -> None:
+    # Odd about 1/2, so that it leaves the mean where it is, whatever the contrast.
+    one, half = np.float32(1.0), np.float32(0.5)
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            value = out[i, j]
+            out[i, j] = half + half * value / np.float32(np.sqrt(one + value * value))

@@ -1,0 +1,209 @@
+"""Printed pages: lines of marks that look like letters, in many sizes, on paper."""
+
+import math
+
+import numpy as np
+
+from d3s.scene.grid import Grid
+from d3s.scene.lattice import FINEST_M, Octaves, Texels, cell_hash, compiled, mix, part, seed_key
+from d3s.scene.patterns.natural import grained
+from d3s.threads import over_rows
+
+# The page is a square that is either one block of text or four smaller pages, and so on.
+_PAGE_M = 0.064
+_LEVELS = 6
+_KEPT = np.array([0.12, 0.2, 0.27, 0.35, 0.5, 1.0])  # share of squares that stay whole, by level
+_PAPER, _INK = 0.59, 0.08
+
+# Share of a block that ink covers, for blocks whose letters are too small to see; measured.
+_INKED = 0.25
+
+
+def text(grid: Grid, seed: int) -> Texels:
+    """Lines of words in many sizes on paper, close in one place and sparse in another."""
+    ink = np.zeros((grid.rows, grid.cols), np.float32)
+    where = (grid.first_row, grid.first_col, grid.pitch_m)
+    over_rows(_print, grid.rows, ink, *where, seed_key(seed, 2))
+    ink *= np.float32(_INK - _PAPER)
+    ink += np.float32(_PAPER)
+    return grained(ink, grid, seed, Octaves(0.0128, FINEST_M, 1.8, 0.18))
+
+
+@compiled
+def _print(
+    start: int, stop: int, ink: Texels, row: int, col: int, pitch: float, key: np.uint64
+) -> None:
+    top, bottom = (row + start - 1) * pitch, (row + stop) * pitch
+    left, right = (col - 1) * pitch, (col + ink.shape[1]) * pitch
+    for level in range(_LEVELS):
+        size = _PAGE_M / 2.0**level
+        for r in range(math.floor(top / size), math.floor(bottom / size) + 1):
+            for c in range(math.floor(left / size), math.floor(right / size) + 1):
+                if _is_block(key, r, c, level):
+                    bits = mix(cell_hash(key, r, c) + np.uint64(level + 50))
+                    _block(start, stop, ink, row, col, pitch, c * size, r * size, size, level, bits)
+
+
+@compiled
+def _stays(key: np.uint64, r: int, c: int, level: int) -> bool:
+    return part(mix(cell_hash(key, r, c) + np.uint64(level)), 0) < _KEPT[level]
+
+
+@compiled
+def _is_block(key: np.uint64, r: int, c: int, level: int) -> bool:
+    for above in range(1, level + 1):
+        if _stays(key, r >> above, c >> above, level - above):
+            return False
+    return _stays(key, r, c, level)
+
+
+@compiled
+def _block(
+    start: int,
+    stop: int,
+    ink: Texels,
+    row: int,
+    col: int,
+    pitch: float,
+    x: float,
+    y: float,
+    size: float,
+    level: int,
+    bits: np.uint64,
+) -> None:
+    # Some small blocks stay empty, as paragraphs end and margins are.
+    if level >= 2 and part(bits, 0) < 0.1:
+        return
+    lines = 2.2 + 2.6 * part(bits, 1)
+    high = size / lines
+    if high < 1.6 * pitch:
+        _tint(start, stop, ink, row, col, pitch, x, y, size)
+        return
+    wide = high * (0.46 + 0.16 * part(bits, 2))
+    bold = high * (0.07 + 0.07 * part(bits, 3))
+    for line in range(math.floor(lines)):
+        this = cell_hash(bits, line, 1)
+        letters = np.int64(size / wide * (0.55 + 0.45 * math.sqrt(part(this, 0))))
+        base = y + (line + 0.12 + 0.1 * part(this, 1)) * high
+        if base > (row + stop) * pitch or base + 1.2 * high < (row + start - 1) * pitch:
+            continue
+        for letter in range(letters):
+            form = cell_hash(this, letter, 2)
+            if part(form, 3) > 0.17:
+                at = x + (letter + 0.3) * wide
+                _letter(start, stop, ink, row, col, pitch, at, base, wide, high, bold, form)
+
+
+@compiled
+def _tint(
+    start: int,
+    stop: int,
+    ink: Texels,
+    row: int,
+    col: int,
+    pitch: float,
+    x: float,
+    y: float,
+    size: float,
+) -> None:
+    x, y, size = x / pitch, y / pitch, size / pitch
+    for i in range(max(start, math.floor(y) - row), min(stop, math.ceil(y + size) - row + 1)):
+        down = min(y + size, row + i + 0.5) - max(y, row + i - 0.5)
+        for j in range(
+            max(0, math.floor(x) - col), min(ink.shape[1], math.ceil(x + size) - col + 1)
+        ):
+            across = min(x + size, col + j + 0.5) - max(x, col + j - 0.5)
+            ink[i, j] += np.float32(_INKED * max(0.0, down) * max(0.0, across))
+
+
+@compiled
+def _letter(
+    start: int,
+    stop: int,
+    ink: Texels,
+    row: int,
+    col: int,
+    pitch: float,
+    x: float,
+    y: float,
+    wide: float,
+    high: float,
+    bold: float,
+    form: np.uint64,
+) -> None:
+    # A letter is a stem, short or long, up or down, and a bowl or one or two slanted strokes.
+    w, body = 0.66 * wide, 0.46 * high
+    top = y + 0.26 * high
+    foot = top + body
+    kind = np.int64(form & np.uint64(15))
+    place = (start, stop, ink, row, col, pitch, bold)
+    if kind < 8:  # bowl: o, b, d, p, q
+        _ring(place, x + 0.5 * w, top + 0.5 * body, 0.5 * w, 0.5 * body)
+        if kind > 1:
+            side = x if kind % 2 else x + w
+            up = y + 0.02 * high if kind in (2, 3, 6) else top
+            down = foot + 0.22 * high if kind in (4, 5) else foot
+            _stroke(place, side, up, side, down)
+    else:
+        lean = 0.5 * w * part(form, 1)
+        up = y + 0.04 * high if kind % 3 == 0 else top
+        _stroke(place, x + lean * (kind % 2), up, x + lean * ((kind + 1) % 2), foot)
+        if kind > 9:
+            _stroke(place, x + w, top if kind % 2 else foot, x + lean, foot if kind % 4 else top)
+        if kind > 11:
+            bar = top + body * part(form, 2)
+            _stroke(place, x, bar, x + w, bar)
+        if kind == 15:
+            _stroke(place, x + w, top, x + w, foot)
+
+
+@compiled
+def _ring(
+    place: tuple[int, int, Texels, int, int, float, float], x: float, y: float, a: float, b: float
+) -> None:
+    start, stop, ink, row, col, pitch, bold = place
+    half = max(0.5 * bold, 0.5 * pitch)
+    faint = 0.5 * bold / half
+    reach = half + 0.5 * pitch
+    first = max(start, math.ceil((y - b - reach) / pitch) - row)
+    last = min(stop - 1, math.floor((y + b + reach) / pitch) - row)
+    begin = max(0, math.ceil((x - a - reach) / pitch) - col)
+    end = min(ink.shape[1] - 1, math.floor((x + a + reach) / pitch) - col)
+    for i in range(first, last + 1):
+        q = ((row + i) * pitch - y) / b
+        for j in range(begin, end + 1):
+            p = ((col + j) * pitch - x) / a
+            away = p * p + q * q
+            steep = math.sqrt(p * p / (a * a) + q * q / (b * b)) + 1e-9
+            inside = half - abs(away - 1.0) * 0.5 / steep
+            cover = np.float32(faint * min(1.0, max(0.0, 0.5 + inside / pitch)))
+            ink[i, j] = max(ink[i, j], cover)
+
+
+@compiled
+def _stroke(
+    place: tuple[int, int, Texels, int, int, float, float],
+    x0: float,
+    y0: float,
+    x1: float,
+    y1: float,
+) -> None:
+    start, stop, ink, row, col, pitch, bold = place
+    half = max(0.5 * bold, 0.5 * pitch)
+    faint = 0.5 * bold / half
+    reach = half + 0.5 * pitch
+    first = max(start, math.ceil((min(y0, y1) - reach) / pitch) - row)
+    last = min(stop - 1, math.floor((max(y0, y1) + reach) / pitch) - row)
+    begin = max(0, math.ceil((min(x0, x1) - reach) / pitch) - col)
+    end = min(ink.shape[1] - 1, math.floor((max(x0, x1) + reach) / pitch) - col)
+    ux, uy = x1 - x0, y1 - y0
+    per_square = 1.0 / (ux * ux + uy * uy + 1e-18)
+    for i in range(first, last + 1):
+        dy = (row + i) * pitch - y0
+        for j in range(begin, end + 1):
+            dx = (col + j) * pitch - x0
+            t = min(1.0, max(0.0, (dx * ux + dy * uy) * per_square))
+            ex, ey = dx - t * ux, dy - t * uy
+            inside = half - math.sqrt(ex * ex + ey * ey)
+            cover = np.float32(faint * min(1.0, max(0.0, 0.5 + inside / pitch)))
+            ink[i, j] = max(ink[i, j], cover)

@@ -1,0 +1,89 @@
+"""Textures that run one way: planed wood and bark."""
+
+import math
+
+import numpy as np
+
+from d3s.scene.grid import Grid
+from d3s.scene.lattice import (
+    FINEST_M,
+    Octaves,
+    Texels,
+    cell_hash,
+    compiled,
+    seed_key,
+    spline_noise,
+    unit,
+)
+from d3s.scene.patterns.natural import grained
+from d3s.scene.patterns.shapes import BLADE, Layer, octave, paint
+from d3s.threads import over_rows
+
+_RING_M = 0.005
+
+
+def wood(grid: Grid, seed: int) -> Texels:
+    """Planed wood: year rings that wander, long fibres, and dark pores along them."""
+    bend = spline_noise(grid, seed_key(seed, 2), Octaves(0.0512, 0.0064, 4.5, 0.012), stretch=6.0)
+    out = np.empty((grid.rows, grid.cols), np.float32)
+    over_rows(_rings, grid.rows, out, bend, grid.first_col, grid.pitch_m, seed_key(seed, 3))
+    fibres = Octaves(0.0064, FINEST_M, 1.7, 0.26)
+    bend *= np.float32(0.25)
+    out *= np.float32(1.0) + spline_noise(
+        grid, seed_key(seed, 4), fibres, stretch=12.0, bend_m=bend
+    )
+    along = (0.5 * math.pi - 0.04, 0.5 * math.pi + 0.04)
+    pore = Layer(BLADE, 0.004, (0.0015, 0.004), (14.0, 24.0), along, 0.8, (0.1, 0.3), opacity=0.7)
+    paint(out, grid, seed, [octave(pore, level) for level in (-1, 0, 1, 2)])
+    return grained(out, grid, seed, Octaves(0.0064, FINEST_M, 1.8, 0.14))
+
+
+@compiled
+def _rings(
+    start: int, stop: int, out: Texels, bend: Texels, col: int, pitch: float, key: np.uint64
+) -> None:
+    # A ring grows dark slowly over the year, and the next one starts light at once.
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            x = ((col + j) * pitch + bend[i, j]) / _RING_M
+            ring = math.floor(x)
+            low = ring + 0.8 * unit(cell_hash(key, ring, 0))
+            if x < low:
+                ring -= 1
+                high, low = low, ring + 0.8 * unit(cell_hash(key, ring, 0))
+            else:
+                high = ring + 1 + 0.8 * unit(cell_hash(key, ring + 1, 0))
+            span = high - low
+            t = (x - low) / span
+            late = t * t * t
+            # The edge between two rings is as wide as a texel, or a tenth of a ring.
+            edge = max(0.1, pitch / (_RING_M * span))
+            late *= min(1.0, (1.0 - t) / edge)
+            depth = min(1.0, 2.0 * span * _RING_M / pitch)
+            own = 0.12 * (unit(cell_hash(key, ring, 1)) - 0.5)
+            out[i, j] = np.float32(0.58 + own - depth * 0.42 * late)
+
+
+def bark(grid: Grid, seed: int) -> Texels:
+    """Bark: ridges and deep cracks that run down the trunk and part and meet again."""
+    bend = spline_noise(grid, seed_key(seed, 2), Octaves(0.0128, 0.0032, 3.0, 0.0025), stretch=2.0)
+    ridges = Octaves(0.0064, 0.0002, 2.8, 1.0)
+    out = spline_noise(grid, seed_key(seed, 3), ridges, stretch=6.0, bend_m=bend)
+    lost = math.sqrt(
+        sum(rms * rms for spacing, rms in ridges.strengths() if spacing < grid.pitch_m)
+    )
+    over_rows(_cracks, grid.rows, out, np.float32(0.25 + lost))
+    return grained(out, grid, seed, Octaves(0.0512, FINEST_M, 1.8, 0.34))
+
+
+@compiled
+def _cracks(start: int, stop: int, out: Texels, soft: np.float32) -> None:
+    # A crack lies where the noise crosses zero. What a coarse raster cannot show of the noise makes
+    # the crack as much softer, and keeps its mean.
+    one, low, high = np.float32(1.0), np.float32(0.17), np.float32(0.44)
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            value = out[i, j]
+            rise = value / np.float32(math.sqrt(one + value * value))
+            open_ = np.float32(0.25) / soft / (one + (value / soft) * (value / soft))
+            out[i, j] = np.float32(0.52) + np.float32(0.16) * rise - high * open_ + low * open_

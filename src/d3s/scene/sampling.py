@@ -1,0 +1,229 @@
+"""From texels to pixels: a texture as the sensor would see it through a perfect lens.
+
+A pixel gathers light over its own square; beyond its Nyquist frequency nothing is let through, so
+that a view can be shifted by any part of a pixel without an error. Rasters are read with a margin
+and never wrapped.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from d3s.optics.lens import FloatArray
+from d3s.scene.geometry import Window
+from d3s.threads import over_rows
+
+Image = NDArray[np.float32]
+
+# How far the kernel of a pixel reaches. Wider is sharper in frequency; 4 px leave 1 % of what lies
+# 0.1 cycles/px beyond Nyquist.
+REACH_PX = 4.0
+_KAISER_BETA = 6.0
+
+# The cubic kernel of four texels, and what rounding may add.
+RASTER_MARGIN = 4
+
+# Samples of a pixel along each axis where the map from texels is not a mere scaling.
+_SAMPLES = 2
+
+
+class Raster(NamedTuple):
+    """Part of a texture at one resolution: texel (i, j) lies at (first_col + j, first_row + i)
+    times the pitch.
+    """
+
+    values: Image
+    first_row: int
+    first_col: int
+    pitch_m: float
+
+
+def pixel_kernel(offset_px: FloatArray) -> FloatArray:
+    """Weight of light that falls so far from a pixel's centre, along one axis.
+
+    The pixel's own width, with nothing beyond Nyquist: a box of one pixel convolved with a sinc,
+    under a Kaiser window.
+    """
+    from scipy.special import sici
+
+    upper, _ = sici(np.pi * (offset_px + 0.5))
+    lower, _ = sici(np.pi * (offset_px - 0.5))
+    inside = np.clip(1.0 - (offset_px / REACH_PX) ** 2, 0.0, None)
+    window = np.i0(_KAISER_BETA * np.sqrt(inside)) / np.i0(_KAISER_BETA)
+    return np.where(np.abs(offset_px) < REACH_PX, (upper - lower) / np.pi * window, 0.0)
+
+
+def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
+    """Pixels of a window, where the map from pixels to metres is a scaling of each axis.
+
+    `matrix` is the homography, all of it but the scales and the shifts zero.
+    """
+    scale_x, shift_x = matrix[0, 0] / matrix[2, 2], matrix[0, 2] / matrix[2, 2]
+    scale_y, shift_y = matrix[1, 1] / matrix[2, 2], matrix[1, 2] / matrix[2, 2]
+    pitch = raster.pitch_m
+    first_row, row_weights = _axis_weights(
+        (scale_y * window.row_numbers + shift_y) / pitch - raster.first_row, scale_y / pitch
+    )
+    first_col, col_weights = _axis_weights(
+        (scale_x * window.col_numbers + shift_x) / pitch - raster.first_col, scale_x / pitch
+    )
+    narrow = np.empty((window.rows, raster.values.shape[1]), dtype=np.float32)
+    over_rows(_resample_rows, window.rows, raster.values, first_row, row_weights, narrow)
+    pixels = np.empty(window.shape, dtype=np.float32)
+    over_rows(_resample_cols, window.rows, narrow, first_col, col_weights, pixels)
+    return pixels
+
+
+def sample_projected(rasters: list[Raster], matrix: FloatArray, window: Window) -> Image:
+    """Pixels of a window for any homography from pixels to metres.
+
+    Each place is read from the coarsest raster whose texels are no larger than the pixel there.
+    """
+    rasters = sorted(rasters, key=lambda raster: raster.pitch_m)
+    table = np.zeros((len(rasters), 5), dtype=np.int64)
+    begin = 0
+    for row, raster in zip(table, rasters, strict=True):
+        row[:] = (begin, *raster.values.shape, raster.first_row, raster.first_col)
+        begin += raster.values.size
+    texels = np.concatenate([raster.values.ravel() for raster in rasters])
+    pitches = np.array([raster.pitch_m for raster in rasters])
+    # A pixel covers sqrt(|det|) / w^1.5 of the surface, w the homography's last row.
+    nearest = (np.sqrt(abs(np.linalg.det(matrix))) / pitches) ** (2 / 3)
+    # The kernel of the first and last pixel reaches beyond the window.
+    reach = int(REACH_PX)
+    rows, cols = (_SAMPLES * (size + 2 * reach) for size in window.shape)
+    samples = np.empty((rows, cols), dtype=np.float32)
+    corner = (window.row - reach - 0.25, window.col - reach - 0.25)
+    over_rows(
+        _sample_cubic, rows, texels, table, pitches, nearest, matrix, *corner, 0.5, samples
+    )
+    return _decimate(samples, window)
+
+
+def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
+    """Values of an array at the places of a window's pixels, without any filter; for masks."""
+    table = np.array([[0, *raster.values.shape, raster.first_row, raster.first_col]])
+    values = np.empty(window.shape, dtype=np.float32)
+    over_rows(
+        _sample_cubic,
+        window.rows,
+        np.ascontiguousarray(raster.values, dtype=np.float32).ravel(),
+        table,
+        np.array([raster.pitch_m]),
+        np.array([np.inf]),
+        matrix,
+        float(window.row),
+        float(window.col),
+        1.0,
+        values,
+    )
+    return values
+
+
+def _axis_weights(centre: FloatArray, width: float) -> tuple[NDArray[np.int64], Image]:
+    """First texel and weights of the texels for each pixel along one axis, in units of texels."""
+    reach = REACH_PX * abs(width)
+    first = np.ceil(centre - reach).astype(np.int64)
+    taps = int(np.floor(2 * reach)) + 1
+    offset = (first[:, np.newaxis] + np.arange(taps) - centre[:, np.newaxis]) / width
+    weights = pixel_kernel(offset)
+    return first, (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+@cache
+def _decimation_taps() -> Image:
+    reach = int(_SAMPLES * REACH_PX)
+    offset = (np.arange(2 * reach) - reach + 0.5) / _SAMPLES
+    taps = pixel_kernel(offset)
+    return (taps / taps.sum()).astype(np.float32)
+
+
+def _decimate(samples: Image, window: Window) -> Image:
+    taps = _decimation_taps()
+    count = window.rows
+    # The first sample of the first pixel's kernel is sample 1: the corner is 4.25 px before it.
+    first_row = _SAMPLES * np.arange(count) + 1
+    first_col = _SAMPLES * np.arange(window.cols) + 1
+    narrow = np.empty((count, samples.shape[1]), dtype=np.float32)
+    row_weights = np.broadcast_to(taps, (count, taps.size)).copy()
+    over_rows(_resample_rows, count, samples, first_row, row_weights, narrow)
+    pixels = np.empty(window.shape, dtype=np.float32)
+    col_weights = np.broadcast_to(taps, (window.cols, taps.size)).copy()
+    over_rows(_resample_cols, count, narrow, first_col, col_weights, pixels)
+    return pixels
+
+
+@njit(cache=True, nogil=True)
+def _resample_rows(start, stop, raster, first, weights, out):  # type: ignore[no-untyped-def]
+    cols = raster.shape[1]
+    taps = weights.shape[1]
+    for i in range(start, stop):
+        for j in range(cols):
+            out[i, j] = 0.0
+        for t in range(taps):
+            weight = weights[i, t]
+            source = raster[first[i] + t]
+            for j in range(cols):
+                out[i, j] += weight * source[j]
+
+
+@njit(cache=True, nogil=True)
+def _resample_cols(start, stop, raster, first, weights, out):  # type: ignore[no-untyped-def]
+    cols = out.shape[1]
+    taps = weights.shape[1]
+    for i in range(start, stop):
+        for j in range(cols):
+            total = np.float32(0.0)
+            for t in range(taps):
+                total += weights[j, t] * raster[i, first[j] + t]
+            out[i, j] = total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def cubic_weights(t):  # type: ignore[no-untyped-def]
+    """Weights of four neighbours for a place that is `t` beyond the second (Keys, a = -1/2)."""
+    t2 = t * t
+    t3 = t2 * t
+    return (
+        -0.5 * t3 + t2 - 0.5 * t,
+        1.5 * t3 - 2.5 * t2 + 1.0,
+        -1.5 * t3 + 2.0 * t2 + 0.5 * t,
+        0.5 * t3 - 0.5 * t2,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _sample_cubic(  # type: ignore[no-untyped-def]
+    start, stop, texels, table, pitches, nearest, matrix, first_row, first_col, step, out
+):
+    for i in range(start, stop):
+        y = first_row + step * i
+        for j in range(out.shape[1]):
+            x = first_col + step * j
+            w = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
+            level = 0
+            while level + 1 < pitches.size and w <= nearest[level + 1]:
+                level += 1
+            scale = 1.0 / (w * pitches[level])
+            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - table[level, 4]
+            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - table[level, 3]
+            # Beyond the raster its edge goes on: rounding may ask for a little more than is there.
+            a = min(max(a, 1.0), table[level, 2] - 2.001)
+            b = min(max(b, 1.0), table[level, 1] - 2.001)
+            col, row = int(a), int(b)
+            u = cubic_weights(a - col)
+            v = cubic_weights(b - row)
+            begin = table[level, 0] + (row - 1) * table[level, 2] + col - 1
+            total = 0.0
+            for m in range(4):
+                place = begin + m * table[level, 2]
+                total += v[m] * (
+                    u[0] * texels[place]
+                    + u[1] * texels[place + 1]
+                    + u[2] * texels[place + 2]
+                    + u[3] * texels[place + 3]
+                )
+            out[i, j] = total

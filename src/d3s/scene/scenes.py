@@ -1,0 +1,108 @@
+"""What can be in front of the camera. These classes hold; `render` makes pictures of them."""
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import AfterValidator, ConfigDict, Field
+
+from d3s.scene.geometry import PlaneInSpace, ScenePart
+from d3s.scene.sampling import Image
+from d3s.scene.textures import Texture, as_texture, checked_image
+
+AnyTexture = Annotated[Any, AfterValidator(as_texture)]
+Depth = Annotated[
+    float, Field(gt=0, le=1e4, description="the distance along the axis of the left camera")
+]
+Tilt = Annotated[float, Field(gt=-1.5, lt=1.5)]
+
+
+def _as_mask(given: Any) -> Image | str | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return given
+    if isinstance(given, np.ndarray) and given.dtype == np.bool_:
+        given = given.astype(np.float32)
+    if not isinstance(given, np.ndarray):
+        raise ValueError("must be an array of the frame's shape, or the name of an image file.")
+    mask = checked_image(given, "mask")
+    if mask.min() < 0 or mask.max() > 1:
+        raise ValueError("must be from 0 (nothing there) to 1 (covers what is behind).")
+    return mask
+
+
+class Plane(ScenePart):
+    """A wall that faces the camera, and fills the view."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    depth_m: Depth
+    texture: AnyTexture = Field(
+        default=Texture(), description="a pattern, an image file or folder, or an array"
+    )
+
+    @property
+    def layers(self) -> tuple["Layer", ...]:
+        """The scene as layers."""
+        return (Layer(depth_m=self.depth_m, texture=self.texture),)
+
+
+class TiltedPlane(ScenePart):
+    """A wall or a floor at an angle."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    depth_m: Depth
+    tilt_x_rad: Tilt = Field(
+        default=0.0, description="the angle by which its right side lies further away"
+    )
+    tilt_y_rad: Tilt = Field(
+        default=0.0, description="the angle by which its lower side lies further away"
+    )
+    texture: AnyTexture = Field(
+        default=Texture(), description="a pattern, an image file or folder, or an array"
+    )
+
+    @property
+    def layers(self) -> tuple["Layer", ...]:
+        """The scene as layers."""
+        return (Layer(**dict(self)),)
+
+
+class Layer(TiltedPlane):
+    """Part of a plane: what its mask covers, as seen by a perfect left camera."""
+
+    mask: Annotated[Any, AfterValidator(_as_mask)] = Field(
+        default=None,
+        description="an array of the frame's shape from 0 to 1, or an image file; all if left",
+    )
+
+    @property
+    def plane(self) -> PlaneInSpace:
+        """Where it is."""
+        return PlaneInSpace(self.depth_m, math.tan(self.tilt_x_rad), math.tan(self.tilt_y_rad))
+
+
+class Layered(ScenePart):
+    """Layers in front of each other; the last one behind has no mask."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    layers: tuple[Layer, ...] = Field(description="the layers, in any order")
+
+
+class DepthMapScene(ScenePart):
+    """Any scene, from a picture of it in which all is sharp, and the depth of each pixel.
+
+    What the picture does not show, behind its objects and beside its frame, is filled with what is
+    next to it.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    image: Any = Field(description="a picture in which all is sharp: an array, or an image file")
+    depth_m: Any = Field(description="the depth of each of its pixels: an array, or a PFM or TIFF")
+
+
+Scene = Plane | TiltedPlane | Layer | Layered | DepthMapScene

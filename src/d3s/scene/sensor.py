@@ -1,0 +1,341 @@
+"""What a sensor makes of the light that falls on it: noise, mismatch, saturation, grey levels.
+
+Light and images are of full scale: 1 is what the sensor can just tell. Everything is linear but for
+saturation and quantisation, and the default `Sensor` gives back exactly what falls on it.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from numbers import Real
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from d3s.errors import InputError, RecordError, SceneError
+from d3s.optics.lens import FloatArray
+from d3s.record import Record, shown
+from d3s.threads import together
+
+Image = NDArray[np.float32]
+PointPx = tuple[float, float]
+
+_BITS = (8, 10, 12)
+# Far above any light of a scene, and far below what a Poisson draw can count.
+_BRIGHTEST = 1e6
+_FARTHEST_PX = 1e6
+# Keeps the fixed pattern apart from every stream that a caller seeds with the same small numbers:
+# NumPy fills entropy up with zeros, so that SeedSequence((0, 0)) is the stream of default_rng(0).
+_PATTERN_KEY = int.from_bytes(b"FPN")
+
+
+def _below_full_scale(value: float) -> float:
+    if value >= 1:
+        raise ValueError(
+            f"must be below 1: it is of full scale. Did you pass grey levels? Of 8 bits, that is "
+            f"{value / 255:.3g}."
+        )
+    return value
+
+
+_Spread = Annotated[float, Field(ge=0), AfterValidator(_below_full_scale)]
+_Gain = Annotated[float, Field(ge=0, le=100)]
+_Offset = Annotated[float, Field(gt=-1, lt=1)]
+
+
+class Sensor(Record):
+    """The sensor behind both lenses; as it comes, an ideal one that changes nothing.
+
+    Light that falls on it becomes an image in this order:
+
+    1. light times `gain`, vignetting and `gain_pattern`;
+    2. shot noise: a Poisson number of electrons, `full_well_e` of them at full scale;
+    3. electronics: read noise, `offset`, `offset_pattern` and plain Gaussian `noise` are added;
+    4. saturation to [0, 1], and quantisation to `bits`.
+
+    `gain` is on the side of the light because what makes two views differ is the lenses: the one
+    that passes less light has less shot noise too. An offset is of the electronics and has none.
+    """
+
+    error: ClassVar[type[RecordError]] = SceneError
+
+    noise: _Spread = Field(
+        default=0.0, description="the standard deviation of plain Gaussian noise, of full scale"
+    )
+    # Before the read noise, which is checked against it.
+    full_well_e: float | None = Field(
+        default=None,
+        ge=10,
+        le=1e9,
+        description="the electrons of a pixel at full scale, None for no shot noise",
+    )
+    read_noise_e: float = Field(
+        default=0.0, ge=0, description="the standard deviation of the read noise, in electrons"
+    )
+    gain: tuple[_Gain, _Gain] = Field(
+        default=(1.0, 1.0), description="the share of light that the left and the right lens pass"
+    )
+    offset: tuple[_Offset, _Offset] = Field(
+        default=(0.0, 0.0), description="what is added to the left and the right view"
+    )
+    vignetting: float = Field(
+        default=0.0, ge=0, le=1, description="the share of light that is lost in the corner"
+    )
+    # At most a tenth: no pixel out of a billion has a gain below zero then.
+    gain_pattern: float = Field(
+        default=0.0, ge=0, le=0.1, description="the standard deviation of each pixel's own gain"
+    )
+    offset_pattern: _Spread = Field(
+        default=0.0, description="the standard deviation of each pixel's own offset, of full scale"
+    )
+    pattern_seed: int = Field(
+        default=0, ge=0, le=10**9, description="which sensor it is: the seed of its fixed patterns"
+    )
+    saturates: bool = Field(default=False, description="whether the image is clipped to [0, 1]")
+    bits: int | None = Field(
+        default=None, description="8, 10 or 12 bits of grey levels, clipped; None for no steps"
+    )
+
+    @field_validator("read_noise_e")
+    @classmethod
+    def _electrons_need_a_scale(cls, read_noise_e: float, info: ValidationInfo) -> float:
+        # A full well that is wrong itself is not in `info.data`, and is reported by its own rule.
+        full_well_e = info.data.get("full_well_e", math.inf)
+        if full_well_e is None and read_noise_e > 0:
+            raise ValueError(
+                "needs full_well_e, the electrons at full scale. Pass it too, or pass noise, which "
+                "is of full scale."
+            )
+        if full_well_e is not None and read_noise_e >= full_well_e:
+            raise ValueError(f"must be below full_well_e={full_well_e:g}: both are in electrons.")
+        return read_noise_e
+
+    @field_validator("bits")
+    @classmethod
+    def _bits_of_a_camera(cls, bits: int | None) -> int | None:
+        if bits is not None and bits not in _BITS:
+            raise ValueError("must be 8, 10 or 12, or None for an image without steps.")
+        return bits
+
+    def expose(
+        self,
+        irradiance: NDArray[np.floating[Any]],
+        *,
+        camera: int,
+        rng: np.random.Generator,
+        centre_px: PointPx | None = None,
+    ) -> Image:
+        """Image of one view, a new float32 array; the class says in which order it is made.
+
+        Band-limited light can dip below zero. Such a pixel has no shot noise, its Poisson mean
+        being 0, and keeps its negative light, so that the image stays right on average.
+
+        Parameters
+        ----------
+        irradiance
+            (rows, cols), of full scale. Floats of another size become float32.
+        camera
+            0 for the left view, 1 for the right one.
+        rng
+            Where the noise of this frame comes from. The fixed patterns do not: they belong to
+            `pattern_seed`, the camera and the shape of the view.
+        centre_px
+            (x, y) of the brightest point of vignetting, the middle of the view unless given. The
+            share that is lost grows with the square of the distance from it, up to `vignetting`
+            in the corner farthest away.
+        """
+        if isinstance(camera, bool) or not isinstance(camera, int) or camera not in (0, 1):
+            raise InputError(f"camera={camera!r} must be 0 (left) or 1 (right).")
+        image = _checked_image(irradiance)
+        centre_px = None if centre_px is None else _checked_centre(centre_px)
+        signal = self._lit(image, camera, centre_px)
+        if self.full_well_e is not None:
+            signal = _counted(signal, self.full_well_e, rng)
+        signal = self._read(signal, camera, rng)
+        if signal is image:
+            signal = image.copy()
+        return self._digitised(signal)
+
+    def noise_sigma(self, intensity: ArrayLike) -> FloatArray:
+        """Standard deviation, from frame to frame, of a pixel at a light level after `gain`.
+
+        sqrt(noise² + I / full_well + (read_noise / full_well)² + q² / 12), where q is one grey
+        level. The last term is the textbook's for quantisation, good where the others together
+        exceed half a level; below that the error hardly changes between frames. Saturation, which
+        cuts noise off, is not in it, nor are the fixed patterns, which do not change.
+        """
+        light = np.asarray(intensity, dtype=np.float64)
+        variance = np.full_like(light, self._electronic_variance)
+        if self.full_well_e is not None:
+            variance += np.maximum(light, 0) / self.full_well_e
+        if self.bits is not None:
+            variance += 1 / (12 * _top_level(self.bits) ** 2)
+        return np.asarray(np.sqrt(variance))
+
+    @property
+    def _electronic_variance(self) -> float:
+        """Variance of the noise that does not depend on the light: one draw serves for all."""
+        read = self.read_noise_e / self.full_well_e if self.full_well_e is not None else 0.0
+        return self.noise**2 + read**2
+
+    def _lit(self, image: Image, camera: int, centre_px: PointPx | None) -> Image:
+        """Light that arrives; the image itself where nothing dims it."""
+        light = image
+        if self.vignetting > 0:
+            light = _vignette(image.shape, self.vignetting, centre_px)
+            light *= image
+        if self.gain[camera] != 1:
+            light = light * np.float32(self.gain[camera])
+        if self.gain_pattern > 0:
+            pattern = self._patterns(image.shape, camera)[0] * np.float32(self.gain_pattern)
+            pattern += 1
+            pattern *= light
+            light = pattern
+        return light
+
+    def _read(self, signal: Image, camera: int, rng: np.random.Generator) -> Image:
+        """Signal with all that electronics add; the signal itself where they add nothing."""
+        sigma = math.sqrt(self._electronic_variance)
+        if sigma > 0:
+            noise = rng.standard_normal(signal.shape, dtype=np.float32)
+            noise *= np.float32(sigma)
+            noise += signal
+            signal = noise
+        if self.offset[camera] != 0:
+            signal = signal + np.float32(self.offset[camera])
+        if self.offset_pattern > 0:
+            pattern = self._patterns(signal.shape, camera)[1] * np.float32(self.offset_pattern)
+            pattern += signal
+            signal = pattern
+        return signal
+
+    def _patterns(self, shape: tuple[int, ...], camera: int) -> Image:
+        return _fixed_patterns(shape, self.pattern_seed, camera)
+
+    def _digitised(self, image: Image) -> Image:
+        """The image clipped and in steps, in place."""
+        if self.saturates or self.bits is not None:
+            np.clip(image, 0, 1, out=image)
+        if self.bits is not None:
+            top = np.float32(_top_level(self.bits))
+            image *= top
+            np.rint(image, out=image)
+            image /= top  # not times 1 / top: k / top is then the float nearest to it
+        return image
+
+
+def as_sensor(noise: float | Sensor) -> Sensor:
+    """The sensor itself, or a sensor of which only the plain Gaussian noise is known."""
+    if isinstance(noise, Sensor):
+        return noise
+    if isinstance(noise, bool) or not isinstance(noise, Real):
+        raise SceneError(
+            f"noise={shown(noise)} must be a Sensor, or a number: the standard deviation of "
+            f"Gaussian noise, of full scale."
+        )
+    return Sensor(noise=noise)
+
+
+def expose_pair(
+    left: NDArray[np.floating[Any]],
+    right: NDArray[np.floating[Any]],
+    sensor: float | Sensor,
+    seed: int | Sequence[int],
+    *,
+    centres_px: tuple[PointPx, PointPx] | None = None,
+) -> tuple[Image, Image]:
+    """Images of both views, made at the same time, each with noise of its own from the seed.
+
+    A number in place of the sensor is the standard deviation of plain Gaussian noise.
+    The same seed gives the same bytes whatever the number of threads. For a sequence, put the
+    frame's number in the seed: (seed, frame), of which (seed, 0) is the same as seed alone.
+    """
+    sensor = as_sensor(sensor)
+    streams = [np.random.default_rng(stream) for stream in _seed_sequence(seed).spawn(2)]
+    centre_left, centre_right = (None, None) if centres_px is None else centres_px
+    image_left, image_right = together(
+        lambda: sensor.expose(left, camera=0, rng=streams[0], centre_px=centre_left),
+        lambda: sensor.expose(right, camera=1, rng=streams[1], centre_px=centre_right),
+    )
+    return image_left, image_right
+
+
+def _counted(light: Image, full_well_e: float, rng: np.random.Generator) -> Image:
+    """Light as counted in electrons. What is below zero has no noise and stays."""
+    electrons = np.maximum(light, 0, dtype=np.float64)
+    electrons *= full_well_e
+    electrons = np.divide(rng.poisson(electrons), full_well_e, out=electrons)
+    electrons += np.minimum(light, 0)
+    return electrons.astype(np.float32)
+
+
+def _vignette(shape: tuple[int, ...], loss: float, centre_px: PointPx | None) -> Image:
+    """Share of light that arrives at each pixel, 1 - loss (r / r_corner)²."""
+    rows, cols = shape
+    x, y = centre_px if centre_px is not None else ((cols - 1) / 2, (rows - 1) / 2)
+    x2, y2 = (np.arange(cols) - x) ** 2, (np.arange(rows) - y) ** 2
+    scale = loss / (max(x2[0], x2[-1]) + max(y2[0], y2[-1]) or 1.0)  # one pixel has no corner
+    return np.subtract.outer((1 - scale * y2).astype(np.float32), (scale * x2).astype(np.float32))
+
+
+@lru_cache(maxsize=4)  # two views of two sensors
+def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> Image:
+    """Standard normal numbers of each pixel, (2, rows, cols): of its gain, of its offset."""
+    seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_PATTERN_KEY,))
+    patterns = np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
+    patterns.setflags(write=False)
+    return patterns
+
+
+def _top_level(bits: int) -> int:
+    return int(2**bits - 1)
+
+
+def _checked_image(irradiance: NDArray[np.floating[Any]]) -> Image:
+    image = np.asarray(irradiance)
+    if image.ndim != 2 or image.size == 0:
+        raise InputError(
+            f"irradiance has the shape {image.shape}, and must be (rows, cols) with a pixel in it."
+        )
+    if not np.issubdtype(image.dtype, np.floating):
+        raise InputError(
+            f"irradiance has the type {image.dtype}, and must be float32, of full scale. Divide "
+            f"grey levels by the highest one."
+        )
+    darkest, brightest = float(image.min()), float(image.max())
+    if not (darkest >= -_BRIGHTEST and brightest <= _BRIGHTEST):  # NaN is neither
+        raise InputError(
+            f"irradiance goes from {darkest:g} to {brightest:g}, and must be finite and of full "
+            f"scale, which is 1."
+        )
+    return np.ascontiguousarray(image, dtype=np.float32)
+
+
+def _checked_centre(centre_px: PointPx) -> PointPx:
+    try:
+        x, y = (float(value) for value in centre_px)
+    except (TypeError, ValueError):
+        x = y = math.nan
+    if not (abs(x) <= _FARTHEST_PX and abs(y) <= _FARTHEST_PX):
+        raise InputError(
+            f"centre_px={shown(centre_px)} must be two finite numbers, x and y in pixels."
+        )
+    return x, y
+
+
+def _seed_sequence(seed: int | Sequence[int]) -> np.random.SeedSequence:
+    numbers = [seed] if isinstance(seed, int | np.integer) else seed
+    # NumPy would take None for a seed of its own choice, and text for a number.
+    is_sequence = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
+    if not is_sequence or not len(numbers) or not all(_is_whole(number) for number in numbers):
+        raise InputError(
+            f"seed={shown(seed)} must be a whole number of at least 0, or several of them."
+        )
+    return np.random.SeedSequence([int(number) for number in numbers])
+
+
+def _is_whole(number: Any) -> bool:
+    is_int = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    return is_int and int(number) >= 0
