@@ -13,16 +13,30 @@ from numpy.typing import ArrayLike, NDArray
 from d3s import atomic
 from d3s.errors import InputError
 from d3s.files import npy
-from d3s.files.raw import cut_short, open_file, read_rest
+from d3s.files.raw import cut_short, named, open_file, read_rest
 
 MAX_BYTES = 2_000_000_000
 
 # The first day a ZIP file can name: numpy would write the time of writing.
 _DATE = (1980, 1, 1, 0, 0, 0)
-_HEADER_BYTES = 16_384
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What zipfile and zlib raise for damaged archives; RuntimeError for encrypted ones.
+_DAMAGES = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    LookupError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
 
 
-def write_npz(path: str | os.PathLike[str], overwrite: bool = False, **arrays: ArrayLike) -> None:
+def write_npz(
+    path: str | os.PathLike[str], *, overwrite: bool = False, **arrays: ArrayLike
+) -> None:
     """Write named arrays into one compressed NPZ file, whole or not at all.
 
     Raises
@@ -33,12 +47,12 @@ def write_npz(path: str | os.PathLike[str], overwrite: bool = False, **arrays: A
         When the file cannot be written, or would replace another.
     """
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with named(path), zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy", _DATE)
             member.compress_type = zipfile.ZIP_DEFLATED
             member.create_system = 3  # the same on every machine
-            archive.writestr(member, npy.encode(_writable(path, name, array)))
+            archive.writestr(member, npy.encode(_writable(name, array)))
     atomic.write_bytes(path, buffer.getvalue(), overwrite=overwrite)
 
 
@@ -53,20 +67,20 @@ def read_npz(
         When the file is missing, damaged, holds something other than arrays of numbers or texts,
         or holds more than `max_bytes` when unpacked, which is known from its headers.
     """
-    try:
+    with named(path):
         with open_file(path) as file:
             raw = read_rest(file, max_bytes)
         return _arrays(raw, max_bytes)
-    except InputError as error:
-        raise InputError(f"{os.fsdecode(path)!s}: {error}") from error
 
 
-def _writable(path: str | os.PathLike[str], name: str, array: ArrayLike) -> NDArray[Any]:
-    values = np.asarray(array)
+def _writable(name: str, array: ArrayLike) -> NDArray[Any]:
+    try:
+        values = np.asarray(array)
+    except (ValueError, TypeError) as error:  # rows of unequal lengths
+        raise InputError(f"{name} is no array: {error}.") from error
     if not npy.NUMBERS.fullmatch(values.dtype.str):
         raise InputError(
-            f"{os.fsdecode(path)}: {name} has type {values.dtype}, and numbers are written. "
-            "Convert it first."
+            f"{name} has type {values.dtype}, and numbers or texts are written. Convert it first."
         )
     return values
 
@@ -83,19 +97,7 @@ def _arrays(raw: bytes, max_bytes: int) -> dict[str, NDArray[Any]]:
             }
     except InputError:
         raise
-    # What zipfile and zlib raise for damaged archives; RuntimeError is for encrypted ones.
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        ValueError,
-        RuntimeError,
-        IndexError,
-        KeyError,
-        OverflowError,
-        struct.error,
-    ) as error:
+    except _DAMAGES as error:
         raise cut_short(f"cannot be unpacked ({error})") from error
 
 
@@ -106,6 +108,8 @@ def _check_members(members: list[zipfile.ZipInfo], max_bytes: int) -> None:
             f"declares {total} bytes when unpacked, more than max_bytes={max_bytes}. "
             "If the file is what you think it is, raise max_bytes."
         )
+    if any(member.compress_type not in _PLAIN for member in members):
+        raise InputError("is packed in an uncommon way. Save it again with numpy.")
     names = [member.filename for member in members]
     if len(set(names)) != len(names) or not all(name.endswith(".npy") for name in names):
         raise InputError("holds more than arrays of distinct names. Is it an NPZ file?")

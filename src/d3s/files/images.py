@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from d3s import atomic
 from d3s.errors import InputError
 from d3s.files import jpeg, netpbm, npy, png, tiff
-from d3s.files.raw import Samples, open_file, read_rest
+from d3s.files.raw import Samples, named, open_file, read_rest
 
 IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".pgm", ".ppm", ".pnm", ".jpg", ".jpeg", ".npy", ".pfm")
 WRITABLE_SUFFIXES = (".png", ".tif", ".tiff", ".pfm", ".npy")
-# What a screen of 64 megapixels cannot show, no camera here makes; a header that declares more is
-# far more often damaged than meant.
+# Larger than any sensor this is for: a header that declares more is damaged, or a trap.
 MAX_PIXELS = 64_000_000
 
 _Reader = Callable[[bytes, int], Samples]
@@ -71,14 +70,8 @@ def read_image(
         Naming the file, what is wrong and the likely remedy. A file that is cut or damaged is
         refused whole.
     """
-    try:
+    with named(path):
         return _grey(_samples(path, max_pixels), linear, allow_nan)
-    except InputError as error:
-        raise InputError(f"{_shown(path)}: {error}") from error
-    except MemoryError as error:
-        raise InputError(
-            f"{_shown(path)}: there is not enough memory for it. Cut the image into parts."
-        ) from error
 
 
 def write_image(path: str | os.PathLike[str], image: ArrayLike, *, overwrite: bool = False) -> None:
@@ -103,57 +96,48 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike, *, overwrite: bo
     OutputError
         When the file cannot be written, or would replace another.
     """
-    try:
-        encoder = _ENCODERS[_suffix(path)]
-    except KeyError as error:
-        raise InputError(
-            f"{_shown(path)}: images are written as {', '.join(WRITABLE_SUFFIXES)}. "
-            "Give the name one of these suffixes."
-        ) from error
-    try:
+    with named(path):
+        encoder = _ENCODERS.get(Path(os.fsdecode(path)).suffix.lower())
+        if encoder is None:
+            raise InputError(
+                f"images are written as {', '.join(WRITABLE_SUFFIXES)}. "
+                "Give the name one of these suffixes."
+            )
         encoded = encoder(_writable(image))
-    except InputError as error:
-        raise InputError(f"{_shown(path)}: {error}") from error
     atomic.write_bytes(path, encoded, overwrite=overwrite)
 
 
 def list_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """Images in a folder, not in those below it, sorted by name.
+    """Images in a folder, by their suffixes and sorted by name.
+
+    Not those in folders below it, and none that is hidden: its name begins with a dot.
 
     Raises
     ------
     InputError
         When there is no such folder, or no image in it.
     """
-    try:
-        found = [
-            path
-            for path in Path(folder).iterdir()
-            if path.suffix.lower() in IMAGE_SUFFIXES and not path.is_dir()
-        ]
-    except FileNotFoundError as error:
-        raise InputError(f"{_shown(folder)}: there is no such folder. Check the name.") from error
-    except NotADirectoryError as error:
-        raise InputError(f"{_shown(folder)}: is a file. Name the folder it is in.") from error
-    except (OSError, ValueError) as error:  # ValueError for a zero byte in the path
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"{_shown(folder)}: cannot be read: {reason}. Check the rights."
-        ) from error
-    if not found:
-        raise InputError(
-            f"{_shown(folder)}: there is no image in it. Images end in {', '.join(IMAGE_SUFFIXES)}."
-        )
+    with named(folder):
+        found = _images(Path(os.fsdecode(folder)))
+        if not found:
+            raise InputError(f"there is no image in it. Images end in {', '.join(IMAGE_SUFFIXES)}.")
     return sorted(found, key=lambda path: path.name)
 
 
-def _shown(path: str | os.PathLike[str]) -> str:
-    text = os.fsdecode(path)
-    return text if text.isprintable() else repr(text)
-
-
-def _suffix(path: str | os.PathLike[str]) -> str:
-    return Path(os.fsdecode(path)).suffix.lower()
+def _images(folder: Path) -> list[Path]:
+    try:
+        paths = list(folder.iterdir())
+    except FileNotFoundError as error:
+        raise InputError("there is no such folder. Check the name.") from error
+    except NotADirectoryError as error:
+        raise InputError("is a file. Name the folder that it is in.") from error
+    except ValueError as error:  # a zero byte in the path
+        raise InputError(f"cannot be read: {error}. Check the name.") from error
+    return [
+        path
+        for path in paths
+        if path.suffix.lower() in IMAGE_SUFFIXES and path.name[0] != "." and not path.is_dir()
+    ]
 
 
 def _samples(path: str | os.PathLike[str], max_pixels: int) -> Samples:
@@ -208,7 +192,10 @@ def _check_finite(image: NDArray[np.float32], remedy: str) -> None:
 
 
 def _writable(image: ArrayLike) -> NDArray[np.float32]:
-    values = np.asarray(image)
+    try:
+        values = np.asarray(image)
+    except (ValueError, TypeError) as error:  # rows of unequal lengths
+        raise InputError(f"is to be an image, and this is no array: {error}.") from error
     if values.ndim != 2 or values.size == 0:
         raise InputError(
             f"an image has (rows, columns), and this array has shape {values.shape}. "

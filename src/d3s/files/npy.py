@@ -17,7 +17,7 @@ MAGIC = b"\x93NUMPY"
 # numpy evaluates the header as Python, slowly and with warnings of its own where it is damaged;
 # all that write NPY files write it in this form and order.
 _FIELDS = re.compile(
-    rb"\{\s*'descr':\s*'([^'\\]{2,9})',\s*'fortran_order':\s*(True|False),"
+    rb"\{\s*'descr':\s*'([!-&(-~]{2,9})',\s*'fortran_order':\s*(True|False),"
     rb"\s*'shape':\s*\(((?:\s*\d{1,18}\s*,)*(?:\s*\d{1,18})?)\s*\),?\s*\}\s*"
 )
 NUMBERS = re.compile(r"\|b1|[|<>][iu]1|[<>][iu][248]|[<>]f[248]|[<>]c(8|16)|[|<>]S\d+|[<>]U\d+")

@@ -117,8 +117,8 @@ def _check_pixels(header: _Header, stream: bytes) -> None:
         pixels = inflater.decompress(stream, expected + 1)
     except zlib.error as error:
         raise cut_short(f"has PNG pixels that do not inflate ({error})") from error
-    if len(pixels) != expected or not inflater.eof:
-        kind = "more" if len(pixels) > expected else "fewer"
+    if len(pixels) != expected or not inflater.eof or inflater.unused_data:
+        kind = "fewer" if len(pixels) < expected else "more"
         raise cut_short(f"holds {kind} PNG pixels than its header says")
     at = 0
     for rows, size in header.rows():

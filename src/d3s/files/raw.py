@@ -5,6 +5,8 @@ The errors of the formats do not name the file: whoever knows its name adds it.
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -31,6 +33,30 @@ def cut_short(what: str) -> InputError:
     return InputError(f"{what}. {DAMAGED}")
 
 
+def shown(path: str | os.PathLike[str]) -> str:
+    """A path as a person can read it."""
+    text = os.fsdecode(path)
+    return text if text.isprintable() else repr(text)
+
+
+@contextmanager
+def named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let every error in the block name the file, and be an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{shown(path)}: {error}") from error
+    except MemoryError as error:
+        raise InputError(
+            f"{shown(path)}: there is not enough memory for it. Cut it into parts."
+        ) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"{shown(path)}: cannot be read: {reason}. Check the name and the rights."
+        ) from error
+
+
 def check_size(width: int, height: int, max_pixels: int) -> None:
     """Refuse an image without pixels, or with more than the caller wants to hold."""
     if width < 1 or height < 1:
@@ -52,9 +78,8 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise InputError("there is no such file. Check the name.") from error
     except IsADirectoryError as error:  # Windows says PermissionError
         raise InputError("is a folder. Name a file in it.") from error
-    except (OSError, ValueError) as error:  # ValueError for a zero byte in the path
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot be read: {reason}. Check the name and the rights.") from error
+    except ValueError as error:  # a zero byte in the path
+        raise InputError(f"cannot be read: {error}. Check the name.") from error
     try:
         _check_ordinary(os.fstat(descriptor))
     except InputError:
@@ -80,11 +105,8 @@ def read_rest(file: BinaryIO, max_bytes: int) -> bytes:
             f"has {size} bytes, more than the {max_bytes} that are read at most. "
             "If the file is what you think it is, raise the limit or split it."
         )
-    try:
-        file.seek(0)
-        raw = file.read(size)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}. Try again.") from error
+    file.seek(0)
+    raw = file.read(size)
     if len(raw) != size:  # somebody is writing to it
         raise cut_short(f"ended after {len(raw)} of {size} bytes")
     return raw

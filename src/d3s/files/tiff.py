@@ -1,5 +1,6 @@
 """TIFF: the directory of the file is read and checked here, then its strips or tiles."""
 
+import io
 import math
 import struct
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _PLANAR, _PREDICTOR, _TILE_WIDTH, _TILE_HEIGHT, _TILE_OFFSETS, _TILE_BYTES, _FOR
 )
 _DEFAULTS = {_BITS: 1, _COMPRESSION: 1, _FILL_ORDER: 1, _CHANNELS: 1, _PLANAR: 1, _PREDICTOR: 1}
 _DEFAULTS[_FORMAT] = 1
+_KNOWN = {_WIDTH, _HEIGHT, _PHOTOMETRIC, _STRIP_OFFSETS, _STRIP_ROWS, _STRIP_BYTES, *_DEFAULTS}
+_KNOWN |= {_TILE_WIDTH, _TILE_HEIGHT, _TILE_OFFSETS, _TILE_BYTES}
 # Tag types that hold whole numbers, as struct names them.
 _TYPES = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q"}
 _KINDS = {(8, 1): "u1", (16, 1): "u2", (32, 3): "f4"}
@@ -97,8 +100,6 @@ def read(raw: bytes, max_pixels: int) -> Samples:
 
 def encode(image: NDArray[np.float32]) -> bytes:
     """TIFF file of a grey image: 32-bit floats, not compressed, no date, no software."""
-    import io
-
     import tifffile
 
     buffer = io.BytesIO()
@@ -144,7 +145,7 @@ def _tag(
     raw: bytes, order: str, tag: int, kind: int, count: int, value: bytes
 ) -> tuple[int, tuple[int, ...]]:
     """One tag and its numbers; none for tags that do not matter here, whatever they hold."""
-    if kind not in _TYPES or not (tag in _DEFAULTS or 256 <= tag <= 325):
+    if kind not in _TYPES or tag not in _KNOWN:
         return tag, ()
     size = count * struct.calcsize(_TYPES[kind])
     if size > len(raw):

@@ -139,9 +139,8 @@ def lzw(packed: Any, unpacked: Any, starts: Any, sizes: Any) -> int:
         if code < 256:
             unpacked[end] = code
         else:
-            start = starts[code]
-            unpacked[end : end + size - 1] = unpacked[start : start + size - 1]
-            unpacked[end + size - 1] = unpacked[start + size - 1]  # may be the first one copied
+            for i in range(size):  # one by one: the last may be the first one copied
+                unpacked[end + i] = unpacked[starts[code] + i]
         end += size
         previous = size
         # A code grows a step before the table needs it, as the first encoder happened to do.

@@ -25,8 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 BASE_M = 0.1024
 FINEST_M = BASE_M / 4096
 
-# Root mean square of a lattice of splines whose coefficients are details (`_add_details`) of unit scale; measured
-# over positions, and the same for every octave.
+# Root mean square of the splines whose coefficients are those of `_add_details` at unit scale;
+# measured, and the same for every octave.
 _DETAIL_RMS = 0.1951
 
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)
@@ -206,7 +206,9 @@ def _draw(upper: Texels, lower: Texels, key: np.uint64, row: int, col: int) -> N
 
 
 @compiled
-def _add_details(out: Texels, above: Texels, here: Texels, below: Texels, scale: np.float32) -> None:
+def _add_details(
+    out: Texels, above: Texels, here: Texels, below: Texels, scale: np.float32
+) -> None:
     # A node's number less the mean of those around it, weighted so that no direction stands out.
     # Such an octave has next to nothing of low frequency: what a coarse raster drops was not part
     # of what it shows.

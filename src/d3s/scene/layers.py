@@ -30,9 +30,19 @@ class _Placed(NamedTuple):
 
 
 def sheets_of_layers(
-    layers: tuple[Layer, ...], views: tuple[View, View], frame: Window
+    layers: tuple[Layer, ...],
+    views: tuple[View, View],
+    frames: tuple[Window, Window],
+    shape: tuple[int, int],
 ) -> tuple[list[Sheet], list[Sheet]]:
-    """Sheets of both views, front to back, for a frame of this size.
+    """Sheets of both views, front to back.
+
+    Parameters
+    ----------
+    frames
+        What is wanted of each view.
+    shape
+        Rows and columns of the masks, whose middle is on the axis of a perfect left camera.
 
     Raises
     ------
@@ -40,10 +50,10 @@ def sheets_of_layers(
         When there is no layer behind all others, a mask does not fit, a plane reaches the horizon
         within the frame, or two layers cut through each other.
     """
-    placed = _in_order(_with_masks(layers, frame), views[0].optics, frame)
+    placed = _in_order(_with_masks(layers, shape), views[0].optics, Window.frame(shape))
     left, right = [], []
     for one in placed:
-        in_left, in_right = _sheets(one, views, frame)
+        in_left, in_right = _sheets(one, views, frames)
         left += in_left
         right += in_right
     return left, right
@@ -63,14 +73,14 @@ def fast_window(window: Window) -> Window:
     )
 
 
-def _with_masks(layers: tuple[Layer, ...], frame: Window) -> list[_Placed]:
+def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[_Placed]:
     placed = []
     for number, layer in enumerate(layers):
         name = f"layers[{number}]" if len(layers) > 1 else "the plane"
         mask = read_image(layer.mask) if isinstance(layer.mask, str) else layer.mask
-        if mask is not None and mask.shape != frame.shape:
+        if mask is not None and mask.shape != shape:
             raise SceneError(
-                f"{name}.mask has shape {mask.shape} and must have the frame's, {frame.shape}."
+                f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
             )
         if mask is None or mask.any():
             placed.append(_Placed(layer, mask, name))
@@ -131,24 +141,33 @@ def _check_in_front(one: _Placed, inverse: Affine, frame: Window) -> None:
 
 
 def _sheets(
-    one: _Placed, views: tuple[View, View], frame: Window
+    one: _Placed, views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
     plane = one.layer.plane
     matrices = [plane.surface_matrix(view) for view in views]
-    extent = np.max([np.abs(_corner_places(matrix, frame)) for matrix in matrices], axis=0)
+    extent = np.max(
+        [_corner_places(*both) for both in zip(matrices, frames, strict=True)], axis=0
+    )
     surface = surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]))
     shift = _common_shift(matrices)
-    if shift is not None and plane.faces_us:
-        return _shared_sheets(one, surface, views, frame, matrices[0], shift)
+    if plane.faces_us and shift is not None and frames[0] == frames[1]:
+        return _shared_sheets(one, surface, views, frames[0], matrices[0], shift)
     left, right = (
         _own_sheet(one, surface, view, frame, matrix)
-        for view, matrix in zip(views, matrices, strict=True)
+        for view, frame, matrix in zip(views, frames, matrices, strict=True)
     )
     return left, right
 
 
 def _corner_places(matrix: FloatArray, frame: Window) -> FloatArray:
-    corners = np.array([(x, y, 1.0) for x in (0, frame.cols) for y in (0, frame.rows)])
+    """Largest distance of the frame's corners from the origin of a surface, along each axis."""
+    corners = np.array(
+        [
+            (x, y, 1.0)
+            for x in (frame.col, frame.col + frame.cols)
+            for y in (frame.row, frame.row + frame.rows)
+        ]
+    )
     places = corners @ matrix.T
     return np.max(np.abs(places[:, :2] / places[:, 2:]), axis=0)
 

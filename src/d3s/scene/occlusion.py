@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
 from d3s.scene.blur import Sheet, Spread
 from d3s.scene.geometry import Window
 from d3s.scene.sampling import Image
@@ -35,19 +35,24 @@ def opening_points(count: int, lens: Lens, spread: Spread) -> NDArray[np.float32
 
 
 def add_edge_light(
-    image: Image, edges: NDArray[np.bool_], sheets: list[Sheet], lens: Lens, spread: Spread
+    image: Image,
+    frame: Window,
+    edges: NDArray[np.bool_],
+    sheets: list[Sheet],
+    lens: Lens,
+    spread: Spread,
 ) -> None:
-    """Correct a blended image, in place, at the pixels that `edges` marks."""
+    """Correct a blended image of a frame, in place, at the pixels that `edges` marks."""
     rows, cols = np.nonzero(edges)
     if lens.aperture_radius_m == 0 or not rows.size:
         return
-    frame = Window.frame((image.shape[0], image.shape[1]))
     largest = max(max(map(abs, sheet.radius_px.range_over(frame))) for sheet in sheets)
     count = int(np.clip(np.pi * largest**2 / 2, _FEWEST_POINTS, _MOST_POINTS))
     points = opening_points(count, lens, spread)
     for begin in range(0, rows.size, _PIXELS_AT_ONCE):
         part = slice(begin, begin + _PIXELS_AT_ONCE)
-        image[rows[part], cols[part]] += _covariance(rows[part], cols[part], sheets, points)
+        places = rows[part] + frame.row, cols[part] + frame.col
+        image[rows[part], cols[part]] += _covariance(*places, sheets, points)
 
 
 def _covariance(
@@ -118,11 +123,9 @@ def _pass_layer(  # type: ignore[no-untyped-def]
         free_on_average[n] *= 1.0 - mean_alpha / count
 
 
-def mark_edges(edges: NDArray[np.bool_], alpha: Image, window: Window, free: Image) -> None:
+def mark_edges(
+    edges: NDArray[np.bool_], alpha: Image, part: tuple[slice, slice], free: Image
+) -> None:
     """Mark the pixels at which a blurred layer is neither absent nor opaque, nor hidden."""
     least = np.float32(2e-3)
-    part = window.within(Window.frame((edges.shape[0], edges.shape[1])))
     edges[part] |= (alpha > least) & (alpha < 1 - least) & (free[part] > least)
-
-
-__all__ = ["FloatArray", "add_edge_light", "mark_edges", "opening_points"]

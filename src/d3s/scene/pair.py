@@ -69,7 +69,7 @@ def simulate(
     Parameters
     ----------
     scene
-        `Plane`, `TiltedPlane`, `Layered`, `DepthMapScene`, or what `random_scene` gives.
+        `Plane`, `TiltedPlane`, `Layered`, `DepthMapScene` or `RandomScene`.
     noise
         Standard deviation of Gaussian noise, of full scale; or a `Sensor`, for more than that.
     seed
@@ -89,7 +89,7 @@ def simulate(
     """
     sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
     picture = _picture_of(scene)
-    frame = Window.frame(_checked_shape(shape, picture))
+    frame = Window.frame(_checked_shape(shape, scene, picture))
     views = mounted_views(rig.optics, frame.shape, mounts)
     left, right, edges = _sheets(scene, picture, views, frame)
     _check_room(left + right, frame)
@@ -117,9 +117,9 @@ _Picture = tuple[Image, FloatArray]
 
 def _picture_of(scene: Scene) -> _Picture | None:
     if not isinstance(scene, DepthMapScene):
-        if not hasattr(scene, "layers"):
+        if not hasattr(scene, "layers_for"):
             raise SceneError(
-                f"scene={shown(scene)} must be a Plane, TiltedPlane, Layered or DepthMapScene."
+                f"scene={shown(scene)} must be a Plane, TiltedPlane, Layered, DepthMapScene or RandomScene."
             )
         return None
     image, depth = scene.image, scene.depth_m
@@ -134,10 +134,10 @@ def _picture_of(scene: Scene) -> _Picture | None:
     return image, checked_depth(depth, image)
 
 
-def _checked_shape(shape: Any, picture: _Picture | None) -> tuple[int, int]:
+def _checked_shape(shape: Any, scene: Scene, picture: _Picture | None) -> tuple[int, int]:
     own = None if picture is None else picture[0].shape
     if shape is None:
-        return DEFAULT_SHAPE if own is None else (own[0], own[1])
+        return getattr(scene, "own_shape", DEFAULT_SHAPE) if own is None else (own[0], own[1])
     try:
         rows, cols = (int(size) for size in shape)
         is_whole = all(int(size) == size for size in shape)
@@ -158,7 +158,8 @@ def _sheets(
     scene: Scene, picture: _Picture | None, views: tuple[View, View], frame: Window
 ) -> tuple[list[Sheet], list[Sheet], tuple[Any, Any]]:
     if picture is None:
-        return *sheets_of_layers(scene.layers, views, frame), (None, None)
+        layers = scene.layers_for(views[0].optics, frame.shape)
+        return *sheets_of_layers(layers, views, (frame, frame), frame.shape), (None, None)
     left, right = sheets_of_depth_map(*picture, views)
     if len(left) == 1:
         return left, right, (None, None)

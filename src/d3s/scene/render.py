@@ -39,11 +39,11 @@ def render_view(
         image[part] += free[part] * layer.colour
         if layer.alpha is None:
             break
-        mark_edges(found, layer.alpha, layer.window, free)
+        mark_edges(found, layer.alpha, part, free)
         free[part] *= 1 - layer.alpha
     if edges is not None:
         found &= edges
-    add_edge_light(image, found, sheets, lens, spread)
+    add_edge_light(image, frame, found, sheets, lens, spread)
     return image
 
 

@@ -1,11 +1,12 @@
 """What can be in front of the camera. These classes hold; `render` makes pictures of them."""
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field
 
+from d3s.rig import Optics
 from d3s.scene.geometry import PlaneInSpace, ScenePart
 from d3s.scene.sampling import Image
 from d3s.scene.textures import Texture, as_texture, checked_image
@@ -42,9 +43,8 @@ class Plane(ScenePart):
         default=Texture(), description="a pattern, an image file or folder, or an array"
     )
 
-    @property
-    def layers(self) -> tuple["Layer", ...]:
-        """The scene as layers."""
+    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
+        """The scene as layers, front to back or not."""
         return (Layer(depth_m=self.depth_m, texture=self.texture),)
 
 
@@ -64,9 +64,8 @@ class TiltedPlane(ScenePart):
         default=Texture(), description="a pattern, an image file or folder, or an array"
     )
 
-    @property
-    def layers(self) -> tuple["Layer", ...]:
-        """The scene as layers."""
+    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
+        """The scene as layers, front to back or not."""
         return (Layer(**dict(self)),)
 
 
@@ -91,6 +90,10 @@ class Layered(ScenePart):
 
     layers: tuple[Layer, ...] = Field(description="the layers, in any order")
 
+    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Layer, ...]:
+        """The scene as layers, front to back or not."""
+        return self.layers
+
 
 class DepthMapScene(ScenePart):
     """Any scene, from a picture of it in which all is sharp, and the depth of each pixel.
@@ -105,4 +108,11 @@ class DepthMapScene(ScenePart):
     depth_m: Any = Field(description="the depth of each of its pixels: an array, or a PFM or TIFF")
 
 
-Scene = Plane | TiltedPlane | Layer | Layered | DepthMapScene
+class LayeredScene(Protocol):
+    """Whatever can be told in layers."""
+
+    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Layer, ...]:
+        """The scene as layers, front to back or not."""
+
+
+Scene = LayeredScene | DepthMapScene

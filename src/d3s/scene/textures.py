@@ -61,7 +61,8 @@ class Surface(Protocol):
         """Texels of some rows and columns, at base_pitch_m * 2**level."""
 
 
-def _pattern_name(name: str) -> str:
+def check_pattern(name: str) -> str:
+    """The name of a pattern; a ValueError, if it is none."""
     from d3s.scene.patterns import PATTERNS
 
     if name not in PATTERNS:
@@ -72,7 +73,7 @@ def _pattern_name(name: str) -> str:
 class Texture(ScenePart):
     """A pattern that D3S makes itself, endless and without a period, from a seed."""
 
-    pattern: Annotated[OneLine, AfterValidator(_pattern_name)] = Field(
+    pattern: Annotated[OneLine, AfterValidator(check_pattern)] = Field(
         default="leaves", description="the name of the pattern"
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="which of all patterns of that name")

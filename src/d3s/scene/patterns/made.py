@@ -23,6 +23,7 @@ _THREAD_M = 0.0007
 _SAMPLES = 16  # of a thread's profile, across it
 
 _COURSE_M, _BRICK_M, _JOINT_M = 0.013, 0.036, 0.0016
+_WALL = 0.46  # mean grey of bricks and mortar
 
 
 def fabric(grid: Grid, seed: int) -> Texels:
@@ -31,12 +32,14 @@ def fabric(grid: Grid, seed: int) -> Texels:
     across = spline_noise(grid, seed_key(seed, 2), sway)
     down = spline_noise(grid, seed_key(seed, 3), sway)
     step = max(_THREAD_M / _SAMPLES, grid.pitch_m / 16.0)
-    warp, first_x = _threads(grid.first_col, grid.cols, grid.pitch_m, step, seed_key(seed, 4), across)
+    warp, first_x = _threads(
+        grid.first_col, grid.cols, grid.pitch_m, step, seed_key(seed, 4), across
+    )
     weft, first_y = _threads(grid.first_row, grid.rows, grid.pitch_m, step, seed_key(seed, 5), down)
     out = np.empty((grid.rows, grid.cols), np.float32)
     where = (grid.first_row, grid.first_col, grid.pitch_m, step, first_y, first_x)
     over_rows(_weave, grid.rows, out, warp, weft, across, down, *where)
-    return grained(out, grid, seed, Octaves(0.0512, FINEST_M, 1.9, 0.3))
+    return grained(out, grid, seed, Octaves(0.0256, FINEST_M, 1.8, 0.3))
 
 
 def _threads(
@@ -73,7 +76,7 @@ def _profile(out: Texels, first: int, step: float, width: int, key: np.uint64) -
             high = thread + 1 + 0.28 * unit(cell_hash(key, thread + 1, 3))
         t = 2.0 * (x - low) / (high - low) - 1.0
         own = unit(cell_hash(key, thread, 4)) - 0.5
-        grey = 0.60 + 0.46 * own + 0.24 * _wave(key, 5, x / 11.0) + 0.2 * _wave(key, 6, x / 41.0)
+        grey = 0.60 + 0.46 * own + 0.24 * _wave(key, 5, x / 11.0) + 0.15 * _wave(key, 6, x / 41.0)
         sign = 1.0 if thread % 2 == 0 else -1.0
         shade, swell = 1.0 - 0.6 * t * t * t * t, 1.0 - 0.4 * t * t
         raw[n, 0], raw[n, 1] = grey * shade, swell
@@ -116,10 +119,11 @@ def _weave(
     per_step, half = 1.0 / step, np.float32(0.5)
     for i in range(start, stop):
         for j in range(out.shape[1]):
-            x = ((col + j) * pitch + across[i, j]) * per_step - first_x
-            y = ((row + i) * pitch + down[i, j]) * per_step - first_y
-            m, n = np.int64(x), np.int64(y)
+            x = ((col + j) * pitch + across[i, j]) * per_step
+            y = ((row + i) * pitch + down[i, j]) * per_step
+            m, n = math.floor(x), math.floor(y)
             s, t = np.float32(x - m), np.float32(y - n)
+            m, n = m - first_x, n - first_y
             a = warp[m, 0] + s * (warp[m + 1, 0] - warp[m, 0])
             d = warp[m, 1] + s * (warp[m + 1, 1] - warp[m, 1])
             sa = warp[m, 2] + s * (warp[m + 1, 2] - warp[m, 2])
@@ -172,6 +176,8 @@ def _lay(
     key: np.uint64,
 ) -> None:
     gap = 0.5 * _JOINT_M
+    # A texel larger than a course shows less and less of the bricks: only their mean is left.
+    seen, texel = min(1.0, _COURSE_M / pitch), min(pitch, 0.4 * _COURSE_M)
     for i in range(start, stop):
         for j in range(out.shape[1]):
             y, x = (row + i) * pitch + down[i, j], (col + j) * pitch + across[i, j]
@@ -179,12 +185,10 @@ def _lay(
             shift = unit(cell_hash(key, course, 1 << 20))
             number, left, right = _edges(key, x / _BRICK_M + shift, course)
             look = cell_hash(key, number, course + (1 << 30))
-            clay = _within(y, top * _COURSE_M + gap, bottom * _COURSE_M - gap, pitch)
+            clay = _within(y, top * _COURSE_M + gap, bottom * _COURSE_M - gap, texel)
             low, high = (left - shift) * _BRICK_M + gap, (right - shift) * _BRICK_M - gap
-            clay *= _within(x, low, high, pitch)
+            clay *= _within(x, low, high, texel)
             # Each brick has its own grey, and was burnt more at one end than at the other.
             burnt = 0.16 * (part(look, 1) - 0.5) * (x - low) / _BRICK_M
             grey = 0.24 + 0.36 * part(look, 0) + burnt
-            out[i, j] = np.float32(0.66 + clay * (grey - 0.66))
-
-
+            out[i, j] = np.float32(_WALL + seen * (0.66 + clay * (grey - 0.66) - _WALL))

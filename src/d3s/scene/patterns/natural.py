@@ -22,10 +22,10 @@ def leaves(grid: Grid, seed: int) -> Texels:
 
 def stone(grid: Grid, seed: int) -> Texels:
     """Granite: light and grey crystals of several sizes with flakes of black mica."""
-    crystal = Layer(CRYSTAL, 0.008, (0.004, 0.0075), (1.0, 1.7), _ANY, 0.9, (0.3, 0.8), split=0.5)
+    crystal = Layer(CRYSTAL, 0.008, (0.0034, 0.0064), (1.0, 1.7), _ANY, 0.9, (0.3, 0.8), split=0.5)
     mica = Layer(CRYSTAL, 0.008, (0.0015, 0.004), (1.2, 2.5), _ANY, 0.8, (0.10, 0.28))
     # The fine-grained ground first, the large crystals in it last.
-    layers = [octave(crystal, level) for level in (4, 3, 2)]
+    layers = [octave(crystal, level) for level in (3, 2, 2)]
     layers += [octave(mica, 2), octave(crystal, 1), octave(mica, 1)]
     layers += [crystal._replace(density=0.3), mica._replace(density=0.3)]
     return painted(grid, seed, 0.5, layers, Octaves(0.0256, FINEST_M, 1.75, 0.3))
@@ -42,10 +42,10 @@ def gravel(grid: Grid, seed: int) -> Texels:
 
 def grass(grid: Grid, seed: int) -> Texels:
     """Blades that lean one way or the other, dark below and light on top."""
-    blade = Layer(BLADE, 0.010, (0.014, 0.026), (9.0, 15.0), (1.0, 2.1), 0.9, (0.0, 0.4), tilt=0.1)
+    blade = Layer(BLADE, 0.010, (0.014, 0.026), (9.0, 15.0), (1.0, 2.1), 0.75, (0.0, 0.4), tilt=0.1)
     layers = []
-    for number, level in enumerate((0, 1, 2, 0, 1, 2, 1)):
-        light = 0.055 * number
+    for number, level in enumerate((0, 1, 0, 2, 1, 2)):
+        light = 0.06 * number
         layers.append(octave(blade, level)._replace(grey=(0.02 + light, 0.42 + light)))
     return painted(grid, seed, 0.2, layers, Octaves(0.0032, FINEST_M, 1.7, 0.26))
 
@@ -53,9 +53,9 @@ def grass(grid: Grid, seed: int) -> Texels:
 def carpet(grid: Grid, seed: int) -> Texels:
     """Tufts of yarn that stand close together, every way round, with dark gaps between them."""
     tuft = Layer(
-        BLADE, 0.0024, (0.0012, 0.003), (2.0, 4.0), _ANY, 0.95, (0.34, 0.92), dome=0.5, tilt=0.25
+        BLADE, 0.0028, (0.0014, 0.0035), (2.0, 4.0), _ANY, 0.95, (0.34, 0.92), dome=0.5, tilt=0.25
     )
-    layers = [octave(tuft, level) for level in (0, 1, 0, 0, 1)]
+    layers = [octave(tuft, level) for level in (0, 1, 0, 0)]
     return painted(grid, seed, 0.3, layers, Octaves(0.0512, FINEST_M, 2.0, 0.35))
 
 

@@ -1,10 +1,11 @@
 """Layers of shapes painted over one another: one random shape in each cell of a lattice."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from d3s.optics.lens import FloatArray
 from d3s.scene.grid import Grid
 from d3s.scene.lattice import Texels, cell_hash, compiled, mix, part, seed_key
 from d3s.threads import over_rows
@@ -54,8 +55,8 @@ class Layer(NamedTuple):
     def mean_grey(self) -> float:
         """Grey of the layer seen from so far away that its shapes are too small to see."""
         low, high = self.grey
-        u = (np.arange(256) + 0.5) / 256.0
-        plain = low + (high - low) * _pushed(u**self.bias, self.split).mean()
+        u: FloatArray = ((np.arange(256) + 0.5) / 256.0) ** self.bias
+        plain = low + (high - low) * _pushed(u, self.split).mean()
         # The square of the distance from the middle, over a disc, is 1/2 in the mean.
         return float(plain * (1.0 - 0.5 * self.dome))
 
@@ -70,9 +71,27 @@ class Layer(NamedTuple):
         return self.opacity * (1.0 - math.exp(-self.density * area / self.cell_m**2))
 
 
-def _pushed(u: np.ndarray, split: float) -> np.ndarray:  # type: ignore[type-arg]
+class Shape(NamedTuple):
+    """One shape in texels: half-lengths and the inverses of their squares, direction, and look."""
+
+    a: np.float32
+    b: np.float32
+    a2: np.float32
+    b2: np.float32
+    cos: np.float32
+    sin: np.float32
+    cut_1: np.float32  # the corners of a crystal are cut by two more pairs of edges
+    cut_2: np.float32
+    grey: np.float32
+    dome: np.float32
+    slope: np.float32
+    opacity: np.float32
+
+
+def _pushed(u: FloatArray, split: float) -> FloatArray:
     ends = u * u * (3.0 - 2.0 * u)
-    return np.asarray(u + split * (ends * ends * (3.0 - 2.0 * ends) - u))
+    pushed: FloatArray = u + split * (ends * ends * (3.0 - 2.0 * ends) - u)
+    return pushed
 
 
 def octave(layer: Layer, level: int) -> Layer:
@@ -207,7 +226,7 @@ def _paint_one(
     layer: Layer,
 ) -> None:
     per_pitch = 1.0 / pitch
-    look, form = mix(bits + np.uint64(_LOOK)), mix(bits + np.uint64(_FORM))
+    look = mix(bits + np.uint64(_LOOK))
     a = _between(layer.length, part(look, 0))
     b = a / _between(layer.aspect, part(look, 1))
     # What is thinner than a texel is painted as wide as one, and as much weaker.
@@ -224,53 +243,105 @@ def _paint_one(
     across = abs(cos) * wide + abs(sin) * tall
     first = max(start, math.ceil((y - down) * per_pitch) - row)
     last = min(stop - 1, math.floor((y + down) * per_pitch) - row)
-    left, right = (x - across) * per_pitch - col, (x + across) * per_pitch - col
-    if first > last or right < 0 or left > out.shape[1] - 1:
+    left, right = (x - across) * per_pitch, (x + across) * per_pitch
+    if first > last or right < col or left > col + out.shape[1] - 1:
         return
 
-    # In texels from here on: floats that are small enough to keep their precision.
-    large = across > 3.0 * pitch
-    per_cos, per_sin = 1.0 / (cos + 1e-9), 1.0 / (sin + 1e-9)
+    # In texels from here on: numbers small enough for single precision.
+    form = mix(bits + np.uint64(_FORM))
+    x, y, a, b = x * per_pitch, y * per_pitch, a * per_pitch, b * per_pitch
     wide, tall = wide * per_pitch + 0.1, tall * per_pitch + 0.1
-    x, y = x * per_pitch, y * per_pitch
-    fa, fb = np.float32(a * per_pitch), np.float32(b * per_pitch)
-    a2, b2 = np.float32(1.0) / (fa * fa), np.float32(1.0) / (fb * fb)
-    # Corners of a crystal are cut by two more pairs of edges.
-    cut_1 = (fa + fb) * np.float32(0.62 + 0.3 * part(form, 0))
-    cut_2 = (fa + fb) * np.float32(0.62 + 0.3 * part(form, 1))
-    # How far the surface leans to one side, different for each shape.
-    slope = np.float32(layer.tilt * (0.5 + part(form, 2)) * 0.7071) / fa
-    grey = _grey(layer, part(look, 3))
-    dome, opacity = np.float32(layer.dome), np.float32(layer.opacity * faint)
-    one, point5, diagonal = np.float32(1.0), np.float32(0.5), np.float32(0.7071)
-    fcos, fsin = np.float32(cos), np.float32(sin)
+    shape = Shape(
+        np.float32(a),
+        np.float32(b),
+        np.float32(1.0 / (a * a)),
+        np.float32(1.0 / (b * b)),
+        np.float32(cos),
+        np.float32(sin),
+        np.float32(0.7071 * (a + b) * (0.62 + 0.3 * part(form, 0))),
+        np.float32(0.7071 * (a + b) * (0.62 + 0.3 * part(form, 1))),
+        _grey(layer, part(look, 3)),
+        np.float32(layer.dome),
+        np.float32(layer.tilt * (0.5 + part(form, 2)) * 0.7071 / a),
+        np.float32(layer.opacity * faint),
+    )
+    large = right - left > 6.0
+    per_cos, per_sin = 1.0 / (cos + 1e-9), 1.0 / (sin + 1e-9)
     for i in range(first, last + 1):
         dy = row + i - y
         low, high = left, right
         if large:
             # The part of the row that lies within the box around the shape, turned as it is.
-            middle, spread = -dy * sin * per_cos, abs(wide * per_cos)
-            low, high = max(low, x - col + middle - spread), min(high, x - col + middle + spread)
-            middle, spread = dy * cos * per_sin, abs(tall * per_sin)
-            low, high = max(low, x - col + middle - spread), min(high, x - col + middle + spread)
-        fy = np.float32(dy)
-        for j in range(max(0, math.ceil(low)), min(out.shape[1] - 1, math.floor(high)) + 1):
-            fx = np.float32(col + j - x)
-            p = fx * fcos + fy * fsin
-            q = fy * fcos - fx * fsin
-            pa, qb = p * p * a2, q * q * b2
-            away = pa + qb
-            if layer.kind == ELLIPSE:
-                steep = np.float32(math.sqrt(pa * a2 + qb * b2)) + np.float32(1e-6)
-                inside = (one - away) * point5 / steep
-            elif layer.kind == BLADE:
-                inside = fb * (one - pa) - abs(q)
-            else:
-                inside = min(fa - abs(p), fb - abs(q))
-                if layer.kind == CRYSTAL:
-                    inside = min(inside, cut_1 * diagonal - diagonal * abs(p + q))
-                    inside = min(inside, cut_2 * diagonal - diagonal * abs(p - q))
-            cover = min(one, max(np.float32(0.0), point5 + inside)) * opacity
-            if cover > 0:
-                shade = one - dome * min(one, away) - slope * (fx + fy)
-                out[i, j] += cover * (grey * shade - out[i, j])
+            middle, spread = x - dy * sin * per_cos, abs(wide * per_cos)
+            low, high = max(low, middle - spread), min(high, middle + spread)
+            middle, spread = x + dy * cos * per_sin, abs(tall * per_sin)
+            low, high = max(low, middle - spread), min(high, middle + spread)
+        begin = max(0, math.ceil(low) - col)
+        end = min(out.shape[1], math.floor(high) - col + 1)
+        if layer.kind == ELLIPSE:
+            _row_of_ellipse(out[i], begin, end, col, x, np.float32(dy), shape)
+        elif layer.kind == BLADE:
+            _row_of_blade(out[i], begin, end, col, x, np.float32(dy), shape)
+        elif layer.kind == BOX:
+            _row_of_box(out[i], begin, end, col, x, np.float32(dy), shape)
+        else:
+            _row_of_crystal(out[i], begin, end, col, x, np.float32(dy), shape)
+
+
+@compiled
+def _over(below: np.float32, inside: np.float32, away: np.float32, x: np.float32, s: Shape) -> Any:
+    # What is seen of a texel whose centre lies so far inside of a shape.
+    one = np.float32(1.0)
+    cover = min(one, max(np.float32(0.0), np.float32(0.5) + inside)) * s.opacity
+    shade = one - s.dome * min(one, away) - s.slope * x
+    return below + cover * (s.grey * shade - below)
+
+
+@compiled
+def _row_of_ellipse(
+    out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
+) -> None:
+    for j in range(begin, end):
+        x = np.float32(col + j - middle)
+        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
+        pa, qb = p * p * s.a2, q * q * s.b2
+        # To first order, the distance to where pa + qb = 1.
+        steep = np.float32(2.0) * np.sqrt(pa * s.a2 + qb * s.b2) + np.float32(1e-6)
+        inside = (np.float32(1.0) - pa - qb) / steep
+        out[j] = _over(out[j], inside, pa + qb, x + y, s)
+
+
+@compiled
+def _row_of_blade(
+    out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
+) -> None:
+    for j in range(begin, end):
+        x = np.float32(col + j - middle)
+        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
+        pa, qb = p * p * s.a2, q * q * s.b2
+        out[j] = _over(out[j], s.b * (np.float32(1.0) - pa) - abs(q), pa + qb, x + y, s)
+
+
+@compiled
+def _row_of_box(
+    out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
+) -> None:
+    for j in range(begin, end):
+        x = np.float32(col + j - middle)
+        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
+        away = p * p * s.a2 + q * q * s.b2
+        out[j] = _over(out[j], min(s.a - abs(p), s.b - abs(q)), away, x + y, s)
+
+
+@compiled
+def _row_of_crystal(
+    out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
+) -> None:
+    diagonal = np.float32(0.7071)
+    for j in range(begin, end):
+        x = np.float32(col + j - middle)
+        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
+        inside = min(s.a - abs(p), s.b - abs(q))
+        inside = min(inside, s.cut_1 - diagonal * abs(p + q))
+        inside = min(inside, s.cut_2 - diagonal * abs(p - q))
+        out[j] = _over(out[j], inside, p * p * s.a2 + q * q * s.b2, x + y, s)

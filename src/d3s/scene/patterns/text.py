@@ -13,17 +13,22 @@ from d3s.threads import over_rows
 _PAGE_M = 0.064
 _LEVELS = 6
 _KEPT = np.array([0.12, 0.2, 0.27, 0.35, 0.5, 1.0])  # share of squares that stay whole, by level
-_PAPER, _INK = 0.59, 0.08
+_PAPER, _INK = 0.575, 0.08
 
 # Share of a block that ink covers, for blocks whose letters are too small to see; measured.
-_INKED = 0.25
+_INKED = 0.152
 
 
 def text(grid: Grid, seed: int) -> Texels:
     """Lines of words in many sizes on paper, close in one place and sparse in another."""
     ink = np.zeros((grid.rows, grid.cols), np.float32)
     where = (grid.first_row, grid.first_col, grid.pitch_m)
-    over_rows(_print, grid.rows, ink, *where, seed_key(seed, 2))
+    # Squares smaller than a texel are not divided further.
+    levels = min(_LEVELS, 1 + math.floor(math.log2(_PAGE_M / grid.pitch_m)))
+    if levels > 0:
+        over_rows(_print, grid.rows, ink, *where, seed_key(seed, 2), levels)
+    else:
+        ink += np.float32(_INKED)
     ink *= np.float32(_INK - _PAPER)
     ink += np.float32(_PAPER)
     return grained(ink, grid, seed, Octaves(0.0128, FINEST_M, 1.8, 0.18))
@@ -31,30 +36,37 @@ def text(grid: Grid, seed: int) -> Texels:
 
 @compiled
 def _print(
-    start: int, stop: int, ink: Texels, row: int, col: int, pitch: float, key: np.uint64
+    start: int,
+    stop: int,
+    ink: Texels,
+    row: int,
+    col: int,
+    pitch: float,
+    key: np.uint64,
+    levels: int,
 ) -> None:
     top, bottom = (row + start - 1) * pitch, (row + stop) * pitch
     left, right = (col - 1) * pitch, (col + ink.shape[1]) * pitch
-    for level in range(_LEVELS):
+    for level in range(levels):
         size = _PAGE_M / 2.0**level
         for r in range(math.floor(top / size), math.floor(bottom / size) + 1):
             for c in range(math.floor(left / size), math.floor(right / size) + 1):
-                if _is_block(key, r, c, level):
+                if _is_block(key, r, c, level, level == levels - 1):
                     bits = mix(cell_hash(key, r, c) + np.uint64(level + 50))
                     _block(start, stop, ink, row, col, pitch, c * size, r * size, size, level, bits)
 
 
 @compiled
 def _stays(key: np.uint64, r: int, c: int, level: int) -> bool:
-    return part(mix(cell_hash(key, r, c) + np.uint64(level)), 0) < _KEPT[level]
+    return bool(part(mix(cell_hash(key, r, c) + np.uint64(level)), 0) < _KEPT[level])
 
 
 @compiled
-def _is_block(key: np.uint64, r: int, c: int, level: int) -> bool:
+def _is_block(key: np.uint64, r: int, c: int, level: int, last: bool) -> bool:
     for above in range(1, level + 1):
         if _stays(key, r >> above, c >> above, level - above):
             return False
-    return _stays(key, r, c, level)
+    return last or _stays(key, r, c, level)
 
 
 @compiled

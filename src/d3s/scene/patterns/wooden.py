@@ -54,14 +54,24 @@ def _rings(
             else:
                 high = ring + 1 + 0.8 * unit(cell_hash(key, ring + 1, 0))
             span = high - low
-            t = (x - low) / span
-            late = t * t * t
-            # The edge between two rings is as wide as a texel, or a tenth of a ring.
-            edge = max(0.1, pitch / (_RING_M * span))
-            late *= min(1.0, (1.0 - t) / edge)
-            depth = min(1.0, 2.0 * span * _RING_M / pitch)
+            half = min(0.5, max(0.05, 0.5 * pitch / (_RING_M * span)))
+            late = _late((x - low) / span, half)
             own = 0.12 * (unit(cell_hash(key, ring, 1)) - 0.5)
-            out[i, j] = np.float32(0.58 + own - depth * 0.42 * late)
+            # A texel larger than a ring shows less and less of what sets it apart.
+            own *= min(1.0, span * _RING_M / pitch)
+            out[i, j] = np.float32(0.59 + own - 0.42 * late)
+
+
+@compiled
+def _late(t: float, half: float) -> float:
+    # Mean of t^3 from t - half to t + half, where each ring from 0 to 1 is followed by another.
+    low, high = t - half, t + half
+    total = min(1.0, high) ** 4 - max(0.0, low) ** 4
+    if high > 1.0:
+        total += (high - 1.0) ** 4
+    if low < 0.0:
+        total += 1.0 - (1.0 + low) ** 4
+    return total / (8.0 * half)
 
 
 def bark(grid: Grid, seed: int) -> Texels:
@@ -80,10 +90,10 @@ def bark(grid: Grid, seed: int) -> Texels:
 def _cracks(start: int, stop: int, out: Texels, soft: np.float32) -> None:
     # A crack lies where the noise crosses zero. What a coarse raster cannot show of the noise makes
     # the crack as much softer, and keeps its mean.
-    one, low, high = np.float32(1.0), np.float32(0.17), np.float32(0.44)
+    one, depth = np.float32(1.0), np.float32(0.27)
     for i in range(start, stop):
         for j in range(out.shape[1]):
             value = out[i, j]
             rise = value / np.float32(math.sqrt(one + value * value))
             open_ = np.float32(0.25) / soft / (one + (value / soft) * (value / soft))
-            out[i, j] = np.float32(0.52) + np.float32(0.16) * rise - high * open_ + low * open_
+            out[i, j] = np.float32(0.52) + np.float32(0.16) * rise - depth * open_
