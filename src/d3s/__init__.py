@@ -6,19 +6,63 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from d3s.errors import D3SError
     from d3s.rig import Calibration, Optics, Provenance, Rig
+    from d3s.scene.geometry import Mount
+    from d3s.scene.pair import Pair, simulate
+    from d3s.scene.random_scene import RandomScene
+    from d3s.scene.raw import RawFrame, RawLayout, simulate_raw
+    from d3s.scene.scenes import DepthMapScene, Layer, Layered, Plane, TiltedPlane
+    from d3s.scene.sensor import Sensor
+    from d3s.scene.textures import Photo, Texture
 
 __version__ = "0.1.0"
 
-__all__ = ["Calibration", "D3SError", "Optics", "Provenance", "Rig", "__version__"]
+__all__ = [
+    "Calibration",
+    "D3SError",
+    "DepthMapScene",
+    "Layer",
+    "Layered",
+    "Mount",
+    "Optics",
+    "Pair",
+    "Photo",
+    "Plane",
+    "Provenance",
+    "RandomScene",
+    "RawFrame",
+    "RawLayout",
+    "Rig",
+    "Sensor",
+    "Texture",
+    "TiltedPlane",
+    "__version__",
+    "simulate",
+    "simulate_raw",
+]
 
 # Where the public names live. They are imported when first used, so that `import d3s` and
 # `d3s --help` cost nothing.
 _HOMES = {
     "Calibration": "d3s.rig",
     "D3SError": "d3s.errors",
+    "DepthMapScene": "d3s.scene.scenes",
+    "Layer": "d3s.scene.scenes",
+    "Layered": "d3s.scene.scenes",
+    "Mount": "d3s.scene.geometry",
     "Optics": "d3s.rig",
+    "Pair": "d3s.scene.pair",
+    "Photo": "d3s.scene.textures",
+    "Plane": "d3s.scene.scenes",
     "Provenance": "d3s.rig",
+    "RandomScene": "d3s.scene.random_scene",
+    "RawFrame": "d3s.scene.raw",
+    "RawLayout": "d3s.scene.raw",
     "Rig": "d3s.rig",
+    "Sensor": "d3s.scene.sensor",
+    "Texture": "d3s.scene.textures",
+    "TiltedPlane": "d3s.scene.scenes",
+    "simulate": "d3s.scene.pair",
+    "simulate_raw": "d3s.scene.raw",
 }
 
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from d3s.errors import InputError
@@ -34,7 +35,7 @@ def over_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
     together(
         *(
             lambda start=start, stop=stop: kernel(start, stop, *arguments)
-            for start, stop in zip(edges[:-1], edges[1:], strict=True)
+            for start, stop in pairwise(edges)
         )
     )
 

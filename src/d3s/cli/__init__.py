@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 import d3s
 from d3s.cli.demo import demo
+from d3s.cli.simulate import simulate
 from d3s.errors import D3SError
 
 BAD_INPUT = 3
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(simulate)
 
 
 def _print_version(wanted: bool) -> None:

@@ -20,6 +20,8 @@ MAX_BYTES = 2_000_000_000
 # The first day a ZIP file can name: numpy would write the time of writing.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# The last record of an archive: its mark and, among what is skipped, how many members there are.
+_END = struct.Struct("<4s6xH10x")
 # What zipfile and zlib raise for damaged archives; RuntimeError for encrypted ones.
 _DAMAGES = (
     zipfile.BadZipFile,
@@ -92,6 +94,7 @@ def _arrays(raw: bytes, max_bytes: int) -> dict[str, NDArray[Any]]:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             members = archive.infolist()
             _check_members(members, max_bytes)
+            _check_count(raw, len(members), archive.comment)
             return {
                 member.filename.removesuffix(".npy"): _array(archive, member) for member in members
             }
@@ -113,6 +116,15 @@ def _check_members(members: list[zipfile.ZipInfo], max_bytes: int) -> None:
     names = [member.filename for member in members]
     if len(set(names)) != len(names) or not all(name.endswith(".npy") for name in names):
         raise InputError("holds more than arrays of distinct names. Is it an NPZ file?")
+
+
+def _check_count(raw: bytes, members: int, comment: bytes) -> None:
+    """Refuse an archive that has lost a member, which zipfile does not notice."""
+    end = len(raw) - len(comment) - _END.size
+    magic, declared = _END.unpack_from(raw, max(end, 0))
+    many = declared == 0xFFFF  # the number stands elsewhere, and nobody has so many arrays
+    if magic != b"PK\5\6" or declared != members or many:
+        raise cut_short(f"has {members} arrays, and its end says {declared}")
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:

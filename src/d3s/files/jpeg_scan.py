@@ -39,7 +39,7 @@ def uses_up(
         kernel, wrap = compiled(kernel), as_array
         arguments = tuple(as_array(value) for value in arguments)
     else:
-        codes = memoryview(tables)  # which Python reads faster than an array
+        codes = tables.data  # which Python reads faster than an array
     for data, (first, units) in zip(intervals, spans, strict=True):
         bits = 8 * len(data)
         end = kernel(wrap(data + _AHEAD), bits, codes, first, units, *arguments)

@@ -162,6 +162,10 @@ def _tag(
 def _check_kind(directory: _Directory) -> None:
     """Refuse what is a TIFF, but not one of grey or RGB samples."""
     remedy = "Save it as grey or RGB with 8 or 16 bit, or as 32-bit float."
+    bits, form = directory.one(_BITS), directory.one(_FORMAT)
+    if (bits, form) not in _KINDS or directory.one(_FILL_ORDER) != 1:
+        kind = {1: "unsigned", 2: "signed", 3: "float"}.get(form, "unknown")
+        raise InputError(f"is a TIFF of {bits}-bit {kind} samples, which is not read. {remedy}")
     photometric, channels = directory.one(_PHOTOMETRIC), directory.one(_CHANNELS)
     if photometric not in (1, 2):
         name = _PHOTOMETRICS.get(photometric, f"photometric {photometric}")
@@ -170,10 +174,6 @@ def _check_kind(directory: _Directory) -> None:
         raise InputError(f"is a TIFF with {channels} channels, which is not read. {remedy}")
     if channels > 1 and directory.one(_PLANAR) != 1:
         raise InputError(f"is a TIFF whose channels lie apart, which is not read. {remedy}")
-    bits, form = directory.one(_BITS), directory.one(_FORMAT)
-    if (bits, form) not in _KINDS or directory.one(_FILL_ORDER) != 1:
-        kind = {1: "unsigned", 2: "signed", 3: "float"}.get(form, "unknown")
-        raise InputError(f"is a TIFF of {bits}-bit {kind} samples, which is not read. {remedy}")
 
 
 def _layout(directory: _Directory, max_pixels: int) -> _Layout:

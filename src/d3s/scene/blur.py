@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -65,9 +65,9 @@ def otf_table(radius_px: float, lens: Lens, spread: Spread) -> Image:
     else:
         table = diffraction_otf(frequency, radius_px, lens, spread.wavelength_m)
     # One more, since the corner itself is read as the begin of a step.
-    table = np.append(table, table[-1]).astype(np.float32)
-    table.flags.writeable = False
-    return table
+    rounded = np.append(table, table[-1]).astype(np.float32)
+    rounded.flags.writeable = False
+    return rounded
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,11 +165,11 @@ def _filtered(
     return out
 
 
-def _phase(frequency: FloatArray, shift_px: float) -> Complex:
+def _phase(frequency: NDArray[np.floating[Any]], shift_px: float) -> Complex:
     phase = np.exp(2j * np.pi * frequency * shift_px)
     # At Nyquist there is no telling left from right: half of each.
     phase[np.abs(frequency) == 0.5] = np.cos(np.pi * shift_px)
-    return phase.astype(np.complex64)
+    return np.asarray(phase, dtype=np.complex64)
 
 
 def _filtered_by_slices(sheet: Sheet, lens: Lens, spread: Spread) -> Complex:

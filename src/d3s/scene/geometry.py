@@ -81,7 +81,9 @@ class View:
         """3x3 matrix from (x, y, 1) to the slopes (X/Z, Y/Z, 1) of a ray from the lens."""
         offset_px = self.optics.disparity_offset_px if self.camera else 0.0
         inverse = np.linalg.inv(self.mount.matrix)
-        axis = np.array(self.axis_px) + (self.mount.shift_x_px, self.mount.shift_y_px)
+        axis = np.array(
+            [self.axis_px[0] + self.mount.shift_x_px, self.axis_px[1] + self.mount.shift_y_px]
+        )
         to_ideal = np.eye(3)
         to_ideal[:2, :2] = inverse
         to_ideal[:2, 2] = (offset_px, 0.0) - inverse @ axis
@@ -157,19 +159,17 @@ class Window(NamedTuple):
 
     @property
     def row_numbers(self) -> FloatArray:
-        """y of each row."""
+        """The y of each row."""
         return np.arange(self.row, self.row + self.rows, dtype=np.float64)
 
     @property
     def col_numbers(self) -> FloatArray:
-        """x of each column."""
+        """The x of each column."""
         return np.arange(self.col, self.col + self.cols, dtype=np.float64)
 
     def grown(self, rows: int, cols: int) -> "Window":
         """Window with a margin on all sides."""
-        return Window(
-            self.row - rows, self.col - cols, self.rows + 2 * rows, self.cols + 2 * cols
-        )
+        return Window(self.row - rows, self.col - cols, self.rows + 2 * rows, self.cols + 2 * cols)
 
     def common(self, other: "Window") -> "Window":
         """Pixels that are in both; without any, zero rows or columns."""
@@ -222,4 +222,7 @@ class PlaneInSpace(NamedTuple):
 
 def pixel_matrix(plane: PlaneInSpace, view: View, reference: View) -> FloatArray:
     """3x3 homography from pixels of a view to those at which another view sees the same point."""
-    return np.linalg.solve(plane.surface_matrix(reference), plane.surface_matrix(view))
+    return np.asarray(
+        np.linalg.solve(plane.surface_matrix(reference), plane.surface_matrix(view)),
+        dtype=np.float64,
+    )

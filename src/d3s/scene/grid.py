@@ -8,8 +8,10 @@ from d3s.optics.lens import FloatArray
 
 
 class Grid(NamedTuple):
-    """Square texels, numbered from the origin of the surface: texel (i, j) is centred at
-    (x, y) = (j, i) times the pitch. Two grids of one pitch agree about their common texels.
+    """Square texels, numbered from the origin of the surface.
+
+    Texel (i, j) is centred at (x, y) = (j, i) times the pitch, so that two grids of one pitch agree
+    about their common texels.
     """
 
     first_row: int

@@ -1,8 +1,8 @@
-"""Layers as each camera sees them: sharp, with a mask, where they are and how blurred they will be."""
+"""Layers as each camera sees them: sharp, masked, and how blurred they will be."""
 
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.fft import next_fast_len
@@ -97,36 +97,27 @@ def _in_order(placed: list[_Placed], optics: Optics, frame: Window) -> list[_Pla
         _check_in_front(one, depth, frame)
     if len(placed) == 1:
         return placed
+    # Every fourth pixel will do: planes that cross do so along a line.
     values = [depth.over(frame.row_numbers[::4], frame.col_numbers[::4]) for depth in inverse]
-    masks = [None if one.mask is None else one.mask[::4, ::4] > 0 for one in placed]
-    behind = TopologicalSorter[int]({number: () for number in range(len(placed))})
+    everywhere = np.ones(values[0].shape, dtype=np.bool_)
+    masks = [everywhere if one.mask is None else one.mask[::4, ::4] > 0 for one in placed]
+    graph: dict[int, set[int]] = {number: set() for number in range(len(placed))}
     for a, b in combinations(range(len(placed)), 2):
-        nearer = _nearer(values[a] - values[b], masks[a], masks[b])
-        if nearer is None:
+        difference = values[a] - values[b]
+        # Apart in the left view, they still may overlap in the right one, or in the blur.
+        overlap = difference[masks[a] & masks[b]]
+        if overlap.size and overlap.min() < 0 < overlap.max():
             raise SceneError(
                 f"{placed[a].name} and {placed[b].name} cut through each other. Tilt them less, or "
                 "split one with two masks along the line where they meet."
             )
-        behind.add(b if nearer else a, a if nearer else b)
+        is_nearer = (overlap if overlap.size else difference).mean() > 0
+        front, back = (a, b) if is_nearer else (b, a)
+        graph[back].add(front)
     try:
-        return [placed[number] for number in behind.static_order()]
+        return [placed[number] for number in TopologicalSorter(graph).static_order()]
     except CycleError as error:
         raise SceneError("layers overlap in a circle: no one of them is in front.") from error
-
-
-def _nearer(difference: FloatArray, mask_a: FloatArray | None, mask_b: FloatArray | None) -> bool | None:
-    """Whether a is in front of b; None when it is here and there."""
-    both = np.ones(difference.shape, dtype=bool)
-    for mask in (mask_a, mask_b):
-        if mask is not None:
-            both &= mask > 0
-    # Where they do not overlap in the left view they still may in the right one, or in the blur.
-    compared = difference[both] if both.any() else difference.ravel()[:1] * 0 + difference.mean()
-    if mask_a is None and mask_b is None and compared.min() < 0 < compared.max():
-        return None
-    if compared.min() < 0 < compared.max():
-        return None
-    return bool(compared.max() > 0)
 
 
 def _check_in_front(one: _Placed, inverse: Affine, frame: Window) -> None:
@@ -145,9 +136,7 @@ def _sheets(
 ) -> tuple[list[Sheet], list[Sheet]]:
     plane = one.layer.plane
     matrices = [plane.surface_matrix(view) for view in views]
-    extent = np.max(
-        [_corner_places(*both) for both in zip(matrices, frames, strict=True)], axis=0
-    )
+    extent = np.max([_corner_places(*both) for both in zip(matrices, frames, strict=True)], axis=0)
     surface = surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]))
     shift = _common_shift(matrices)
     if plane.faces_us and shift is not None and frames[0] == frames[1]:
@@ -169,7 +158,7 @@ def _corner_places(matrix: FloatArray, frame: Window) -> FloatArray:
         ]
     )
     places = corners @ matrix.T
-    return np.max(np.abs(places[:, :2] / places[:, 2:]), axis=0)
+    return np.asarray(np.max(np.abs(places[:, :2] / places[:, 2:]), axis=0))
 
 
 def _common_shift(matrices: list[FloatArray]) -> tuple[float, float] | None:
@@ -229,15 +218,8 @@ def _covered(one: _Placed, view: View, seen: Window, margin: int) -> Window | No
         return fast_window(seen)
     shape = one.mask.shape
     to_left = _to_mask(one, view, shape)
-    rows, cols = (np.flatnonzero(one.mask.any(axis=axis)) for axis in (1, 0))
-    # An object that is cut by the frame goes on beyond it.
-    far = 4 * max(shape)
-    top, bottom = (-far if rows[0] == 0 else rows[0]), (
-        far if rows[-1] == shape[0] - 1 else rows[-1]
-    )
-    begin, end = (-far if cols[0] == 0 else cols[0]), (
-        far if cols[-1] == shape[1] - 1 else cols[-1]
-    )
+    top, bottom = _span(one.mask.any(axis=1))
+    begin, end = _span(one.mask.any(axis=0))
     corners = np.array([(x, y, 1.0) for x in (begin, end) for y in (top, bottom)])
     places = corners @ np.linalg.inv(to_left).T
     x, y = places[:, 0] / places[:, 2], places[:, 1] / places[:, 2]
@@ -255,12 +237,22 @@ def _covered(one: _Placed, view: View, seen: Window, margin: int) -> Window | No
     return fast_window(box.grown(margin, margin).common(seen.grown(margin, margin)))
 
 
+def _span(is_there: Any) -> tuple[float, float]:
+    """First and last number at which there is something.
+
+    An object that is cut by the frame goes on beyond it.
+    """
+    first, last = np.flatnonzero(is_there)[[0, -1]]
+    far = 4 * is_there.size
+    return (-far if first == 0 else first), (far if last == is_there.size - 1 else last)
+
+
 def _to_mask(one: _Placed, view: View, shape: tuple[int, ...]) -> FloatArray:
     reference, _ = perfect_views(view.optics, (shape[0], shape[1]))
     if view == reference:
         return np.eye(3)
     matrix = pixel_matrix(one.layer.plane, view, reference)
-    return matrix / matrix[2, 2]
+    return np.asarray(matrix / matrix[2, 2])
 
 
 def _canvas(

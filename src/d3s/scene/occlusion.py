@@ -17,7 +17,7 @@ from d3s.scene.geometry import Window
 from d3s.scene.sampling import Image
 from d3s.threads import over_rows
 
-_FEWEST_POINTS, _MOST_POINTS = 24, 192
+_FEWEST_POINTS, _MOST_POINTS = 16, 64
 _PIXELS_AT_ONCE = 40_000
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
@@ -31,7 +31,7 @@ def opening_points(count: int, lens: Lens, spread: Spread) -> NDArray[np.float32
         radius = np.sqrt(share)
     angle = _GOLDEN_ANGLE * np.arange(count)
     points = radius[:, np.newaxis] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return (points - points.mean(axis=0)).astype(np.float32)
+    return np.asarray(points - points.mean(axis=0), dtype=np.float32)
 
 
 def add_edge_light(
@@ -73,7 +73,9 @@ def _covariance(
             points,
             canvas.colour,
             none if canvas.alpha is None else canvas.alpha,
-            np.array([sheet.shift_px[1] - canvas.window.row, sheet.shift_px[0] - canvas.window.col]),
+            np.array(
+                [sheet.shift_px[1] - canvas.window.row, sheet.shift_px[0] - canvas.window.col]
+            ),
             np.array(sheet.radius_px),
             free,
             free_on_average,
@@ -88,11 +90,21 @@ def _pass_layer(  # type: ignore[no-untyped-def]
 ):
     """Light from one layer through each point of the opening, and what the layer leaves free."""
     count = points.shape[0]
+    widest = np.sqrt(np.max(points[:, 0] ** 2 + points[:, 1] ** 2))
     is_opaque = alpha.size == 0
     last_row, last_col = colour.shape[0] - 1.001, colour.shape[1] - 1.001
     for n in range(start, stop):
         y, x = rows[n], cols[n]
         r = radius[0] + radius[1] * x + radius[2] * y
+        reach = abs(r) * widest
+        far_from_layer = not is_opaque and (
+            y + origin[0] + reach < 0
+            or x + origin[1] + reach < 0
+            or y + origin[0] - reach > last_row
+            or x + origin[1] - reach > last_col
+        )
+        if far_from_layer or free_on_average[n] < 1e-6:
+            continue
         light = 0.0
         mean_colour = 0.0
         mean_alpha = 0.0

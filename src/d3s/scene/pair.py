@@ -22,6 +22,8 @@ from d3s.scene.scenes import DepthMapScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, expose_pair
 from d3s.scene.textures import checked_image
 
+_Edges = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
+
 DEFAULT_SHAPE = (902, 1802)  # the frame of the paper's prototype
 _LARGEST_PX = 64_000_000
 
@@ -103,7 +105,7 @@ def render_pair(
     views: tuple[View, View],
     frame: Window,
     spread: Spread,
-    edges: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None] = (None, None),
+    edges: _Edges = (None, None),
 ) -> tuple[Image, Image]:
     """Light on the sensor in both views."""
     left, right = (
@@ -119,7 +121,8 @@ def _picture_of(scene: Scene) -> _Picture | None:
     if not isinstance(scene, DepthMapScene):
         if not hasattr(scene, "layers_for"):
             raise SceneError(
-                f"scene={shown(scene)} must be a Plane, TiltedPlane, Layered, DepthMapScene or RandomScene."
+                f"scene={shown(scene)} must be a Plane, TiltedPlane, Layered, DepthMapScene or "
+                "RandomScene."
             )
         return None
     image, depth = scene.image, scene.depth_m
@@ -146,9 +149,7 @@ def _checked_shape(shape: Any, scene: Scene, picture: _Picture | None) -> tuple[
     if not is_whole:
         raise SceneError(f"shape={shown(shape)} must be (rows, cols), two whole numbers.")
     if rows < 1 or cols < 1 or rows * cols > _LARGEST_PX:
-        raise SceneError(
-            f"shape={shown(shape)} must have from 1 to {_LARGEST_PX} pixels."
-        )
+        raise SceneError(f"shape={shown(shape)} must have from 1 to {_LARGEST_PX} pixels.")
     if own is not None and (rows, cols) != own:
         raise SceneError(f"shape={shown(shape)} must be that of the scene's image, {own}.")
     return rows, cols
@@ -156,21 +157,22 @@ def _checked_shape(shape: Any, scene: Scene, picture: _Picture | None) -> tuple[
 
 def _sheets(
     scene: Scene, picture: _Picture | None, views: tuple[View, View], frame: Window
-) -> tuple[list[Sheet], list[Sheet], tuple[Any, Any]]:
+) -> tuple[list[Sheet], list[Sheet], _Edges]:
     if picture is None:
-        layers = scene.layers_for(views[0].optics, frame.shape)
+        layers = scene.layers_for(views[0].optics, frame.shape)  # type: ignore[union-attr]
         return *sheets_of_layers(layers, views, (frame, frame), frame.shape), (None, None)
     left, right = sheets_of_depth_map(*picture, views)
     if len(left) == 1:
         return left, right, (None, None)
-    edges = tuple(
-        _near(depth_edges(1 / np.maximum(front_of(sheets, frame, colour=False)[1], 1e-6), view), sheets)
+    in_left, in_right = (
+        _near(depth_edges(front_of(sheets, frame, colour=False).inverse_depth, view), sheets)
         for sheets, view in zip((left, right), views, strict=True)
     )
-    return left, right, edges
+    return left, right, (in_left, in_right)
 
 
 def _near(edges: NDArray[np.bool_], sheets: list[Sheet]) -> NDArray[np.bool_]:
+    """Pixels that an edge may spread to."""
     import cv2
 
     reach = int(np.ceil(max(abs(sheet.radius_px.constant) for sheet in sheets))) + 2
@@ -203,7 +205,7 @@ def _with_truth(
     return Pair(
         left=images[0],
         right=images[1],
-        depth_m=1 / front.inverse_depth,
+        depth_m=np.float32(1.0) / front.inverse_depth,
         all_in_focus=front.colour,
         occluded=occluded(front.inverse_depth, behind, views, EDGE_PX / per_dpt),
         rig=rig,

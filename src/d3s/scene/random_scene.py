@@ -1,5 +1,7 @@
 """Random scenes: things in front of a background, all tilted, each with its own texture."""
 
+from itertools import pairwise
+
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -70,8 +72,7 @@ class RandomScene(ScenePart):
         middle_dpt = farthest_dpt + rng.uniform(0.25, 0.5) * (nearest_dpt - farthest_dpt)
         edges = np.linspace(middle_dpt, nearest_dpt, count + 1)
         layers = [
-            self._thing(view, shape, (low, high), rng)
-            for low, high in zip(edges[:-1], edges[1:], strict=True)
+            self._thing(view, shape, (low, high), rng) for low, high in pairwise(edges.tolist())
         ]
         background = _tilted(view, Window.frame(shape), (farthest_dpt, middle_dpt), rng)
         return (*layers[::-1], Layer(**background, texture=self._texture(rng)))
@@ -91,12 +92,8 @@ class RandomScene(ScenePart):
         else:
             raise SceneError(f"shape={shape} is too small for a random scene.")
         rows, cols = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
-        window = Window(
-            int(rows[0]), int(cols[0]), int(np.ptp(rows)) + 1, int(np.ptp(cols)) + 1
-        )
-        return Layer(
-            **_tilted(view, window, range_dpt, rng), texture=self._texture(rng), mask=mask
-        )
+        window = Window(int(rows[0]), int(cols[0]), int(np.ptp(rows)) + 1, int(np.ptp(cols)) + 1)
+        return Layer(**_tilted(view, window, range_dpt, rng), texture=self._texture(rng), mask=mask)
 
     def _texture(self, rng: np.random.Generator) -> Texture | Photo:
         contrast, angle = float(rng.uniform(0.6, 1.1)), float(rng.uniform(-np.pi, np.pi))

@@ -181,8 +181,8 @@ def _views(optics: Optics, layout: RawLayout, mounts: tuple[Mount, Mount]) -> tu
         if not 0 <= x < layout.cols_px:
             raise SceneError(
                 f"cols_px={layout.cols_px} is too small for the rig: its lenses are "
-                f"{optics.baseline_m / optics.pixel_pitch_m:.0f} px apart. Only lenses that share a "
-                "sensor have a raw frame."
+                f"{optics.baseline_m / optics.pixel_pitch_m:.0f} px apart. Only lenses that share "
+                "a sensor have a raw frame."
             )
     left, right = (
         View(

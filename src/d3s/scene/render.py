@@ -109,14 +109,14 @@ def occluded(
     `step_dpt`. Without `inverse_right`, nothing is in front of anything.
     """
     if inverse_right is None:
-        inverse_right = np.broadcast_to(np.float32(0.0), inverse_left.shape)
+        inverse_right = np.zeros_like(inverse_left)
     hidden = np.empty(inverse_left.shape, dtype=np.bool_)
     to_right = np.linalg.inv(views[1].ray_matrix)
     # A pixel at infinity is at `far` in the right view, and moves by `near` per 1/m of nearness.
     far = to_right @ views[0].ray_matrix
     near = -views[1].camera_x_m * to_right[:, 0]
     over_rows(
-        _hide_rows, hidden.shape[0], inverse_left, inverse_right, far, near, step_dpt, hidden
+        _hide_rows, inverse_left.shape[0], inverse_left, inverse_right, far, near, step_dpt, hidden
     )
     return hidden
 

@@ -31,8 +31,9 @@ _SAMPLES = 2
 
 
 class Raster(NamedTuple):
-    """Part of a texture at one resolution: texel (i, j) lies at (first_col + j, first_row + i)
-    times the pitch.
+    """Part of a texture at one resolution.
+
+    Texel (i, j) lies at (first_col + j, first_row + i) times the pitch.
     """
 
     values: Image
@@ -88,7 +89,9 @@ def sample_projected(rasters: list[Raster], matrix: FloatArray, window: Window) 
     for row, raster in zip(table, rasters, strict=True):
         row[:] = (begin, *raster.values.shape, raster.first_row, raster.first_col)
         begin += raster.values.size
-    texels = np.concatenate([raster.values.ravel() for raster in rasters])
+    # Without a copy where there is one, which may be as large as a raw frame.
+    flat = [raster.values.ravel() for raster in rasters]
+    texels = flat[0] if len(flat) == 1 else np.concatenate(flat)
     pitches = np.array([raster.pitch_m for raster in rasters])
     # A pixel covers sqrt(|det|) / w^1.5 of the surface, w the homography's last row.
     nearest = (np.sqrt(abs(np.linalg.det(matrix))) / pitches) ** (2 / 3)
@@ -97,9 +100,7 @@ def sample_projected(rasters: list[Raster], matrix: FloatArray, window: Window) 
     rows, cols = (_SAMPLES * (size + 2 * reach) for size in window.shape)
     samples = np.empty((rows, cols), dtype=np.float32)
     corner = (window.row - reach - 0.25, window.col - reach - 0.25)
-    over_rows(
-        _sample_cubic, rows, texels, table, pitches, nearest, matrix, *corner, 0.5, samples
-    )
+    over_rows(_sample_cubic, rows, texels, table, pitches, nearest, matrix, *corner, 0.5, samples)
     return _decimate(samples, window)
 
 
@@ -138,7 +139,7 @@ def _decimation_taps() -> Image:
     reach = int(_SAMPLES * REACH_PX)
     offset = (np.arange(2 * reach) - reach + 0.5) / _SAMPLES
     taps = pixel_kernel(offset)
-    return (taps / taps.sum()).astype(np.float32)
+    return np.asarray(taps / taps.sum(), dtype=np.float32)
 
 
 def _decimate(samples: Image, window: Window) -> Image:

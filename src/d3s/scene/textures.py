@@ -231,7 +231,7 @@ def _mirrored(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     if size == 1:
         return np.zeros_like(numbers)
     folded = np.mod(numbers, 2 * size - 2)
-    return np.minimum(folded, 2 * size - 2 - folded)
+    return np.asarray(np.minimum(folded, 2 * size - 2 - folded))
 
 
 # Half-band kernel on both sides of the texel that is kept, so that texels stay where they are.

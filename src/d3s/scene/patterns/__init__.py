@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from zlib import crc32
 
 from d3s.errors import InputError
 from d3s.scene.grid import Grid
-from d3s.scene.lattice import Texels
+from d3s.scene.lattice import Texels, seed_key
 from d3s.scene.patterns import made, natural, noise, text, wooden
 
 
@@ -30,7 +31,10 @@ class Pattern:
             )
         if grid.rows < 0 or grid.cols < 0:
             raise InputError(f"grid of {grid.rows} x {grid.cols} texels: neither can be negative.")
-        return self.draw(grid, seed)
+        # Of one seed, two kinds of texture must not share their grain.
+        own_seed = int(seed_key(seed, crc32(self.name.encode())))
+        # One type of number for the kernels, which are compiled anew for another.
+        return self.draw(grid._replace(pitch_m=float(grid.pitch_m)), own_seed)
 
 
 PATTERNS: dict[str, Pattern] = {

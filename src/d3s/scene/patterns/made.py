@@ -21,6 +21,7 @@ from d3s.threads import over_rows
 
 _THREAD_M = 0.0007
 _SAMPLES = 16  # of a thread's profile, across it
+_UNEVEN = 0.42  # how far a thread may be out of place, in threads
 
 _COURSE_M, _BRICK_M, _JOINT_M = 0.013, 0.036, 0.0016
 _WALL = 0.46  # mean grey of bricks and mortar
@@ -68,15 +69,15 @@ def _profile(out: Texels, first: int, step: float, width: int, key: np.uint64) -
         # Threads lie closer here and wider there, so that counting them does not tell the place.
         x += 1.6 * _wave(key, 1, x / 23.0) + 0.5 * _wave(key, 2, x / 7.0)
         thread = math.floor(x)
-        low = thread + 0.28 * unit(cell_hash(key, thread, 3))
+        low = thread + _UNEVEN * unit(cell_hash(key, thread, 3))
         if x < low:
             thread -= 1
-            high, low = low, thread + 0.28 * unit(cell_hash(key, thread, 3))
+            high, low = low, thread + _UNEVEN * unit(cell_hash(key, thread, 3))
         else:
-            high = thread + 1 + 0.28 * unit(cell_hash(key, thread + 1, 3))
+            high = thread + 1 + _UNEVEN * unit(cell_hash(key, thread + 1, 3))
         t = 2.0 * (x - low) / (high - low) - 1.0
         own = unit(cell_hash(key, thread, 4)) - 0.5
-        grey = 0.60 + 0.46 * own + 0.24 * _wave(key, 5, x / 11.0) + 0.15 * _wave(key, 6, x / 41.0)
+        grey = 0.60 + 0.54 * own + 0.24 * _wave(key, 5, x / 11.0) + 0.15 * _wave(key, 6, x / 41.0)
         sign = 1.0 if thread % 2 == 0 else -1.0
         shade, swell = 1.0 - 0.6 * t * t * t * t, 1.0 - 0.4 * t * t
         raw[n, 0], raw[n, 1] = grey * shade, swell

@@ -6,7 +6,8 @@ import numpy as np
 
 from d3s.scene.grid import Grid
 from d3s.scene.lattice import FINEST_M, Octaves, Texels, compiled, seed_key, spline_noise
-from d3s.scene.patterns.shapes import BLADE, BOX, CRYSTAL, ELLIPSE, Layer, fractal, octave, paint
+from d3s.scene.patterns.layers import BLADE, BOX, CRYSTAL, ELLIPSE, Layer, fractal, octave
+from d3s.scene.patterns.shapes import paint
 from d3s.threads import over_rows
 
 _ANY = (0.0, math.pi)
@@ -25,7 +26,7 @@ def stone(grid: Grid, seed: int) -> Texels:
     crystal = Layer(CRYSTAL, 0.008, (0.0034, 0.0064), (1.0, 1.7), _ANY, 0.9, (0.3, 0.8), split=0.5)
     mica = Layer(CRYSTAL, 0.008, (0.0015, 0.004), (1.2, 2.5), _ANY, 0.8, (0.10, 0.28))
     # The fine-grained ground first, the large crystals in it last.
-    layers = [octave(crystal, level) for level in (3, 2, 2)]
+    layers = [octave(crystal, 2), octave(crystal, 2), octave(crystal, 3)._replace(density=0.4)]
     layers += [octave(mica, 2), octave(crystal, 1), octave(mica, 1)]
     layers += [crystal._replace(density=0.3), mica._replace(density=0.3)]
     return painted(grid, seed, 0.5, layers, Octaves(0.0256, FINEST_M, 1.75, 0.3))
@@ -36,13 +37,13 @@ def gravel(grid: Grid, seed: int) -> Texels:
     pebble = Layer(
         ELLIPSE, 0.012, (0.0045, 0.0085), (1.0, 1.6), _ANY, 0.85, (0.36, 0.9), dome=0.55, tilt=0.3
     )
-    layers = [octave(pebble, level) for level in (3, 2, 1, 2, 0, 1, 0)]
+    layers = [octave(pebble, level) for level in (3, 2, 1, 0, 1, 0)]
     return painted(grid, seed, 0.28, layers, Octaves(0.0064, FINEST_M, 1.75, 0.3))
 
 
 def grass(grid: Grid, seed: int) -> Texels:
     """Blades that lean one way or the other, dark below and light on top."""
-    blade = Layer(BLADE, 0.010, (0.014, 0.026), (9.0, 15.0), (1.0, 2.1), 0.75, (0.0, 0.4), tilt=0.1)
+    blade = Layer(BLADE, 0.010, (0.014, 0.026), (9.0, 15.0), (1.0, 2.1), 0.65, (0.0, 0.4), tilt=0.1)
     layers = []
     for number, level in enumerate((0, 1, 0, 2, 1, 2)):
         light = 0.06 * number

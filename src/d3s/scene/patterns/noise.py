@@ -33,7 +33,7 @@ def noise_white(grid: Grid, seed: int) -> Texels:
 
 def noise_smooth(grid: Grid, seed: int) -> Texels:
     """Noise with a steep spectrum, 1/f^3: soft clouds with little detail."""
-    return power_law(grid, seed, 3.0, coarsest_m=0.0256)
+    return power_law(grid, seed, 3.0, coarsest_m=0.0128)
 
 
 @compiled

@@ -45,12 +45,13 @@ def _print(
     key: np.uint64,
     levels: int,
 ) -> None:
-    top, bottom = (row + start - 1) * pitch, (row + stop) * pitch
-    left, right = (col - 1) * pitch, (col + ink.shape[1]) * pitch
+    top, bottom = (row + start - 2) * pitch, (row + stop + 1) * pitch
+    left, right = (col - 2) * pitch, (col + ink.shape[1] + 1) * pitch
     for level in range(levels):
         size = _PAGE_M / 2.0**level
-        for r in range(math.floor(top / size), math.floor(bottom / size) + 1):
-            for c in range(math.floor(left / size), math.floor(right / size) + 1):
+        # Letters may reach out of their square by a part of a line.
+        for r in range(math.floor(top / size - 0.2), math.floor(bottom / size + 0.2) + 1):
+            for c in range(math.floor(left / size - 0.2), math.floor(right / size + 0.2) + 1):
                 if _is_block(key, r, c, level, level == levels - 1):
                     bits = mix(cell_hash(key, r, c) + np.uint64(level + 50))
                     _block(start, stop, ink, row, col, pitch, c * size, r * size, size, level, bits)
@@ -97,12 +98,13 @@ def _block(
         this = cell_hash(bits, line, 1)
         letters = np.int64(size / wide * (0.55 + 0.45 * math.sqrt(part(this, 0))))
         base = y + (line + 0.12 + 0.1 * part(this, 1)) * high
-        if base > (row + stop) * pitch or base + 1.2 * high < (row + start - 1) * pitch:
+        above, below = base - 0.2 * high, base + 1.2 * high
+        if above > (row + stop + 1) * pitch or below < (row + start - 2) * pitch:
             continue
         for letter in range(letters):
             form = cell_hash(this, letter, 2)
             if part(form, 3) > 0.17:
-                at = x + (letter + 0.3) * wide
+                at = x + (letter + 0.16 + 0.28 * part(form, 1)) * wide
                 _letter(start, stop, ink, row, col, pitch, at, base, wide, high, bold, form)
 
 

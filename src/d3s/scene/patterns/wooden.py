@@ -15,8 +15,9 @@ from d3s.scene.lattice import (
     spline_noise,
     unit,
 )
+from d3s.scene.patterns.layers import BLADE, Layer, octave
 from d3s.scene.patterns.natural import grained
-from d3s.scene.patterns.shapes import BLADE, Layer, octave, paint
+from d3s.scene.patterns.shapes import paint
 from d3s.threads import over_rows
 
 _RING_M = 0.005

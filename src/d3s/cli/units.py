@@ -1,0 +1,33 @@
+"""What people write on the command line, as numbers in SI units."""
+
+import math
+import re
+
+import typer
+
+_METRES = {"": 1.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "µm": 1e-6, "nm": 1e-9}
+# Division by a whole number rounds once: 300 / 1000 is 0.3, and 300 * 0.001 is not.
+_PER_METRE = {unit: round(1 / metres) for unit, metres in _METRES.items()}
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_LENGTH = re.compile(rf"\s*({_NUMBER})\s*([a-zµ]*)\s*", re.ASCII)
+_SHAPE = re.compile(r"\s*(\d{1,9})\s*[x×]\s*(\d{1,9})\s*", re.ASCII)
+_LENGTH_FORMS = "Write metres, or a number with its unit: 1.0, 0.3m, 300mm, 25cm"
+
+
+def length_m(text: str) -> float:
+    """A length in metres, from 1.0, 0.3m, 300mm, "12.1 mm" or 25cm."""
+    found = _LENGTH.fullmatch(text)
+    if found is None or found[2] not in _PER_METRE:
+        raise typer.BadParameter(f"{text!r} is not a length. {_LENGTH_FORMS}.")
+    metres = float(found[1]) / _PER_METRE[found[2]]
+    if not math.isfinite(metres):
+        raise typer.BadParameter(f"{text!r} is too large for a length. {_LENGTH_FORMS}.")
+    return metres
+
+
+def shape_px(text: str) -> tuple[int, int]:
+    """Rows and columns, from 902x1802."""
+    found = _SHAPE.fullmatch(text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is not a shape. Write ROWSxCOLS, such as 902x1802.")
+    return int(found[1]), int(found[2])

@@ -1,0 +1,103 @@
+"""What a picture does not show: filled with what is beside it, mirrored at the border."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from d3s.scene.sampling import Image
+from d3s.threads import over_rows
+
+# What is known of a pixel of a layer.
+UNKNOWN = 0
+SOURCE = 1  # may be copied from
+KNOWN = 2  # stays as it is, and is not copied from
+_FILLED = 3
+
+EVERYWHERE = 2**31 - 1
+
+
+def fill(
+    colour: Image, depth: Image, state: NDArray[np.uint8], reach_px: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """Fill unknown pixels in place, from the nearest source within (rows, cols) of it.
+
+    Along the row first, since that is how the other camera looks behind an edge; what has no source
+    in its row is filled along the column. Colour is mirrored at the source, depth goes on evenly.
+
+    Returns
+    -------
+    Where there is something now.
+    """
+    reach_y, reach_x = reach_px
+    over_rows(_fill_rows, colour.shape[0], colour, depth, state, reach_x)
+    _fill_cols(colour, depth, state, reach_y)
+    return np.asarray(state != UNKNOWN)
+
+
+@njit(cache=True, nogil=True)
+def _nearer_source(before, after, place, reach):  # type: ignore[no-untyped-def]
+    """The nearer of two sources (-1: none), or -1 when it is out of reach."""
+    source = before
+    if before < 0 or (after >= 0 and after - place < place - before):
+        source = after
+    return source if source >= 0 and abs(source - place) <= reach else -1
+
+
+@njit(cache=True, nogil=True)
+def _fill_rows(start, stop, colour, depth, state, reach):  # type: ignore[no-untyped-def]
+    cols = colour.shape[1]
+    before = np.empty(cols, dtype=np.int64)
+    for i in range(start, stop):
+        last = -1
+        for j in range(cols):
+            if state[i, j] == SOURCE:
+                last = j
+            before[j] = last
+        after = -1
+        for j in range(cols - 1, -1, -1):
+            if state[i, j] == SOURCE:
+                after = j
+            if state[i, j] != UNKNOWN:
+                continue
+            source = _nearer_source(before[j], after, j, reach)
+            if source < 0:
+                continue
+            mirror = 2 * source - j
+            if mirror < 0 or mirror >= cols or state[i, mirror] != SOURCE:
+                mirror = source
+            colour[i, j] = colour[i, mirror]
+            depth[i, j] = depth[i, source]
+            state[i, j] = _FILLED
+
+
+@njit(cache=True, nogil=True)
+def _fill_cols(colour, depth, state, reach):  # type: ignore[no-untyped-def]
+    rows, cols = colour.shape
+    above = np.full((rows, cols), -1, dtype=np.int32)
+    for i in range(rows):
+        for j in range(cols):
+            if state[i, j] == SOURCE or state[i, j] == _FILLED:
+                above[i, j] = i
+            elif i:
+                above[i, j] = above[i - 1, j]
+    below = np.full(cols, -1, dtype=np.int32)
+    taken = np.zeros((rows, cols), dtype=np.bool_)
+    for i in range(rows - 1, -1, -1):
+        for j in range(cols):
+            if state[i, j] == SOURCE or state[i, j] == _FILLED:
+                below[j] = i
+            if state[i, j] != UNKNOWN:
+                continue
+            source = _nearer_source(above[i, j], below[j], i, reach)
+            if source < 0:
+                continue
+            mirror = 2 * source - i
+            if mirror < 0 or mirror >= rows or above[mirror, j] != mirror:
+                mirror = source
+            colour[i, j] = colour[mirror, j]
+            depth[i, j] = depth[source, j]
+            taken[i, j] = True
+    for i in range(rows):
+        for j in range(cols):
+            if taken[i, j]:
+                state[i, j] = _FILLED

@@ -1,0 +1,250 @@
+"""Folders of simulated files: made from a recipe, and made again to the same bytes.
+
+The recipe is the first file that is written and `distances.csv` the last. Every file is there whole
+or not at all, so a run that was killed goes on where it stopped.
+"""
+
+import csv
+import io
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from d3s.atomic import make_folder, write_text
+from d3s.errors import OutputError, SceneError
+from d3s.files.arrays import write_npz
+from d3s.files.images import write_image
+from d3s.scene.pair import Pair, simulate
+from d3s.scene.raw import RawFrame, RawLayout, simulate_raw
+from d3s.scene.recipe import Recipe
+
+RECIPE_NAME = "recipe.toml"
+DISTANCES_NAME = "distances.csv"
+
+# What is true of a pair, by the names of its attributes.
+PAIR_TRUTH = (
+    "depth_m",
+    "disparity_px",
+    "occluded",
+    "blur_left_px",
+    "blur_right_px",
+    "all_in_focus",
+)
+
+Progress = Callable[[int, int], None]
+
+
+def render_folder(
+    recipe: Recipe,
+    folder: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Make the files of a recipe; those that an earlier run has left are kept.
+
+    Parameters
+    ----------
+    recipe
+        What to render. It is written into the folder, as recipe.toml.
+    folder
+        Where to; it is made, if the recipe can be rendered at all.
+    overwrite
+        Remove what this recipe, or the one in the folder, has made before, and begin anew.
+    progress
+        Called with the number of frames that are done, and of all.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
+
+    Raises
+    ------
+    OutputError
+        When a file cannot be written, or the folder holds something else.
+    SceneError
+        When the recipe cannot be rendered. Nothing has been written then, unless a random scene is
+        to blame that comes later.
+    """
+    place, text = Path(folder), recipe.text()
+    resumes = not overwrite and _is_begun(recipe, place)
+    frames = [Frame(recipe, number) for number in _riskiest_first(recipe)]
+    missing = [frame for frame in frames if not (resumes and frame.is_in(place))]
+    # Whatever is wrong with the recipe shows in these, while the folder is still untouched.
+    ready = [frame.render() for frame in missing[:2]]
+    make_folder(place)
+    if overwrite:
+        _clear(recipe, place)
+    if not resumes:
+        write_text(place / RECIPE_NAME, text)
+    written = [] if resumes else [place / RECIPE_NAME]
+    report = progress or _no_progress
+    done = len(frames) - len(missing)
+    report(done, len(frames))
+    for frame in missing:
+        written += frame.write(ready.pop(0) if ready else frame.render(), place)
+        done += 1
+        report(done, len(frames))
+    if recipe.distances_m is not None:
+        written += [] if _is_there(place / DISTANCES_NAME) else [place / DISTANCES_NAME]
+        write_text(place / DISTANCES_NAME, _distances_text(recipe))
+    return sorted(written)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One of the frames of a recipe: its files, and what goes into them."""
+
+    recipe: Recipe
+    number: int
+
+    @property
+    def image_names(self) -> tuple[str, ...]:
+        """Left and right image, or the raw one; the first stands for the frame in a list."""
+        suffix = self.recipe.images
+        if self.recipe.kind == "pair":
+            return f"{self._prefix}left.{suffix}", f"{self._prefix}right.{suffix}"
+        return (f"{self._digits or 'raw'}.{suffix}",)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All its files."""
+        if self.recipe.truth == "npz":
+            return (*self.image_names, f"{self._prefix}truth.npz")
+        return (*self.image_names, *(f"{self._prefix}{name}.pfm" for name in PAIR_TRUTH))
+
+    @property
+    def _digits(self) -> str:
+        if not self.recipe.is_series:
+            return ""
+        return f"{self.number:0{max(3, len(str(self.recipe.frame_count - 1)))}d}"
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._digits}_" if self._digits else ""
+
+    def is_in(self, folder: Path) -> bool:
+        """Whether all its files are there."""
+        return all(_is_there(folder / name) for name in self.names)
+
+    def render(self) -> Pair | RawFrame:
+        """What goes into its files."""
+        recipe = self.recipe
+        scene, seed = recipe.scene_of(self.number), recipe.seed_of(self.number)
+        if recipe.kind == "pair":
+            return simulate(
+                scene,
+                recipe.rig,
+                noise=recipe.sensor,
+                seed=seed,
+                shape=recipe.shape,
+                psf=recipe.psf,
+                wavelength_m=recipe.wavelength_m,
+                mounts=recipe.mounts,
+            )
+        return simulate_raw(
+            scene,
+            recipe.rig,
+            noise=recipe.sensor,
+            seed=seed,
+            psf=recipe.psf,
+            wavelength_m=recipe.wavelength_m,
+            layout=recipe.layout or RawLayout(),
+            mounts=recipe.mounts,
+        )
+
+    def write(self, rendered: Pair | RawFrame, folder: Path) -> list[Path]:
+        """Write its files, and return them."""
+        if isinstance(rendered, Pair):
+            images = [rendered.left, rendered.right]
+            truth = {name: getattr(rendered, name) for name in PAIR_TRUTH}
+        else:
+            images, truth = [rendered.image], rendered.truth()
+        paths = [folder / name for name in self.names]
+        for path, image in zip(paths, images, strict=False):
+            write_image(path, image)
+        if self.recipe.truth == "npz":
+            write_npz(paths[-1], **truth)
+        else:
+            for path, array in zip(paths[len(images) :], truth.values(), strict=True):
+                write_image(path, array.astype("float32"))
+        return paths
+
+
+def _riskiest_first(recipe: Recipe) -> list[int]:
+    """Numbers of all frames; of a series of planes, first those that blur most and can fail."""
+    numbers = list(range(recipe.frame_count))
+    if recipe.distances_m is None:
+        return numbers
+    # The blur is linear in 1/Z, and so is all else about a plane: the ends are the worst.
+    by_distance = sorted(numbers, key=recipe.distances_m.__getitem__)
+    ends = list(dict.fromkeys((by_distance[0], by_distance[-1])))
+    return ends + [number for number in numbers if number not in ends]
+
+
+def _is_begun(recipe: Recipe, folder: Path) -> bool:
+    """Whether an earlier run of this recipe is there; an error if something else is."""
+    path = folder / RECIPE_NAME
+    if not _is_there(path):
+        present = [name for name in _all_names(recipe) if _is_there(folder / name)]
+        if present:
+            raise OutputError(f"{folder} holds {present[0]} and no {RECIPE_NAME}. {_REMEDY}")
+        return False
+    try:
+        same = Recipe.load(path) == recipe
+    except SceneError as error:
+        raise OutputError(f"{path} is not a recipe that can be read. {_REMEDY}") from error
+    if not same:
+        raise OutputError(f"{folder} holds the files of another recipe. {_REMEDY}")
+    return True
+
+
+_REMEDY = (
+    "Choose another folder, or allow its files to be replaced: --force on the command line, "
+    "overwrite=True in Python."
+)
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)  # unlike Path.exists, it raises nothing
+
+
+def _all_names(recipe: Recipe) -> list[str]:
+    names = [name for number in range(recipe.frame_count) for name in Frame(recipe, number).names]
+    return names if recipe.distances_m is None else [*names, DISTANCES_NAME]
+
+
+def _clear(recipe: Recipe, folder: Path) -> None:
+    """Remove what this recipe and the one in the folder make, the recipe last.
+
+    Otherwise a run that is killed would leave frames of an old recipe beside a new one, and the
+    next would take them for its own.
+    """
+    path = folder / RECIPE_NAME
+    names = _all_names(recipe)
+    with suppress(SceneError):  # none, or something else of that name
+        names += _all_names(Recipe.load(path))
+    for name in (*names, RECIPE_NAME):
+        try:
+            (folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"{folder / name} cannot be removed: {error.strerror}. Choose another folder."
+            ) from error
+
+
+def _distances_text(recipe: Recipe) -> str:
+    """The table that a calibration reads: one row a frame, by the name of its first image."""
+    buffer = io.StringIO()
+    table = csv.writer(buffer, lineterminator="\n")
+    table.writerow(("file", "distance_m"))
+    for number, distance_m in enumerate(recipe.distances_m or ()):
+        table.writerow((Frame(recipe, number).image_names[0], repr(distance_m)))
+    return buffer.getvalue()
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Say nothing."""

@@ -1,0 +1,116 @@
+"""A layer of uneven depth, seen by a camera that does not stand where it was painted."""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from d3s.scene.geometry import View, Window
+from d3s.scene.sampling import Image
+from d3s.threads import over_rows
+
+# Reading between the pixels of a row: a windowed sinc of 12 pixels, tabulated.
+REACH_PX = 6
+_PHASES = 1024
+_KAISER_BETA = 7.0
+
+# To find the point that a pixel of the right view sees; each gains a factor of the slope of the
+# disparity, which is small on anything that still faces the camera.
+_ITERATIONS = 12
+
+
+class Relief(NamedTuple):
+    """A layer on the pixels of a perfect left view, its light already masked."""
+
+    window: Window
+    colour: Image
+    alpha: Image
+    disparity_px: Image
+
+
+def looked_at(relief: Relief, view: View, window: Window, middle_px: tuple[float, float]) -> Relief:
+    """The relief on the pixels of a view; its disparity tells what is seen, not where.
+
+    `middle_px` is the pixel (x, y) of the perfect left view that its axis meets.
+    """
+    # To pixels of a perfect view. The rest of the way is the disparity, offset included.
+    to_ideal = view.ray_matrix[:2] * view.optics.focal_length_px
+    to_ideal[:, 2] += middle_px
+    if view.camera:
+        to_ideal[0, 2] -= view.optics.disparity_offset_px
+    elif np.array_equal(to_ideal, np.eye(3)[:2]):
+        part = window.within(relief.window)
+        return Relief(window, *(np.ascontiguousarray(values[part]) for values in relief[1:]))
+    seen = Relief(window, *(np.empty(window.shape, dtype=np.float32) for _ in range(3)))
+    over_rows(
+        _look_rows,
+        window.rows,
+        *relief[1:],
+        to_ideal,
+        float(view.camera),
+        np.array([window.row, window.col, relief.window.row, relief.window.col]),
+        _sinc_table(),
+        *seen[1:],
+    )
+    np.clip(seen.alpha, 0.0, 1.0, out=seen.alpha)
+    return seen
+
+
+@cache
+def _sinc_table() -> Image:
+    offset = np.arange(_PHASES + 1)[:, np.newaxis] / _PHASES - np.arange(1 - REACH_PX, REACH_PX + 1)
+    inside = np.clip(1 - (offset / REACH_PX) ** 2, 0.0, None)
+    weights = np.sinc(offset) * np.i0(_KAISER_BETA * np.sqrt(inside))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+@njit(cache=True, nogil=True)
+def _look_rows(  # type: ignore[no-untyped-def]
+    start, stop, colour, alpha, disparity, to_ideal, camera, corners, table, out, mask, moved
+):
+    rows, cols = colour.shape
+    reach = table.shape[1] // 2
+    phases = table.shape[0] - 1
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            y0, x0 = i + corners[0], j + corners[1]
+            x = to_ideal[0, 0] * x0 + to_ideal[0, 1] * y0 + to_ideal[0, 2] - corners[3]
+            y = to_ideal[1, 0] * x0 + to_ideal[1, 1] * y0 + to_ideal[1, 2] - corners[2]
+            y = min(max(y, 0.0), rows - 1.0)
+            row = int(y)
+            near_row = min(int(y + 0.5), rows - 1)
+            place = min(max(x, reach - 1.0), cols - reach - 1.001)
+            shift = 0.0
+            if camera:
+                for _ in range(_ITERATIONS):
+                    k = int(place)
+                    share = place - k
+                    shift = (
+                        disparity[near_row, k] * (1 - share) + disparity[near_row, k + 1] * share
+                    )
+                    before = place
+                    place = min(max(x + shift, reach - 1.0), cols - reach - 1.001)
+                    if abs(place - before) < 1e-4:
+                        break
+            else:
+                shift = disparity[near_row, int(place + 0.5)]
+            col = int(place)
+            weights = table[int((place - col) * phases + 0.5)]
+            part = y - row
+            total = 0.0
+            cover = 0.0
+            for m in range(2 if part > 0 else 1):
+                line_total = 0.0
+                line_cover = 0.0
+                line = min(row + m, rows - 1)
+                for t in range(2 * reach):
+                    place_t = col - reach + 1 + t
+                    line_total += weights[t] * colour[line, place_t]
+                    line_cover += weights[t] * alpha[line, place_t]
+                share = part if m else 1.0 - part
+                total += share * line_total
+                cover += share * line_cover
+            out[i, j] = total
+            mask[i, j] = cover
+            moved[i, j] = shift

@@ -1,0 +1,224 @@
+"""The digital twin against the thin lens and triangulation, by measurements on its pictures."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.optics.psf import diffraction_otf, optical_cutoff
+from d3s.scene.geometry import Mount
+from d3s.scene.textures import Texture
+from twin_tools import (
+    PROTOTYPE,
+    centroid_px,
+    dot_texture,
+    phase_shift_px,
+    second_moment_px2,
+    thin_rig,
+)
+
+OPTICS = PROTOTYPE.optics
+
+
+def widest_blur_px(depth_m, optics=OPTICS):
+    return max(abs(float(optics.blur_radius_px(depth_m, camera))) for camera in (0, 1))
+
+
+@pytest.mark.parametrize("depth_m", [0.2, 0.2617, 0.4, 0.667, 0.81, 0.88, 1.234, 1.9, 2.5, 3.0])
+@pytest.mark.parametrize("psf", ["disk", "gaussian", "diffraction"])
+def test_disparity_of_a_plane_by_the_phase_of_the_cross_spectrum(depth_m, psf):
+    # Frequencies at which no blur has turned the contrast around, and enough of them.
+    pair = d3s.simulate(
+        d3s.Plane(depth_m=depth_m, texture="noise"), PROTOTYPE, psf=psf, shape=(600, 900)
+    )
+    expected = 12.1e-3 * 3.84e-3 / (depth_m * 2e-6)
+    highest = min(0.3, 0.55 / max(widest_blur_px(depth_m), 0.1))
+    measured = phase_shift_px(pair.left, pair.right, expected, highest)
+    assert measured == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("phase", np.linspace(0, 1, 8, endpoint=False))
+@pytest.mark.parametrize("texture", ["leaves", "text"])
+def test_disparity_at_any_part_of_a_pixel(phase, texture):
+    depth_m = float(OPTICS.depth_m(24 + phase))
+    pair = d3s.simulate(d3s.Plane(depth_m=depth_m, texture=texture), PROTOTYPE, shape=(300, 420))
+    assert phase_shift_px(pair.left, pair.right, 24 + phase, 0.3) == pytest.approx(
+        24 + phase, abs=0.003
+    )
+
+
+@pytest.mark.parametrize("offset_px", [-31.086, 0.37, 12.0])
+def test_disparity_of_any_stereo_rig_with_its_offset(offset_px):
+    rig = d3s.Rig.from_pinhole(
+        focal_length_px=994.978, baseline_m=0.193, disparity_offset_px=offset_px
+    )
+    depth_m = 3.1
+    expected = 994.978 * 0.193 / depth_m + offset_px
+    scene = d3s.Plane(depth_m=depth_m, texture=Texture(pattern="noise", scale=8.0))
+    pair = d3s.simulate(scene, rig, shape=(200, 300))
+    assert phase_shift_px(pair.left, pair.right, expected, 0.4) == pytest.approx(
+        expected, abs=0.005
+    )
+
+
+@pytest.mark.parametrize("camera", [0, 1])
+@pytest.mark.parametrize("psf", ["disk", "gaussian"])
+@pytest.mark.parametrize("depth_m", [0.25, 0.35, 0.6, 1.2, 1.64, 2.5])
+def test_second_moment_of_a_point_is_that_of_the_thin_lens(depth_m, psf, camera):
+    pair = d3s.simulate(
+        d3s.Plane(depth_m=depth_m, texture=dot_texture(PROTOTYPE, depth_m, size_px=1.0)),
+        PROTOTYPE,
+        psf=psf,
+        shape=(220, 400),
+    )
+    image = (pair.left, pair.right)[camera]
+    added = second_moment_px2(image) - second_moment_px2(pair.all_in_focus)
+    # s0 A (1/Z - rho + 1/s0) / p is the radius; a quarter of its square the moment along an axis.
+    power = (83.88, 83.78)[camera]
+    radius = 12.1e-3 * 1e-3 * (1 / depth_m - power + 1 / 12.1e-3) / 2e-6
+    assert added == pytest.approx(radius**2 / 4, rel=0.01)
+
+
+def test_second_moment_that_defocus_adds_to_diffraction():
+    depth_m, lens, wavelength_m = 0.4, OPTICS.lens(0), 550e-9
+    scene = d3s.Plane(depth_m=depth_m, texture=dot_texture(PROTOTYPE, depth_m))
+    wide = {"shape": (241, 461), "psf": "diffraction"}
+    blurred = d3s.simulate(scene, PROTOTYPE, **wide).left
+    # The same depth in focus: the whole moment is infinite, the difference within 100 px is not.
+    focused_rig = thin_rig(optical_power_left_dpt=1 / depth_m + 1 / 12.1e-3)
+    focused = d3s.simulate(scene, focused_rig, **wide).left
+    within = 100.0
+    added = second_moment_px2(blurred, within) - second_moment_px2(focused, within)
+    radius = float(OPTICS.blur_radius_px(depth_m, 0))
+    missing = 12 / (np.pi**2 * optical_cutoff(lens, wavelength_m) * within)
+    assert added == pytest.approx(radius**2 / 4 * (1 - missing), rel=0.01)
+
+
+@pytest.mark.parametrize("depth_m", [0.3, 0.81, 1.5])
+def test_spectrum_of_a_diffracted_view_is_that_of_the_lens(depth_m):
+    scene = d3s.Plane(depth_m=depth_m, texture=dot_texture(PROTOTYPE, depth_m, size_px=0.8))
+    pair = d3s.simulate(scene, PROTOTYPE, psf="diffraction", shape=(256, 256))
+    sharp, blurred = (np.fft.rfft2(image)[0, :64] for image in (pair.all_in_focus, pair.left))
+    frequency = np.fft.rfftfreq(256)[:64]
+    expected = diffraction_otf(frequency, OPTICS.blur_radius_px(depth_m, 0), OPTICS.lens(0), 550e-9)
+    np.testing.assert_allclose((blurred / sharp).real, expected, atol=4e-3)
+
+
+@pytest.mark.parametrize("psf", ["disk", "gaussian", "diffraction"])
+def test_light_is_conserved(psf):
+    scene = d3s.Plane(depth_m=0.5, texture=dot_texture(PROTOTYPE, 0.5))
+    pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(240, 420))
+    total = pair.all_in_focus.sum(dtype=float)
+    # Diffraction throws a hundredth of a percent of it out of the frame.
+    tolerance = 3e-3 if psf == "diffraction" else 1e-4
+    for image in (pair.left, pair.right):
+        assert image.sum(dtype=float) == pytest.approx(total, rel=tolerance)
+
+
+def test_mean_brightness_stays_at_every_depth():
+    # Bright and dark in equal parts, far away and near: averaging a texture must not change it.
+    means = [
+        d3s.simulate(
+            d3s.Plane(depth_m=depth_m, texture="calibration"), PROTOTYPE, shape=(300, 300)
+        ).left.mean()
+        for depth_m in (0.3, 1.0, 3.0)
+    ]
+    assert np.ptp(means) < 0.06
+
+
+def test_view_is_sharp_in_focus_and_nowhere_else():
+    def detail(depth_m, camera):
+        pair = d3s.simulate(
+            d3s.Plane(depth_m=depth_m, texture=Texture(pattern="noise", scale=depth_m)),
+            PROTOTYPE,
+            shape=(200, 260),
+        )
+        return np.diff((pair.left, pair.right)[camera], axis=0).std()
+
+    for camera, focus_m in enumerate(OPTICS.focus_distances_m):
+        there = detail(focus_m, camera)
+        assert there > 1.1 * detail(0.75 * focus_m, camera)
+        assert there > 1.1 * detail(1.5 * focus_m, camera)
+
+
+@pytest.mark.parametrize("camera", [0, 1])
+@pytest.mark.parametrize(
+    ("mount", "expected"),
+    [
+        # The dot is 40 px right of the axis and 25 px below it; the axis at (159.5, 119.5).
+        (Mount(), (199.5, 144.5)),
+        (Mount(scale=1.02), (200.3, 145.0)),
+        (Mount(shift_x_px=3.3, shift_y_px=-2.6), (202.8, 141.9)),
+        (Mount(roll_rad=0.1), (196.8044, 148.3684)),
+    ],
+)
+def test_point_is_where_the_mount_puts_it(mount, expected, camera):
+    depth_m = 1.0
+    scene = d3s.Plane(depth_m=depth_m, texture=dot_texture(PROTOTYPE, depth_m, at_px=(40.0, 25.0)))
+    pair = d3s.simulate(scene, PROTOTYPE, mounts=(mount, mount), shape=(240, 320))
+    x, y = centroid_px((pair.left, pair.right)[camera])
+    # The right camera sees it 23.232 px further left, along the rows of a perfect view.
+    turned = mount.matrix @ (-23.232 * camera, 0.0)
+    assert (x, y) == pytest.approx((expected[0] + turned[0], expected[1] + turned[1]), abs=0.01)
+
+
+def test_tilted_plane_has_the_disparity_of_its_depth():
+    scene = d3s.TiltedPlane(depth_m=0.8, tilt_x_rad=0.9, tilt_y_rad=-0.6, texture="noise_white")
+    pair = d3s.simulate(scene, PROTOTYPE, shape=(360, 520))
+    # Worked by hand: 1/Z at the middle is 1/0.8; a pixel right of it looks along 1/6050.
+    slope_x, slope_y = np.tan(0.9), np.tan(-0.6)
+    y, x = np.mgrid[:360, :520]
+    inverse = (1 - slope_x * (x - 259.5) / 6050 - slope_y * (y - 179.5) / 6050) / 0.8
+    np.testing.assert_allclose(pair.depth_m, 1 / inverse, rtol=1e-6)
+    np.testing.assert_allclose(pair.disparity_px, 23.232 * inverse, rtol=1e-6)
+    for row in (90, 180, 270):
+        for col in (150, 260, 400):
+            assert _residual_px(pair, row, col) == pytest.approx(0, abs=0.01)
+
+
+def _residual_px(pair, row, col, half=40):
+    """Shift that is left between the left view and the right one read at the true disparity."""
+    from scipy.ndimage import map_coordinates
+
+    part = np.s_[row - half : row + half, col - half : col + half]
+    y, x = np.mgrid[part]
+    moved = map_coordinates(pair.right.astype(float), [y, x - pair.disparity_px[part]], order=5)
+    slope = np.gradient((pair.left[part] + moved) / 2, axis=1)
+    return np.sum(slope * (moved - pair.left[part])) / np.sum(slope**2)
+
+
+def test_far_plane_of_no_tilt_is_a_plane():
+    # Two ways through the code, and the same picture: texels to pixels by scaling or by projection.
+    straight = d3s.simulate(d3s.Plane(depth_m=0.6), PROTOTYPE, shape=(200, 260))
+    tilted = d3s.simulate(
+        d3s.TiltedPlane(depth_m=0.6, tilt_x_rad=1e-7), PROTOTYPE, shape=(200, 260)
+    )
+    for a, b in ((straight.left, tilted.left), (straight.right, tilted.right)):
+        assert np.sqrt(np.mean((a - b) ** 2)) < 0.02 * a.std()
+
+
+def test_object_shrinks_with_distance():
+    # A pinhole sees at twice the distance every second pixel of what it saw before, averaged.
+    rig = thin_rig(aperture_radius_m=0.0)
+    near, far = (
+        d3s.simulate(d3s.Plane(depth_m=z, texture="noise"), rig, shape=shape).left
+        for z, shape in ((0.7, (400, 400)), (1.4, (200, 200)))
+    )
+    halved = near.reshape(200, 2, 200, 2).mean(axis=(1, 3))
+    # An average of four is not quite what a pixel of twice the size sees.
+    assert np.corrcoef(halved.ravel(), far.ravel())[0, 1] > 0.98
+    assert phase_shift_px(halved, far, 0, 0.25) == pytest.approx(0, abs=0.01)
+    assert phase_shift_px(halved.T, far.T, 0, 0.25) == pytest.approx(0, abs=0.01)
+
+
+def test_texture_does_not_alias_far_away():
+    # Stripes of 0.2 mm, two a pixel at 2.4 m: grey, and no moiré.
+    stripes = np.tile(np.repeat([0.0, 1.0], 4), 400)[None].repeat(64, axis=0).astype(np.float32)
+    from d3s.scene.textures import Photo
+
+    scene = d3s.Plane(depth_m=2.4, texture=Photo(image=stripes, width_m=400 * 0.4e-3))
+    rig = thin_rig(aperture_radius_m=0.0)
+    pair = d3s.simulate(scene, rig, shape=(100, 200))
+    assert pair.left.std() < 0.01
+    assert pair.left.mean() == pytest.approx(0.5, abs=0.01)
+    tilted = d3s.TiltedPlane(depth_m=2.4, tilt_x_rad=0.5, texture=scene.texture)
+    assert d3s.simulate(tilted, rig, shape=(100, 200)).left.std() < 0.02

@@ -1,0 +1,65 @@
+"""Rulers for pictures, of another kind than anything in the simulator."""
+
+import numpy as np
+
+import d3s
+
+PROTOTYPE = d3s.Rig.paper_prototype()
+
+
+def thin_rig(rig=PROTOTYPE, **changes):
+    """The rig with other optics."""
+    return rig.replace(optics=rig.optics.replace(**changes))
+
+
+def phase_shift_px(left, right, expected_px, highest):
+    """x_left - x_right from the phase of the cross-spectrum, for frequencies below `highest`.
+
+    The whole pixels of what is expected are cut off first; the rest is the slope of the phase.
+    """
+    whole = round(expected_px)
+    a, b = left[:, whole:], right[:, : right.shape[1] - whole]
+    window = np.outer(np.hanning(a.shape[0]), np.hanning(a.shape[1]))
+    cross = np.fft.rfft2((a - a.mean()) * window) * np.conj(np.fft.rfft2((b - b.mean()) * window))
+    y, x = np.fft.fftfreq(a.shape[0])[:, None], np.fft.rfftfreq(a.shape[1])[None]
+    weight = np.abs(cross) * (np.hypot(x, y) < highest)
+    shift = 0.0
+    for _ in range(4):
+        phase = np.angle(cross * np.exp(2j * np.pi * x * shift))
+        shift -= np.sum(weight * phase * x) / (2 * np.pi * np.sum(weight * x**2))
+    return whole + shift
+
+
+def dot_texture(rig, depth_m, *, size_px=1.5, window_px=700, at_px=(0.0, 0.0)):
+    """A bright Gaussian dot on black, as a photograph with its size on the object.
+
+    `size_px` is its sigma, and `at_px` its place right of and below the axis, in pixels of the
+    view at that depth. The photograph has 2 texels a pixel, and is wider than any view of a test:
+    beyond it, it would go on mirrored.
+    """
+    from d3s.scene.textures import Photo
+
+    count = 2 * window_px
+    place = (np.arange(count) - count // 2) / 2
+    dot = np.exp(-0.5 * ((place - at_px[1]) / size_px) ** 2)[:, None] * np.exp(
+        -0.5 * ((place - at_px[0]) / size_px) ** 2
+    )
+    width_m = window_px * depth_m / rig.optics.focal_length_px
+    return Photo(image=dot, width_m=width_m)
+
+
+def centroid_px(image):
+    """(x, y) of the light."""
+    total = image.sum(dtype=float)
+    rows, cols = np.arange(image.shape[0])[:, None], np.arange(image.shape[1])[None]
+    return (image * cols).sum(dtype=float) / total, (image * rows).sum(dtype=float) / total
+
+
+def second_moment_px2(image, within_px=None):
+    """Mean of both axes, about the centroid; of the light within a radius, if one is given."""
+    x, y = centroid_px(image)
+    square = (np.arange(image.shape[1])[None] - x) ** 2 + (
+        np.arange(image.shape[0])[:, None] - y
+    ) ** 2
+    light = image if within_px is None else image * (square < within_px**2)
+    return float((light * square).sum(dtype=float) / image.sum(dtype=float) / 2)
