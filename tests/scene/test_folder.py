@@ -37,6 +37,7 @@ def raw_recipe(**values):
     return recipe_of(kind="raw", shape=None, rig=COARSE, layout=COARSE_LAYOUT, **values)
 
 
+RANDOM = RandomScene(seed=3, nearest_m=0.8, farthest_m=1.0, things=0)
 SERIES = recipe_of(distances_m=(0.8, 0.9, 1.0))
 
 
@@ -136,11 +137,8 @@ def test_one_raw_frame(tmp_path):
 
 
 def test_a_dataset_of_random_scenes_goes_on_with_the_next_seed(tmp_path):
-    def scene(seed):
-        return RandomScene(seed=seed, nearest_m=0.7, farthest_m=1.0, things=1)
-
-    render_folder(recipe_of(scene(3), count=2), tmp_path / "two")
-    render_folder(recipe_of(scene(4), count=1), tmp_path / "next")
+    render_folder(recipe_of(RANDOM, count=2), tmp_path / "two")
+    render_folder(recipe_of(RANDOM.replace(seed=4), count=1), tmp_path / "next")
     two, after = contents(tmp_path / "two"), contents(tmp_path / "next")
     assert "distances.csv" not in two
     assert two["001_truth.npz"] == after["000_truth.npz"]
@@ -270,7 +268,7 @@ def test_a_damaged_frame_is_not_mended_in_silence(tmp_path, series):
         (Plane(depth_m=0.9, texture=Photo(image="grey.png")), {}, "has one colour"),
         (Plane(depth_m=0.9, texture=Photo(image="cut.png")), {}, "cut.png"),
         (Plane(depth_m=0.9, texture=Photo(image="empty")), {}, "there is no image in it"),
-        (RandomScene(seed=0, photos=("none",)), {}, "none"),
+        (RANDOM.replace(photos=("none",)), {}, "none: there is no such"),
         (DepthMapScene(image="none.png", depth_m="none.pfm"), {}, "no such file"),
         (DepthMapScene(image="fine.png", depth_m="grey.png"), {}, "must be"),
         (Plane(depth_m=0.9), {"shape": (60_000, 60_000)}, "pixels"),

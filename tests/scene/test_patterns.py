@@ -32,6 +32,17 @@ def test_pieces_are_parts_of_the_whole(name, pitch_m):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_strips_are_seamless(name):
+    # Many edges, each with some shape or letter that only just reaches over it.
+    grid = Grid(-200, 900, 180, 180, 0.13e-3)
+    whole = render(name, grid)
+    rows = [render(name, grid._replace(first_row=i - 200, rows=9)) for i in range(0, 180, 9)]
+    cols = [render(name, grid._replace(first_col=j + 900, cols=9)) for j in range(0, 180, 9)]
+    np.testing.assert_array_equal(np.vstack(rows), whole)
+    np.testing.assert_array_equal(np.hstack(cols), whole)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_one_seed_is_one_texture(name, monkeypatch):
     grid = Grid(1000, -3000, 120, 200, 0.1e-3)
     first = render(name, grid, 5)

@@ -1,0 +1,329 @@
+"""`d3s simulate`, as a user runs it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from d3s.cli import app
+from d3s.cli.units import length_m, shape_px
+from d3s.files import read_image, read_npz, write_image
+from d3s.rig import Rig
+from d3s.scene.recipe import Recipe
+from d3s.scene.sequence import PROTOCOLS
+
+D3S = Path(sys.executable).with_name("d3s")
+SMALL = ("--shape", "64x96")
+PLANE = ("--depth", "0.9", *SMALL)
+RANDOM = ("--scene", "random", "--near", "80cm", "--far", "1m", "--things", "0", *SMALL)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "1000")  # so that no sentence is wrapped
+
+
+def run(*arguments, output="out"):
+    return CliRunner().invoke(app, ["simulate", *map(str, arguments), "--output", output])
+
+
+def done(*arguments, output="out"):
+    result = run(*arguments, output=output)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def recipe(folder="out"):
+    return Recipe.load(Path(folder) / "recipe.toml")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def test_a_pair_from_the_shell(tmp_path):
+    command = [str(D3S), "simulate", "--depth", "90cm", *SMALL, "--noise", "0.01", "-o", "a b"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "Wrote 4 files to a b: left.png, recipe.toml, right.png, truth.npz" in result.stdout
+    assert "d3s simulate --recipe 'a b/recipe.toml'" in result.stdout
+    assert sorted(contents("a b")) == ["left.png", "recipe.toml", "right.png", "truth.npz"]
+    assert read_npz("a b/truth.npz")["depth_m"] == pytest.approx(0.9)
+    done("--recipe", "a b/recipe.toml")
+    assert contents("out") == contents("a b")
+
+
+def test_every_option_of_a_plane_is_in_the_recipe():
+    Rig.paper_prototype().replace(name="mine").save("rig.toml")
+    options = (
+        "--depth 900mm --texture stone --texture-seed 3 --texture-scale 0.5 --contrast 0.8 "
+        "--noise 0.01 --full-well 10000 --read-noise 2 --gain-right 0.9 --offset-right 0.02 "
+        "--vignetting 0.2 --gain-pattern 0.01 --offset-pattern 0.001 --bits 10 --seed 7 "
+        "--psf diffraction --wavelength 600nm --images tiff --truth pfm --rig rig.toml"
+    )
+    done(*SMALL, *options.split())
+    made = recipe()
+    scene, sensor = made.scene, made.sensor
+    assert (made.kind, made.shape, made.seed, made.rig.name) == ("pair", (64, 96), 7, "mine")
+    assert (made.psf, made.wavelength_m) == ("diffraction", 6e-7)
+    assert (made.images, made.truth) == ("tiff", "pfm")
+    assert scene.depth_m == 0.9
+    texture = scene.texture
+    assert (texture.pattern, texture.seed, texture.scale, texture.contrast) == (
+        "stone",
+        3,
+        0.5,
+        0.8,
+    )
+    assert (sensor.noise, sensor.full_well_e, sensor.read_noise_e) == (0.01, 1e4, 2.0)
+    assert (sensor.gain, sensor.offset) == ((1.0, 0.9), (0.0, 0.02))
+    assert (sensor.vignetting, sensor.gain_pattern) == (0.2, 0.01)
+    assert (sensor.offset_pattern, sensor.bits) == (0.001, 10)
+    assert Path("out/depth_m.pfm").exists()
+
+
+def test_a_tilted_plane_in_degrees():
+    done("--scene", "tilted", *PLANE, "--tilt-x", "30", "--tilt-y", "-10")
+    scene = recipe().scene
+    assert scene.tilt_x_rad == pytest.approx(np.pi / 6)
+    assert scene.tilt_y_rad == pytest.approx(-np.pi / 18)
+    depth = read_npz("out/truth.npz")["depth_m"]
+    assert depth[32, -1] > depth[32, 0]
+
+
+def test_a_tilt_of_zero_is_a_tilt():
+    done("--scene", "tilted", *PLANE, "--tilt-x", "0")
+
+
+def test_a_picture_as_texture_by_its_full_name(tmp_path):
+    Path("photos").mkdir()
+    for name in ("a", "b"):
+        write_image(f"photos/{name}.png", np.random.default_rng(0).random((32, 48)))
+    done(*PLANE, "--texture", "photos/a.png", "--texture-width", "5mm", output="file")
+    texture = recipe("file").scene.texture
+    assert (texture.image, texture.width_m) == (str(tmp_path / "photos/a.png"), 0.005)
+    done(*PLANE, "--texture", "photos", "--texture-seed", "1", output="folder")
+    assert recipe("folder").scene.texture.file == str(tmp_path / "photos/b.png")
+    done(*RANDOM, "--photos", "photos", output="random")
+    assert recipe("random").scene.photos == (str(tmp_path / "photos"),)
+
+
+def test_a_depth_map():
+    write_image("image.tiff", np.random.default_rng(0).random((64, 96)))
+    write_image("depth.pfm", np.full((64, 96), 0.9))
+    done("--scene", "depth-map", "--image", "image.tiff", "--depth-map", "depth.pfm")
+    assert read_npz("out/truth.npz")["depth_m"] == pytest.approx(0.9)
+
+
+def test_random_scenes():
+    result = done(*RANDOM, "--count", "2", "--seed", "5")
+    made = recipe()
+    assert (made.count, made.seed, made.scene.seed) == (2, 5, 5)
+    assert (made.scene.nearest_m, made.scene.farthest_m, made.scene.things) == (0.8, 1.0, 0)
+    assert "Making 2 frames." in result.stderr
+    assert {"000_left.png", "001_truth.npz"} <= set(contents("out"))
+
+
+def test_a_sequence_and_how_it_goes_on():
+    options = (*SMALL, "--sequence", "80cm:1.0:3", "--noise", "0.01")
+    result = done(*options)
+    assert "Wrote 11 files to out: 000_left.png, 000_right.png, ..., distances.csv" in result.stdout
+    assert recipe().distances_m == (0.8, 0.9, 1.0)
+    before = contents("out")
+    Path("out/001_right.png").unlink()
+    Path("out/distances.csv").unlink()
+    done(*options)
+    assert contents("out") == before
+    assert "Nothing to do: all files are in out already." in done(*options).stdout
+
+
+@pytest.mark.parametrize("name", ["calibration", "evaluation"])
+def test_the_protocols_of_the_paper(name, monkeypatch):
+    import d3s.scene.folder
+
+    monkeypatch.setattr(d3s.scene.folder, "render_folder", lambda made, *_, **__: kept.append(made))
+    kept = []
+    run("--sequence", name, "--raw")
+    (made,) = kept
+    assert made.kind == "raw"
+    assert made.distances_m == PROTOCOLS[name]
+
+
+def test_a_raw_frame():
+    done("--raw", "--depth", "1.0", "--texture", "noise")
+    assert sorted(contents("out")) == ["raw.png", "recipe.toml", "truth.npz"]
+    assert read_image("out/raw.png").shape == (2160, 3840)
+
+
+def test_quiet_says_nothing():
+    result = done(*RANDOM, "--count", "2", "--quiet")
+    assert result.output == ""
+
+
+def test_another_recipe_is_replaced_only_by_force():
+    done(*PLANE)
+    before = contents("out")
+    result = run(*PLANE, "--seed", "1", "--noise", "0.1")
+    assert result.exit_code == 3
+    assert "out holds the files of another recipe" in result.stderr
+    assert "--force" in result.stderr
+    assert contents("out") == before
+    done(*PLANE, "--seed", "1", "--noise", "0.1", "--force")
+    assert recipe().seed == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("", "--scene plane needs --depth or --sequence, and not both"),
+        ("--depth 1 --sequence calibration", "needs --depth or --sequence, and not both"),
+        ("--scene tilted --depth 1", "--scene tilted needs --tilt-x or --tilt-y"),
+        ("--depth 1 --tilt-x 10", "--tilt-x is for --scene tilted, and not for --scene plane"),
+        ("--scene random --depth 1", "--depth is for --scene plane or --scene tilted, and not"),
+        ("--scene random --texture leaves", "--texture is for --scene plane or --scene tilted"),
+        ("--depth 1 --count 3", "--count is for --scene random, and not for --scene plane"),
+        ("--depth 1 --near 1", "--near is for --scene random"),
+        ("--depth 1 --photos .", "--photos is for --scene random"),
+        ("--depth 1 --image a.png", "--image is for --scene depth-map"),
+        ("--scene depth-map --image a.png", "needs --image and --depth-map"),
+        ("--depth 1 --raw --shape 64x96", "--shape cannot be given with --raw"),
+        ("--depth 1 --raw --truth npz", "--truth cannot be given with --raw"),
+        ("--depth 1 --wavelength 600nm", "--wavelength is for --psf diffraction"),
+        ("--depth 1 --texture-width 1", "--texture-width is for an image"),
+        ("--depth 1 --texture . --texture-scale 2", "--texture-scale is for a pattern"),
+        ("--depth 1 --texture a.png --texture-seed 2", "--texture-seed is for a pattern, or a"),
+        ("--recipe r.toml --depth 1", "--depth cannot be given with it"),
+        ("--recipe r.toml --seed 0", "--seed cannot be given with it"),
+        ("--recipe r.toml --raw", "--raw cannot be given with it"),
+        ("--depth 3ft", "'3ft' is not a length. Write metres, or a number with its unit"),
+        ("--depth nan", "'nan' is not a length"),
+        ("--depth 1e999", "'1e999' is too large for a length"),
+        ("--depth 1 --shape 64", "'64' is not a shape. Write ROWSxCOLS"),
+        ("--sequence 1:2", "'1:2' is not a sequence. Write calibration, evaluation, or START"),
+        ("--sequence 1:2:x", "'1:2:x' is not a sequence"),
+        ("--sequence 1:2ft:3", "'2ft' is not a length"),
+        ("--scene wall", "'wall' is not one of"),
+    ],
+)
+def test_wrong_use(options, said):
+    write_image("a.png", np.eye(8))
+    result = run(*options.split())
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not os.path.lexists("out")
+
+
+def test_output_is_asked_for():
+    result = CliRunner().invoke(app, ["simulate", "--depth", "1"])
+    assert result.exit_code == 2
+    assert "--output" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--depth 0", "scene.depth_m=0.0 must be above 0: it is in metres"),
+        ("--depth -1m", "scene.depth_m=-1.0 must be above 0"),
+        ("--depth 0.9 --noise -0.1", "sensor.noise=-0.1 must be at least 0"),
+        ("--depth 0.9 --noise 5", "Did you pass grey levels?"),
+        ("--depth 0.9 --read-noise 5", "needs full_well_e"),
+        ("--depth 0.9 --bits 9", "sensor.bits=9 must be 8, 10 or 12"),
+        ("--depth 0.9 --gain-right -1", "sensor.gain[1]=-1.0 must be at least 0"),
+        ("--depth 0.9 --seed -1", "seed=-1 must be at least 0"),
+        ("--depth 0.9 --texture leavs", "Did you mean leaves?"),
+        ("--depth 0.9 --texture grey.png", "has one colour"),
+        ("--depth 0.9 --texture cut.png", "cut.png"),
+        ("--depth 0.9 --texture rig.toml", "does not begin like an image"),
+        ("--depth 0.05", "is too small for the blur"),
+        ("--sequence 0.9:0.05:3", "is too small for the blur"),
+        ("--sequence 0.9:1.0:0", "count=0 must be a whole number from 1"),
+        ("--scene tilted --depth 1 --tilt-x 90", "scene.tilt_x_rad="),
+        ("--scene random --count 0", "count=0 must be at least 1"),
+        ("--scene random --near 2 --far 1", "scene.farthest_m=1.0 must be at least 1.1 times"),
+        ("--depth 0.9 --rig none.toml", "none.toml: there is no such file"),
+        ("--depth 0.9 --rig cut.png", "cut.png"),
+    ],
+)
+def test_bad_input_is_told_in_words_and_leaves_nothing(options, said):
+    write_image("grey.png", np.full((8, 8), 0.5))
+    Path("cut.png").write_bytes(b"\x89PNG\r\n\x1a\n cut")
+    Path("rig.toml").write_text("no picture")
+    result = run(*SMALL, *options.split())
+    assert result.exit_code == 3, result.output
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not os.path.lexists("out")
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    result = run("--depth", "0", "--noise", "-1", "--contrast", "0", *SMALL)
+    for said in ("scene.depth_m=0.0", "scene.texture.contrast=0.0", "sensor.noise=-1.0"):
+        assert said in result.stderr
+
+
+def test_recipes_that_cannot_be_read():
+    assert "there is no such file" in run("--recipe", "none.toml").stderr
+    done(*PLANE)
+    text = Path("out/recipe.toml").read_text().replace("depth_m = 0.9", "depth_m = -0.9")
+    Path("bad.toml").write_text(text)
+    result = run("--recipe", "bad.toml", output="other")
+    assert result.exit_code == 3
+    assert "bad.toml: scene.depth_m=-0.9 must be above 0" in result.stderr
+    assert not Path("other").exists()
+
+
+def test_a_place_that_cannot_be_written():
+    Path("out").write_text("mine")
+    result = run(*PLANE)
+    assert result.exit_code == 3
+    assert "out is a file, and a folder is needed" in result.stderr
+
+
+def test_a_recipe_runs_from_anywhere(tmp_path, monkeypatch):
+    write_image("a.png", np.random.default_rng(0).random((32, 48)))
+    done(*PLANE, "--texture", "a.png")
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    done("--recipe", "../out/recipe.toml", output="again")
+    assert contents("again") == contents("../out")
+
+
+@pytest.mark.parametrize(
+    ("text", "metres"),
+    [
+        ("1", 1.0),
+        ("1.0", 1.0),
+        (".5", 0.5),
+        ("0.3m", 0.3),
+        ("300mm", 0.3),
+        ("12.1 mm", 0.0121),
+        (" 25cm ", 0.25),
+        ("550nm", 550e-9),
+        ("2um", 2e-6),
+        ("2µm", 2e-6),
+        ("1e-3", 1e-3),
+        ("-1m", -1.0),
+    ],
+)
+def test_lengths(text, metres):
+    assert length_m(text) == metres
+
+
+@pytest.mark.parametrize("text", ["", "m", "1ft", "1 m m", "0x10", "nan", "inf", "1,5", "1_0", "١"])
+def test_what_is_no_length(text):
+    with pytest.raises(typer.BadParameter, match="300mm") as caught:
+        length_m(text)
+    assert repr(text) in str(caught.value)
+
+
+def test_shapes():
+    assert shape_px("902x1802") == shape_px("902 × 1802") == (902, 1802)
+    for text in ("902", "902x", "x", "902x-1", "9.5x3", "902X"):
+        with pytest.raises(typer.BadParameter, match="is not a shape"):
+            shape_px(text)
