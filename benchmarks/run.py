@@ -1,10 +1,14 @@
 """`make bench`: ratios against a peer in one run, since machines differ."""
 
 import platform
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
+import scipy.fft
 from rich.console import Console
 from rich.table import Table
 from scipy.ndimage import uniform_filter
@@ -12,15 +16,18 @@ from scipy.ndimage import uniform_filter
 import d3s
 from d3s.optics.roots import real_cubic_roots
 from d3s.optics.windows import window_sum
+from d3s.scene.geometry import Window, perfect_views
+from d3s.scene.layers import sheets_of_layers
+from d3s.scene.masks import blob
 
 REPEATS = 5
 FRAME = (902, 1802)
 
 
-def best_seconds(*works: Callable[[], object]) -> list[float]:
+def best_seconds(*works: Callable[[], object], repeats: int = REPEATS) -> list[float]:
     """Best of several runs of each, taken in turns so that a busy moment hits all of them."""
     best = [float("inf")] * len(works)
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for i, work in enumerate(works):
             start = time.perf_counter()
             work()
@@ -37,7 +44,80 @@ def companion_roots(coefficients: np.ndarray) -> np.ndarray:
     return np.linalg.eigvals(companion)
 
 
+def ten_layers() -> d3s.Layered:
+    """Nine things in front of a wall, each at a depth of its own, over a full frame."""
+    rng = np.random.default_rng(0)
+    things = [
+        d3s.Layer(
+            depth_m=depth_m,
+            texture=d3s.Texture(seed=number),
+            mask=blob(FRAME, (rng.uniform(0, FRAME[1]), rng.uniform(0, FRAME[0])), 250, rng),
+        )
+        for number, depth_m in enumerate(1 / np.linspace(1 / 0.35, 1 / 1.4, 9))
+    ]
+    return d3s.Layered(layers=(*things, d3s.Layer(depth_m=1.7)))
+
+
+def raw_frame_megabytes() -> float:
+    """Largest memory of a process that renders one raw frame, all of Python in it."""
+    code = (
+        "import d3s; d3s.simulate_raw(d3s.Plane(depth_m=0.5, texture='calibration'), "
+        "d3s.Rig.paper_prototype(), noise=0.01)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+
+
+def twin_table() -> Table:
+    """How long the simulator takes, against a transform of the frame and against itself."""
+    rig, layers = d3s.Rig.paper_prototype(), ten_layers()
+    table = Table(title="the twin, 902 x 1802 px, 1 % noise, textures drawn before")
+    for heading in ("what", "against", "its time"):
+        table.add_column(heading)
+    for column in ("ours / its", "at most"):
+        table.add_column(column, justify="right")
+    for depth_m in (0.3, 1.0, 2.0):
+        scene = d3s.Plane(depth_m=depth_m)
+        window = padded_frame(scene, rig)
+        image = np.random.default_rng(0).normal(size=window).astype(np.float32)
+
+        def transform(image: np.ndarray = image) -> np.ndarray:
+            spectrum = scipy.fft.rfft2(image, workers=2)
+            return scipy.fft.irfft2(spectrum, s=image.shape, workers=2)
+
+        def plane(scene: d3s.Plane = scene) -> d3s.Pair:
+            return d3s.simulate(scene, rig, noise=0.01, shape=FRAME)
+
+        plane()
+        ours, fft = best_seconds(plane, transform, repeats=15)
+        what = f"plane pair at {depth_m} m"
+        peer = f"forward and inverse FFT of {window[0]} x {window[1]} px"
+        table.add_row(what, peer, f"{1e3 * fft:.1f} ms", f"{ours / fft:.2f}", "8")
+    d3s.simulate(layers, rig, noise=0.01, shape=FRAME)
+    ours, one = best_seconds(lambda: d3s.simulate(layers, rig, noise=0.01, shape=FRAME), plane)
+    table.add_row(
+        "layered pair, 10 depths", "plane pair", f"{1e3 * one:.0f} ms", f"{ours / one:.2f}", "12"
+    )
+    table.add_row("raw frame, memory", "1000 MB", "", f"{raw_frame_megabytes() / 1000:.2f}", "1")
+    return table
+
+
+def padded_frame(scene: d3s.Plane, rig: d3s.Rig) -> tuple[int, int]:
+    """Rows and columns that the twin transforms for a plane."""
+    views = perfect_views(rig.optics, FRAME)
+    frame = Window.frame(FRAME)
+    sheets, _ = sheets_of_layers(scene.layers_for(rig.optics, FRAME), views, (frame, frame), FRAME)
+    return sheets[0].canvas.window.shape
+
+
 def main() -> None:
+    console = Console()
+    console.print(foundation_table())
+    console.print(twin_table())
+
+
+def foundation_table() -> Table:
+    """The root solver and the window sum."""
     rng = np.random.default_rng(0)
     coefficients = rng.normal(size=(4, 200_000))
     few = coefficients[:, :2000]
@@ -65,7 +145,7 @@ def main() -> None:
     table.add_column("its time / ours", justify="right")
     for what, peer, ratio in rows:
         table.add_row(what, peer, f"{ratio:.2f}")
-    Console().print(table)
+    return table
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Folders of simulated files: the same recipe gives the same bytes, however often it is stopped."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -170,6 +171,44 @@ def test_same_recipe_same_bytes(series, tmp_path):
 def _saved(recipe, folder):
     recipe.save(folder / "recipe.toml")
     return folder / "recipe.toml"
+
+
+def _photo(name, seed):
+    write_image(name, np.random.default_rng(seed).random((64, 96)), overwrite=True)
+
+
+def test_a_changed_input_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _photo("photo.png", 0)
+    recipe = recipe_of(Plane(depth_m=0.9, texture="photo.png"))
+    render_folder(recipe, "first")
+    stored = Recipe.load("first/recipe.toml")
+    digest = hashlib.sha256(Path("photo.png").read_bytes()).hexdigest()
+    assert stored.input_sha256 == {"photo.png": digest}
+    assert stored.replace(input_sha256=None) == recipe
+    assert render_folder(recipe, "first") == render_folder(stored, "first") == []
+    _photo("photo.png", 1)
+    with pytest.raises(SceneError, match=r"photo.png is not what the recipe was made with"):
+        render_folder(stored, "again")
+    assert not Path("again").exists()
+    with pytest.raises(OutputError, match="another recipe"):
+        render_folder(recipe, "first")
+
+
+def test_a_changed_folder_of_photographs_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("photos").mkdir()
+    _photo("photos/a.png", 0)
+    _photo("photos/b.png", 1)
+    chosen = recipe_of(Plane(depth_m=0.9, texture=Photo(image="photos", number=1)))
+    any_of_them = recipe_of(RANDOM.replace(photos=("photos",)))
+    render_folder(chosen, "chosen")
+    render_folder(any_of_them, "any")
+    assert set(Recipe.load("chosen/recipe.toml").input_sha256) == {"photos/b.png"}
+    _photo("photos/a_too.png", 2)
+    for name in ("chosen", "any"):
+        with pytest.raises(SceneError, match="is not what the recipe was made with"):
+            render_folder(Recipe.load(f"{name}/recipe.toml"), "again")
 
 
 def test_same_bytes_whatever_the_number_of_threads(series, tmp_path, monkeypatch):

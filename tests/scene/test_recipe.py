@@ -97,6 +97,7 @@ def recipes(draw):
         "images": draw(st.sampled_from(["png", "tiff"])),
         "sensor": draw(sensors),
         "mount_right": draw(st.none() | mounts),
+        "input_sha256": draw(st.sampled_from([None, {"a b/ü.png": "0f" * 32}])),
         "rig": PROTOTYPE.replace(name=draw(st.sampled_from(["mine", "[a] 'rig'"]))),
     }
     if isinstance(scene, Plane | TiltedPlane):
@@ -271,6 +272,7 @@ def test_a_recipe_that_could_not_be_read_again_is_not_written(tmp_path):
         ({"distances_m": ()}, "distances_m=() must have at least 1 value"),
         ({"distances_m": (1.0, -1.0)}, "distances_m[1]=-1.0 must be above 0"),
         ({"distances_m": (float("nan"),)}, "distances_m[0]=nan must be a finite number"),
+        ({"input_sha256": {"a.png": "0F" * 32}}, "must be 64 lower-case hexadecimal digits"),
         ({"kind": "raw", "shape": (64, 96)}, "shape=(64, 96) belongs to a pair"),
         ({"kind": "raw", "truth": "pfm"}, "truth='pfm' cannot hold the truth of a raw frame"),
         ({"layout": RawLayout()}, "belong to a raw frame"),

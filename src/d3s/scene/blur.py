@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 from pydantic import Field
 
+from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray, Lens
 from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
 from d3s.scene.geometry import Affine, ScenePart, Window
@@ -46,6 +47,22 @@ class Spread(ScenePart):
 def margin_px(radius_px: float) -> int:
     """How far beyond the frame a window has to reach for its blur to be right within."""
     return int(np.ceil(abs(radius_px))) + TAIL_PX + FADE_PX
+
+
+def check_room(radius_px: float, frame: Window) -> None:
+    """Refuse a frame that one blurred point would fill.
+
+    Raises
+    ------
+    SceneError
+        With the size that is needed.
+    """
+    least = 2 * int(np.ceil(abs(radius_px))) + 1
+    if min(frame.shape) < least:
+        raise SceneError(
+            f"shape={frame.shape} is too small for the blur: a point spreads over {least} px. Make "
+            "it larger, or move the scene nearer to the focus distance."
+        )
 
 
 @lru_cache(maxsize=256)

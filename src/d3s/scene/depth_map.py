@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray
-from d3s.scene.blur import Canvas, Sheet, margin_px, radius_nodes
+from d3s.scene.blur import Canvas, Sheet, check_room, margin_px, radius_nodes
 from d3s.scene.filling import EVERYWHERE, KNOWN, SOURCE, UNKNOWN, fill
 from d3s.scene.geometry import Affine, View, Window
 from d3s.scene.layers import blur_radius, fast_window
@@ -81,7 +81,9 @@ def _one_plane(
     inverse = Affine(1 / depth_m, 0.0, 0.0)
     radii = [blur_radius(inverse, view) for view in views]
     shift = float(views[0].optics.disparity_px(depth_m))
-    margin = margin_px(max(abs(radius.constant) for radius in radii))
+    widest = max(abs(radius.constant) for radius in radii)
+    check_room(widest, frame)
+    margin = margin_px(widest)
     window = fast_window(frame.grown(margin, margin + int(np.ceil(abs(shift)))))
     canvas = Canvas(window=window, colour=_mirrored(image, window))
     left = Sheet(canvas, radii[0], inverse)
@@ -130,7 +132,9 @@ def _signed_nodes(farthest: float, nearest: float) -> FloatArray:
 def _slices(image: Image, inverse: FloatArray, view: View, frame: Window) -> list[Sheet]:
     disparity = view.optics.disparity_px(1.0 / inverse)
     cuts = _cuts(inverse, disparity, view)
-    margin = margin_px(float(np.max(np.abs(cuts.radius_px))))
+    widest = float(np.max(np.abs(cuts.radius_px)))
+    check_room(widest, frame)
+    margin = margin_px(widest)
     sideways = int(np.ceil(np.max(np.abs(disparity)))) + REACH_PX
     outer = fast_window(frame.grown(margin, margin + sideways))
     window = fast_window(frame.grown(margin, margin))

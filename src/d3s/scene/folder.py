@@ -5,9 +5,10 @@ or not at all, so a run that was killed goes on where it stopped.
 """
 
 import csv
+import hashlib
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,14 @@ from pathlib import Path
 from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError, SceneError
 from d3s.files.arrays import write_npz
-from d3s.files.images import write_image
+from d3s.files.images import list_images, write_image
+from d3s.files.raw import named, open_file
 from d3s.scene.pair import Pair, simulate
+from d3s.scene.random_scene import RandomScene
 from d3s.scene.raw import RawFrame, RawLayout, simulate_raw
-from d3s.scene.recipe import Recipe
+from d3s.scene.recipe import Recipe, RecipeScene
+from d3s.scene.scenes import DepthMapScene, Layer, Layered
+from d3s.scene.textures import Photo
 
 RECIPE_NAME = "recipe.toml"
 DISTANCES_NAME = "distances.csv"
@@ -32,6 +37,8 @@ PAIR_TRUTH = (
     "blur_right_px",
     "all_in_focus",
 )
+
+_BLOCK_BYTES = 1 << 20
 
 Progress = Callable[[int, int], None]
 
@@ -48,7 +55,8 @@ def render_folder(
     Parameters
     ----------
     recipe
-        What to render. It is written into the folder, as recipe.toml.
+        What to render. It is written into the folder as recipe.toml, with digests of the files
+        that it reads. Where it has them already, these files must still be the same.
     folder
         Where to; it is made, if the recipe can be rendered at all.
     overwrite
@@ -65,10 +73,11 @@ def render_folder(
     ------
     OutputError
         When a file cannot be written, or the folder holds something else.
-    SceneError
+    SceneError, InputError
         When the recipe cannot be rendered. Nothing has been written then, unless a random scene is
         to blame that comes later.
     """
+    recipe = _with_digests(recipe)
     place, text = Path(folder), recipe.text()
     resumes = not overwrite and _is_begun(recipe, place)
     frames = [Frame(recipe, number) for number in _riskiest_first(recipe)]
@@ -172,6 +181,51 @@ class Frame:
             for path, array in zip(paths[len(images) :], truth.values(), strict=True):
                 write_image(path, array.astype("float32"))
         return paths
+
+
+def _with_digests(recipe: Recipe) -> Recipe:
+    """The recipe with digests of all that it reads; an error, if it was made with other files."""
+    found = {name: _digest(name) for name in sorted(set(_inputs(recipe.scene)))}
+    expected = recipe.input_sha256
+    if expected is None:
+        return recipe.replace(input_sha256=found) if found else recipe
+    changed = [name for name in found if expected.get(name) != found[name]]
+    if changed:
+        raise SceneError(
+            *(
+                f"{name} is not what the recipe was made with: its SHA-256 is {found[name]}. Get "
+                "the file back, or take input_sha256 out of the recipe to use this one."
+                for name in changed
+            )
+        )
+    return recipe
+
+
+def _inputs(scene: RecipeScene) -> Iterator[str]:
+    """Files that a scene reads; folders, where it chooses from them by itself."""
+    if isinstance(scene, RandomScene):
+        yield from scene.photos
+    elif isinstance(scene, DepthMapScene):
+        yield from (scene.image, scene.depth_m)
+    else:
+        for part in scene.layers if isinstance(scene, Layered) else (scene,):
+            if isinstance(part.texture, Photo):
+                yield part.texture.file
+            if isinstance(part, Layer) and part.mask is not None:
+                yield part.mask
+
+
+def _digest(name: str) -> str:
+    """SHA-256 of a file; of a folder, that of the names and sizes of its images."""
+    with named(name):
+        if Path(name).is_dir():
+            listing = "".join(f"{path.name} {path.stat().st_size}\n" for path in list_images(name))
+            return hashlib.sha256(os.fsencode(listing)).hexdigest()
+        digest = hashlib.sha256()
+        with open_file(name) as file:
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+        return digest.hexdigest()
 
 
 def _riskiest_first(recipe: Recipe) -> list[int]:

@@ -171,6 +171,13 @@ class Window(NamedTuple):
         """Window with a margin on all sides."""
         return Window(self.row - rows, self.col - cols, self.rows + 2 * rows, self.cols + 2 * cols)
 
+    def joined(self, other: "Window") -> "Window":
+        """Smallest window that holds both."""
+        row, col = min(self.row, other.row), min(self.col, other.col)
+        last_row = max(self.row + self.rows, other.row + other.rows)
+        last_col = max(self.col + self.cols, other.col + other.cols)
+        return Window(row, col, last_row - row, last_col - col)
+
     def common(self, other: "Window") -> "Window":
         """Pixels that are in both; without any, zero rows or columns."""
         row, col = max(self.row, other.row), max(self.col, other.col)

@@ -11,7 +11,7 @@ from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.optics.lens import FloatArray
 from d3s.rig import Optics
-from d3s.scene.blur import Canvas, Sheet, margin_px
+from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.geometry import Affine, View, Window, perfect_views, pixel_matrix
 from d3s.scene.sampling import Image, Raster, sample_points
 from d3s.scene.scenes import Layer
@@ -19,6 +19,9 @@ from d3s.scene.textures import Surface, paint, surface_of
 
 # Farther away than this, in metres, a tilted plane counts as the horizon.
 _FARTHEST_M = 1e4
+
+# As much of what is beside the frame counts for how far the blur reaches into it.
+_BESIDE_PX = 32
 
 
 class _Placed(NamedTuple):
@@ -93,8 +96,6 @@ def _in_order(placed: list[_Placed], optics: Optics, frame: Window) -> list[_Pla
     """Layers from front to back: whoever is nearer where two of them overlap comes first."""
     view, _ = perfect_views(optics, frame.shape)
     inverse = [one.layer.plane.inverse_depth(view) for one in placed]
-    for one, depth in zip(placed, inverse, strict=True):
-        _check_in_front(one, depth, frame)
     if len(placed) == 1:
         return placed
     # Every fourth pixel will do: planes that cross do so along a line.
@@ -120,17 +121,6 @@ def _in_order(placed: list[_Placed], optics: Optics, frame: Window) -> list[_Pla
         raise SceneError("layers overlap in a circle: no one of them is in front.") from error
 
 
-def _check_in_front(one: _Placed, inverse: Affine, frame: Window) -> None:
-    reach = frame.grown(frame.rows // 4, frame.cols // 4) if not inverse.is_constant else frame
-    nearest = inverse.range_over(reach if one.mask is None else frame)[0]
-    if nearest < 1 / _FARTHEST_M:
-        raise SceneError(
-            f"{one.name} reaches the horizon in or beside the view: depth_m="
-            f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
-            f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
-        )
-
-
 def _sheets(
     one: _Placed, views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
@@ -138,8 +128,9 @@ def _sheets(
     matrices = [plane.surface_matrix(view) for view in views]
     extent = np.max([_corner_places(*both) for both in zip(matrices, frames, strict=True)], axis=0)
     surface = surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]))
-    shift = _common_shift(matrices)
-    if plane.faces_us and shift is not None and frames[0] == frames[1]:
+    shift = _common_shift(matrices) if plane.faces_us and frames[0] == frames[1] else None
+    # Views that have little in common are painted one by one: together they would need more room.
+    if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
         return _shared_sheets(one, surface, views, frames[0], matrices[0], shift)
     left, right = (
         _own_sheet(one, surface, view, frame, matrix)
@@ -183,21 +174,19 @@ def _shared_sheets(
     """A layer that both views see alike but for a shift: painted and transformed only once."""
     inverse = [one.layer.plane.inverse_depth(view) for view in views]
     radii = [blur_radius(*pair) for pair in zip(inverse, views, strict=True)]
-    margin = margin_px(max(abs(radius.constant) for radius in radii))
-    first, last = (
-        tuple(int(edge(min(0.0, part) if edge is np.floor else max(0.0, part))) for part in shift)
-        for edge in (np.floor, np.ceil)
+    widest = max(abs(radius.constant) for radius in radii)
+    check_room(widest, frame)
+    right = Window(
+        int(np.floor(frame.row + shift[1])),
+        int(np.floor(frame.col + shift[0])),
+        frame.rows + 1,
+        frame.cols + 1,
     )
-    seen = Window(
-        first[1], first[0], frame.rows + last[1] - first[1], frame.cols + last[0] - first[0]
-    ).grown(margin, margin)
-    window = _covered(one, views[0], seen, margin)
+    window = _needed(_place(one, views[0]), frame.joined(right), margin_px(widest))
     if window is None:
         return [], []
     canvas = _canvas(one, surface, views[0], matrix, window)
-    left = Sheet(canvas, radii[0], inverse[0])
-    right = Sheet(canvas, radii[1], inverse[1], shift)
-    return [left], [right]
+    return [Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]
 
 
 def _own_sheet(
@@ -205,36 +194,53 @@ def _own_sheet(
 ) -> list[Sheet]:
     inverse = one.layer.plane.inverse_depth(view)
     radius = blur_radius(inverse, view)
-    margin = margin_px(max(map(abs, radius.range_over(frame.grown(64, 64)))))
-    window = _covered(one, view, frame.grown(margin, margin), margin)
+    place = _place(one, view)
+    beside = frame.grown(_BESIDE_PX, _BESIDE_PX)
+    near = beside if place is None else place.common(beside)
+    if not near.rows or not near.cols:
+        return []
+    widest = max(map(abs, radius.range_over(near)))
+    check_room(widest, frame)
+    window = _needed(place, frame, margin_px(widest))
     if window is None:
         return []
+    if inverse.range_over(window.grown(_BESIDE_PX, _BESIDE_PX))[0] < 1 / _FARTHEST_M:
+        raise SceneError(
+            f"{one.name} reaches the horizon in or beside the view: depth_m="
+            f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
+            f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
+        )
     return [Sheet(_canvas(one, surface, view, matrix, window), radius, inverse)]
 
 
-def _covered(one: _Placed, view: View, seen: Window, margin: int) -> Window | None:
-    """Window of the view that a layer needs: all that is seen, or what the mask leaves of it."""
-    if one.mask is None:
+def _needed(place: Window | None, frame: Window, margin: int) -> Window | None:
+    """Window to transform for a layer at a place, or everywhere; None where it is out of sight."""
+    seen = frame.grown(margin, margin)
+    if place is None:
         return fast_window(seen)
-    shape = one.mask.shape
-    to_left = _to_mask(one, view, shape)
+    part = place.common(seen)
+    if not part.rows or not part.cols:
+        return None
+    return fast_window(part.grown(margin, margin))
+
+
+def _place(one: _Placed, view: View) -> Window | None:
+    """Where a view sees the mask of a layer; None when that is everywhere."""
+    if one.mask is None:
+        return None
     top, bottom = _span(one.mask.any(axis=1))
     begin, end = _span(one.mask.any(axis=0))
     corners = np.array([(x, y, 1.0) for x in (begin, end) for y in (top, bottom)])
-    places = corners @ np.linalg.inv(to_left).T
-    x, y = places[:, 0] / places[:, 2], places[:, 1] / places[:, 2]
+    places = corners @ np.linalg.inv(_to_mask(one, view)).T
     if np.any(places[:, 2] <= 0):
-        return fast_window(seen)
-    box = Window(
+        return None
+    x, y = places[:, 0] / places[:, 2], places[:, 1] / places[:, 2]
+    return Window(
         int(np.floor(y.min())),
         int(np.floor(x.min())),
         int(np.ceil(np.ptp(y))) + 2,
         int(np.ceil(np.ptp(x))) + 2,
     ).grown(2, 2)
-    box = box.common(seen)
-    if not box.rows or not box.cols:
-        return None
-    return fast_window(box.grown(margin, margin).common(seen.grown(margin, margin)))
 
 
 def _span(is_there: Any) -> tuple[float, float]:
@@ -247,8 +253,11 @@ def _span(is_there: Any) -> tuple[float, float]:
     return (-far if first == 0 else first), (far if last == is_there.size - 1 else last)
 
 
-def _to_mask(one: _Placed, view: View, shape: tuple[int, ...]) -> FloatArray:
-    reference, _ = perfect_views(view.optics, (shape[0], shape[1]))
+def _to_mask(one: _Placed, view: View) -> FloatArray:
+    """Homography from pixels of a view to those of the mask."""
+    if one.mask is None:
+        return np.eye(3)
+    reference, _ = perfect_views(view.optics, (one.mask.shape[0], one.mask.shape[1]))
     if view == reference:
         return np.eye(3)
     matrix = pixel_matrix(one.layer.plane, view, reference)
@@ -262,7 +271,6 @@ def _canvas(
     if one.mask is None:
         return Canvas(window=window, colour=colour)
     raster = Raster(np.pad(one.mask, 2, mode="edge"), -2, -2, 1.0)
-    to_mask = _to_mask(one, view, one.mask.shape)
-    alpha = np.clip(sample_points(raster, to_mask, window), 0.0, 1.0)
+    alpha = np.clip(sample_points(raster, _to_mask(one, view), window), 0.0, 1.0)
     colour *= alpha
     return Canvas(window=window, colour=colour, alpha=alpha)

@@ -94,7 +94,6 @@ def simulate(
     frame = Window.frame(_checked_shape(shape, scene, picture))
     views = mounted_views(rig.optics, frame.shape, mounts)
     left, right, edges = _sheets(scene, picture, views, frame)
-    _check_room(left + right, frame)
     light = render_pair((left, right), views, frame, spread, edges)
     seen = expose_pair(*light, sensor, seed)
     return _with_truth(seen, (left, right), views, frame, rig)
@@ -178,16 +177,6 @@ def _near(edges: NDArray[np.bool_], sheets: list[Sheet]) -> NDArray[np.bool_]:
     reach = int(np.ceil(max(abs(sheet.radius_px.constant) for sheet in sheets))) + 2
     kernel = np.ones((2 * reach + 1, 2 * reach + 1), dtype=np.uint8)
     return cv2.dilate(edges.astype(np.uint8), kernel).astype(np.bool_)
-
-
-def _check_room(sheets: list[Sheet], frame: Window) -> None:
-    widest = max(max(map(abs, sheet.radius_px.range_over(frame))) for sheet in sheets)
-    least = 2 * int(np.ceil(widest)) + 1
-    if min(frame.shape) < least:
-        raise SceneError(
-            f"shape={frame.shape} is too small for the blur: a point spreads over {least} px. Make "
-            "it larger, or move the scene nearer to the focus distance."
-        )
 
 
 def _with_truth(

@@ -7,12 +7,19 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, ValidationInfo, field_serializer, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+)
 
 from d3s.atomic import write_text
 from d3s.document import MAX_BYTES, MAX_LINE_CHARS, DocumentKind
 from d3s.errors import SceneError
-from d3s.record import shown
+from d3s.record import FrozenTable, shown
 from d3s.rig import Rig
 from d3s.scene.geometry import PERFECT, Mount, ScenePart
 from d3s.scene.pair import DEFAULT_SHAPE
@@ -98,6 +105,15 @@ def _unstorable(value: Any, name: str) -> Iterator[str]:
             yield from _unstorable(part, f"{name}[{number}]")
 
 
+def _checked_digest(text: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise ValueError("must be 64 lower-case hexadecimal digits, as sha256sum prints them.")
+    return text
+
+
+_Digest = Annotated[str, AfterValidator(_checked_digest)]
+
+
 class Recipe(ScenePart):
     """What to render, with which camera, and into which files.
 
@@ -150,6 +166,10 @@ class Recipe(ScenePart):
         default=None, validate_default=True, description="how the right lens sits"
     )
     rig: Rig = Field(description="the camera, whole")
+    input_sha256: Annotated[dict[str, _Digest], AfterValidator(FrozenTable)] | None = Field(
+        default=None,
+        description="digests of the files that it reads, so that a changed one is noticed",
+    )
 
     @field_validator("scene")
     @classmethod

@@ -109,7 +109,7 @@ def occluded(
     `step_dpt`. Without `inverse_right`, nothing is in front of anything.
     """
     if inverse_right is None:
-        inverse_right = np.zeros_like(inverse_left)
+        inverse_right = np.zeros((0, 0), dtype=np.float32)
     hidden = np.empty(inverse_left.shape, dtype=np.bool_)
     to_right = np.linalg.inv(views[1].ray_matrix)
     # A pixel at infinity is at `far` in the right view, and moves by `near` per 1/m of nearness.
@@ -125,14 +125,14 @@ def occluded(
 def _hide_rows(  # type: ignore[no-untyped-def]
     start, stop, inverse_left, inverse_right, far, near, step_dpt, out
 ):
-    rows, cols = inverse_right.shape
+    rows, cols = out.shape
+    is_alone = inverse_right.size == 0
     for i in range(start, stop):
-        for j in range(out.shape[1]):
+        for j in range(cols):
             nearness = inverse_left[i, j]
             x = far[0, 0] * j + far[0, 1] * i + far[0, 2] + near[0] * nearness
             y = far[1, 0] * j + far[1, 1] * i + far[1, 2] + near[1] * nearness
             # Half a pixel beyond the outermost centre is the end of the sensor.
-            if x < -0.5 or y < -0.5 or x >= cols - 0.5 or y >= rows - 0.5:
-                out[i, j] = True
-            else:
+            out[i, j] = x < -0.5 or y < -0.5 or x >= cols - 0.5 or y >= rows - 0.5
+            if not is_alone and not out[i, j]:
                 out[i, j] = inverse_right[int(y + 0.5), int(x + 0.5)] > nearness + step_dpt

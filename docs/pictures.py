@@ -1,0 +1,107 @@
+"""`make pictures`: the contact sheets of the digital twin that docs/twin.md shows.
+
+The same code gives the same bytes. Each sheet is kept small with few grey levels or colours.
+"""
+
+import io
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+
+import d3s
+from d3s.atomic import write_bytes
+from d3s.scene.masks import blob, ring
+from d3s.scene.pair import Pair
+from d3s.scene.patterns import PATTERNS
+from d3s.scene.raw import RawFrame
+from d3s.view.save import save_figure
+from d3s.view.scene import plot_scenes, plot_textures
+
+STATIC = Path(__file__).parent / "_static"
+RIG = d3s.Rig.paper_prototype()
+SHAPE = (600, 900)
+TEXTURE_SHAPE = (240, 240)
+DISTANCES_M = (0.5, 1.0, 2.0)
+
+
+def textures() -> dict[str, list[Pair]]:
+    """Every pattern at three distances."""
+    return {
+        name: [
+            d3s.simulate(d3s.Plane(depth_m=depth_m, texture=name), RIG, shape=TEXTURE_SHAPE)
+            for depth_m in DISTANCES_M
+        ]
+        for name in PATTERNS
+    }
+
+
+def scenes() -> dict[str, Pair | RawFrame]:
+    """One scene of each kind."""
+    made = {
+        "Plane": d3s.Plane(depth_m=1.0, texture="brick"),
+        "TiltedPlane": d3s.TiltedPlane(depth_m=0.8, tilt_y_rad=-1.43, texture="text"),
+        "Layered": layered(),
+        "DepthMapScene": ball_before_a_wall(),
+        "RandomScene, seed 3": d3s.RandomScene(seed=3),
+        "RandomScene, seed 8": d3s.RandomScene(seed=8),
+    }
+    pairs = {name: d3s.simulate(scene, RIG, shape=SHAPE) for name, scene in made.items()}
+    raw = d3s.simulate_raw(d3s.RandomScene(seed=5), RIG, noise=d3s.Sensor(vignetting=0.3))
+    return {**pairs, "simulate_raw": raw}
+
+
+def layered() -> d3s.Layered:
+    rng = np.random.default_rng(1)
+    near = ring(SHAPE, (270.0, 330.0), 190.0, rng)
+    middle = blob(SHAPE, (630.0, 250.0), 190.0, rng)
+    return d3s.Layered(
+        layers=[
+            d3s.Layer(depth_m=0.4, texture="wood", mask=near),
+            d3s.Layer(depth_m=0.8, tilt_x_rad=0.8, texture="stone", mask=middle),
+            d3s.Layer(depth_m=1.8, texture="leaves"),
+        ]
+    )
+
+
+def ball_before_a_wall() -> d3s.DepthMapScene:
+    """A ball half a metre away, before a wavy wall; each painted by a perfect camera."""
+    y, x = np.mgrid[: SHAPE[0], : SHAPE[1]]
+    square = ((x - 400) ** 2 + (y - 300) ** 2) / 210.0**2
+    depth_m = 1.4 + 0.25 * np.sin(x / 90) * np.cos(y / 110)
+    is_ball = square < 1
+    depth_m[is_ball] = 0.6 - 0.12 * np.sqrt(1 - square[is_ball])
+    ball, wall = (
+        d3s.simulate(d3s.Plane(depth_m=depth, texture=texture), RIG, shape=SHAPE).all_in_focus
+        for depth, texture in ((0.5, "fabric"), (1.4, "gravel"))
+    )
+    return d3s.DepthMapScene(image=np.where(is_ball, ball, wall), depth_m=depth_m)
+
+
+def save_small(figure: Figure, path: Path, *, dpi: int, colours: int | None) -> None:
+    """Write a figure as PNG with a palette of colours, or in 64 greys."""
+    with tempfile.TemporaryDirectory() as folder:
+        large = Path(folder) / "large.png"
+        save_figure(figure, large, dpi=dpi)
+        image = Image.open(large).convert("RGB")
+    if colours is None:
+        image = image.convert("L").point(lambda value: round(value / 255 * 63) * 255 // 63)
+    else:
+        image = image.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", optimize=True)
+    write_bytes(path, buffer.getvalue(), overwrite=True)
+    size = f"{image.width} x {image.height} px, {buffer.tell() / 1000:.0f} kB"
+    print(f"{path.relative_to(Path.cwd())}: {size}")
+
+
+def main() -> None:
+    sheet = plot_textures(textures(), across=2, tile_in=1.25)
+    save_small(sheet, STATIC / "twin_textures.png", dpi=110, colours=None)
+    save_small(plot_scenes(scenes()), STATIC / "twin_scenes.png", dpi=100, colours=192)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""Contact sheets of the digital twin: pairs with their truth, textures, scenes."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+from d3s.scene.pair import Pair
+from d3s.scene.raw import RawFrame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, Normalize
+    from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
+    from matplotlib.image import AxesImage
+
+HIDDEN, SEEN, NOTHING = "#c8442d", "#eeeeee", "#bbbbbb"
+
+_Values = NDArray[np.floating[Any]]
+
+
+def plot_pair(pair: Pair) -> "Figure":
+    """Both views of a pair and all that is true of it, each with its unit."""
+    from matplotlib.figure import Figure
+
+    rows, cols = pair.left.shape
+    figure = Figure(figsize=(12, 1.2 + 6 * rows / cols), layout="constrained")
+    figure.suptitle(f"{pair.rig.name}: {rows} x {cols} px", fontsize="medium")
+    axes = figure.subplots(2, 4)
+    greys = {"Left": pair.left, "Right": pair.right, "Left, perfect lens": pair.all_in_focus}
+    for place, (title, image) in zip(axes[0], greys.items(), strict=False):
+        _show_grey(place, image, title)
+    _show_hidden(axes[0, 3], pair.occluded, _hidden_title(pair))
+    depth = _show_depth(axes[1, 0], pair.depth_m, _depth_norm(pair.depth_m), "Depth")
+    _add_bar(depth, "m")
+    _add_bar(_show_scale(axes[1, 1], pair.disparity_px, "Disparity, left - right"), "px")
+    blurs = {"left": pair.blur_left_px, "right": pair.blur_right_px}
+    widest = max(float(np.nanmax(np.abs(blur))) for blur in blurs.values()) or 1.0
+    for place, (side, blur) in zip(axes[1, 2:], blurs.items(), strict=True):
+        shown = _show_signed(place, blur, widest, f"Blur radius, {side} (near +, far -)")
+        _add_bar(shown, "px")
+    return figure
+
+
+def plot_textures(
+    textures: Mapping[str, Sequence[Pair]], *, across: int = 1, tile_in: float = 1.2
+) -> "Figure":
+    """What the left camera sees of each texture, one row a texture, one column a distance.
+
+    Parameters
+    ----------
+    textures
+        Pairs by the name of the texture, at the same distances for all.
+    across
+        How many textures stand side by side.
+    tile_in
+        Width of one view, in inches.
+    """
+    from matplotlib.figure import Figure
+
+    count = _common_count(textures)
+    rows = -(-len(textures) // across)
+    size = (across * (count * tile_in + 0.35), rows * (tile_in + 0.04) + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)  # type: ignore[union-attr]
+    sheet = figure.add_gridspec(1, across)
+    for column in range(across):
+        names = list(textures)[column * rows : (column + 1) * rows]
+        part = sheet[column].subgridspec(rows, count)
+        for row, name in enumerate(names):
+            for i, pair in enumerate(textures[name]):
+                axes = figure.add_subplot(part[row, i])
+                _show_grey(axes, pair.left, _distance_title(pair) if row == 0 else "")
+                axes.set_ylabel(name if i == 0 else "")
+    return figure
+
+
+def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.0) -> "Figure":
+    """One row a scene: left view, right view, depth, and what the right camera does not see.
+
+    A raw frame has both views in one picture, and no right camera to be hidden from yet: its row
+    is the frame and the depth.
+
+    Parameters
+    ----------
+    examples
+        What was rendered, by what it is called in the sheet.
+    """
+    from matplotlib.figure import Figure
+
+    if not examples:
+        raise InputError("examples is empty: there is no scene to show.")
+    tall = [_row_height(one) * width_in / 4 + 0.25 for one in examples.values()]
+    figure = Figure(figsize=(width_in, sum(tall) + 0.6), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.02, wspace=0, hspace=0)  # type: ignore[union-attr]
+    sheet = figure.add_gridspec(len(examples), 4, height_ratios=tall)
+    depths = [one.depth_m[np.isfinite(one.depth_m)] for one in examples.values()]
+    norm = _depth_norm(np.concatenate(depths))
+    places: list[Axes] = []
+    for row, (name, one) in enumerate(examples.items()):
+        cells = [sheet[row, column] for column in range(4)]
+        if isinstance(one, Pair):
+            shown = _add_pair_row(figure, cells, name, one, norm)
+        else:
+            shown = _add_raw_row(figure, [sheet[row, :2], sheet[row, 2:]], name, one, norm)
+        places.append(shown.axes)
+    bar = figure.colorbar(shown, ax=places, location="bottom", aspect=60, shrink=0.6, pad=0.01)
+    bar.set_label("depth (m)")
+    _set_depth_ticks(bar)
+    return figure
+
+
+def _add_pair_row(
+    figure: "Figure", cells: "list[SubplotSpec]", name: str, pair: Pair, norm: "Normalize"
+) -> "AxesImage":
+    left, right, depth, hidden = (figure.add_subplot(cell) for cell in cells)
+    _show_grey(left, pair.left, "Left view")
+    left.set_ylabel(name)
+    _show_grey(right, pair.right, "Right view")
+    _show_hidden(hidden, pair.occluded, _hidden_title(pair))
+    return _show_depth(depth, pair.depth_m, norm, _depth_title(pair.depth_m))
+
+
+def _add_raw_row(
+    figure: "Figure", cells: "list[SubplotSpec]", name: str, raw: RawFrame, norm: "Normalize"
+) -> "AxesImage":
+    frame, depth = (figure.add_subplot(cell) for cell in cells)
+    halves = "right view | left view" if raw.layout.side(0) > 0 else "left view | right view"
+    _show_grey(frame, raw.image, f"Raw frame: {halves}")
+    frame.set_ylabel(name)
+    title = f"{_depth_title(raw.depth_m)}, left lens (grey: not its field)"
+    return _show_depth(depth, raw.depth_m, norm, title)
+
+
+def _common_count(textures: Mapping[str, Sequence[Pair]]) -> int:
+    counts = {len(pairs) for pairs in textures.values()}
+    if len(counts) != 1 or 0 in counts:
+        raise InputError(
+            f"textures has rows of {sorted(counts)} views: all must have the same number, at "
+            "least 1."
+        )
+    return counts.pop()
+
+
+def _row_height(one: Pair | RawFrame) -> float:
+    """Height of a row, in widths of a column."""
+    rows, cols = one.left.shape if isinstance(one, Pair) else one.image.shape
+    return rows / cols if isinstance(one, Pair) else 2 * rows / cols
+
+
+def _distance_title(pair: Pair) -> str:
+    depth_m, blur_px = float(np.median(pair.depth_m)), float(np.median(pair.blur_left_px))
+    return f"{depth_m:g} m, blur {abs(blur_px):.1f} px"
+
+
+def _hidden_title(pair: Pair) -> str:
+    return f"Not in the right view: {pair.occluded.mean():.0%}"
+
+
+def _depth_title(depth_m: _Values) -> str:
+    nearest, farthest = f"{np.nanmin(depth_m):.2f}", f"{np.nanmax(depth_m):.2f}"
+    span = nearest if nearest == farthest else f"{nearest} to {farthest}"
+    return f"Depth {span} m"
+
+
+def _show_grey(axes: "Axes", image: _Values, title: str) -> None:
+    axes.imshow(image, cmap="gray", vmin=0, vmax=1)
+    _finish(axes, title)
+
+
+def _show_depth(axes: "Axes", depth_m: _Values, norm: "Normalize", title: str) -> "AxesImage":
+    shown = axes.imshow(depth_m, cmap=_map("viridis_r"), norm=norm, interpolation="nearest")
+    _finish(axes, title)
+    return shown
+
+
+def _show_scale(axes: "Axes", values: _Values, title: str) -> "AxesImage":
+    low, high = _span(values)
+    shown = axes.imshow(
+        values, cmap=_map("viridis"), vmin=low, vmax=high, interpolation="nearest"
+    )
+    _finish(axes, title)
+    return shown
+
+
+def _show_signed(axes: "Axes", values: _Values, widest: float, title: str) -> "AxesImage":
+    shown = axes.imshow(
+        values, cmap=_map("coolwarm"), vmin=-widest, vmax=widest, interpolation="nearest"
+    )
+    _finish(axes, title)
+    return shown
+
+
+def _show_hidden(axes: "Axes", hidden: NDArray[np.bool_], title: str) -> None:
+    from matplotlib.colors import ListedColormap
+
+    axes.imshow(
+        hidden, cmap=ListedColormap([SEEN, HIDDEN]), vmin=0, vmax=1, interpolation="nearest"
+    )
+    _finish(axes, title)
+
+
+def _finish(axes: "Axes", title: str) -> None:
+    axes.set_title(title, fontsize="small", pad=3)
+    axes.set(xticks=[], yticks=[])
+
+
+def _add_bar(shown: "AxesImage", unit: str) -> None:
+    figure = shown.axes.figure
+    bar = figure.colorbar(shown, ax=shown.axes, location="bottom", aspect=30, pad=0.03)
+    bar.set_label(unit)
+
+
+def _map(name: str) -> "Colormap":
+    """A map in which what has no value is grey."""
+    import matplotlib as mpl
+
+    return mpl.colormaps[name].with_extremes(bad=NOTHING)
+
+
+def _depth_norm(depth_m: _Values) -> "Normalize":
+    """Equal ratios of depth are equal steps of colour."""
+    from matplotlib.colors import LogNorm
+
+    return LogNorm(*_span(depth_m))
+
+
+def _span(values: _Values) -> tuple[float, float]:
+    """Smallest and largest value, or a little around them where there is only one."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    room = 0.01 * max(abs(low), abs(high)) or 0.01
+    return (low, high) if high - low > room else (low - room, high + room)
+
+
+def _set_depth_ticks(bar: Any) -> None:
+    from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
+
+    bar.ax.xaxis.set_major_locator(MaxNLocator(8))
+    bar.ax.xaxis.set_major_formatter(ScalarFormatter())
+    bar.ax.xaxis.set_minor_locator(NullLocator())
