@@ -7,6 +7,7 @@ whoever knows its name adds it.
 import os
 import re
 import stat
+import textwrap
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ MAX_BYTES = 1_000_000
 # tomllib takes a time, and memory, that grow with the square of the number of parts of a key
 # (a.a.a...): ten seconds for one line of 40 kB.
 MAX_LINE_CHARS = 1000
+
+# A longer list of numbers goes over several lines.
+_LIST_CHARS = 75
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +107,14 @@ class DocumentKind:
 
 def _on_one_line(numbers: re.Match[str]) -> str:
     """A list of numbers as a person writes it; tomli_w gives each a line of its own."""
-    return f"[{', '.join(line.strip(' ,') for line in numbers[1].splitlines())}]"
+    line = ", ".join(line.strip(" ,") for line in numbers[1].splitlines())
+    if len(line) <= _LIST_CHARS:
+        return f"[{line}]"
+    indent = " " * 4
+    wrapped = textwrap.fill(
+        line, 100, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return f"[\n{wrapped},\n]"
 
 
 def _quoted_line(text: str, message: str) -> str:

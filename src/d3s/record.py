@@ -41,6 +41,8 @@ _RULES = {
     "float_type": "must be a finite number",
     "finite_number": "must be a finite number",
     "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+    "literal_error": "must be {expected}",
     "string_type": "must be text",
     "string_unicode": "must be text",
     "tuple_type": "must be a list",

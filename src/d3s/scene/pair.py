@@ -90,6 +90,7 @@ def simulate(
         Naming the value that cannot be, before anything is rendered.
     """
     sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
+    check_camera(rig, mounts)
     picture = _picture_of(scene)
     frame = Window.frame(_checked_shape(shape, scene, picture))
     views = mounted_views(rig.optics, frame.shape, mounts)
@@ -111,6 +112,15 @@ def render_pair(
         render_view(sheets[i], frame, views[i].optics.lens(i), spread, edges[i]) for i in (0, 1)
     )
     return left, right
+
+
+def check_camera(rig: object, mounts: object) -> None:
+    """Refuse what is no rig, or no pair of mounts."""
+    if not isinstance(rig, Rig):
+        raise SceneError(f"rig={shown(rig)} must be a Rig. Read a rig file with Rig.load.")
+    is_pair = isinstance(mounts, Sequence) and len(mounts) == 2
+    if not is_pair or not all(isinstance(mount, Mount) for mount in mounts):
+        raise SceneError(f"mounts={shown(mounts)} must be two of Mount, left and right.")
 
 
 _Picture = tuple[Image, FloatArray]

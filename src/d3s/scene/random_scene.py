@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from d3s.errors import SceneError
 from d3s.record import OneLine
 from d3s.rig import Optics
-from d3s.scene.geometry import Affine, ScenePart, View, Window, perfect_views
+from d3s.scene.geometry import ScenePart, View, Window, perfect_views
 from d3s.scene.masks import SHAPES, Mask
 from d3s.scene.scenes import Layer
 from d3s.scene.textures import Photo, Texture, check_pattern
@@ -18,6 +18,7 @@ _STREAM = int.from_bytes(b"scene")
 
 # Share of the room between two layers that the tilt of one may use.
 _TILT_SHARE = 0.8
+_STEEPEST_RAD = 1.1
 
 
 class RandomScene(ScenePart):
@@ -125,21 +126,22 @@ def _tilted(
 ) -> dict[str, float]:
     """A plane that keeps to a range of inverse depth over a window, as arguments of a layer."""
     low, high = range_dpt
-    room = high - low
-    middle = low + room * rng.uniform(0.4, 0.6)
-    free = _TILT_SHARE * min(middle - low, high - middle)
-    share = rng.dirichlet((1.0, 1.0, 1.0))[:2] * rng.choice((-1.0, 1.0), size=2)
-    per_x, per_y = 2 * free * share / np.maximum((window.cols, window.rows), 1)
-    centre_x, centre_y = window.col + (window.cols - 1) / 2, window.row + (window.rows - 1) / 2
-    inverse = Affine(
-        float(middle - per_x * centre_x - per_y * centre_y), float(per_x), float(per_y)
+    middle = low + (high - low) * rng.uniform(0.4, 0.6)
+    # Its share of the room over the window, and never steeper than a floor or a wall looks.
+    room = _TILT_SHARE * min(middle - low, high - middle)
+    per_px = room * rng.dirichlet((1.0, 1.0, 1.0))[:2] / (0.5 * np.maximum(window.shape[::-1], 1))
+    steepest_rad = rng.uniform(0.0, _STEEPEST_RAD, size=2)
+    slopes = np.minimum(per_px * view.optics.focal_length_px / middle, np.tan(steepest_rad))
+    slopes *= rng.choice((-1.0, 1.0), size=2)
+    centre = view.ray_matrix @ (
+        window.col + (window.cols - 1) / 2,
+        window.row + (window.rows - 1) / 2,
+        1.0,
     )
-    # From 1/Z over the pixels back to Z = depth + slope X + slope Y.
-    axis_x, axis_y = view.axis_px
-    on_axis = inverse.constant + inverse.per_x * axis_x + inverse.per_y * axis_y
-    slopes = -np.array([inverse.per_x, inverse.per_y]) * view.optics.focal_length_px / on_axis
+    # Z = depth + slope X + slope Y has 1/Z = middle along the ray of the window's centre.
+    depth_m = (1 - slopes @ centre[:2]) / middle
     return {
-        "depth_m": float(1 / on_axis),
+        "depth_m": float(depth_m),
         "tilt_x_rad": float(np.arctan(slopes[0])),
         "tilt_y_rad": float(np.arctan(slopes[1])),
     }

@@ -20,6 +20,7 @@ from d3s.rig import Optics, Rig
 from d3s.scene.blur import Spread
 from d3s.scene.geometry import Mount, ScenePart, View, Window
 from d3s.scene.layers import sheets_of_layers
+from d3s.scene.pair import check_camera
 from d3s.scene.render import front_of, render_view
 from d3s.scene.sampling import Image
 from d3s.scene.scenes import DepthMapScene, Scene
@@ -132,6 +133,7 @@ def simulate_raw(
         Naming the value that cannot be, before anything is rendered.
     """
     sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
+    check_camera(rig, mounts)
     if isinstance(scene, DepthMapScene) or not hasattr(scene, "layers_for"):
         raise SceneError(
             "scene must be a Plane, TiltedPlane, Layered or RandomScene for a raw frame: a depth "

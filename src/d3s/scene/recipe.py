@@ -2,7 +2,6 @@
 
 import os
 import re
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -50,7 +49,6 @@ SCENES: dict[str, type[RecipeScene]] = {
     "random": RandomScene,
 }
 _KINDS = {scene: kind for kind, scene in SCENES.items()}
-_LINE_CHARS = 100
 
 
 def _as_scene(given: Any) -> RecipeScene:
@@ -300,7 +298,7 @@ class Recipe(ScenePart):
 
     def text(self) -> str:
         """The recipe as its file has it."""
-        text = _wrapped(RECIPE_FILE.format(self.model_dump(exclude_none=True)))
+        text = RECIPE_FILE.format(self.model_dump(exclude_none=True))
         longest = max(len(line) for line in text.split("\n"))
         if longest > MAX_LINE_CHARS or len(text.encode()) > MAX_BYTES:
             raise SceneError(
@@ -309,22 +307,3 @@ class Recipe(ScenePart):
                 "or make several."
             )
         return text
-
-
-def _wrapped(text: str) -> str:
-    """Long lists of numbers over several lines, which is all the same to TOML."""
-    return re.sub(r"^(\w+) = \[([^\n\"{}]+)\]$", _wrapped_list, text, flags=re.MULTILINE)
-
-
-def _wrapped_list(line: re.Match[str]) -> str:
-    if len(line[0]) <= _LINE_CHARS:
-        return line[0]
-    indent = " " * 4
-    numbers = textwrap.fill(
-        line[2],
-        _LINE_CHARS,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
-    return f"{line[1]} = [\n{numbers},\n]"

@@ -1,6 +1,7 @@
 """What can be in front of the camera. These classes hold; `render` makes pictures of them."""
 
 import math
+import os
 from typing import Annotated, Any, Protocol
 
 import numpy as np
@@ -31,6 +32,14 @@ def _as_mask(given: Any) -> Image | str | None:
     if mask.min() < 0 or mask.max() > 1:
         raise ValueError("must be from 0 (nothing there) to 1 (covers what is behind).")
     return mask
+
+
+def _as_picture(given: Any) -> Any:
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    if not isinstance(given, np.ndarray):
+        raise ValueError("must be an array, or the name of a file.")
+    return given
 
 
 class Plane(ScenePart):
@@ -95,6 +104,9 @@ class Layered(ScenePart):
         return self.layers
 
 
+Picture = Annotated[Any, AfterValidator(_as_picture)]
+
+
 class DepthMapScene(ScenePart):
     """Any scene, from a picture of it in which all is sharp, and the depth of each pixel.
 
@@ -104,8 +116,12 @@ class DepthMapScene(ScenePart):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    image: Any = Field(description="a picture in which all is sharp: an array, or an image file")
-    depth_m: Any = Field(description="the depth of each of its pixels: an array, or a PFM or TIFF")
+    image: Picture = Field(
+        description="a picture in which all is sharp: an array, or an image file"
+    )
+    depth_m: Picture = Field(
+        description="the depth of each of its pixels: an array, or a PFM or TIFF"
+    )
 
 
 class LayeredScene(Protocol):

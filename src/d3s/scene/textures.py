@@ -130,7 +130,7 @@ def _pattern_block(pattern: str, seed: int, level: int, block_row: int, block_co
 def _as_image(given: Any) -> Image | str:
     if isinstance(given, np.ndarray):
         image = checked_image(given, "image")
-        check_contrast(image, "it")
+        check_contrast(image)
         return image
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
@@ -178,18 +178,18 @@ class Photo(ScenePart):
 def _photo(path: str, linear: bool) -> Image:
     image = read_image(path, linear=linear)
     try:
-        check_contrast(image, path)
+        check_contrast(image)
     except ValueError as error:
-        raise SceneError(f"texture {error}") from error
+        raise SceneError(f"texture {path} {error}") from error
     image.flags.writeable = False
     return image
 
 
-def check_contrast(image: NDArray[Any], name: str) -> None:
+def check_contrast(image: NDArray[Any]) -> None:
     """Refuse a texture of one colour."""
     if float(np.ptp(image)) < _LEAST_CONTRAST:
         raise ValueError(
-            f"{name} has one colour ({float(image.flat[0]):.3g}): without contrast there is "
+            f"has one colour ({float(image.flat[0]):.3g}): without contrast there is "
             "nothing to match. Choose another image."
         )
 
@@ -323,7 +323,9 @@ def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
     is_scaling = np.count_nonzero(matrix - np.diag(np.diag(matrix))) == np.count_nonzero(
         matrix[:2, 2]
     )
-    if is_scaling and len(rasters) == 1:
+    # A texture that is magnified beyond its texels is read between them.
+    is_fine = rasters[0].pitch_m <= np.sqrt(abs(np.linalg.det(matrix / matrix[2, 2])))
+    if is_scaling and is_fine and len(rasters) == 1:
         pixels = sample_scaled(rasters[0], matrix, window)
     else:
         pixels = sample_projected(rasters, matrix, window)

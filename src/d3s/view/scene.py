@@ -12,12 +12,15 @@ from d3s.scene.raw import RawFrame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
     from matplotlib.image import AxesImage
 
 HIDDEN, SEEN, NOTHING = "#c8442d", "#eeeeee", "#bbbbbb"
+
+_DEPTH_TICKS_M = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 20, 50, 100)
 
 _Values = NDArray[np.floating[Any]]
 
@@ -64,8 +67,8 @@ def plot_textures(
     count = _common_count(textures)
     rows = -(-len(textures) // across)
     size = (across * (count * tile_in + 0.35), rows * (tile_in + 0.04) + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)  # type: ignore[union-attr]
+    figure = Figure(figsize=size)
+    _set_tight(figure)
     sheet = figure.add_gridspec(1, across)
     for column in range(across):
         names = list(textures)[column * rows : (column + 1) * rows]
@@ -94,21 +97,20 @@ def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.
     if not examples:
         raise InputError("examples is empty: there is no scene to show.")
     tall = [_row_height(one) * width_in / 4 + 0.25 for one in examples.values()]
-    figure = Figure(figsize=(width_in, sum(tall) + 0.6), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.02, wspace=0, hspace=0)  # type: ignore[union-attr]
-    sheet = figure.add_gridspec(len(examples), 4, height_ratios=tall)
-    depths = [one.depth_m[np.isfinite(one.depth_m)] for one in examples.values()]
-    norm = _depth_norm(np.concatenate(depths))
-    places: list[Axes] = []
+    figure = Figure(figsize=(width_in, sum(tall) + 0.6))
+    _set_tight(figure)
+    # The bar has a row of its own: beside the panels it would push them out of line.
+    sheet = figure.add_gridspec(len(examples) + 1, 4, height_ratios=[*tall, 0.1])
+    norm = _depth_norm(np.concatenate([one.depth_m.ravel() for one in examples.values()]))
     for row, (name, one) in enumerate(examples.items()):
-        cells = [sheet[row, column] for column in range(4)]
         if isinstance(one, Pair):
+            cells = [sheet[row, column] for column in range(4)]
             shown = _add_pair_row(figure, cells, name, one, norm)
         else:
-            shown = _add_raw_row(figure, [sheet[row, :2], sheet[row, 2:]], name, one, norm)
-        places.append(shown.axes)
-    bar = figure.colorbar(shown, ax=places, location="bottom", aspect=60, shrink=0.6, pad=0.01)
-    bar.set_label("depth (m)")
+            shown = _add_raw_row(figure, (sheet[row, :2], sheet[row, 2:]), name, one, norm)
+    bar = figure.colorbar(
+        shown, cax=figure.add_subplot(sheet[-1, 1:3]), orientation="horizontal", label="depth (m)"
+    )
     _set_depth_ticks(bar)
     return figure
 
@@ -118,19 +120,23 @@ def _add_pair_row(
 ) -> "AxesImage":
     left, right, depth, hidden = (figure.add_subplot(cell) for cell in cells)
     _show_grey(left, pair.left, "Left view")
-    left.set_ylabel(name)
+    left.set_ylabel(name, fontsize="small")
     _show_grey(right, pair.right, "Right view")
     _show_hidden(hidden, pair.occluded, _hidden_title(pair))
     return _show_depth(depth, pair.depth_m, norm, _depth_title(pair.depth_m))
 
 
 def _add_raw_row(
-    figure: "Figure", cells: "list[SubplotSpec]", name: str, raw: RawFrame, norm: "Normalize"
+    figure: "Figure",
+    cells: "tuple[SubplotSpec, SubplotSpec]",
+    name: str,
+    raw: RawFrame,
+    norm: "Normalize",
 ) -> "AxesImage":
     frame, depth = (figure.add_subplot(cell) for cell in cells)
     halves = "right view | left view" if raw.layout.side(0) > 0 else "left view | right view"
     _show_grey(frame, raw.image, f"Raw frame: {halves}")
-    frame.set_ylabel(name)
+    frame.set_ylabel(name, fontsize="small")
     title = f"{_depth_title(raw.depth_m)}, left lens (grey: not its field)"
     return _show_depth(depth, raw.depth_m, norm, title)
 
@@ -147,8 +153,10 @@ def _common_count(textures: Mapping[str, Sequence[Pair]]) -> int:
 
 def _row_height(one: Pair | RawFrame) -> float:
     """Height of a row, in widths of a column."""
-    rows, cols = one.left.shape if isinstance(one, Pair) else one.image.shape
-    return rows / cols if isinstance(one, Pair) else 2 * rows / cols
+    if isinstance(one, Pair):
+        rows, cols = one.left.shape
+        return float(rows / cols)
+    return 2 * one.layout.rows_px / one.layout.cols_px
 
 
 def _distance_title(pair: Pair) -> str:
@@ -179,9 +187,7 @@ def _show_depth(axes: "Axes", depth_m: _Values, norm: "Normalize", title: str) -
 
 def _show_scale(axes: "Axes", values: _Values, title: str) -> "AxesImage":
     low, high = _span(values)
-    shown = axes.imshow(
-        values, cmap=_map("viridis"), vmin=low, vmax=high, interpolation="nearest"
-    )
+    shown = axes.imshow(values, cmap=_map("viridis"), vmin=low, vmax=high, interpolation="nearest")
     _finish(axes, title)
     return shown
 
@@ -203,15 +209,23 @@ def _show_hidden(axes: "Axes", hidden: NDArray[np.bool_], title: str) -> None:
     _finish(axes, title)
 
 
+def _set_tight(figure: "Figure") -> None:
+    figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)
+
+
 def _finish(axes: "Axes", title: str) -> None:
     axes.set_title(title, fontsize="small", pad=3)
     axes.set(xticks=[], yticks=[])
 
 
 def _add_bar(shown: "AxesImage", unit: str) -> None:
+    from matplotlib.colors import LogNorm
+
     figure = shown.axes.figure
     bar = figure.colorbar(shown, ax=shown.axes, location="bottom", aspect=30, pad=0.03)
     bar.set_label(unit)
+    if isinstance(shown.norm, LogNorm):
+        _set_depth_ticks(bar)
 
 
 def _map(name: str) -> "Colormap":
@@ -235,9 +249,10 @@ def _span(values: _Values) -> tuple[float, float]:
     return (low, high) if high - low > room else (low - room, high + room)
 
 
-def _set_depth_ticks(bar: Any) -> None:
-    from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
-
-    bar.ax.xaxis.set_major_locator(MaxNLocator(8))
-    bar.ax.xaxis.set_major_formatter(ScalarFormatter())
-    bar.ax.xaxis.set_minor_locator(NullLocator())
+def _set_depth_ticks(bar: "Colorbar") -> None:
+    """Round depths, few enough to be read: the ticks of a logarithm crowd at its end."""
+    low, high = bar.norm.vmin or 0.0, bar.norm.vmax or np.inf
+    ticks = [tick for tick in _DEPTH_TICKS_M if low <= tick <= high]
+    if len(ticks) >= 2:
+        bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+        bar.minorticks_off()
