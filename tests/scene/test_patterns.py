@@ -6,7 +6,8 @@ from scipy import ndimage
 
 from d3s.errors import InputError
 from d3s.scene.grid import Grid
-from d3s.scene.lattice import Octaves, seed_key, spline_noise
+from d3s.scene.hashing import seed_key
+from d3s.scene.lattice import Octaves, spline_noise
 from d3s.scene.patterns import PATTERNS
 from d3s.scene.patterns.noise import power_law
 

@@ -5,10 +5,10 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from pydantic import Field
 
+from d3s.compiled import compiled
 from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray, Lens
 from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
@@ -251,17 +251,35 @@ def _ramp(size: int) -> Image:
     return ramp
 
 
-@njit(cache=True, nogil=True)
-def _fade_rows(start, stop, image, ramp_y, ramp_x, ground, out):  # type: ignore[no-untyped-def]
+@compiled
+def _fade_rows(
+    start: int,
+    stop: int,
+    image: Image,
+    ramp_y: Image,
+    ramp_x: Image,
+    ground: np.float32,
+    out: Image,
+) -> None:
     for i in range(start, stop):
         for j in range(image.shape[1]):
             out[i, j] = ground + (image[i, j] - ground) * (ramp_y[i] * ramp_x[j])
 
 
-@njit(cache=True, nogil=True)
-def _filter_rows(  # type: ignore[no-untyped-def]
-    start, stop, spectrum, table, steps_per_frequency, y2, x2, phase_y, phase_x, is_shifted, out
-):
+@compiled
+def _filter_rows(
+    start: int,
+    stop: int,
+    spectrum: Complex,
+    table: Image,
+    steps_per_frequency: np.float32,
+    y2: Image,
+    x2: Image,
+    phase_y: Complex,
+    phase_x: Complex,
+    is_shifted: bool,
+    out: Complex,
+) -> None:
     """Multiply rows `start` to `stop` and their mirror images, which have the same gain."""
     rows, cols = spectrum.shape
     gain = np.empty(cols, dtype=np.float32)

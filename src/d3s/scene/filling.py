@@ -1,9 +1,9 @@
 """What a picture does not show: filled with what is beside it, mirrored at the border."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d3s.compiled import compiled
 from d3s.scene.sampling import Image
 from d3s.threads import over_rows
 
@@ -34,8 +34,8 @@ def fill(
     return np.asarray(state != UNKNOWN)
 
 
-@njit(cache=True, nogil=True)
-def _nearer_source(before, after, place, reach):  # type: ignore[no-untyped-def]
+@compiled
+def _nearer_source(before: int, after: int, place: int, reach: int) -> int:
     """The nearer of two sources (-1: none), or -1 when it is out of reach."""
     source = before
     if before < 0 or (after >= 0 and after - place < place - before):
@@ -43,8 +43,10 @@ def _nearer_source(before, after, place, reach):  # type: ignore[no-untyped-def]
     return source if source >= 0 and abs(source - place) <= reach else -1
 
 
-@njit(cache=True, nogil=True)
-def _fill_rows(start, stop, colour, depth, state, reach):  # type: ignore[no-untyped-def]
+@compiled
+def _fill_rows(
+    start: int, stop: int, colour: Image, depth: Image, state: NDArray[np.uint8], reach: int
+) -> None:
     cols = colour.shape[1]
     before = np.empty(cols, dtype=np.int64)
     for i in range(start, stop):
@@ -70,8 +72,8 @@ def _fill_rows(start, stop, colour, depth, state, reach):  # type: ignore[no-unt
             state[i, j] = _FILLED
 
 
-@njit(cache=True, nogil=True)
-def _fill_cols(colour, depth, state, reach):  # type: ignore[no-untyped-def]
+@compiled
+def _fill_cols(colour: Image, depth: Image, state: NDArray[np.uint8], reach: int) -> None:
     rows, cols = colour.shape
     above = np.full((rows, cols), -1, dtype=np.int32)
     for i in range(rows):

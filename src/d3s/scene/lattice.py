@@ -1,46 +1,33 @@
-"""Random numbers and smooth noise that belong to places in the world, not to a picture of it.
+"""Smooth noise that belongs to places in the world, not to a picture of it.
 
-A number is the hash of where it is: asked again, or as part of another region, it is the same.
 Noise is a sum of octaves of cubic B-splines, each on its own lattice with half the spacing of the
 one before. A cubic spline on one lattice is also one on the next finer (the two-scale relation),
 so the octaves are summed as coefficients, coarse to fine, and only the sum is turned into texels.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d3s.compiled import compiled
 from d3s.scene.grid import Grid
+from d3s.scene.hashing import cell_hash, seed_key
 from d3s.threads import over_rows
 
 Texels = NDArray[np.float32]
-F = TypeVar("F", bound=Callable[..., Any])
 
 # The lattices of all octaves are those of BASE_M / 2^k, so that octaves of one spacing are the same
 # whatever the pitch. Its 25 um octave is the finest that a camera at 0.2 m could tell from none.
 BASE_M = 0.1024
 FINEST_M = BASE_M / 4096
 
+_S16, _S32, _S48 = (np.uint64(bits) for bits in (16, 32, 48))
+
 # Root mean square of the splines whose coefficients are those of `_add_details` at unit scale;
 # measured, and the same for every octave.
 _DETAIL_RMS = 0.1951
-
-_STRIDE = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_COLUMN = np.uint64(0xD6E8FEB86659FD93)
-_S11, _S16, _S27, _S30, _S31, _S32, _S48 = (
-    np.uint64(bits) for bits in (11, 16, 27, 30, 31, 32, 48)
-)
-
-
-def compiled(function: F) -> F:
-    """The same function as machine code, kept on disk, that runs without Python's lock."""
-    return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 class Octaves(NamedTuple):
@@ -63,40 +50,6 @@ class Octaves(NamedTuple):
         raw = [spacing ** (self.exponent / 2.0 - 1.0) for spacing in spacings]
         scale = self.rms / math.sqrt(sum(value * value for value in raw))
         return [(spacing, scale * value) for spacing, value in zip(spacings, raw, strict=True)]
-
-
-def seed_key(seed: int, *channels: int) -> np.uint64:
-    """The key from which all numbers of one channel of one texture are made."""
-    key = np.uint64(mix(np.uint64(seed & 0xFFFFFFFFFFFFFFFF)))
-    for channel in channels:
-        key = np.uint64(cell_hash(key, channel, 0x5EED))
-    return key
-
-
-@compiled
-def mix(number: np.uint64) -> np.uint64:
-    """64 bits that look random, one to one with the 64 bits given (the finisher of SplitMix64)."""
-    number = (number ^ (number >> _S30)) * _MIX_1
-    number = (number ^ (number >> _S27)) * _MIX_2
-    return number ^ (number >> _S31)
-
-
-@compiled
-def cell_hash(key: np.uint64, row: int, col: int) -> np.uint64:
-    """64 random bits of one cell of a lattice; rows and columns may be negative."""
-    return mix(key + np.uint64(row) * _STRIDE + mix(np.uint64(col) * _COLUMN))
-
-
-@compiled
-def part(bits: np.uint64, which: int) -> float:
-    """Number from 0 to 1 made of the first (0), second, third or fourth (3) 16 of 64 bits."""
-    return np.float64((bits >> np.uint64(16 * which)) & np.uint64(0xFFFF)) * (1.0 / 65536.0)
-
-
-@compiled
-def unit(bits: np.uint64) -> float:
-    """Number from 0 to 1 made of 53 of 64 bits."""
-    return np.float64(bits >> _S11) * (1.0 / 9007199254740992.0)
 
 
 def spline_noise(

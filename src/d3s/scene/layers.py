@@ -15,7 +15,8 @@ from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.geometry import Affine, View, Window, perfect_views, pixel_matrix
 from d3s.scene.sampling import Image, Raster, sample_points
 from d3s.scene.scenes import Layer
-from d3s.scene.textures import Surface, paint, surface_of
+from d3s.scene.surface import Surface, paint
+from d3s.scene.textures import surface_of
 
 # Farther away than this, in metres, a tilted plane counts as the horizon.
 _FARTHEST_M = 1e4

@@ -8,10 +8,10 @@ summed here over points of the opening, and only where there is an edge.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from d3s.optics.lens import Lens
+from d3s.compiled import compiled
+from d3s.optics.lens import FloatArray, Lens
 from d3s.scene.blur import Sheet, Spread
 from d3s.scene.geometry import Window
 from d3s.scene.sampling import Image
@@ -84,10 +84,21 @@ def _covariance(
     return difference
 
 
-@njit(cache=True, nogil=True)
-def _pass_layer(  # type: ignore[no-untyped-def]
-    start, stop, rows, cols, points, colour, alpha, origin, radius, free, free_on_average, out
-):
+@compiled
+def _pass_layer(
+    start: int,
+    stop: int,
+    rows: NDArray[np.int64],
+    cols: NDArray[np.int64],
+    points: Image,
+    colour: Image,
+    alpha: Image,
+    origin: FloatArray,
+    radius: FloatArray,
+    free: Image,
+    free_on_average: Image,
+    out: Image,
+) -> None:
     """Light from one layer through each point of the opening, and what the layer leaves free."""
     count = points.shape[0]
     widest = np.sqrt(np.max(points[:, 0] ** 2 + points[:, 1] ** 2))

@@ -16,11 +16,11 @@ from d3s.scene.blur import Sheet, Spread
 from d3s.scene.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
 from d3s.scene.geometry import PERFECT, Mount, View, Window, mounted_views
 from d3s.scene.layers import sheets_of_layers
+from d3s.scene.photos import checked_image
 from d3s.scene.render import front_of, occluded, render_view
 from d3s.scene.sampling import Image
 from d3s.scene.scenes import DepthMapScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, expose_pair
-from d3s.scene.textures import checked_image
 
 _Edges = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
 
@@ -114,12 +114,12 @@ def render_pair(
     return left, right
 
 
-def check_camera(rig: object, mounts: object) -> None:
+def check_camera(rig: Any, mounts: Any) -> None:
     """Refuse what is no rig, or no pair of mounts."""
     if not isinstance(rig, Rig):
         raise SceneError(f"rig={shown(rig)} must be a Rig. Read a rig file with Rig.load.")
-    is_pair = isinstance(mounts, Sequence) and len(mounts) == 2
-    if not is_pair or not all(isinstance(mount, Mount) for mount in mounts):
+    are_two = isinstance(mounts, tuple | list) and len(mounts) == 2
+    if not are_two or not all(isinstance(mount, Mount) for mount in mounts):
         raise SceneError(f"mounts={shown(mounts)} must be two of Mount, left and right.")
 
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from d3s.optics.lens import Lens
+from d3s.compiled import compiled
+from d3s.optics.lens import FloatArray, Lens
 from d3s.scene.blur import Sheet, Spread, blurred
 from d3s.scene.geometry import View, Window
 from d3s.scene.occlusion import add_edge_light, mark_edges
@@ -121,10 +121,17 @@ def occluded(
     return hidden
 
 
-@njit(cache=True, nogil=True)
-def _hide_rows(  # type: ignore[no-untyped-def]
-    start, stop, inverse_left, inverse_right, far, near, step_dpt, out
-):
+@compiled
+def _hide_rows(
+    start: int,
+    stop: int,
+    inverse_left: Image,
+    inverse_right: Image,
+    far: FloatArray,
+    near: FloatArray,
+    step_dpt: float,
+    out: NDArray[np.bool_],
+) -> None:
     rows, cols = out.shape
     is_alone = inverse_right.size == 0
     for i in range(start, stop):

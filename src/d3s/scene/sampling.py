@@ -9,9 +9,9 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d3s.compiled import compiled
 from d3s.optics.lens import FloatArray
 from d3s.scene.geometry import Window
 from d3s.threads import over_rows
@@ -164,8 +164,10 @@ def _decimate(samples: Image, window: Window) -> Image:
     return pixels
 
 
-@njit(cache=True, nogil=True)
-def _resample_rows(start, stop, raster, first, weights, out):  # type: ignore[no-untyped-def]
+@compiled
+def _resample_rows(
+    start: int, stop: int, raster: Image, first: NDArray[np.int64], weights: Image, out: Image
+) -> None:
     cols = raster.shape[1]
     taps = weights.shape[1]
     for i in range(start, stop):
@@ -178,8 +180,10 @@ def _resample_rows(start, stop, raster, first, weights, out):  # type: ignore[no
                 out[i, j] += weight * source[j]
 
 
-@njit(cache=True, nogil=True)
-def _resample_cols(start, stop, raster, first, weights, out):  # type: ignore[no-untyped-def]
+@compiled
+def _resample_cols(
+    start: int, stop: int, raster: Image, first: NDArray[np.int64], weights: Image, out: Image
+) -> None:
     # Four rows at a time share a weight, which is 2.5 times faster than one by one. The last rows
     # of a band are done again with those before them.
     taps = weights.shape[1]
@@ -203,8 +207,8 @@ def _resample_cols(start, stop, raster, first, weights, out):  # type: ignore[no
             out[last, j] = total_3
 
 
-@njit(cache=True, nogil=True, inline="always")
-def cubic_weights(t):  # type: ignore[no-untyped-def]
+@compiled
+def cubic_weights(t: float) -> tuple[float, float, float, float]:
     """Weights of four neighbours for a place that is `t` beyond the second (Keys, a = -1/2)."""
     t2 = t * t
     t3 = t2 * t
@@ -216,10 +220,20 @@ def cubic_weights(t):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
-def _sample_cubic(  # type: ignore[no-untyped-def]
-    start, stop, texels, table, pitches, nearest, matrix, first_row, first_col, step, out
-):
+@compiled
+def _sample_cubic(
+    start: int,
+    stop: int,
+    texels: Image,
+    table: NDArray[np.int64],
+    pitches: FloatArray,
+    nearest: FloatArray,
+    matrix: FloatArray,
+    first_row: float,
+    first_col: float,
+    step: float,
+    out: Image,
+) -> None:
     for i in range(start, stop):
         y = first_row + step * i
         for j in range(out.shape[1]):

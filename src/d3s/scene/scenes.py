@@ -9,8 +9,9 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from d3s.rig import Optics
 from d3s.scene.geometry import PlaneInSpace, ScenePart
+from d3s.scene.photos import checked_image
 from d3s.scene.sampling import Image
-from d3s.scene.textures import Texture, as_texture, checked_image
+from d3s.scene.textures import Texture, as_texture
 
 AnyTexture = Annotated[Any, AfterValidator(as_texture)]
 Depth = Annotated[

@@ -4,8 +4,10 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
+from d3s.compiled import compiled
+from d3s.optics.lens import FloatArray
 from d3s.scene.geometry import View, Window
 from d3s.scene.sampling import Image
 from d3s.threads import over_rows
@@ -65,10 +67,21 @@ def _sinc_table() -> Image:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
-@njit(cache=True, nogil=True)
-def _look_rows(  # type: ignore[no-untyped-def]
-    start, stop, colour, alpha, disparity, to_ideal, camera, corners, table, out, mask, moved
-):
+@compiled
+def _look_rows(
+    start: int,
+    stop: int,
+    colour: Image,
+    alpha: Image,
+    disparity: Image,
+    to_ideal: FloatArray,
+    camera: float,
+    corners: NDArray[np.int64],
+    table: Image,
+    out: Image,
+    mask: Image,
+    moved: Image,
+) -> None:
     rows, cols = colour.shape
     reach = table.shape[1] // 2
     phases = table.shape[0] - 1

@@ -7,7 +7,8 @@ from zlib import crc32
 
 from d3s.errors import InputError
 from d3s.scene.grid import Grid
-from d3s.scene.lattice import Texels, seed_key
+from d3s.scene.hashing import seed_key
+from d3s.scene.lattice import Texels
 from d3s.scene.patterns import made, natural, noise, text, wooden
 
 

@@ -4,18 +4,10 @@ import math
 
 import numpy as np
 
+from d3s.compiled import compiled
 from d3s.scene.grid import Grid
-from d3s.scene.lattice import (
-    FINEST_M,
-    Octaves,
-    Texels,
-    cell_hash,
-    compiled,
-    part,
-    seed_key,
-    spline_noise,
-    unit,
-)
+from d3s.scene.hashing import cell_hash, part, seed_key, unit
+from d3s.scene.lattice import FINEST_M, Octaves, Texels, spline_noise
 from d3s.scene.patterns.natural import grained
 from d3s.threads import over_rows
 

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from d3s.compiled import compiled
 from d3s.scene.grid import Grid
-from d3s.scene.lattice import Texels, cell_hash, compiled, mix, part, seed_key
+from d3s.scene.hashing import cell_hash, mix, part, seed_key
+from d3s.scene.lattice import Texels
 from d3s.scene.patterns.layers import BLADE, BOX, ELLIPSE, FILL, Layer
 from d3s.threads import over_rows
 

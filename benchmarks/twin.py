@@ -1,0 +1,156 @@
+"""`make twin`: how right the digital twin is, measured on its own pictures.
+
+The rulers are those of the tests and know nothing of the simulator: phases of spectra, moments of
+light, rays through the opening. Each figure is the worst over all cases; the tests hold a limit.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "physics"))
+
+import test_twin_edges as edges
+from test_twin import _residual_px, widest_blur_px
+from twin_tools import PROTOTYPE, dot_texture, phase_shift_px, second_moment_px2
+
+import d3s
+from d3s.optics.psf import diffraction_otf
+
+OPTICS = PROTOTYPE.optics
+SPREADS = ("disk", "gaussian", "diffraction")
+# Even steps of 1/Z, as disparity and blur are linear in it.
+DEPTHS_M = 1 / np.linspace(1 / 0.2, 1 / 3.0, 25)
+
+
+def disparity_error_px(psf: str) -> Iterator[float]:
+    """Phase of the cross-spectrum against s0 B / (p Z)."""
+    for depth_m in DEPTHS_M:
+        scene = d3s.Plane(depth_m=depth_m, texture="noise")
+        pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(600, 900))
+        expected = 12.1e-3 * 3.84e-3 / (depth_m * 2e-6)
+        # Frequencies at which no blur has turned the contrast around.
+        highest = min(0.3, 0.55 / max(widest_blur_px(depth_m), 0.1))
+        yield phase_shift_px(pair.left, pair.right, expected, highest) - expected
+
+
+def tilted_disparity_error_px() -> Iterator[float]:
+    """What is left of the shift on a tilted plane, at nine places of the view."""
+    scene = d3s.TiltedPlane(depth_m=0.8, tilt_x_rad=0.9, tilt_y_rad=-0.6, texture="noise_white")
+    pair = d3s.simulate(scene, PROTOTYPE, shape=(360, 520))
+    for row in (90, 180, 270):
+        for col in (150, 260, 400):
+            yield _residual_px(pair, row, col)
+
+
+def moment_error(psf: str) -> Iterator[float]:
+    """Second moment that the lens adds to a dot, against a quarter of the radius squared."""
+    for depth_m in (0.25, 0.35, 0.6, 1.2, 1.64, 2.5):
+        dot = dot_texture(PROTOTYPE, depth_m, size_px=1.0)
+        scene = d3s.Plane(depth_m=depth_m, texture=dot)
+        pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(220, 400))
+        for power, image in ((83.88, pair.left), (83.78, pair.right)):
+            added = second_moment_px2(image) - second_moment_px2(pair.all_in_focus)
+            radius = 12.1e-3 * 1e-3 * (1 / depth_m - power + 1 / 12.1e-3) / 2e-6
+            yield added / (radius**2 / 4) - 1
+
+
+def transfer_error() -> Iterator[float]:
+    """Spectrum of a diffracted dot over that of a sharp one, against the lens' own transfer."""
+    for depth_m in (0.3, 0.81, 1.5):
+        dot = dot_texture(PROTOTYPE, depth_m, size_px=0.8)
+        scene = d3s.Plane(depth_m=depth_m, texture=dot)
+        pair = d3s.simulate(scene, PROTOTYPE, psf="diffraction", shape=(256, 256))
+        sharp, blurred = (np.fft.rfft2(image)[0, :64] for image in (pair.all_in_focus, pair.left))
+        frequency, radius = np.fft.rfftfreq(256)[:64], OPTICS.blur_radius_px(depth_m, 0)
+        expected = diffraction_otf(frequency, radius, OPTICS.lens(0), 550e-9)
+        yield from (blurred / sharp).real - expected
+
+
+def energy_error(psf: str) -> Iterator[float]:
+    """Light of a dot in each view, against that of the sharp one."""
+    scene = d3s.Plane(depth_m=0.5, texture=dot_texture(PROTOTYPE, 0.5))
+    pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(240, 420))
+    for image in (pair.left, pair.right):
+        yield image.sum(dtype=float) / pair.all_in_focus.sum(dtype=float) - 1
+
+
+def edge_error(psf: str, rays: int) -> Iterator[float]:
+    """Root mean square against rays, of full scale; every view of every scene with edges."""
+    for boards in edges.SCENES.values():
+        yield from _against_rays(boards, psf, rays)
+
+
+def tilt_error(rays: int) -> Iterator[float]:
+    """The same for planes without an edge, tilted by up to 1.4 rad."""
+    for slope_x, slope_y in ((1.0, 0.0), (0.0, -2.0), (4.0, 4.0)):
+        board = edges.Board(0.5, slope_x, slope_y, 7, None)
+        yield from _against_rays([board], "disk", rays)
+
+
+def _against_rays(boards: list[edges.Board], psf: str, rays: int) -> Iterator[float]:
+    scene = d3s.Layered(layers=[board.layer() for board in boards])
+    shape = (edges.SIZE, edges.SIZE)
+    pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=shape)
+    for camera, image in enumerate((pair.left, pair.right)):
+        error = image - edges.traced(boards, camera, psf, rays=rays)
+        yield float(np.sqrt(np.mean(error[4:-4, 4:-4] ** 2)))
+
+
+def depth_map_error(slope_x: float) -> Iterator[float]:
+    """A plane told by its sharp picture and depth map, against the plane: share of contrast."""
+    plane = d3s.TiltedPlane(depth_m=0.6, tilt_x_rad=np.arctan(slope_x), texture="leaves")
+    direct = d3s.simulate(plane, PROTOTYPE, shape=(300, 420))
+    told = d3s.simulate(
+        d3s.DepthMapScene(image=direct.all_in_focus, depth_m=direct.depth_m.astype(float)),
+        PROTOTYPE,
+    )
+    # Beyond its frame a picture goes on mirrored, and not as the texture does.
+    side = int(np.ceil(direct.disparity_px.max())) + 20
+    inner = np.s_[20:-20, 20:-side]
+    for a, b in ((told.left[inner], direct.left[inner]), (told.right[inner], direct.right[inner])):
+        yield float(np.sqrt(np.mean((a - b) ** 2)) / b.std())
+
+
+def worst(errors: Callable[[], Iterator[float]]) -> float:
+    return max(abs(float(error)) for error in errors())
+
+
+def main() -> None:
+    rays = 400
+    rows: list[tuple[str, Callable[[], Iterator[float]], str]] = [
+        *(
+            (f"disparity, {psf}, 0.2 to 3 m", lambda psf=psf: disparity_error_px(psf), "{:.4f} px")
+            for psf in SPREADS
+        ),
+        ("disparity, tilted plane", tilted_disparity_error_px, "{:.4f} px"),
+        *(
+            (f"second moment, {psf}, 0.25 to 2.5 m", lambda psf=psf: moment_error(psf), "{:.2%}")
+            for psf in SPREADS[:2]
+        ),
+        ("transfer function, diffraction", transfer_error, "{:.4f}"),
+        *((f"light, {psf}", lambda psf=psf: energy_error(psf), "{:.4%}") for psf in SPREADS),
+        (f"edges, disk, {rays} rays", lambda: edge_error("disk", rays), "{:.2%} of full scale"),
+        (
+            f"edges, gaussian, {rays} rays",
+            lambda: edge_error("gaussian", rays),
+            "{:.2%} of full scale",
+        ),
+        (f"tilted planes, {rays} rays", lambda: tilt_error(rays), "{:.2%} of full scale"),
+        ("depth map of a plane", lambda: depth_map_error(0.0), "{:.2%} of contrast"),
+        ("depth map of a tilted plane", lambda: depth_map_error(1.5), "{:.2%} of contrast"),
+    ]
+    table = Table(title=f"d3s {d3s.__version__}: largest error of the twin")
+    table.add_column("what")
+    table.add_column("worst", justify="right")
+    for what, errors, form in rows:
+        table.add_row(what, form.format(worst(errors)))
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Pictures as textures: files, folders of them, and arrays; mirrored beyond their borders."""
+
+import os
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, ConfigDict, Field
+
+from d3s.errors import SceneError
+from d3s.files.images import list_images, read_image
+from d3s.scene.geometry import ScenePart
+from d3s.scene.sampling import Image, Raster
+
+# What differs by less than this cannot be matched.
+_LEAST_CONTRAST = 1e-4
+
+_HALF_BAND_REACH = 11
+
+
+def checked_image(given: NDArray[Any], name: str) -> Image:
+    """A grey image as a read-only float32 copy.
+
+    Raises
+    ------
+    ValueError
+        When it is not a grey image of finite floats.
+    """
+    if given.ndim != 2 or min(given.shape, default=0) < 2:
+        raise ValueError(
+            f"has shape {given.shape}, and a grey {name} of at least 2x2 is needed: one channel, "
+            "in linear intensity."
+        )
+    if not np.issubdtype(given.dtype, np.floating):
+        raise ValueError(
+            f"has {given.dtype} values, and floats from 0 to 1 are needed. Divide it by its full "
+            "scale."
+        )
+    image = np.array(given, dtype=np.float32)
+    if not np.isfinite(image).all():
+        raise ValueError("has values that are not finite. Fill them first.")
+    image.flags.writeable = False
+    return image
+
+
+def _as_image(given: Any) -> Image | str:
+    if isinstance(given, np.ndarray):
+        image = checked_image(given, "image")
+        check_contrast(image)
+        return image
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    raise ValueError("must be an image file, a folder of images, or an array.")
+
+
+class Photo(ScenePart):
+    """A picture as a texture: an image file, one out of a folder of them, or an array."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    image: Annotated[Any, AfterValidator(_as_image)] = Field(
+        description="an image file, a folder of images, or an array"
+    )
+    number: int = Field(
+        default=0, ge=0, lt=2**63, description="which image of a folder, by name, counted around"
+    )
+    width_m: float | None = Field(
+        default=None, gt=1e-4, lt=1e3, description="the width on the object; fills the view if left"
+    )
+    encoding: Literal["srgb", "linear"] = Field(
+        default="srgb", description="how the file stores light; an array is linear"
+    )
+    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the turn, clockwise")
+    contrast: float = Field(
+        default=1.0, gt=0, le=2, description="a factor on the difference to mid grey"
+    )
+
+    def pixels(self) -> Image:
+        """The picture, in linear intensity."""
+        if isinstance(self.image, np.ndarray):
+            return self.image
+        return _photo(self.file, self.encoding == "linear")
+
+    @property
+    def file(self) -> str:
+        """The image file itself, where a folder was named."""
+        if not Path(self.image).is_dir():
+            return str(self.image)
+        images = list_images(self.image)
+        return str(images[self.number % len(images)])
+
+
+@lru_cache(maxsize=8)
+def _photo(path: str, linear: bool) -> Image:
+    image = read_image(path, linear=linear)
+    try:
+        check_contrast(image)
+    except ValueError as error:
+        raise SceneError(f"texture {path} {error}") from error
+    image.flags.writeable = False
+    return image
+
+
+def check_contrast(image: NDArray[Any]) -> None:
+    """Refuse a texture of one colour."""
+    if float(np.ptp(image)) < _LEAST_CONTRAST:
+        raise ValueError(
+            f"has one colour ({float(image.flat[0]):.3g}): without contrast there is "
+            "nothing to match. Choose another image."
+        )
+
+
+class Picture:
+    """An image of a given size on the object, mirrored beyond its borders."""
+
+    def __init__(self, image: Image, width_m: float, angle_rad: float, contrast: float) -> None:
+        self.angle_rad, self.contrast = angle_rad, contrast
+        self.base_pitch_m = width_m / image.shape[1]
+        self._image = image
+
+    @cached_property
+    def _levels(self) -> list[Image]:
+        return [self._image]
+
+    def _level(self, level: int) -> Image:
+        while len(self._levels) <= level:
+            self._levels.append(_halved(self._levels[-1]))
+        return self._levels[level]
+
+    def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
+        """Texels of some rows and columns, at base_pitch_m * 2**level.
+
+        The origin is in the middle of the picture. Texels lie on multiples of the pitch there; the
+        picture of each level is read at the place where that texel is.
+        """
+        image = self._level(level)
+        rows = _mirrored(np.asarray(grid_rows) + image.shape[0] // 2, image.shape[0])
+        cols = _mirrored(np.asarray(grid_cols) + image.shape[1] // 2, image.shape[1])
+        return Raster(
+            image[np.ix_(rows, cols)],
+            grid_rows.start,
+            grid_cols.start,
+            self.base_pitch_m * 2.0**level,
+        )
+
+
+def _mirrored(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Numbers folded into 0 to size - 1, back and forth, the ends not repeated."""
+    if size == 1:
+        return np.zeros_like(numbers)
+    folded = np.mod(numbers, 2 * size - 2)
+    return np.asarray(np.minimum(folded, 2 * size - 2 - folded))
+
+
+def _halved(image: Image) -> Image:
+    """Every second texel of a smoothed image, beginning so that the middle one is kept."""
+    import cv2
+
+    kernel = _half_band()
+    smooth = cv2.sepFilter2D(image, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT_101)
+    rows, cols = image.shape
+    return np.ascontiguousarray(smooth[(rows // 2) % 2 :: 2, (cols // 2) % 2 :: 2])
+
+
+@cache
+def _half_band() -> Image:
+    """Weights that pass what every second texel can show, and little else.
+
+    So sharp that halving again and again does not soften the picture, whatever its resolution.
+    """
+    place = np.arange(-_HALF_BAND_REACH, _HALF_BAND_REACH + 1)
+    inside = 1 - (place / (_HALF_BAND_REACH + 1)) ** 2
+    weights = np.sinc(place / 2) * np.i0(5.0 * np.sqrt(inside))
+    return np.asarray(weights / weights.sum(), dtype=np.float32)

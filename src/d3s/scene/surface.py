@@ -1,0 +1,111 @@
+"""From a surface to pixels: which of its rasters a view needs, and how much of each."""
+
+from typing import Protocol
+
+import numpy as np
+
+from d3s.optics.lens import FloatArray
+from d3s.scene.geometry import Window
+from d3s.scene.sampling import (
+    RASTER_MARGIN,
+    REACH_PX,
+    Image,
+    Raster,
+    sample_projected,
+    sample_scaled,
+)
+
+
+class Surface(Protocol):
+    """What can be painted on a plane."""
+
+    @property
+    def contrast(self) -> float:
+        """Factor on the difference to mid grey."""
+
+    @property
+    def angle_rad(self) -> float:
+        """Turn on the surface, clockwise."""
+
+    @property
+    def base_pitch_m(self) -> float:
+        """Pitch of the finest raster."""
+
+    def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
+        """Texels of some rows and columns, at base_pitch_m * 2**level."""
+
+
+def rasters_for(surface: Surface, matrix: FloatArray, window: Window) -> list[Raster]:
+    """Rasters that a window needs, each as large as the part of the window that reads it."""
+    reach = int(REACH_PX) + 1
+    corners = _corners(window.grown(reach, reach))
+    area = np.sqrt(abs(np.linalg.det(matrix)))
+    w = corners @ matrix[2]
+    smallest, largest = area / w.max() ** 1.5, area / w.min() ** 1.5
+    first, last = (
+        max(0, int(np.floor(np.log2(size / surface.base_pitch_m) + 1e-9)))
+        for size in (smallest, largest)
+    )
+    rasters = []
+    for level in range(first, last + 1):
+        pitch = surface.base_pitch_m * 2.0**level
+        far = (area / pitch) ** (2 / 3) * 1.01 if level > first else np.inf
+        near = (area / (2 * pitch)) ** (2 / 3) * 0.99 if level < last else 0.0
+        part = _clipped(_clipped(corners, matrix[2], -near), -matrix[2], far)
+        if len(part):
+            places = part @ matrix[:2].T / (part @ matrix[2])[:, np.newaxis] / pitch
+            cols, rows = (_covering(places[:, axis]) for axis in (0, 1))
+            rasters.append(surface.raster(level, rows, cols))
+    return rasters
+
+
+def _corners(window: Window) -> FloatArray:
+    last_row, last_col = window.row + window.rows - 1, window.col + window.cols - 1
+    return np.array(
+        [
+            (window.col, window.row, 1.0),
+            (last_col, window.row, 1.0),
+            (last_col, last_row, 1.0),
+            (window.col, last_row, 1.0),
+        ]
+    )
+
+
+def _clipped(polygon: FloatArray, line: FloatArray, offset: float) -> FloatArray:
+    """Part of a convex polygon of points (x, y, 1) in which line . point + offset >= 0."""
+    if not np.isfinite(offset) or not len(polygon):
+        return polygon
+    height = polygon @ line + offset
+    kept = []
+    for i, (point, here) in enumerate(zip(polygon, height, strict=True)):
+        before = height[i - 1]
+        if (here >= 0) != (before >= 0):
+            kept.append(polygon[i - 1] + (point - polygon[i - 1]) * before / (before - here))
+        if here >= 0:
+            kept.append(point)
+    return np.array(kept)
+
+
+def _covering(places: FloatArray) -> range:
+    first, last = int(np.floor(places.min())), int(np.ceil(places.max()))
+    return range(first - RASTER_MARGIN, last + RASTER_MARGIN + 1)
+
+
+def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
+    """Pixels of a window that looks at a surface through a perfect lens, in linear intensity."""
+    if surface.angle_rad:
+        cos, sin = np.cos(surface.angle_rad), np.sin(surface.angle_rad)
+        matrix = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ matrix
+    rasters = rasters_for(surface, matrix, window)
+    is_scaling = np.count_nonzero(matrix - np.diag(np.diag(matrix))) == np.count_nonzero(
+        matrix[:2, 2]
+    )
+    # A texture that is magnified beyond its texels is read between them.
+    is_fine = rasters[0].pitch_m <= np.sqrt(abs(np.linalg.det(matrix / matrix[2, 2])))
+    if is_scaling and is_fine and len(rasters) == 1:
+        pixels = sample_scaled(rasters[0], matrix, window)
+    else:
+        pixels = sample_projected(rasters, matrix, window)
+    if surface.contrast != 1:
+        pixels = np.float32(0.5) + np.float32(surface.contrast) * (pixels - np.float32(0.5))
+    return pixels
