@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from PIL import Image
 
 import d3s
@@ -83,15 +84,24 @@ def ball_before_a_wall() -> d3s.DepthMapScene:
     return d3s.DepthMapScene(image=np.where(is_ball, ball, wall), depth_m=depth_m)
 
 
-def palette() -> Image.Image:
+def palette() -> NDArray[np.uint8]:
     """Greys of the views, the map of the depths, and the colours of what is not there."""
     greys = np.repeat(np.linspace(0, 255, 64)[:, np.newaxis], 3, axis=1)
     depths = 255 * mpl.colormaps["viridis_r"](np.linspace(0, 1, 160))[:, :3]
     marks = 255 * to_rgba_array([HIDDEN, SEEN, NOTHING])[:, :3]
-    colours = np.concatenate([greys, depths, marks]).round().astype(np.uint8)
-    image = Image.new("P", (1, 1))
-    image.putpalette(colours.tobytes())
-    return image
+    return np.concatenate([greys, depths, marks]).round().astype(np.uint8)
+
+
+def with_palette(image: Image.Image) -> Image.Image:
+    """The nearest of few colours for each pixel; Pillow's own search is not exact."""
+    few = palette()
+    pixels = np.asarray(image).reshape(-1, 3)
+    colours, number = np.unique(pixels, axis=0, return_inverse=True)
+    distance = np.square(colours[:, np.newaxis].astype(int) - few.astype(int)).sum(axis=2)
+    indices = distance.argmin(axis=1).astype(np.uint8)[number.ravel()]
+    indexed = Image.fromarray(indices.reshape(image.height, image.width), mode="P")
+    indexed.putpalette(few.tobytes())
+    return indexed
 
 
 def is_grey(image: Image.Image) -> bool:
@@ -108,7 +118,7 @@ def save_small(figure: Figure, path: Path, *, dpi: int) -> None:
     if is_grey(image):
         image = image.convert("L").point(lambda level: round(level / 255 * 63) * 255 // 63)
     else:
-        image = image.quantize(palette=palette(), dither=Image.Dither.NONE)
+        image = with_palette(image)
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", optimize=True)
     write_bytes(path, buffer.getvalue(), overwrite=True)

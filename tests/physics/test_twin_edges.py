@@ -90,20 +90,20 @@ def traced(boards, camera, psf, rays=120):
 
 def _hit(boards, start_x, start_y, slope_x, slope_y):
     light = np.zeros(slope_x.shape)
-    free = np.ones(slope_x.shape, dtype=bool)
-    for board in boards:  # front to back
+    nearest = np.full(slope_x.shape, np.inf)
+    for board in boards:
         a, b = board.slope_x, board.slope_y
         z = (board.depth_m + a * start_x + b * start_y) / (1 - a * slope_x - b * slope_y)
         x, y = start_x + slope_x * z, start_y + slope_y * z
         f = OPTICS.focal_length_px
-        seen = free & board.covers(x / z * f + MIDDLE, y / z * f + MIDDLE)
+        seen = (z < nearest) & board.covers(x / z * f + MIDDLE, y / z * f + MIDDLE)
         # Along two lines at right angles in the board, the first of them level.
         first = np.array([1, 0, a]) / np.hypot(1, a)
         second = np.cross(np.array([-a, -b, 1]) / np.sqrt(1 + a * a + b * b), first)
         along = first[0] * x + first[1] * y + first[2] * (z - board.depth_m)
         across = second[0] * x + second[1] * y + second[2] * (z - board.depth_m)
-        light[seen] += board.shade(along[seen], across[seen])
-        free &= ~seen
+        light[seen] = board.shade(along[seen], across[seen])
+        nearest[seen] = z[seen]
     return light
 
 
@@ -123,6 +123,10 @@ SCENES = {
     "tilted both": [
         Board(0.5, 0.7, -0.4, 7, (32.5, 30.5, 19)),
         Board(1.3, -0.8, 1.1, 8, None),
+    ],
+    "through each other": [
+        Board(0.600, 1.4, 0.0, 12, (34, 30, 22)),
+        Board(0.601, -1.4, 0.5, 13, None),
     ],
     "three of them": [
         Board(0.4, 0, 0, 9, (24, 30, 14)),

@@ -38,6 +38,12 @@ def dot_px(image, near_px, half=25):
     return x + col - half, y + row - half
 
 
+def test_sensor_of_the_prototype():
+    assert d3s.RawLayout().shape == (2160, 3840)
+    assert d3s.RawLayout().middle_px == (1919.5, 1079.5)
+
+
+@pytest.mark.slow
 def test_frame_of_the_prototype():
     frame = d3s.simulate_raw(grey_wall(), d3s.Rig.paper_prototype())
     assert frame.image.shape == frame.depth_m.shape == (2160, 3840)
@@ -117,15 +123,17 @@ def test_left_lens_is_on_the_right_half_unless_told():
 def test_light_within_the_field_is_that_of_the_views(psf):
     scene = d3s.Plane(depth_m=0.5, texture="noise")
     frame, pair = raw(scene, psf=psf), d3s.simulate(scene, RIG, shape=(80, 80), psf=psf)
-    np.testing.assert_allclose(frame.image[LIT_LEFT], pair.left, atol=2e-4)
-    np.testing.assert_allclose(frame.image[LIT_RIGHT], pair.right, atol=2e-4)
+    # Photographed anew by the right lens here, shifted there.
+    np.testing.assert_allclose(frame.image[LIT_LEFT], pair.left, atol=1e-4)
+    np.testing.assert_allclose(frame.image[LIT_RIGHT], pair.right, atol=5e-4)
 
 
 def test_tilted_plane_is_that_of_the_views():
     scene = d3s.TiltedPlane(depth_m=0.7, tilt_x_rad=1.1, tilt_y_rad=-0.5, texture="noise")
     frame, pair = raw(scene), d3s.simulate(scene, RIG, shape=(80, 80))
-    np.testing.assert_allclose(frame.image[LIT_LEFT], pair.left, atol=2e-3)
-    np.testing.assert_allclose(frame.image[LIT_RIGHT], pair.right, atol=2e-3)
+    # Slices of blur are cut to the frame; what is left between them is 0.6 % of the contrast.
+    np.testing.assert_allclose(frame.image[LIT_LEFT], pair.left, atol=5e-3)
+    np.testing.assert_allclose(frame.image[LIT_RIGHT], pair.right, atol=5e-3)
     np.testing.assert_allclose(frame.depth_m[LIT_LEFT], pair.depth_m, rtol=1e-5)
 
 

@@ -1,8 +1,6 @@
 """Layers as each camera sees them: sharp, masked, and how blurred they will be."""
 
-from graphlib import CycleError, TopologicalSorter
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.fft import next_fast_len
@@ -10,10 +8,10 @@ from scipy.fft import next_fast_len
 from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.optics.lens import FloatArray
-from d3s.rig import Optics
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.geometry import Affine, View, Window, perfect_views, pixel_matrix
-from d3s.scene.sampling import Image, Raster, sample_points
+from d3s.scene.ordering import Placed, in_order
+from d3s.scene.sampling import Raster, sample_points
 from d3s.scene.scenes import Layer
 from d3s.scene.surface import Surface, paint
 from d3s.scene.textures import surface_of
@@ -23,14 +21,6 @@ _FARTHEST_M = 1e4
 
 # As much of what is beside the frame counts for how far the blur reaches into it.
 _BESIDE_PX = 32
-
-
-class _Placed(NamedTuple):
-    """A layer with its mask as an array, and a name for errors."""
-
-    layer: Layer
-    mask: Image | None
-    name: str
 
 
 def sheets_of_layers(
@@ -51,10 +41,10 @@ def sheets_of_layers(
     Raises
     ------
     SceneError
-        When there is no layer behind all others, a mask does not fit, a plane reaches the horizon
-        within the frame, or two layers cut through each other.
+        When no layer is without a mask, a mask does not fit, or a plane reaches the horizon within
+        the frame.
     """
-    placed = _in_order(_with_masks(layers, shape), views[0].optics, Window.frame(shape))
+    placed = in_order(_with_masks(layers, shape), views[0].optics, shape)
     left, right = [], []
     for one in placed:
         in_left, in_right = _sheets(one, views, frames)
@@ -77,7 +67,7 @@ def fast_window(window: Window) -> Window:
     )
 
 
-def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[_Placed]:
+def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[Placed]:
     placed = []
     for number, layer in enumerate(layers):
         name = f"layers[{number}]" if len(layers) > 1 else "the plane"
@@ -87,43 +77,14 @@ def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[_Plac
                 f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
             )
         if mask is None or mask.any():
-            placed.append(_Placed(layer, mask, name))
+            placed.append(Placed(layer, mask, name))
     if not any(one.mask is None for one in placed):
         raise SceneError("layers must have one without a mask, behind the others.")
     return placed
 
 
-def _in_order(placed: list[_Placed], optics: Optics, frame: Window) -> list[_Placed]:
-    """Layers from front to back: whoever is nearer where two of them overlap comes first."""
-    view, _ = perfect_views(optics, frame.shape)
-    inverse = [one.layer.plane.inverse_depth(view) for one in placed]
-    if len(placed) == 1:
-        return placed
-    # Every fourth pixel will do: planes that cross do so along a line.
-    values = [depth.over(frame.row_numbers[::4], frame.col_numbers[::4]) for depth in inverse]
-    everywhere = np.ones(values[0].shape, dtype=np.bool_)
-    masks = [everywhere if one.mask is None else one.mask[::4, ::4] > 0 for one in placed]
-    graph: dict[int, set[int]] = {number: set() for number in range(len(placed))}
-    for a, b in combinations(range(len(placed)), 2):
-        difference = values[a] - values[b]
-        # Apart in the left view, they still may overlap in the right one, or in the blur.
-        overlap = difference[masks[a] & masks[b]]
-        if overlap.size and overlap.min() < 0 < overlap.max():
-            raise SceneError(
-                f"{placed[a].name} and {placed[b].name} cut through each other. Tilt them less, or "
-                "split one with two masks along the line where they meet."
-            )
-        is_nearer = (overlap if overlap.size else difference).mean() > 0
-        front, back = (a, b) if is_nearer else (b, a)
-        graph[back].add(front)
-    try:
-        return [placed[number] for number in TopologicalSorter(graph).static_order()]
-    except CycleError as error:
-        raise SceneError("layers overlap in a circle: no one of them is in front.") from error
-
-
 def _sheets(
-    one: _Placed, views: tuple[View, View], frames: tuple[Window, Window]
+    one: Placed, views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
     plane = one.layer.plane
     matrices = [plane.surface_matrix(view) for view in views]
@@ -165,7 +126,7 @@ def _common_shift(matrices: list[FloatArray]) -> tuple[float, float] | None:
 
 
 def _shared_sheets(
-    one: _Placed,
+    one: Placed,
     surface: Surface,
     views: tuple[View, View],
     frame: Window,
@@ -191,7 +152,7 @@ def _shared_sheets(
 
 
 def _own_sheet(
-    one: _Placed, surface: Surface, view: View, frame: Window, matrix: FloatArray
+    one: Placed, surface: Surface, view: View, frame: Window, matrix: FloatArray
 ) -> list[Sheet]:
     inverse = one.layer.plane.inverse_depth(view)
     radius = blur_radius(inverse, view)
@@ -225,7 +186,7 @@ def _needed(place: Window | None, frame: Window, margin: int) -> Window | None:
     return fast_window(part.grown(margin, margin))
 
 
-def _place(one: _Placed, view: View) -> Window | None:
+def _place(one: Placed, view: View) -> Window | None:
     """Where a view sees the mask of a layer; None when that is everywhere."""
     if one.mask is None:
         return None
@@ -254,7 +215,7 @@ def _span(is_there: Any) -> tuple[float, float]:
     return (-far if first == 0 else first), (far if last == is_there.size - 1 else last)
 
 
-def _to_mask(one: _Placed, view: View) -> FloatArray:
+def _to_mask(one: Placed, view: View) -> FloatArray:
     """Homography from pixels of a view to those of the mask."""
     if one.mask is None:
         return np.eye(3)
@@ -266,7 +227,7 @@ def _to_mask(one: _Placed, view: View) -> FloatArray:
 
 
 def _canvas(
-    one: _Placed, surface: Surface, view: View, matrix: FloatArray, window: Window
+    one: Placed, surface: Surface, view: View, matrix: FloatArray, window: Window
 ) -> Canvas:
     colour = paint(surface, matrix, window)
     if one.mask is None:
