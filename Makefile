@@ -7,7 +7,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # pytest-xdist starts one worker a core; a plain `pytest` works as well.
 PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-all lint bench docs clean
+.PHONY: help demo test test-all lint bench twin pictures docs clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -26,6 +26,8 @@ help:
 	@echo "make test      install with the developer's tools, lint, type-check, test"
 	@echo "make test-all  the same with the slow tests and the documentation"
 	@echo "make bench     ratios against peers, measured in one run"
+	@echo "make twin      how right the digital twin is, measured on its pictures"
+	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      build the documentation into docs/_build/html"
 	@echo "make clean     remove .venv and everything that was built"
 
@@ -65,6 +67,12 @@ test-all: lint docs
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/run.py
+
+twin: .venv/installed-dev
+	$(BIN)/python benchmarks/twin.py
+
+pictures: .venv/installed-dev
+	$(BIN)/python docs/pictures.py
 
 docs: .venv/installed-dev
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

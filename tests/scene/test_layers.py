@@ -67,16 +67,13 @@ def test_truth_of_three_layers():
     np.testing.assert_array_equal(pair.occluded, hidden)
 
 
-def test_near_layer_hides_part_of_another_that_it_does_not_touch():
-    # In the right view the near one is at 10 to 29, on the middle one's 20 to 59: 60 to 69 of it.
-    near = NEAR.replace(mask=rectangle((50, 70), (60 - 20 + 20, 80)))
-    pair = pair_of(FAR, MIDDLE.replace(mask=rectangle((40, 80), (60, 100))), near)
-    # Columns 60 to 79 are the near one's own; of the middle one nothing else is hidden, since the
-    # near one moves away to the left.
-    assert not pair.occluded[50:70, 60:100].any()
-    # Of the wall: 24 px out of frame, and 34 to 83 behind the two of them.
-    assert pair.occluded[60].nonzero()[0].tolist() == [*range(24), *range(34, 60)]
-    assert pair.occluded[45].nonzero()[0].tolist() == [*range(24), *range(44, 60)]
+def test_object_before_another_hides_the_wall_only():
+    # In the right view the near one is at 10 to 29 and the middle one at 20 to 59: together 34 to
+    # 83 of the wall. Of the middle one, 50 to 69 are behind the near one: it shows none of them.
+    near = NEAR.replace(mask=rectangle((50, 70), (60, 80)))
+    pair = pair_of(FAR, MIDDLE, near)
+    assert np.flatnonzero(pair.occluded[60]).tolist() == [*range(24), *range(34, 60)]
+    assert np.flatnonzero(pair.occluded[45]).tolist() == [*range(24), *range(44, 60)]
 
 
 def test_all_in_focus_is_made_of_the_planes_themselves():
@@ -149,21 +146,35 @@ def test_object_at_the_border_goes_on_beyond_it(rig):
     near = MIDDLE.replace(mask=rectangle((0, 120), (120, 160)))
     pair = pair_of(FAR, near, rig=rig)
     plane = d3s.simulate(d3s.Plane(depth_m=MIDDLE_M, texture="leaves"), rig, shape=SHAPE)
+    wall = d3s.simulate(d3s.Plane(depth_m=FAR_M, texture="noise"), rig, shape=SHAPE)
     reach = 0 if rig is PINHOLE else 8
     for name, first in (("left", 120), ("right", 80)):
-        part = np.s_[:, first + reach :]
-        np.testing.assert_allclose(getattr(pair, name)[part], getattr(plane, name)[part], atol=1e-4)
-    # And nothing of it before.
-    wall = d3s.simulate(d3s.Plane(depth_m=FAR_M, texture="noise"), rig, shape=SHAPE)
-    np.testing.assert_allclose(pair.right[:, : 80 - reach], wall.right[:, : 80 - reach], atol=1e-4)
+        seen, near_alone, far_alone = (getattr(one, name) for one in (pair, plane, wall))
+        # The step of a mask is as smooth as pixels are: it rings by 2e-4 that far away.
+        there, before = np.s_[:, first + reach :], np.s_[:, first - 20 : first - reach]
+        np.testing.assert_allclose(seen[there], near_alone[there], atol=4e-4)
+        np.testing.assert_allclose(seen[before], far_alone[before], atol=4e-4)
+
+
+@pytest.mark.parametrize("cols", [(120, 160), (0, 40)])
+@pytest.mark.parametrize("depth_m", [0.3, 0.4])
+@pytest.mark.xfail(
+    reason="what fades out beyond the frame is blurred around into the window's start"
+)
+def test_object_at_the_border_leaves_no_ghost(depth_m, cols):
+    wall = pair_of(FAR)
+    pair = pair_of(FAR, MIDDLE.replace(depth_m=depth_m, mask=rectangle((0, 120), cols)))
+    # A point spreads over 12.7 px at 0.3 m; 20 px beside the object there is only the wall.
+    free = np.s_[:, :100] if cols[0] else np.s_[:, 60:]
+    np.testing.assert_allclose(pair.left[free], wall.left[free], atol=1e-3)
 
 
 def test_object_at_the_upper_border_is_not_blurred_by_it():
     near = MIDDLE.replace(mask=rectangle((0, 60), (0, 160)))
     pair = pair_of(FAR, near)
     plane = d3s.simulate(d3s.Plane(depth_m=MIDDLE_M, texture="leaves"), PROTOTYPE, shape=SHAPE)
-    np.testing.assert_allclose(pair.left[:52], plane.left[:52], atol=1e-4)
-    np.testing.assert_allclose(pair.right[:52], plane.right[:52], atol=1e-4)
+    np.testing.assert_allclose(pair.left[:52], plane.left[:52], atol=4e-4)
+    np.testing.assert_allclose(pair.right[:52], plane.right[:52], atol=4e-4)
 
 
 def test_mask_from_a_file(tmp_path):
@@ -180,29 +191,53 @@ def test_mask_file_whose_values_are_no_mask(tmp_path):
         pair_of(FAR, MIDDLE.replace(mask=str(path)))
 
 
-def test_layers_that_cut_through_each_other_are_refused():
-    # 0.02 m a pixel to the right and left of the axis.
+def test_of_boards_that_cut_through_each_other_the_nearer_is_seen():
+    cover = rectangle((20, 100), (40, 120))
     boards = [
-        d3s.Layer(depth_m=0.5, tilt_x_rad=tilt, mask=rectangle((20, 100), (40, 120)))
-        for tilt in (1.2, -1.2)
+        d3s.Layer(depth_m=0.5, tilt_x_rad=tilt, mask=cover, texture=texture)
+        for tilt, texture in ((1.2, "noise"), (-1.2, "text"))
     ]
+    # 1/Z = 2 (1 -+ tan(1.2) (x - 79.5) / 6050): they cross in the middle, between two columns, and
+    # the first, whose right side lies further away, is the nearer one on the left.
+    x = np.arange(160) - 79.5
+    depth = np.full(SHAPE, FAR_M)
+    depth[20:100, 40:120] = (0.5 / (1 + 2.572152 * np.abs(x) / 6050))[40:120]
+    alone = [pair_of(board.replace(mask=None)).all_in_focus for board in boards]
+    for layers in ((*boards, FAR), (FAR, *boards[::-1])):
+        pair = pair_of(*layers)
+        np.testing.assert_allclose(pair.depth_m, depth, rtol=1e-6)
+        for cols, image in ((np.s_[42:78], alone[0]), (np.s_[82:118], alone[1])):
+            part = (slice(22, 98), cols)
+            np.testing.assert_allclose(pair.all_in_focus[part], image[part], atol=1e-5)
+
+
+def test_board_that_cuts_the_wall_is_seen_before_it():
+    board = d3s.Layer(
+        depth_m=FAR_M, tilt_y_rad=1.4, texture="text", mask=rectangle((20, 100), (40, 120))
+    )
+    pair = pair_of(FAR, board)
+    # Its lower side lies further away: tan(1.4) = 5.797884, and above row 59.5 it is nearer.
+    y = np.arange(120)[:, None] - 59.5
+    tilted = FAR_M / (1 - 5.797884 * y / 6050) * np.ones((1, 160))
+    depth = np.where((board.mask == 1) & (y < 0), tilted, FAR_M)
+    np.testing.assert_allclose(pair.depth_m, depth, rtol=1e-6)
+
+
+def test_boards_that_lie_on_each_other_in_a_circle_are_refused():
+    # As one closes the flaps of a box: each is over the next one.
+    boards = [
+        d3s.Layer(depth_m=0.5, tilt_x_rad=1.0, mask=rectangle((40, 60), (20, 140))),
+        d3s.Layer(depth_m=0.5, tilt_y_rad=1.45, mask=rectangle((10, 110), (100, 120))),
+        d3s.Layer(
+            depth_m=0.5, mask=rectangle((40, 110), (40, 60)) + rectangle((90, 110), (60, 120))
+        ),
+    ]
+    # First and second meet at (110, 50): 1/Z is 2 (1 - 1.5574 x 30.5 / 6050) = 1.9843 and
+    # 2 (1 - 8.2381 x -9.5 / 6050) = 2.0259: the second is nearer. Second and third at (110, 100):
+    # 1.8897 and 2: the third is nearer. Third and first at (50, 50): 2 and 2.0152: the first is.
     with pytest.raises(SceneError) as caught:
         pair_of(*boards, FAR)
-    assert str(caught.value) == (
-        "layers[0] and layers[1] cut through each other. Tilt them less, or split one with two "
-        "masks along the line where they meet."
-    )
-    apart = [
-        board.replace(mask=rectangle((20, 100), cols))
-        for board, cols in zip(boards, ((0, 70), (90, 160)), strict=True)
-    ]
-    assert np.isfinite(pair_of(*apart, FAR).right).all()
-
-
-def test_board_that_cuts_the_wall_is_refused():
-    board = d3s.Layer(depth_m=FAR_M, tilt_y_rad=1.4, mask=rectangle((20, 100), (40, 120)))
-    with pytest.raises(SceneError, match=r"^layers\[0\] and layers\[1\] cut through each other"):
-        pair_of(FAR, board)
+    assert str(caught.value) == "layers overlap in a circle: no one of them is in front."
 
 
 def test_scene_without_a_background_is_refused():
@@ -220,12 +255,17 @@ def test_mask_of_another_shape_is_refused():
     )
 
 
-def test_thin_wire_between_the_pixels_that_are_looked_at_is_in_order():
-    # The order of layers is found on every fourth pixel; a wire may lie between them.
-    wire = d3s.Layer(
-        depth_m=1.2, tilt_x_rad=1.49, texture="text", mask=rectangle((0, 120), (5, 7))
-    )
-    depth = pair_of(FAR, wire).depth_m
-    # 1/Z = (1 - 12.3499 (x - 79.5) / 6050) / 1.2, which is 0.9600 at column 5: nearer than 0.968 m
-    # is 1.0331: the wire is behind the wall where it is.
-    assert depth[60, 5] == pytest.approx(FAR_M, rel=1e-6)
+@pytest.mark.parametrize(
+    "cols",
+    [
+        (4, 6),
+        pytest.param(
+            (5, 7), marks=pytest.mark.xfail(reason="order is found on every fourth pixel only")
+        ),
+    ],
+)
+def test_thin_wire_is_in_order(cols):
+    # 1/Z = (1 - tan(1.49) (x - 79.5) / 6050) / 1.05, and tan(1.49) = 12.3499: on the axis it is
+    # behind the wall (0.9524 and 1.0331), where the wire is it is in front (1.0973 at column 5).
+    wire = d3s.Layer(depth_m=1.05, tilt_x_rad=1.49, texture="text", mask=rectangle((0, 120), cols))
+    assert pair_of(FAR, wire).depth_m[60, 5] == pytest.approx(1 / 1.0972, rel=1e-3)

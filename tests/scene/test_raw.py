@@ -278,7 +278,7 @@ def test_depth_map_is_refused():
     scene = d3s.DepthMapScene(image=np.zeros((200, 160)), depth_m=np.ones((200, 160)))
     with pytest.raises(SceneError, match="a depth map belongs to a rectified pair"):
         raw(scene)
-    with pytest.raises(SceneError, match="^scene must be a Plane, TiltedPlane, Layered or Random"):
+    with pytest.raises(SceneError, match=r"^scene must be a Plane, TiltedPlane, Layered or Random"):
         raw("leaves")
 
 
@@ -292,7 +292,7 @@ def test_rig_whose_lenses_do_not_fit_is_refused():
 
 
 def test_lens_without_any_light_is_refused():
-    with pytest.raises(SceneError, match="^the right half gets no light at all"):
+    with pytest.raises(SceneError, match=r"^the right half gets no light at all"):
         raw(grey_wall(), mounts=(d3s.Mount(shift_x_px=500.0), d3s.Mount()))
 
 
@@ -324,7 +324,7 @@ def test_wrong_layout_says_what_is_wrong(values, words):
 
 @pytest.mark.parametrize("value", [3.0, -3.0, float("nan")])
 def test_mount_that_no_lens_has(value):
-    with pytest.raises(SceneError, match="^roll_rad="):
+    with pytest.raises(SceneError, match=r"^roll_rad="):
         d3s.Mount(roll_rad=value)
-    with pytest.raises(SceneError, match="^scale="):
+    with pytest.raises(SceneError, match=r"^scale="):
         d3s.Mount(scale=value)

@@ -53,6 +53,22 @@ def sheets_of_layers(
     return left, right
 
 
+def sheets_of_view(
+    layers: tuple[Layer, ...],
+    views: tuple[View, View],
+    frames: tuple[Window, Window],
+    shape: tuple[int, int],
+    camera: int,
+) -> list[Sheet]:
+    """Sheets of one view, front to back; for frames so large that two views would not fit."""
+    sheets = []
+    for one in in_order(_with_masks(layers, shape), views[0].optics, shape):
+        surface = _surface(one, views, frames)
+        matrix = one.layer.plane.surface_matrix(views[camera])
+        sheets += _own_sheet(one, surface, views[camera], frames[camera], matrix)
+    return sheets
+
+
 def blur_radius(inverse_depth: Affine, view: View) -> Affine:
     """Signed blur radius over the pixels of a view, in px; linear in the inverse depth."""
     at_infinity = float(view.optics.blur_radius_px(np.inf, view.camera))
@@ -88,8 +104,7 @@ def _sheets(
 ) -> tuple[list[Sheet], list[Sheet]]:
     plane = one.layer.plane
     matrices = [plane.surface_matrix(view) for view in views]
-    extent = np.max([_corner_places(*both) for both in zip(matrices, frames, strict=True)], axis=0)
-    surface = surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]))
+    surface = _surface(one, views, frames)
     shift = _common_shift(matrices) if plane.faces_us and frames[0] == frames[1] else None
     # Views that have little in common are painted one by one: together they would need more room.
     if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
@@ -99,6 +114,13 @@ def _sheets(
         for view, frame, matrix in zip(views, frames, matrices, strict=True)
     )
     return left, right
+
+
+def _surface(one: Placed, views: tuple[View, View], frames: tuple[Window, Window]) -> Surface:
+    """The texture of a layer; a picture of no given size fills both views."""
+    matrices = [one.layer.plane.surface_matrix(view) for view in views]
+    extent = np.max([_corner_places(*both) for both in zip(matrices, frames, strict=True)], axis=0)
+    return surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]))
 
 
 def _corner_places(matrix: FloatArray, frame: Window) -> FloatArray:

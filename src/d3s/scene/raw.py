@@ -19,7 +19,7 @@ from d3s.optics.lens import FloatArray
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import Spread
 from d3s.scene.geometry import Mount, ScenePart, View, Window
-from d3s.scene.layers import sheets_of_layers
+from d3s.scene.layers import sheets_of_view
 from d3s.scene.pair import check_camera
 from d3s.scene.render import front_of, render_view
 from d3s.scene.sampling import Image
@@ -140,24 +140,25 @@ def simulate_raw(
             "map belongs to a rectified pair."
         )
     views = _views(rig.optics, layout, mounts)
-    fields = [_field_window(view, layout) for view in views]
+    left_field, right_field = (_field_window(view, layout) for view in views)
+    fields = (left_field, right_field)
     half = (layout.rows_px, layout.cols_px // 2)
     layers = scene.layers_for(rig.optics, half)
-    sheets = sheets_of_layers(layers, views, (fields[0], fields[1]), half)
     light = np.zeros(layout.shape, dtype=np.float32)
     depth = np.full(layout.shape, np.nan, dtype=np.float32)
     sensor_frame = Window.frame(layout.shape)
-    for view, field, view_sheets in zip(views, fields, sheets, strict=True):
+    for view, field in zip(views, fields, strict=True):
         camera = view.camera
+        sheets = sheets_of_view(layers, views, fields, half, camera)
         share = _illumination(view, layout, field, sensor.vignetting)
         part = field.within(sensor_frame)
-        image = render_view(view_sheets, field, rig.optics.lens(camera), spread)
+        image = render_view(sheets, field, rig.optics.lens(camera), spread)
         image *= np.float32(sensor.gain[camera])
         image += np.float32(sensor.offset[camera])
         image *= share
         light[part] += image
         if camera == 0:
-            inverse = front_of(view_sheets, field, colour=False).inverse_depth
+            inverse = front_of(sheets, field, colour=False).inverse_depth
             depth[part] = np.where(share > 0.5 * share.max(), 1 / inverse, np.float32(np.nan))
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     # What belongs to the lenses is in the light already; the rest belongs to the one sensor.

@@ -6,6 +6,7 @@ and never wrapped.
 """
 
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ RASTER_MARGIN = 4
 
 # Samples of a pixel along each axis where the map from texels is not a mere scaling.
 _SAMPLES = 2
+_ROWS_AT_ONCE = 256
 
 
 class Raster(NamedTuple):
@@ -90,38 +92,47 @@ def sample_projected(rasters: list[Raster], matrix: FloatArray, window: Window) 
 
     Each place is read from the coarsest raster whose texels are no larger than the pixel there.
     """
-    rasters = sorted(rasters, key=lambda raster: raster.pitch_m)
-    table = np.zeros((len(rasters), 5), dtype=np.int64)
-    begin = 0
-    for row, raster in zip(table, rasters, strict=True):
-        row[:] = (begin, *raster.values.shape, raster.first_row, raster.first_col)
-        begin += raster.values.size
-    # Without a copy where there is one, which may be as large as a raw frame.
-    flat = [raster.values.ravel() for raster in rasters]
-    texels = flat[0] if len(flat) == 1 else np.concatenate(flat)
-    pitches = np.array([raster.pitch_m for raster in rasters])
-    # A pixel covers sqrt(|det|) / w^1.5 of the surface, w the homography's last row.
-    nearest = (np.sqrt(abs(np.linalg.det(matrix))) / pitches) ** (2 / 3)
-    # The kernel of the first and last pixel reaches beyond the window.
+    pixels = np.empty(window.shape, dtype=np.float32)
+    for first in range(0, window.rows, _ROWS_AT_ONCE):  # the samples are four times as many
+        part = window._replace(row=window.row + first, rows=min(_ROWS_AT_ONCE, window.rows - first))
+        _decimate(_samples(rasters, matrix, part), pixels[first : first + part.rows])
+    return pixels
+
+
+def _samples(rasters: list[Raster], matrix: FloatArray, window: Window) -> Image:
+    """Texture at several places a pixel, and as far around as the kernel of a pixel reaches."""
     reach = int(REACH_PX)
     rows, cols = (_SAMPLES * (size + 2 * reach) for size in window.shape)
     samples = np.empty((rows, cols), dtype=np.float32)
     corner = (window.row - reach - 0.25, window.col - reach - 0.25)
-    over_rows(_sample_cubic, rows, texels, table, pitches, nearest, matrix, *corner, 0.5, samples)
-    return _decimate(samples, window)
+    # A pixel covers sqrt(|det|) / w^1.5 of the surface, w the homography's last row.
+    area = np.sqrt(abs(np.linalg.det(matrix)))
+    fine_first = sorted(rasters, key=lambda raster: raster.pitch_m)
+    ends = [np.inf, *((area / raster.pitch_m) ** (2 / 3) for raster in fine_first[1:]), -np.inf]
+    for raster, (highest, lowest) in zip(fine_first, pairwise(ends), strict=True):
+        over_rows(
+            _sample_cubic,
+            rows,
+            raster.values,
+            np.array([raster.first_row, raster.first_col, raster.pitch_m]),
+            np.array([lowest, highest]),
+            matrix,
+            *corner,
+            1 / _SAMPLES,
+            samples,
+        )
+    return samples
 
 
 def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
     """Values of an array at the places of a window's pixels, without any filter; for masks."""
-    table = np.array([[0, *raster.values.shape, raster.first_row, raster.first_col]])
     values = np.empty(window.shape, dtype=np.float32)
     over_rows(
         _sample_cubic,
         window.rows,
-        np.ascontiguousarray(raster.values, dtype=np.float32).ravel(),
-        table,
-        np.array([raster.pitch_m]),
-        np.array([np.inf]),
+        raster.values,
+        np.array([raster.first_row, raster.first_col, raster.pitch_m]),
+        np.array([-np.inf, np.inf]),
         matrix,
         float(window.row),
         float(window.col),
@@ -149,19 +160,15 @@ def _decimation_taps() -> Image:
     return np.asarray(taps / taps.sum(), dtype=np.float32)
 
 
-def _decimate(samples: Image, window: Window) -> Image:
-    taps = _decimation_taps()
-    count = window.rows
+def _decimate(samples: Image, pixels: Image) -> None:
+    rows, cols = pixels.shape
     # The first sample of the first pixel's kernel is sample 1: the corner is 4.25 px before it.
-    first_row = _SAMPLES * np.arange(count) + 1
-    first_col = _SAMPLES * np.arange(window.cols) + 1
-    narrow = np.empty((count, samples.shape[1]), dtype=np.float32)
-    row_weights = np.broadcast_to(taps, (count, taps.size)).copy()
-    over_rows(_resample_rows, count, samples, first_row, row_weights, narrow)
-    pixels = np.empty(window.shape, dtype=np.float32)
-    col_weights = np.broadcast_to(taps, (window.cols, taps.size)).copy()
-    over_rows(_resample_cols, count, narrow, first_col, col_weights, pixels)
-    return pixels
+    first_row, first_col = (_SAMPLES * np.arange(size) + 1 for size in (rows, cols))
+    taps = _decimation_taps()
+    row_weights, col_weights = (np.tile(taps, (size, 1)) for size in (rows, cols))
+    narrow = np.empty((rows, samples.shape[1]), dtype=np.float32)
+    over_rows(_resample_rows, rows, samples, first_row, row_weights, narrow)
+    over_rows(_resample_cols, rows, narrow, first_col, col_weights, pixels)
 
 
 @compiled
@@ -225,40 +232,39 @@ def _sample_cubic(
     start: int,
     stop: int,
     texels: Image,
-    table: NDArray[np.int64],
-    pitches: FloatArray,
-    nearest: FloatArray,
+    origin: FloatArray,
+    range_: FloatArray,
     matrix: FloatArray,
     first_row: float,
     first_col: float,
     step: float,
     out: Image,
 ) -> None:
+    """Fill the places at which the homography's last row is within a range; leave the others."""
+    last_row, last_col = texels.shape[0] - 2.001, texels.shape[1] - 2.001
     for i in range(start, stop):
         y = first_row + step * i
         for j in range(out.shape[1]):
             x = first_col + step * j
             w = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
-            level = 0
-            while level + 1 < pitches.size and w <= nearest[level + 1]:
-                level += 1
-            scale = 1.0 / (w * pitches[level])
-            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - table[level, 4]
-            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - table[level, 3]
+            if w <= range_[0] or w > range_[1]:
+                continue
+            scale = 1.0 / (w * origin[2])
+            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - origin[1]
+            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - origin[0]
             # Beyond the raster its edge goes on: rounding may ask for a little more than is there.
-            a = min(max(a, 1.0), table[level, 2] - 2.001)
-            b = min(max(b, 1.0), table[level, 1] - 2.001)
+            a = min(max(a, 1.0), last_col)
+            b = min(max(b, 1.0), last_row)
             col, row = int(a), int(b)
             u = cubic_weights(a - col)
             v = cubic_weights(b - row)
-            begin = table[level, 0] + (row - 1) * table[level, 2] + col - 1
             total = 0.0
             for m in range(4):
-                place = begin + m * table[level, 2]
+                line = texels[row - 1 + m]
                 total += v[m] * (
-                    u[0] * texels[place]
-                    + u[1] * texels[place + 1]
-                    + u[2] * texels[place + 2]
-                    + u[3] * texels[place + 3]
+                    u[0] * line[col - 1]
+                    + u[1] * line[col]
+                    + u[2] * line[col + 1]
+                    + u[3] * line[col + 2]
                 )
             out[i, j] = total

@@ -26,7 +26,7 @@ __all__ = ["Photo", "Texture", "as_texture", "check_pattern", "surface_of"]
 
 # Rasters of patterns are kept in blocks, so that the next frame finds them.
 BLOCK_TEXELS = 1024
-_BLOCKS_KEPT = 64  # 4 MB each
+_BLOCKS_KEPT = 32  # 4 MB each; two frames of the prototype need no more
 
 # Patterns have detail down to this size, in metres; what is closer is only magnified.
 FINEST_PITCH_M = 1e-5

@@ -250,9 +250,10 @@ def _span(values: _Values) -> tuple[float, float]:
 
 
 def _set_depth_ticks(bar: "Colorbar") -> None:
-    """Round depths, few enough to be read: the ticks of a logarithm crowd at its end."""
-    low, high = bar.norm.vmin or 0.0, bar.norm.vmax or np.inf
+    """Round depths, few enough to be read: the ticks of a logarithm crowd."""
+    low, high = bar.norm.vmin or 1.0, bar.norm.vmax or 1.0
     ticks = [tick for tick in _DEPTH_TICKS_M if low <= tick <= high]
-    if len(ticks) >= 2:
-        bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-        bar.minorticks_off()
+    if len(ticks) < 3:
+        ticks = np.geomspace(low, high, 3).tolist()
+    bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
+    bar.minorticks_off()
