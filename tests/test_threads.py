@@ -158,7 +158,6 @@ print("done")
 """
 
 
-@pytest.mark.xfail(reason="64 works that wait for works of their own block the pool for ever")
 def test_many_calls_within_calls_do_not_wait_for_each_other():
     result = subprocess.run(
         [sys.executable, "-c", NESTED],

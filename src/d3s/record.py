@@ -78,7 +78,8 @@ class Record(BaseModel):
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some values changed, checked anew (`model_copy` does not check)."""
-        return type(self)(**{**dict(self), **changes})
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**values, **changes})
 
     @field_validator("*", mode="before")
     @classmethod

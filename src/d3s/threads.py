@@ -6,6 +6,7 @@ number. `D3S_THREADS` in the environment sets how many there are; one each core 
 """
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -13,6 +14,8 @@ from itertools import pairwise
 from typing import Any
 
 from d3s.errors import InputError
+
+_this_thread = threading.local()
 
 
 def thread_count() -> int:
@@ -42,7 +45,8 @@ def over_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
 
 def together(*works: Callable[[], Any]) -> list[Any]:
     """Results of several pieces of work, done at the same time where there are cores for it."""
-    if len(works) < 2 or thread_count() == 1:
+    # A thread of the pool does its parts itself: if all waited for others, none would go on.
+    if len(works) < 2 or getattr(_this_thread, "is_of_pool", False) or thread_count() == 1:
         return [work() for work in works]
     others = [_pool(os.getpid()).submit(work) for work in works[1:]]
     try:
@@ -58,7 +62,11 @@ def together(*works: Callable[[], Any]) -> list[Any]:
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
     # Named by the process: threads do not survive a fork, so its child gets its own.
-    return ThreadPoolExecutor(max_workers=64, thread_name_prefix="d3s")
+    return ThreadPoolExecutor(64, thread_name_prefix="d3s", initializer=_mark_thread)
+
+
+def _mark_thread() -> None:
+    _this_thread.is_of_pool = True
 
 
 def _cores() -> int:

@@ -158,9 +158,6 @@ def test_object_at_the_border_goes_on_beyond_it(rig):
 
 @pytest.mark.parametrize("cols", [(120, 160), (0, 40)])
 @pytest.mark.parametrize("depth_m", [0.3, 0.4])
-@pytest.mark.xfail(
-    reason="what fades out beyond the frame is blurred around into the window's start"
-)
 def test_object_at_the_border_leaves_no_ghost(depth_m, cols):
     wall = pair_of(FAR)
     pair = pair_of(FAR, MIDDLE.replace(depth_m=depth_m, mask=rectangle((0, 120), cols)))
@@ -183,7 +180,6 @@ def test_mask_from_a_file(tmp_path):
     assert same(pair_of(FAR, MIDDLE.replace(mask=str(path))), pair_of(FAR, MIDDLE))
 
 
-@pytest.mark.xfail(reason="a mask of a file is taken as it is: 2 or -1 blend what there is not")
 def test_mask_file_whose_values_are_no_mask(tmp_path):
     path = tmp_path / "mask.tif"
     write_image(path, 2 * MIDDLE.mask - 1)
@@ -259,9 +255,7 @@ def test_mask_of_another_shape_is_refused():
     "cols",
     [
         (4, 6),
-        pytest.param(
-            (5, 7), marks=pytest.mark.xfail(reason="order is found on every fourth pixel only")
-        ),
+        (5, 7),
     ],
 )
 def test_thin_wire_is_in_order(cols):

@@ -169,13 +169,11 @@ def test_seed_that_is_none(seed):
     assert said.endswith("must be a whole number of at least 0, or several of them.")
 
 
-@pytest.mark.xfail(reason="the seed is looked at when all is rendered already")
 def test_seed_is_checked_before_anything_is_rendered(nothing_is_rendered):
     with pytest.raises(D3SError, match=r"^seed=-1 must be"):
         simulate(seed=-1)
 
 
-@pytest.mark.xfail(reason="whatever has layers_for is called, the class itself too")
 def test_class_in_place_of_a_scene():
     with pytest.raises(SceneError, match=r"^scene="):
         simulate(d3s.Plane)

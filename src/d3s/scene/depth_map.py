@@ -41,6 +41,8 @@ def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
         raise SceneError(
             f"depth_m has shape {depth.shape} and image has {image.shape}. Both must be the same."
         )
+    if np.iscomplexobj(depth) or not np.issubdtype(depth.dtype, np.number):
+        raise SceneError(f"depth_m has {depth.dtype} values, and metres are needed.")
     values = depth.astype(np.float64)
     wrong = ~((values > 0) & (values <= _FARTHEST_M))
     if wrong.any():

@@ -29,6 +29,8 @@ _S16, _S32, _S48 = (np.uint64(bits) for bits in (16, 32, 48))
 # measured, and the same for every octave.
 _DETAIL_RMS = 0.1951
 
+_FINEST_SHOWN = 0.6
+
 
 class Octaves(NamedTuple):
     """Spacings from coarse to fine, and how strong each is: a 2-D power spectrum 1/f^exponent.
@@ -51,6 +53,14 @@ class Octaves(NamedTuple):
         scale = self.rms / math.sqrt(sum(value * value for value in raw))
         return [(spacing, scale * value) for spacing, value in zip(spacings, raw, strict=True)]
 
+    def shown(self, pitch_m: float) -> list[tuple[float, float]]:
+        """Those of `strengths` that texels of a pitch can show, if not quite to their end.
+
+        A pixel is larger than a texel (`surface`): without the octave that is a little finer than
+        the texels, it would see the texture lose detail where the next raster begins.
+        """
+        return [octave for octave in self.strengths() if octave[0] >= _FINEST_SHOWN * pitch_m]
+
 
 def spline_noise(
     grid: Grid,
@@ -66,7 +76,7 @@ def spline_noise(
     how far each texel looks to the right of where it is.
     """
     out = np.zeros((grid.rows, grid.cols), np.float32)
-    shown = [octave for octave in octaves.strengths() if octave[0] >= grid.pitch_m]
+    shown = octaves.shown(grid.pitch_m)
     if not shown or not out.size:
         return out
     reach = (0.0, 0.0) if bend_m is None else (float(bend_m.min()), float(bend_m.max()))

@@ -1,6 +1,6 @@
 """Layers as each camera sees them: sharp, masked, and how blurred they will be."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.fft import next_fast_len
@@ -11,8 +11,8 @@ from d3s.optics.lens import FloatArray
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.geometry import Affine, View, Window, perfect_views, pixel_matrix
 from d3s.scene.ordering import Placed, in_order
-from d3s.scene.sampling import Raster, sample_points
-from d3s.scene.scenes import Layer
+from d3s.scene.sampling import Image, Raster, sample_points
+from d3s.scene.scenes import Layer, checked_mask
 from d3s.scene.surface import Surface, paint
 from d3s.scene.textures import surface_of
 
@@ -21,6 +21,9 @@ _FARTHEST_M = 1e4
 
 # As much of what is beside the frame counts for how far the blur reaches into it.
 _BESIDE_PX = 32
+
+# As far beyond a window its pixels read the texture.
+_KERNEL_PX = 8
 
 
 def sheets_of_layers(
@@ -87,7 +90,7 @@ def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[Place
     placed = []
     for number, layer in enumerate(layers):
         name = f"layers[{number}]" if len(layers) > 1 else "the plane"
-        mask = read_image(layer.mask) if isinstance(layer.mask, str) else layer.mask
+        mask = _mask_file(layer.mask) if isinstance(layer.mask, str) else layer.mask
         if mask is not None and mask.shape != shape:
             raise SceneError(
                 f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
@@ -97,6 +100,14 @@ def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[Place
     if not any(one.mask is None for one in placed):
         raise SceneError("layers must have one without a mask, behind the others.")
     return placed
+
+
+def _mask_file(path: str) -> Image:
+    mask = read_image(path)
+    try:
+        return checked_mask(mask)
+    except ValueError as error:
+        raise SceneError(f"mask {path} {error}") from error
 
 
 def _sheets(
@@ -166,10 +177,10 @@ def _shared_sheets(
         frame.rows + 1,
         frame.cols + 1,
     )
-    window = _needed(_place(one, views[0]), frame.joined(right), margin_px(widest))
-    if window is None:
+    room = _room(_place(one, views[0]), frame.joined(right), margin_px(widest))
+    if room is None:
         return [], []
-    canvas = _canvas(one, surface, views[0], matrix, window)
+    canvas = _canvas(one, surface, views[0], matrix, room)
     return [Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]
 
 
@@ -185,27 +196,39 @@ def _own_sheet(
         return []
     widest = max(map(abs, radius.range_over(near)))
     check_room(widest, frame)
-    window = _needed(place, frame, margin_px(widest))
-    if window is None:
+    room = _room(place, frame, margin_px(widest))
+    if room is None:
         return []
-    if inverse.range_over(window.grown(_BESIDE_PX, _BESIDE_PX))[0] < 1 / _FARTHEST_M:
+    if inverse.range_over(room.painted.grown(_KERNEL_PX, _KERNEL_PX))[0] < 1 / _FARTHEST_M:
         raise SceneError(
             f"{one.name} reaches the horizon in or beside the view: depth_m="
             f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
             f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
         )
-    return [Sheet(_canvas(one, surface, view, matrix, window), radius, inverse)]
+    return [Sheet(_canvas(one, surface, view, matrix, room), radius, inverse)]
 
 
-def _needed(place: Window | None, frame: Window, margin: int) -> Window | None:
-    """Window to transform for a layer at a place, or everywhere; None where it is out of sight."""
+class _Room(NamedTuple):
+    """What is transformed for a layer, and the part of it on which the layer is painted."""
+
+    window: Window
+    painted: Window
+
+
+def _room(place: Window | None, frame: Window, margin: int) -> _Room | None:
+    """Room for a layer at a place, or everywhere; None where it is out of sight.
+
+    The transform wraps around: around a place there is nothing for as far as its blur spreads, so
+    that an object which the frame cuts does not come in again on the other side.
+    """
     seen = frame.grown(margin, margin)
     if place is None:
-        return fast_window(seen)
-    part = place.common(seen)
-    if not part.rows or not part.cols:
+        window = fast_window(seen)
+        return _Room(window, window)
+    painted = place.common(seen)
+    if not painted.rows or not painted.cols:
         return None
-    return fast_window(part.grown(margin, margin))
+    return _Room(fast_window(painted.grown(margin, margin)), painted)
 
 
 def _place(one: Placed, view: View) -> Window | None:
@@ -248,13 +271,17 @@ def _to_mask(one: Placed, view: View) -> FloatArray:
     return np.asarray(matrix / matrix[2, 2])
 
 
-def _canvas(
-    one: Placed, surface: Surface, view: View, matrix: FloatArray, window: Window
-) -> Canvas:
-    colour = paint(surface, matrix, window)
+def _canvas(one: Placed, surface: Surface, view: View, matrix: FloatArray, room: _Room) -> Canvas:
+    colour = paint(surface, matrix, room.painted)
     if one.mask is None:
-        return Canvas(window=window, colour=colour)
+        return Canvas(window=room.window, colour=colour)
     raster = Raster(np.pad(one.mask, 2, mode="edge"), -2, -2, 1.0)
-    alpha = np.clip(sample_points(raster, _to_mask(one, view), window), 0.0, 1.0)
+    alpha = np.clip(sample_points(raster, _to_mask(one, view), room.painted), 0.0, 1.0)
     colour *= alpha
-    return Canvas(window=window, colour=colour, alpha=alpha)
+    return Canvas(window=room.window, colour=_laid_in(colour, room), alpha=_laid_in(alpha, room))
+
+
+def _laid_in(values: Image, room: _Room) -> Image:
+    whole = np.zeros(room.window.shape, dtype=np.float32)
+    whole[room.painted.within(room.window)] = values
+    return whole

@@ -82,7 +82,11 @@ def _piece(placed: Placed, inverse: Affine, frame: Window) -> _Piece:
     values = inverse.over(frame.row_numbers[::_STEP], frame.col_numbers[::_STEP])
     if placed.mask is None:
         return _Piece(placed, inverse, values, np.ones(values.shape, dtype=np.bool_))
-    return _Piece(placed, inverse, values, placed.mask[::_STEP, ::_STEP] > 0)
+    # The largest of each block: something thin must not fall through the grid.
+    rows, cols = (-size % _STEP for size in placed.mask.shape)
+    blocks = np.pad(placed.mask, ((0, rows), (0, cols)))
+    blocks = blocks.reshape(values.shape[0], _STEP, values.shape[1], _STEP)
+    return _Piece(placed, inverse, values, blocks.max(axis=(1, 3)) > 0)
 
 
 def _difference(a: _Piece, b: _Piece) -> FloatArray:

@@ -20,7 +20,7 @@ from d3s.scene.photos import checked_image
 from d3s.scene.render import front_of, occluded, render_view
 from d3s.scene.sampling import Image
 from d3s.scene.scenes import DepthMapScene, Scene
-from d3s.scene.sensor import Sensor, as_sensor, expose_pair
+from d3s.scene.sensor import Sensor, as_sensor, expose_pair, seed_sequence
 
 _Edges = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
 
@@ -91,6 +91,7 @@ def simulate(
     """
     sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
+    seed_sequence(seed)  # which is refused now rather than at the end
     picture = _picture_of(scene)
     frame = Window.frame(_checked_shape(shape, scene, picture))
     views = mounted_views(rig.optics, frame.shape, mounts)
@@ -128,7 +129,7 @@ _Picture = tuple[Image, FloatArray]
 
 def _picture_of(scene: Scene) -> _Picture | None:
     if not isinstance(scene, DepthMapScene):
-        if not hasattr(scene, "layers_for"):
+        if isinstance(scene, type) or not hasattr(scene, "layers_for"):
             raise SceneError(
                 f"scene={shown(scene)} must be a Plane, TiltedPlane, Layered, DepthMapScene or "
                 "RandomScene."

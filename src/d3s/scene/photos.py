@@ -3,7 +3,7 @@
 import os
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from d3s.scene.sampling import Image, Raster
 _LEAST_CONTRAST = 1e-4
 
 _HALF_BAND_REACH = 11
+
+# A picture is halved, all its levels mirrored alike, until it is about this small.
+_TEXELS_AT_LAST = 64
 
 
 def checked_image(given: NDArray[Any], name: str) -> Image:
@@ -43,6 +46,97 @@ def checked_image(given: NDArray[Any], name: str) -> Image:
         raise ValueError("has values that are not finite. Fill them first.")
     image.flags.writeable = False
     return image
+
+
+class Level(NamedTuple):
+    """A picture at one resolution, and its texel in the middle."""
+
+    image: Image
+    row: int
+    col: int
+
+
+class Pyramid:
+    """A picture at every half of its resolution, each made when it is first asked for.
+
+    All levels have the middle texel, and are mirrored at the same places: on each side of the
+    middle only as many texels are kept as can be halved again and again, which costs up to 3 % of
+    the border.
+    """
+
+    def __init__(self, image: Image) -> None:
+        spans = [_halvable(size) for size in image.shape]
+        part = tuple(slice(first, last + 1) for first, _, last in spans)
+        row, col = (middle - first for first, middle, _ in spans)
+        self.image = image
+        self.shape = (image.shape[0], image.shape[1])
+        self._levels = [Level(np.ascontiguousarray(image[part]), row, col)]
+
+    def level(self, number: int) -> Level:
+        """The picture with texels 2**number times as large."""
+        while len(self._levels) <= number:
+            self._levels.append(_halved(self._levels[-1]))
+        return self._levels[number]
+
+
+class Picture:
+    """A picture of a given size on the object, mirrored beyond its borders."""
+
+    def __init__(self, pyramid: Pyramid, width_m: float, angle_rad: float, contrast: float) -> None:
+        self.angle_rad, self.contrast = angle_rad, contrast
+        self.base_pitch_m = width_m / pyramid.shape[1]
+        self._pyramid = pyramid
+
+    def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
+        """Texels of some rows and columns, at base_pitch_m * 2**level, the middle at (0, 0)."""
+        image, row, col = self._pyramid.level(level)
+        rows = _mirrored(np.asarray(grid_rows) + row, image.shape[0])
+        cols = _mirrored(np.asarray(grid_cols) + col, image.shape[1])
+        return Raster(
+            image[np.ix_(rows, cols)],
+            grid_rows.start,
+            grid_cols.start,
+            self.base_pitch_m * 2.0**level,
+        )
+
+
+def _halvable(size: int) -> tuple[int, int, int]:
+    """First, middle and last texel to keep of so many."""
+    multiple = 2 ** max(0, int(np.log2(size / _TEXELS_AT_LAST)))
+    middle = size // 2
+    return middle % multiple, middle, middle + (size - 1 - middle) // multiple * multiple
+
+
+def _mirrored(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Numbers folded into 0 to size - 1, back and forth, the ends not repeated."""
+    if size == 1:
+        return np.zeros_like(numbers)
+    folded = np.mod(numbers, 2 * size - 2)
+    return np.asarray(np.minimum(folded, 2 * size - 2 - folded))
+
+
+def _halved(level: Level) -> Level:
+    """Every second texel of a smoothed picture, the middle one among them."""
+    import cv2
+
+    kernel = _half_band()
+    smooth = cv2.sepFilter2D(
+        level.image, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT_101
+    )
+    image = smooth[level.row % 2 :: 2, level.col % 2 :: 2].astype(np.float32)
+    return Level(image, level.row // 2, level.col // 2)
+
+
+@cache
+def _half_band() -> Image:
+    """Weights that pass what every second texel can show, and little else.
+
+    So sharp that halving again and again does not soften the picture, whatever its resolution.
+    """
+    place = np.arange(-_HALF_BAND_REACH, _HALF_BAND_REACH + 1)
+    inside = 1 - (place / (_HALF_BAND_REACH + 1)) ** 2
+    weights = np.sinc(place / 2) * np.i0(5.0 * np.sqrt(inside))
+    return np.asarray(weights / weights.sum(), dtype=np.float32)
 
 
 def _as_image(given: Any) -> Image | str:
@@ -79,9 +173,19 @@ class Photo(ScenePart):
 
     def pixels(self) -> Image:
         """The picture, in linear intensity."""
+        return self.pyramid.image
+
+    @cached_property
+    def pyramid(self) -> Pyramid:
+        """The picture in linear intensity, at all its resolutions."""
         if isinstance(self.image, np.ndarray):
-            return self.image
-        return _photo(self.file, self.encoding == "linear")
+            return Pyramid(self.image)
+        path = Path(self.file)
+        try:
+            written = path.stat().st_mtime_ns  # so that a file that was changed is read again
+        except (OSError, ValueError):
+            written = 0  # reading it will tell what is wrong
+        return _pyramid_of(str(path), written, self.encoding == "linear")
 
     @property
     def file(self) -> str:
@@ -93,14 +197,13 @@ class Photo(ScenePart):
 
 
 @lru_cache(maxsize=8)
-def _photo(path: str, linear: bool) -> Image:
+def _pyramid_of(path: str, written: int, linear: bool) -> Pyramid:
     image = read_image(path, linear=linear)
     try:
         check_contrast(image)
     except ValueError as error:
         raise SceneError(f"texture {path} {error}") from error
-    image.flags.writeable = False
-    return image
+    return Pyramid(image)
 
 
 def check_contrast(image: NDArray[Any]) -> None:
@@ -110,67 +213,3 @@ def check_contrast(image: NDArray[Any]) -> None:
             f"has one colour ({float(image.flat[0]):.3g}): without contrast there is "
             "nothing to match. Choose another image."
         )
-
-
-class Picture:
-    """An image of a given size on the object, mirrored beyond its borders."""
-
-    def __init__(self, image: Image, width_m: float, angle_rad: float, contrast: float) -> None:
-        self.angle_rad, self.contrast = angle_rad, contrast
-        self.base_pitch_m = width_m / image.shape[1]
-        self._image = image
-
-    @cached_property
-    def _levels(self) -> list[Image]:
-        return [self._image]
-
-    def _level(self, level: int) -> Image:
-        while len(self._levels) <= level:
-            self._levels.append(_halved(self._levels[-1]))
-        return self._levels[level]
-
-    def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
-        """Texels of some rows and columns, at base_pitch_m * 2**level.
-
-        The origin is in the middle of the picture. Texels lie on multiples of the pitch there; the
-        picture of each level is read at the place where that texel is.
-        """
-        image = self._level(level)
-        rows = _mirrored(np.asarray(grid_rows) + image.shape[0] // 2, image.shape[0])
-        cols = _mirrored(np.asarray(grid_cols) + image.shape[1] // 2, image.shape[1])
-        return Raster(
-            image[np.ix_(rows, cols)],
-            grid_rows.start,
-            grid_cols.start,
-            self.base_pitch_m * 2.0**level,
-        )
-
-
-def _mirrored(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Numbers folded into 0 to size - 1, back and forth, the ends not repeated."""
-    if size == 1:
-        return np.zeros_like(numbers)
-    folded = np.mod(numbers, 2 * size - 2)
-    return np.asarray(np.minimum(folded, 2 * size - 2 - folded))
-
-
-def _halved(image: Image) -> Image:
-    """Every second texel of a smoothed image, beginning so that the middle one is kept."""
-    import cv2
-
-    kernel = _half_band()
-    smooth = cv2.sepFilter2D(image, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT_101)
-    rows, cols = image.shape
-    return np.ascontiguousarray(smooth[(rows // 2) % 2 :: 2, (cols // 2) % 2 :: 2])
-
-
-@cache
-def _half_band() -> Image:
-    """Weights that pass what every second texel can show, and little else.
-
-    So sharp that halving again and again does not soften the picture, whatever its resolution.
-    """
-    place = np.arange(-_HALF_BAND_REACH, _HALF_BAND_REACH + 1)
-    inside = 1 - (place / (_HALF_BAND_REACH + 1)) ** 2
-    weights = np.sinc(place / 2) * np.i0(5.0 * np.sqrt(inside))
-    return np.asarray(weights / weights.sum(), dtype=np.float32)

@@ -20,6 +20,9 @@ _STREAM = int.from_bytes(b"scene")
 _TILT_SHARE = 0.8
 _STEEPEST_RAD = 1.1
 
+# What is beside the window keeps to the range too: the blur brings it in.
+_BESIDE_PX = 40
+
 
 class RandomScene(ScenePart):
     """Things in front of a background, after the synthetic data of the paper's supplement.
@@ -129,7 +132,8 @@ def _tilted(
     middle = low + (high - low) * rng.uniform(0.4, 0.6)
     # Its share of the room over the window, and never steeper than a floor or a wall looks.
     room = _TILT_SHARE * min(middle - low, high - middle)
-    per_px = room * rng.dirichlet((1.0, 1.0, 1.0))[:2] / (0.5 * np.maximum(window.shape[::-1], 1))
+    reach = 0.5 * np.array(window.shape[::-1]) + _BESIDE_PX
+    per_px = room * rng.dirichlet((1.0, 1.0, 1.0))[:2] / reach
     steepest_rad = rng.uniform(0.0, _STEEPEST_RAD, size=2)
     slopes = np.minimum(per_px * view.optics.focal_length_px / middle, np.tan(steepest_rad))
     slopes *= rng.choice((-1.0, 1.0), size=2)

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray
+from d3s.record import shown
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import Spread
 from d3s.scene.geometry import Mount, ScenePart, View, Window
@@ -24,7 +25,7 @@ from d3s.scene.pair import check_camera
 from d3s.scene.render import front_of, render_view
 from d3s.scene.sampling import Image
 from d3s.scene.scenes import DepthMapScene, Scene
-from d3s.scene.sensor import Sensor, as_sensor
+from d3s.scene.sensor import Sensor, as_sensor, seed_sequence
 
 # Errors of a home-made mount: a fraction of a degree, a few pixels, and for the right lens the
 # 0.12 % by which the prototype's larger sensor distance magnifies.
@@ -134,7 +135,10 @@ def simulate_raw(
     """
     sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
-    if isinstance(scene, DepthMapScene) or not hasattr(scene, "layers_for"):
+    noise_seed = seed_sequence(seed)
+    if not isinstance(layout, RawLayout):
+        raise SceneError(f"layout={shown(layout)} must be a RawLayout.")
+    if isinstance(scene, DepthMapScene | type) or not hasattr(scene, "layers_for"):
         raise SceneError(
             "scene must be a Plane, TiltedPlane, Layered or RandomScene for a raw frame: a depth "
             "map belongs to a rectified pair."
@@ -160,7 +164,7 @@ def simulate_raw(
         if camera == 0:
             inverse = front_of(sheets, field, colour=False).inverse_depth
             depth[part] = np.where(share > 0.5 * share.max(), 1 / inverse, np.float32(np.nan))
-    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    rng = np.random.default_rng(noise_seed)
     # What belongs to the lenses is in the light already; the rest belongs to the one sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
     image = bare.expose(light, camera=0, rng=rng)

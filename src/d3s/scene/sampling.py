@@ -29,6 +29,10 @@ RASTER_MARGIN = 4
 
 # Samples of a pixel along each axis where the map from texels is not a mere scaling.
 _SAMPLES = 2
+
+# Texels that a pixel has along each axis at least; it has up to twice as many. With fewer, what the
+# pixel could just tell would be missing from the raster.
+_TEXELS_A_PIXEL = 1.2
 _ROWS_AT_ONCE = 256
 
 
@@ -90,7 +94,7 @@ def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
 def sample_projected(rasters: list[Raster], matrix: FloatArray, window: Window) -> Image:
     """Pixels of a window for any homography from pixels to metres.
 
-    Each place is read from the coarsest raster whose texels are no larger than the pixel there.
+    Each place is read from the coarsest raster that is fine enough for the pixel there.
     """
     pixels = np.empty(window.shape, dtype=np.float32)
     for first in range(0, window.rows, _ROWS_AT_ONCE):  # the samples are four times as many
@@ -99,16 +103,24 @@ def sample_projected(rasters: list[Raster], matrix: FloatArray, window: Window) 
     return pixels
 
 
+def largest_pitch(matrix: FloatArray) -> float:
+    """Coarsest pitch that is fine enough for a pixel, times w^1.5 of the homography's last row.
+
+    A pixel covers sqrt(|det|) / w^1.5 of the surface.
+    """
+    return float(np.sqrt(abs(np.linalg.det(matrix)))) / _TEXELS_A_PIXEL
+
+
 def _samples(rasters: list[Raster], matrix: FloatArray, window: Window) -> Image:
     """Texture at several places a pixel, and as far around as the kernel of a pixel reaches."""
     reach = int(REACH_PX)
     rows, cols = (_SAMPLES * (size + 2 * reach) for size in window.shape)
     samples = np.empty((rows, cols), dtype=np.float32)
     corner = (window.row - reach - 0.25, window.col - reach - 0.25)
-    # A pixel covers sqrt(|det|) / w^1.5 of the surface, w the homography's last row.
-    area = np.sqrt(abs(np.linalg.det(matrix)))
+    largest_pitch_m = largest_pitch(matrix)
     fine_first = sorted(rasters, key=lambda raster: raster.pitch_m)
-    ends = [np.inf, *((area / raster.pitch_m) ** (2 / 3) for raster in fine_first[1:]), -np.inf]
+    switches = [(largest_pitch_m / raster.pitch_m) ** (2 / 3) for raster in fine_first[1:]]
+    ends = [np.inf, *switches, -np.inf]
     for raster, (highest, lowest) in zip(fine_first, pairwise(ends), strict=True):
         over_rows(
             _sample_cubic,

@@ -5,6 +5,7 @@ import os
 from typing import Annotated, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, ConfigDict, Field
 
 from d3s.rig import Optics
@@ -23,12 +24,17 @@ Tilt = Annotated[float, Field(gt=-1.5, lt=1.5)]
 def _as_mask(given: Any) -> Image | str | None:
     if given is None:
         return None
-    if isinstance(given, str):
-        return given
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
     if isinstance(given, np.ndarray) and given.dtype == np.bool_:
         given = given.astype(np.float32)
     if not isinstance(given, np.ndarray):
         raise ValueError("must be an array of the frame's shape, or the name of an image file.")
+    return checked_mask(given)
+
+
+def checked_mask(given: NDArray[Any]) -> Image:
+    """A mask as a read-only float32 copy; a ValueError, if it is none."""
     mask = checked_image(given, "mask")
     if mask.min() < 0 or mask.max() > 1:
         raise ValueError("must be from 0 (nothing there) to 1 (covers what is behind).")
@@ -76,7 +82,8 @@ class TiltedPlane(ScenePart):
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
         """The scene as layers, front to back or not."""
-        return (Layer(**dict(self)),)
+        fields = ("depth_m", "tilt_x_rad", "tilt_y_rad", "texture")
+        return (Layer(**{name: getattr(self, name) for name in fields}),)
 
 
 class Layer(TiltedPlane):
@@ -86,6 +93,10 @@ class Layer(TiltedPlane):
         default=None,
         description="an array of the frame's shape from 0 to 1, or an image file; all if left",
     )
+
+    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
+        """The scene as layers: this one, and nothing behind it."""
+        return (self,)
 
     @property
     def plane(self) -> PlaneInSpace:

@@ -253,7 +253,7 @@ def expose_pair(
     frame's number in the seed: (seed, frame), of which (seed, 0) is the same as seed alone.
     """
     sensor = as_sensor(sensor)
-    streams = [np.random.default_rng(stream) for stream in _seed_sequence(seed).spawn(2)]
+    streams = [np.random.default_rng(stream) for stream in seed_sequence(seed).spawn(2)]
     centre_left, centre_right = (None, None) if centres_px is None else centres_px
     image_left, image_right = together(
         lambda: sensor.expose(left, camera=0, rng=streams[0], centre_px=centre_left),
@@ -325,7 +325,8 @@ def _checked_centre(centre_px: PointPx) -> PointPx:
     return x, y
 
 
-def _seed_sequence(seed: int | Sequence[int]) -> np.random.SeedSequence:
+def seed_sequence(seed: int | Sequence[int]) -> np.random.SeedSequence:
+    """Where the noise of a frame comes from; an InputError, if it is no seed."""
     numbers = [seed] if isinstance(seed, int | np.integer) else seed
     # NumPy would take None for a seed of its own choice, and text for a number.
     is_sequence = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)

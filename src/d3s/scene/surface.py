@@ -11,6 +11,7 @@ from d3s.scene.sampling import (
     REACH_PX,
     Image,
     Raster,
+    largest_pitch,
     sample_projected,
     sample_scaled,
 )
@@ -39,7 +40,7 @@ def rasters_for(surface: Surface, matrix: FloatArray, window: Window) -> list[Ra
     """Rasters that a window needs, each as large as the part of the window that reads it."""
     reach = int(REACH_PX) + 1
     corners = _corners(window.grown(reach, reach))
-    area = np.sqrt(abs(np.linalg.det(matrix)))
+    area = largest_pitch(matrix)
     w = corners @ matrix[2]
     smallest, largest = area / w.max() ** 1.5, area / w.min() ** 1.5
     first, last = (

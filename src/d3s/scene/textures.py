@@ -28,6 +28,9 @@ __all__ = ["Photo", "Texture", "as_texture", "check_pattern", "surface_of"]
 BLOCK_TEXELS = 1024
 _BLOCKS_KEPT = 32  # 4 MB each; two frames of the prototype need no more
 
+# A picture that is to fill the view has a little more: some texels of its border are trimmed.
+_FILL = 1.04
+
 # Patterns have detail down to this size, in metres; what is closer is only magnified.
 FINEST_PITCH_M = 1e-5
 
@@ -122,6 +125,8 @@ def _named(name: str) -> Texture | Photo:
 
     if name in PATTERNS:
         return Texture(pattern=name)
+    if not name:
+        raise ValueError("is empty: name a pattern, an image file or a folder.")
     try:
         exists = Path(name).exists()
     except (OSError, ValueError):  # too long, or with a zero byte
@@ -137,9 +142,8 @@ def surface_of(texture: Texture | Photo, extent_m: tuple[float, float]) -> Surfa
     """The texture with its physical size; a picture without one fills (height, width) metres."""
     if isinstance(texture, Texture):
         return texture
-    image = texture.pixels()
-    rows, cols = image.shape
+    rows, cols = texture.pyramid.shape
     width_m = texture.width_m
     if width_m is None:
-        width_m = max(extent_m[1], extent_m[0] * cols / rows) * 1.02
-    return Picture(image, width_m, texture.angle_rad, texture.contrast)
+        width_m = max(extent_m[1], extent_m[0] * cols / rows) * _FILL
+    return Picture(texture.pyramid, width_m, texture.angle_rad, texture.contrast)

@@ -73,9 +73,8 @@ def bark(grid: Grid, seed: int) -> Texels:
     bend = spline_noise(grid, seed_key(seed, 2), Octaves(0.0128, 0.0032, 3.0, 0.0025), stretch=2.0)
     ridges = Octaves(0.0064, 0.0002, 2.8, 1.0)
     out = spline_noise(grid, seed_key(seed, 3), ridges, stretch=6.0, bend_m=bend)
-    lost = math.sqrt(
-        sum(rms * rms for spacing, rms in ridges.strengths() if spacing < grid.pitch_m)
-    )
+    seen = {spacing for spacing, _ in ridges.shown(grid.pitch_m)}
+    lost = math.sqrt(sum(rms * rms for spacing, rms in ridges.strengths() if spacing not in seen))
     over_rows(_cracks, grid.rows, out, np.float32(0.25 + lost))
     return grained(out, grid, seed, Octaves(0.0512, FINEST_M, 1.8, 0.34))
 
