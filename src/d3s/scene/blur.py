@@ -106,7 +106,7 @@ def spectrum_of(colour: Image, alpha: Image | None) -> Complex:
     from scipy import fft
 
     # A masked layer fades into nothing: grey would be a layer where there is none.
-    faded = _faded(colour, float(colour.mean()) if alpha is None else 0.0)
+    faded = _faded(colour, 0.5 if alpha is None else 0.0)
     if alpha is None:
         return np.asarray(fft.rfft2(faded, workers=thread_count()))
     packed = np.empty(colour.shape, dtype=np.complex64)
@@ -149,12 +149,15 @@ def blurred(sheet: Sheet, frame: Window, lens: Lens, spread: Spread) -> Blurred:
 
 
 def _unpacked(filtered: Complex, window: Window, kept: Window, has_alpha: bool) -> Blurred:
+    """The part of an inverse transform that is wanted; its rows are chosen half-way."""
     from scipy import fft
 
+    rows, cols = kept.within(window)
+    half = fft.ifft(filtered, axis=0, overwrite_x=True, workers=thread_count())[rows]
     if not has_alpha:
-        image = fft.irfft2(filtered, s=window.shape, overwrite_x=True, workers=thread_count())
-        return Blurred(kept, image[kept.within(window)], None)
-    packed = fft.ifft2(filtered, overwrite_x=True, workers=thread_count())[kept.within(window)]
+        image = fft.irfft(half, n=window.cols, axis=1, workers=thread_count())
+        return Blurred(kept, image[:, cols], None)
+    packed = fft.ifft(half, axis=1, overwrite_x=True, workers=thread_count())[:, cols]
     return Blurred(kept, packed.real, packed.imag)
 
 

@@ -1,6 +1,6 @@
 """Layers as each camera sees them: sharp, masked, and how blurred they will be."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import next_fast_len
@@ -235,8 +235,9 @@ def _place(one: Placed, view: View) -> Window | None:
     """Where a view sees the mask of a layer; None when that is everywhere."""
     if one.mask is None:
         return None
-    top, bottom = _span(one.mask.any(axis=1))
-    begin, end = _span(one.mask.any(axis=0))
+    rows, cols = one.spans
+    top, bottom = _beyond(rows, one.mask.shape[0])
+    begin, end = _beyond(cols, one.mask.shape[1])
     corners = np.array([(x, y, 1.0) for x in (begin, end) for y in (top, bottom)])
     places = corners @ np.linalg.inv(_to_mask(one, view)).T
     if np.any(places[:, 2] <= 0):
@@ -250,14 +251,10 @@ def _place(one: Placed, view: View) -> Window | None:
     ).grown(2, 2)
 
 
-def _span(is_there: Any) -> tuple[float, float]:
-    """First and last number at which there is something.
-
-    An object that is cut by the frame goes on beyond it.
-    """
-    first, last = np.flatnonzero(is_there)[[0, -1]]
-    far = 4 * is_there.size
-    return (-far if first == 0 else first), (far if last == is_there.size - 1 else last)
+def _beyond(span: tuple[int, int], size: int) -> tuple[int, int]:
+    """Span of an object that goes on where the frame cuts it."""
+    far = 4 * size
+    return (-far if span[0] == 0 else span[0]), (far if span[1] == size - 1 else span[1])
 
 
 def _to_mask(one: Placed, view: View) -> FloatArray:
@@ -275,10 +272,23 @@ def _canvas(one: Placed, surface: Surface, view: View, matrix: FloatArray, room:
     colour = paint(surface, matrix, room.painted)
     if one.mask is None:
         return Canvas(window=room.window, colour=colour)
-    raster = Raster(np.pad(one.mask, 2, mode="edge"), -2, -2, 1.0)
-    alpha = np.clip(sample_points(raster, _to_mask(one, view), room.painted), 0.0, 1.0)
+    alpha = _mask_on(one.mask, _to_mask(one, view), room.painted)
     colour *= alpha
     return Canvas(window=room.window, colour=_laid_in(colour, room), alpha=_laid_in(alpha, room))
+
+
+def _mask_on(mask: Image, matrix: FloatArray, window: Window) -> Image:
+    """The mask on the pixels of a window; its border goes on beyond it."""
+    if np.array_equal(matrix, np.eye(3)):
+        rows, cols = (
+            np.clip(numbers.astype(np.int64), 0, size - 1)
+            for numbers, size in zip(
+                (window.row_numbers, window.col_numbers), mask.shape, strict=True
+            )
+        )
+        return mask[rows[:, np.newaxis], cols]
+    raster = Raster(np.pad(mask, 2, mode="edge"), -2, -2, 1.0)
+    return np.clip(sample_points(raster, matrix, window), 0.0, 1.0)
 
 
 def _laid_in(values: Image, room: _Room) -> Image:

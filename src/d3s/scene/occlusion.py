@@ -17,7 +17,8 @@ from d3s.scene.geometry import Window
 from d3s.scene.sampling import Image
 from d3s.threads import over_rows
 
-_FEWEST_POINTS, _MOST_POINTS = 16, 64
+# Of a covariance: more points change a boundary by less than 0.05 % of full scale.
+_FEWEST_POINTS, _MOST_POINTS = 16, 36
 _PIXELS_AT_ONCE = 40_000
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 

@@ -27,6 +27,14 @@ class Placed(NamedTuple):
     mask: Image | None
     name: str
 
+    @property
+    def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """First and last row, and first and last column, at which the mask has something."""
+        if self.mask is None:
+            raise ValueError("a layer without a mask is everywhere")
+        rows, cols = (np.flatnonzero(self.mask.max(axis=axis)) for axis in (1, 0))
+        return (int(rows[0]), int(rows[-1])), (int(cols[0]), int(cols[-1]))
+
 
 class _Piece(NamedTuple):
     """A layer, or the part of one that is in front of another, and where it is."""
@@ -83,10 +91,14 @@ def _piece(placed: Placed, inverse: Affine, frame: Window) -> _Piece:
     if placed.mask is None:
         return _Piece(placed, inverse, values, np.ones(values.shape, dtype=np.bool_))
     # The largest of each block: something thin must not fall through the grid.
-    rows, cols = (-size % _STEP for size in placed.mask.shape)
-    blocks = np.pad(placed.mask, ((0, rows), (0, cols)))
-    blocks = blocks.reshape(values.shape[0], _STEP, values.shape[1], _STEP)
-    return _Piece(placed, inverse, values, blocks.max(axis=(1, 3)) > 0)
+    return _Piece(placed, inverse, values, _block_largest(placed.mask) > 0)
+
+
+def _block_largest(mask: Image) -> Image:
+    rows, cols = (-size % _STEP for size in mask.shape)
+    padded = np.pad(mask, ((0, rows), (0, cols))) if rows or cols else mask
+    by_row = np.maximum.reduce([padded[first::_STEP] for first in range(_STEP)])
+    return np.asarray(np.maximum.reduce([by_row[:, first::_STEP] for first in range(_STEP)]))
 
 
 def _difference(a: _Piece, b: _Piece) -> FloatArray:

@@ -25,7 +25,7 @@ from d3s.scene.pair import check_camera
 from d3s.scene.render import front_of, render_view
 from d3s.scene.sampling import Image
 from d3s.scene.scenes import DepthMapScene, Scene
-from d3s.scene.sensor import Sensor, as_sensor, seed_sequence
+from d3s.scene.sensor import Sensor, as_sensor, generator, seed_sequence
 
 # Errors of a home-made mount: a fraction of a degree, a few pixels, and for the right lens the
 # 0.12 % by which the prototype's larger sensor distance magnifies.
@@ -164,7 +164,7 @@ def simulate_raw(
         if camera == 0:
             inverse = front_of(sheets, field, colour=False).inverse_depth
             depth[part] = np.where(share > 0.5 * share.max(), 1 / inverse, np.float32(np.nan))
-    rng = np.random.default_rng(noise_seed)
+    rng = generator(noise_seed)
     # What belongs to the lenses is in the light already; the rest belongs to the one sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
     image = bare.expose(light, camera=0, rng=rng)

@@ -29,7 +29,7 @@ def render_view(
         Where there may be an edge that hides part of the opening; anywhere, unless given.
     """
     if len(sheets) == 1 and sheets[0].canvas.alpha is None:
-        return np.ascontiguousarray(blurred(sheets[0], frame, lens, spread).colour)
+        return blurred(sheets[0], frame, lens, spread).colour
     image = np.zeros(frame.shape, dtype=np.float32)
     free = np.ones(frame.shape, dtype=np.float32)
     found = np.zeros(frame.shape, dtype=np.bool_)
@@ -110,11 +110,11 @@ def occluded(
     """
     if inverse_right is None:
         inverse_right = np.zeros((0, 0), dtype=np.float32)
-    hidden = np.empty(inverse_left.shape, dtype=np.bool_)
     to_right = np.linalg.inv(views[1].ray_matrix)
     # A pixel at infinity is at `far` in the right view, and moves by `near` per 1/m of nearness.
     far = to_right @ views[0].ray_matrix
     near = -views[1].camera_x_m * to_right[:, 0]
+    hidden = np.empty(inverse_left.shape, dtype=np.bool_)
     over_rows(
         _hide_rows, inverse_left.shape[0], inverse_left, inverse_right, far, near, step_dpt, hidden
     )

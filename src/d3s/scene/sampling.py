@@ -23,6 +23,7 @@ Image = NDArray[np.float32]
 # 0.1 cycles/px beyond Nyquist.
 REACH_PX = 4.0
 _KAISER_BETA = 6.0
+_STEPS_A_PIXEL = 2048
 
 # The cubic kernel of four texels, and what rounding may add.
 RASTER_MARGIN = 4
@@ -64,10 +65,9 @@ def pixel_kernel(offset_px: FloatArray) -> FloatArray:
 
 
 @cache
-def _kernel_table() -> tuple[FloatArray, FloatArray]:
+def _kernel_table() -> FloatArray:
     """The kernel at steps so fine that linear interpolation is right to 1e-6."""
-    offset = np.linspace(0.0, REACH_PX, 8193)
-    return offset, pixel_kernel(offset)
+    return pixel_kernel(np.arange(int(REACH_PX) * _STEPS_A_PIXEL + 2) / _STEPS_A_PIXEL)
 
 
 def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
@@ -159,9 +159,9 @@ def _axis_weights(centre: FloatArray, width: float) -> tuple[NDArray[np.int64], 
     reach = REACH_PX * abs(width)
     first = np.ceil(centre - reach).astype(np.int64)
     taps = int(np.floor(2 * reach)) + 1
-    offset = (first[:, np.newaxis] + np.arange(taps) - centre[:, np.newaxis]) / width
-    weights = np.interp(np.abs(offset), *_kernel_table())
-    return first, (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+    weights = np.empty((centre.size, taps), dtype=np.float32)
+    _fill_weights(first - centre, 1 / width, _kernel_table(), weights)
+    return first, weights
 
 
 @cache
@@ -181,6 +181,21 @@ def _decimate(samples: Image, pixels: Image) -> None:
     narrow = np.empty((rows, samples.shape[1]), dtype=np.float32)
     over_rows(_resample_rows, rows, samples, first_row, row_weights, narrow)
     over_rows(_resample_cols, rows, narrow, first_col, col_weights, pixels)
+
+
+@compiled
+def _fill_weights(first: FloatArray, scale: float, table: FloatArray, out: Image) -> None:
+    """Weights of the taps of each pixel, whose first is so many texels from its centre."""
+    line = np.empty(out.shape[1], dtype=np.float64)
+    for i in range(out.shape[0]):
+        total = 0.0
+        for t in range(out.shape[1]):
+            place = min(abs((first[i] + t) * scale) * _STEPS_A_PIXEL, table.size - 1.001)
+            step = int(place)
+            line[t] = table[step] + (table[step + 1] - table[step]) * (place - step)
+            total += line[t]
+        for t in range(out.shape[1]):
+            out[i, t] = line[t] / total
 
 
 @compiled

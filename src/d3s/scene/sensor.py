@@ -253,7 +253,7 @@ def expose_pair(
     frame's number in the seed: (seed, frame), of which (seed, 0) is the same as seed alone.
     """
     sensor = as_sensor(sensor)
-    streams = [np.random.default_rng(stream) for stream in seed_sequence(seed).spawn(2)]
+    streams = [generator(stream) for stream in seed_sequence(seed).spawn(2)]
     centre_left, centre_right = (None, None) if centres_px is None else centres_px
     image_left, image_right = together(
         lambda: sensor.expose(left, camera=0, rng=streams[0], centre_px=centre_left),
@@ -323,6 +323,11 @@ def _checked_centre(centre_px: PointPx) -> PointPx:
             f"centre_px={shown(centre_px)} must be two finite numbers, x and y in pixels."
         )
     return x, y
+
+
+def generator(seed: np.random.SeedSequence) -> np.random.Generator:
+    """Source of noise: the fastest of NumPy's, by a fifth."""
+    return np.random.Generator(np.random.SFC64(seed))
 
 
 def seed_sequence(seed: int | Sequence[int]) -> np.random.SeedSequence:

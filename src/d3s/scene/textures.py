@@ -21,12 +21,13 @@ from d3s.scene.grid import Grid
 from d3s.scene.photos import Photo, Picture
 from d3s.scene.sampling import Image, Raster
 from d3s.scene.surface import Surface
+from d3s.threads import together
 
 __all__ = ["Photo", "Texture", "as_texture", "check_pattern", "surface_of"]
 
 # Rasters of patterns are kept in blocks, so that the next frame finds them.
-BLOCK_TEXELS = 1024
-_BLOCKS_KEPT = 32  # 4 MB each; two frames of the prototype need no more
+BLOCK_TEXELS = 512
+_BLOCKS_KEPT = 160  # 1 MB each; a frame of the prototype has 15 to 60
 
 # A picture that is to fill the view has a little more: some texels of its border are trimmed.
 _FILL = 1.04
@@ -68,14 +69,22 @@ class Texture(ScenePart):
         """Texels of some rows and columns, at base_pitch_m * 2**level."""
         values = np.empty((len(grid_rows), len(grid_cols)), dtype=np.float32)
         outer = Window(grid_rows.start, grid_cols.start, *values.shape)
-        for block_row in _blocks(grid_rows):
-            for block_col in _blocks(grid_cols):
-                block = Window(
-                    block_row * BLOCK_TEXELS, block_col * BLOCK_TEXELS, BLOCK_TEXELS, BLOCK_TEXELS
-                )
+        blocks = [
+            (
+                Window(row * BLOCK_TEXELS, col * BLOCK_TEXELS, BLOCK_TEXELS, BLOCK_TEXELS),
+                _pattern_block(self.pattern, self.seed, level, row, col),
+            )
+            for row in _blocks(grid_rows)
+            for col in _blocks(grid_cols)
+        ]
+
+        def copy(some: list[tuple[Window, Image]]) -> None:
+            for block, texels in some:
                 common = block.common(outer)
-                texels = _pattern_block(self.pattern, self.seed, level, block_row, block_col)
                 values[common.within(outer)] = texels[common.within(block)]
+
+        half = len(blocks) // 2
+        together(lambda: copy(blocks[:half]), lambda: copy(blocks[half:]))
         return Raster(values, outer.row, outer.col, self.base_pitch_m * 2.0**level)
 
 
