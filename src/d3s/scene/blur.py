@@ -105,8 +105,9 @@ def spectrum_of(colour: Image, alpha: Image | None) -> Complex:
     """Transform of an image, or of an image and its mask in one."""
     from scipy import fft
 
-    # A masked layer fades into nothing: grey would be a layer where there is none.
-    faded = _faded(colour, 0.5 if alpha is None else 0.0)
+    # A masked layer fades into nothing: grey would be a layer where there is none. The others fade
+    # into about their mean, so that rounding has little to do with what is not there.
+    faded = _faded(colour, float(colour[::8, ::8].mean()) if alpha is None else 0.0)
     if alpha is None:
         return np.asarray(fft.rfft2(faded, workers=thread_count()))
     packed = np.empty(colour.shape, dtype=np.complex64)
