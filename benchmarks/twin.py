@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "physics"))
 import d3s
 import test_twin_edges as edges
 from d3s.optics.psf import diffraction_otf
-from test_twin import _residual_px, widest_blur_px
+from test_twin import _residual_px
 from twin_tools import PROTOTYPE, dot_texture, phase_shift_px, second_moment_px2
 
 OPTICS = PROTOTYPE.optics
@@ -33,9 +33,7 @@ def disparity_error_px(psf: str, nearest_m: float = 0.0) -> Iterator[float]:
         scene = d3s.Plane(depth_m=depth_m, texture="noise")
         pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(600, 900))
         expected = 12.1e-3 * 3.84e-3 / (depth_m * 2e-6)
-        # Frequencies at which no blur has turned the contrast around.
-        highest = min(0.3, 0.55 / max(widest_blur_px(depth_m), 0.1))
-        yield phase_shift_px(pair.left, pair.right, expected, highest) - expected
+        yield phase_shift_px(pair.left, pair.right, expected) - expected
 
 
 def tilted_disparity_error_px() -> Iterator[float]:
