@@ -46,7 +46,9 @@ class Spread(ScenePart):
 
 def margin_px(radius_px: float) -> int:
     """How far beyond the frame a window has to reach for its blur to be right within."""
-    return int(np.ceil(abs(radius_px))) + TAIL_PX + FADE_PX
+    # Twice the radius is four sigma of a Gaussian. What is farther out, of it or of diffraction,
+    # sees the mean of the scene.
+    return int(np.ceil(2 * abs(radius_px))) + TAIL_PX + FADE_PX
 
 
 def check_room(radius_px: float, frame: Window) -> None:
@@ -102,17 +104,26 @@ class Canvas:
 
 
 def spectrum_of(colour: Image, alpha: Image | None) -> Complex:
-    """Transform of an image, or of an image and its mask in one."""
-    from scipy import fft
+    """Transform of an image, or of an image and its mask in one, whose ends fade."""
+    return _transform(*_faded_layer(colour, alpha))
 
+
+def _faded_layer(colour: Image, alpha: Image | None) -> tuple[Image, Image | None]:
     # A masked layer fades into nothing: grey would be a layer where there is none. The others fade
     # into about their mean, so that rounding has little to do with what is not there.
-    faded = _faded(colour, float(colour[::8, ::8].mean()) if alpha is None else 0.0)
     if alpha is None:
-        return np.asarray(fft.rfft2(faded, workers=thread_count()))
+        return _faded(colour, float(colour[::8, ::8].mean())), None
+    return _faded(colour, 0.0), _faded(alpha, 0.0)
+
+
+def _transform(colour: Image, alpha: Image | None) -> Complex:
+    from scipy import fft
+
+    if alpha is None:
+        return np.asarray(fft.rfft2(colour, workers=thread_count()))
     packed = np.empty(colour.shape, dtype=np.complex64)
-    packed.real = faded
-    packed.imag = _faded(alpha, 0.0)
+    packed.real = colour
+    packed.imag = alpha
     return np.asarray(fft.fft2(packed, overwrite_x=True, workers=thread_count()))
 
 
@@ -204,11 +215,12 @@ def _filtered_by_slices(sheet: Sheet, lens: Lens, spread: Spread) -> Complex:
         sheet.radius_px.over(window.row_numbers, window.col_numbers), dtype=np.float64
     ).astype(np.float32)
     nodes = radius_nodes(float(np.sqrt(square.min())), float(np.sqrt(square.max())))
+    # Faded once, before it is shared out: each slice by itself would bring in its own grey.
+    colour, mask = _faded_layer(canvas.colour, canvas.alpha)
     total: Complex | None = None
     for i, node in enumerate(nodes):
         share = _hat(square, nodes[i - 1 : i] ** 2, node**2, nodes[i + 1 : i + 2] ** 2)
-        alpha = None if canvas.alpha is None else share * canvas.alpha
-        part = spectrum_of(share * canvas.colour, alpha)
+        part = _transform(share * colour, None if mask is None else share * mask)
         part = _filtered(part, window.shape, otf_table(float(node), lens, spread), (0.0, 0.0))
         total = part if total is None else np.add(total, part, out=total)
     if total is None:

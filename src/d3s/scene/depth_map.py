@@ -15,7 +15,7 @@ from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px, radius_nodes
 from d3s.scene.filling import EVERYWHERE, KNOWN, SOURCE, UNKNOWN, fill
-from d3s.scene.geometry import Affine, View, Window
+from d3s.scene.geometry import PERFECT, Affine, View, Window
 from d3s.scene.layers import blur_radius, fast_window
 from d3s.scene.sampling import Image
 from d3s.scene.warp import REACH_PX, Relief, looked_at
@@ -60,7 +60,7 @@ def sheets_of_depth_map(
     """Sheets of both views, front to back."""
     frame = Window.frame((image.shape[0], image.shape[1]))
     is_plane = float(np.ptp(depth_m)) == 0
-    if is_plane and views[0].mount == views[1].mount and views[0].is_upright:
+    if is_plane and all(view.mount == PERFECT for view in views):
         return _one_plane(image, float(depth_m.flat[0]), views, frame)
     left, right = (_slices(image, 1.0 / depth_m, view, frame) for view in views)
     return left, right

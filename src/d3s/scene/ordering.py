@@ -61,14 +61,16 @@ def in_order(placed: list[Placed], optics: Optics, shape: tuple[int, int]) -> li
     view, _ = perfect_views(optics, shape)
     frame = Window.frame(shape)
     pieces = [_piece(one, one.layer.plane.inverse_depth(view), frame) for one in placed]
-    in_front: dict[int, set[int]] = {}  # of each piece, those before it
+    in_front: dict[int, set[int]] = {n: set() for n in range(len(pieces))}  # those before each
     b = 1
     while b < len(pieces):  # which grows
         for a in range(b):
             if a in in_front.get(b, ()) or b in in_front.get(a, ()):
                 continue
-            overlap = _difference(pieces[a], pieces[b])
-            if overlap.min() < 0 < overlap.max():
+            difference = _difference(pieces[a], pieces[b], optics)
+            if difference is None:
+                continue
+            if difference.min() < 0 < difference.max() and _overlap(pieces[a], pieces[b]):
                 front = _piece(_part_before(pieces[a], pieces[b], frame), pieces[a].inverse, frame)
                 pieces.append(front)
                 _check_number(pieces)
@@ -76,7 +78,7 @@ def in_order(placed: list[Placed], optics: Optics, shape: tuple[int, int]) -> li
                 in_front.setdefault(b, set()).add(new)
                 in_front.setdefault(a, set()).update((b, new))
             else:
-                first, second = (a, b) if overlap.mean() > 0 else (b, a)
+                first, second = (a, b) if _is_before(pieces[a], pieces[b], difference) else (b, a)
                 in_front.setdefault(second, set()).add(first)
         b += 1
     try:
@@ -101,12 +103,50 @@ def _block_largest(mask: Image) -> Image:
     return np.asarray(np.maximum.reduce([by_row[:, first::_STEP] for first in range(_STEP)]))
 
 
-def _difference(a: _Piece, b: _Piece) -> FloatArray:
-    """How much nearer a is than b in 1/m, where they overlap."""
+def _overlap(a: _Piece, b: _Piece) -> bool:
+    return bool((a.is_there & b.is_there).any())
+
+
+def _difference(a: _Piece, b: _Piece, optics: Optics) -> FloatArray | None:
+    """How much nearer a is than b in 1/m, where they overlap or come near each other.
+
+    Apart in the left view, they still may meet in the right one, or in the blur; None if not.
+    """
     difference = a.values - b.values
-    overlap = difference[a.is_there & b.is_there]
-    # Apart in the left view, they still may overlap in the right one, or in the blur.
-    return overlap if overlap.size else np.array([difference.mean()])
+    if _overlap(a, b):
+        return np.asarray(difference[a.is_there & b.is_there])
+    ends = [
+        (piece.values[piece.is_there].min(), piece.values[piece.is_there].max()) for piece in (a, b)
+    ]
+    nearest, farthest = max(end[1] for end in ends), min(end[0] for end in ends)
+    per_dpt = float(optics.disparity_px(1.0)) - optics.disparity_offset_px
+    blur = max(
+        abs(float(optics.blur_radius_px(1 / max(end, 1e-6), camera)))
+        for end in (nearest, farthest)
+        for camera in (0, 1)
+    )
+    sideways = blur + abs(per_dpt) * (nearest - farthest)
+    first, second = (_box(piece.is_there, blur / _STEP, sideways / _STEP) for piece in (a, b))
+    both = first.common(second).common(Window.frame((difference.shape[0], difference.shape[1])))
+    if not both.rows or not both.cols:
+        return None
+    return np.asarray(difference[both.within(Window(0, 0, *difference.shape))].ravel())
+
+
+def _box(is_there: NDArray[np.bool_], rows: float, cols: float) -> Window:
+    there_y, there_x = np.nonzero(is_there)
+    top, left = int(there_y.min()), int(there_x.min())
+    return Window(top, left, int(there_y.max()) - top + 1, int(there_x.max()) - left + 1).grown(
+        int(np.ceil(rows)) + 1, int(np.ceil(cols)) + 1
+    )
+
+
+def _is_before(a: _Piece, b: _Piece, difference: FloatArray) -> bool:
+    """Whether a, which was named first, is in front; at one depth, what has a mask is."""
+    mean = difference.mean()
+    if mean == 0:
+        return a.placed.mask is not None or b.placed.mask is None
+    return bool(mean > 0)
 
 
 def _part_before(a: _Piece, b: _Piece, frame: Window) -> Placed:

@@ -74,9 +74,11 @@ class Pyramid:
 
     def level(self, number: int) -> Level:
         """The picture with texels 2**number times as large."""
-        while len(self._levels) <= number:
-            self._levels.append(_halved(self._levels[-1]))
-        return self._levels[number]
+        levels = self._levels
+        while len(levels) <= number:
+            levels = [*levels, _halved(levels[-1])]
+        self._levels = levels  # whole: another thread may have made the same, and never a part
+        return levels[number]
 
 
 class Picture:

@@ -154,7 +154,9 @@ def simulate_raw(
     for view, field in zip(views, fields, strict=True):
         camera = view.camera
         sheets = sheets_of_view(layers, views, fields, half, camera)
-        share = _illumination(view, layout, field, sensor.vignetting)
+        share = _illumination(view, layout, field)
+        is_lit = share > 0.5
+        share *= _vignette(view, layout, field, sensor.vignetting)
         part = field.within(sensor_frame)
         image = render_view(sheets, field, rig.optics.lens(camera), spread)
         image *= np.float32(sensor.gain[camera])
@@ -163,7 +165,7 @@ def simulate_raw(
         light[part] += image
         if camera == 0:
             inverse = front_of(sheets, field, colour=False).inverse_depth
-            depth[part] = np.where(share > 0.5 * share.max(), 1 / inverse, np.float32(np.nan))
+            depth[part] = np.where(is_lit, 1 / inverse, np.float32(np.nan))
     rng = generator(noise_seed)
     # What belongs to the lenses is in the light already; the rest belongs to the one sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
@@ -221,16 +223,25 @@ def _field_window(view: View, layout: RawLayout) -> Window:
     return box
 
 
-def _illumination(view: View, layout: RawLayout, field: Window, vignetting: float) -> Image:
-    """Share of the light that reaches each pixel of the field."""
+def _illumination(view: View, layout: RawLayout, field: Window) -> Image:
+    """Share of the light that reaches each pixel: within the round field, beside the partition."""
+    share = _step((layout.field_radius_px - _from_axis(view, layout, field)) / layout.field_edge_px)
+    inward = layout.side(view.camera) * (field.col_numbers[np.newaxis, :] - layout.middle_px[0])
+    share = share * _step((inward - layout.partition_px / 2) / layout.partition_edge_px)
+    return share.astype(np.float32)
+
+
+def _vignette(view: View, layout: RawLayout, field: Window, vignetting: float) -> Image:
+    """Share of the light that vignetting leaves: all on the axis, least at the field's edge."""
+    radius = np.minimum(_from_axis(view, layout, field) / layout.field_radius_px, 1.0)
+    return (1 - vignetting * radius**2).astype(np.float32)
+
+
+def _from_axis(view: View, layout: RawLayout, field: Window) -> FloatArray:
+    """Distance of each pixel of a field from the axis of its lens, in pixels."""
     axis_x, axis_y = _axis(view.optics, layout, view.mount, view.camera)
     x, y = field.col_numbers[np.newaxis, :], field.row_numbers[:, np.newaxis]
-    radius = np.hypot(x - axis_x, y - axis_y)
-    share = _step((layout.field_radius_px - radius) / layout.field_edge_px)
-    inward = layout.side(view.camera) * (x - layout.middle_px[0])
-    share = share * _step((inward - layout.partition_px / 2) / layout.partition_edge_px)
-    share *= 1 - vignetting * np.minimum(radius / layout.field_radius_px, 1.0) ** 2
-    return share.astype(np.float32)
+    return np.asarray(np.hypot(x - axis_x, y - axis_y))
 
 
 def _step(place: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ that a view can be shifted by any part of a pixel without an error. Rasters are 
 and never wrapped.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,22 +20,46 @@ from d3s.threads import over_rows
 
 Image = NDArray[np.float32]
 
-# How far the kernel of a pixel reaches. Wider is sharper in frequency; 4 px leave 1 % of what lies
-# 0.1 cycles/px beyond Nyquist.
-REACH_PX = 4.0
-_KAISER_BETA = 6.0
-_STEPS_A_PIXEL = 2048
-
 # The cubic kernel of four texels, and what rounding may add.
 RASTER_MARGIN = 4
 
-# Samples of a pixel along each axis where the map from texels is not a mere scaling.
-_SAMPLES = 2
-
-# Texels that a pixel has along each axis at least; it has up to twice as many. With fewer, what the
-# pixel could just tell would be missing from the raster.
+# Texels that a pixel has at least across the axis along which it covers least; it has up to twice
+# as many. With fewer, what the pixel could just tell would be missing from the raster.
 _TEXELS_A_PIXEL = 1.2
+
+_STEPS_A_PIXEL = 2048
 _ROWS_AT_ONCE = 256
+
+
+class PixelKernel(NamedTuple):
+    """What a pixel gathers along one axis: its own width, and nothing beyond Nyquist.
+
+    A box of one pixel convolved with a sinc of a `cutoff` in units of Nyquist, under a Kaiser
+    window that is `reach_px` wide to each side.
+    """
+
+    reach_px: int
+    cutoff: float
+    beta: float
+
+    def weights(self, offset_px: FloatArray) -> FloatArray:
+        """Weight of light that falls so far from the centre."""
+        from scipy.special import sici
+
+        upper, _ = sici(np.pi * self.cutoff * (offset_px + 0.5))
+        lower, _ = sici(np.pi * self.cutoff * (offset_px - 0.5))
+        inside = np.clip(1.0 - (offset_px / self.reach_px) ** 2, 0.0, None)
+        window = np.i0(self.beta * np.sqrt(inside)) / np.i0(self.beta)
+        return np.where(np.abs(offset_px) < self.reach_px, (upper - lower) / np.pi * window, 0.0)
+
+
+# Of a plane that both views see on the same samples, shifted: what folds over does so in both.
+_SHARED = PixelKernel(reach_px=4, cutoff=1.0, beta=6.0)
+# Of views that are sampled one by one: what folded over would differ, and look like a disparity.
+# At 0.4 cycles/px it passes the same as the other; 7 % at 0.55, and nothing from 0.6 on.
+_SEPARATE = PixelKernel(reach_px=6, cutoff=0.92, beta=5.0)
+
+REACH_PX = max(_SHARED.reach_px, _SEPARATE.reach_px)
 
 
 class Raster(NamedTuple):
@@ -49,25 +74,11 @@ class Raster(NamedTuple):
     pitch_m: float
 
 
-def pixel_kernel(offset_px: FloatArray) -> FloatArray:
-    """Weight of light that falls so far from a pixel's centre, along one axis.
-
-    The pixel's own width, with nothing beyond Nyquist: a box of one pixel convolved with a sinc,
-    under a Kaiser window.
-    """
-    from scipy.special import sici
-
-    upper, _ = sici(np.pi * (offset_px + 0.5))
-    lower, _ = sici(np.pi * (offset_px - 0.5))
-    inside = np.clip(1.0 - (offset_px / REACH_PX) ** 2, 0.0, None)
-    window = np.i0(_KAISER_BETA * np.sqrt(inside)) / np.i0(_KAISER_BETA)
-    return np.where(np.abs(offset_px) < REACH_PX, (upper - lower) / np.pi * window, 0.0)
-
-
 @cache
 def _kernel_table() -> FloatArray:
     """The kernel at steps so fine that linear interpolation is right to 1e-6."""
-    return pixel_kernel(np.arange(int(REACH_PX) * _STEPS_A_PIXEL + 2) / _STEPS_A_PIXEL)
+    steps = np.arange(_SHARED.reach_px * _STEPS_A_PIXEL + 2)
+    return _SHARED.weights(steps / _STEPS_A_PIXEL)
 
 
 def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
@@ -91,37 +102,69 @@ def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
     return pixels
 
 
-def sample_projected(rasters: list[Raster], matrix: FloatArray, window: Window) -> Image:
+def sample_projected(
+    rasters: list[Raster], matrix: FloatArray, window: Window, finest_m: float
+) -> Image:
     """Pixels of a window for any homography from pixels to metres.
 
-    Each place is read from the coarsest raster that is fine enough for the pixel there.
+    Each place is read from the coarsest raster that is fine enough for the pixel there, at as many
+    points as the pixel is long in its texels.
+
+    Parameters
+    ----------
+    finest_m
+        What `finest_footprint` gives.
     """
     pixels = np.empty(window.shape, dtype=np.float32)
-    for first in range(0, window.rows, _ROWS_AT_ONCE):  # the samples are four times as many
+    for first in range(0, window.rows, _ROWS_AT_ONCE):  # the samples are many times as many
         part = window._replace(row=window.row + first, rows=min(_ROWS_AT_ONCE, window.rows - first))
-        _decimate(_samples(rasters, matrix, part), pixels[first : first + part.rows])
+        _sample_part(rasters, matrix, part, finest_m, pixels[first : first + part.rows])
     return pixels
 
 
-def largest_pitch(matrix: FloatArray) -> float:
-    """Coarsest pitch that is fine enough for a pixel, times w^1.5 of the homography's last row.
+def finest_footprint(matrix: FloatArray, window: Window) -> float:
+    """Least that a pixel covers of a surface along any direction, times the homography's last row.
 
-    A pixel covers sqrt(|det|) / w^1.5 of the surface.
+    On a plane it is the same at all pixels, but for the few percent by which the view is wide.
     """
-    return float(np.sqrt(abs(np.linalg.det(matrix)))) / _TEXELS_A_PIXEL
+    return min(float(shortest * w) for _, shortest, w in _footprints(matrix, window))
 
 
-def _samples(rasters: list[Raster], matrix: FloatArray, window: Window) -> Image:
-    """Texture at several places a pixel, and as far around as the kernel of a pixel reaches."""
-    reach = int(REACH_PX)
-    rows, cols = (_SAMPLES * (size + 2 * reach) for size in window.shape)
+def largest_pitch(finest_m: float) -> float:
+    """Coarsest pitch that is fine enough, times the homography's last row."""
+    return finest_m / _TEXELS_A_PIXEL
+
+
+def _footprints(
+    matrix: FloatArray, window: Window
+) -> Iterator[tuple[tuple[float, float], float, float]]:
+    """Of a few pixels: lengths on the surface of a step in x and y, the shortest of any, and w."""
+    for row in (window.row, window.row + window.rows / 2, window.row + window.rows):
+        for col in (window.col, window.col + window.cols / 2, window.col + window.cols):
+            x, y, w = matrix @ (col, row, 1.0)
+            place = np.array([x, y]) / w
+            jacobian = (matrix[:2, :2] - place[:, np.newaxis] * matrix[2, :2]) / w
+            lengths = np.hypot(*jacobian)
+            shortest = np.linalg.svd(jacobian, compute_uv=False)[-1]
+            yield (float(lengths[0]), float(lengths[1])), float(shortest), float(w)
+
+
+def _sample_part(
+    rasters: list[Raster], matrix: FloatArray, window: Window, finest_m: float, pixels: Image
+) -> None:
+    longest = np.max([np.multiply(step, w) for step, _, w in _footprints(matrix, window)], axis=0)
+    many_x, many_y = (max(2, int(np.ceil(2 * length / finest_m))) for length in longest)
+    reach = _SEPARATE.reach_px
+    rows, cols = many_y * (window.rows + 2 * reach), many_x * (window.cols + 2 * reach)
     samples = np.empty((rows, cols), dtype=np.float32)
-    corner = (window.row - reach - 0.25, window.col - reach - 0.25)
-    largest_pitch_m = largest_pitch(matrix)
+    start = np.array(
+        [window.row - reach - 0.5 + 0.5 / many_y, window.col - reach - 0.5 + 0.5 / many_x]
+    )
     fine_first = sorted(rasters, key=lambda raster: raster.pitch_m)
-    switches = [(largest_pitch_m / raster.pitch_m) ** (2 / 3) for raster in fine_first[1:]]
-    ends = [np.inf, *switches, -np.inf]
-    for raster, (highest, lowest) in zip(fine_first, pairwise(ends), strict=True):
+    switches = [largest_pitch(finest_m) / raster.pitch_m for raster in fine_first[1:]]
+    for raster, (highest, lowest) in zip(
+        fine_first, pairwise([np.inf, *switches, -np.inf]), strict=True
+    ):
         over_rows(
             _sample_cubic,
             rows,
@@ -129,11 +172,11 @@ def _samples(rasters: list[Raster], matrix: FloatArray, window: Window) -> Image
             np.array([raster.first_row, raster.first_col, raster.pitch_m]),
             np.array([lowest, highest]),
             matrix,
-            *corner,
-            1 / _SAMPLES,
+            start,
+            np.array([1 / many_y, 1 / many_x]),
             samples,
         )
-    return samples
+    _decimate(samples, many_y, many_x, pixels)
 
 
 def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
@@ -146,9 +189,8 @@ def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
         np.array([raster.first_row, raster.first_col, raster.pitch_m]),
         np.array([-np.inf, np.inf]),
         matrix,
-        float(window.row),
-        float(window.col),
-        1.0,
+        np.array([window.row, window.col], dtype=np.float64),
+        np.ones(2),
         values,
     )
     return values
@@ -156,7 +198,7 @@ def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
 
 def _axis_weights(centre: FloatArray, width: float) -> tuple[NDArray[np.int64], Image]:
     """First texel and weights of the texels for each pixel along one axis, in units of texels."""
-    reach = REACH_PX * abs(width)
+    reach = _SHARED.reach_px * abs(width)
     first = np.ceil(centre - reach).astype(np.int64)
     taps = int(np.floor(2 * reach)) + 1
     weights = np.empty((centre.size, taps), dtype=np.float32)
@@ -164,23 +206,22 @@ def _axis_weights(centre: FloatArray, width: float) -> tuple[NDArray[np.int64], 
     return first, weights
 
 
-@cache
-def _decimation_taps() -> Image:
-    reach = int(_SAMPLES * REACH_PX)
-    offset = (np.arange(2 * reach) - reach + 0.5) / _SAMPLES
-    taps = pixel_kernel(offset)
-    return np.asarray(taps / taps.sum(), dtype=np.float32)
-
-
-def _decimate(samples: Image, pixels: Image) -> None:
+def _decimate(samples: Image, many_y: int, many_x: int, pixels: Image) -> None:
+    """Gather so many samples a pixel, which begin the kernel's reach and half a pixel before."""
     rows, cols = pixels.shape
-    # The first sample of the first pixel's kernel is sample 1: the corner is 4.25 px before it.
-    first_row, first_col = (_SAMPLES * np.arange(size) + 1 for size in (rows, cols))
-    taps = _decimation_taps()
-    row_weights, col_weights = (np.tile(taps, (size, 1)) for size in (rows, cols))
+    first_row, row_weights = _decimation(many_y, rows)
+    first_col, col_weights = _decimation(many_x, cols)
     narrow = np.empty((rows, samples.shape[1]), dtype=np.float32)
     over_rows(_resample_rows, rows, samples, first_row, row_weights, narrow)
     over_rows(_resample_cols, rows, narrow, first_col, col_weights, pixels)
+
+
+def _decimation(many: int, size: int) -> tuple[NDArray[np.int64], Image]:
+    begin = (many + 1) // 2
+    offset = (np.arange(2 * _SEPARATE.reach_px * many) + begin + 0.5) / many
+    weights = _SEPARATE.weights(offset - _SEPARATE.reach_px - 0.5)
+    taps = (weights / weights.sum()).astype(np.float32)
+    return many * np.arange(size) + begin, np.tile(taps, (size, 1))
 
 
 @compiled
@@ -262,17 +303,16 @@ def _sample_cubic(
     origin: FloatArray,
     range_: FloatArray,
     matrix: FloatArray,
-    first_row: float,
-    first_col: float,
-    step: float,
+    start_at: FloatArray,
+    step: FloatArray,
     out: Image,
 ) -> None:
     """Fill the places at which the homography's last row is within a range; leave the others."""
     last_row, last_col = texels.shape[0] - 2.001, texels.shape[1] - 2.001
     for i in range(start, stop):
-        y = first_row + step * i
+        y = start_at[0] + step[0] * i
         for j in range(out.shape[1]):
-            x = first_col + step * j
+            x = start_at[1] + step[1] * j
             w = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
             if w <= range_[0] or w > range_[1]:
                 continue

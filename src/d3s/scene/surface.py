@@ -11,6 +11,7 @@ from d3s.scene.sampling import (
     REACH_PX,
     Image,
     Raster,
+    finest_footprint,
     largest_pitch,
     sample_projected,
     sample_scaled,
@@ -36,22 +37,23 @@ class Surface(Protocol):
         """Texels of some rows and columns, at base_pitch_m * 2**level."""
 
 
-def rasters_for(surface: Surface, matrix: FloatArray, window: Window) -> list[Raster]:
+def rasters_for(
+    surface: Surface, matrix: FloatArray, window: Window, finest_m: float
+) -> list[Raster]:
     """Rasters that a window needs, each as large as the part of the window that reads it."""
-    reach = int(REACH_PX) + 1
+    reach = REACH_PX + 1
     corners = _corners(window.grown(reach, reach))
-    area = largest_pitch(matrix)
     w = corners @ matrix[2]
-    smallest, largest = area / w.max() ** 1.5, area / w.min() ** 1.5
+    largest = largest_pitch(finest_m)
     first, last = (
-        max(0, int(np.floor(np.log2(size / surface.base_pitch_m) + 1e-9)))
-        for size in (smallest, largest)
+        max(0, int(np.floor(np.log2(largest / end / surface.base_pitch_m) + 1e-9)))
+        for end in (w.max(), w.min())
     )
     rasters = []
     for level in range(first, last + 1):
         pitch = surface.base_pitch_m * 2.0**level
-        far = (area / pitch) ** (2 / 3) * 1.01 if level > first else np.inf
-        near = (area / (2 * pitch)) ** (2 / 3) * 0.99 if level < last else 0.0
+        far = largest / pitch * 1.01 if level > first else np.inf
+        near = largest / (2 * pitch) * 0.99 if level < last else 0.0
         part = _clipped(_clipped(corners, matrix[2], -near), -matrix[2], far)
         if len(part):
             places = part @ matrix[:2].T / (part @ matrix[2])[:, np.newaxis] / pitch
@@ -97,16 +99,17 @@ def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
     if surface.angle_rad:
         cos, sin = np.cos(surface.angle_rad), np.sin(surface.angle_rad)
         matrix = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ matrix
-    rasters = rasters_for(surface, matrix, window)
+    finest_m = finest_footprint(matrix, window)
+    rasters = rasters_for(surface, matrix, window, finest_m)
     is_scaling = np.count_nonzero(matrix - np.diag(np.diag(matrix))) == np.count_nonzero(
         matrix[:2, 2]
     )
     # A texture that is magnified beyond its texels is read between them.
-    is_fine = rasters[0].pitch_m <= np.sqrt(abs(np.linalg.det(matrix / matrix[2, 2])))
+    is_fine = rasters[0].pitch_m <= finest_m / matrix[2, 2]
     if is_scaling and is_fine and len(rasters) == 1:
         pixels = sample_scaled(rasters[0], matrix, window)
     else:
-        pixels = sample_projected(rasters, matrix, window)
+        pixels = sample_projected(rasters, matrix, window, finest_m)
     if surface.contrast != 1:
         pixels = np.float32(0.5) + np.float32(surface.contrast) * (pixels - np.float32(0.5))
     return pixels
