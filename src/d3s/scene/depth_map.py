@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px, radius_nodes
-from d3s.scene.filling import EVERYWHERE, KNOWN, SOURCE, UNKNOWN, fill
+from d3s.scene.filling import ABSENT, EVERYWHERE, HIDDEN, KNOWN, SOURCE, fill
 from d3s.scene.geometry import PERFECT, Affine, View, Window
 from d3s.scene.layers import blur_radius, fast_window
 from d3s.scene.sampling import Image
@@ -41,8 +41,11 @@ def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
         raise SceneError(
             f"depth_m has shape {depth.shape} and image has {image.shape}. Both must be the same."
         )
-    if np.iscomplexobj(depth) or not np.issubdtype(depth.dtype, np.number):
-        raise SceneError(f"depth_m has {depth.dtype} values, and metres are needed.")
+    if not np.issubdtype(depth.dtype, np.floating):
+        raise SceneError(
+            f"depth_m has {depth.dtype} values, and floats in metres are needed. Did you pass "
+            "millimetres? Divide them by 1000."
+        )
     values = depth.astype(np.float64)
     wrong = ~((values > 0) & (values <= _FARTHEST_M))
     if wrong.any():
@@ -151,14 +154,40 @@ def _slices(image: Image, inverse: FloatArray, view: View, frame: Window) -> lis
             continue
         seen = looked_at(relief, view, window, middle_px)
         is_last = number == cuts.nodes.size - 1
+        part = seen if is_last else _cropped(seen, margin)
+        if part is None:
+            continue
         sheets.append(
             Sheet(
-                Canvas(window=window, colour=seen.colour, alpha=None if is_last else seen.alpha),
+                Canvas(
+                    window=part.window, colour=part.colour, alpha=None if is_last else part.alpha
+                ),
                 Affine(float(radius), 0.0, 0.0),
-                _inverse_depth(seen.disparity_px, view),
+                _inverse_depth(part.disparity_px, view),
             )
         )
     return sheets
+
+
+def _cropped(relief: Relief, margin: int) -> Relief | None:
+    """The part of a slice in which there is something, and room for its blur; None without any."""
+    rows, cols = (np.flatnonzero(relief.alpha.max(axis=axis) > 0) for axis in (1, 0))
+    if not rows.size:
+        return None
+    box = Window(
+        relief.window.row + int(rows[0]),
+        relief.window.col + int(cols[0]),
+        int(np.ptp(rows)) + 1,
+        int(np.ptp(cols)) + 1,
+    )
+    window = fast_window(box.grown(margin, margin))
+    kept = window.common(relief.window)
+    parts = []
+    for values in relief[1:]:
+        part = np.zeros(window.shape, dtype=np.float32)
+        part[kept.within(window)] = values[kept.within(relief.window)]
+        parts.append(part)
+    return Relief(window, *parts)
 
 
 def _inverse_depth(disparity: Image, view: View) -> Image:
@@ -184,18 +213,19 @@ def _relief(
     before = nodes[number - 1] if number else np.inf
     # What is up to two slices nearer may be the same surface, and shows its own colour.
     hides = nodes[number - 2] if number >= 2 else np.inf
-    state = np.full(place.shape, UNKNOWN, dtype=np.uint8)
+    state = np.full(place.shape, HIDDEN, dtype=np.uint8)
+    state[place <= behind] = ABSENT
     state[(place > behind) & (place <= hides)] = KNOWN
     state[(place > behind) & (place < before)] = SOURCE
     if not is_last and not (state == SOURCE).any():
         return None
-    is_known = state != UNKNOWN
+    is_known = (state == KNOWN) | (state == SOURCE)
     colour, depth = image.copy(), disparity.copy()
-    is_filled = fill(colour, depth, state, (EVERYWHERE, EVERYWHERE) if is_last else reach_px)
+    is_beneath = fill(colour, depth, state, (EVERYWHERE, EVERYWHERE) if is_last else reach_px)
     if is_last:
         alpha = np.ones_like(image)
     else:
         here = nodes[number]
         ramp = np.clip((place - np.float32(behind)) / np.float32(here - behind), 0.0, 1.0)
-        alpha = np.where(is_known, ramp, (is_filled & (place > hides)).astype(np.float32))
+        alpha = np.where(is_known, ramp, is_beneath.astype(np.float32))
     return Relief(window, colour * alpha, alpha, depth)

@@ -8,10 +8,11 @@ from d3s.scene.sampling import Image
 from d3s.threads import over_rows
 
 # What is known of a pixel of a layer.
-UNKNOWN = 0
-SOURCE = 1  # may be copied from
+HIDDEN = 0  # something nearer is in front: the layer may go on beneath it
+SOURCE = 1  # the layer is seen, and may be copied from
 KNOWN = 2  # stays as it is, and is not copied from
-_FILLED = 3
+ABSENT = 3  # something farther is seen: the layer is not there, and does not reach across
+_FILLED = 4
 
 EVERYWHERE = 2**31 - 1
 
@@ -19,19 +20,20 @@ EVERYWHERE = 2**31 - 1
 def fill(
     colour: Image, depth: Image, state: NDArray[np.uint8], reach_px: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """Fill unknown pixels in place, from the nearest source within (rows, cols) of it.
+    """Continue a layer beneath what hides it, in place, as far as (rows, cols) from what is seen.
 
     Along the row first, since that is how the other camera looks behind an edge; what has no source
     in its row is filled along the column. Colour is mirrored at the source, depth goes on evenly.
+    Depth goes on where the layer is absent too, so that its edge has a depth on both sides.
 
     Returns
     -------
-    Where there is something now.
+    Where the layer goes on beneath something.
     """
     reach_y, reach_x = reach_px
     over_rows(_fill_rows, colour.shape[0], colour, depth, state, reach_x)
     _fill_cols(colour, depth, state, reach_y)
-    return np.asarray(state != UNKNOWN)
+    return np.asarray(state == _FILLED)
 
 
 @compiled
@@ -48,20 +50,29 @@ def _fill_rows(
     start: int, stop: int, colour: Image, depth: Image, state: NDArray[np.uint8], reach: int
 ) -> None:
     cols = colour.shape[1]
+    # The last source so far, at all and without anything absent between.
     before = np.empty(cols, dtype=np.int64)
+    open_before = np.empty(cols, dtype=np.int64)
     for i in range(start, stop):
-        last = -1
+        last = open_last = -1
         for j in range(cols):
             if state[i, j] == SOURCE:
-                last = j
-            before[j] = last
-        after = -1
+                last = open_last = j
+            elif state[i, j] == ABSENT:
+                open_last = -1
+            before[j], open_before[j] = last, open_last
+        after = open_after = -1
         for j in range(cols - 1, -1, -1):
             if state[i, j] == SOURCE:
-                after = j
-            if state[i, j] != UNKNOWN:
+                after = open_after = j
+            elif state[i, j] == ABSENT:
+                open_after = -1
+                source = _nearer_source(before[j], after, j, reach)
+                if source >= 0:
+                    depth[i, j] = depth[i, source]
+            if state[i, j] != HIDDEN:
                 continue
-            source = _nearer_source(before[j], after, j, reach)
+            source = _nearer_source(open_before[j], open_after, j, reach)
             if source < 0:
                 continue
             mirror = 2 * source - j
@@ -80,7 +91,7 @@ def _fill_cols(colour: Image, depth: Image, state: NDArray[np.uint8], reach: int
         for j in range(cols):
             if state[i, j] == SOURCE or state[i, j] == _FILLED:
                 above[i, j] = i
-            elif i:
+            elif i and state[i, j] != ABSENT:
                 above[i, j] = above[i - 1, j]
     below = np.full(cols, -1, dtype=np.int32)
     taken = np.zeros((rows, cols), dtype=np.bool_)
@@ -88,7 +99,9 @@ def _fill_cols(colour: Image, depth: Image, state: NDArray[np.uint8], reach: int
         for j in range(cols):
             if state[i, j] == SOURCE or state[i, j] == _FILLED:
                 below[j] = i
-            if state[i, j] != UNKNOWN:
+            elif state[i, j] == ABSENT:
+                below[j] = -1
+            if state[i, j] != HIDDEN:
                 continue
             source = _nearer_source(above[i, j], below[j], i, reach)
             if source < 0:

@@ -12,8 +12,9 @@ from d3s.scene.geometry import View, Window
 from d3s.scene.sampling import Image
 from d3s.threads import over_rows
 
-# Reading between the pixels of a row: a windowed sinc of 12 pixels, tabulated.
-REACH_PX = 6
+# Reading between pixels: a windowed sinc of 20 pixels, tabulated. A shorter one softens what is in
+# focus, and pulls it to whole pixels.
+REACH_PX = 10
 _PHASES = 1024
 _KAISER_BETA = 7.0
 
@@ -36,6 +37,8 @@ def looked_at(relief: Relief, view: View, window: Window, middle_px: tuple[float
 
     `middle_px` is the pixel (x, y) of the perfect left view that its axis meets.
     """
+    import cv2
+
     # To pixels of a perfect view. The rest of the way is the disparity, offset included.
     to_ideal = view.ray_matrix[:2] * view.optics.focal_length_px
     to_ideal[:, 2] += middle_px
@@ -45,10 +48,13 @@ def looked_at(relief: Relief, view: View, window: Window, middle_px: tuple[float
         part = window.within(relief.window)
         return Relief(window, *(np.ascontiguousarray(values[part]) for values in relief[1:]))
     seen = Relief(window, *(np.empty(window.shape, dtype=np.float32) for _ in range(3)))
+    kernel = np.ones((2 * REACH_PX + 1, 2 * REACH_PX + 1), dtype=np.uint8)
+    near = cv2.dilate((relief.alpha > 0).astype(np.uint8), kernel)
     over_rows(
         _look_rows,
         window.rows,
         *relief[1:],
+        near,
         to_ideal,
         float(view.camera),
         np.array([window.row, window.col, relief.window.row, relief.window.col]),
@@ -74,6 +80,7 @@ def _look_rows(
     colour: Image,
     alpha: Image,
     disparity: Image,
+    near: NDArray[np.uint8],
     to_ideal: FloatArray,
     camera: float,
     corners: NDArray[np.int64],
@@ -109,21 +116,26 @@ def _look_rows(
             else:
                 shift = disparity[near_row, int(place + 0.5)]
             col = int(place)
+            moved[i, j] = shift
+            if not near[near_row, col]:
+                out[i, j] = 0.0
+                mask[i, j] = 0.0
+                continue
             weights = table[int((place - col) * phases + 0.5)]
-            part = y - row
+            # One row where the view is level, as most are; else as many as columns.
+            is_level = abs(y - near_row) < 1e-6
+            rows_weights = table[int((y - row) * phases + 0.5)]
             total = 0.0
             cover = 0.0
-            for m in range(2 if part > 0 else 1):
+            for m in range(1 if is_level else 2 * reach):
+                line = near_row if is_level else min(max(row - reach + 1 + m, 0), rows - 1)
                 line_total = 0.0
                 line_cover = 0.0
-                line = min(row + m, rows - 1)
                 for t in range(2 * reach):
-                    place_t = col - reach + 1 + t
-                    line_total += weights[t] * colour[line, place_t]
-                    line_cover += weights[t] * alpha[line, place_t]
-                share = part if m else 1.0 - part
+                    line_total += weights[t] * colour[line, col - reach + 1 + t]
+                    line_cover += weights[t] * alpha[line, col - reach + 1 + t]
+                share = 1.0 if is_level else rows_weights[m]
                 total += share * line_total
                 cover += share * line_cover
             out[i, j] = total
             mask[i, j] = cover
-            moved[i, j] = shift
