@@ -140,11 +140,16 @@ def main() -> None:
     table.add_column("what")
     table.add_column("worst", justify="right")
     table.add_column("asked", justify="right")
+    missed = []
     for what, errors, asked, form in figures():
         worst = max(abs(float(error)) for error in errors())
         limit = "-" if asked is None else form.format(asked).partition(" of")[0]
-        table.add_row(what, form.format(worst), limit)
+        is_missed = asked is not None and worst > asked
+        missed += [what] if is_missed else []
+        table.add_row(what, form.format(worst), limit, style="bold red" if is_missed else None)
     Console(width=100).print(table)
+    if missed:
+        sys.exit(f"Missed: {', '.join(missed)}")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ _RULES = {
     "string_type": "must be text",
     "string_unicode": "must be text",
     "tuple_type": "must be a list",
+    "is_instance_of": "must be a list",  # of the fields that are a sequence
     "dict_type": "must be a table",
     "model_type": "must be {class_name}, or a table of its fields",
     "greater_than": "must be above {gt:g}",

@@ -181,8 +181,10 @@ def test_another_recipe_is_replaced_only_by_force():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "--scene plane needs --depth or --sequence, and not both"),
-        ("--depth 1 --sequence calibration", "needs --depth or --sequence, and not both"),
+        ("", "--scene plane needs --depth, or --sequence"),
+        ("--depth 1 --sequence calibration", "--depth and --sequence cannot be given together"),
+        ("--scene tilted --depth 1 --tilt-x 90", "--tilt-x 90 must be from -85 to 85 degrees"),
+        ("--depth 1 --encoding linear", "--encoding is for an image. A pattern is linear"),
         ("--scene tilted --depth 1", "--scene tilted needs --tilt-x or --tilt-y"),
         ("--depth 1 --tilt-x 10", "--tilt-x is for --scene tilted, and not for --scene plane"),
         ("--scene random --depth 1", "--depth is for --scene plane or --scene tilted, and not"),
@@ -243,7 +245,6 @@ def test_output_is_asked_for():
         ("--depth 0.05", "is too small for the blur"),
         ("--sequence 0.9:0.05:3", "is too small for the blur"),
         ("--sequence 0.9:1.0:0", "count=0 must be a whole number from 1"),
-        ("--scene tilted --depth 1 --tilt-x 90", "scene.tilt_x_rad="),
         ("--scene random --count 0", "count=0 must be at least 1"),
         ("--scene random --near 2 --far 1", "scene.farthest_m=1.0 must be at least 1.1 times"),
         ("--depth 0.9 --rig none.toml", "none.toml: there is no such file"),

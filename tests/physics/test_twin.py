@@ -214,3 +214,38 @@ def test_texture_does_not_alias_far_away():
     assert pair.left.mean() == pytest.approx(0.5, abs=0.01)
     tilted = d3s.TiltedPlane(depth_m=2.4, tilt_x_rad=0.5, texture=scene.texture)
     assert d3s.simulate(tilted, rig, shape=(100, 200)).left.std() < 0.02
+
+
+@pytest.mark.parametrize("tilt_rad", [0.0, 0.9, 1.1, 1.3])
+@pytest.mark.parametrize(
+    ("cycles_px", "lowest", "highest"),
+    [(0.3, 0.8, 0.86), (0.8, 0.0, 0.01), (1.0, 0.0, 0.01), (1.7, 0.0, 0.02), (2.2, 0.0, 0.01)],
+)
+def test_stripes_on_a_tilted_plane(tilt_rad, cycles_px, lowest, highest):
+    # Level stripes, so many a pixel in the middle of the view, where the plane is foreshortened: a
+    # pixel's own width passes sinc(0.3) = 0.86, and what is beyond Nyquist must be gone.
+    rig, depth_m = thin_rig(aperture_radius_m=0.0), 1.0
+    period_m = depth_m / 6050 / np.cos(tilt_rad) / cycles_px
+    stripes = 0.5 + 0.45 * np.cos(2 * np.pi * np.arange(4000) / 8)
+    photo = d3s.Photo(image=np.tile(stripes[:, None], (1, 16)), width_m=2 * period_m)
+    scene = d3s.TiltedPlane(depth_m=depth_m, tilt_y_rad=tilt_rad, texture=photo)
+    view = d3s.simulate(scene, rig, shape=(64, 64)).left[24:40]
+    assert lowest <= np.sqrt(2) * view.std() / 0.45 <= highest
+
+
+@pytest.mark.parametrize("pattern", ["noise_white", "leaves"])
+def test_detail_does_not_jump_along_a_steep_plane(pattern):
+    # 0.72 to 1.2 m, so that the raster changes on the way.
+    scene = d3s.TiltedPlane(depth_m=0.9, tilt_y_rad=-1.29, texture=pattern)
+    view = d3s.simulate(scene, thin_rig(aperture_radius_m=0.0), shape=(900, 400)).left
+    detail = np.array([np.diff(view[row : row + 60], axis=0).std() for row in range(0, 840, 60)])
+    assert np.abs(np.diff(np.log(detail))).max() < 0.1
+
+
+def test_no_grey_comes_in_from_the_border():
+    # A nearly black wall, tilted so that its blur has many slices.
+    dark = 0.1 + 1e-3 * np.random.default_rng(0).random((64, 64))
+    for psf in ("disk", "gaussian", "diffraction"):
+        scene = d3s.TiltedPlane(depth_m=0.4, tilt_x_rad=1.3, texture=dark)
+        view = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(160, 240)).left
+        np.testing.assert_allclose(view, 0.1005, atol=1e-3)

@@ -189,7 +189,10 @@ def test_pixels_of_a_file(tmp_path):
     assert exact.left.tobytes() == expected.left.tobytes()
     assert exact.right.tobytes() == expected.right.tobytes()
     # A PNG has 16 bits: half a step is 7.6e-6.
-    rounded = of(tmp_path / "image.png", tmp_path / "depth.tif")
+    scene = d3s.DepthMapScene(
+        image=tmp_path / "image.png", encoding="linear", depth_m=tmp_path / "depth.tif"
+    )
+    rounded = d3s.simulate(scene, PROTOTYPE)
     np.testing.assert_allclose(rounded.left, expected.left, atol=3e-5)
     np.testing.assert_allclose(rounded.depth_m, expected.depth_m)
 
@@ -269,3 +272,60 @@ def test_shape_is_that_of_the_image():
 def test_image_too_small_for_its_blur_is_refused():
     with pytest.raises(SceneError, match="too small for the blur: a point spreads over"):
         of(np.eye(9), np.full((9, 9), 0.2))
+
+
+def test_layer_does_not_reach_across_a_gap():
+    # A disk at 0.5 m, a wall at 1.2 m, and a bright board at 0.8 m that ends 8 px above the disk:
+    # the board does not go on beneath the disk, from which the wall separates it.
+    y, x = np.mgrid[:200, :200]
+    depth, image = np.full((200, 200), 1.2), np.full((200, 200), 0.1, dtype=np.float32)
+    depth[:42], image[:42] = 0.8, 0.9
+    disk = np.hypot(x - 100, y - 100) < 50
+    depth[disk], image[disk] = 0.5, 0.5
+    pair = d3s.simulate(d3s.DepthMapScene(image=image, depth_m=depth), PROTOTYPE)
+    down = pair.left[46:62, 100]
+    assert (np.diff(down) > -0.01).all()
+    assert down.max() < 0.51
+
+
+@pytest.mark.parametrize("mount", [d3s.Mount(shift_x_px=5, shift_y_px=3), d3s.Mount(scale=1.05)])
+def test_plane_of_a_mount_is_where_the_mount_puts_it(mount):
+    rig, shape = PROTOTYPE, (160, 220)
+    plane = d3s.Plane(depth_m=1.0, texture="noise")
+    image = d3s.simulate(plane, rig, shape=shape).all_in_focus
+    scene = d3s.DepthMapScene(image=image, depth_m=np.full(shape, 1.0))
+    seen = d3s.simulate(scene, rig, mounts=(mount, mount))
+    expected = d3s.simulate(plane, rig, shape=shape, mounts=(mount, mount))
+    inner = np.s_[30:-30, 30:-60]
+    assert rms((seen.left - expected.left)[inner]) < 0.05 * expected.left.std()
+    assert rms((seen.right - expected.right)[inner]) < 0.05 * expected.right.std()
+
+
+def test_millimetres_are_not_metres(tmp_path):
+    millimetres = np.full((64, 64), 1000, dtype=np.uint16)
+    image = np.random.default_rng(0).random((64, 64))
+    with pytest.raises(SceneError, match=r"uint16 values.* Did you pass millimetres"):
+        d3s.simulate(d3s.DepthMapScene(image=image, depth_m=millimetres), PROTOTYPE)
+    with pytest.raises(SceneError, match=r"depth16.png' must be .pfm.* with floats in metres"):
+        d3s.simulate(
+            d3s.DepthMapScene(image=image, depth_m=str(tmp_path / "depth16.png")), PROTOTYPE
+        )
+
+
+def test_image_file_is_a_photograph_unless_told(tmp_path):
+    import cv2
+
+    grey = np.full((64, 64), 188, dtype=np.uint8)
+    grey[:, 32:] = 100
+    cv2.imwrite(str(tmp_path / "photo.png"), grey)
+    depth = np.full((64, 64), 0.85)
+    means = {
+        encoding: d3s.simulate(
+            d3s.DepthMapScene(image=str(tmp_path / "photo.png"), encoding=encoding, depth_m=depth),
+            PROTOTYPE,
+        ).all_in_focus[32, 8]
+        for encoding in (None, "srgb", "linear")
+    }
+    # 188 / 255 is 0.737 as it is, and 0.503 with the curve of sRGB undone.
+    assert means[None] == means["srgb"] == pytest.approx(0.503, abs=1e-3)
+    assert means["linear"] == pytest.approx(0.737, abs=1e-3)

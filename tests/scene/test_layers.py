@@ -263,3 +263,55 @@ def test_thin_wire_is_in_order(cols):
     # behind the wall (0.9524 and 1.0331), where the wire is it is in front (1.0973 at column 5).
     wire = d3s.Layer(depth_m=1.05, tilt_x_rad=1.49, texture="text", mask=rectangle((0, 120), cols))
     assert pair_of(FAR, wire).depth_m[60, 5] == pytest.approx(1 / 1.0972, rel=1e-3)
+
+
+def test_at_one_depth_what_has_a_mask_is_in_front():
+    white, black = np.full((8, 8), 0.95), np.full((8, 8), 0.05)
+    white[0, 0], black[0, 0] = 0.9, 0.1
+    disc = np.zeros((120, 160), dtype=bool)
+    disc[40:80, 60:100] = True
+    sticker = d3s.Layer(depth_m=0.85, texture=white, mask=disc)
+    wall = d3s.Layer(depth_m=0.85, texture=black)
+    for layers in ([sticker, wall], [wall, sticker]):
+        pair = d3s.simulate(d3s.Layered(layers=layers), PROTOTYPE, shape=(120, 160))
+        assert pair.left[60, 80] > 0.9
+        assert pair.left[20, 20] < 0.1
+
+
+def test_layers_far_apart_have_no_order():
+    # A steep plane and two others: it is nearer than the second where its mask is, and would be
+    # farther over the frame. None of them is anywhere near the third.
+    def masked(rows, cols):
+        mask = np.zeros((200, 300), dtype=bool)
+        mask[rows, cols] = True
+        return mask
+
+    layers = [
+        d3s.Layer(
+            depth_m=0.62, tilt_x_rad=np.arctan(3.0), mask=masked(slice(50, 90), slice(20, 80))
+        ),
+        d3s.Layer(depth_m=0.60, mask=masked(slice(60, 100), slice(50, 120))),
+        d3s.Layer(depth_m=0.61, mask=masked(slice(150, 190), slice(200, 280))),
+        d3s.Layer(depth_m=1.5),
+    ]
+    pair = d3s.simulate(d3s.Layered(layers=layers), PROTOTYPE, shape=(200, 300))
+    assert pair.depth_m[170, 240] == pytest.approx(0.61)
+    assert pair.depth_m[80, 100] == pytest.approx(0.60)
+
+
+def test_what_is_apart_on_the_left_may_overlap_on_the_right():
+    # Side by side in the left view: disparities 46.5 and, at the common border, 42.2 px. So the
+    # nearer one begins at column 373.5 of the right view, and hides the end of the other.
+    shape = (200, 1000)
+    near, steep = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    near[40:160, 420:700], steep[40:160, 320:420] = True, True
+    scene = d3s.Layered(
+        layers=[
+            d3s.Layer(depth_m=0.46, tilt_x_rad=-1.49, mask=steep),
+            d3s.Layer(depth_m=0.5, mask=near),
+            d3s.Layer(depth_m=1.5),
+        ]
+    )
+    pair = d3s.simulate(scene, PROTOTYPE, shape=shape)
+    assert pair.occluded[100, 417:420].all()
+    assert not pair.occluded[100, 420:430].any()

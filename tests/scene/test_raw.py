@@ -327,3 +327,8 @@ def test_mount_that_no_lens_has(value):
         d3s.Mount(roll_rad=value)
     with pytest.raises(SceneError, match=r"^scale="):
         d3s.Mount(scale=value)
+
+
+def test_vignetting_does_not_change_where_the_field_is():
+    plain, dim = raw(grey_wall()), raw(grey_wall(), noise=d3s.Sensor(vignetting=0.9))
+    np.testing.assert_array_equal(np.isnan(plain.depth_m), np.isnan(dim.depth_m))

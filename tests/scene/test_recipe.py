@@ -125,7 +125,7 @@ def test_its_file_can_be_read_by_people(tmp_path):
     assert '[scene]\nkind = "plane"\ndepth_m = 1.0\n' in text
     assert "    0.25, 0.29, 0.33," in text
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert "Names of files" in text
+    assert "is looked for where d3s is run" in text
 
 
 def test_a_long_series_can_be_read_again(tmp_path):

@@ -270,3 +270,30 @@ def test_wrong_photo_says_what_is_wrong(values, words):
 def test_folder_without_an_image_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no image in it"):
         view(str(tmp_path))
+
+
+def test_photo_is_right_for_callers_at_the_same_time():
+    from concurrent.futures import ThreadPoolExecutor
+
+    image = np.random.default_rng(0).random((1500, 1500))
+    photo = d3s.Photo(image=image, width_m=0.15)
+    with ThreadPoolExecutor(4) as pool:
+        list(
+            pool.map(
+                lambda depth_m: d3s.simulate(
+                    d3s.Plane(depth_m=depth_m, texture=photo), PINHOLE, shape=(40, 50)
+                ),
+                (4.0,) * 8,
+            )
+        )
+    sizes = [photo.pyramid.level(number).image.shape[0] for number in range(5)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 5
+
+
+def test_array_is_linear_and_of_full_scale_one():
+    image = np.random.default_rng(0).random((8, 8))
+    with pytest.raises(SceneError, match="encoding='srgb' is for files: an array is linear"):
+        d3s.Photo(image=image, encoding="srgb")
+    with pytest.raises(SceneError, match=r"goes up to 25.*, and full scale is 1"):
+        d3s.Plane(depth_m=1.0, texture=255 * image)

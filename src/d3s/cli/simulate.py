@@ -49,6 +49,13 @@ class TruthFormat(StrEnum):
     PFM = "pfm"
 
 
+class Encoding(StrEnum):
+    """What --encoding can be."""
+
+    SRGB = "srgb"
+    LINEAR = "linear"
+
+
 _PAINTED = (SceneName.PLANE, SceneName.TILTED)
 _TEXTURES = ("texture", "texture_seed", "texture_scale", "texture_width", "contrast")
 # The scenes that an option is for; those that are not here are for all.
@@ -56,8 +63,10 @@ _SCENES_OF: dict[str, tuple[SceneName, ...]] = {
     **dict.fromkeys(("depth", "sequence", *_TEXTURES), _PAINTED),
     **dict.fromkeys(("tilt_x", "tilt_y"), (SceneName.TILTED,)),
     **dict.fromkeys(("image", "depth_map"), (SceneName.DEPTH_MAP,)),
+    "encoding": (*_PAINTED, SceneName.DEPTH_MAP),
     **dict.fromkeys(("near", "far", "things", "photos", "count"), (SceneName.RANDOM,)),
 }
+_STEEPEST_DEG = 85
 _BESIDE_A_RECIPE = {"recipe", "output", "force", "quiet"}
 
 # The fields of a sensor, by their options.
@@ -146,6 +155,10 @@ def simulate(
     ] = None,
     contrast: Annotated[
         float | None, _option(_SURFACE, "Factor on the difference to mid grey.")
+    ] = None,
+    encoding: Annotated[
+        Encoding | None,
+        _option(_SURFACE, "How an image file stores light; srgb if left. Floats are linear."),
     ] = None,
     raw: Annotated[
         bool, _option(_CAMERA, "Make raw frames of the whole sensor, not rectified pairs.", "--raw")
@@ -256,10 +269,10 @@ def _check_combination(ctx: typer.Context) -> None:
 
 
 def _check_needs(given: set[str], scene: SceneName) -> None:
-    if scene in _PAINTED and ("depth" in given) == ("sequence" in given):
-        raise typer.BadParameter(
-            f"--scene {scene.value} needs --depth or --sequence, and not both."
-        )
+    if scene in _PAINTED and not given & {"depth", "sequence"}:
+        raise typer.BadParameter(f"--scene {scene.value} needs --depth, or --sequence.")
+    if given >= {"depth", "sequence"}:
+        raise typer.BadParameter("--depth and --sequence cannot be given together.")
     if scene == SceneName.TILTED and not given & {"tilt_x", "tilt_y"}:
         raise typer.BadParameter("--scene tilted needs --tilt-x or --tilt-y.")
     if scene == SceneName.DEPTH_MAP and not given >= {"image", "depth_map"}:
@@ -315,7 +328,7 @@ def _recipe(options: dict[str, Any]) -> "Recipe":
 
 def _scene(options: dict[str, Any], distances_m: tuple[float, ...] | None) -> dict[str, Any]:
     """The scene as a recipe's table."""
-    name = options["scene"]
+    name, encoding = options["scene"], options["encoding"]
     if name == SceneName.RANDOM:
         photos = options["photos"]
         fields = {
@@ -328,17 +341,27 @@ def _scene(options: dict[str, Any], distances_m: tuple[float, ...] | None) -> di
     elif name == SceneName.DEPTH_MAP:
         fields = {
             "image": _absolute(options["image"]),
+            "encoding": encoding and encoding.value,
             "depth_m": _absolute(options["depth_map"]),
         }
     else:
         fields = {
             "depth_m": options["depth"] if distances_m is None else distances_m[0],
             "texture": _texture(options),
-            "tilt_x_rad": options["tilt_x"] and math.radians(options["tilt_x"]),
-            "tilt_y_rad": options["tilt_y"] and math.radians(options["tilt_y"]),
+            "tilt_x_rad": _radians(options, "tilt_x"),
+            "tilt_y_rad": _radians(options, "tilt_y"),
         }
     kind = name.value.replace("-", "_")
     return {"kind": kind, **{key: value for key, value in fields.items() if value is not None}}
+
+
+def _radians(options: dict[str, Any], name: str) -> float | None:
+    degrees = options[name]
+    if degrees is not None and not abs(degrees) <= _STEEPEST_DEG:
+        raise typer.BadParameter(
+            f"{_flag(name)} {degrees:g} must be from -{_STEEPEST_DEG} to {_STEEPEST_DEG} degrees."
+        )
+    return None if degrees is None else math.radians(degrees)
 
 
 def _texture(options: dict[str, Any]) -> Any:
@@ -348,6 +371,7 @@ def _texture(options: dict[str, Any]) -> Any:
     name, contrast = options["texture"], options["contrast"]
     if name is None or name in PATTERNS:
         _refuse(options, "texture_width", "an image. A pattern has a size in nature")
+        _refuse(options, "encoding", "an image. A pattern is linear")
         fields = {
             "pattern": name,
             "seed": options["texture_seed"],
@@ -361,6 +385,7 @@ def _texture(options: dict[str, Any]) -> Any:
             "image": _absolute(Path(name)),
             "number": options["texture_seed"],
             "width_m": options["texture_width"],
+            "encoding": options["encoding"] and options["encoding"].value,
         }
     else:
         return name

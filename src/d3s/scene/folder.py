@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import d3s
 from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError, SceneError
 from d3s.files.arrays import write_npz
@@ -77,7 +78,8 @@ def render_folder(
         When the recipe cannot be rendered. Nothing has been written then, unless a random scene is
         to blame that comes later.
     """
-    recipe = _with_digests(recipe)
+    # Another version may make other bytes: it does not go on with the files of this one.
+    recipe = _with_digests(recipe).replace(d3s_version=d3s.__version__)
     place, text = Path(folder), recipe.text()
     resumes = not overwrite and _is_begun(recipe, place)
     frames = [Frame(recipe, number) for number in _riskiest_first(recipe)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -26,11 +27,16 @@ _Edges = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
 
 DEFAULT_SHAPE = (902, 1802)  # the frame of the paper's prototype
 _LARGEST_PX = 64_000_000
+_DEPTH_SUFFIXES = (".pfm", ".tif", ".tiff", ".npy")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pair:
-    """Two views of a scene, and what is true of it, all on the pixels of the left view."""
+    """Two views of a scene, and what is true of it, all on the pixels of the left view.
+
+    Disparity and blur are those of the rig as designed. With `mounts` that are not perfect the
+    views are not rectified, and differ by these errors too.
+    """
 
     left: Image
     right: Image
@@ -86,8 +92,8 @@ def simulate(
 
     Raises
     ------
-    SceneError
-        Naming the value that cannot be, before anything is rendered.
+    SceneError, InputError
+        Naming the value or the file that cannot be, before anything is rendered.
     """
     sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
@@ -137,14 +143,25 @@ def _picture_of(scene: Scene) -> _Picture | None:
         return None
     image, depth = scene.image, scene.depth_m
     if not isinstance(image, np.ndarray):
-        image = read_image(image)
+        image = read_image(image, linear=scene.encoding == "linear")
+    elif scene.encoding == "srgb":
+        raise SceneError("encoding='srgb' is for files: an array is linear. Undo its curve first.")
     if not isinstance(depth, np.ndarray):
-        depth = read_image(depth, allow_nan=True)
+        depth = _depth_file(depth)
     try:
         image = checked_image(image, "image")
     except ValueError as error:
         raise SceneError(f"image {error}") from error
     return image, checked_depth(depth, image)
+
+
+def _depth_file(path: str) -> Image:
+    if Path(path).suffix.lower() not in _DEPTH_SUFFIXES:
+        raise SceneError(
+            f"depth_m={path!r} must be {', '.join(_DEPTH_SUFFIXES)}, with floats in metres: whole "
+            "numbers do not say their unit."
+        )
+    return read_image(path, allow_nan=True)
 
 
 def _checked_shape(shape: Any, scene: Scene, picture: _Picture | None) -> tuple[int, int]:

@@ -7,12 +7,15 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from d3s.errors import SceneError
 from d3s.files.images import list_images, read_image
 from d3s.scene.geometry import ScenePart
 from d3s.scene.sampling import Image, Raster
+
+# A highlight may be several times as bright as white; 255 is a grey level.
+_BRIGHTEST = 16.0
 
 # What differs by less than this cannot be matched.
 _LEAST_CONTRAST = 1e-4
@@ -44,6 +47,10 @@ def checked_image(given: NDArray[Any], name: str) -> Image:
     image = np.array(given, dtype=np.float32)
     if not np.isfinite(image).all():
         raise ValueError("has values that are not finite. Fill them first.")
+    if image.max() > _BRIGHTEST:
+        raise ValueError(
+            f"goes up to {float(image.max()):g}, and full scale is 1. Divide it by its full scale."
+        )
     image.flags.writeable = False
     return image
 
@@ -165,13 +172,21 @@ class Photo(ScenePart):
     width_m: float | None = Field(
         default=None, gt=1e-4, lt=1e3, description="the width on the object; fills the view if left"
     )
-    encoding: Literal["srgb", "linear"] = Field(
-        default="srgb", description="how the file stores light; an array is linear"
+    encoding: Literal["srgb", "linear"] | None = Field(
+        default=None,
+        description="how a file stores light, srgb if left; an array is linear",
     )
     angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the turn, clockwise")
     contrast: float = Field(
         default=1.0, gt=0, le=2, description="a factor on the difference to mid grey"
     )
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_of_a_file(cls, encoding: str | None, info: ValidationInfo) -> str | None:
+        if encoding == "srgb" and isinstance(info.data.get("image"), np.ndarray):
+            raise ValueError("is for files: an array is linear. Undo its curve first.")
+        return encoding
 
     def pixels(self) -> Image:
         """The picture, in linear intensity."""

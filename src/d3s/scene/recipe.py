@@ -18,7 +18,7 @@ from pydantic import (
 from d3s.atomic import write_text
 from d3s.document import MAX_BYTES, MAX_LINE_CHARS, DocumentKind
 from d3s.errors import SceneError
-from d3s.record import FrozenTable, shown
+from d3s.record import FrozenTable, OneLine, shown
 from d3s.rig import Rig
 from d3s.scene.geometry import PERFECT, Mount, ScenePart
 from d3s.scene.pair import DEFAULT_SHAPE
@@ -32,7 +32,7 @@ _HEADER = """\
 # A D3S recipe: simulated images, and all that is needed to make them again. Run it with
 #     d3s simulate --recipe recipe.toml --output FOLDER
 # All values are in SI units, and the unit is the end of each name: m metres, rad radians, px
-# pixels, e electrons. Names of files are relative to the folder in which d3s is run.
+# pixels, e electrons. A file named without its folder is looked for where d3s is run.
 
 """
 
@@ -164,6 +164,9 @@ class Recipe(ScenePart):
         default=None, validate_default=True, description="how the right lens sits"
     )
     rig: Rig = Field(description="the camera, whole")
+    d3s_version: OneLine | None = Field(
+        default=None, description="the version of D3S that made the files"
+    )
     input_sha256: Annotated[dict[str, _Digest], AfterValidator(FrozenTable)] | None = Field(
         default=None,
         description="digests of the files that it reads, so that a changed one is noticed",

@@ -2,7 +2,8 @@
 
 import math
 import os
-from typing import Annotated, Any, Protocol
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,11 +110,11 @@ class Layered(ScenePart):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    layers: tuple[Layer, ...] = Field(description="the layers, in any order")
+    layers: Sequence[Layer] = Field(description="the layers, in any order")
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Layer, ...]:
         """The scene as layers, front to back or not."""
-        return self.layers
+        return tuple(self.layers)
 
 
 Picture = Annotated[Any, AfterValidator(_as_picture)]
@@ -130,6 +131,10 @@ class DepthMapScene(ScenePart):
 
     image: Picture = Field(
         description="a picture in which all is sharp: an array, or an image file"
+    )
+    encoding: Literal["srgb", "linear"] | None = Field(
+        default=None,
+        description="how the image file stores light, srgb if left; an array is linear",
     )
     depth_m: Picture = Field(
         description="the depth of each of its pixels: an array, or a PFM or TIFF"
