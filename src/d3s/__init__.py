@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from d3s.version import __version__
+
 if TYPE_CHECKING:
     from d3s.errors import D3SError
     from d3s.rig import Calibration, Optics, Provenance, Rig
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
     from d3s.scene.scenes import DepthMapScene, Layer, Layered, Plane, TiltedPlane
     from d3s.scene.sensor import Sensor
     from d3s.scene.textures import Photo, Texture
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Calibration",

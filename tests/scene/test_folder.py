@@ -365,6 +365,6 @@ def test_a_full_disk_is_told_in_words_and_the_run_can_go_on(tmp_path, series, mo
 
 def test_another_version_does_not_go_on(tmp_path, monkeypatch):
     render_folder(recipe_of(), tmp_path)
-    monkeypatch.setattr("d3s.__version__", "999.0")
+    monkeypatch.setattr("d3s.scene.folder.__version__", "999.0")
     with pytest.raises(OutputError, match="holds the files of another recipe"):
         render_folder(recipe_of(), tmp_path)

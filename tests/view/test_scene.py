@@ -171,11 +171,12 @@ def test_pictures_of_the_page_are_there_and_small():
 
 
 def test_python_of_the_page_runs():
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     scope: dict[str, object] = {}
-    exec(compile(code, "twin.md", "exec"), scope)
-    pair = scope["pair"]
-    assert pair.left.shape == pair.occluded.shape == (902, 1802)
+    shapes = []
+    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(code, "twin.md", "exec"), scope)
+        shapes.append(scope["pair"].occluded.shape)
+    assert shapes == [(902, 1802), (400, 600)]
 
 
 def test_options_of_the_page_are_those_of_the_command():

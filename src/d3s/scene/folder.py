@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import d3s
 from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError, SceneError
 from d3s.files.arrays import write_npz
@@ -25,6 +24,7 @@ from d3s.scene.raw import RawFrame, RawLayout, simulate_raw
 from d3s.scene.recipe import Recipe, RecipeScene
 from d3s.scene.scenes import DepthMapScene, Layer, Layered
 from d3s.scene.textures import Photo
+from d3s.version import __version__
 
 RECIPE_NAME = "recipe.toml"
 DISTANCES_NAME = "distances.csv"
@@ -79,7 +79,7 @@ def render_folder(
         to blame that comes later.
     """
     # Another version may make other bytes: it does not go on with the files of this one.
-    recipe = _with_digests(recipe).replace(d3s_version=d3s.__version__)
+    recipe = _with_digests(recipe).replace(d3s_version=__version__)
     place, text = Path(folder), recipe.text()
     resumes = not overwrite and _is_begun(recipe, place)
     frames = [Frame(recipe, number) for number in _riskiest_first(recipe)]
