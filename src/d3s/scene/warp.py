@@ -89,53 +89,56 @@ def _look_rows(
     mask: Image,
     moved: Image,
 ) -> None:
-    rows, cols = colour.shape
-    reach = table.shape[1] // 2
-    phases = table.shape[0] - 1
+    rows = colour.shape[0]
     for i in range(start, stop):
         for j in range(out.shape[1]):
             y0, x0 = i + corners[0], j + corners[1]
             x = to_ideal[0, 0] * x0 + to_ideal[0, 1] * y0 + to_ideal[0, 2] - corners[3]
             y = to_ideal[1, 0] * x0 + to_ideal[1, 1] * y0 + to_ideal[1, 2] - corners[2]
             y = min(max(y, 0.0), rows - 1.0)
-            row = int(y)
-            near_row = min(int(y + 0.5), rows - 1)
-            place = min(max(x, reach - 1.0), cols - reach - 1.001)
-            shift = 0.0
-            if camera:
-                for _ in range(_ITERATIONS):
-                    k = int(place)
-                    share = place - k
-                    shift = (
-                        disparity[near_row, k] * (1 - share) + disparity[near_row, k + 1] * share
-                    )
-                    before = place
-                    place = min(max(x + shift, reach - 1.0), cols - reach - 1.001)
-                    if abs(place - before) < 1e-4:
-                        break
-            else:
-                shift = disparity[near_row, int(place + 0.5)]
-            col = int(place)
+            row = min(int(y + 0.5), rows - 1)
+            place, shift = _find(disparity[row], x, camera, table.shape[1] // 2)
             moved[i, j] = shift
-            if not near[near_row, col]:
-                out[i, j] = 0.0
-                mask[i, j] = 0.0
-                continue
-            weights = table[int((place - col) * phases + 0.5)]
-            # One row where the view is level, as most are; else as many as columns.
-            is_level = abs(y - near_row) < 1e-6
-            rows_weights = table[int((y - row) * phases + 0.5)]
-            total = 0.0
-            cover = 0.0
-            for m in range(1 if is_level else 2 * reach):
-                line = near_row if is_level else min(max(row - reach + 1 + m, 0), rows - 1)
-                line_total = 0.0
-                line_cover = 0.0
-                for t in range(2 * reach):
-                    line_total += weights[t] * colour[line, col - reach + 1 + t]
-                    line_cover += weights[t] * alpha[line, col - reach + 1 + t]
-                share = 1.0 if is_level else rows_weights[m]
-                total += share * line_total
-                cover += share * line_cover
-            out[i, j] = total
-            mask[i, j] = cover
+            out[i, j], mask[i, j] = 0.0, 0.0
+            if near[row, int(place)]:
+                out[i, j], mask[i, j] = _read(colour, alpha, table, place, y)
+
+
+@compiled
+def _find(disparity: Image, x: float, camera: float, reach: int) -> tuple[float, float]:
+    """Where on a row of the left view a pixel looks, and the disparity there."""
+    last = disparity.size - reach - 1.001
+    place = min(max(x, reach - 1.0), last)
+    if camera == 0:
+        return place, disparity[int(place + 0.5)]
+    shift = 0.0
+    for _ in range(_ITERATIONS):
+        k = int(place)
+        share = place - k
+        shift = disparity[k] * (1 - share) + disparity[k + 1] * share
+        before = place
+        place = min(max(x + shift, reach - 1.0), last)
+        if abs(place - before) < 1e-4:
+            break
+    return place, shift
+
+
+@compiled
+def _read(colour: Image, alpha: Image, table: Image, x: float, y: float) -> tuple[float, float]:
+    """Colour and opacity between pixels: of one row where the view is level, as most are."""
+    rows = colour.shape[0]
+    reach, phases = table.shape[1] // 2, table.shape[0] - 1
+    col, row, level_row = int(x), int(y), min(int(y + 0.5), rows - 1)
+    across, down = table[int((x - col) * phases + 0.5)], table[int((y - row) * phases + 0.5)]
+    is_level = abs(y - level_row) < 1e-6
+    total = cover = 0.0
+    for m in range(1 if is_level else 2 * reach):
+        line = level_row if is_level else min(max(row - reach + 1 + m, 0), rows - 1)
+        line_total = line_cover = 0.0
+        for t in range(2 * reach):
+            line_total += across[t] * colour[line, col - reach + 1 + t]
+            line_cover += across[t] * alpha[line, col - reach + 1 + t]
+        share = 1.0 if is_level else down[m]
+        total += share * line_total
+        cover += share * line_cover
+    return total, cover
