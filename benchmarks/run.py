@@ -17,7 +17,7 @@ import d3s
 from d3s.optics.roots import real_cubic_roots
 from d3s.optics.windows import window_sum
 from d3s.scene.geometry import Window, perfect_views
-from d3s.scene.layers import sheets_of_layers
+from d3s.scene.layers import placed_layers, sheets_of_layers
 from d3s.scene.masks import blob
 
 REPEATS = 5
@@ -104,9 +104,9 @@ def twin_table() -> Table:
 
 def padded_frame(scene: d3s.Plane, rig: d3s.Rig) -> tuple[int, int]:
     """Rows and columns that the twin transforms for a plane."""
-    views = perfect_views(rig.optics, FRAME)
     frame = Window.frame(FRAME)
-    sheets, _ = sheets_of_layers(scene.layers_for(rig.optics, FRAME), views, (frame, frame), FRAME)
+    placed = placed_layers(scene.layers_for(rig.optics, FRAME), rig.optics, FRAME)
+    sheets, _ = sheets_of_layers(placed, perfect_views(rig.optics, FRAME), (frame, frame))
     return sheets[0].canvas.window.shape
 
 

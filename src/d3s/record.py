@@ -117,6 +117,15 @@ def _one_line(text: str) -> str:
 OneLine = Annotated[str, Field(max_length=255), AfterValidator(_one_line)]
 
 
+def _sha256(text: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise ValueError("must be 64 lower-case hexadecimal digits, as sha256sum prints them.")
+    return text
+
+
+Sha256 = Annotated[str, AfterValidator(_sha256)]
+
+
 def unit_remark(field: str, value: Any, limits: dict[str, float]) -> str:
     """Words on the unit of a field that is out of its limits, with the mistake that explains it.
 

@@ -153,14 +153,14 @@ class _Stop(Exception):
 def test_shape_unless_told(scene, shape, monkeypatch):
     shapes = []
 
-    def painted(layers, views, frames, masks):
-        shapes.extend([frames[0].shape, frames[1].shape, masks])
+    def painted(placed, views, frames):
+        shapes.extend([frames[0].shape, frames[1].shape])
         raise _Stop
 
     monkeypatch.setattr("d3s.scene.pair.sheets_of_layers", painted)
     with pytest.raises(_Stop):
         d3s.simulate(scene, PROTOTYPE)
-    assert shapes == [shape] * 3
+    assert shapes == [shape] * 2
 
 
 @pytest.mark.parametrize("shape", [(61, 77), [61, 77], np.array([61, 77]), (61.0, 77.0)])
@@ -264,3 +264,18 @@ def _second_peak(values):
     peaks = (ndimage.maximum_filter(lags, 5) == lags) & (lags > 0)
     peaks[rows // 2 - 2 : rows // 2 + 3, cols // 2 - 2 : cols // 2 + 3] = False
     return lags[peaks].max()
+
+
+def test_vignetting_is_around_the_axis_of_the_lens():
+    # The lens sits 40 px to the right: of a flat wall, its brightest column is there.
+    flat = 0.5 + 1e-3 * np.random.default_rng(0).random((64, 64))
+    mounts = (d3s.Mount(), d3s.Mount(shift_x_px=40))
+    pair = d3s.simulate(
+        d3s.Plane(depth_m=0.85, texture=flat),
+        d3s.Rig.paper_prototype(),
+        noise=d3s.Sensor(vignetting=0.8),
+        mounts=mounts,
+        shape=(120, 201),
+    )
+    assert abs(int(pair.left.mean(axis=0).argmax()) - 100) <= 3
+    assert abs(int(pair.right.mean(axis=0).argmax()) - 140) <= 3

@@ -15,11 +15,9 @@ COMPILE_ABOVE_BYTES = 500_000
 @lru_cache
 def compiled(kernel: Kernel) -> Kernel:
     """The same function as machine code; it takes what `as_array` gives."""
-    import numba
+    from d3s.compiled import compiled as compile_now  # here: importing Numba takes half a second
 
-    compile_: Any = numba.njit
-    fast: Kernel = compile_(kernel)
-    return fast
+    return compile_now(kernel)
 
 
 def as_array(value: Any) -> Any:

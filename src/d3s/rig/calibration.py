@@ -1,7 +1,6 @@
 """What was measured on one camera, and where that comes from."""
 
 import math
-import re
 from datetime import datetime
 from itertools import pairwise
 from typing import Annotated
@@ -11,14 +10,8 @@ from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field
 
 from d3s.optics.lens import FloatArray
-from d3s.record import FrozenTable, OneLine
+from d3s.record import FrozenTable, OneLine, Sha256
 from d3s.rig.part import RigPart
-
-
-def _sha256(text: str) -> str:
-    if not re.fullmatch("[0-9a-f]{64}", text):
-        raise ValueError("must be 64 lower-case hexadecimal digits, as sha256sum prints them.")
-    return text
 
 
 def _zoned_time(text: str) -> str:
@@ -56,7 +49,7 @@ class Provenance(RigPart):
         AfterValidator(FrozenTable),
     ] = Field(description="what each step of the calibration left over, by a name with its unit")
     input_sha256: Annotated[
-        dict[OneLine, Annotated[str, AfterValidator(_sha256)]],
+        dict[OneLine, Sha256],
         Field(max_length=500),
         AfterValidator(FrozenTable),
     ] = Field(description="the SHA-256 of each input file, by its name")

@@ -13,7 +13,7 @@ from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray, Lens
 from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
 from d3s.scene.geometry import Affine, ScenePart, Window
-from d3s.scene.sampling import Image
+from d3s.scene.grid import Image
 from d3s.threads import over_rows, thread_count
 
 Complex = NDArray[np.complex64]

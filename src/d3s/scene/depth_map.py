@@ -15,9 +15,9 @@ from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px, radius_nodes
 from d3s.scene.filling import ABSENT, EVERYWHERE, HIDDEN, KNOWN, SOURCE, fill
-from d3s.scene.geometry import PERFECT, Affine, View, Window
+from d3s.scene.geometry import FARTHEST_M, PERFECT, Affine, View, Window
+from d3s.scene.grid import Image
 from d3s.scene.layers import blur_radius, fast_window
-from d3s.scene.sampling import Image
 from d3s.scene.warp import REACH_PX, Relief, looked_at
 
 # Neighbours that differ by more than this in disparity are two things, not one that is tilted.
@@ -25,8 +25,6 @@ EDGE_PX = 1.0
 
 # A pinhole has no blur to cut slices by; its slices keep this far apart in disparity.
 _PINHOLE_STEP_PX = 4.0
-
-_FARTHEST_M = 1e4
 
 
 def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
@@ -47,11 +45,11 @@ def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
             "millimetres? Divide them by 1000."
         )
     values = depth.astype(np.float64)
-    wrong = ~((values > 0) & (values <= _FARTHEST_M))
+    wrong = ~((values > 0) & (values <= FARTHEST_M))
     if wrong.any():
         raise SceneError(
             f"depth_m has {int(wrong.sum())} values that are no depth, such as "
-            f"{values[wrong][0]:g}: each must be above 0 and at most {_FARTHEST_M:g}, in metres. "
+            f"{values[wrong][0]:g}: each must be above 0 and at most {FARTHEST_M:g}, in metres. "
             "Fill what is unknown first."
         )
     return values

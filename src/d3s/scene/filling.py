@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.compiled import compiled
-from d3s.scene.sampling import Image
+from d3s.scene.grid import Image
 from d3s.threads import over_rows
 
 # What is known of a pixel of a layer.

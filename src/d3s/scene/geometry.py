@@ -56,6 +56,9 @@ class Mount(ScenePart):
 
 PERFECT = Mount()
 
+# Farther away than this, in metres, is the horizon.
+FARTHEST_M = 1e4
+
 
 @dataclass(frozen=True, kw_only=True)
 class View:
@@ -72,21 +75,19 @@ class View:
         return self.optics.baseline_m if self.camera else 0.0
 
     @property
-    def is_upright(self) -> bool:
-        """Whether rows of the view are rows of the scene."""
-        return self.mount.roll_rad == 0
+    def centre_px(self) -> tuple[float, float]:
+        """(x, y) at which the axis of the lens, where it is mounted, meets the view."""
+        x, y = self.axis_px
+        return x + self.mount.shift_x_px, y + self.mount.shift_y_px
 
     @property
     def ray_matrix(self) -> FloatArray:
         """3x3 matrix from (x, y, 1) to the slopes (X/Z, Y/Z, 1) of a ray from the lens."""
         offset_px = self.optics.disparity_offset_px if self.camera else 0.0
         inverse = np.linalg.inv(self.mount.matrix)
-        axis = np.array(
-            [self.axis_px[0] + self.mount.shift_x_px, self.axis_px[1] + self.mount.shift_y_px]
-        )
         to_ideal = np.eye(3)
         to_ideal[:2, :2] = inverse
-        to_ideal[:2, 2] = (offset_px, 0.0) - inverse @ axis
+        to_ideal[:2, 2] = (offset_px, 0.0) - inverse @ np.array(self.centre_px)
         to_ideal[:2] /= self.optics.focal_length_px
         return to_ideal
 

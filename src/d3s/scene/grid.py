@@ -3,8 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.optics.lens import FloatArray
+
+Image = NDArray[np.float32]
 
 
 class Grid(NamedTuple):

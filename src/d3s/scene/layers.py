@@ -8,16 +8,15 @@ from scipy.fft import next_fast_len
 from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.optics.lens import FloatArray
+from d3s.rig import Optics
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
-from d3s.scene.geometry import Affine, View, Window, perfect_views, pixel_matrix
+from d3s.scene.geometry import FARTHEST_M, Affine, View, Window, perfect_views, pixel_matrix
+from d3s.scene.grid import Image
 from d3s.scene.ordering import Placed, in_order
-from d3s.scene.sampling import Image, Raster, sample_points
+from d3s.scene.sampling import Raster, sample_points
 from d3s.scene.scenes import Layer, checked_mask
 from d3s.scene.surface import Surface, paint
 from d3s.scene.textures import surface_of
-
-# Farther away than this, in metres, a tilted plane counts as the horizon.
-_FARTHEST_M = 1e4
 
 # As much of what is beside the frame counts for how far the blur reaches into it.
 _BESIDE_PX = 32
@@ -26,28 +25,34 @@ _BESIDE_PX = 32
 _KERNEL_PX = 8
 
 
-def sheets_of_layers(
-    layers: tuple[Layer, ...],
-    views: tuple[View, View],
-    frames: tuple[Window, Window],
-    shape: tuple[int, int],
-) -> tuple[list[Sheet], list[Sheet]]:
-    """Sheets of both views, front to back.
+def placed_layers(
+    layers: tuple[Layer, ...], optics: Optics, shape: tuple[int, int]
+) -> list[Placed]:
+    """Layers with their masks read, from front to back.
 
     Parameters
     ----------
-    frames
-        What is wanted of each view.
     shape
         Rows and columns of the masks, whose middle is on the axis of a perfect left camera.
 
     Raises
     ------
     SceneError
-        When no layer is without a mask, a mask does not fit, or a plane reaches the horizon within
-        the frame.
+        When no layer is without a mask, or a mask does not fit.
     """
-    placed = in_order(_with_masks(layers, shape), views[0].optics, shape)
+    return in_order(_with_masks(layers, shape), optics, shape)
+
+
+def sheets_of_layers(
+    placed: list[Placed], views: tuple[View, View], frames: tuple[Window, Window]
+) -> tuple[list[Sheet], list[Sheet]]:
+    """Sheets of both views, front to back, on what is wanted of each view.
+
+    Raises
+    ------
+    SceneError
+        When a plane reaches the horizon within the frame, or the blur is too large for it.
+    """
     left, right = [], []
     for one in placed:
         in_left, in_right = _sheets(one, views, frames)
@@ -57,15 +62,11 @@ def sheets_of_layers(
 
 
 def sheets_of_view(
-    layers: tuple[Layer, ...],
-    views: tuple[View, View],
-    frames: tuple[Window, Window],
-    shape: tuple[int, int],
-    camera: int,
+    placed: list[Placed], views: tuple[View, View], frames: tuple[Window, Window], camera: int
 ) -> list[Sheet]:
     """Sheets of one view, front to back; for frames so large that two views would not fit."""
     sheets = []
-    for one in in_order(_with_masks(layers, shape), views[0].optics, shape):
+    for one in placed:
         surface = _surface(one, views, frames)
         matrix = one.layer.plane.surface_matrix(views[camera])
         sheets += _own_sheet(one, surface, views[camera], frames[camera], matrix)
@@ -199,7 +200,7 @@ def _own_sheet(
     room = _room(place, frame, margin_px(widest))
     if room is None:
         return []
-    if inverse.range_over(room.painted.grown(_KERNEL_PX, _KERNEL_PX))[0] < 1 / _FARTHEST_M:
+    if inverse.range_over(room.painted.grown(_KERNEL_PX, _KERNEL_PX))[0] < 1 / FARTHEST_M:
         raise SceneError(
             f"{one.name} reaches the horizon in or beside the view: depth_m="
             f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "

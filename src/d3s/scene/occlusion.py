@@ -14,7 +14,7 @@ from d3s.compiled import compiled
 from d3s.optics.lens import FloatArray, Lens
 from d3s.scene.blur import Sheet, Spread
 from d3s.scene.geometry import Window
-from d3s.scene.sampling import Image
+from d3s.scene.grid import Image
 from d3s.threads import over_rows
 
 # Of a covariance: more points change a boundary by less than 0.05 % of full scale.

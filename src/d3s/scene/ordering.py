@@ -10,7 +10,7 @@ from d3s.errors import SceneError
 from d3s.optics.lens import FloatArray
 from d3s.rig import Optics
 from d3s.scene.geometry import Affine, Window, perfect_views
-from d3s.scene.sampling import Image
+from d3s.scene.grid import Image
 from d3s.scene.scenes import Layer
 
 # Planes that cross do so along a line, which every fourth pixel will show.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from d3s.rig import Rig
 from d3s.scene.blur import Sheet, Spread
 from d3s.scene.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
 from d3s.scene.geometry import PERFECT, Mount, View, Window, mounted_views
-from d3s.scene.layers import sheets_of_layers
+from d3s.scene.grid import Image
+from d3s.scene.layers import placed_layers, sheets_of_layers
 from d3s.scene.photos import checked_image
 from d3s.scene.render import front_of, occluded, render_view
-from d3s.scene.sampling import Image
-from d3s.scene.scenes import DepthMapScene, Scene
+from d3s.scene.scenes import DepthMapScene, LayeredScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, expose_pair, seed_sequence
 
 _Edges = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
@@ -98,12 +98,13 @@ def simulate(
     sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
     seed_sequence(seed)  # which is refused now rather than at the end
-    picture = _picture_of(scene)
-    frame = Window.frame(_checked_shape(shape, scene, picture))
+    told = _read(scene)
+    frame = Window.frame(_checked_shape(shape, told))
     views = mounted_views(rig.optics, frame.shape, mounts)
-    left, right, edges = _sheets(scene, picture, views, frame)
+    left, right, edges = _sheets(told, views, frame)
     light = render_pair((left, right), views, frame, spread, edges)
-    seen = expose_pair(*light, sensor, seed)
+    centres = (views[0].centre_px, views[1].centre_px)
+    seen = expose_pair(*light, sensor, seed, centres_px=centres)
     return _with_truth(seen, (left, right), views, frame, rig)
 
 
@@ -130,17 +131,22 @@ def check_camera(rig: Any, mounts: Any) -> None:
         raise SceneError(f"mounts={shown(mounts)} must be two of Mount, left and right.")
 
 
-_Picture = tuple[Image, FloatArray]
+class _Picture(NamedTuple):
+    """A depth-map scene, read and checked."""
+
+    image: Image
+    depth_m: FloatArray
 
 
-def _picture_of(scene: Scene) -> _Picture | None:
+def _read(scene: Scene) -> _Picture | LayeredScene:
+    """A scene whose files are read; one of layers reads its own."""
     if not isinstance(scene, DepthMapScene):
         if isinstance(scene, type) or not hasattr(scene, "layers_for"):
             raise SceneError(
                 f"scene={shown(scene)} must be a Plane, TiltedPlane, Layered, DepthMapScene or "
                 "RandomScene."
             )
-        return None
+        return scene
     image, depth = scene.image, scene.depth_m
     if not isinstance(image, np.ndarray):
         image = read_image(image, linear=scene.encoding == "linear")
@@ -152,7 +158,7 @@ def _picture_of(scene: Scene) -> _Picture | None:
         image = checked_image(image, "image")
     except ValueError as error:
         raise SceneError(f"image {error}") from error
-    return image, checked_depth(depth, image)
+    return _Picture(image, checked_depth(depth, image))
 
 
 def _depth_file(path: str) -> Image:
@@ -164,8 +170,8 @@ def _depth_file(path: str) -> Image:
     return read_image(path, allow_nan=True)
 
 
-def _checked_shape(shape: Any, scene: Scene, picture: _Picture | None) -> tuple[int, int]:
-    own = None if picture is None else picture[0].shape
+def _checked_shape(shape: Any, scene: _Picture | LayeredScene) -> tuple[int, int]:
+    own = scene.image.shape if isinstance(scene, _Picture) else None
     if shape is None:
         return getattr(scene, "own_shape", DEFAULT_SHAPE) if own is None else (own[0], own[1])
     try:
@@ -183,12 +189,13 @@ def _checked_shape(shape: Any, scene: Scene, picture: _Picture | None) -> tuple[
 
 
 def _sheets(
-    scene: Scene, picture: _Picture | None, views: tuple[View, View], frame: Window
+    scene: _Picture | LayeredScene, views: tuple[View, View], frame: Window
 ) -> tuple[list[Sheet], list[Sheet], _Edges]:
-    if picture is None:
-        layers = scene.layers_for(views[0].optics, frame.shape)  # type: ignore[union-attr]
-        return *sheets_of_layers(layers, views, (frame, frame), frame.shape), (None, None)
-    left, right = sheets_of_depth_map(*picture, views)
+    if not isinstance(scene, _Picture):
+        layers = scene.layers_for(views[0].optics, frame.shape)
+        placed = placed_layers(layers, views[0].optics, frame.shape)
+        return *sheets_of_layers(placed, views, (frame, frame)), (None, None)
+    left, right = sheets_of_depth_map(*scene, views)
     if len(left) == 1:
         return left, right, (None, None)
     in_left, in_right = (

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from d3s.errors import SceneError
 from d3s.record import OneLine
 from d3s.rig import Optics
-from d3s.scene.geometry import ScenePart, View, Window, perfect_views
+from d3s.scene.geometry import FARTHEST_M, ScenePart, View, Window, perfect_views
 from d3s.scene.masks import SHAPES, Mask
 from d3s.scene.scenes import Layer
 from d3s.scene.textures import Photo, Texture, check_pattern
@@ -33,10 +33,10 @@ class RandomScene(ScenePart):
 
     seed: int = Field(ge=0, lt=2**63, description="which of all scenes")
     nearest_m: float = Field(
-        default=0.3, gt=0, le=1e4, description="the smallest depth in the scene"
+        default=0.3, gt=0, le=FARTHEST_M, description="the smallest depth in the scene"
     )
     farthest_m: float = Field(
-        default=1.9, gt=0, le=1e4, description="the largest depth in the scene"
+        default=1.9, gt=0, le=FARTHEST_M, description="the largest depth in the scene"
     )
     things: int | None = Field(
         default=None, ge=0, le=20, description="how many are in front; two to five if left"

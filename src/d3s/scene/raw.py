@@ -20,10 +20,10 @@ from d3s.record import shown
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import Spread
 from d3s.scene.geometry import Mount, ScenePart, View, Window
-from d3s.scene.layers import sheets_of_view
+from d3s.scene.grid import Image
+from d3s.scene.layers import placed_layers, sheets_of_view
 from d3s.scene.pair import check_camera
 from d3s.scene.render import front_of, render_view
-from d3s.scene.sampling import Image
 from d3s.scene.scenes import DepthMapScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, generator, seed_sequence
 
@@ -147,13 +147,13 @@ def simulate_raw(
     left_field, right_field = (_field_window(view, layout) for view in views)
     fields = (left_field, right_field)
     half = (layout.rows_px, layout.cols_px // 2)
-    layers = scene.layers_for(rig.optics, half)
+    placed = placed_layers(scene.layers_for(rig.optics, half), rig.optics, half)
     light = np.zeros(layout.shape, dtype=np.float32)
     depth = np.full(layout.shape, np.nan, dtype=np.float32)
     sensor_frame = Window.frame(layout.shape)
     for view, field in zip(views, fields, strict=True):
         camera = view.camera
-        sheets = sheets_of_view(layers, views, fields, half, camera)
+        sheets = sheets_of_view(placed, views, fields, camera)
         share = _illumination(view, layout, field)
         is_lit = share > 0.5
         share *= _vignette(view, layout, field, sensor.vignetting)

@@ -1,7 +1,6 @@
 """Recipes: all that is needed to make simulated files again, in one readable file."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -18,7 +17,7 @@ from pydantic import (
 from d3s.atomic import write_text
 from d3s.document import MAX_BYTES, MAX_LINE_CHARS, DocumentKind
 from d3s.errors import SceneError
-from d3s.record import FrozenTable, OneLine, shown
+from d3s.record import FrozenTable, OneLine, Sha256, shown
 from d3s.rig import Rig
 from d3s.scene.geometry import PERFECT, Mount, ScenePart
 from d3s.scene.pair import DEFAULT_SHAPE
@@ -103,15 +102,6 @@ def _unstorable(value: Any, name: str) -> Iterator[str]:
             yield from _unstorable(part, f"{name}[{number}]")
 
 
-def _checked_digest(text: str) -> str:
-    if not re.fullmatch("[0-9a-f]{64}", text):
-        raise ValueError("must be 64 lower-case hexadecimal digits, as sha256sum prints them.")
-    return text
-
-
-_Digest = Annotated[str, AfterValidator(_checked_digest)]
-
-
 class Recipe(ScenePart):
     """What to render, with which camera, and into which files.
 
@@ -167,7 +157,7 @@ class Recipe(ScenePart):
     d3s_version: OneLine | None = Field(
         default=None, description="the version of D3S that made the files"
     )
-    input_sha256: Annotated[dict[str, _Digest], AfterValidator(FrozenTable)] | None = Field(
+    input_sha256: Annotated[dict[str, Sha256], AfterValidator(FrozenTable)] | None = Field(
         default=None,
         description="digests of the files that it reads, so that a changed one is noticed",
     )

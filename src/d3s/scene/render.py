@@ -9,8 +9,8 @@ from d3s.compiled import compiled
 from d3s.optics.lens import FloatArray, Lens
 from d3s.scene.blur import Sheet, Spread, blurred
 from d3s.scene.geometry import View, Window
+from d3s.scene.grid import Image
 from d3s.scene.occlusion import add_edge_light, mark_edges
-from d3s.scene.sampling import Image
 from d3s.threads import over_rows
 
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from d3s.compiled import compiled
 from d3s.optics.lens import FloatArray
 from d3s.scene.geometry import Window
+from d3s.scene.grid import Image
 from d3s.threads import over_rows
-
-Image = NDArray[np.float32]
 
 # The cubic kernel of four texels, and what rounding may add.
 RASTER_MARGIN = 4

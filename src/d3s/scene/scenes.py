@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, ConfigDict, Field
 
 from d3s.rig import Optics
-from d3s.scene.geometry import PlaneInSpace, ScenePart
+from d3s.scene.geometry import FARTHEST_M, PlaneInSpace, ScenePart
+from d3s.scene.grid import Image
 from d3s.scene.photos import checked_image
-from d3s.scene.sampling import Image
 from d3s.scene.textures import Texture, as_texture
 
 AnyTexture = Annotated[Any, AfterValidator(as_texture)]
 Depth = Annotated[
-    float, Field(gt=0, le=1e4, description="the distance along the axis of the left camera")
+    float, Field(gt=0, le=FARTHEST_M, description="the distance along the axis of the left camera")
 ]
 Tilt = Annotated[float, Field(gt=-1.5, lt=1.5)]
 

@@ -17,9 +17,9 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from d3s.errors import InputError, RecordError, SceneError
 from d3s.optics.lens import FloatArray
 from d3s.record import Record, shown
+from d3s.scene.grid import Image
 from d3s.threads import together
 
-Image = NDArray[np.float32]
 PointPx = tuple[float, float]
 
 _BITS = (8, 10, 12)

@@ -6,10 +6,10 @@ import numpy as np
 
 from d3s.optics.lens import FloatArray
 from d3s.scene.geometry import Window
+from d3s.scene.grid import Image
 from d3s.scene.sampling import (
     RASTER_MARGIN,
     REACH_PX,
-    Image,
     Raster,
     finest_footprint,
     largest_pitch,

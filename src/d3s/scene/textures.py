@@ -17,9 +17,9 @@ from pydantic import AfterValidator, Field
 
 from d3s.record import OneLine
 from d3s.scene.geometry import ScenePart, Window
-from d3s.scene.grid import Grid
+from d3s.scene.grid import Grid, Image
 from d3s.scene.photos import Photo, Picture
-from d3s.scene.sampling import Image, Raster
+from d3s.scene.sampling import Raster
 from d3s.scene.surface import Surface
 from d3s.threads import together
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from d3s.compiled import compiled
 from d3s.optics.lens import FloatArray
 from d3s.scene.geometry import View, Window
-from d3s.scene.sampling import Image
+from d3s.scene.grid import Image
 from d3s.threads import over_rows
 
 # Reading between pixels: a windowed sinc of 20 pixels, tabulated. A shorter one softens what is in
