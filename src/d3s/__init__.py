@@ -7,6 +7,7 @@ from d3s.version import __version__
 
 if TYPE_CHECKING:
     from d3s.errors import D3SError
+    from d3s.estimate import ConsensusOptions, DepthMap, Flag, JointOptions, estimate
     from d3s.rig import Calibration, Optics, Provenance, Rig
     from d3s.scene.geometry import Mount
     from d3s.scene.pair import Pair, simulate
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Calibration",
+    "ConsensusOptions",
     "D3SError",
+    "DepthMap",
     "DepthMapScene",
+    "Flag",
+    "JointOptions",
     "Layer",
     "Layered",
     "Mount",
@@ -36,6 +41,7 @@ __all__ = [
     "Texture",
     "TiltedPlane",
     "__version__",
+    "estimate",
     "simulate",
     "simulate_raw",
 ]
@@ -44,8 +50,12 @@ __all__ = [
 # `d3s --help` cost nothing.
 _HOMES = {
     "Calibration": "d3s.rig",
+    "ConsensusOptions": "d3s.estimate",
     "D3SError": "d3s.errors",
+    "DepthMap": "d3s.estimate",
     "DepthMapScene": "d3s.scene.scenes",
+    "Flag": "d3s.estimate",
+    "JointOptions": "d3s.estimate",
     "Layer": "d3s.scene.scenes",
     "Layered": "d3s.scene.scenes",
     "Mount": "d3s.scene.geometry",
@@ -61,6 +71,7 @@ _HOMES = {
     "Sensor": "d3s.scene.sensor",
     "Texture": "d3s.scene.textures",
     "TiltedPlane": "d3s.scene.scenes",
+    "estimate": "d3s.estimate",
     "simulate": "d3s.scene.pair",
     "simulate_raw": "d3s.scene.raw",
 }
@@ -69,7 +80,9 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'd3s' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    # The package of this name is the function: Python puts it here as soon as it is imported.
+    return home if _HOMES[name] == f"d3s.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

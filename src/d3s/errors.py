@@ -34,6 +34,10 @@ class SceneError(RecordError):
     """A scene, a sensor or a recipe that cannot be rendered."""
 
 
+class OptionsError(RecordError):
+    """Options of an estimator, or of a sweep, that cannot be right."""
+
+
 class InputError(D3SError, ValueError):
     """An argument that a function cannot work with."""
 

@@ -1,0 +1,33 @@
+"""A pair of views in, a depth map with an error bar out.
+
+`d3s.estimate` is this package and can be called: ``d3s.estimate(left, right, rig)``.
+
+methods    `estimate`, and the table of methods by name
+options    what each method can be told, with reasons
+depth_map  `DepthMap`, what comes back
+flags      why a pixel has no depth
+images     the user's arrays, checked
+reference  both methods in plain NumPy, in double precision: what the others are held against
+consensus  the paper's algorithm, as printed
+joint      ours
+kernels    the compiled loops of both
+"""
+
+import sys
+from types import ModuleType
+
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.flags import Flag
+from d3s.estimate.methods import estimate
+from d3s.estimate.options import ConsensusOptions, JointOptions, Options
+
+__all__ = ["ConsensusOptions", "DepthMap", "Flag", "JointOptions", "Options", "estimate"]
+
+
+class _Callable(ModuleType):
+    """The public name of the function is the name of the package, which hides it once imported."""
+
+    __call__ = staticmethod(estimate)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,84 @@
+"""What an estimator gives: depth, its standard deviation, confidence, and why not."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+from d3s.estimate.flags import Flag
+from d3s.estimate.options import Options
+from d3s.record import shown
+from d3s.rig import Rig
+
+Image = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DepthMap:
+    """Depth of each pixel of the left view, all arrays (rows, cols).
+
+    Where there is no depth, `depth_m` and `sigma_m` are NaN and `flags` says why; `confidence` is
+    what it was before, so that one can see how near a pixel came.
+    """
+
+    depth_m: Image  # along the optical axis, from the plane of the lenses
+    sigma_m: Image  # standard deviation of the depth, predicted from this very pair
+    confidence: Image  # 0 to 1
+    flags: NDArray[np.uint16]  # bits of `Flag`
+    rig: Rig
+    method: str
+    options: Options
+    warnings: tuple[str, ...] = ()
+    timings_s: dict[str, float] = field(default_factory=dict)  # by stage
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """Where there is a depth."""
+        return np.isfinite(self.depth_m)
+
+    @property
+    def density(self) -> float:
+        """Share of the pixels that have a depth."""
+        return float(self.valid.mean())
+
+    def filter(
+        self, *, min_confidence: float | None = None, max_sigma_m: float | None = None
+    ) -> Self:
+        """Keep the depths that are at least so confident and at most so uncertain.
+
+        What the method itself left out, by the thresholds in its options, stays out.
+        """
+        keep = self.valid
+        flags = self.flags.copy()
+        if min_confidence is not None:
+            low = _number(min_confidence, "min_confidence", 1.0)
+            _drop(keep, self.confidence >= low, flags, Flag.LOW_CONFIDENCE)
+        if max_sigma_m is not None:
+            high = _number(max_sigma_m, "max_sigma_m", np.inf)
+            _drop(keep, self.sigma_m <= high, flags, Flag.LARGE_SIGMA)
+        return replace(
+            self,
+            depth_m=np.where(keep, self.depth_m, np.float32(np.nan)),
+            sigma_m=np.where(keep, self.sigma_m, np.float32(np.nan)),
+            flags=flags,
+        )
+
+
+def _drop(
+    keep: NDArray[np.bool_], passes: NDArray[np.bool_], flags: NDArray[np.uint16], flag: Flag
+) -> None:
+    flags[keep & ~passes] |= flag
+    keep &= passes
+
+
+def _number(value: float, name: str, highest: float) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0 <= number <= highest:
+        limit = "and 1" if highest == 1 else "and up, in metres"
+        raise InputError(f"{name}={shown(value)} must be a number from 0 {limit}.")
+    return number

@@ -1,0 +1,38 @@
+"""Why a pixel has no depth: one table of bits, of which the documentation is made too."""
+
+from enum import IntFlag
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Flag(IntFlag):
+    """A pixel may have several; one that has a depth has none."""
+
+    def __new__(cls, bit: int, reason: str) -> "Flag":  # noqa: PYI034, Self is unknown to an enum
+        """Keep the reason beside the bit."""
+        flag = int.__new__(cls, bit)
+        flag._value_ = bit
+        flag.__doc__ = reason
+        return flag
+
+    BORDER = 1, "the window, or its match, leaves the frame"
+    INVALID_INPUT = 2, "a pixel of the window is NaN or infinite, in either view"
+    SATURATED = 4, "a pixel of the window is clipped, white or black, in either view"
+    LOW_TEXTURE = 8, "the window holds too little texture to be told from noise"
+    AMBIGUOUS = 16, "another depth fits about as well"
+    OUT_OF_RANGE = 32, "the best depth lies outside the range searched, or at its very end"
+    OCCLUDED = 64, "the right view shows something nearer where this point should be"
+    INCONSISTENT = 128, "the views do not fit at this depth, or the neighbourhood has several"
+    LOW_CONFIDENCE = 256, "confidence is below the threshold"
+    LARGE_SIGMA = 512, "the standard deviation is above the threshold"
+
+
+def describe(flags: int) -> tuple[str, ...]:
+    """Reasons in words, of the flags of one pixel."""
+    return tuple(str(flag.__doc__) for flag in Flag if flags & flag)
+
+
+def share_of_each(flags: NDArray[np.uint16]) -> dict[str, float]:
+    """Share of the pixels that have each flag, 0 to 1, by its name."""
+    return {str(flag.name): float(np.mean((flags & flag) != 0)) for flag in Flag}

@@ -1,0 +1,84 @@
+"""`estimate`: one call for every method, and the table of their names."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from d3s.errors import InputError
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.images import Image, checked_pair
+from d3s.estimate.options import Options
+from d3s.record import shown
+from d3s.rig import Rig
+
+
+class Method(NamedTuple):
+    """Where a method lives: it is imported when it is asked for.
+
+    So peers may stand in the table although nothing in this package depends on them.
+    """
+
+    module: str
+    function: str  # of (left, right, rig, options), images as `checked_pair` gives them
+    options: str  # the class of its options
+
+    def load(self) -> tuple[Callable[[Image, Image, Rig, Any], DepthMap], type[Options]]:
+        """Import the method and the class of its options."""
+        module = import_module(self.module)
+        return getattr(module, self.function), getattr(module, self.options)
+
+
+METHODS = {
+    "joint": Method("d3s.estimate.joint", "estimate_joint", "JointOptions"),
+    "consensus": Method("d3s.estimate.consensus", "estimate_consensus", "ConsensusOptions"),
+    "sgbm": Method("d3s.peers.opencv", "estimate_sgbm", "SgbmOptions"),
+    "bm": Method("d3s.peers.opencv", "estimate_bm", "BmOptions"),
+}
+
+
+def estimate(
+    left: Any,
+    right: Any,
+    rig: Rig,
+    *,
+    method: str = "joint",
+    options: Options | Mapping[str, Any] | None = None,
+) -> DepthMap:
+    """Depth of each pixel of the left view of a rectified pair.
+
+    Parameters
+    ----------
+    left, right
+        Grey images (rows, cols) of linear intensity, any real numbers; NaN where there is none.
+    rig
+        The camera that took them.
+    method
+        "joint", ours; "consensus", the paper's algorithm as printed; or a peer of `METHODS`.
+    options
+        Of the method: `JointOptions`, `ConsensusOptions` and so on, or a table of their fields.
+
+    Raises
+    ------
+    InputError, OptionsError
+        Naming what cannot be right, before anything is computed.
+    """
+    if not isinstance(rig, Rig):
+        raise InputError(f"rig={shown(rig)} must be a Rig. Read a rig file with Rig.load.")
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError(f"method={shown(method)} must be one of {', '.join(METHODS)}.")
+    function, kind = METHODS[method].load()
+    told = _options(options, kind, method)
+    return function(*checked_pair(left, right), rig, told)
+
+
+def _options(options: Any, kind: type[Options], method: str) -> Options:
+    if options is None:
+        return kind()
+    if isinstance(options, kind):
+        return options
+    if isinstance(options, Mapping):
+        return kind(**options)
+    raise InputError(
+        f"options={shown(options)} must be {kind.__name__}, or a table of its fields, for "
+        f"method={method!r}."
+    )

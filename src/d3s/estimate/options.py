@@ -1,0 +1,95 @@
+"""Choices of the methods, each with its default and the reason for it."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from d3s.errors import OptionsError, RecordError
+from d3s.record import Record
+
+Depth = Annotated[float, Field(gt=0, le=1e4)]
+
+
+def _rising(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    if values is None:
+        return None
+    if len(values) < 2:
+        raise ValueError("must have at least 2 values: with one there is nothing to choose.")
+    if any(after <= before for before, after in zip(values, values[1:], strict=False)):
+        raise ValueError("must be strictly increasing.")
+    return values
+
+
+def _odd(window_px: int) -> int:
+    if window_px % 2 == 0:
+        raise ValueError(f"must be odd: a window has a pixel at its centre. Try {window_px + 1}.")
+    return window_px
+
+
+Window = Annotated[int, Field(ge=3, le=255), AfterValidator(_odd)]
+
+
+class Options(Record):
+    """What every method can be told: which depths to look at."""
+
+    error: ClassVar[type[RecordError]] = OptionsError
+
+    # The camera decides if left: from where its blur fills a window to where a tenth of a pixel
+    # is a hundredth of the depth (0.25 to 2.5 m for the prototype).
+    depth_range_m: tuple[Depth, Depth] | None = Field(
+        default=None, description="the nearest and the farthest depth to look for"
+    )
+    candidates_m: Annotated[
+        tuple[Depth, ...] | None, Field(max_length=4096), AfterValidator(_rising)
+    ] = Field(default=None, description="the depths to try, increasing, instead of a range")
+
+    @field_validator("depth_range_m")
+    @classmethod
+    def _is_range(cls, ends: tuple[float, float] | None) -> tuple[float, float] | None:
+        if ends is not None and not ends[0] < ends[1]:
+            raise ValueError("must be the nearest depth, then a larger one.")
+        return ends
+
+    @field_validator("candidates_m")
+    @classmethod
+    def _is_not_both(cls, candidates_m: Any, info: ValidationInfo) -> Any:
+        if candidates_m is not None and info.data.get("depth_range_m") is not None:
+            raise ValueError("must not be given beside depth_range_m. Leave one of them.")
+        return candidates_m
+
+
+class ConsensusOptions(Options):
+    """Choices that the paper leaves open, or makes, for its consensus."""
+
+    # Steps of 0.35 px of disparity over 0.25 to 2.5 m, below which more of them change nothing.
+    candidates: int = Field(
+        default=240, ge=2, le=4096, description="how many depths to try, even in inverse depth"
+    )
+    # The paper's own for its prototype (supplement); of another camera the same share of its
+    # baseline. A calibrated rig brings its own.
+    virtual_baselines_m: Annotated[
+        tuple[Annotated[float, Field(gt=0, lt=0.1)], ...] | None,
+        Field(max_length=32),
+    ] = Field(default=None, description="the virtual baselines to compare")
+    # 21 to 31 px are what such windows are in this field; the paper does not say.
+    window_px: Window = Field(default=21, description="the side of the window of the sums")
+    # Noise falls 3.5 times and the texture that the lens leaves hardly; the paper does not say.
+    prefilter_sigma_px: float = Field(
+        default=1.0, ge=0, le=10, description="the Gaussian that both views are smoothed with"
+    )
+    # Eq. 14 of the paper, or its Eq. S5, which near candidates pass too easily.
+    agreement_in: Literal["depth and vergence", "depth"] = Field(
+        default="depth and vergence", description="what the confidence compares"
+    )
+    # The threshold of the paper's pictures; its accuracy is given at 0.8.
+    min_confidence: float = Field(
+        default=0.5, ge=0, le=1, description="the confidence that a depth must exceed"
+    )
+
+
+class JointOptions(Options):
+    """Choices of our own method."""
+
+    candidates: int | None = Field(
+        default=None, ge=2, le=4096, description="how many depths to try, even in inverse depth"
+    )
