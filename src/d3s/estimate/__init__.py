@@ -13,6 +13,7 @@ joint      ours
 kernels    the compiled loops of both
 """
 
+import inspect
 import sys
 from types import ModuleType
 
@@ -28,6 +29,7 @@ class _Callable(ModuleType):
     """The public name of the function is the name of the package, which hides it once imported."""
 
     __call__ = staticmethod(estimate)
+    __signature__ = inspect.signature(estimate)
 
 
 sys.modules[__name__].__class__ = _Callable

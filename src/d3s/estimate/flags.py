@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 class Flag(IntFlag):
     """A pixel may have several; one that has a depth has none."""
 
-    def __new__(cls, bit: int, reason: str) -> "Flag":  # noqa: PYI034, Self is unknown to an enum
+    def __new__(cls, bit: int, reason: str) -> "Flag":
         """Keep the reason beside the bit."""
         flag = int.__new__(cls, bit)
         flag._value_ = bit

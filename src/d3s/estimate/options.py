@@ -1,5 +1,6 @@
 """Choices of the methods, each with its default and the reason for it."""
 
+import itertools
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
@@ -15,7 +16,7 @@ def _rising(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
         return None
     if len(values) < 2:
         raise ValueError("must have at least 2 values: with one there is nothing to choose.")
-    if any(after <= before for before, after in zip(values, values[1:], strict=False)):
+    if any(after <= before for before, after in itertools.pairwise(values)):
         raise ValueError("must be strictly increasing.")
     return values
 
