@@ -1,0 +1,37 @@
+"""How good is an estimator? Metrics against the truth of the twin, and sweeps over many pairs.
+
+patterns   which textures choices may be made on, and which the report is made on
+truth      what is true of a pair, and which of its pixels count
+metrics    the figures of one depth map, and of two on the pixels that both retained
+contender  who takes part
+trial      one noisy pair, its truth, and what each contender makes of it
+planes     the sweep over planes, and its summary
+scenes     the sweep over random scenes, and its summary
+tables     results as CSV and JSON
+"""
+
+from d3s.evaluate.contender import Contender
+from d3s.evaluate.metrics import Duel, Score, duel, score, working_range_m
+from d3s.evaluate.patterns import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.evaluate.planes import PlaneResults, PlaneSweep, evaluate_planes
+from d3s.evaluate.scenes import SceneResults, SceneSweep, evaluate_scenes
+from d3s.evaluate.truth import Truth, truth_of
+
+__all__ = [
+    "REPORT_PATTERNS",
+    "TUNING_PATTERNS",
+    "Contender",
+    "Duel",
+    "PlaneResults",
+    "PlaneSweep",
+    "SceneResults",
+    "SceneSweep",
+    "Score",
+    "Truth",
+    "duel",
+    "evaluate_planes",
+    "evaluate_scenes",
+    "score",
+    "truth_of",
+    "working_range_m",
+]

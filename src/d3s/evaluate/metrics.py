@@ -1,0 +1,129 @@
+"""The figures of a depth map against the truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from d3s.estimate import DepthMap
+from d3s.evaluate.truth import Mask, Truth
+from d3s.optics.lens import FloatArray
+
+BAD_M = 0.02
+ACCURATE_M = 0.01
+"""A depth at which the mean absolute error is below this is in the working range."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How good a depth map is over some pixels; NaN where there is nothing to take a mean of.
+
+    The errors are over all retained pixels, textured or not, also where the right view does not
+    show the point: who gives a depth answers for it. The density, the bound and the ratio to it
+    are over textured pixels, which both views show.
+    """
+
+    pixels: int  # that are judged
+    retained: int  # of them, that have a depth
+    mae_m: float
+    median_m: float  # of the absolute error
+    rmse_m: float
+    bad_2cm: float  # share of the retained that are wrong by more than 2 cm
+    bias_m: float  # mean of depth less truth
+    coverage: float  # share of the retained whose error is below their sigma; 0.68 if that is true
+    textured: int
+    textured_retained: int
+    density: float  # textured_retained / textured
+    textured_mae_m: float  # over these retained ones, as the next two
+    bound_mean_m: float
+    bound_median_m: float
+    mae_over_bound: float  # textured_mae_m / bound_mean_m; 0.8 at the bound, if errors are Gaussian
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duel:
+    """Two depth maps on the pixels that both retained."""
+
+    common: int
+    mae_m: float
+    rival_mae_m: float
+
+
+def score(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Score:
+    """The figures over the judged pixels, or over those of them in a region."""
+    judged = truth.judged if region is None else truth.judged & region
+    retained = judged & depth_map.valid
+    error = depth_map.depth_m[retained] - truth.depth_m[retained]
+    size = np.abs(error)
+    textured = judged & truth.textured
+    both = textured & retained
+    textured_mae_m = _mean(np.abs(depth_map.depth_m[both] - truth.depth_m[both]))
+    bound_mean_m = _mean(truth.bound_m[both])
+    return Score(
+        pixels=_count(judged),
+        retained=_count(retained),
+        mae_m=_mean(size),
+        median_m=_median(size),
+        rmse_m=float(np.sqrt(_mean(size**2))),
+        bad_2cm=_mean(size > BAD_M),
+        bias_m=_mean(error),
+        coverage=_mean(size < depth_map.sigma_m[retained]),
+        textured=_count(textured),
+        textured_retained=_count(both),
+        density=ratio(_count(both), _count(textured)),
+        textured_mae_m=textured_mae_m,
+        bound_mean_m=bound_mean_m,
+        bound_median_m=_median(truth.bound_m[both]),
+        mae_over_bound=ratio(textured_mae_m, bound_mean_m),
+    )
+
+
+def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
+    """Both on the judged pixels that both retained."""
+    common = truth.judged & depth_map.valid & rival.valid
+    own, other = (
+        _mean(np.abs(one.depth_m[common] - truth.depth_m[common])) for one in (depth_map, rival)
+    )
+    return Duel(common=_count(common), mae_m=own, rival_mae_m=other)
+
+
+def working_range_m(
+    depths_m: Sequence[float], accurate: Sequence[bool]
+) -> tuple[float, float] | None:
+    """First and last depth of the longest continuous run of accurate ones; None if there is none.
+
+    The longest in metres; of equally long ones the nearest.
+    """
+    best: tuple[float, float] | None = None
+    start: float | None = None
+    for depth_m, is_accurate in zip(depths_m, accurate, strict=True):
+        if not is_accurate:
+            start = None
+            continue
+        start = depth_m if start is None else start
+        if best is None or depth_m - start > best[1] - best[0]:
+            best = (start, depth_m)
+    return best
+
+
+def ratio(part: float, whole: float) -> float:
+    """Part over whole, NaN if there is no whole."""
+    return part / whole if whole else float("nan")
+
+
+def pooled(means: Sequence[float], counts: Sequence[int]) -> float:
+    """The mean over all, of the means of several groups; empty groups have a mean of NaN."""
+    total = sum(mean * count for mean, count in zip(means, counts, strict=True) if count)
+    return ratio(total, sum(counts))
+
+
+def _count(mask: Mask) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _mean(values: FloatArray | Mask) -> float:
+    return float(np.mean(values, dtype=np.float64)) if values.size else float("nan")
+
+
+def _median(values: FloatArray) -> float:
+    return float(np.median(values)) if values.size else float("nan")

@@ -1,0 +1,348 @@
+"""OpenCV's two stereo matchers, `sgbm` and `bm`, given the best chance we know of.
+
+Both take 8-bit images and give disparities in sixteenths of a pixel. What is done around them here:
+
+- Both views get one common scale, from the darkest to the brightest of their pixels but a few, so
+  that gain and offset do not matter.
+- The views are continued at their sides. OpenCV gives nothing to columns from which the largest
+  disparity would leave the frame, although most of them match well within it; a match that does
+  lie outside is dropped afterwards.
+- OpenCV knows no standard deviation. `sigma_m` is one constant disparity error, as it was on the
+  tuning textures, and the rounding to sixteenths, taken to depth.
+
+Neither knows of defocus: that the two views differ in blur is an error to them.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from d3s.errors import InputError
+from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.flags import Flag
+from d3s.estimate.images import Image
+from d3s.estimate.options import Options, Window
+from d3s.optics.stereo import depth_error_m
+from d3s.rig import Optics, Rig
+
+if TYPE_CHECKING:
+    import cv2
+
+Mask = NDArray[np.bool_]
+
+_SUBPIXELS = 16  # OpenCV's disparities are whole numbers of this part of a pixel
+_ROUNDING_SIGMA_PX = 1 / _SUBPIXELS / np.sqrt(12)
+_LARGEST_DISPARITY_PX = 2000  # sixteenths are kept in 16 bits
+_SLACK_PX = 1  # the last disparity has no neighbour to interpolate with
+# What is beyond is clipped: a few glints must not take the grey levels from all the rest.
+_DARKEST_PERCENT, _BRIGHTEST_PERCENT = 0.1, 99.9
+
+
+def _odd(block_px: int) -> int:
+    if block_px % 2 == 0:
+        raise ValueError(f"must be odd: a block has a pixel at its centre. Try {block_px + 1}.")
+    return block_px
+
+
+class OpencvOptions(Options):
+    """What both matchers of OpenCV can be told."""
+
+    disp12_max_diff_px: int = Field(
+        default=1, ge=-1, le=256, description="the most both ways may differ, -1 for no check"
+    )
+    # Isolated blobs smaller than this are mostly false matches.
+    speckle_window_px: int = Field(
+        default=200, ge=0, le=100_000, description="the pixels a patch must have, 0 for no check"
+    )
+    speckle_range_px: int = Field(
+        default=1, ge=1, le=256, description="the step of disparity that ends a patch"
+    )
+    prefilter_sigma_px: float = Field(
+        default=1.0, ge=0, le=10, description="the Gaussian that both views are smoothed with"
+    )
+    disparity_sigma_px: float = Field(
+        default=0.2, gt=0, le=100, description="the standard deviation of a disparity, for sigma_m"
+    )
+
+
+class SgbmOptions(OpencvOptions):
+    """Choices for semi-global matching."""
+
+    block_size_px: Annotated[int, Field(ge=1, le=51), AfterValidator(_odd)] = Field(
+        default=11, description="the side of the block that is compared, odd"
+    )
+    p1: int = Field(
+        default=200, ge=0, le=1_000_000, description="the penalty on a step of one pixel"
+    )
+    p2: int = Field(
+        default=800, ge=1, le=1_000_000, description="the penalty on a larger step, above p1"
+    )
+    pre_filter_cap: int = Field(
+        default=63, ge=1, le=127, description="the gradient at which the prefilter is cut"
+    )
+    uniqueness_percent: int = Field(
+        default=10, ge=0, le=100, description="the margin by which the best must win"
+    )
+    mode: Literal["sgbm", "hh", "3way", "hh4"] = Field(
+        default="sgbm", description="the paths that costs are gathered along"
+    )
+
+    @field_validator("p2")
+    @classmethod
+    def _is_larger(cls, p2: int, info: ValidationInfo) -> int:
+        p1 = info.data.get("p1")
+        if p1 is not None and p2 <= p1:
+            raise ValueError(f"must be above p1={p1}.")
+        return p2
+
+
+class BmOptions(OpencvOptions):
+    """Choices for block matching."""
+
+    block_size_px: Annotated[Window, Field(ge=5)] = Field(
+        default=21, description="the side of the block that is compared, odd"
+    )
+    pre_filter: Literal["xsobel", "normalized"] = Field(
+        default="xsobel", description="what makes the views alike before they are compared"
+    )
+    pre_filter_size_px: Annotated[Window, Field(ge=5)] = Field(
+        default=9, description="the window of the normalized prefilter, odd"
+    )
+    pre_filter_cap: int = Field(
+        default=31, ge=1, le=63, description="the value at which the prefilter is cut"
+    )
+    texture_threshold: int = Field(
+        default=10, ge=0, le=1_000_000, description="the sum of gradients a block must have"
+    )
+    uniqueness_percent: int = Field(
+        default=10, ge=0, le=100, description="the margin by which the best must win"
+    )
+
+
+def estimate_sgbm(left: Image, right: Image, rig: Rig, options: SgbmOptions) -> DepthMap:
+    """Semi-global matching: Birchfield-Tomasi costs in blocks, smoothed along several paths."""
+    return _estimate("sgbm", (left, right), rig, options, options.block_size_px, _sgbm)
+
+
+def estimate_bm(left: Image, right: Image, rig: Rig, options: BmOptions) -> DepthMap:
+    """Block matching: the sum of absolute differences, each block for itself."""
+    return _estimate("bm", (left, right), rig, options, options.block_size_px, _bm)
+
+
+class _Search(NamedTuple):
+    """Whole disparities to try: `number`, a multiple of 16, from `lowest` upwards."""
+
+    lowest: int
+    number: int
+
+    @property
+    def sides_px(self) -> tuple[int, int]:
+        """Columns to add left and right, for every disparity to stay inside."""
+        return max(self.lowest + self.number, 0), max(-self.lowest, 0)
+
+
+def _sgbm(options: Any, search: _Search) -> "cv2.StereoMatcher":
+    import cv2
+
+    modes = {
+        "sgbm": cv2.STEREO_SGBM_MODE_SGBM,
+        "hh": cv2.STEREO_SGBM_MODE_HH,
+        "3way": cv2.STEREO_SGBM_MODE_SGBM_3WAY,
+        "hh4": cv2.STEREO_SGBM_MODE_HH4,
+    }
+    return cv2.StereoSGBM.create(
+        minDisparity=search.lowest,
+        numDisparities=search.number,
+        blockSize=options.block_size_px,
+        P1=options.p1,
+        P2=options.p2,
+        disp12MaxDiff=options.disp12_max_diff_px,
+        preFilterCap=options.pre_filter_cap,
+        uniquenessRatio=options.uniqueness_percent,
+        speckleWindowSize=options.speckle_window_px,
+        speckleRange=options.speckle_range_px,
+        mode=modes[options.mode],
+    )
+
+
+def _bm(options: Any, search: _Search) -> "cv2.StereoMatcher":
+    import cv2
+
+    kinds = {
+        "xsobel": cv2.STEREO_BM_PREFILTER_XSOBEL,
+        "normalized": cv2.STEREO_BM_PREFILTER_NORMALIZED_RESPONSE,
+    }
+    matcher = cv2.StereoBM.create(search.number, options.block_size_px)
+    matcher.setMinDisparity(search.lowest)
+    matcher.setDisp12MaxDiff(options.disp12_max_diff_px)
+    matcher.setSpeckleWindowSize(options.speckle_window_px)
+    matcher.setSpeckleRange(options.speckle_range_px)
+    matcher.setPreFilterType(kinds[options.pre_filter])
+    matcher.setPreFilterSize(options.pre_filter_size_px)
+    matcher.setPreFilterCap(options.pre_filter_cap)
+    matcher.setTextureThreshold(options.texture_threshold)
+    matcher.setUniquenessRatio(options.uniqueness_percent)
+    return matcher
+
+
+def _estimate(
+    method: str,
+    views: tuple[Image, Image],
+    rig: Rig,
+    options: OpencvOptions,
+    block_px: int,
+    make: Callable[[Any, _Search], "cv2.StereoMatcher"],
+) -> DepthMap:
+    started = time.perf_counter()
+    range_m = _depth_range_m(rig.optics, options)
+    search = _search(rig.optics, range_m, views[0].shape[1])
+    grey = _eight_bits(views, options.prefilter_sigma_px)
+    flags = np.zeros(views[0].shape, dtype=np.uint16)
+    disparity = np.full(views[0].shape, np.nan)
+    if grey is None:
+        _add(flags, Flag.LOW_TEXTURE)
+    elif search is None or min(views[0].shape) < block_px:
+        _add(flags, Flag.BORDER)
+    else:
+        disparity = _disparity_px(make(options, search), grey, search)
+        _flag(flags, disparity, rig.optics, range_m, block_px)
+    _flag_invalid(flags, views, disparity, block_px)
+    found = flags == 0
+    depth_m = np.where(found, rig.optics.depth_m(disparity), np.nan)
+    return DepthMap(
+        depth_m=depth_m.astype(np.float32),
+        sigma_m=_sigma_m(depth_m, rig.optics, options).astype(np.float32),
+        confidence=found.astype(np.float32),
+        flags=flags,
+        rig=rig,
+        method=method,
+        options=options,
+        timings_s={"all": time.perf_counter() - started},
+    )
+
+
+def _depth_range_m(optics: Optics, options: Options) -> tuple[float, float]:
+    if options.candidates_m is not None:
+        return options.candidates_m[0], options.candidates_m[-1]
+    return options.depth_range_m or default_depth_range_m(optics)
+
+
+def _search(optics: Optics, range_m: tuple[float, float], cols: int) -> _Search | None:
+    """The disparities of a range of depths; None if a frame so narrow has no match at any."""
+    nearest_px, farthest_px = (float(one) for one in optics.disparity_px(range_m))
+    lowest = max(int(np.floor(farthest_px)) - _SLACK_PX, 1 - cols)
+    highest = min(int(np.ceil(nearest_px)) + _SLACK_PX, cols - 1)
+    if highest < lowest:
+        return None
+    if max(-lowest, highest) > _LARGEST_DISPARITY_PX:
+        raise InputError(
+            f"depth_range_m={range_m} needs disparities from {lowest} to {highest} px, and OpenCV "
+            f"has them up to {_LARGEST_DISPARITY_PX} only. Narrow the range in the options."
+        )
+    return _Search(lowest, 16 * -(-(highest - lowest + 1) // 16))
+
+
+def _eight_bits(
+    views: tuple[Image, Image], prefilter_sigma_px: float
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
+    """Both views smoothed, on one scale of grey levels; None if there is only one level."""
+    import cv2
+
+    known = np.concatenate([view[np.isfinite(view)] for view in views]).astype(np.float64)
+    if known.size == 0:
+        return None
+    dark, middle, bright = np.percentile(known, (_DARKEST_PERCENT, 50, _BRIGHTEST_PERCENT))
+    if not bright > dark:
+        return None
+
+    def scaled(view: Image) -> NDArray[np.uint8]:
+        levels = (np.where(np.isfinite(view), view, middle) - dark) * (255 / (bright - dark))
+        if prefilter_sigma_px > 0:
+            levels = cv2.GaussianBlur(levels, (0, 0), prefilter_sigma_px)
+        return np.asarray(np.clip(np.rint(levels), 0, 255), dtype=np.uint8)
+
+    return scaled(views[0]), scaled(views[1])
+
+
+def _disparity_px(
+    matcher: "cv2.StereoMatcher",
+    grey: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    search: _Search,
+) -> NDArray[np.float64]:
+    """Disparity of each pixel of the left view, NaN where OpenCV has none."""
+    import cv2
+
+    before, after = search.sides_px
+    wider = [cv2.copyMakeBorder(v, 0, 0, before, after, cv2.BORDER_REPLICATE) for v in grey]
+    sixteenths = matcher.compute(*wider)[:, before : before + grey[0].shape[1]]
+    found = sixteenths >= _SUBPIXELS * search.lowest
+    return np.where(found, sixteenths / float(_SUBPIXELS), np.nan)
+
+
+def _flag(
+    flags: NDArray[np.uint16],
+    disparity: NDArray[np.float64],
+    optics: Optics,
+    range_m: tuple[float, float],
+    block_px: int,
+) -> None:
+    """Say why a pixel has no disparity, or none that can be used. OpenCV itself gives no reason."""
+    rows, cols = disparity.shape
+    half = block_px // 2
+    inside = np.zeros(disparity.shape, dtype=np.bool_)
+    inside[half : rows - half, half : cols - half] = True
+    missing = np.isnan(disparity)
+    _add(flags, Flag.INCONSISTENT, missing & inside)
+    _add(flags, Flag.BORDER, missing & ~inside)
+    column = np.arange(cols) - disparity
+    _add(flags, Flag.BORDER, (column < 0) | (column > cols - 1))
+    nearest_px, farthest_px = optics.disparity_px(range_m)
+    # The next whole disparity is still within: a depth at the very end has errors to both sides.
+    is_out = (disparity > nearest_px + _SLACK_PX) | (disparity < farthest_px - _SLACK_PX)
+    _add(flags, Flag.OUT_OF_RANGE, is_out | (optics.depth_m(disparity) == np.inf))
+    _add(flags, Flag.OUT_OF_RANGE, ~missing & np.isnan(optics.depth_m(disparity)))
+
+
+def _flag_invalid(
+    flags: NDArray[np.uint16],
+    views: tuple[Image, Image],
+    disparity: NDArray[np.float64],
+    block_px: int,
+) -> None:
+    """Mark windows that hold a pixel without a value, in the left view or where the match is."""
+    left, right = (_spread(~np.isfinite(view), block_px) for view in views)
+    _add(flags, Flag.INVALID_INPUT, left)
+    if right.any():
+        cols = flags.shape[1]
+        column = np.arange(cols) - np.nan_to_num(disparity)
+        matched = np.clip(np.rint(column), 0, cols - 1).astype(np.intp)
+        _add(flags, Flag.INVALID_INPUT, np.take_along_axis(right, matched, axis=1))
+
+
+def _add(flags: NDArray[np.uint16], flag: Flag, where: Mask | bool = True) -> None:
+    np.bitwise_or(flags, np.uint16(flag), out=flags, where=where)
+
+
+def _spread(mask: Mask, block_px: int) -> Mask:
+    import cv2
+
+    if not mask.any():
+        return mask
+    kernel = np.ones((block_px, block_px), dtype=np.uint8)
+    return cv2.dilate(mask.astype(np.uint8), kernel).astype(np.bool_)
+
+
+def _sigma_m(
+    depth_m: NDArray[np.float64], optics: Optics, options: OpencvOptions
+) -> NDArray[np.float64]:
+    return depth_error_m(
+        np.hypot(options.disparity_sigma_px, _ROUNDING_SIGMA_PX),
+        depth_m,
+        focal_length_px=optics.focal_length_px,
+        baseline_m=optics.baseline_m,
+    )
