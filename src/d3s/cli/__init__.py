@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 import d3s
 from d3s.cli.demo import demo
+from d3s.cli.evaluate import evaluate
 from d3s.cli.simulate import simulate
 from d3s.errors import D3SError
 
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(simulate)
+app.add_typer(evaluate, name="evaluate")
 
 
 def _print_version(wanted: bool) -> None:

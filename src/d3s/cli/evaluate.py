@@ -1,0 +1,395 @@
+"""`d3s evaluate`: how good the methods are on simulated planes and scenes."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from d3s.cli.units import length_m, shape_px
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from d3s.evaluate.contender import Contender
+    from d3s.evaluate.planes import PlaneResults, PlaneSummary, RivalSummary
+    from d3s.evaluate.scenes import SceneSummary
+
+evaluate = typer.Typer(
+    help="See how good the methods are, where the truth is known.", no_args_is_help=True
+)
+
+
+class Spread(StrEnum):
+    """What --psf can be."""
+
+    DISK = "disk"
+    GAUSSIAN = "gaussian"
+    DIFFRACTION = "diffraction"
+
+
+_DEFAULT_METHODS = ("joint", "sgbm", "bm")
+
+Method = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME[:FIELD=VALUE...]",
+        help="Method to try, with options if you like: consensus:min_confidence=0.8. Repeatable; "
+        f"{', '.join(_DEFAULT_METHODS)} if left.",
+        show_default=False,
+    ),
+]
+Patterns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,NAME...",
+        help="Textures, or one word: report (those that nothing was tuned on), or tuning.",
+        show_default=False,
+    ),
+]
+Noise = Annotated[
+    float | None,
+    typer.Option(help="Standard deviation of the noise, of full scale; 0.01 if left."),
+]
+Shape = Annotated[
+    str | None, typer.Option(metavar="ROWSxCOLS", help="Size of each view, 300x640 for instance.")
+]
+Psf = Annotated[Spread | None, typer.Option(help="Shape of a blurred point; disk if left.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the scenes and of the noise; 0 if left.")]
+RigFile = Annotated[
+    Path | None, typer.Option(help="Rig file; the paper's prototype if left.", show_default=False)
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A small sweep for a first look, of half a minute.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
+
+
+@evaluate.command()
+def planes(
+    method: Method = None,
+    depths: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEPTHS",
+            help="START:STOP:COUNT, or depths with commas between; 0.25:2.0:25 if left.",
+        ),
+    ] = None,
+    patterns: Patterns = None,
+    noise: Noise = None,
+    shape: Shape = None,
+    psf: Psf = None,
+    seed: Seed = None,
+    rig: RigFile = None,
+    output: Output = Path("evaluation"),
+    quick: Quick = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try methods on planes over depth and texture, all on the same images.
+
+    Writes planes.csv, with a row for each plane and method, planes_duels.csv, with each method
+    against sgbm and bm on the pixels that both retained, and planes.json, with all parameters and
+    the summary.
+    """
+    from d3s.evaluate.planes import PlaneSweep, evaluate_planes
+    from d3s.evaluate.tables import check_free, write_results
+
+    given = _given(patterns, noise, shape, psf, seed)
+    if depths is not None:
+        given["depths_m"] = _depths_m(depths)
+    sweep = (PlaneSweep.quick() if quick else PlaneSweep()).replace(**given)
+    contenders = _contenders(method)
+    if not force:
+        check_free("planes", output)
+    with _progress(len(sweep.depths_m) * len(sweep.patterns), quiet) as progress:
+        results = evaluate_planes(contenders, sweep=sweep, rig=_rig(rig), progress=progress)
+    files = write_results(results, output, overwrite=force)
+    if not quiet:
+        _print_planes(results)
+        _say_files(files)
+
+
+@evaluate.command()
+def scenes(
+    method: Method = None,
+    count: Annotated[
+        int | None, typer.Option("--scenes", help="How many random scenes; 30 if left.")
+    ] = None,
+    near: Annotated[
+        float | None,
+        typer.Option(parser=length_m, metavar="LENGTH", help="Smallest depth; 0.4 m if left."),
+    ] = None,
+    far: Annotated[
+        float | None,
+        typer.Option(parser=length_m, metavar="LENGTH", help="Largest depth; 1.9 m if left."),
+    ] = None,
+    patterns: Patterns = None,
+    noise: Noise = None,
+    shape: Shape = None,
+    psf: Psf = None,
+    seed: Seed = None,
+    rig: RigFile = None,
+    output: Output = Path("evaluation"),
+    quick: Quick = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try methods on random scenes with edges and tilts, all on the same images.
+
+    Writes scenes.csv, with a row for each scene, region and method, scenes_duels.csv, with each
+    method against sgbm and bm on the pixels that both retained, and scenes.json, with all
+    parameters and the summary.
+    """
+    from d3s.evaluate.scenes import SceneSweep, evaluate_scenes
+    from d3s.evaluate.tables import check_free, write_results
+
+    given = _given(patterns, noise, shape, psf, seed)
+    for name, value in (("count", count), ("nearest_m", near), ("farthest_m", far)):
+        if value is not None:
+            given[name] = value
+    sweep = (SceneSweep.quick() if quick else SceneSweep()).replace(**given)
+    contenders = _contenders(method)
+    if not force:
+        check_free("scenes", output)
+    with _progress(sweep.count, quiet) as progress:
+        results = evaluate_scenes(contenders, sweep=sweep, rig=_rig(rig), progress=progress)
+    files = write_results(results, output, overwrite=force)
+    if not quiet:
+        _print_scenes(results.summary())
+        _say_files(files)
+
+
+def _given(
+    patterns: str | None,
+    noise: float | None,
+    shape: str | None,
+    psf: Spread | None,
+    seed: int | None,
+) -> dict[str, Any]:
+    """The fields of a sweep that were given; the library finds what is wrong with them."""
+    fields = {
+        "patterns": None if patterns is None else _patterns(patterns),
+        "noise": noise,
+        "shape": None if shape is None else shape_px(shape),
+        "psf": None if psf is None else psf.value,
+        "seed": seed,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    from d3s.evaluate.patterns import REPORT_PATTERNS, TUNING_PATTERNS
+
+    sets = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
+    return sets.get(text, tuple(name.strip() for name in text.split(",")))
+
+
+def _depths_m(text: str) -> tuple[float, ...]:
+    from d3s.scene.sequence import even_distances_m
+
+    if ":" not in text:
+        return tuple(length_m(one) for one in text.split(","))
+    first, *rest = text.split(":")
+    if len(rest) != 2 or not rest[1].strip().isdecimal():
+        raise typer.BadParameter(
+            f"--depths {text!r} is no series of depths. Write START:STOP:COUNT, such as "
+            "0.25:2.0:25, or depths with commas between, such as 0.5,1.0."
+        )
+    return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
+
+
+def _contenders(texts: list[str] | None) -> "tuple[Contender, ...]":
+    from d3s.evaluate.contender import Contender, as_contenders
+
+    contenders = []
+    for text in texts or _DEFAULT_METHODS:
+        method, *settings = text.split(":")
+        options = dict(_setting(one, text) for one in settings)
+        contenders.append(Contender(method=method, options=options or None, label=text))
+    return as_contenders(contenders)
+
+
+def _setting(text: str, whole: str) -> tuple[str, Any]:
+    """Name and value of an option of a method; a value that is no JSON is a word."""
+    field, sign, value = text.partition("=")
+    if not sign:
+        raise typer.BadParameter(
+            f"--method {whole!r} has {text!r}, which says no value. Write NAME:FIELD=VALUE, such "
+            "as consensus:min_confidence=0.8."
+        )
+    try:
+        return field, json.loads(value)
+    except ValueError:
+        return field, value
+
+
+def _rig(path: Path | None) -> Any:
+    from d3s.rig import Rig
+
+    return None if path is None else Rig.load(path)
+
+
+@contextmanager
+def _progress(total: int, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """What shows how far a sweep is: a bar on a terminal, a line elsewhere."""
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        typer.echo(f"Trying {total} pairs.", err=True)
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done, _: bar.update(task, completed=done)
+
+
+def _say_files(files: tuple[Path, Path, Path]) -> None:
+    # Not through rich, which would wrap a long path and read brackets in it as markup.
+    typer.echo(f"Rows: {files[0]}\nDuels: {files[1]}\nSummary: {files[2]}")
+
+
+def _print_planes(results: "PlaneResults") -> None:
+    from rich.console import Console
+
+    console, summaries = Console(), results.summary()
+    console.print(_over_depth(summaries))
+    console.print(_of_all_planes(summaries))
+    console.print(
+        "MAE: the mean over the textures, and that of the worst. Density: retained textured "
+        "pixels over textured ones. Range: of an MAE below 1 cm on every texture. Bound: "
+        "Cramér-Rao, of a window of 31 x 31 px; at the bound, Gaussian errors have 0.8. Against a "
+        "rival: the largest MAE ratio over depths, on the pixels that both retained.",
+        style="dim",
+    )
+
+
+def _over_depth(summaries: "tuple[PlaneSummary, ...]") -> "Table":
+    from rich.table import Table
+
+    table = Table(title="MAE and worst MAE (cm), density (%) over depth")
+    table.add_column("depth\n(m)", justify="right")
+    for one in summaries:
+        table.add_column(f"{_escaped(one.method)}\nMAE", justify="right")
+        table.add_column("\nworst", justify="right")
+        table.add_column("\ndens.", justify="right")
+    for rows in zip(*(one.depths for one in summaries), strict=True):
+        cells = [
+            cell
+            for row in rows
+            for cell in (_cm(row.mae_m), _cm(row.worst_mae_m), f"{100 * row.density:.1f}")
+        ]
+        table.add_row(f"{rows[0].depth_m:.3f}", *cells)
+    return table
+
+
+def _of_all_planes(summaries: "tuple[PlaneSummary, ...]") -> "Table":
+    from d3s.evaluate.planes import BEYOND_M
+
+    table = _figures("All planes", [one.method for one in summaries])
+    table.add_row("range (m)", *(_range(one.range_m) for one in summaries))
+    table.add_row("density in the range", *(_p(one.density) for one in summaries))
+    table.add_row("of its worst depth", *(_p(one.worst_density) for one in summaries))
+    table.add_row("MAE / bound", *(f"{one.mae_over_bound:.2f}" for one in summaries))
+    for rival in _rivals(summaries):
+        for beyond_m, words in ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m")):
+            cells = (_worst(one.rivals, rival, beyond_m) for one in summaries)
+            table.add_row(_escaped(f"worst ratio to {rival}{words}"), *cells)
+    table.add_row("seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
+    return table
+
+
+def _worst(rows: "tuple[RivalSummary, ...]", rival: str, beyond_m: float) -> str:
+    ratios = [
+        row.ratio_common
+        for row in rows
+        if row.rival == rival and row.depth_m >= beyond_m and row.common
+    ]
+    return f"{max(ratios):.2f}" if ratios else ""
+
+
+def _print_scenes(summaries: "tuple[SceneSummary, ...]") -> None:
+    from rich.console import Console
+
+    table = _figures("All scenes", [one.method for one in summaries])
+    table.add_row("MAE (cm)", *(_cm(one.mae_m) for one in summaries))
+    table.add_row("mean over scenes", *(_cm(one.mean_mae_m) for one in summaries))
+    table.add_row("worst scene", *(_cm(one.worst_mae_m) for one in summaries))
+    table.add_row("density", *(_p(one.density) for one in summaries))
+    table.add_row("MAE / bound", *(f"{one.mae_over_bound:.2f}" for one in summaries))
+    for rival in _rivals(summaries):
+        ratios = [{row.rival: row.ratio_common for row in one.rivals} for one in summaries]
+        cells = (f"{one[rival]:.2f}" if rival in one else "" for one in ratios)
+        table.add_row(_escaped(f"ratio to {rival}"), *cells)
+    table.add_row("seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
+    console = Console()
+    console.print(table)
+    console.print(_by_region(summaries))
+    console.print(
+        "MAE: over all retained pixels, also those that the right view does not show. Density: "
+        "retained textured pixels over textured ones. Bound: Cramér-Rao, of a window of 31 x 31 "
+        "px. Ratio: of the MAE on the pixels that both retained.",
+        style="dim",
+    )
+
+
+def _by_region(summaries: "tuple[SceneSummary, ...]") -> "Table":
+    from rich.table import Table
+
+    table = Table(title="By region: MAE (cm), and the share that is retained")
+    table.add_column("region")
+    table.add_column("of all\npixels", justify="right")
+    for one in summaries:
+        table.add_column(f"{_escaped(one.method)}\nMAE", justify="right")
+        table.add_column("\nretained", justify="right")
+    for rows in zip(*(one.regions for one in summaries), strict=True):
+        cells = [cell for row in rows for cell in (_cm(row.mae_m), _p(row.retained))]
+        table.add_row(rows[0].region, _p(rows[0].share), *cells)
+    return table
+
+
+def _figures(title: str, methods: list[str]) -> "Table":
+    """A table with a column for each method."""
+    from rich.table import Table
+
+    table = Table(title=title)
+    table.add_column("")
+    for method in methods:
+        table.add_column(_escaped(method), justify="right")
+    return table
+
+
+def _rivals(summaries: "tuple[PlaneSummary, ...] | tuple[SceneSummary, ...]") -> list[str]:
+    return list(dict.fromkeys(row.rival for one in summaries for row in one.rivals))
+
+
+def _escaped(name: str) -> str:
+    """A name that may hold brackets, which rich would read as markup."""
+    from rich.markup import escape
+
+    return escape(name)
+
+
+def _range(ends_m: tuple[float, float] | None) -> str:
+    return "none" if ends_m is None else f"{ends_m[0]:.2f} to {ends_m[1]:.2f}"
+
+
+def _cm(metres: float) -> str:
+    return f"{100 * metres:.3f}"
+
+
+def _p(share: float) -> str:
+    return f"{100 * share:.1f} %"

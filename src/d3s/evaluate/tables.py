@@ -1,0 +1,130 @@
+"""Results as tables for people and programs: CSV of all rows, JSON of what made them and the sum.
+
+Every length is in metres and every share is from 0 to 1. What is not a finite number is an empty
+cell in CSV and null in JSON.
+"""
+
+import csv
+import dataclasses
+import io
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d3s.atomic import make_folder, write_text
+from d3s.errors import OutputError
+from d3s.evaluate.contender import Contender
+from d3s.evaluate.planes import PlaneResults
+from d3s.evaluate.scenes import SceneResults
+from d3s.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
+from d3s.version import __version__
+
+
+def result_files(name: str, folder: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
+    """Where the results of "planes" or "scenes" go: the rows, the duels, and the summary."""
+    return (
+        Path(folder, f"{name}.csv"),
+        Path(folder, f"{name}_duels.csv"),
+        Path(folder, f"{name}.json"),
+    )
+
+
+def check_free(name: str, folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder that has such results already: better now than after the sweep.
+
+    Raises
+    ------
+    OutputError
+        Naming the file that is there.
+    """
+    for path in result_files(name, folder):
+        if os.path.lexists(path):
+            raise OutputError(
+                f"{path} exists. Choose another folder, or allow it to be replaced: --force on the "
+                "command line, overwrite=True in Python."
+            )
+
+
+def write_results(
+    results: PlaneResults | SceneResults,
+    folder: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+) -> tuple[Path, Path, Path]:
+    """Write all rows as CSV, and the parameters and the summary as JSON; return the paths.
+
+    Raises
+    ------
+    OutputError
+        When a file cannot be written, or is there and `overwrite` is not set.
+    """
+    name = "planes" if isinstance(results, PlaneResults) else "scenes"
+    if not overwrite:
+        check_free(name, folder)
+    make_folder(folder)
+    rows, duels, summary = paths = result_files(name, folder)
+    write_text(rows, as_csv(results.rows), overwrite=overwrite)
+    write_text(duels, as_csv(results.duels), overwrite=overwrite)
+    document = {"parameters": parameters(results), "summary": _plain(results.summary())}
+    write_text(summary, json.dumps(document, indent=1) + "\n", overwrite=overwrite)
+    return paths
+
+
+def as_csv(rows: Sequence[Any]) -> str:
+    """Rows of one dataclass, with the fields of what is inside of it in columns of their own."""
+    text = io.StringIO()
+    flat = [_flat(row) for row in rows]
+    if flat:
+        writer = csv.DictWriter(text, list(flat[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(flat)
+    return text.getvalue()
+
+
+def parameters(results: PlaneResults | SceneResults) -> dict[str, Any]:
+    """All that decides the figures, to make them again."""
+    import cv2
+
+    return {
+        "versions": {"d3s": __version__, "numpy": np.__version__, "opencv": cv2.__version__},
+        "sweep": results.sweep.model_dump(mode="json"),
+        "methods": [_contender(one) for one in results.contenders],
+        "window_px": WINDOW_PX,
+        "textured_below_m": TEXTURED_BELOW_M,
+        "edge_reach_px": EDGE_REACH_PX,
+        "rig": results.rig.model_dump(mode="json", exclude_none=True),
+    }
+
+
+def _contender(contender: Contender) -> dict[str, Any]:
+    options = contender.checked_options().model_dump(mode="json")
+    return {"name": contender.name, "method": contender.method, "options": options}
+
+
+def _flat(row: Any) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for field in dataclasses.fields(row):
+        value = getattr(row, field.name)
+        if dataclasses.is_dataclass(value):
+            cells |= _flat(value)
+        elif isinstance(value, float):
+            cells[field.name] = repr(value) if math.isfinite(value) else ""
+        else:
+            cells[field.name] = value
+    return cells
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold of dataclasses and tuples of them."""
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
