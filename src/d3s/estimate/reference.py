@@ -1,0 +1,140 @@
+"""The methods in plain NumPy and double precision: slow, and what the fast ones are held against.
+
+`reference_consensus` follows the paper line by line, with the functions of `d3s.optics` that carry
+its equations.
+"""
+
+import numpy as np
+
+from d3s.estimate.consensus_plan import Plan, make_plan
+from d3s.estimate.consensus_result import Chosen, as_depth_map
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.images import CheckedPair, Image
+from d3s.estimate.options import ConsensusOptions
+from d3s.estimate.prefilter import noise_variance, reach_px, smoothed
+from d3s.optics.consensus import confidence, depth_only_confidence
+from d3s.optics.d3 import (
+    PairDerivatives,
+    d3_windowed_depth_m,
+    finite_differences,
+    gradient_ratio_per_px,
+    practical_depth_m,
+)
+from d3s.optics.lens import FloatArray
+from d3s.optics.windows import shifted_right, window_sum
+from d3s.rig import Rig
+
+
+def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
+    """The consensus of the paper (its section 4), to the letter.
+
+    Images as `checked_pair` gives them. Of a rig without calibration the depth equation is
+    Eq. 10, with the numbers of its optics; of one with calibration it is Eq. 17, with its a and b.
+
+    Notes
+    -----
+    `sigma_m` is the root of three variances added up, for a depth Z chosen:
+
+    - step² / 12, of the stretch of depth that a candidate stands for;
+    - mean of ((Z_j - Z) dX_j / B)², the disagreement of the predictions with the candidate. Not
+      all of it is an error of the depth: a candidate that is off by e moves a prediction by
+      e (B - dX) / dX the other way, so that they would agree dX / B of their distance away;
+    - mean of (Z dX_j / B)² (n_0² + n_1²) / sum(denominator²), the noise n of both views, as the
+      least squares over the window hand it on.
+
+    It knows nothing of the method's systematic error, which finite differences over pixels make of
+    a residual disparity that is none, and nothing of a wrong crossing that happens to agree.
+    """
+    pair = CheckedPair(left, right)
+    plan = make_plan(rig, options, left.shape)
+    views = [smoothed(view, options.prefilter_sigma_px) for view in pair]
+    noise = sum(noise_variance(view) for view in pair)
+    chosen = _search(views[0], views[1], plan, rig, options, noise)
+    return as_depth_map(chosen, pair, views[0], plan, rig, options)
+
+
+def _search(
+    left: FloatArray,
+    right: FloatArray,
+    plan: Plan,
+    rig: Rig,
+    options: ConsensusOptions,
+    noise: float,
+) -> Chosen:
+    index = np.full(left.shape, -1, dtype=np.int32)
+    highest = np.zeros(left.shape)
+    variance = np.full(left.shape, np.inf)
+    agreement = (
+        confidence if options.agreement_in == "depth and vergence" else depth_only_confidence
+    )
+    margin = reach_px(options.prefilter_sigma_px)
+    for i, candidate_m in enumerate(plan.candidates_m):
+        predictions, energies = [], []
+        for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
+            pair = finite_differences(_in_frame(left, margin), _aligned(right, shift_px, margin))
+            predictions.append(_predicted_m(pair, float(baseline_m), rig, options.window_px))
+            energies.append(_energy(pair, rig, options.window_px))
+        value = agreement(candidate_m, predictions)
+        better = value > highest  # so the first of equals stays, as `best_candidate` has it
+        index[better] = i
+        highest[better] = value[better]
+        variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
+    return Chosen(index, highest, variance)
+
+
+def _in_frame(view: FloatArray, margin: int) -> FloatArray:
+    """The view where the filter has looked at nothing beyond the frame; NaN around it."""
+    rows, cols = view.shape
+    framed = np.full(view.shape, np.nan)
+    inner = slice(margin, rows - margin), slice(margin, cols - margin)
+    framed[inner] = view[inner]
+    return framed
+
+
+def _aligned(right: FloatArray, shift_px: float, margin: int) -> FloatArray:
+    """The right view moved over the left one (Eq. 12), where it is in its own frame."""
+    position = np.arange(right.shape[1]) - shift_px
+    seen = (position >= margin) & (position <= right.shape[1] - 1 - margin)
+    return np.where(seen, shifted_right(right, shift_px), np.nan)
+
+
+def _predicted_m(pair: PairDerivatives, baseline_m: float, rig: Rig, window_px: int) -> FloatArray:
+    """Depth by the D3 equation, tuned where the rig was."""
+    if rig.calibration is None:
+        return d3_windowed_depth_m(
+            pair,
+            baseline_m,
+            focal_length_px=rig.optics.focal_length_px,
+            alpha_px2_m=rig.optics.alpha_px2_m,
+            kappa_dpt=rig.optics.kappa_dpt,
+            window_px=window_px,
+        )
+    return practical_depth_m(
+        gradient_ratio_per_px(pair, window_px),
+        a_m_px=float(rig.calibration.a_m_px(baseline_m)),
+        b_m=float(rig.calibration.b_m(baseline_m)),
+    )
+
+
+def _energy(pair: PairDerivatives, rig: Rig, window_px: int) -> FloatArray:
+    """Sum of the squares of the denominator of the depth equation."""
+    denominator = pair.difference
+    if rig.calibration is None:
+        spread = rig.optics.alpha_px2_m * rig.optics.kappa_dpt
+        denominator = denominator - spread * pair.mean_laplacian
+    return window_sum(denominator**2, window_px)
+
+
+def _variance_m2(
+    i: int,
+    plan: Plan,
+    predictions: list[FloatArray],
+    energies: list[FloatArray],
+    noise: float,
+) -> FloatArray:
+    shares = plan.shares[:, np.newaxis, np.newaxis]
+    candidate_m = plan.candidates_m[i]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        disagreement = ((np.array(predictions) - candidate_m) * shares) ** 2
+        propagated = (candidate_m * shares) ** 2 * noise / np.array(energies)
+    return np.asarray(plan.steps_m[i] ** 2 / 12 + (disagreement + propagated).mean(axis=0))
