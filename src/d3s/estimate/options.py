@@ -27,6 +27,13 @@ def _odd(window_px: int) -> int:
     return window_px
 
 
+def _some(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    # pydantic's own min_length would count the valid values only, and call a wrong one missing.
+    if values is not None and not values:
+        raise ValueError("must have at least 1 value.")
+    return values
+
+
 Window = Annotated[int, Field(ge=3, le=255), AfterValidator(_odd)]
 
 
@@ -71,6 +78,7 @@ class ConsensusOptions(Options):
     virtual_baselines_m: Annotated[
         tuple[Annotated[float, Field(gt=0, lt=0.1)], ...] | None,
         Field(max_length=32),
+        AfterValidator(_some),
     ] = Field(default=None, description="the virtual baselines to compare")
     # 21 to 31 px are what such windows are in this field; the paper does not say.
     window_px: Window = Field(default=21, description="the side of the window of the sums")
