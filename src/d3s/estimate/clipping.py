@@ -12,8 +12,9 @@ def clipped(image: NDArray[np.floating]) -> NDArray[np.bool_]:
     """Where a view lies on a plateau at its largest or its smallest value.
 
     A pixel is clipped if it has exactly that value and so have most of the block of 3x3 around
-    it. This needs no full scale to be known, and does not depend on gain and offset. A constant
-    view is clipped all over; the tops of very smooth noiseless views of few grey levels are too.
+    it, or around a neighbour that has it too. This needs no full scale to be known, and does not
+    depend on gain and offset. A constant view is clipped all over; the tops of very smooth
+    noiseless views of few grey levels are too.
     """
     return _plateau(image, np.fmax.reduce(image, axis=None)) | _plateau(
         image, np.fmin.reduce(image, axis=None)
@@ -24,8 +25,13 @@ def _plateau(image: NDArray[np.floating], limit: np.floating) -> NDArray[np.bool
     at_limit = image == limit
     if np.count_nonzero(at_limit) < min(_FEWEST_IN_BLOCK, image.size):
         return np.zeros(image.shape, dtype=np.bool_)
+    core = at_limit & (_count_around(at_limit) >= _FEWEST_IN_BLOCK)
+    return np.asarray(at_limit & (_count_around(core) > 0))  # with the corners of the plateau
+
+
+def _count_around(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """How many of the 3x3 pixels around each are in a mask."""
     # The edge repeats, so that a plateau does not end where the frame does.
-    padded = np.pad(at_limit.astype(np.uint8), 1, mode="edge")
+    padded = np.pad(mask.astype(np.uint8), 1, mode="edge")
     threes = padded[2:] + padded[1:-1] + padded[:-2]
-    nines = threes[:, 2:] + threes[:, 1:-1] + threes[:, :-2]
-    return np.asarray(at_limit & (nines >= _FEWEST_IN_BLOCK))
+    return np.asarray(threes[:, 2:] + threes[:, 1:-1] + threes[:, :-2])

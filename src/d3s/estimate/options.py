@@ -69,7 +69,8 @@ class Options(Record):
 class ConsensusOptions(Options):
     """Choices that the paper leaves open, or makes, for its consensus."""
 
-    # Steps of 0.35 px of disparity over 0.25 to 2.5 m, below which more of them change nothing.
+    # Steps of 0.35 px of disparity over 0.25 to 2.5 m, which the method's own error exceeds up to
+    # 1.2 m. Beyond, where they are 2 to 5 cm of depth, more of them are more exact, and slower.
     candidates: int = Field(
         default=240, ge=2, le=4096, description="how many depths to try, even in inverse depth"
     )

@@ -6,12 +6,12 @@ its equations.
 
 import numpy as np
 
-from d3s.estimate.consensus_plan import Plan, make_plan
+from d3s.estimate.consensus_plan import Plan, make_plan, tried
 from d3s.estimate.consensus_result import Chosen, as_depth_map
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair, Image
 from d3s.estimate.options import ConsensusOptions
-from d3s.estimate.prefilter import noise_variance, reach_px, smoothed
+from d3s.estimate.prefilter import noise_variance, smoothed
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.optics.d3 import (
     PairDerivatives,
@@ -67,35 +67,21 @@ def _search(
     agreement = (
         confidence if options.agreement_in == "depth and vergence" else depth_only_confidence
     )
-    margin = reach_px(options.prefilter_sigma_px)
+    seen = tried(plan, left.shape[1])
+    rows = slice(plan.reach_px, max(plan.reach_px, left.shape[0] - plan.reach_px))
     for i, candidate_m in enumerate(plan.candidates_m):
         predictions, energies = [], []
         for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
-            pair = finite_differences(_in_frame(left, margin), _aligned(right, shift_px, margin))
+            pair = finite_differences(left, shifted_right(right, shift_px))
             predictions.append(_predicted_m(pair, float(baseline_m), rig, options.window_px))
             energies.append(_energy(pair, rig, options.window_px))
         value = agreement(candidate_m, predictions)
-        better = value > highest  # so the first of equals stays, as `best_candidate` has it
+        better = np.zeros(left.shape, dtype=np.bool_)  # where the match is in the frame, and
+        better[rows] = (value > highest)[rows] & seen[i]  # the first of equals (`best_candidate`)
         index[better] = i
         highest[better] = value[better]
         variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
     return Chosen(index, highest, variance)
-
-
-def _in_frame(view: FloatArray, margin: int) -> FloatArray:
-    """The view where the filter has looked at nothing beyond the frame; NaN around it."""
-    rows, cols = view.shape
-    framed = np.full(view.shape, np.nan)
-    inner = slice(margin, rows - margin), slice(margin, cols - margin)
-    framed[inner] = view[inner]
-    return framed
-
-
-def _aligned(right: FloatArray, shift_px: float, margin: int) -> FloatArray:
-    """The right view moved over the left one (Eq. 12), where it is in its own frame."""
-    position = np.arange(right.shape[1]) - shift_px
-    seen = (position >= margin) & (position <= right.shape[1] - 1 - margin)
-    return np.where(seen, shifted_right(right, shift_px), np.nan)
 
 
 def _predicted_m(pair: PairDerivatives, baseline_m: float, rig: Rig, window_px: int) -> FloatArray:

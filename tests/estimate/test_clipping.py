@@ -1,0 +1,60 @@
+"""Plateaus of white and black."""
+
+import numpy as np
+import pytest
+
+from d3s.estimate.clipping import clipped
+
+
+def _scene() -> np.ndarray:
+    """A bright disk on a dark slope, with noise."""
+    y, x = np.mgrid[0:60.0, 0:80.0]
+    light = 0.2 + 0.005 * x + 0.9 * np.exp(-((x - 40) ** 2 + (y - 30) ** 2) / 400)
+    return (light + np.random.default_rng(0).normal(scale=0.01, size=light.shape)).astype("f4")
+
+
+def test_plateau_of_white():
+    scene = _scene()
+    white = scene >= 1
+    found = clipped(np.clip(scene, 0, 1))
+    assert white[30, 40]
+    assert not (found & ~white).any()
+    assert (found & white).sum() > 0.95 * white.sum()
+
+
+def test_plateau_of_black():
+    dark = np.clip(_scene() - 0.3, 0, 1)
+    found = clipped(dark)
+    assert found[:, :5].mean() > 0.9
+    assert not found[dark > 0].any()
+
+
+def test_noise_that_touches_the_limit_here_and_there_is_not_clipped():
+    scene = np.random.default_rng(0).normal(0.5, 0.1, size=(80, 80))
+    scene[scene > np.quantile(scene, 0.98)] = np.quantile(scene, 0.98)
+    assert not clipped(scene).any()
+
+
+def test_views_that_are_not_clipped():
+    assert not clipped(_scene()).any()
+    assert not clipped((255 * _scene() / 2).astype(np.uint8).astype(np.float32)).any()
+
+
+@pytest.mark.parametrize("gain", [0.25, 4.0])
+def test_gain_and_offset_do_not_matter(gain):
+    scene = np.clip(_scene(), 0.25, 1)
+    np.testing.assert_array_equal(clipped(gain * scene - 3), clipped(scene))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (2, 2), (40, 30)])
+def test_constant_view_is_clipped_all_over(shape):
+    assert clipped(np.full(shape, 0.3)).all()
+
+
+def test_holes_are_neither():
+    scene = np.clip(_scene(), 0, 1)
+    scene[25:30, 35:45] = np.nan
+    found = clipped(scene)
+    assert found.any()
+    assert not found[np.isnan(scene)].any()
+    assert not clipped(np.full((5, 5), np.nan)).any()
