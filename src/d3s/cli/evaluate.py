@@ -1,6 +1,5 @@
 """`d3s evaluate`: how good the methods are on simulated planes and scenes."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,6 @@ from d3s.cli.units import length_m, shape_px
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.evaluate.contender import Contender
     from d3s.evaluate.planes import PlaneResults, PlaneSummary, RivalSummary
     from d3s.evaluate.scenes import SceneSummary
 
@@ -100,6 +98,7 @@ def planes(
     against sgbm and bm on the pixels that both retained, and planes.json, with all parameters and
     the summary.
     """
+    from d3s.evaluate.contender import as_contenders
     from d3s.evaluate.planes import PlaneSweep, evaluate_planes
     from d3s.evaluate.tables import check_free, write_results
 
@@ -107,7 +106,7 @@ def planes(
     if depths is not None:
         given["depths_m"] = _depths_m(depths)
     sweep = (PlaneSweep.quick() if quick else PlaneSweep()).replace(**given)
-    contenders = _contenders(method)
+    contenders = as_contenders(method or _DEFAULT_METHODS)
     if not force:
         check_free("planes", output)
     with _progress(len(sweep.depths_m) * len(sweep.patterns), quiet) as progress:
@@ -149,6 +148,7 @@ def scenes(
     method against sgbm and bm on the pixels that both retained, and scenes.json, with all
     parameters and the summary.
     """
+    from d3s.evaluate.contender import as_contenders
     from d3s.evaluate.scenes import SceneSweep, evaluate_scenes
     from d3s.evaluate.tables import check_free, write_results
 
@@ -157,7 +157,7 @@ def scenes(
         if value is not None:
             given[name] = value
     sweep = (SceneSweep.quick() if quick else SceneSweep()).replace(**given)
-    contenders = _contenders(method)
+    contenders = as_contenders(method or _DEFAULT_METHODS)
     if not force:
         check_free("scenes", output)
     with _progress(sweep.count, quiet) as progress:
@@ -205,31 +205,6 @@ def _depths_m(text: str) -> tuple[float, ...]:
             "0.25:2.0:25, or depths with commas between, such as 0.5,1.0."
         )
     return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
-
-
-def _contenders(texts: list[str] | None) -> "tuple[Contender, ...]":
-    from d3s.evaluate.contender import Contender, as_contenders
-
-    contenders = []
-    for text in texts or _DEFAULT_METHODS:
-        method, *settings = text.split(":")
-        options = dict(_setting(one, text) for one in settings)
-        contenders.append(Contender(method=method, options=options or None, label=text))
-    return as_contenders(contenders)
-
-
-def _setting(text: str, whole: str) -> tuple[str, Any]:
-    """Name and value of an option of a method; a value that is no JSON is a word."""
-    field, sign, value = text.partition("=")
-    if not sign:
-        raise typer.BadParameter(
-            f"--method {whole!r} has {text!r}, which says no value. Write NAME:FIELD=VALUE, such "
-            "as consensus:min_confidence=0.8."
-        )
-    try:
-        return field, json.loads(value)
-    except ValueError:
-        return field, value
 
 
 def _rig(path: Path | None) -> Any:

@@ -1,8 +1,9 @@
 """Who takes part in a sweep: a method with its options, under a name."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Options, estimate
@@ -22,6 +23,24 @@ class Contender:
     method: str
     options: Options | Mapping[str, Any] | None = None
     label: str = ""  # in the tables; the method if left
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return what NAME or NAME:FIELD=VALUE:... says, under that very name.
+
+        A value is JSON: a number, true, [0.3, 2.0]; what is not is a word.
+
+        Raises
+        ------
+        InputError
+            When an option has no value. Whether there is such a method is not checked here.
+        """
+        method, *settings = text.split(":")
+        return cls(
+            method=method,
+            options=dict(_setting(one, text) for one in settings) or None,
+            label=text,
+        )
 
     @property
     def name(self) -> str:
@@ -53,8 +72,21 @@ class Contender:
         return estimate(left, right, rig, method=self.method, options=self.options)
 
 
+def _setting(text: str, whole: str) -> tuple[str, Any]:
+    field, sign, value = text.partition("=")
+    if not sign:
+        raise InputError(
+            f"method {whole!r} has {text!r}, which says no value. Write NAME:FIELD=VALUE, such as "
+            "consensus:min_confidence=0.8."
+        )
+    try:
+        return field, json.loads(value)
+    except ValueError:
+        return field, value
+
+
 def as_contenders(methods: str | Contender | Sequence[str | Contender]) -> tuple[Contender, ...]:
-    """Contenders from names of methods, checked, each name once.
+    """Contenders from what `Contender.parse` reads, checked, each name once.
 
     Raises
     ------
@@ -63,7 +95,7 @@ def as_contenders(methods: str | Contender | Sequence[str | Contender]) -> tuple
     """
     given = (methods,) if isinstance(methods, str | Contender) else methods
     contenders = tuple(
-        one if isinstance(one, Contender) else Contender(method=one) for one in given
+        one if isinstance(one, Contender) else Contender.parse(str(one)) for one in given
     )
     if not contenders:
         raise InputError("methods is empty: name at least one.")

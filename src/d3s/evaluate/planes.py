@@ -200,7 +200,7 @@ def evaluate_planes(
     Parameters
     ----------
     methods
-        Names of methods, or `Contender` for one with options.
+        Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
     sweep
         Which planes; 25 depths from 0.25 to 2 m and 8 textures with 1 % noise if left.
     rig

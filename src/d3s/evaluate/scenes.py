@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.metrics import Duel, Score, pooled, ratio, score
@@ -13,6 +13,8 @@ from d3s.evaluate.planes import Progress
 from d3s.evaluate.trial import Shape, Sweep, make_trial
 from d3s.rig import Rig
 from d3s.scene.random_scene import RandomScene
+
+_LEAST_DEPTH = 1.1  # how much a random scene needs from its nearest to its farthest depth
 
 
 class SceneSweep(Sweep):
@@ -23,10 +25,22 @@ class SceneSweep(Sweep):
         default=0.4, gt=0, le=100, description="the smallest depth in the scenes"
     )
     farthest_m: float = Field(
-        default=1.9, gt=0, le=100, description="the largest depth in the scenes"
+        default=1.9,
+        gt=0,
+        le=100,
+        validate_default=True,  # against a nearest depth that is given
+        description="the largest depth in the scenes",
     )
-    # The size of the paper's synthetic data.
+    # The size of the synthetic data of the paper.
     shape: Shape = Field(default=(1025, 1025), description="rows and columns of a view")
+
+    @field_validator("farthest_m")
+    @classmethod
+    def _is_farther(cls, farthest_m: float, info: ValidationInfo) -> float:
+        nearest_m = info.data.get("nearest_m")
+        if nearest_m is not None and farthest_m < _LEAST_DEPTH * nearest_m:
+            raise ValueError(f"must be at least {_LEAST_DEPTH:g} times nearest_m={nearest_m:g}.")
+        return farthest_m
 
     @classmethod
     def quick(cls) -> Self:
@@ -180,7 +194,7 @@ def evaluate_scenes(
     Parameters
     ----------
     methods
-        Names of methods, or `Contender` for one with options.
+        Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
     sweep
         Which scenes; 30 of 1025 x 1025 pixels from 0.4 to 1.9 m with 1 % noise if left.
     rig

@@ -1,0 +1,110 @@
+"""`d3s evaluate`, as a user runs it."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from d3s.cli import app
+from d3s.rig import Rig
+
+TINY = ("--depths", "0.6,90cm", "--patterns", "brick", "--shape", "100x220")
+SMALL = ("--scenes", "1", "--shape", "160x240")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")  # so that no sentence is wrapped
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["evaluate", *arguments])
+
+
+def done(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def test_planes_as_a_table_and_as_files():
+    result = done("planes", "-m", "sgbm", "-m", "bm", *TINY, "-o", "a [b]")
+    assert result.stderr == "Trying 2 pairs.\n"
+    for words in ("0.600", "0.900", "MAE / bound", "worst ratio to sgbm beyond 0.9 m", "dens."):
+        assert words in result.stdout
+    assert "Rows: a [b]/planes.csv\nDuels: a [b]/planes_duels.csv\n" in result.stdout
+    rows = list(csv.DictReader(Path("a [b]/planes.csv").read_text().splitlines()))
+    assert [(row["depth_m"], row["method"]) for row in rows] == [
+        ("0.6", "sgbm"),
+        ("0.6", "bm"),
+        ("0.9", "sgbm"),
+        ("0.9", "bm"),
+    ]
+    told = json.loads(Path("a [b]/planes.json").read_text())["parameters"]
+    assert told["sweep"]["patterns"] == ["brick"]
+    assert told["sweep"]["noise"] == 0.01
+
+
+def test_scenes_as_a_table_and_as_files():
+    Rig.paper_prototype().replace(name="mine").save("rig.toml")
+    options = ("--near", "50cm", "--far", "1.5", "--seed", "7", "--noise", "0.02")
+    more = ("--patterns", "tuning", "--psf", "gaussian", "--rig", "rig.toml")
+    result = done("scenes", "-m", "bm:block_size_px=15", *SMALL, *options, *more)
+    for words in ("bm:block_size_px=15", "MAE (cm)", "near edges", "interior", "retained"):
+        assert words in result.stdout
+    told = json.loads(Path("evaluation/scenes.json").read_text())["parameters"]
+    sweep = told["sweep"]
+    assert (sweep["count"], sweep["seed"], sweep["noise"], sweep["psf"]) == (1, 7, 0.02, "gaussian")
+    assert (sweep["nearest_m"], sweep["farthest_m"]) == (0.5, 1.5)
+    assert sweep["patterns"][0] == "leaves"
+    assert told["rig"]["name"] == "mine"
+    assert told["methods"][0]["options"]["block_size_px"] == 15
+
+
+def test_quick_leaves_what_is_given_as_it_is():
+    done("planes", "--quick", "-m", "bm", "--depths", "0.5:1.0:2", "--quiet")
+    sweep = json.loads(Path("evaluation/planes.json").read_text())["parameters"]["sweep"]
+    assert sweep["depths_m"] == [0.5, 1.0]
+    assert sweep["shape"] == [200, 400]
+
+
+def test_results_are_replaced_only_with_force():
+    assert done("planes", "-m", "bm", *TINY, "--quiet").output == ""
+    again = run("planes", "-m", "bm", *TINY)
+    assert again.exit_code == 3
+    assert again.stdout == ""  # told before the sweep, not after it
+    assert "d3s: evaluation/planes.csv exists. Choose another folder" in again.stderr
+    done("planes", "-m", "bm", *TINY, "--force")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ("planes -m sgm", 3, "d3s: method='sgm' must be one of joint, consensus, sgbm, bm."),
+        ("planes -m bm:block", 3, "which says no value. Write NAME:FIELD=VALUE"),
+        ("planes -m bm:blck_size_px=9", 3, "Did you mean block_size_px?"),
+        ("planes -m bm --patterns leaf", 3, "has 'leaf', and each must be one of leaves"),
+        ("planes -m bm --noise 0", 3, "noise=0.0 must be above 0"),
+        ("planes -m bm --depths 1:2", 2, "is no series of depths. Write START:STOP:COUNT"),
+        ("planes -m bm --depths 1,x", 2, "'x' is not a length."),
+        ("planes -m bm --shape 100", 2, "'100' is not a shape."),
+        ("planes -m bm --scenes 3", 2, "No such option: --scenes"),
+        ("scenes -m bm --scenes 0", 3, "count=0 must be at least 1"),
+        ("scenes -m bm --near 2", 3, "must be at least 1.1 times nearest_m=2"),
+        ("scenes -m bm --rig none.toml", 3, "none.toml"),
+    ],
+)
+def test_wrong_use_is_told(arguments, code, words):
+    result = run(*arguments.split())
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert not Path("evaluation").exists()
+
+
+def test_help_names_both_sweeps():
+    text = run("--help").stdout
+    assert "planes" in text
+    assert "scenes" in text
