@@ -22,9 +22,11 @@ from d3s.threads import over_rows, together
 
 __all__ = ["ConsensusOptions", "estimate_consensus"]
 
-# A window's height of rows has to be read before the first one of a tile is done.
+# A window's height of rows has to be read before the first row of a tile is done. Longer rows are
+# faster, as they are less often begun; larger tiles would leave some cores without any.
 _LEAST_TILE_ROWS = 64
 _TILE_ROWS_PER_WINDOW = 3
+_TILE_COLS = 1024
 
 
 def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
@@ -67,19 +69,28 @@ def _search(
     if rows > 0 and (plan.first_cols <= plan.last_cols).any():
         middle, scale = _middle_and_scale(left, right)
         trials = _trials(plan, rig, noise / scale**2)
-        tile_rows = max(_LEAST_TILE_ROWS, _TILE_ROWS_PER_WINDOW * options.window_px)
-        abreast = math.ceil(left.shape[1] / kernels.TILE_COLS)
+        sizes = _sizes(left.shape, plan, options)
         over_rows(
             kernels.search_tiles,
-            math.ceil(rows / tile_rows) * abreast,
+            math.ceil(rows / sizes.tile_rows) * math.ceil(left.shape[1] / sizes.tile_cols),
             ((left - middle) / scale).astype(np.float32),
             _spline((right - middle) / scale),
             trials,
             best,
-            (options.window_px, plan.reach_px, tile_rows, abreast),
+            sizes,
             options.agreement_in == "depth and vergence",
         )
     return Chosen(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
+
+
+def _sizes(shape: tuple[int, ...], plan: Plan, options: ConsensusOptions) -> kernels.Sizes:
+    # Nothing here may depend on the number of threads: the bytes of the result would.
+    return kernels.Sizes(
+        window=options.window_px,
+        reach=plan.reach_px,
+        tile_rows=max(_LEAST_TILE_ROWS, _TILE_ROWS_PER_WINDOW * options.window_px),
+        tile_cols=min(_TILE_COLS, shape[1]),
+    )
 
 
 def _middle_and_scale(left: FloatArray, right: FloatArray) -> tuple[float, float]:

@@ -26,8 +26,6 @@ Place = tuple[int, int, int, int]
 PAD_PX = 3
 """Columns that the coefficients of a spline go on for beyond the frame: it reads so far."""
 
-TILE_COLS = 256
-
 
 class Trials(NamedTuple):
     """What to try, as the kernels take it: arrays (candidates, ...) and (baselines, ...)."""
@@ -42,6 +40,15 @@ class Trials(NamedTuple):
     taps: Image  # (candidates, baselines, 6): weights of the spline for what was rounded
     equations: Image  # (baselines, 4): g, l, k and b
     weights: Image  # (baselines,): squared share of the baseline, over their number
+
+
+class Sizes(NamedTuple):
+    """Of windows and tiles, in pixels."""
+
+    window: int
+    reach: int  # of a depth into the views, to each side
+    tile_rows: int
+    tile_cols: int
 
 
 class Best(NamedTuple):
@@ -72,24 +79,23 @@ def search_tiles(
     spline: Image,
     trials: Trials,
     best: Best,
-    sizes: Place,
+    sizes: Sizes,
     with_vergence: bool,
 ) -> None:
     """Search tiles `start` to `stop` - 1, numbered along the rows.
 
-    `spline` has the coefficients of the right view; `sizes` are the window, the reach of a depth
-    into the views, the rows of a tile, and how many tiles lie abreast.
+    `spline` has the coefficients of the right view.
     """
-    window, reach, tile_rows, abreast = sizes
-    buffers = _make_buffers(window)
-    gaps = np.zeros((3, tile_rows, TILE_COLS), dtype=np.float32)
+    buffers = _make_buffers(sizes.window, sizes.tile_cols)
+    gaps = np.zeros((3, sizes.tile_rows, sizes.tile_cols), dtype=np.float32)
+    abreast = -(-left.shape[1] // sizes.tile_cols)
     for tile in range(start, stop):
-        top = reach + tile // abreast * tile_rows
-        bottom = min(top + tile_rows, left.shape[0] - reach)
-        side = tile % abreast * TILE_COLS
+        top = sizes.reach + tile // abreast * sizes.tile_rows
+        bottom = min(top + sizes.tile_rows, left.shape[0] - sizes.reach)
+        side = tile % abreast * sizes.tile_cols
         for i in range(trials.depths_m.size):
             first = max(side, trials.first_cols[i])
-            end = min(side + TILE_COLS, trials.last_cols[i] + 1)
+            end = min(side + sizes.tile_cols, trials.last_cols[i] + 1)
             if first < end:
                 place = (top, bottom, first, end)
                 _try_candidate(left, spline, trials, i, place, buffers, gaps, with_vergence)
@@ -97,8 +103,8 @@ def search_tiles(
 
 
 @compiled
-def _make_buffers(window: int) -> _Buffers:
-    cols = TILE_COLS + window + 1  # half a window, and the reach of the differences, to each side
+def _make_buffers(window: int, tile_cols: int) -> _Buffers:
+    cols = tile_cols + window + 1  # half a window, and the reach of the differences, to each side
     return _Buffers(
         np.zeros((3, cols), dtype=np.float32),
         np.zeros((3, cols), dtype=np.float32),
@@ -106,7 +112,7 @@ def _make_buffers(window: int) -> _Buffers:
         np.zeros((2, window, cols), dtype=np.float32),
         np.zeros((2, cols), dtype=np.float64),
         np.zeros((3, cols), dtype=np.float32),
-        np.zeros((2, TILE_COLS), dtype=np.float32),
+        np.zeros((2, tile_cols), dtype=np.float32),
     )
 
 

@@ -69,7 +69,7 @@ class DepthMap:
 def _drop(
     keep: NDArray[np.bool_], passes: NDArray[np.bool_], flags: NDArray[np.uint16], flag: Flag
 ) -> None:
-    flags[keep & ~passes] |= flag
+    flags[keep & ~passes] |= np.uint16(flag)
     keep &= passes
 
 

@@ -100,6 +100,42 @@ class ConsensusOptions(Options):
 class JointOptions(Options):
     """Choices of our own method."""
 
+    # Every pixel of the search is a candidate then. Fewer are faster, more change nothing: what
+    # comes after the search is continuous.
     candidates: int | None = Field(
         default=None, ge=2, le=4096, description="how many depths to try, even in inverse depth"
     )
+    # The larger the window, the less noise; 31 px keep the error below 1 cm up to 2 m. It is left
+    # for the small one where a step in depth is near or both disagree.
+    window_px: Window = Field(default=31, description="the side of the large window")
+    small_window_px: Window = Field(default=9, description="the side of the small window")
+    # A defocused view holds nothing finer than this, and the defocus needs second derivatives;
+    # a sharp pair (a rig without aperture) is hardly smoothed.
+    prefilter_sigma_px: float | None = Field(
+        default=None, gt=0, le=10, description="the Gaussian both views are smoothed with"
+    )
+    # Half the size is a quarter of the pixels and half the shifts, and a defocused view has
+    # nothing to lose by it. A sharp pair is searched at full size, for the sake of thin things.
+    search_scale: Literal[1, 2] | None = Field(
+        default=None, description="how many pixels of the frame make one of the search"
+    )
+    # Without it the views are compared as they are, as stereo does. There to show what it adds.
+    use_defocus: bool = Field(default=True, description="whether blur is compared with depth")
+    # How much neighbours have to say in the search; 0 leaves each window alone.
+    smoothness: float = Field(
+        default=1.0, ge=0, le=100, description="the weight of the price for steps in depth"
+    )
+    # The second round moves a disparity by a hundredth of a pixel, a third by nothing that counts.
+    rounds: int = Field(default=2, ge=1, le=10, description="how often least squares are repeated")
+    # Where this holds, error and density are those of the documentation, at any depth and noise.
+    min_confidence: float = Field(
+        default=0.45, ge=0, le=1, description="the confidence that a depth must reach"
+    )
+
+    @field_validator("small_window_px")
+    @classmethod
+    def _is_smaller(cls, small_window_px: int, info: ValidationInfo) -> int:
+        window_px = info.data.get("window_px")
+        if window_px is not None and small_window_px > window_px:
+            raise ValueError(f"must be at most window_px={window_px}.")
+        return small_window_px

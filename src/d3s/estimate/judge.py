@@ -1,0 +1,137 @@
+"""Which of the depths are to be believed, how much, and why the others are not."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.estimate.flags import Flag
+from d3s.estimate.levels import repeated
+from d3s.estimate.operations import Array, Operations
+from d3s.estimate.plan import Plan
+from d3s.estimate.refine import Fit, Mask
+from d3s.estimate.search import Found
+
+# How many of its own standard deviations chance may move a correlation, among all the shifts.
+_CHANCE = 4.0
+# A depth is half as good as can be once its sigma is this, in metres or as a share of the depth.
+_SIGMA_M, _SIGMA_SHARE = 0.01, 0.005
+# What is left of a correlation without chance, from which on there is texture.
+_LEAST_CORRELATION = 0.3
+# Residual close by, over what noise and lenses explain: on a plane 3 pixels in 1000 have more.
+_LARGEST_MISFIT = 6.0
+# Cost by which the best valley must be lower than the next, per path; noise makes one of 1.
+_LEAST_MARGIN = 0.05
+# Disparities within the small window that are still of one surface, in pixels or as a share.
+_SPREAD_PX, _SPREAD_SHARE = 2.0, 0.04
+
+
+class Holes(NamedTuple):
+    """Pixels of a view that hold no intensity."""
+
+    missing: Mask
+    clipped: Mask
+
+
+class Judged(NamedTuple):
+    """A depth map in the precision of the operations."""
+
+    depth_m: Array
+    sigma_m: Array
+    confidence: Array
+    flags: NDArray[np.uint16]
+    disparity_px: Array  # of every pixel, whatever its flags
+
+
+def judged(
+    fit: Fit, found: Found, holes: tuple[Holes, Holes], plan: Plan, ops: Operations
+) -> Judged:
+    """Depth, sigma, confidence and flags of a fit."""
+    vergence = plan.model.vergence_dpt(fit.disparity_px)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        depth = np.where(vergence > 0, 1.0 / vergence, np.inf)
+        sigma = depth * depth * fit.sigma_px / plan.model.per_dpt_px
+        scale = np.maximum(_SIGMA_M, _SIGMA_SHARE * depth)
+        correlation = _beyond_chance(fit.correlation, fit.samples)
+        confidence = np.nan_to_num(correlation / (1.0 + sigma / scale), nan=0.0, posinf=0.0)
+    flags = np.zeros(depth.shape, dtype=np.uint16)
+    for flag, mask in (
+        *_of_frame(fit, holes, plan, ops),
+        *_of_search(found, plan, depth.shape),
+        (Flag.LOW_TEXTURE, ~(correlation >= _LEAST_CORRELATION)),
+        (Flag.OUT_OF_RANGE, _outside(depth, plan)),
+        (Flag.INCONSISTENT, ~(fit.misfit <= _LARGEST_MISFIT) | _spread(fit, plan, ops)),
+        (Flag.LOW_CONFIDENCE, ~(confidence >= plan.options.min_confidence)),
+    ):
+        flags[mask] |= np.uint16(flag)
+    keep = flags == 0
+    return Judged(
+        depth_m=np.where(keep, depth, np.nan),
+        sigma_m=np.where(keep, sigma, np.nan),
+        confidence=np.clip(confidence, 0.0, 1.0),
+        flags=flags,
+        disparity_px=fit.disparity_px,
+    )
+
+
+def _beyond_chance(correlation: Array, samples: Array) -> Array:
+    """What is left of a correlation if chance had a hand in it, 0 to 1 (by Fisher's z)."""
+    z = np.arctanh(np.clip(correlation, -1 + 1e-6, 1 - 1e-6))
+    return np.asarray(np.maximum(np.tanh(z - _CHANCE / np.sqrt(np.maximum(samples - 3, 1))), 0))
+
+
+def _outside(depth_m: Array, plan: Plan) -> Mask:
+    nearest, farthest = plan.depth_range_m
+    return np.asarray(~((depth_m >= 0.995 * nearest) & (depth_m <= 1.005 * farthest)))
+
+
+def _spread(fit: Fit, plan: Plan, ops: Operations) -> Mask:
+    """Where the disparities around a pixel are of several surfaces, or of none."""
+    share = _SPREAD_SHARE * np.abs(fit.disparity_px - plan.model.offset_px)
+    extent = ops.window_extent(fit.disparity_px, plan.halves(1)[1])
+    return np.asarray(~(extent <= np.maximum(_SPREAD_PX, share)))
+
+
+def _of_search(found: Found, plan: Plan, shape: tuple[int, ...]) -> list[tuple[Flag, Mask]]:
+    """Flags that come from the search, at full size."""
+    step_px = float(plan.search_scale)
+    gap = found.seen_px - found.disparity_px
+    first, last = (step_px * shift for shift in (plan.shifts[0], plan.shifts[-1]))
+    at_end = (found.disparity_px <= first + 0.5 * step_px) | (
+        found.disparity_px >= last - 0.5 * step_px
+    )
+    masks = {
+        Flag.OCCLUDED: gap > step_px,
+        Flag.INCONSISTENT: gap < -step_px,
+        Flag.AMBIGUOUS: ~(found.margin >= _LEAST_MARGIN),
+        Flag.OUT_OF_RANGE: at_end,
+    }
+    return [(flag, repeated(mask, plan.search_scale, shape)) for flag, mask in masks.items()]
+
+
+def _of_frame(
+    fit: Fit, holes: tuple[Holes, Holes], plan: Plan, ops: Operations
+) -> list[tuple[Flag, Mask]]:
+    """Flags of windows that leave the frame, or hold pixels without an intensity."""
+    rows, cols = fit.disparity_px.shape
+    half = np.where(fit.wide, *plan.halves(1))
+    row, col = np.arange(rows)[:, None], np.arange(cols)[None, :]
+    there = np.rint(col - np.clip(fit.disparity_px, -cols, cols)).astype(np.int64)
+    inside = np.minimum(np.minimum(row, rows - 1 - row), np.minimum(col, cols - 1 - col)) >= half
+    inside &= (there >= half) & (there <= cols - 1 - half)
+    flags = [(Flag.BORDER, ~inside)]
+    for flag, name in ((Flag.INVALID_INPUT, "missing"), (Flag.SATURATED, "clipped")):
+        left, right = (getattr(view, name) for view in holes)
+        if left.any() or right.any():
+            near = [_near(mask, fit, plan, ops) for mask in (left, right)]
+            moved = np.take_along_axis(near[1], np.clip(there, 0, cols - 1), axis=1)
+            flags.append((flag, near[0] | moved))
+    return flags
+
+
+def _near(mask: Mask, fit: Fit, plan: Plan, ops: Operations) -> Mask:
+    """Pixels whose window, and the filters before it, reach a pixel of the mask."""
+    values: Array = mask.astype(ops.dtype)
+    reach = int(np.ceil(3 * max(plan.smoothing_px.values())))
+    large, small = (ops.window_sums(values, half + reach) > 0.5 for half in plan.halves(1))
+    return np.where(fit.wide, large, small)

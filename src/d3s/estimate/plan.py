@@ -1,0 +1,83 @@
+"""What the options and the camera come to, for the joint method."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
+from d3s.estimate.operations import Array
+from d3s.estimate.options import JointOptions
+from d3s.estimate.search import Model
+from d3s.rig import Optics
+
+# Smoothing of the shrunk views, in pixels of the frame: enough that shrinking folds nothing over.
+_SMOOTHING_PX = {2: 1.5, 4: 3.0}
+# Smoothing of the full ones: a defocused view holds nothing finer, a sharp one does.
+_DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
+
+
+class Plan(NamedTuple):
+    """Everything that does not depend on the pictures."""
+
+    model: Model
+    optics: Optics
+    options: JointOptions
+    depth_range_m: tuple[float, float]
+    search_scale: int
+    smoothing_px: dict[int, float]  # in pixels of the frame, by scale
+    shifts: NDArray[np.int64]  # in pixels of the search, one apart
+    allowed: NDArray[np.bool_]  # which of them
+
+    def halves(self, scale: int) -> tuple[int, int]:
+        """Half sides of the large and the small window at a scale."""
+        large, small = self.options.window_px // 2, self.options.small_window_px // 2
+        return max(round(large / scale), 2), max(round(small / scale), 2)
+
+    def blur_px(self, disparity_px: Array) -> Array:
+        """Radius of the wider of the two blurs, in pixels of the frame."""
+        depth = 1.0 / np.maximum(self.model.vergence_dpt(disparity_px), 1e-9)
+        radii = (np.abs(self.optics.blur_radius_px(depth, camera)) for camera in (0, 1))
+        return np.maximum(*radii)
+
+
+def make_plan(optics: Optics, options: JointOptions, cols: int) -> Plan:
+    """Plan for a frame of so many columns."""
+    is_sharp = optics.aperture_radius_m == 0
+    scale = options.search_scale or (1 if is_sharp else 2)
+    finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else _DEFOCUSED_PX)
+    ends, candidates = _depths(optics, options)
+    farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
+    # One more at each end, so that a valley at the end of the range has two sides.
+    last = min(int(np.ceil(nearest)) + 1, -(-cols // scale))
+    first = min(int(np.floor(farthest)) - 1, last - 2)
+    shifts = np.arange(first, last + 1)
+    return Plan(
+        model=Model.of(optics, use_defocus=options.use_defocus),
+        optics=optics,
+        options=options,
+        depth_range_m=ends,
+        search_scale=scale,
+        smoothing_px={1: finest} if scale == 1 else {1: finest, **_SMOOTHING_PX},
+        shifts=shifts,
+        allowed=_allowed(shifts, candidates, optics, scale),
+    )
+
+
+def _depths(optics: Optics, options: JointOptions) -> tuple[tuple[float, float], Array | None]:
+    """Ends of the range, and the candidates in it if they are not all."""
+    if options.candidates_m is not None:
+        candidates = np.asarray(options.candidates_m)
+        return (float(candidates[0]), float(candidates[-1])), candidates
+    ends = options.depth_range_m or default_depth_range_m(optics)
+    return ends, even_candidates_m(ends, options.candidates) if options.candidates else None
+
+
+def _allowed(
+    shifts: NDArray[np.int64], candidates: Array | None, optics: Optics, scale: int
+) -> NDArray[np.bool_]:
+    """Shifts that a candidate lies at, or next to."""
+    if candidates is None:
+        return np.ones(shifts.shape, dtype=np.bool_)
+    wanted = optics.disparity_px(candidates) / scale
+    return np.asarray(np.any(np.abs(shifts[:, None] - wanted[None, :]) < 1, axis=1))
