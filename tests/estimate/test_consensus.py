@@ -113,7 +113,7 @@ def test_engine_is_the_oracle_whatever_the_options(changes):
 
 def test_engine_is_the_oracle_over_several_tiles():
     options = QUICK.replace(candidates=5)
-    found = _assert_engine_is_oracle(*_pair(shape=(161, 587)), PROTOTYPE, options)
+    found = _assert_engine_is_oracle(*_pair(shape=(161, 1130)), PROTOTYPE, options)
     assert found.density > 0.5
 
 
@@ -344,7 +344,7 @@ def test_flip_and_shift_move_the_depth_along():
 
 @pytest.mark.parametrize("threads", ["2", "3", "16"])
 def test_same_bytes_from_any_number_of_threads(monkeypatch, threads):
-    left, right = _pair(shape=(161, 587))
+    left, right = _pair(shape=(161, 1130))
     options = QUICK.replace(candidates=6)
     monkeypatch.setenv("D3S_THREADS", "1")
     one = estimate_consensus(left, right, PROTOTYPE, options)
