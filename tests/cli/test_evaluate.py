@@ -53,7 +53,7 @@ def test_scenes_as_a_table_and_as_files():
     options = ("--near", "50cm", "--far", "1.5", "--seed", "7", "--noise", "0.02")
     more = ("--patterns", "tuning", "--psf", "gaussian", "--rig", "rig.toml")
     result = done("scenes", "-m", "bm:block_size_px=15", *SMALL, *options, *more)
-    for words in ("bm:block_size_px=15", "MAE (cm)", "near edges", "interior", "retained"):
+    for words in ("bm:block_size_px=15", "MAE (cm)", "near edges", "interior", "kept"):
         assert words in result.stdout
     told = json.loads(Path("evaluation/scenes.json").read_text())["parameters"]
     sweep = told["sweep"]

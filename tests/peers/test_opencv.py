@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from skimage.data import stereo_motorcycle
 
 import d3s
 from d3s.errors import InputError, OptionsError
@@ -65,6 +66,33 @@ def test_sigma_by_hand(method, one_metre):
     # s0 B / p = 23.232 px m, and a sixteenth of a pixel has a deviation of 0.01804 px.
     expected = np.hypot(0.3, 0.01804) * result.depth_m[row, col] ** 2 / 23.232
     assert result.sigma_m[row, col] == pytest.approx(expected, rel=1e-4)
+
+
+def test_rounding_can_be_taken_out(one_metre):
+    left, right = one_metre.left, one_metre.right
+    plain = d3s.estimate(left, right, RIG, method="bm").depth_m
+    less = d3s.estimate(left, right, RIG, method="bm", options={"rounding_px": 0.25}).depth_m
+    gained = RIG.optics.disparity_px(plain) - RIG.optics.disparity_px(less)
+    assert gained[60, 200] == pytest.approx(0.25, abs=1e-4)
+
+
+def test_a_real_pair_has_its_own_truth():
+    """Sign, offset and scale at once: the Motorcycle of Middlebury 2014, a quarter of its size."""
+    left, right, disparity = stereo_motorcycle()
+    rig = d3s.Rig.from_pinhole(
+        focal_length_px=994.978, baseline_m=0.193001, disparity_offset_px=-31.086, name="motorcycle"
+    )
+    # As OpenCV's manual has it for sharp images.
+    options = SgbmOptions(block_size_px=5, p1=200, p2=800, prefilter_sigma_px=0.0)
+    grey = [image.mean(axis=2) for image in (left, right)]
+    result = d3s.estimate(*grey, rig, method="sgbm", options=options)
+    truth_m = 994.978 * 0.193001 / (disparity + 31.086)
+    both = np.isfinite(disparity) & result.valid
+    assert both.sum() > 0.85 * np.isfinite(disparity).sum()
+    assert np.median(np.abs(result.depth_m[both] / truth_m[both] - 1)) < 0.005
+    error_px = np.abs(rig.optics.disparity_px(result.depth_m[both]) - disparity[both])
+    assert np.median(error_px) < 0.2
+    assert np.mean(error_px > 2) < 0.08
 
 
 @pytest.mark.parametrize("method", PEERS)

@@ -324,15 +324,15 @@ def _print_scenes(summaries: "tuple[SceneSummary, ...]") -> None:
 def _by_region(summaries: "tuple[SceneSummary, ...]") -> "Table":
     from rich.table import Table
 
-    table = Table(title="By region: MAE (cm), and the share that is retained")
-    table.add_column("region")
+    table = Table(title="By region: MAE (cm), and the share that is retained (%)")
+    table.add_column("region", no_wrap=True)
     table.add_column("of all\npixels", justify="right")
     for one in summaries:
         table.add_column(f"{_escaped(one.method)}\nMAE", justify="right")
-        table.add_column("\nretained", justify="right")
+        table.add_column("\nkept", justify="right")
     for rows in zip(*(one.regions for one in summaries), strict=True):
-        cells = [cell for row in rows for cell in (_cm(row.mae_m), _p(row.retained))]
-        table.add_row(rows[0].region, _p(rows[0].share), *cells)
+        cells = [c for row in rows for c in (_cm(row.mae_m), f"{100 * row.retained:.1f}")]
+        table.add_row(rows[0].region, f"{100 * rows[0].share:.1f}", *cells)
     return table
 
 
