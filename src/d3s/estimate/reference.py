@@ -42,8 +42,9 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
     - mean of (Z dX_j / B)² (n_0² + n_1²) / sum(denominator²), the noise n of both views, as the
       least squares over the window hand it on.
 
-    It knows nothing of the method's systematic error, which finite differences over pixels make of
-    a residual disparity that is none, and nothing of a wrong crossing that happens to agree.
+    It does not know the systematic error of the method, that of differences taken over a residual
+    disparity of several pixels: the virtual baselines disagree by some of it, and share the rest,
+    which is several times as much. Nor does it know of a wrong depth that happens to agree.
     """
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
@@ -68,7 +69,8 @@ def _search(
         confidence if options.agreement_in == "depth and vergence" else depth_only_confidence
     )
     seen = tried(plan, left.shape[1])
-    rows = slice(plan.reach_px, max(plan.reach_px, left.shape[0] - plan.reach_px))
+    in_rows = np.zeros((left.shape[0], 1), dtype=np.bool_)
+    in_rows[plan.reach_px : left.shape[0] - plan.reach_px] = True
     for i, candidate_m in enumerate(plan.candidates_m):
         predictions, energies = [], []
         for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
@@ -76,8 +78,8 @@ def _search(
             predictions.append(_predicted_m(pair, float(baseline_m), rig, options.window_px))
             energies.append(_energy(pair, rig, options.window_px))
         value = agreement(candidate_m, predictions)
-        better = np.zeros(left.shape, dtype=np.bool_)  # where the match is in the frame, and
-        better[rows] = (value > highest)[rows] & seen[i]  # the first of equals (`best_candidate`)
+        # Where the match is in the frame; and the first of equals, as `best_candidate` has it.
+        better = (value > highest) & in_rows & seen[i]
         index[better] = i
         highest[better] = value[better]
         variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
