@@ -31,6 +31,7 @@ class Spread(StrEnum):
 
 
 _DEFAULT_METHODS = ("joint", "sgbm", "bm")
+_METHODS_ABREAST = 3  # with three columns each, a terminal of 80 characters is full
 
 Method = Annotated[
     list[str] | None,
@@ -241,7 +242,8 @@ def _print_planes(results: "PlaneResults") -> None:
     from rich.console import Console
 
     console, summaries = Console(), results.summary()
-    console.print(_over_depth(summaries))
+    for start in range(0, len(summaries), _METHODS_ABREAST):
+        console.print(_over_depth(summaries[start : start + _METHODS_ABREAST]))
     console.print(_of_all_planes(summaries))
     console.print(
         "MAE: the mean over the textures, and that of the worst. Density: retained textured "
@@ -312,7 +314,8 @@ def _print_scenes(summaries: "tuple[SceneSummary, ...]") -> None:
     table.add_row("seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
     console = Console()
     console.print(table)
-    console.print(_by_region(summaries))
+    for start in range(0, len(summaries), _METHODS_ABREAST):
+        console.print(_by_region(summaries[start : start + _METHODS_ABREAST]))
     console.print(
         "MAE: over all retained pixels, also those that the right view does not show. Density: "
         "retained textured pixels over textured ones. Bound: Cramér-Rao, of a window of 31 x 31 "
