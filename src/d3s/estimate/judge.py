@@ -22,8 +22,8 @@ _LEAST_CORRELATION = 0.3
 _LARGEST_MISFIT = 6.0
 # Cost by which the best valley must be lower than the next, per path; noise makes one of 1.
 _LEAST_MARGIN = 0.05
-# Disparities within the small window that are still of one surface, in pixels or as a share.
-_SPREAD_PX, _SPREAD_SHARE = 2.0, 0.04
+# Disparities within the small window that are still of one surface, in pixels.
+_SPREAD_PX = 2.0
 
 
 class Holes(NamedTuple):
@@ -50,7 +50,8 @@ def judged(
     vergence = plan.model.vergence_dpt(fit.disparity_px)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         depth = np.where(vergence > 0, 1.0 / vergence, np.inf)
-        sigma = depth * depth * fit.sigma_px / plan.model.per_dpt_px
+        sigma_px = np.hypot(fit.sigma_px, plan.rectification_sigma_px)
+        sigma = depth * depth * sigma_px / plan.model.per_dpt_px
         scale = np.maximum(_SIGMA_M, _SIGMA_SHARE * depth)
         correlation = _beyond_chance(fit.correlation, fit.samples)
         confidence = np.nan_to_num(correlation / (1.0 + sigma / scale), nan=0.0, posinf=0.0)
@@ -87,9 +88,8 @@ def _outside(depth_m: Array, plan: Plan) -> Mask:
 
 def _spread(fit: Fit, plan: Plan, ops: Operations) -> Mask:
     """Where the disparities around a pixel are of several surfaces, or of none."""
-    share = _SPREAD_SHARE * np.abs(fit.disparity_px - plan.model.offset_px)
     extent = ops.window_extent(fit.disparity_px, plan.halves(1)[1])
-    return np.asarray(~(extent <= np.maximum(_SPREAD_PX, share)))
+    return np.asarray(~(extent <= _SPREAD_PX))
 
 
 def _of_search(found: Found, plan: Plan, shape: tuple[int, ...]) -> list[tuple[Flag, Mask]]:

@@ -13,7 +13,7 @@ Views = tuple[Array, Array]
 # wide nothing is lost by it, and the noise that second derivatives bring is.
 _BLUR_PX = {2: 4.5, 4: 6.0}
 # Disparities of one surface differ by less than this within a window, in pixels or as a share.
-_STEP_PX, _STEP_SHARE = 1.0, 0.04
+_STEP_PX, _STEP_SHARE = 2.0, 0.06
 # How far the fit may go from where it started, in pixels of its scale.
 _REACH = 1.5
 

@@ -203,14 +203,15 @@ class CompiledOperations:
     def pick_left(self, total: Array) -> Pick:
         """One look at all the costs of a pixel."""
         rows, cols = total.shape[:2]
-        out = Pick(*(np.empty((rows, cols), dtype=np.float32) for _ in range(2)))
+        out = Pick(np.empty((rows, cols), np.float32), np.empty((rows, cols), np.float32))
         over_rows(kernels.pick_left, rows, total, *out)
         return out
 
     def pick_right(self, total: Array, first: int) -> NDArray[np.int64]:
         """Costs of one pixel of the right view lie on a slant."""
-        out = np.empty(total.shape[:2], dtype=np.int64)
-        over_rows(kernels.pick_right, out.shape[0], total, first, out)
+        rows, cols = total.shape[:2]
+        out = np.empty((rows, cols), dtype=np.int64)
+        over_rows(kernels.pick_right, rows, total, first, out)
         return out
 
     def _filled(self, kernel: Any, image: Array) -> Array:

@@ -127,6 +127,11 @@ class JointOptions(Options):
     )
     # The second round moves a disparity by a hundredth of a pixel, a third by nothing that counts.
     rounds: int = Field(default=2, ge=1, le=10, description="how often least squares are repeated")
+    # The pictures do not tell it. Of a rig with lenses it is taken to be nothing, as in the twin;
+    # of a pinhole pair, which somebody else rectified, a tenth of a pixel.
+    rectification_sigma_px: float | None = Field(
+        default=None, ge=0, le=10, description="what the rectification leaves of disparity"
+    )
     # Where this holds, error and density are those of the documentation, at any depth and noise.
     min_confidence: float = Field(
         default=0.45, ge=0, le=1, description="the confidence that a depth must reach"

@@ -12,9 +12,16 @@ from d3s.estimate.search import Model
 from d3s.rig import Optics
 
 # Smoothing of the shrunk views, in pixels of the frame: enough that shrinking folds nothing over.
-_SMOOTHING_PX = {2: 1.5, 4: 3.0}
+_SMOOTHING_PX = {2: 1.5, 4: 4.0}
 # Smoothing of the full ones: a defocused view holds nothing finer, a sharp one does.
 _DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
+
+# Half sides of windows at each scale: per pixel of the frame, and at least. At a quarter of the
+# size the blur disk is as wide as the window, which is half as large again for it.
+_WINDOWS = {1: (1.0, 1), 2: (0.5, 2), 4: (0.375, 3)}
+
+# What is left of the rectification of a pair that somebody else rectified, in pixels.
+_FOREIGN_PX = 0.1
 
 
 class Plan(NamedTuple):
@@ -28,11 +35,13 @@ class Plan(NamedTuple):
     smoothing_px: dict[int, float]  # in pixels of the frame, by scale
     shifts: NDArray[np.int64]  # in pixels of the search, one apart
     allowed: NDArray[np.bool_]  # which of them
+    rectification_sigma_px: float
 
     def halves(self, scale: int) -> tuple[int, int]:
         """Half sides of the large and the small window at a scale."""
+        per_px, least = _WINDOWS[scale]
         large, small = self.options.window_px // 2, self.options.small_window_px // 2
-        return max(round(large / scale), 2), max(round(small / scale), 2)
+        return max(round(large * per_px), least), max(round(small * per_px), least)
 
     def blur_px(self, disparity_px: Array) -> Array:
         """Radius of the wider of the two blurs, in pixels of the frame."""
@@ -46,6 +55,7 @@ def make_plan(optics: Optics, options: JointOptions, cols: int) -> Plan:
     is_sharp = optics.aperture_radius_m == 0
     scale = options.search_scale or (1 if is_sharp else 2)
     finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else _DEFOCUSED_PX)
+    told = options.rectification_sigma_px
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
     # One more at each end, so that a valley at the end of the range has two sides.
@@ -61,6 +71,7 @@ def make_plan(optics: Optics, options: JointOptions, cols: int) -> Plan:
         smoothing_px={1: finest} if scale == 1 else {1: finest, **_SMOOTHING_PX},
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
+        rectification_sigma_px=_FOREIGN_PX if is_sharp and told is None else told or 0.0,
     )
 
 
