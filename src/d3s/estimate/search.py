@@ -88,7 +88,7 @@ def search(
         left,
         right,
         shifts,
-        constant + slope * shifts,
+        constant + slope * shifts.astype(np.float64),
         half=_WINDOW_HALF,
         floor=noise_floor,
         tolerance=_TOLERANCE,
