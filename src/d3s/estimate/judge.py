@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.flags import Flag
-from d3s.estimate.levels import repeated
+from d3s.estimate.levels import is_inside, repeated
 from d3s.estimate.operations import Array, Operations
 from d3s.estimate.plan import Plan
 from d3s.estimate.refine import Fit, Mask
@@ -88,7 +88,7 @@ def _outside(depth_m: Array, plan: Plan) -> Mask:
 
 def _spread(fit: Fit, plan: Plan, ops: Operations) -> Mask:
     """Where the disparities around a pixel are of several surfaces, or of none."""
-    extent = ops.window_extent(fit.disparity_px, plan.halves(1)[1])
+    extent = ops.window_extent(fit.disparity_px, plan.halves(1)[0])
     return np.asarray(~(extent <= _SPREAD_PX))
 
 
@@ -113,13 +113,9 @@ def _of_frame(
     fit: Fit, holes: tuple[Holes, Holes], plan: Plan, ops: Operations
 ) -> list[tuple[Flag, Mask]]:
     """Flags of windows that leave the frame, or hold pixels without an intensity."""
-    rows, cols = fit.disparity_px.shape
-    half = np.where(fit.wide, *plan.halves(1))
-    row, col = np.arange(rows)[:, None], np.arange(cols)[None, :]
-    there = np.rint(col - np.clip(fit.disparity_px, -cols, cols)).astype(np.int64)
-    inside = np.minimum(np.minimum(row, rows - 1 - row), np.minimum(col, cols - 1 - col)) >= half
-    inside &= (there >= half) & (there <= cols - 1 - half)
-    flags = [(Flag.BORDER, ~inside)]
+    cols = fit.disparity_px.shape[1]
+    there = np.rint(np.arange(cols) - np.clip(fit.disparity_px, -cols, cols)).astype(np.int64)
+    flags = [(Flag.BORDER, ~is_inside(fit.disparity_px, fit.half_px))]
     for flag, name in ((Flag.INVALID_INPUT, "missing"), (Flag.SATURATED, "clipped")):
         left, right = (getattr(view, name) for view in holes)
         if left.any() or right.any():
@@ -133,5 +129,7 @@ def _near(mask: Mask, fit: Fit, plan: Plan, ops: Operations) -> Mask:
     """Pixels whose window, and the filters before it, reach a pixel of the mask."""
     values: Array = mask.astype(ops.dtype)
     reach = int(np.ceil(3 * max(plan.smoothing_px.values())))
-    large, small = (ops.window_sums(values, half + reach) > 0.5 for half in plan.halves(1))
-    return np.where(fit.wide, large, small)
+    near = np.zeros(mask.shape, dtype=np.bool_)
+    for half in np.unique(fit.half_px):
+        near |= (fit.half_px == half) & (ops.window_sums(values, int(half) + reach) > 0.5)
+    return near

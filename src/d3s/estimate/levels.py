@@ -1,10 +1,11 @@
 """The refinement from coarse to fine: each pixel at the scale that its blur asks for."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.estimate.operations import Array, Operations
 from d3s.estimate.plan import Plan
-from d3s.estimate.refine import Fit, Level, Mask, refine
+from d3s.estimate.refine import Fit, Level, Mask, Windows, refine
 from d3s.estimate.search import Found
 
 Views = tuple[Array, Array]
@@ -69,22 +70,33 @@ def _fit(
     own = _thinned(noise, scale) / scale**2
     level = Level.of(views, scale, plan.smoothing_px[scale] / scale, own, ops)
     halves = plan.halves(scale)
+    usable = [_is_one_surface(start_px, scale, half, plan, ops) for half in halves[1:]]
     return refine(
         level,
         plan.model,
         start_px / scale,
-        halves,
-        is_one_surface(start_px, halves[0], plan, ops),
+        Windows.of(halves, usable, ops),
         rounds=plan.options.rounds,
         reach=_REACH,
-        ops=ops,
     )
 
 
-def is_one_surface(disparity_px: Array, half: int, plan: Plan, ops: Operations) -> Mask:
-    """Whether the disparities in a window may be of one surface."""
+def _is_one_surface(
+    disparity_px: Array, scale: int, half: int, plan: Plan, ops: Operations
+) -> Mask:
+    """Whether a window is within both views, and its disparities may be of one surface."""
     share = _STEP_SHARE * np.abs(disparity_px - plan.model.offset_px)
-    return np.asarray(ops.window_extent(disparity_px, half) <= np.maximum(_STEP_PX, share))
+    is_one = ops.window_extent(disparity_px, half) <= np.maximum(_STEP_PX, share)
+    return np.asarray(is_one & is_inside(disparity_px / scale, half))
+
+
+def is_inside(disparity: Array, half: NDArray[np.int64] | int) -> Mask:
+    """Whether a window and its match lie within the frame."""
+    rows, cols = disparity.shape
+    row, col = np.arange(rows)[:, None], np.arange(cols)[None, :]
+    there = col - disparity
+    across = np.minimum(np.minimum(col, there), cols - 1 - np.maximum(col, there))
+    return np.asarray((across >= half) & (np.minimum(row, rows - 1 - row) >= half))
 
 
 def _thinned(image: Array, step: int) -> Array:
@@ -98,7 +110,7 @@ def _merged(mask: Mask, first: Fit, second: Fit) -> Fit:
 def _full_size(fit: Fit, scale: int, shape: tuple[int, ...]) -> Fit:
     return Fit(
         *(
-            repeated(part, scale, shape) if part.dtype == np.bool_ else enlarged(part, scale, shape)
+            enlarged(part, scale, shape) if part.dtype.kind == "f" else repeated(part, scale, shape)
             for part in fit
         )
     )

@@ -16,9 +16,9 @@ _SMOOTHING_PX = {2: 1.5, 4: 4.0}
 # Smoothing of the full ones: a defocused view holds nothing finer, a sharp one does.
 _DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
 
-# Half sides of windows at each scale: per pixel of the frame, and at least. At a quarter of the
-# size the blur disk is as wide as the window, which is half as large again for it.
-_WINDOWS = {1: (1.0, 1), 2: (0.5, 2), 4: (0.375, 3)}
+# Half sides that windows have at least, by scale: where the views are shrunk the blur is wide, and
+# a window narrower than it sees no texture.
+_LEAST_HALF = {1: 1, 2: 2, 4: 3}
 
 # What is left of the rectification of a pair that somebody else rectified, in pixels.
 _FOREIGN_PX = 0.1
@@ -37,11 +37,12 @@ class Plan(NamedTuple):
     allowed: NDArray[np.bool_]  # which of them
     rectification_sigma_px: float
 
-    def halves(self, scale: int) -> tuple[int, int]:
-        """Half sides of the large and the small window at a scale."""
-        per_px, least = _WINDOWS[scale]
-        large, small = self.options.window_px // 2, self.options.small_window_px // 2
-        return max(round(large * per_px), least), max(round(small * per_px), least)
+    def halves(self, scale: int) -> tuple[int, ...]:
+        """Half sides of the windows at a scale, increasing."""
+        sides = (
+            max(round((px // 2) / scale), _LEAST_HALF[scale]) for px in self.options.windows_px
+        )
+        return tuple(sorted(set(sides)))
 
     def blur_px(self, disparity_px: Array) -> Array:
         """Radius of the wider of the two blurs, in pixels of the frame."""

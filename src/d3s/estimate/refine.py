@@ -6,6 +6,7 @@ linear, so two or three rounds are enough. The defocus is in both r and g.
 """
 
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,10 @@ _UNEXPLAINED = 0.25
 # does not lie on one surface.
 _APART = 3.0
 _TINY = 1e-30
+# Mean square of the gradients of a window that holds nothing: views have a range of about one, of
+# which this is the rounding. So has a window whose match is out of the frame.
+_FLAT = 1e-14
+_UNKNOWN_PX = 1e4  # standard deviation of a disparity there; finite, since it is interpolated
 
 
 class Level(NamedTuple):
@@ -64,7 +69,7 @@ class Fit(NamedTuple):
     correlation: Array  # of both views in the window, once aligned, -1 to 1
     samples: Array  # how many of the window's pixels would be independent in pure noise
     misfit: Array  # of the pixel's close surroundings, over what noise and lenses explain
-    wide: Mask  # the large window was used
+    half_px: NDArray[np.int64]  # half the side of the window in use
 
 
 class NoiseGains(NamedTuple):
@@ -112,39 +117,86 @@ class _Moments(NamedTuple):
 
     @property
     def disparity(self) -> Array:
-        return (self.gf - self.ge) / np.maximum(self.gg, _TINY)
+        return (self.gf - self.ge) / np.maximum(self.gg, _FLAT)
+
+    @property
+    def is_flat(self) -> Mask:
+        return np.asarray(self.gg <= _FLAT)
 
 
 def refine(
     level: Level,
     model: Model,
     start: Array,
-    halves: tuple[int, int],
-    usable: Mask,
+    windows: "Windows",
     *,
     rounds: int,
     reach: float,
-    ops: Operations,
 ) -> Fit:
-    """Disparity that fits best over the large window, or over the small one where steps are near.
+    """Disparity that fits best over the largest window that lies on one surface.
 
-    `start` and `reach`, how far from it to look, are in pixels of the level; `usable` says where
-    the large window has no step in it as far as the search can tell.
+    `start` and `reach`, how far from it to look, are in pixels of the level; `windows` has what the
+    search can tell of them.
     """
-    current = start
+    ops, current = windows.ops, start
+    line = model.defocus_line(level.scale)
     for _ in range(rounds):
-        seen = ops.compare(
-            level.left, level.left_x, level.right, current, model.defocus_line(level.scale)
-        )
-        large, small = (_moments(seen.residual, seen.gradient, current, h, ops) for h in halves)
-        wide = usable & _agree(large, small, level)
-        chosen = _Moments(*(np.where(wide, *both) for both in zip(large, small, strict=True)))
+        seen = ops.compare(level.left, level.left_x, level.right, current, line)
+        moments = [_moments(seen.residual, seen.gradient, current, h, ops) for h in windows.halves]
+        windows = windows.where(_agreement(moments, level))
+        chosen = _Moments(*(windows.chosen(list(same)) for same in zip(*moments, strict=True)))
         current = np.clip(chosen.disparity, start - reach, start + reach).astype(start.dtype)
-    windows = _Windows(wide, halves, chosen.pixels, ops)
-    straight = current - _tilt_px(current, seen.gradient, wide, halves[0], ops)
+    straight = current - _tilt_px(current, seen.gradient, windows)
     return _judged(level, model, straight, chosen, seen.mean, seen.gradient, windows)._replace(
         misfit=_misfit(level, model, current, seen.residual, seen.mean, ops)
     )
+
+
+class Windows(NamedTuple):
+    """Windows around each pixel, increasing, and the one that it has."""
+
+    halves: tuple[int, ...]
+    usable: list[Mask]  # for all but the smallest: no step in it, as far as the search can tell
+    used: NDArray[np.int64]  # which of them
+    ops: Operations
+
+    @classmethod
+    def of(cls, halves: tuple[int, ...], usable: list[Mask], ops: Operations) -> "Windows":
+        """Largest that is usable, and so are all within it."""
+        return cls(halves, usable, _largest(usable), ops)
+
+    def where(self, agreement: list[Mask]) -> "Windows":
+        """The same with those left out that do not agree with the next smaller one."""
+        both = [first & second for first, second in zip(self.usable, agreement, strict=True)]
+        return self._replace(used=_largest(both, self.used.shape))
+
+    def chosen(self, values: list[Array]) -> Array:
+        """Of values for each window, those of the one in use."""
+        picked = values[0]
+        for place, value in enumerate(values[1:], start=1):
+            picked = np.where(self.used == place, value, picked)
+        return picked
+
+    def pixels(self) -> Array:
+        """How many pixels it has inside the frame."""
+        like = np.empty(self.used.shape, dtype=self.ops.dtype)
+        return self.chosen([window_counts(like, half) for half in self.halves])
+
+    def mean(self, values: Array) -> Array:
+        """Average over it."""
+        return self.chosen([self.ops.window_sums(values, h) for h in self.halves]) / self.pixels()
+
+    def variance(self, values: Array) -> Array:
+        """Average square less squared average."""
+        return np.asarray(np.maximum(self.mean(values * values) - self.mean(values) ** 2, 0))
+
+
+def _largest(usable: list[Mask], shape: tuple[int, ...] = ()) -> NDArray[np.int64]:
+    """How many windows in a row, from the smallest but one, can be used."""
+    index = np.zeros(usable[0].shape if usable else shape, dtype=np.int64)
+    for place, mask in enumerate(usable, start=1):
+        index[mask & (index == place - 1)] = place
+    return index
 
 
 def _moments(
@@ -166,51 +218,36 @@ def _moments(
     )
 
 
-def _agree(large: _Moments, small: _Moments, level: Level) -> Mask:
-    """Whether a window and the small one within it tell the same, as far as noise lets them."""
+def _agreement(moments: list[_Moments], level: Level) -> list[Mask]:
+    """Whether each window tells the same as the next smaller one, as far as noise lets them."""
     area = noise_gains(level.smoothing_px).area_px
-    variance = small.ee * area / (small.pixels * np.maximum(small.gg, _TINY))
-    gap = np.abs(large.disparity - small.disparity)
-    return np.asarray(gap <= _APART * np.sqrt(np.maximum(variance, 0)))
+    agree = []
+    for small, large in pairwise(moments):
+        variance = small.ee * area / (small.pixels * np.maximum(small.gg, _TINY))
+        gap = np.abs(large.disparity - small.disparity)
+        agree.append(np.asarray(gap <= _APART * np.sqrt(np.maximum(variance, 0))))
+    return agree
 
 
-class _Windows(NamedTuple):
-    """The window that each pixel ended up with."""
-
-    wide: Mask
-    halves: tuple[int, int]
-    pixels: Array
-    ops: Operations
-
-    def mean(self, values: Array) -> Array:
-        """Average over it."""
-        sums = (self.ops.window_sums(values, half) for half in self.halves)
-        return np.where(self.wide, *sums) / self.pixels
-
-    def variance(self, values: Array) -> Array:
-        """Average square less squared average."""
-        return np.asarray(np.maximum(self.mean(values * values) - self.mean(values) ** 2, 0))
-
-
-def _tilt_px(disparity: Array, gradient: Array, wide: Mask, half: int, ops: Operations) -> Array:
+def _tilt_px(disparity: Array, gradient: Array, windows: Windows) -> Array:
     """What a slope of the surface adds, where the texture lies to one side of the window.
 
     The window's disparity is that of the centroid of its squared gradients. The slope is taken
-    from the disparities half a window to each side, where they are of one surface.
+    from the disparities to each side, where they are of one surface.
     """
     weight = gradient * gradient
-    total = np.maximum(ops.window_sums(weight, half), _TINY)
+    total = np.maximum(windows.mean(weight), _TINY)
+    step = windows.halves[len(windows.halves) // 2]
+    is_wide = windows.used > 0
     tilt = np.zeros_like(disparity)
     for axis in (0, 1):
         size = disparity.shape[axis]
-        if size <= 2 * half:
-            continue
         place = np.arange(size, dtype=disparity.dtype) - size // 2
         place = place[:, None] if axis == 0 else place[None, :]
-        offset = ops.window_sums(weight * place, half) / total - place
-        ahead, behind = _shifted(disparity, half, axis), _shifted(disparity, -half, axis)
-        one = wide & _shifted(wide, half, axis) & _shifted(wide, -half, axis)
-        tilt += np.where(one, (ahead - behind) / (2 * half) * offset, 0)
+        offset = windows.mean(weight * place) / total - place
+        ahead, behind = _shifted(disparity, step, axis), _shifted(disparity, -step, axis)
+        is_one = is_wide & _shifted(is_wide, step, axis) & _shifted(is_wide, -step, axis)
+        tilt += np.where(is_one, (ahead - behind) / (2 * step) * offset, 0)
     return tilt
 
 
@@ -235,7 +272,7 @@ def _judged(
     moments: _Moments,
     mean: Array,
     gradient: Array,
-    windows: _Windows,
+    windows: Windows,
 ) -> Fit:
     gains = noise_gains(level.smoothing_px)
     residual = np.maximum(moments.ee, 0) / _in_residual(level, model, disparity)
@@ -246,16 +283,16 @@ def _judged(
     # The noise in two neighbouring pixels is alike after the smoothing: what counts is how much
     # of it goes through the gradients once more.
     through = windows.variance(smoothed(gradient, level.smoothing_px, 1, windows.ops))
-    variance = 2 * noise * through / (windows.pixels * np.maximum(telling, _TINY) ** 2)
+    sigma = np.sqrt(2 * noise * through / moments.pixels) / np.maximum(telling, 0.1 * _FLAT)
     texture = 4 * windows.variance(mean)
     grain = np.maximum(2 * gains.smoothed * noise, _TINY)
     return Fit(
         disparity_px=disparity * level.scale,
-        sigma_px=np.sqrt(variance) * level.scale,
-        correlation=(texture - grain) / (texture + grain),
-        samples=windows.pixels / gains.area_px,
+        sigma_px=np.where(moments.is_flat, _UNKNOWN_PX, sigma * level.scale),
+        correlation=np.where(moments.is_flat, 0, (texture - grain) / (texture + grain)),
+        samples=moments.pixels / gains.area_px,
         misfit=np.zeros_like(disparity),
-        wide=windows.wide,
+        half_px=level.scale * np.array(windows.halves)[windows.used],
     )
 
 

@@ -97,8 +97,9 @@ def search(
     costs[:, :, ~allowed] = _NEVER
     total = ops.path_sums(costs, smoothness * _SMALL_STEP, smoothness * _LARGE_STEP)
     pick = ops.pick_left(total)
-    seen = _seen(pick.step, ops.pick_right(total, int(shifts[0])), int(shifts[0]))
-    return Found(scale * (pick.step + shifts[0]), pick.margin / 4, scale * (seen + shifts[0]))
+    first = int(shifts[0])  # a NumPy integer would make double precision of what it is added to
+    seen = _seen(pick.step, ops.pick_right(total, first), first)
+    return Found(scale * (pick.step + first), pick.margin / 4, scale * (seen + first))
 
 
 def _without_mean(image: Array, ops: Operations) -> Array:
