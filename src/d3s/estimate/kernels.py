@@ -96,17 +96,23 @@ def spline_coefficients(start, stop, image, out):  # type: ignore[no-untyped-def
     """Cubic B-spline of each row that passes through the pixels; the row goes on as its mirror."""
     cols = image.shape[1]
     pole = np.sqrt(3.0) - 2.0
+    period = max(2 * (cols - 1), 1)
     line = np.empty(cols, dtype=np.float64)
     for row in range(start, stop):
+        if cols == 1:
+            out[row, 0] = image[row, 0]
+            continue
         total, power = 0.0, 1.0
-        for col in range(min(cols, 24)):  # the pole to the 24th is below a float's last bit
-            total += power * image[row, col]
+        for step in range(24):  # the pole to the 24th is below a float's last bit
+            place = step % period
+            if place >= cols:
+                place = period - place
+            total += power * image[row, place]
             power *= pole
         line[0] = total
         for col in range(1, cols):
             line[col] = image[row, col] + pole * line[col - 1]
-        if cols > 1:
-            line[-1] = pole / (pole * pole - 1.0) * (line[-1] + pole * line[-2])
+        line[-1] = pole / (pole * pole - 1.0) * (line[-1] + pole * line[-2])
         for back in range(1, cols):
             col = cols - 1 - back
             line[col] = pole * (line[col + 1] - line[col])

@@ -172,16 +172,20 @@ class PlainOperations:
 
 
 def _on_spline(coefficients: Array, place: Array, derivative: int = 0) -> Array:
-    """Value, or derivative, of each row's spline at places at least one pixel from its ends."""
+    """Value, or derivative, of each row's spline at places at least one pixel from its ends.
+
+    What comes back for other places is of no use, and no error.
+    """
     from scipy.interpolate import BSpline
 
     bell = BSpline.basis_element([-2, -1, 0, 1, 2])
     if derivative:
         bell = bell.derivative(derivative)
-    whole = np.floor(place).astype(np.int64)
+    whole, last = np.floor(place).astype(np.int64), place.shape[1] - 1
     total = np.zeros_like(place)
     for knot in (whole - 1, whole, whole + 1, whole + 2):
-        total += bell(place - knot) * np.take_along_axis(coefficients, knot, axis=1)
+        inside = np.clip(knot, 0, last)
+        total += bell(place - knot) * np.take_along_axis(coefficients, inside, axis=1)
     return total
 
 
