@@ -75,7 +75,7 @@ def _fit(
         level,
         plan.model,
         start_px / scale,
-        Windows.of(halves, usable, ops),
+        Windows.of(halves, usable, start_px.shape, ops),
         rounds=plan.options.rounds,
         reach=_REACH,
     )

@@ -145,7 +145,8 @@ def refine(
         moments = [_moments(seen.residual, seen.gradient, current, h, ops) for h in windows.halves]
         windows = windows.where(_agreement(moments, level))
         chosen = _Moments(*(windows.chosen(list(same)) for same in zip(*moments, strict=True)))
-        current = np.clip(chosen.disparity, start - reach, start + reach).astype(start.dtype)
+        moved = np.clip(chosen.disparity, start - reach, start + reach).astype(start.dtype)
+        current = np.where(chosen.is_flat, current, moved)
     straight = current - _tilt_px(current, seen.gradient, windows)
     return _judged(level, model, straight, chosen, seen.mean, seen.gradient, windows)._replace(
         misfit=_misfit(level, model, current, seen.residual, seen.mean, ops)
@@ -161,9 +162,15 @@ class Windows(NamedTuple):
     ops: Operations
 
     @classmethod
-    def of(cls, halves: tuple[int, ...], usable: list[Mask], ops: Operations) -> "Windows":
+    def of(
+        cls,
+        halves: tuple[int, ...],
+        usable: list[Mask],
+        shape: tuple[int, ...],
+        ops: Operations,
+    ) -> "Windows":
         """Largest that is usable, and so are all within it."""
-        return cls(halves, usable, _largest(usable), ops)
+        return cls(halves, usable, _largest(usable, shape), ops)
 
     def where(self, agreement: list[Mask]) -> "Windows":
         """The same with those left out that do not agree with the next smaller one."""
@@ -191,9 +198,9 @@ class Windows(NamedTuple):
         return np.asarray(np.maximum(self.mean(values * values) - self.mean(values) ** 2, 0))
 
 
-def _largest(usable: list[Mask], shape: tuple[int, ...] = ()) -> NDArray[np.int64]:
+def _largest(usable: list[Mask], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """How many windows in a row, from the smallest but one, can be used."""
-    index = np.zeros(usable[0].shape if usable else shape, dtype=np.int64)
+    index = np.zeros(shape, dtype=np.int64)
     for place, mask in enumerate(usable, start=1):
         index[mask & (index == place - 1)] = place
     return index
@@ -223,7 +230,7 @@ def _agreement(moments: list[_Moments], level: Level) -> list[Mask]:
     area = noise_gains(level.smoothing_px).area_px
     agree = []
     for small, large in pairwise(moments):
-        variance = small.ee * area / (small.pixels * np.maximum(small.gg, _TINY))
+        variance = small.ee * area / (small.pixels * np.maximum(small.gg, _FLAT))
         gap = np.abs(large.disparity - small.disparity)
         agree.append(np.asarray(gap <= _APART * np.sqrt(np.maximum(variance, 0))))
     return agree
