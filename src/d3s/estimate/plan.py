@@ -92,4 +92,6 @@ def _allowed(
     if candidates is None:
         return np.ones(shifts.shape, dtype=np.bool_)
     wanted = optics.disparity_px(candidates) / scale
-    return np.asarray(np.any(np.abs(shifts[:, None] - wanted[None, :]) < 1, axis=1))
+    allowed = np.any(np.abs(shifts[:, None] - wanted[None, :]) < 1, axis=1)
+    allowed[[0, -1]] = True  # beyond the range, as without candidates
+    return np.asarray(allowed)
