@@ -114,8 +114,8 @@ class JointOptions(Options):
         default=None, ge=2, le=4096, description="how many depths to try, even in inverse depth"
     )
     # The larger the window, the less noise: each pixel has the largest that lies on one surface,
-    # as far as the next smaller one can tell. 57 px halve the error of the best block matching at 2 m,
-    # 9 px are about the blur of a step in depth.
+    # as far as the next smaller one can tell. 57 px halve the error of the best block matching at
+    # 2 m, and 9 px are about as wide as the blur of a step in depth.
     windows_px: Annotated[tuple[Window, ...], Field(max_length=8), AfterValidator(_sizes)] = Field(
         default=(9, 23, 57), description="the sides of the windows to choose from, increasing"
     )
