@@ -1,0 +1,315 @@
+"""What people pass to the joint method, and scenes that hold no depth."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import d3s
+from d3s.errors import D3SError, InputError
+from d3s.estimate.flags import Flag
+
+RIG = d3s.Rig.paper_prototype()
+SHAPE = (120, 260)
+
+
+def _flat(value: float, noise: float = 0.0, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (value + noise * rng.standard_normal(SHAPE)).astype(np.float32)
+
+
+# Scenes without information -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0, -3.0, 1e30, 65535])
+def test_constant_views_have_no_depth(assert_explained, value):
+    found = d3s.estimate(_flat(value), _flat(value), RIG)
+    assert_explained(found)
+    assert not found.valid.any()
+    assert ((found.flags & int(Flag.LOW_TEXTURE | Flag.SATURATED)) != 0).all()
+    assert (found.confidence == 0).all()
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.01, 0.05])
+def test_a_blank_wall_has_no_depth(noise):
+    found = d3s.estimate(_flat(0.4, noise, 1), _flat(0.4, noise, 2), RIG)
+    assert found.density < 0.001
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("cap", [_flat(0.0), _flat(0.3), _flat(0.02, 0.01, 5), _flat(0.0) * np.nan])
+def test_a_capped_lens_has_no_depth(plane, assert_explained, side, cap):
+    pair = plane(0.8)
+    views = (cap, pair.right) if side == "left" else (pair.left, cap)
+    found = d3s.estimate(*views, RIG)
+    assert_explained(found)
+    assert not found.valid.any()
+
+
+def test_views_of_nothing_but_nan(assert_explained):
+    found = d3s.estimate(_flat(np.nan), _flat(np.nan), RIG)
+    assert_explained(found)
+    assert ((found.flags & Flag.INVALID_INPUT) != 0).all()
+    assert not found.valid.any()
+
+
+def test_a_ramp_tells_no_depth():
+    # Brightness may differ between lenses, so a slope alone is no texture.
+    ramp = np.tile(np.linspace(0, 1, SHAPE[1], dtype=np.float32), (SHAPE[0], 1))
+    assert d3s.estimate(ramp, ramp, RIG).density == 0
+
+
+def test_stripes_along_the_rows_tell_depth_by_their_blur():
+    # No disparity in them; views that are blurred alike are where both lenses blur alike.
+    stripes = np.tile(np.sin(np.arange(SHAPE[0]))[:, None], (1, SHAPE[1]))
+    found = d3s.estimate(stripes + _flat(0, 0.01, 1), stripes + _flat(0, 0.01, 2), RIG)
+    assert found.density > 0.5
+    assert np.nanmean(found.depth_m) == pytest.approx(1 / RIG.optics.kappa_dpt, rel=1e-3)
+
+
+@pytest.mark.parametrize("limit", [0.0, 1.0])
+def test_clipped_patch(plane, assert_explained, limit):
+    pair = plane(0.8, shape=(160, 340))
+    left, right = pair.left.copy(), pair.right.copy()
+    disparity = round(float(RIG.optics.disparity_px(0.8)))
+    left[60:100, 150:200] = limit
+    right[60:100, 150 - disparity : 200 - disparity] = limit
+    clean = d3s.estimate(pair.left, pair.right, RIG)
+    found = d3s.estimate(left, right, RIG)
+    assert_explained(found)
+    assert ((found.flags[60:100, 150:200] & Flag.SATURATED) != 0).all()
+    rest = np.ones(left.shape, dtype=bool)
+    rest[:, 100:250] = False
+    assert (found.valid != clean.valid)[rest].mean() < 0.005
+    assert np.nanmean(np.abs(found.depth_m - 0.8)) < 0.002
+
+
+# Holes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_one_hole_touches_only_its_window(plane, assert_explained, side, value):
+    pair = plane(1.0, "bark")
+    disparity = round(float(RIG.optics.disparity_px(1.0)))
+    left, right = pair.left.copy(), pair.right.copy()
+    if side == "left":
+        left[60, 150] = value
+    else:
+        right[60, 150 - disparity] = value
+    clean = d3s.estimate(pair.left, pair.right, RIG)
+    found = d3s.estimate(left, right, RIG)
+    assert_explained(found)
+    row, col = np.indices(SHAPE)
+    far = np.maximum(abs(row - 60), abs(col - 150))
+    holed = (found.flags & Flag.INVALID_INPUT) != 0
+    # Half the largest window, three sigma of the widest Gaussian, and a pixel of disparity.
+    assert far[holed].max() <= found.options.windows_px[-1] // 2 + 12 + 1
+    assert holed[far <= found.options.windows_px[0] // 2].all()
+    beyond = far > 60
+    np.testing.assert_array_equal(found.flags[beyond], clean.flags[beyond])
+    both = clean.valid & found.valid
+    assert both.sum() > 0.5 * clean.valid.sum()
+    gap = np.abs(found.depth_m - clean.depth_m)[both] / clean.sigma_m[both]
+    # What fills the hole and the mean of the whole views have changed by almost nothing.
+    assert gap.max() < 0.3
+    assert gap[beyond[both]].max() < 0.02
+
+
+def test_many_holes(plane, assert_explained):
+    pair = plane(1.0)
+    left = pair.left.copy()
+    left[::40, ::40] = np.nan
+    found = d3s.estimate(left, pair.right, RIG)
+    assert_explained(found)
+    if found.valid.any():
+        assert np.nanmean(np.abs(found.depth_m - 1.0)) < 0.01
+
+
+# Chance -------------------------------------------------------------------------------------------
+
+
+def _noise_views(kind: str, seed: int, shape: tuple[int, int]) -> list[np.ndarray]:
+    from scipy.ndimage import gaussian_filter
+
+    rng = np.random.default_rng(seed)
+    views = [rng.standard_normal(shape) for _ in range(2)]
+    if kind != "white":
+        views = [gaussian_filter(view, float(kind)) for view in views]
+    return views
+
+
+@pytest.mark.parametrize("candidates", [None, 50, 150, 400])
+@pytest.mark.parametrize("kind", ["white", "2", "5"])
+def test_chance_does_not_pass(kind, candidates):
+    views = _noise_views(kind, 7, (200, 420))
+    found = d3s.estimate(*views, RIG, options={"candidates": candidates})
+    assert found.density < 0.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("candidates", [50, 100, 200, 400])
+def test_chance_does_not_pass_whatever_the_number_of_candidates(candidates):
+    passed = [
+        d3s.estimate(*_noise_views(kind, seed, (300, 600)), RIG, options={"candidates": candidates})
+        for kind in ("white", "1", "3", "8")
+        for seed in range(5)
+    ]
+    assert max(found.density for found in passed) < 0.001
+
+
+def test_unrelated_views_have_no_depth(plane):
+    left, right = plane(0.8, "gravel").left, plane(0.8, "bark").right
+    assert d3s.estimate(left, right, RIG).density < 0.001
+
+
+# Arrays -------------------------------------------------------------------------------------------
+
+_DTYPES = [
+    *("?", "i1", "u1", "<i2", ">u2", "<i4", ">i8", "<u8", "<f2", ">f4", "<f4", ">f8", "g"),
+    *("c8", "O", "U3", "S2", "M8[s]", "m8[s]", "V4"),
+]
+
+
+def _filled_array(dtype: np.dtype, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Values that the dtype can hold, with what a sensor would never give."""
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype=np.dtype(dtype.type), endpoint=True)
+    values = rng.uniform(-1, 1, shape)
+    if dtype.kind in "fc":
+        odd = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-300, 6e4, 1e300])
+        few = rng.uniform(size=shape) < 0.02
+        values = np.where(few, rng.choice(odd, shape), values)
+    if dtype.kind == "V":
+        return np.zeros(shape, dtype)
+    if dtype.kind in "mM":
+        values = values * 1e6
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.astype("i8").astype(dtype) if dtype.kind in "mM" else values.astype(dtype)
+
+
+def _unaligned(array: np.ndarray) -> np.ndarray:
+    shifted = np.frombuffer(b"\0" + array.tobytes(), array.dtype, offset=1)
+    return shifted.reshape(array.shape)
+
+
+# Of arrays with at least one axis and one value.
+_LAYOUTS = {
+    "plain": lambda array: array,
+    "turned": lambda array: array.T.copy().T,
+    "upside down": lambda array: array[::-1].copy()[::-1],
+    "mirrored": lambda array: array[..., ::-1].copy()[..., ::-1],
+    "every other": lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
+    "unaligned": lambda array: array if array.dtype.kind == "O" else _unaligned(array),
+}
+
+_sizes = st.integers(0, 40)
+_shapes = st.one_of(
+    st.tuples(st.integers(1, 40), st.integers(1, 90)),
+    st.tuples(_sizes, _sizes),
+    st.tuples(),
+    st.tuples(_sizes),
+    st.tuples(st.integers(1, 8), st.integers(1, 8), st.integers(1, 3)),
+)
+
+
+@st.composite
+def _views(draw):
+    shape = draw(_shapes)
+    other = draw(_shapes) if draw(st.integers(0, 9)) == 0 else shape
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    views = []
+    for one in (shape, other):
+        dtype = np.dtype(draw(st.sampled_from(_DTYPES)))
+        array = np.asarray(_filled_array(dtype, one, rng), dtype=dtype)
+        layout = draw(st.sampled_from(sorted(_LAYOUTS)))
+        array = _LAYOUTS[layout](array) if array.ndim and array.size else array
+        if draw(st.booleans()):
+            array.flags.writeable = False
+        views.append(array)
+    return views
+
+
+def _bytes(view: np.ndarray) -> bytes | list[object]:
+    return view.tolist() if view.dtype.kind == "O" else view.tobytes()
+
+
+def _result(views: list[np.ndarray]) -> d3s.DepthMap | D3SError:
+    try:
+        return d3s.estimate(*views, RIG)
+    except D3SError as error:
+        return error
+
+
+def _try(views: list[np.ndarray], assert_explained) -> None:
+    before = [_bytes(view) for view in views]
+    found = _result(views)
+    if isinstance(found, D3SError):
+        assert str(found).startswith(("left ", "right "))
+    else:
+        assert_explained(found)
+        assert found.depth_m.shape == views[0].shape
+    assert repr([_bytes(view) for view in views]) == repr(before)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(views=_views())
+def test_arrays_of_any_kind(assert_explained, views):
+    _try(views, assert_explained)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(views=_views())
+def test_arrays_of_any_kind_at_length(assert_explained, views):
+    _try(views, assert_explained)
+
+
+@pytest.mark.parametrize("layout", sorted(_LAYOUTS))
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f8", ">f8", "g"])
+def test_layout_and_precision_do_not_matter(plane, assert_same_bytes, layout, dtype):
+    pair = plane(0.9)
+    expected = d3s.estimate(pair.left, pair.right, RIG)
+    views = [_LAYOUTS[layout](view.astype(dtype)) for view in (pair.left, pair.right)]
+    kept = [view.copy() for view in views]
+    for view in views:
+        view.flags.writeable = False
+    assert_same_bytes(d3s.estimate(*views, RIG), expected)
+    for view, copy in zip(views, kept, strict=True):
+        np.testing.assert_array_equal(view, copy)
+
+
+@pytest.mark.parametrize(("dtype", "full"), [("u1", 255), (">u2", 65535), ("<i4", 2**20)])
+def test_grey_levels(plane, dtype, full):
+    pair = plane(0.9)
+    levels = [np.clip(view * full, 0, full).astype(dtype) for view in (pair.left, pair.right)]
+    found = d3s.estimate(*levels, RIG)
+    assert found.density > 0.5
+    assert np.nanmean(np.abs(found.depth_m - 0.9)) < 0.003
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words"),
+    [
+        (
+            np.zeros((4, 5)),
+            np.zeros((4, 6)),
+            r"left has shape \(4, 5\) and right \(4, 6\): .*alike",
+        ),
+        (np.zeros((4, 5, 3)), np.zeros((4, 5, 3)), "left has shape .* Turn colour into grey first"),
+        (np.zeros((4, 5)), np.zeros(5), r"right has shape \(5,\): it must be \(rows, cols\)"),
+        (np.zeros((0, 5)), np.zeros((0, 5)), "left has 0 pixels"),
+        (np.zeros((4, 5), complex), np.zeros((4, 5)), "left has dtype complex128: .*real numbers"),
+        (np.zeros((4, 5)), [["a", "b"]], "right has dtype <U1"),
+        (np.zeros((4, 5)), None, "right has dtype object"),
+        (np.zeros((4, 5)), [[1, 2], [3]], "right must be an image"),
+    ],
+)
+def test_what_is_no_pair_of_images(left, right, words):
+    with pytest.raises(InputError, match=words):
+        d3s.estimate(left, right, RIG)
+
+
+def test_lists_will_do():
+    assert not d3s.estimate([[1, 2], [3, 4]], [[1, 2], [3, 4]], RIG).valid.any()
