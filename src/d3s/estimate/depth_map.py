@@ -79,6 +79,6 @@ def _number(value: float, name: str, highest: float) -> float:
     except (TypeError, ValueError):
         number = float("nan")
     if not 0 <= number <= highest:
-        limit = "and 1" if highest == 1 else "and up, in metres"
+        limit = "to 1" if highest == 1 else "up, in metres"
         raise InputError(f"{name}={shown(value)} must be a number from 0 {limit}.")
     return number

@@ -1,0 +1,137 @@
+"""`d3s.estimate`: one call for every method."""
+
+import inspect
+import subprocess
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.errors import InputError, OptionsError
+from d3s.estimate.methods import METHODS
+from d3s.estimate.options import Options
+
+RIG = d3s.Rig.paper_prototype()
+VIEW = np.random.default_rng(0).uniform(size=(40, 90)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_each_method_is_there(name):
+    function, options = METHODS[name].load()
+    assert callable(function)
+    assert issubclass(options, Options)
+    assert options() == options()
+    found = d3s.estimate(VIEW, VIEW, RIG, method=name)
+    assert found.method == name
+    assert found.options == options()
+    assert found.rig == RIG
+    assert found.depth_m.shape == VIEW.shape
+
+
+def test_joint_is_the_default(assert_same_bytes):
+    named = d3s.estimate(VIEW, VIEW, RIG, method="joint")
+    assert_same_bytes(d3s.estimate(VIEW, VIEW, RIG), named)
+
+
+@pytest.mark.parametrize("method", ["jiont", "", None, 3, ["joint"], "JOINT"])
+def test_method_that_is_none(method):
+    with pytest.raises(InputError, match=r"method=.* must be one of joint, consensus, sgbm, bm\."):
+        d3s.estimate(VIEW, VIEW, RIG, method=method)
+
+
+@pytest.mark.parametrize("rig", [None, "rig.toml", RIG.optics, {}])
+def test_rig_that_is_none(rig):
+    with pytest.raises(InputError, match=r"must be a Rig\. Read a rig file with Rig\.load\."):
+        d3s.estimate(VIEW, VIEW, rig)
+
+
+def test_options_of_another_method():
+    with pytest.raises(InputError, match="must be JointOptions, or a table of its fields, for"):
+        d3s.estimate(VIEW, VIEW, RIG, options=d3s.ConsensusOptions())
+    with pytest.raises(InputError, match=r"must be ConsensusOptions.*method='consensus'"):
+        d3s.estimate(VIEW, VIEW, RIG, method="consensus", options=d3s.JointOptions())
+
+
+@pytest.mark.parametrize("options", [3, "windows_px=9", [("rounds", 1)], Options()])
+def test_options_that_are_none(options):
+    with pytest.raises(InputError, match="must be JointOptions, or a table of its fields"):
+        d3s.estimate(VIEW, VIEW, RIG, options=options)
+
+
+def test_options_as_a_table(assert_same_bytes):
+    told = {"rounds": 1, "windows_px": (5, 11)}
+    found = d3s.estimate(VIEW, VIEW, RIG, options=told)
+    assert found.options == d3s.JointOptions(rounds=1, windows_px=(5, 11))
+    assert_same_bytes(found, d3s.estimate(VIEW, VIEW, RIG, options=d3s.JointOptions(**told)))
+
+
+def test_wrong_options_are_named_all_at_once():
+    with pytest.raises(OptionsError) as caught:
+        d3s.estimate(VIEW, VIEW, RIG, options={"rounds": 0, "windows": 3, "candidates": 1})
+    words = str(caught.value)
+    for part in ("rounds=0 must be at least 1", "windows is unknown", "candidates=1 must be at"):
+        assert part in words
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"windows_px": (8,)}, r"windows_px\[0\]=8 must be odd: .* Try 9"),
+        ({"windows_px": ()}, r"windows_px=\(\) must have at least 1 value"),
+        ({"windows_px": (21, 9)}, "must be strictly increasing"),
+        ({"windows_px": (1, 9)}, r"windows_px\[0\]=1 must be at least 3"),
+        ({"windows_px": 9}, "windows_px=9"),
+        ({"candidates": 4097}, "candidates=4097 must be at most 4096"),
+        ({"candidates": 10.5}, r"candidates=10\.5"),
+        ({"depth_range_m": (2, 1)}, "must be the nearest depth, then a larger one"),
+        ({"depth_range_m": (0, 1)}, "depth_range_m"),
+        ({"depth_range_m": (0.5, float("nan"))}, "depth_range_m"),
+        ({"candidates_m": (1.0,)}, "must have at least 2 values"),
+        ({"candidates_m": (1.0, 1.0)}, "must be strictly increasing"),
+        ({"candidates_m": (1, 2), "depth_range_m": (1, 2)}, "not be given beside depth_range_m"),
+        ({"prefilter_sigma_px": 0}, "prefilter_sigma_px=0 must be above 0"),
+        ({"search_scale": 4}, "search_scale=4 must be 1 or 2"),
+        ({"smoothness": float("inf")}, "smoothness=inf"),
+        ({"min_confidence": 50}, "min_confidence=50 must be at most 1"),
+        ({"rectification_sigma_px": -1}, "rectification_sigma_px=-1 must be at least 0"),
+        ({"use_defocus": "perhaps"}, "use_defocus='perhaps'"),
+    ],
+    ids=str,
+)
+def test_wrong_options_in_words(told, words):
+    with pytest.raises(OptionsError, match=words):
+        d3s.estimate(VIEW, VIEW, RIG, options=told)
+
+
+def test_package_is_the_function():
+    assert isinstance(d3s.estimate, ModuleType)
+    assert callable(d3s.estimate)
+    assert d3s.estimate.DepthMap is d3s.DepthMap
+
+
+CALLS = """
+import d3s
+rig = d3s.Rig.paper_prototype()
+d3s.estimate([[1.0]], [[1.0]], rig)
+import d3s.estimate.options
+d3s.estimate([[1.0]], [[1.0]], rig)
+from d3s.estimate import kernels
+from d3s import estimate
+estimate([[1.0]], [[1.0]], rig)
+assert estimate is d3s.estimate
+print("done")
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import d3s.estimate.options"])
+def test_function_survives_imports_of_the_package(first):
+    command = [sys.executable, "-c", first + CALLS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "done\n"
+
+
+def test_signature_is_that_of_the_function():
+    parameters = list(inspect.signature(d3s.estimate).parameters)
+    assert parameters == ["left", "right", "rig", "method", "options"]
