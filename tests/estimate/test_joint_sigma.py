@@ -1,0 +1,190 @@
+"""The error bar of the joint method: as wide as the errors are, and wider where they are."""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import d3s
+
+RIG = d3s.Rig.paper_prototype()
+# None of them was used to choose a number of the method.
+TEXTURES = ("gravel", "bark", "grass", "carpet")
+DEPTHS_M = (0.3, 0.4, 0.5, 0.7, 0.85, 1.0, 1.3, 1.6, 2.0)
+QUICK_DEPTHS_M = (0.4, 0.7, 1.0, 1.6)
+
+
+class Sample(NamedTuple):
+    """Errors and what was said of them, one entry a pixel that has a depth."""
+
+    error_m: np.ndarray
+    sigma_m: np.ndarray
+    confidence: np.ndarray
+
+    @classmethod
+    def of(cls, found: d3s.DepthMap, truth_m: np.ndarray, where: np.ndarray) -> "Sample":
+        kept = found.valid & where
+        parts = (found.depth_m - truth_m, found.sigma_m, found.confidence)
+        return cls(*(part[kept].astype(np.float64) for part in parts))
+
+    @classmethod
+    def joined(cls, samples: list["Sample"]) -> "Sample":
+        return cls(*(np.concatenate(parts) for parts in zip(*samples, strict=True)))
+
+    @property
+    def coverage(self) -> float:
+        return float((np.abs(self.error_m) < self.sigma_m).mean())
+
+    @property
+    def ratio(self) -> float:
+        """Sigma that was told over the spread that there is."""
+        return float(np.sqrt((self.sigma_m**2).mean()) / self.error_m.std())
+
+
+def _match_in_frame(pair: d3s.Pair) -> np.ndarray:
+    """Where the right view shows the point: who looks beyond can only be wrong."""
+    return np.arange(pair.left.shape[1]) - pair.disparity_px >= 4
+
+
+# Sigma is true ------------------------------------------------------------------------------------
+
+
+@cache
+def _drawn(depth_m: float, draws: int) -> Sample:
+    """Each draw has its own part of a texture, and its own noise."""
+    samples = []
+    for draw in range(draws):
+        texture = d3s.Texture(pattern=TEXTURES[draw % len(TEXTURES)], seed=1000 + draw)
+        scene = d3s.Plane(depth_m=depth_m, texture=texture)
+        shape = (80, int(RIG.optics.disparity_px(depth_m)) + 120)
+        pair = d3s.simulate(scene, RIG, noise=0.01, seed=draw, shape=shape)
+        found = d3s.estimate(pair.left, pair.right, RIG)
+        samples.append(Sample.of(found, pair.depth_m, _match_in_frame(pair)))
+    return Sample.joined(samples)
+
+
+def _pooled_coverage(draws: int, depths_m: tuple[float, ...]) -> float:
+    """Of all depths alike, however many pixels each has."""
+    return float(np.mean([_drawn(depth_m, draws).coverage for depth_m in depths_m]))
+
+
+@pytest.mark.parametrize("depth_m", QUICK_DEPTHS_M)
+def test_sigma_is_the_spread(depth_m):
+    sample = _drawn(depth_m, 24)
+    # Of a few dozen independent windows the spread is known to a tenth or so, and sigma is on the
+    # safe side where the views are shrunk to a quarter.
+    assert 0.75 < sample.ratio < (1.3 if depth_m >= 0.5 else 1.6)
+    assert 0.58 < sample.coverage < (0.78 if depth_m >= 0.5 else 0.85)
+    assert abs(sample.error_m.mean()) < depth_m / 150
+
+
+def test_coverage_of_a_few():
+    assert 0.63 < _pooled_coverage(24, QUICK_DEPTHS_M) < 0.74
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth_m", DEPTHS_M)
+def test_sigma_is_the_spread_of_many(depth_m):
+    sample = _drawn(depth_m, 200)
+    # Row 9 of the reliability table. Nearer than 0.5 m the views are shrunk to a quarter and sigma
+    # is on the safe side: 1.4 times the spread at 0.3 m, 1.3 times at 0.4 m.
+    highest = 1.2 if depth_m >= 0.5 else 1.5
+    assert 0.8 < sample.ratio < highest
+    assert abs(sample.error_m.mean()) < depth_m / 150
+
+
+@pytest.mark.slow
+def test_coverage_of_many():
+    assert 0.65 < _pooled_coverage(200, DEPTHS_M) < 0.71
+
+
+# Sigma and confidence rank the errors -------------------------------------------------------------
+
+
+def _away_from_steps(pair: d3s.Pair, reach_px: int = 16) -> np.ndarray:
+    from scipy.ndimage import maximum_filter
+
+    jump = np.zeros(pair.left.shape, dtype=bool)
+    jump[:, 1:] |= np.abs(np.diff(pair.disparity_px, axis=1)) > 1
+    jump[1:] |= np.abs(np.diff(pair.disparity_px, axis=0)) > 1
+    return ~maximum_filter(jump, size=2 * reach_px + 1)
+
+
+@cache
+def _scenes(kind: str, few: bool) -> tuple[Sample, Sample]:
+    """All pixels of several scenes, and those away from steps in depth."""
+    textures = ("gravel", "grass") if few else (*TEXTURES, "brick", "text")
+    scenes = {
+        "planes": [
+            d3s.Plane(depth_m=depth_m, texture=texture)
+            for depth_m in (QUICK_DEPTHS_M if few else DEPTHS_M)
+            for texture in textures
+        ],
+        "tilted": [
+            d3s.TiltedPlane(depth_m=depth_m, texture=texture, tilt_x_rad=1.0, tilt_y_rad=0.5)
+            for depth_m in (0.6, 1.0, 1.5)
+            for texture in textures
+        ],
+        "random": [
+            d3s.RandomScene(seed=100 + i, patterns=textures) for i in range(2 if few else 12)
+        ],
+    }[kind]
+    shape = (300, 500) if kind == "random" else (160, 340)
+    everywhere, away = [], []
+    for seed, scene in enumerate(scenes):
+        pair = d3s.simulate(scene, RIG, noise=0.01, seed=seed, shape=shape)
+        found = d3s.estimate(pair.left, pair.right, RIG)
+        seen = _match_in_frame(pair)
+        everywhere.append(Sample.of(found, pair.depth_m, seen))
+        away.append(Sample.of(found, pair.depth_m, seen & _away_from_steps(pair)))
+    return Sample.joined(everywhere), Sample.joined(away)
+
+
+def _deciles_m(sample: Sample, score: np.ndarray) -> np.ndarray:
+    """Mean size of the errors, from the tenth that is said to be best to the worst."""
+    parts = np.array_split(np.argsort(score, kind="stable"), 10)
+    return np.array([np.abs(sample.error_m[part]).mean() for part in parts])
+
+
+def _gain(sample: Sample, score: np.ndarray) -> float:
+    """What is won by leaving out the pixels with the highest score, over what could be won."""
+    size = np.abs(sample.error_m)
+
+    def mean_of_best(order: np.ndarray) -> float:
+        return float((np.cumsum(size[order]) / np.arange(1, size.size + 1)).mean())
+
+    by_score, by_error = (mean_of_best(np.argsort(by, kind="stable")) for by in (score, size))
+    return float((size.mean() - by_score) / (size.mean() - by_error))
+
+
+def _scores(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    return sample.sigma_m, 1 - sample.confidence
+
+
+def test_errors_rise_with_sigma():
+    sample = _scenes("planes", few=True)[1]
+    for score in _scores(sample):
+        assert (np.diff(_deciles_m(sample, score)[::2]) > 0).all()
+        assert _gain(sample, score) > 0.6
+
+
+@pytest.mark.slow
+def test_errors_rise_with_sigma_over_deciles():
+    # Beside a step in depth the blur of the nearer side lets the farther one shine through, and
+    # its depth is found with a good sigma where the truth is the nearer: that is left out here.
+    sample = Sample.joined([_scenes(kind, few=False)[1] for kind in ("planes", "tilted", "random")])
+    for score in _scores(sample):
+        assert (np.diff(_deciles_m(sample, score)) > 0).all()
+        assert _gain(sample, score) > 0.75
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["planes", "tilted", "random"])
+def test_leaving_out_by_sigma_gains(kind):
+    everywhere, away = _scenes(kind, few=False)
+    for sample in (everywhere, away):
+        for score in _scores(sample):
+            assert _gain(sample, score) > 0.6
+    for score in _scores(away):
+        assert (np.diff(_deciles_m(away, score)) > 0).all()
