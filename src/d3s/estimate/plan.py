@@ -12,7 +12,7 @@ from d3s.estimate.search import Model
 from d3s.rig import Optics
 
 # Smoothing of the shrunk views, in pixels of the frame: enough that shrinking folds nothing over.
-_SMOOTHING_PX = {2: 1.5, 4: 4.0}
+_SMOOTHING_PX = {2: 1.5, 4: 5.0}
 # Smoothing of the full ones: a defocused view holds nothing finer, a sharp one does.
 _DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
 
