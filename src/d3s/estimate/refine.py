@@ -288,8 +288,9 @@ def _judged(
     # Noise raises the gradients too, and what it adds to them tells nothing of the disparity.
     telling = np.maximum(moments.gg - 0.5 * gains.gradient * noise, 0.1 * moments.gg)
     # The noise in two neighbouring pixels is alike after the smoothing: what counts is how much
-    # of it goes through the gradients once more.
+    # of it goes through the gradients once more, and of those at the window's edge less does.
     through = windows.variance(smoothed(gradient, level.smoothing_px, 1, windows.ops))
+    through = through * _share_inside(level.smoothing_px, windows)
     sigma = np.sqrt(2 * noise * through / moments.pixels) / np.maximum(telling, 0.1 * _FLAT)
     texture = 4 * windows.variance(mean)
     grain = np.maximum(2 * gains.smoothed * noise, _TINY)
@@ -301,6 +302,17 @@ def _judged(
         misfit=np.zeros_like(disparity),
         half_px=level.scale * np.array(windows.halves)[windows.used],
     )
+
+
+def _share_inside(smoothing_px: float, windows: Windows) -> Array:
+    """Share of the energy of a smooth window that stays when it is cut out and smoothed.
+
+    Along one axis a box of side n, smoothed by sigma, has squares that add up to
+    n - 2 sigma / sqrt(pi).
+    """
+    sides = 2 * np.array(windows.halves) + 1
+    share = np.maximum(1 - 2 / np.sqrt(np.pi) * smoothing_px / sides, 0.3) ** 2
+    return np.asarray(share.astype(windows.ops.dtype)[windows.used])
 
 
 def _misfit(
