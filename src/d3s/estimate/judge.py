@@ -24,6 +24,8 @@ _LARGEST_MISFIT = 6.0
 _LEAST_MARGIN = 0.05
 # Disparities within the small window that are still of one surface, in pixels.
 _SPREAD_PX = 2.0
+# What a step nearby does to sigma: the window may hold a strip of the other surface.
+_CAUTION = 1.5
 
 
 class Holes(NamedTuple):
@@ -50,7 +52,7 @@ def judged(
     vergence = plan.model.vergence_dpt(fit.disparity_px)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         depth = np.where(vergence > 0, 1.0 / vergence, np.inf)
-        sigma_px = np.hypot(fit.sigma_px, plan.rectification_sigma_px)
+        sigma_px = np.hypot(_cautious_sigma_px(fit, plan, ops), plan.rectification_sigma_px)
         sigma = depth * depth * sigma_px / plan.model.per_dpt_px
         scale = np.maximum(_SIGMA_M, _SIGMA_SHARE * depth)
         correlation = _beyond_chance(fit.correlation, fit.samples)
@@ -61,7 +63,7 @@ def judged(
         *_of_search(found, plan, depth.shape),
         (Flag.LOW_TEXTURE, ~(correlation >= _LEAST_CORRELATION)),
         (Flag.OUT_OF_RANGE, _outside(depth, plan)),
-        (Flag.INCONSISTENT, ~(fit.misfit <= _LARGEST_MISFIT) | _spread(fit, plan, ops)),
+        (Flag.INCONSISTENT, ~(fit.misfit <= _LARGEST_MISFIT) | _has_step(fit, 0, plan, ops)),
         (Flag.LOW_CONFIDENCE, ~(confidence >= plan.options.min_confidence)),
     ):
         flags[mask] |= np.uint16(flag)
@@ -86,10 +88,16 @@ def _outside(depth_m: Array, plan: Plan) -> Mask:
     return np.asarray(~((depth_m >= 0.995 * nearest) & (depth_m <= 1.005 * farthest)))
 
 
-def _spread(fit: Fit, plan: Plan, ops: Operations) -> Mask:
-    """Where the disparities around a pixel are of several surfaces, or of none."""
-    extent = ops.window_extent(fit.disparity_px, plan.halves(1)[0])
+def _has_step(fit: Fit, window: int, plan: Plan, ops: Operations) -> Mask:
+    """Where the disparities in a window, by its place, are of several surfaces, or of none."""
+    halves = plan.halves(1)
+    extent = ops.window_extent(fit.disparity_px, halves[min(window, len(halves) - 1)])
     return np.asarray(~(extent <= _SPREAD_PX))
+
+
+def _cautious_sigma_px(fit: Fit, plan: Plan, ops: Operations) -> Array:
+    """Sigma as fitted, and more where a step is near."""
+    return np.where(_has_step(fit, 1, plan, ops), _CAUTION * fit.sigma_px, fit.sigma_px)
 
 
 def _of_search(found: Found, plan: Plan, shape: tuple[int, ...]) -> list[tuple[Flag, Mask]]:

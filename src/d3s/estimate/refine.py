@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 
 # Share of the residual beyond noise that acts like noise. The rest is the blur that a Gaussian
 # leaves out of a disk: as even as the texture, it hardly moves the fit. From the tuning textures.
-_UNEXPLAINED = 0.25
+_UNEXPLAINED = 0.3
 # A window whose disparity is this many standard deviations off that of the small one within it
 # does not lie on one surface.
 _APART = 3.0
@@ -239,23 +239,29 @@ def _agreement(moments: list[_Moments], level: Level) -> list[Mask]:
 def _tilt_px(disparity: Array, gradient: Array, windows: Windows) -> Array:
     """What a slope of the surface adds, where the texture lies to one side of the window.
 
-    The window's disparity is that of the centroid of its squared gradients. The slope is taken
-    from the disparities to each side, where they are of one surface.
+    The window's disparity is that of the centroid of its squared gradients.
     """
     weight = gradient * gradient
     total = np.maximum(windows.mean(weight), _TINY)
-    step = windows.halves[len(windows.halves) // 2]
-    is_wide = windows.used > 0
     tilt = np.zeros_like(disparity)
     for axis in (0, 1):
         size = disparity.shape[axis]
         place = np.arange(size, dtype=disparity.dtype) - size // 2
         place = place[:, None] if axis == 0 else place[None, :]
         offset = windows.mean(weight * place) / total - place
-        ahead, behind = _shifted(disparity, step, axis), _shifted(disparity, -step, axis)
-        is_one = is_wide & _shifted(is_wide, step, axis) & _shifted(is_wide, -step, axis)
-        tilt += np.where(is_one, (ahead - behind) / (2 * step) * offset, 0)
+        tilt += offset * _slope(disparity, windows, axis)
     return tilt
+
+
+def _slope(disparity: Array, windows: Windows, axis: int) -> Array:
+    """Slope of the surface along an axis, from as far apart as it is known to be one."""
+    slope = np.zeros_like(disparity)
+    for place, step in enumerate(windows.halves[1:], start=1):
+        fits = windows.used >= place
+        is_one = fits & _shifted(fits, step, axis) & _shifted(fits, -step, axis)
+        rise = _shifted(disparity, step, axis) - _shifted(disparity, -step, axis)
+        slope = np.where(is_one, rise / (2 * step), slope)
+    return slope
 
 
 def _shifted(image: Array, step: int, axis: int) -> Array:
