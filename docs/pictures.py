@@ -1,4 +1,4 @@
-"""`make pictures`: the contact sheets of the digital twin that docs/twin.md shows.
+"""`make pictures`: the pictures that docs/twin.md and docs/estimator.md show.
 
 The same code gives the same bytes. A palette of few greys keeps the files small.
 """
@@ -16,12 +16,15 @@ from PIL import Image
 
 import d3s
 from d3s.atomic import write_bytes
+from d3s.evaluate import SceneSweep
 from d3s.scene.masks import blob, ring
 from d3s.scene.pair import Pair
 from d3s.scene.patterns import PATTERNS
 from d3s.scene.raw import RawFrame
+from d3s.view.depth import FLAG_COLOURS, plot_depth_map
+from d3s.view.panels import HIDDEN, NOTHING, SEEN
 from d3s.view.save import save_figure
-from d3s.view.scene import HIDDEN, NOTHING, SEEN, plot_scenes, plot_textures
+from d3s.view.scene import plot_scenes, plot_textures
 
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "docs" / "_static"
@@ -84,17 +87,30 @@ def ball_before_a_wall() -> d3s.DepthMapScene:
     return d3s.DepthMapScene(image=np.where(is_ball, ball, wall), depth_m=depth_m)
 
 
-def palette() -> NDArray[np.uint8]:
-    """Greys of the views, the map of the depths, and the colours of what is not there."""
-    greys = np.repeat(np.linspace(0, 255, 64)[:, np.newaxis], 3, axis=1)
-    depths = 255 * mpl.colormaps["viridis_r"](np.linspace(0, 1, 160))[:, :3]
-    marks = 255 * to_rgba_array([HIDDEN, SEEN, NOTHING])[:, :3]
-    return np.concatenate([greys, depths, marks]).round().astype(np.uint8)
+def depth_map() -> Figure:
+    """What the joint method makes of one scene of `d3s evaluate scenes`, a small one."""
+    pair = d3s.simulate(SceneSweep().scene(3), RIG, shape=(450, 600), noise=0.01)
+    return plot_depth_map(pair, d3s.estimate(pair.left, pair.right, RIG))
 
 
-def with_palette(image: Image.Image) -> Image.Image:
+def palette(greys: int, maps: dict[str, int], marks: list[str]) -> NDArray[np.uint8]:
+    """So many greys, so many colours of each map, and some by name; 256 at most."""
+    levels = np.repeat(np.linspace(0, 255, greys)[:, np.newaxis], 3, axis=1)
+    scales = [
+        255 * mpl.colormaps[name](np.linspace(0, 1, count))[:, :3] for name, count in maps.items()
+    ]
+    others = 255 * to_rgba_array(marks)[:, :3]
+    return np.concatenate([levels, *scales, others]).round().astype(np.uint8)
+
+
+OF_SCENES = palette(64, {"viridis_r": 160}, [HIDDEN, SEEN, NOTHING])
+OF_DEPTH_MAPS = palette(
+    48, {"viridis": 104, "coolwarm": 90}, [SEEN, NOTHING, *FLAG_COLOURS.values()]
+)
+
+
+def with_palette(image: Image.Image, few: NDArray[np.uint8]) -> Image.Image:
     """The nearest of few colours for each pixel; Pillow's own search is not exact."""
-    few = palette()
     pixels = np.asarray(image).reshape(-1, 3)
     colours, number = np.unique(pixels, axis=0, return_inverse=True)
     distance = np.square(colours[:, np.newaxis].astype(int) - few.astype(int)).sum(axis=2)
@@ -109,7 +125,9 @@ def is_grey(image: Image.Image) -> bool:
     return np.array_equal(red, green) and np.array_equal(green, blue)
 
 
-def save_small(figure: Figure, path: Path, *, dpi: int) -> None:
+def save_small(
+    figure: Figure, path: Path, *, dpi: int, colours: NDArray[np.uint8] = OF_SCENES
+) -> None:
     """Write a figure as PNG, in 64 greys or with a palette."""
     with tempfile.TemporaryDirectory() as folder:
         large = Path(folder) / "large.png"
@@ -118,7 +136,7 @@ def save_small(figure: Figure, path: Path, *, dpi: int) -> None:
     if is_grey(image):
         image = image.convert("L").point(lambda level: round(level / 255 * 63) * 255 // 63)
     else:
-        image = with_palette(image)
+        image = with_palette(image, colours)
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", optimize=True)
     write_bytes(path, buffer.getvalue(), overwrite=True)
@@ -130,6 +148,7 @@ def main() -> None:
     sheet = plot_textures(textures(), across=2, tile_in=1.25)
     save_small(sheet, STATIC / "twin_textures.png", dpi=110)
     save_small(plot_scenes(scenes()), STATIC / "twin_scenes.png", dpi=100)
+    save_small(depth_map(), STATIC / "estimator_scene.png", dpi=95, colours=OF_DEPTH_MAPS)
 
 
 if __name__ == "__main__":

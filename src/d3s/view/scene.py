@@ -1,28 +1,31 @@
 """Contact sheets of the digital twin: pairs with their truth, textures, scenes."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.scene.pair import Pair
 from d3s.scene.raw import RawFrame
+from d3s.view.panels import (
+    Values,
+    add_bar,
+    depth_norm,
+    set_depth_ticks,
+    set_tight,
+    show_depth,
+    show_grey,
+    show_hidden,
+    show_scale,
+    show_signed,
+)
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colorbar import Colorbar
-    from matplotlib.colors import Colormap, Normalize
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
     from matplotlib.image import AxesImage
-
-HIDDEN, SEEN, NOTHING = "#c8442d", "#eeeeee", "#bbbbbb"
-
-_DEPTH_TICKS_M = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 20, 50, 100)
-
-_Values = NDArray[np.floating[Any]]
 
 
 def plot_pair(pair: Pair) -> "Figure":
@@ -35,16 +38,16 @@ def plot_pair(pair: Pair) -> "Figure":
     axes = figure.subplots(2, 4)
     greys = {"Left": pair.left, "Right": pair.right, "Left, perfect lens": pair.all_in_focus}
     for place, (title, image) in zip(axes[0], greys.items(), strict=False):
-        _show_grey(place, image, title)
-    _show_hidden(axes[0, 3], pair.occluded, _hidden_title(pair))
-    depth = _show_depth(axes[1, 0], pair.depth_m, _depth_norm(pair.depth_m), "Depth")
-    _add_bar(depth, "m")
-    _add_bar(_show_scale(axes[1, 1], pair.disparity_px, "Disparity, left - right"), "px")
+        show_grey(place, image, title)
+    show_hidden(axes[0, 3], pair.occluded, _hidden_title(pair))
+    depth = show_depth(axes[1, 0], pair.depth_m, depth_norm(pair.depth_m), "Depth")
+    add_bar(depth, "m")
+    add_bar(show_scale(axes[1, 1], pair.disparity_px, "Disparity, left - right"), "px")
     blurs = {"left": pair.blur_left_px, "right": pair.blur_right_px}
     widest = max(float(np.nanmax(np.abs(blur))) for blur in blurs.values()) or 1.0
     for place, (side, blur) in zip(axes[1, 2:], blurs.items(), strict=True):
-        shown = _show_signed(place, blur, widest, f"Blur radius, {side} (near +, far -)")
-        _add_bar(shown, "px")
+        shown = show_signed(place, blur, widest, f"Blur radius, {side} (near +, far -)")
+        add_bar(shown, "px")
     return figure
 
 
@@ -68,7 +71,7 @@ def plot_textures(
     rows = -(-len(textures) // across)
     size = (across * (count * tile_in + 0.35), rows * (tile_in + 0.04) + 0.4)
     figure = Figure(figsize=size)
-    _set_tight(figure)
+    set_tight(figure)
     sheet = figure.add_gridspec(1, across)
     for column in range(across):
         names = list(textures)[column * rows : (column + 1) * rows]
@@ -76,7 +79,7 @@ def plot_textures(
         for row, name in enumerate(names):
             for i, pair in enumerate(textures[name]):
                 axes = figure.add_subplot(part[row, i])
-                _show_grey(axes, pair.left, _distance_title(pair) if row == 0 else "")
+                show_grey(axes, pair.left, _distance_title(pair) if row == 0 else "")
                 axes.set_ylabel(name if i == 0 else "")
     return figure
 
@@ -98,10 +101,10 @@ def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.
         raise InputError("examples is empty: there is no scene to show.")
     tall = [_row_height(one) * width_in / 4 + 0.25 for one in examples.values()]
     figure = Figure(figsize=(width_in, sum(tall) + 0.6))
-    _set_tight(figure)
+    set_tight(figure)
     # The bar has a row of its own: beside the panels it would push them out of line.
     sheet = figure.add_gridspec(len(examples) + 1, 4, height_ratios=[*tall, 0.1])
-    norm = _depth_norm(np.concatenate([one.depth_m.ravel() for one in examples.values()]))
+    norm = depth_norm(np.concatenate([one.depth_m.ravel() for one in examples.values()]))
     for row, (name, one) in enumerate(examples.items()):
         if isinstance(one, Pair):
             cells = [sheet[row, column] for column in range(4)]
@@ -111,7 +114,7 @@ def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.
     bar = figure.colorbar(
         shown, cax=figure.add_subplot(sheet[-1, 1:3]), orientation="horizontal", label="depth (m)"
     )
-    _set_depth_ticks(bar)
+    set_depth_ticks(bar)
     return figure
 
 
@@ -119,11 +122,11 @@ def _add_pair_row(
     figure: "Figure", cells: "list[SubplotSpec]", name: str, pair: Pair, norm: "Normalize"
 ) -> "AxesImage":
     left, right, depth, hidden = (figure.add_subplot(cell) for cell in cells)
-    _show_grey(left, pair.left, "Left view")
+    show_grey(left, pair.left, "Left view")
     left.set_ylabel(name, fontsize="small")
-    _show_grey(right, pair.right, "Right view")
-    _show_hidden(hidden, pair.occluded, _hidden_title(pair))
-    return _show_depth(depth, pair.depth_m, norm, _depth_title(pair.depth_m))
+    show_grey(right, pair.right, "Right view")
+    show_hidden(hidden, pair.occluded, _hidden_title(pair))
+    return show_depth(depth, pair.depth_m, norm, _depth_title(pair.depth_m))
 
 
 def _add_raw_row(
@@ -135,10 +138,10 @@ def _add_raw_row(
 ) -> "AxesImage":
     frame, depth = (figure.add_subplot(cell) for cell in cells)
     halves = "right view | left view" if raw.layout.side(0) > 0 else "left view | right view"
-    _show_grey(frame, raw.image, f"Raw frame: {halves}")
+    show_grey(frame, raw.image, f"Raw frame: {halves}")
     frame.set_ylabel(name, fontsize="small")
     title = f"{_depth_title(raw.depth_m)}, left lens (grey: not its field)"
-    return _show_depth(depth, raw.depth_m, norm, title)
+    return show_depth(depth, raw.depth_m, norm, title)
 
 
 def _common_count(textures: Mapping[str, Sequence[Pair]]) -> int:
@@ -168,92 +171,7 @@ def _hidden_title(pair: Pair) -> str:
     return f"Not in the right view: {pair.occluded.mean():.0%}"
 
 
-def _depth_title(depth_m: _Values) -> str:
+def _depth_title(depth_m: Values) -> str:
     nearest, farthest = f"{np.nanmin(depth_m):.2f}", f"{np.nanmax(depth_m):.2f}"
     span = nearest if nearest == farthest else f"{nearest} to {farthest}"
     return f"Depth {span} m"
-
-
-def _show_grey(axes: "Axes", image: _Values, title: str) -> None:
-    axes.imshow(image, cmap="gray", vmin=0, vmax=1)
-    _finish(axes, title)
-
-
-def _show_depth(axes: "Axes", depth_m: _Values, norm: "Normalize", title: str) -> "AxesImage":
-    shown = axes.imshow(depth_m, cmap=_map("viridis_r"), norm=norm, interpolation="nearest")
-    _finish(axes, title)
-    return shown
-
-
-def _show_scale(axes: "Axes", values: _Values, title: str) -> "AxesImage":
-    low, high = _span(values)
-    shown = axes.imshow(values, cmap=_map("viridis"), vmin=low, vmax=high, interpolation="nearest")
-    _finish(axes, title)
-    return shown
-
-
-def _show_signed(axes: "Axes", values: _Values, widest: float, title: str) -> "AxesImage":
-    shown = axes.imshow(
-        values, cmap=_map("coolwarm"), vmin=-widest, vmax=widest, interpolation="nearest"
-    )
-    _finish(axes, title)
-    return shown
-
-
-def _show_hidden(axes: "Axes", hidden: NDArray[np.bool_], title: str) -> None:
-    from matplotlib.colors import ListedColormap
-
-    axes.imshow(
-        hidden, cmap=ListedColormap([SEEN, HIDDEN]), vmin=0, vmax=1, interpolation="nearest"
-    )
-    _finish(axes, title)
-
-
-def _set_tight(figure: "Figure") -> None:
-    figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)
-
-
-def _finish(axes: "Axes", title: str) -> None:
-    axes.set_title(title, fontsize="small", pad=3)
-    axes.set(xticks=[], yticks=[])
-
-
-def _add_bar(shown: "AxesImage", unit: str) -> None:
-    from matplotlib.colors import LogNorm
-
-    figure = shown.axes.figure
-    bar = figure.colorbar(shown, ax=shown.axes, location="bottom", aspect=30, pad=0.03)
-    bar.set_label(unit)
-    if isinstance(shown.norm, LogNorm):
-        _set_depth_ticks(bar)
-
-
-def _map(name: str) -> "Colormap":
-    """A map in which what has no value is grey."""
-    import matplotlib as mpl
-
-    return mpl.colormaps[name].with_extremes(bad=NOTHING)
-
-
-def _depth_norm(depth_m: _Values) -> "Normalize":
-    """Equal ratios of depth are equal steps of colour."""
-    from matplotlib.colors import LogNorm
-
-    return LogNorm(*_span(depth_m))
-
-
-def _span(values: _Values) -> tuple[float, float]:
-    """Smallest and largest value, or a little around them where there is only one."""
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    room = 0.01 * max(abs(low), abs(high)) or 0.01
-    return (low, high) if high - low > room else (low - room, high + room)
-
-
-def _set_depth_ticks(bar: "Colorbar") -> None:
-    """Round depths, few enough to be read: the ticks of a logarithm crowd."""
-    low, high = bar.norm.vmin or 1.0, bar.norm.vmax or 1.0
-    ticks = [tick for tick in _DEPTH_TICKS_M if low <= tick <= high]
-    if len(ticks) < 3:
-        ticks = np.geomspace(low, high, 3).tolist()
-    bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
-    bar.minorticks_off()

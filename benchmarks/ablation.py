@@ -1,0 +1,390 @@
+"""`make ablation`: what each part of the joint method pays.
+
+    .venv/bin/python benchmarks/ablation.py [--quick] [--constants] [--patterns tuning]
+                                            [--only WORD ...] [--csv FILE]
+
+Every variant is the joint method with one part changed: an option, or a constant or function of
+its modules that is exchanged while it runs. All see the same simulated images, and are judged by
+`d3s.evaluate`. Then the defocus cue over depth, with and without. With --constants the variants are
+half and twice of the constants that were tuned; tune on `--patterns tuning` only.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+
+import d3s
+from d3s.atomic import write_text
+from d3s.estimate import DepthMap, Flag, joint, judge, levels, refine, search
+from d3s.estimate.operations import CompiledOperations
+from d3s.evaluate import (
+    REPORT_PATTERNS,
+    TUNING_PATTERNS,
+    Contender,
+    PlaneResults,
+    PlaneSweep,
+    SceneResults,
+    SceneSweep,
+    evaluate_planes,
+    evaluate_scenes,
+    score,
+)
+from d3s.evaluate.metrics import pooled, ratio
+from d3s.evaluate.tables import as_csv
+from d3s.evaluate.trial import make_trial
+from d3s.scene.textures import Texture
+
+SETS = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
+# Of each set: one that is sparse or has much contrast, two of many sizes, one of lines.
+OF_PLANES = {
+    "report": ("text", "brick", "noise", "grass"),
+    "tuning": ("calibration", "leaves", "stone", "wood"),
+}
+PLANES = PlaneSweep(depths_m=(0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.0), shape=(200, 460))
+NOISY_PLANES = PlaneSweep(depths_m=(0.6, 1.5), noise=0.03, shape=(200, 460))
+SCENES = SceneSweep(count=6, shape=(500, 700))
+
+
+class Change(NamedTuple):
+    """A name of a module, or of a class, and what stands there instead."""
+
+    owner: Any
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant(Contender):
+    """The joint method with something changed."""
+
+    method: str = "joint"
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def is_rival(self) -> bool:
+        """Whether all others are held against it, on the pixels that both retained."""
+        return self.name == "default"
+
+    def estimate(self, left: Any, right: Any, rig: d3s.Rig) -> DepthMap:
+        """Depth of a pair, with the changes in force."""
+        with ExitStack() as stack:
+            for change in self.changes:
+                stack.enter_context(patch.object(*change))
+            return super().estimate(left, right, rig)
+
+
+def told(label: str, **options: Any) -> Variant:
+    return Variant(label=label, options=options)
+
+
+def changed(label: str, *changes: tuple[Any, str, Any]) -> Variant:
+    return Variant(label=label, changes=tuple(Change(*one) for one in changes))
+
+
+def without_flags(*unwanted: Flag) -> Callable[..., Any]:
+    """The flags of the search, less some."""
+    original = judge._of_search
+
+    def fewer(*args: Any) -> Any:
+        return [(flag, mask) for flag, mask in original(*args) if flag not in unwanted]
+
+    return fewer
+
+
+def without_spread() -> Callable[..., Any]:
+    """Steps in the smallest window not seen; those in the next, which make sigma larger, are."""
+    original = judge._has_step
+
+    def seen(fit: Any, window: int, *others: Any) -> Any:
+        return original(fit, window, *others) & (window > 0)
+
+    return seen
+
+
+DEFAULT = told("default")
+NO_DEFOCUS = told("no defocus", use_defocus=False)
+PARTS = (
+    DEFAULT,
+    NO_DEFOCUS,
+    # The search.
+    told("no smoothness", smoothness=0.0),
+    told("search at full size", search_scale=1),
+    changed("search: brightness left in", (search, "_without_mean", lambda image, ops: image)),
+    changed("search: no limit of the misfit", (search, "_LIMIT", 1e6)),
+    changed("search: no tolerance", (search, "_TOLERANCE", 0.0)),
+    changed("search: no median", (CompiledOperations, "median_of_nine", lambda self, a: a)),
+    # The windows.
+    told("windows: 9 px", windows_px=(9,)),
+    told("windows: 31 px", windows_px=(31,)),
+    told("windows: 57 px", windows_px=(57,)),
+    told("windows: 9 and 57 px", windows_px=(9, 57)),
+    changed("windows: steps of the search ignored", (levels, "_STEP_PX", np.inf)),
+    changed("windows: disagreement ignored", (refine, "_APART", np.inf)),
+    # The fit.
+    told("prefilter 0.5 px", prefilter_sigma_px=0.5),
+    told("prefilter 2 px", prefilter_sigma_px=2.0),
+    changed("fit at full size only", (levels, "_BLUR_PX", {})),
+    told("1 round", rounds=1),
+    told("3 rounds", rounds=3),
+    changed("no tilt", (refine, "_tilt_px", lambda disparity, *_: np.zeros_like(disparity))),
+    # Sigma and confidence.
+    changed("sigma: noise only", (refine, "_UNEXPLAINED", 0.0)),
+    changed("sigma: all of the residual", (refine, "_UNEXPLAINED", 1.0)),
+    changed("sigma: windows without ends", (refine, "_share_inside", lambda *_: np.float32(1))),
+    changed("sigma: no caution near steps", (judge, "_CAUTION", 1.0)),
+    changed("confidence: chance ignored", (judge, "_CHANCE", 0.0)),
+    changed(
+        "confidence: sigma ignored", (judge, "_SIGMA_M", np.inf), (judge, "_SIGMA_SHARE", np.inf)
+    ),
+    told("confidence: no threshold", min_confidence=0.0),
+    # The flags.
+    changed(
+        "flags: right view not asked",
+        (judge, "_of_search", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
+    ),
+    changed("flags: ambiguity ignored", (judge, "_LEAST_MARGIN", -np.inf)),
+    changed("flags: misfit ignored", (judge, "_LARGEST_MISFIT", np.inf)),
+    changed("flags: spread ignored", (judge, "_has_step", without_spread())),
+)
+
+TUNED = (
+    (search, "_LIMIT"),
+    (search, "_SMALL_STEP"),
+    (search, "_LARGE_STEP"),
+    (search, "_TOLERANCE"),
+    (search, "_WINDOW_HALF"),
+    (search, "_MEAN_HALF"),
+    (levels, "_STEP_PX"),
+    (levels, "_STEP_SHARE"),
+    (levels, "_REACH"),
+    (refine, "_APART"),
+    (refine, "_UNEXPLAINED"),
+    (joint, "_NOISE_HALF"),
+    (judge, "_CHANCE"),
+    (judge, "_LEAST_CORRELATION"),
+    (judge, "_LARGEST_MISFIT"),
+    (judge, "_LEAST_MARGIN"),
+    (judge, "_SPREAD_PX"),
+    (judge, "_CAUTION"),
+)
+
+
+def half_and_twice() -> tuple[Variant, ...]:
+    """Each tuned constant at half and at twice its value."""
+    variants = [DEFAULT]
+    for module, name in TUNED:
+        value = getattr(module, name)
+        half = max(value // 2, 1) if isinstance(value, int) else value / 2
+        place = f"{module.__name__.rpartition('.')[2]}.{name}"
+        variants += [
+            changed(f"{place} = {other:g}", (module, name, other)) for other in (half, 2 * value)
+        ]
+    return tuple(variants)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one variant comes to; lengths in metres, shares from 0 to 1."""
+
+    variant: str
+    mae_over_bound: float  # planes with 1 % noise: the median over depths
+    worst_mae_m: float  # of a plane
+    density: float
+    bias_m: float  # the mean over depths of its size
+    coverage: float
+    same_pixels: float  # MAE over that of the default, where both have a depth
+    noisy_mae_m: float  # planes with 3 % noise
+    noisy_density: float
+    scenes_mae_m: float
+    scenes_density: float
+    scenes_bad_2cm: float
+    scenes_coverage: float
+    scenes_same_pixels: float
+
+
+class Column(NamedTuple):
+    """How a figure is shown."""
+
+    heading: str
+    factor: float
+    digits: int
+
+
+COLUMNS = {
+    "mae_over_bound": Column("MAE / bound", 1, 2),
+    "worst_mae_m": Column("worst MAE (cm)", 100, 2),
+    "density": Column("density (%)", 100, 1),
+    "bias_m": Column("bias (mm)", 1000, 2),
+    "coverage": Column("1-sigma (%)", 100, 0),
+    "same_pixels": Column("same pixels", 1, 2),
+    "noisy_mae_m": Column("3 % noise: MAE (cm)", 100, 2),
+    "noisy_density": Column("density (%)", 100, 1),
+    "scenes_mae_m": Column("scenes: MAE (cm)", 100, 3),
+    "scenes_density": Column("density (%)", 100, 1),
+    "scenes_bad_2cm": Column("> 2 cm (%)", 100, 2),
+    "scenes_coverage": Column("1-sigma (%)", 100, 0),
+    "scenes_same_pixels": Column("same pixels", 1, 2),
+}
+
+
+def measured(
+    variants: Sequence[Variant], planes: PlaneSweep, noisy: PlaneSweep, scenes: SceneSweep
+) -> list[Row]:
+    """All variants on all images."""
+    on_planes = evaluate_planes(variants, sweep=planes, progress=saying("planes"))
+    on_noisy = evaluate_planes(variants, sweep=noisy, progress=saying("planes with 3 % noise"))
+    on_scenes = evaluate_scenes(variants, sweep=scenes, progress=saying("scenes"))
+    return [row_of(one.name, on_planes, on_noisy, on_scenes) for one in variants]
+
+
+def saying(what: str) -> Callable[[int, int], None]:
+    """All variants take their turn on one pair, so that it is rendered once: a line a pair."""
+
+    def say(done: int, count: int) -> None:
+        print(f"{what}: {done} of {count}", file=sys.stderr)
+
+    return say
+
+
+def row_of(name: str, planes: PlaneResults, noisy: PlaneResults, scenes: SceneResults) -> Row:
+    (on_planes,) = (one for one in planes.summary() if one.method == name)
+    (on_scenes,) = (one for one in scenes.summary() if one.method == name)
+    everywhere = on_scenes.regions[0]
+    scores, noisy_scores = (
+        [row.score for row in results.rows if row.method == name] for results in (planes, noisy)
+    )
+    counts, noisy_counts = ([one.retained for one in some] for some in (scores, noisy_scores))
+    return Row(
+        variant=name,
+        mae_over_bound=on_planes.mae_over_bound,
+        worst_mae_m=max(depth.worst_mae_m for depth in on_planes.depths),
+        density=density(scores),
+        bias_m=float(np.mean([abs(depth.bias_m) for depth in on_planes.depths])),
+        coverage=pooled([one.coverage for one in scores], counts),
+        same_pixels=float(np.mean([one.ratio_common for one in on_planes.rivals] or [1.0])),
+        noisy_mae_m=pooled([one.mae_m for one in noisy_scores], noisy_counts),
+        noisy_density=density(noisy_scores),
+        scenes_mae_m=on_scenes.mae_m,
+        scenes_density=on_scenes.density,
+        scenes_bad_2cm=everywhere.bad_2cm,
+        scenes_coverage=everywhere.coverage,
+        scenes_same_pixels=on_scenes.rivals[0].ratio_common if on_scenes.rivals else 1.0,
+    )
+
+
+def density(scores: Sequence[Any]) -> float:
+    return ratio(sum(s.textured_retained for s in scores), sum(s.textured for s in scores))
+
+
+def table(rows: Sequence[Row]) -> str:
+    headings = ["variant", *(column.heading for column in COLUMNS.values())]
+    lines = [
+        [
+            row.variant,
+            *(
+                f"{column.factor * getattr(row, name):.{column.digits}f}"
+                for name, column in COLUMNS.items()
+            ),
+        ]
+        for row in rows
+    ]
+    return markdown(headings, lines)
+
+
+def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table that both people and Markdown can read."""
+    cells = [list(headings), *map(list, lines)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
+
+    def line(row: Sequence[str]) -> str:
+        first, *others = (
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return f"| {' | '.join((first, *others))} |"
+
+    rule = f"|{'-' * (widths[0] + 2)}|{'|'.join('-' * (w + 1) + ':' for w in widths[1:])}|"
+    return "\n".join([line(cells[0]), rule, *map(line, cells[1:])])
+
+
+def defocus_over_depth(sweep: PlaneSweep) -> str:
+    """What the defocus cue adds: each figure without it and with it."""
+    digits = {"MAE (cm)": 3, "bias (cm)": 3, "sigma (cm)": 3, "density (%)": 1, "confidence": 2}
+    lines = [
+        [
+            f"{depth_m:g}",
+            *(
+                f"{without:.{n}f} / {with_it:.{n}f}"
+                for n, without, with_it in zip(
+                    digits.values(), *_at_depth(sweep, place), strict=True
+                )
+            ),
+        ]
+        for place, depth_m in enumerate(sweep.depths_m)
+    ]
+    return markdown(["depth (m)", *digits], lines)
+
+
+def _at_depth(sweep: PlaneSweep, place: int) -> tuple[list[float], list[float]]:
+    """Figures without defocus and with it, means over the textures; the images of the sweep."""
+    rig = d3s.Rig.paper_prototype()
+    figures: dict[str, list[tuple[float, ...]]] = {NO_DEFOCUS.name: [], DEFAULT.name: []}
+    for i, pattern in enumerate(sweep.patterns):
+        texture = Texture(pattern=pattern, seed=sweep.seed)
+        scene = d3s.Plane(depth_m=sweep.depths_m[place], texture=texture)
+        trial = make_trial(scene, rig, sweep, sweep.shape, (sweep.seed, i, place))
+        for variant in (NO_DEFOCUS, DEFAULT):
+            found = variant.estimate(trial.left, trial.right, rig)
+            one = score(found, trial.truth)
+            sigma_m = np.median(found.sigma_m[trial.truth.judged & found.valid])
+            confidence = np.mean(found.confidence[trial.truth.textured])
+            figures[variant.name].append(
+                (100 * one.mae_m, 100 * one.bias_m, 100 * sigma_m, 100 * one.density, confidence)
+            )
+    without, with_it = (np.nanmean(some, axis=0).tolist() for some in figures.values())
+    return without, with_it
+
+
+def arguments(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="What each part of the joint method pays.")
+    parser.add_argument("--quick", action="store_true", help="few images, for a first look")
+    parser.add_argument("--constants", action="store_true", help="half and twice of each constant")
+    parser.add_argument("--patterns", choices=SETS, default="report", help="which textures")
+    parser.add_argument("--only", nargs="+", metavar="WORD", help="variants with such a word")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there too")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str]) -> None:
+    args = arguments(words)
+    variants = half_and_twice() if args.constants else PARTS
+    if args.only:
+        wanted = [v for v in variants if v is DEFAULT or any(w in v.name for w in args.only)]
+        variants = tuple(wanted)
+    own, all_of_set = OF_PLANES[args.patterns], SETS[args.patterns]
+    planes = PLANES.replace(patterns=own)
+    noisy = NOISY_PLANES.replace(patterns=own[1::2])
+    scenes = SCENES.replace(patterns=all_of_set)
+    if args.quick:
+        planes = planes.replace(patterns=own[1:2], depths_m=(0.25, 0.85, 2.0))
+        noisy = noisy.replace(patterns=own[1:2])
+        scenes = scenes.replace(count=1, shape=(300, 450))
+    rows = measured(variants, planes, noisy, scenes)
+    print(table(rows))
+    if NO_DEFOCUS in variants:
+        print("\nWithout defocus / with it, means over the textures:\n")
+        print(defocus_over_depth(planes))
+    if args.csv:
+        write_text(args.csv, as_csv(rows), overwrite=True)
+        print(f"\nRows: {args.csv}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

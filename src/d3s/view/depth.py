@@ -1,0 +1,200 @@
+"""The picture of a depth map beside the truth of the twin."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+from d3s.estimate import DepthMap, Flag
+from d3s.estimate.flags import share_of_each
+from d3s.scene.pair import Pair
+from d3s.view.panels import (
+    NOTHING,
+    SEEN,
+    Values,
+    colour_map,
+    depth_norm,
+    finish,
+    set_depth_ticks,
+    show_depth,
+    show_grey,
+    show_signed,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+FLAG_COLOURS = dict(
+    zip(
+        Flag,
+        (
+            "#4c78a8",
+            "#111111",
+            "#b279a2",
+            "#f2cf5b",
+            "#e45756",
+            "#72b7b2",
+            "#9d755d",
+            "#f58518",
+            "#54a24b",
+            "#ff9da6",
+        ),
+        strict=True,
+    )
+)
+"""Colours of the reasons why there is no depth."""
+
+# What few pixels exceed does not set a scale.
+_PERCENT = 99.0
+_WIDEST_PULL = 3.0
+
+
+def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
+    """What a method made of a simulated pair, beside what is true; grey where there is no depth.
+
+    Depth and true depth share one scale. Of a pixel that has several flags the first in the table
+    of flags is shown.
+
+    Raises
+    ------
+    InputError
+        When the depth map is of views of another size.
+    """
+    from matplotlib.figure import Figure
+
+    if est.depth_m.shape != pair.depth_m.shape:
+        raise InputError(
+            f"est has shape {est.depth_m.shape} and pair {pair.depth_m.shape}: "
+            "the depth map must be of this pair."
+        )
+    error_m = est.depth_m - pair.depth_m
+    rows, cols = pair.left.shape
+    figure = Figure(figsize=(13, 2.2 + 6.2 * rows / cols))
+    figure.set_layout_engine("constrained", h_pad=0.02, w_pad=0.03, hspace=0, wspace=0)
+    figure.suptitle(_headline(pair, est, error_m), fontsize="medium")
+    # The scales have rows of their own, so that the panels stand in line.
+    tall = 13 / 4 * rows / cols
+    sheet = figure.add_gridspec(4, 4, height_ratios=(tall, 0.1, tall, 0.1))
+    top, bottom = ([figure.add_subplot(sheet[row, i]) for i in range(4)] for row in (0, 2))
+    below = [figure.add_subplot(sheet[3, i]) for i in range(4)]
+    norm = depth_norm(pair.depth_m)
+    show_grey(top[0], pair.left, "Left view")
+    show_depth(top[1], pair.depth_m, norm, "True depth")
+    shown = show_depth(top[2], est.depth_m, norm, "Estimated depth")
+    _add_bar(shown, figure.add_subplot(sheet[1, 1:3]), "m", "both")
+    _show_flags(top[3], est)
+    _show_error(bottom[0], below[0], error_m)
+    _show_sigma(bottom[1], below[1], est.sigma_m)
+    _show_pull(bottom[2], below[2], error_m / est.sigma_m)
+    _show_confidence(bottom[3], below[3], est.confidence)
+    return figure
+
+
+def _headline(pair: Pair, est: DepthMap, error_m: Values) -> str:
+    rows, cols = pair.left.shape
+    known = np.abs(error_m[est.valid])
+    error = f", mean absolute error {100 * known.mean():.2f} cm" if known.size else ""
+    return (
+        f"{est.method}, {pair.rig.name}, simulated: "
+        f"{est.density:.0%} of {rows} x {cols} px have a depth{error}"
+    )
+
+
+def _add_bar(shown: "AxesImage", place: "Axes", unit: str, extend: str = "neither") -> None:
+    from matplotlib.colors import LogNorm
+    from matplotlib.ticker import MaxNLocator
+
+    figure = shown.axes.figure
+    bar = figure.colorbar(shown, cax=place, orientation="horizontal", extend=extend)
+    bar.set_label(unit, fontsize="small")
+    place.tick_params(labelsize="small")
+    if isinstance(shown.norm, LogNorm):
+        set_depth_ticks(bar)
+    else:
+        bar.ax.xaxis.set_major_locator(MaxNLocator(6))
+
+
+def _show_error(axes: "Axes", bar: "Axes", error_m: Values) -> None:
+    error_cm = 100 * error_m
+    shown = show_signed(axes, error_cm, _most(np.abs(error_cm)), "Error (+: too far)")
+    _add_bar(shown, bar, "cm", "both")
+
+
+def _show_sigma(axes: "Axes", bar: "Axes", sigma_m: Values) -> None:
+    sigma_cm = 100 * sigma_m
+    shown = _show_from_zero(axes, sigma_cm, _most(sigma_cm), "Sigma, predicted")
+    _add_bar(shown, bar, "cm", "max")
+
+
+def _show_pull(axes: "Axes", bar: "Axes", pull: Values) -> None:
+    known = pull[np.isfinite(pull)]
+    inside = f": {np.mean(np.abs(known) < 1):.0%} within 1" if known.size else ""
+    shown = show_signed(axes, pull, _WIDEST_PULL, f"Error / sigma{inside}")
+    _add_bar(shown, bar, "standard deviations", "both")
+
+
+def _show_confidence(axes: "Axes", bar: "Axes", confidence: Values) -> None:
+    shown = _show_from_zero(axes, confidence, 1.0, "Confidence, also where there is no depth")
+    _add_bar(shown, bar, "0 to 1")
+
+
+def _show_from_zero(axes: "Axes", values: Values, highest: float, title: str) -> "AxesImage":
+    shown = axes.imshow(
+        values, cmap=colour_map("viridis"), vmin=0, vmax=highest, interpolation="nearest"
+    )
+    finish(axes, title)
+    return shown
+
+
+def _show_flags(axes: "Axes", est: DepthMap) -> None:
+    """The first flag of each pixel in its colour, with the share that has it."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    number = _first_flag(est.flags)
+    colours = [SEEN, *FLAG_COLOURS.values()]
+    axes.imshow(
+        number,
+        cmap=ListedColormap(colours),
+        vmin=-0.5,
+        vmax=len(colours) - 0.5,
+        interpolation="nearest",
+    )
+    finish(axes, "Why there is no depth")
+    shares = share_of_each(est.flags)
+    seen = [flag for flag in Flag if shares[str(flag.name)] > 0]
+    handles = [Patch(facecolor=SEEN, edgecolor=NOTHING, label=f"depth {est.density:.0%}")]
+    handles += [Patch(facecolor=FLAG_COLOURS[flag], label=_words(flag, shares)) for flag in seen]
+    legend = axes.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.02),
+        ncols=2,
+        fontsize="x-small",
+        frameon=False,
+        handlelength=1.0,
+        columnspacing=1.0,
+        labelspacing=0.2,
+    )
+    legend.set_in_layout(False)  # it has the room of the scales beside it
+
+
+def _words(flag: Flag, shares: dict[str, float]) -> str:
+    return f"{str(flag.name).lower().replace('_', ' ')} {shares[str(flag.name)]:.1%}"
+
+
+def _first_flag(flags: NDArray[np.uint16]) -> NDArray[np.int64]:
+    """Place of the lowest bit in the table, from 1; 0 where there is none."""
+    number = np.zeros(flags.shape, dtype=np.int64)
+    for place, flag in reversed(list(enumerate(Flag, start=1))):
+        number[(flags & flag) != 0] = place
+    return number
+
+
+def _most(values: Values) -> float:
+    """A value that few exceed; one if there are none."""
+    known = values[np.isfinite(values)]
+    return float(np.percentile(known, _PERCENT)) or 1.0 if known.size else 1.0
