@@ -103,17 +103,18 @@ def test_one_hole_touches_only_its_window(plane, assert_explained, side, value):
     row, col = np.indices(SHAPE)
     far = np.maximum(abs(row - 60), abs(col - 150))
     holed = (found.flags & Flag.INVALID_INPUT) != 0
-    # Half the largest window, three sigma of the widest Gaussian, and a pixel of disparity.
-    assert far[holed].max() <= found.options.windows_px[-1] // 2 + 12 + 1
+    # Half the smallest window, three sigma of the Gaussian, and a pixel of disparity.
+    assert far[holed].max() <= found.options.windows_px[0] // 2 + 3 + 1
     assert holed[far <= found.options.windows_px[0] // 2].all()
     beyond = far > 60
     np.testing.assert_array_equal(found.flags[beyond], clean.flags[beyond])
     both = clean.valid & found.valid
-    assert both.sum() > 0.5 * clean.valid.sum()
-    gap = np.abs(found.depth_m - clean.depth_m)[both] / clean.sigma_m[both]
-    # What fills the hole and the mean of the whole views have changed by almost nothing.
-    assert gap.max() < 0.3
-    assert gap[beyond[both]].max() < 0.02
+    assert both.sum() > 0.97 * clean.valid.sum()
+    gap = np.abs(found.depth_m - clean.depth_m)
+    # Around it the windows are smaller, and sigma says so; what fills the hole and the mean of
+    # the whole views have changed by almost nothing.
+    assert (gap[both] / found.sigma_m[both]).max() < 4
+    assert (gap[both & beyond] / clean.sigma_m[both & beyond]).max() < 0.02
 
 
 def test_many_holes(plane, assert_explained):

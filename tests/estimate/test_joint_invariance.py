@@ -138,7 +138,7 @@ def test_shift_of_a_scene(down, right_px):
     both = found.valid & expected.valid
     gap = np.abs(found.depth_m - expected.depth_m)[both] / expected.sigma_m[both]
     assert np.median(gap) < 0.01
-    assert (gap < 1).mean() > 0.97
+    assert (gap < 1).mean() > 0.96
 
 
 def _shifted(pair: d3s.Pair, down: int, right_px: int) -> tuple[d3s.DepthMap, d3s.DepthMap]:

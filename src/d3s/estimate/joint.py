@@ -15,8 +15,9 @@ import numpy as np
 
 from d3s.estimate.clipping import clipped
 from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.holes import Holes
 from d3s.estimate.images import Image
-from d3s.estimate.judge import Holes, Judged, judged
+from d3s.estimate.judge import Judged, Unseen, judged
 from d3s.estimate.levels import refined
 from d3s.estimate.operations import Array, CompiledOperations, Operations
 from d3s.estimate.options import JointOptions
@@ -59,7 +60,7 @@ def joint_result(
     """All of the method, by the given operations."""
     clock = _Clock()
     plan = make_plan(rig.optics, options, left.shape[1])
-    holes = (_holes(left), _holes(right))
+    unseen = Unseen(Holes(np.isnan(left), np.isnan(right)), Holes(clipped(left), clipped(right)))
     views = _filled(left, right, ops)
     noise = _noise(views[0], ops)
     levels = {
@@ -69,9 +70,9 @@ def joint_result(
     clock.stop("prefilter")
     found = _searched(levels[plan.search_scale], noise, plan, ops)
     clock.stop("search")
-    fit = refined(levels, found, noise, plan, ops)
+    fit = refined(levels, found, noise, unseen.missing | unseen.clipped, plan, ops)
     clock.stop("refine")
-    result = judged(fit, found, holes, plan, ops)
+    result = judged(fit, found, unseen, plan, ops)
     clock.stop("judge")
     return JointResult(result, found, clock.times_s)
 
@@ -87,10 +88,6 @@ class _Clock:
         """Name the stage that has ended."""
         now = perf_counter()
         self.times_s[stage], self._last = now - self._last, now
-
-
-def _holes(view: Image) -> Holes:
-    return Holes(np.isnan(view), clipped(view))
 
 
 def _filled(left: Image, right: Image, ops: Operations) -> tuple[Array, Array]:

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.flags import Flag
+from d3s.estimate.holes import Holes, Mask
 from d3s.estimate.levels import is_inside, repeated
 from d3s.estimate.operations import Array, Operations
 from d3s.estimate.plan import Plan
-from d3s.estimate.refine import Fit, Mask
+from d3s.estimate.refine import Fit
 from d3s.estimate.search import Found
 
 # How many of its own standard deviations chance may move a correlation, among all the shifts.
@@ -28,11 +29,11 @@ _SPREAD_PX = 2.0
 _CAUTION = 1.5
 
 
-class Holes(NamedTuple):
-    """Pixels of a view that hold no intensity."""
+class Unseen(NamedTuple):
+    """Holes of both kinds."""
 
-    missing: Mask
-    clipped: Mask
+    missing: Holes
+    clipped: Holes
 
 
 class Judged(NamedTuple):
@@ -45,9 +46,7 @@ class Judged(NamedTuple):
     disparity_px: Array  # of every pixel, whatever its flags
 
 
-def judged(
-    fit: Fit, found: Found, holes: tuple[Holes, Holes], plan: Plan, ops: Operations
-) -> Judged:
+def judged(fit: Fit, found: Found, unseen: Unseen, plan: Plan, ops: Operations) -> Judged:
     """Depth, sigma, confidence and flags of a fit."""
     vergence = plan.model.vergence_dpt(fit.disparity_px)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -59,7 +58,7 @@ def judged(
         confidence = np.nan_to_num(correlation / (1.0 + sigma / scale), nan=0.0, posinf=0.0)
     flags = np.zeros(depth.shape, dtype=np.uint16)
     for flag, mask in (
-        *_of_frame(fit, holes, plan, ops),
+        *_of_frame(fit, unseen, ops),
         *_of_search(found, plan, depth.shape),
         (Flag.LOW_TEXTURE, ~(correlation >= _LEAST_CORRELATION)),
         (Flag.OUT_OF_RANGE, _outside(depth, plan)),
@@ -117,27 +116,14 @@ def _of_search(found: Found, plan: Plan, shape: tuple[int, ...]) -> list[tuple[F
     return [(flag, repeated(mask, plan.search_scale, shape)) for flag, mask in masks.items()]
 
 
-def _of_frame(
-    fit: Fit, holes: tuple[Holes, Holes], plan: Plan, ops: Operations
-) -> list[tuple[Flag, Mask]]:
+def _of_frame(fit: Fit, unseen: Unseen, ops: Operations) -> list[tuple[Flag, Mask]]:
     """Flags of windows that leave the frame, or hold pixels without an intensity."""
-    cols = fit.disparity_px.shape[1]
-    there = np.rint(np.arange(cols) - np.clip(fit.disparity_px, -cols, cols)).astype(np.int64)
     flags = [(Flag.BORDER, ~is_inside(fit.disparity_px, fit.half_px))]
-    for flag, name in ((Flag.INVALID_INPUT, "missing"), (Flag.SATURATED, "clipped")):
-        left, right = (getattr(view, name) for view in holes)
-        if left.any() or right.any():
-            near = [_near(mask, fit, plan, ops) for mask in (left, right)]
-            moved = np.take_along_axis(near[1], np.clip(there, 0, cols - 1), axis=1)
-            flags.append((flag, near[0] | moved))
+    kinds = zip((Flag.INVALID_INPUT, Flag.SATURATED), unseen, strict=True)
+    for flag, holes in ((flag, holes) for flag, holes in kinds if holes.exist):
+        touched = np.zeros(fit.disparity_px.shape, dtype=np.bool_)
+        for reach in np.unique(fit.reach_px):
+            here = fit.reach_px == reach
+            touched |= here & holes.near(int(reach), fit.disparity_px, 1, ops)
+        flags.append((flag, touched))
     return flags
-
-
-def _near(mask: Mask, fit: Fit, plan: Plan, ops: Operations) -> Mask:
-    """Pixels whose window, and the filters before it, reach a pixel of the mask."""
-    values: Array = mask.astype(ops.dtype)
-    reach = int(np.ceil(3 * max(plan.smoothing_px.values())))
-    near = np.zeros(mask.shape, dtype=np.bool_)
-    for half in np.unique(fit.half_px):
-        near |= (fit.half_px == half) & (ops.window_sums(values, int(half) + reach) > 0.5)
-    return near

@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.estimate.holes import Holes, Mask
 from d3s.estimate.operations import Array, Operations
 from d3s.estimate.plan import Plan
-from d3s.estimate.refine import Fit, Level, Mask, Windows, refine
+from d3s.estimate.refine import Fit, Level, Windows, refine
 from d3s.estimate.search import Found
 
 Views = tuple[Array, Array]
@@ -20,7 +21,12 @@ _REACH = 1.5
 
 
 def refined(
-    levels: dict[int, Views], found: Found, noise: Array, plan: Plan, ops: Operations
+    levels: dict[int, Views],
+    found: Found,
+    noise: Array,
+    holes: Holes,
+    plan: Plan,
+    ops: Operations,
 ) -> Fit:
     """Fit of each pixel of the frame.
 
@@ -40,7 +46,7 @@ def refined(
             begin = _thinned(start, scale // plan.search_scale)
         else:
             begin = enlarged(start, scale_of_start // scale, views[0].shape)
-        fit = _fit(views, scale, begin, noise, plan, ops)
+        fit = _fit(views, scale, begin, noise, holes, plan, ops)
         if scale > plan.search_scale:  # the search stands where the coarse fit is not asked for
             coarse = enlarged(fit.disparity_px, scale // plan.search_scale, start.shape)
             start = np.where(_thinned(here, plan.search_scale), coarse, start)
@@ -63,7 +69,13 @@ def _scales(disparity_px: Array, levels: dict[int, Views], plan: Plan) -> Array:
 
 
 def _fit(
-    views: Views, scale: int, start_px: Array, noise: Array, plan: Plan, ops: Operations
+    views: Views,
+    scale: int,
+    start_px: Array,
+    noise: Array,
+    holes: Holes,
+    plan: Plan,
+    ops: Operations,
 ) -> Fit:
     # Noise that is white in the frame is so in a shrunk view, and weaker by the pixels that went
     # into one.
@@ -71,6 +83,9 @@ def _fit(
     level = Level.of(views, scale, plan.smoothing_px[scale] / scale, own, ops)
     halves = plan.halves(scale)
     usable = [_is_one_surface(start_px, scale, half, plan, ops) for half in halves[1:]]
+    if holes.exist:
+        for mask, half in zip(usable, halves[1:], strict=True):
+            mask &= ~holes.near(half * scale + level.reach_px, start_px, scale, ops)
     return refine(
         level,
         plan.model,

@@ -7,15 +7,15 @@ linear, so two or three rounds are enough. The defocus is in both r and g.
 
 from functools import cache
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.estimate.holes import Mask
 from d3s.estimate.operations import Array, CompiledOperations, Operations, View
 from d3s.estimate.search import Model, window_counts
-
-Mask = NDArray[np.bool_]
 
 # Share of the residual beyond noise that acts like noise. The rest is the blur that a Gaussian
 # leaves out of a disk: as even as the texture, it hardly moves the fit. From the tuning textures.
@@ -39,6 +39,11 @@ class Level(NamedTuple):
     left: View
     left_x: Array
     right: View  # splines along the rows
+
+    @property
+    def reach_px(self) -> int:
+        """How far the smoothing carries, in pixels of the frame; 0.3 % of it beyond."""
+        return ceil(3 * self.smoothing_px * self.scale)
 
     @classmethod
     def of(
@@ -70,6 +75,7 @@ class Fit(NamedTuple):
     samples: Array  # how many of the window's pixels would be independent in pure noise
     misfit: Array  # of the pixel's close surroundings, over what noise and lenses explain
     half_px: NDArray[np.int64]  # half the side of the window in use
+    reach_px: NDArray[np.int64]  # the same with the filters before it
 
 
 class NoiseGains(NamedTuple):
@@ -300,13 +306,15 @@ def _judged(
     sigma = np.sqrt(2 * noise * through / moments.pixels) / np.maximum(telling, 0.1 * _FLAT)
     texture = 4 * windows.variance(mean)
     grain = np.maximum(2 * gains.smoothed * noise, _TINY)
+    half = level.scale * np.array(windows.halves)[windows.used]
     return Fit(
         disparity_px=disparity * level.scale,
         sigma_px=np.where(moments.is_flat, _UNKNOWN_PX, sigma * level.scale),
         correlation=np.where(moments.is_flat, 0, (texture - grain) / (texture + grain)),
         samples=moments.pixels / gains.area_px,
         misfit=np.zeros_like(disparity),
-        half_px=level.scale * np.array(windows.halves)[windows.used],
+        half_px=half,
+        reach_px=half + level.reach_px,
     )
 
 
