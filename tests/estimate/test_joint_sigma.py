@@ -72,10 +72,9 @@ def _pooled_coverage(draws: int, depths_m: tuple[float, ...]) -> float:
 @pytest.mark.parametrize("depth_m", QUICK_DEPTHS_M)
 def test_sigma_is_the_spread(depth_m):
     sample = _drawn(depth_m, 24)
-    # Of a few dozen independent windows the spread is known to a tenth or so, and sigma is on the
-    # safe side where the views are shrunk to a quarter.
-    assert 0.75 < sample.ratio < (1.3 if depth_m >= 0.5 else 1.6)
-    assert 0.58 < sample.coverage < (0.78 if depth_m >= 0.5 else 0.85)
+    # Of a few dozen independent windows the spread is known to a tenth or so.
+    assert 0.75 < sample.ratio < 1.35
+    assert 0.58 < sample.coverage < 0.78
     assert abs(sample.error_m.mean()) < depth_m / 150
 
 
@@ -87,9 +86,9 @@ def test_coverage_of_a_few():
 @pytest.mark.parametrize("depth_m", DEPTHS_M)
 def test_sigma_is_the_spread_of_many(depth_m):
     sample = _drawn(depth_m, 200)
-    # Row 9 of the reliability table. Nearer than 0.5 m the views are shrunk to a quarter and sigma
-    # is on the safe side: 1.4 times the spread at 0.3 m, 1.3 times at 0.4 m.
-    highest = 1.2 if depth_m >= 0.5 else 1.5
+    # Row 9 of the reliability table. Nearer than 0.4 m, where the views are shrunk to a quarter,
+    # sigma is on the safe side: 1.2 times the spread at 0.3 m.
+    highest = 1.2 if depth_m >= 0.4 else 1.3
     assert 0.8 < sample.ratio < highest
     assert abs(sample.error_m.mean()) < depth_m / 150
 
@@ -97,6 +96,35 @@ def test_sigma_is_the_spread_of_many(depth_m):
 @pytest.mark.slow
 def test_coverage_of_many():
     assert 0.65 < _pooled_coverage(200, DEPTHS_M) < 0.71
+
+
+def _noisy_maps(scene: d3s.Plane, shape: tuple[int, int], draws: int) -> list[d3s.DepthMap]:
+    """One scene, and noise alone drawn anew."""
+    pair = d3s.simulate(scene, RIG, shape=shape)
+    rng = np.random.default_rng(0)
+    return [
+        d3s.estimate(*(view + rng.normal(0, 0.01, shape) for view in (pair.left, pair.right)), RIG)
+        for _ in range(draws)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth_m", DEPTHS_M)
+def test_sigma_is_more_than_what_noise_does(depth_m):
+    told, spread = [], []
+    shape = (80, int(RIG.optics.disparity_px(depth_m)) + 120)
+    for seed, pattern in enumerate(TEXTURES):
+        texture = d3s.Texture(pattern=pattern, seed=50 + seed)
+        found = _noisy_maps(d3s.Plane(depth_m=depth_m, texture=texture), shape, 50)
+        depth = np.array([one.depth_m for one in found], dtype=np.float64)
+        sigma = np.array([one.sigma_m for one in found], dtype=np.float64)
+        mostly = np.isfinite(depth).mean(axis=0) >= 0.9
+        told.append(np.nanmean(sigma[:, mostly] ** 2, axis=0))
+        spread.append(np.nanvar(depth[:, mostly], axis=0, ddof=1))
+    ratio = np.sqrt(np.concatenate(told).mean() / np.concatenate(spread).mean())
+    # Sigma also holds what the texture does, by the blur that a Gaussian leaves out of a disk: an
+    # error that stays when only the noise is drawn anew. Up to 0.4 m it is the larger part.
+    assert 0.95 < ratio < (1.3 if depth_m >= 0.7 else 1.7 if depth_m >= 0.5 else 2.3)
 
 
 # Sigma and confidence rank the errors -------------------------------------------------------------
@@ -188,3 +216,13 @@ def test_leaving_out_by_sigma_gains(kind):
             assert _gain(sample, score) > 0.6
     for score in _scores(away):
         assert (np.diff(_deciles_m(away, score)) > 0).all()
+
+
+@pytest.mark.slow
+def test_coverage_on_slopes():
+    # Less than the 0.68 that it should be: on a slope the disparity of a window is that of where
+    # its texture lies, and the slope by which that is set right has an error that sigma does not
+    # know. It is 0.63 here, and one pixel in 150 is off by more than six sigma.
+    sample = _scenes("tilted", few=False)[0]
+    assert sample.coverage > 0.58
+    assert (np.abs(sample.error_m) < 6 * sample.sigma_m).mean() > 0.985
