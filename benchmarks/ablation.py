@@ -1,12 +1,13 @@
 """`make ablation`: what each part of the joint method pays.
 
     .venv/bin/python benchmarks/ablation.py [--quick] [--constants] [--patterns tuning]
-                                            [--only WORD ...] [--csv FILE]
+                                            [--only WORD ...] [--csv FILE] [--page FILE]
 
 Every variant is the joint method with one part changed: an option, or a constant or function of
 its modules that is exchanged while it runs. All see the same simulated images, and are judged by
-`d3s.evaluate`. Then the defocus cue over depth, with and without. With --constants the variants are
-half and twice of the constants that were tuned; tune on `--patterns tuning` only.
+`d3s.evaluate`. Then what the defocus cue adds, over depth, and on even waves, where stereo alone
+cannot know. With --constants the variants are half and twice of the constants that were tuned; tune
+on `--patterns tuning` only. `make ablation` puts the tables into docs/estimator.md.
 """
 
 import argparse
@@ -36,7 +37,7 @@ from d3s.evaluate import (
     evaluate_scenes,
     score,
 )
-from d3s.evaluate.metrics import pooled, ratio
+from d3s.evaluate.metrics import BAD_M, pooled, ratio
 from d3s.evaluate.tables import as_csv
 from d3s.evaluate.trial import make_trial
 from d3s.scene.textures import Texture
@@ -50,6 +51,9 @@ OF_PLANES = {
 PLANES = PlaneSweep(depths_m=(0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.0), shape=(200, 460))
 NOISY_PLANES = PlaneSweep(depths_m=(0.6, 1.5), noise=0.03, shape=(200, 460))
 SCENES = SceneSweep(count=6, shape=(500, 700))
+WAVES = (160, 300)
+BEGIN, END = "<!-- ablation: made by make ablation -->", "<!-- end of ablation -->"
+PERIODS_PX = (6, 8, 10, 13, 16, 20, 24)
 
 
 class Change(NamedTuple):
@@ -126,7 +130,7 @@ PARTS = (
     told("windows: 57 px", windows_px=(57,)),
     told("windows: 9 and 57 px", windows_px=(9, 57)),
     changed("windows: steps of the search ignored", (levels, "_STEP_PX", np.inf)),
-    changed("windows: disagreement ignored", (refine, "_APART", np.inf)),
+    changed("windows: disagreement ignored", (refine, "_APART", 1e9)),
     # The fit.
     told("prefilter 0.5 px", prefilter_sigma_px=0.5),
     told("prefilter 2 px", prefilter_sigma_px=2.0),
@@ -219,18 +223,18 @@ class Column(NamedTuple):
 
 COLUMNS = {
     "mae_over_bound": Column("MAE / bound", 1, 2),
-    "worst_mae_m": Column("worst MAE (cm)", 100, 2),
-    "density": Column("density (%)", 100, 1),
+    "worst_mae_m": Column("worst (cm)", 100, 2),
+    "density": Column("dens. (%)", 100, 1),
     "bias_m": Column("bias (mm)", 1000, 2),
-    "coverage": Column("1-sigma (%)", 100, 0),
-    "same_pixels": Column("same pixels", 1, 2),
-    "noisy_mae_m": Column("3 % noise: MAE (cm)", 100, 2),
-    "noisy_density": Column("density (%)", 100, 1),
+    "coverage": Column("1 sigma (%)", 100, 0),
+    "same_pixels": Column("same px", 1, 2),
+    "noisy_mae_m": Column("3 %: MAE (cm)", 100, 2),
+    "noisy_density": Column("dens. (%)", 100, 1),
     "scenes_mae_m": Column("scenes: MAE (cm)", 100, 3),
-    "scenes_density": Column("density (%)", 100, 1),
+    "scenes_density": Column("dens. (%)", 100, 1),
     "scenes_bad_2cm": Column("> 2 cm (%)", 100, 2),
-    "scenes_coverage": Column("1-sigma (%)", 100, 0),
-    "scenes_same_pixels": Column("same pixels", 1, 2),
+    "scenes_coverage": Column("1 sigma (%)", 100, 0),
+    "scenes_same_pixels": Column("same px", 1, 2),
 }
 
 
@@ -352,6 +356,35 @@ def _at_depth(sweep: PlaneSweep, place: int) -> tuple[list[float], list[float]]:
     return without, with_it
 
 
+def on_waves(depth_m: float, period_px: float) -> tuple[float, ...]:
+    """Shares of a plane of even waves that are right and wrong, without defocus and with it.
+
+    Of a frame inside the largest window; right is within 2 cm.
+    """
+    rig = d3s.Rig.paper_prototype()
+    period_m = period_px * depth_m / rig.optics.focal_length_px
+    wave = np.sin(2 * np.pi * np.arange(64 * 32) / 32)
+    image = (0.5 + 0.25 * wave + 0.15 * wave[:, np.newaxis]).astype(np.float32)
+    photo = d3s.Photo(image=image, width_m=64 * period_m, encoding="linear")
+    pair = d3s.simulate(d3s.Plane(depth_m=depth_m, texture=photo), rig, noise=0.01, shape=WAVES)
+    inner = (slice(28, -28), slice(28 + int(pair.disparity_px.max()), -28))
+    shares: list[float] = []
+    for variant in (NO_DEFOCUS, DEFAULT):
+        error = np.abs(variant.estimate(pair.left, pair.right, rig).depth_m - depth_m)[inner]
+        shares += [float(np.mean(error <= BAD_M)), float(np.mean(error > BAD_M))]
+    return tuple(shares)
+
+
+def defocus_on_waves(depths_m: Sequence[float], periods_px: Sequence[float]) -> str:
+    """What the defocus cue adds where stereo alone cannot know: every period fits."""
+    lines = []
+    for depth_m in depths_m:
+        shares = np.mean([on_waves(depth_m, period) for period in periods_px], axis=0)
+        lines.append([f"{depth_m:g}", *(f"{100 * share:.1f}" for share in shares)])
+    headings = ("right without (%)", "wrong without (%)", "right with it (%)", "wrong with it (%)")
+    return markdown(["depth (m)", *headings], lines)
+
+
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What each part of the joint method pays.")
     parser.add_argument("--quick", action="store_true", help="few images, for a first look")
@@ -359,6 +392,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--patterns", choices=SETS, default="report", help="which textures")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="variants with such a word")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there too")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page")
     return parser.parse_args(words)
 
 
@@ -377,13 +411,30 @@ def main(words: Sequence[str]) -> None:
         noisy = noisy.replace(patterns=own[1:2])
         scenes = scenes.replace(count=1, shape=(300, 450))
     rows = measured(variants, planes, noisy, scenes)
-    print(table(rows))
+    parts = [table(rows)]
     if NO_DEFOCUS in variants:
-        print("\nWithout defocus / with it, means over the textures:\n")
-        print(defocus_over_depth(planes))
+        periods = PERIODS_PX[::3] if args.quick else PERIODS_PX
+        parts += [
+            "Planes without defocus / with it, means over the textures:",
+            defocus_over_depth(planes),
+            "Even waves of a period of 6 to 24 px, without defocus and with it:",
+            defocus_on_waves(planes.depths_m, periods),
+        ]
+    text = "\n\n".join(parts)
+    print(text)
     if args.csv:
         write_text(args.csv, as_csv(rows), overwrite=True)
-        print(f"\nRows: {args.csv}")
+    if args.page:
+        write_text(args.page, with_tables(args.page.read_text(), text), overwrite=True)
+
+
+def with_tables(page: str, text: str) -> str:
+    """A page with these tables between its marks, instead of earlier ones."""
+    before, _, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise SystemExit(f"The page must have {BEGIN} and {END}.")
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
