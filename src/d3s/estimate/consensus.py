@@ -136,7 +136,9 @@ def _equations(plan: Plan, rig: Rig) -> FloatArray:
     """The numbers g, l, k and b of `consensus_kernels`, for each virtual baseline."""
     baselines, zeros = plan.baselines_m, np.zeros(plan.baselines_m.size)
     if rig.calibration is not None:
-        numbers = (rig.calibration.a_m_px(baselines), zeros, zeros, rig.calibration.b_m(baselines))
+        # The cubics are of its magnitude, and a view moved the other way has the other sign.
+        scale = np.sign(baselines) * rig.calibration.a_m_px(baselines)
+        numbers = (scale, zeros, zeros, rig.calibration.b_m(baselines))
     else:
         alpha, kappa = rig.optics.alpha_px2_m, rig.optics.kappa_dpt
         flow = -rig.optics.focal_length_px * baselines

@@ -59,10 +59,10 @@ def joint_result(
 ) -> JointResult:
     """All of the method, by the given operations."""
     clock = _Clock()
-    plan = make_plan(rig.optics, options, left.shape[1])
+    plan = make_plan(rig.optics, options, (left.shape[0], left.shape[1]))
     unseen = Unseen(Holes(np.isnan(left), np.isnan(right)), Holes(clipped(left), clipped(right)))
     views = _filled(left, right, ops)
-    noise = _noise(views[0], ops)
+    noise = 0.5 * (_noise(views[0], ops) + _noise(views[1], ops))
     levels = {
         scale: (smoothed(views[0], sigma, scale, ops), smoothed(views[1], sigma, scale, ops))
         for scale, sigma in plan.smoothing_px.items()
@@ -119,7 +119,7 @@ def _noise(view: Array, ops: Operations) -> Array:
     across = padded[:, :-2] - 2 * padded[:, 1:-1] + padded[:, 2:]
     both = np.ascontiguousarray(across[:-2] - 2 * across[1:-1] + across[2:]) / 6
     half = _NOISE_HALF
-    return ops.window_sums(both * both, half) / window_counts(view, half)
+    return np.maximum(ops.window_sums(both * both, half), 0) / window_counts(view, half)
 
 
 def _searched(views: tuple[Array, Array], noise: Array, plan: Plan, ops: Operations) -> Found:
@@ -127,7 +127,7 @@ def _searched(views: tuple[Array, Array], noise: Array, plan: Plan, ops: Operati
     # Of views without noise the rounding is the floor; of views without anything, any number.
     spread = max(float(np.var(view, dtype=np.float64)) for view in views)
     floor = 2 * gain * float(np.median(noise)) + 1e-9 * spread + 1e-30
-    found = search(
+    return search(
         views,
         plan.model,
         plan.shifts,
@@ -137,4 +137,3 @@ def _searched(views: tuple[Array, Array], noise: Array, plan: Plan, ops: Operati
         smoothness=plan.options.smoothness,
         ops=ops,
     )
-    return found._replace(disparity_px=ops.median_of_nine(found.disparity_px))

@@ -316,32 +316,37 @@ def paths_along_cols(start, stop, costs, small, large, total):  # type: ignore[n
 
 
 @compiled
-def pick_left(start, stop, total, best, margin):  # type: ignore[no-untyped-def]
-    """Position of the lowest cost between the shifts, and how far the next best valley is above it.
+def pick_left(start, stop, total, best, lowest, other):  # type: ignore[no-untyped-def]
+    """Position of the lowest cost between the shifts, and the next best valley.
 
-    `best` counts in steps of the shifts, by a parabola through three. A valley is another one from
-    two steps away.
+    `best` counts in steps of the shifts, by a parabola through three; `lowest` is the step it is
+    nearest to. `other` is the lowest of the steps that are lower than both their neighbours and
+    not next to `lowest`; -1 if there is none.
     """
     cols, depth = total.shape[1:]
     for row in range(start, stop):
         for col in range(cols):
-            lowest = 0
+            first, second = 0, -1
             for k in range(1, depth):
-                if total[row, col, k] < total[row, col, lowest]:
-                    lowest = k
-            value = total[row, col, lowest]
-            other = np.float32(np.inf)
+                if total[row, col, k] < total[row, col, first]:
+                    first = k
             for k in range(depth):
-                if abs(k - lowest) > 1:
-                    other = min(other, total[row, col, k])
-            margin[row, col] = other - value
+                value = total[row, col, k]
+                is_valley = (k == 0 or value <= total[row, col, k - 1]) and (
+                    k == depth - 1 or value <= total[row, col, k + 1]
+                )
+                is_lower = second < 0 or value < total[row, col, second]
+                if is_valley and is_lower and abs(k - first) > 1:
+                    second = k
             offset = np.float32(0.0)
-            if 0 < lowest < depth - 1:
-                before, after = total[row, col, lowest - 1], total[row, col, lowest + 1]
-                bend = before + after - 2 * value
+            if 0 < first < depth - 1:
+                before, after = total[row, col, first - 1], total[row, col, first + 1]
+                bend = before + after - 2 * total[row, col, first]
                 if bend > 0:
                     offset = np.float32(0.5) * (before - after) / bend
-            best[row, col] = lowest + offset
+            best[row, col] = first + offset
+            lowest[row, col] = first
+            other[row, col] = second
 
 
 @compiled

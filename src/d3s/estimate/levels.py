@@ -14,6 +14,9 @@ Views = tuple[Array, Array]
 # From which blur radius on, in pixels of the frame, views are fitted at this scale. Where blur is
 # wide nothing is lost by it, and the noise that second derivatives bring is.
 _BLUR_PX = {2: 4.5, 4: 6.0}
+# Half the difference of the blur variances that a Laplacian stands for well enough, in square
+# pixels of the scale it is taken at.
+_DEFOCUS_PX2 = 0.7
 # Disparities of one surface differ by less than this within a window, in pixels or as a share.
 _STEP_PX, _STEP_SHARE = 2.0, 0.06
 # How far the fit may go from where it started, in pixels of its scale.
@@ -62,9 +65,11 @@ def refined(
 def _scales(disparity_px: Array, levels: dict[int, Views], plan: Plan) -> Array:
     """Scale at which each pixel is fitted."""
     blur, scales = plan.blur_px(disparity_px), np.ones(disparity_px.shape, dtype=np.int64)
+    constant, slope = plan.model.defocus_line(1)
+    defocus = np.abs(constant + slope * disparity_px)
     for scale, least_px in _BLUR_PX.items():
         if scale in levels:
-            scales[blur >= least_px] = scale
+            scales[(blur >= least_px) | (defocus > _DEFOCUS_PX2 * (scale / 2) ** 2)] = scale
     return scales
 
 

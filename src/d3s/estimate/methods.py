@@ -67,11 +67,12 @@ def estimate(
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method={shown(method)} must be one of {', '.join(METHODS)}.")
     function, kind = METHODS[method].load()
-    told = _options(options, kind, method)
+    told = options_of(options, kind, method)
     return function(*checked_pair(left, right), rig, told)
 
 
-def _options(options: Any, kind: type[Options], method: str) -> Options:
+def options_of(options: Any, kind: type[Options], method: str) -> Options:
+    """Options as a method takes them: its own class, a table of their fields, or its defaults."""
     if options is None:
         return kind()
     if isinstance(options, kind):

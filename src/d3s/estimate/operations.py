@@ -36,7 +36,8 @@ class Pick(NamedTuple):
     """Lowest of the costs of each pixel."""
 
     step: Array  # counted from the first shift, between the whole ones
-    margin: Array  # how far the next best valley is above it
+    lowest: NDArray[np.int64]  # the whole one
+    other: NDArray[np.int64]  # that of the next best valley, -1 if there is none
 
 
 class Operations(Protocol):
@@ -203,7 +204,8 @@ class CompiledOperations:
     def pick_left(self, total: Array) -> Pick:
         """One look at all the costs of a pixel."""
         rows, cols = total.shape[:2]
-        out = Pick(np.empty((rows, cols), np.float32), np.empty((rows, cols), np.float32))
+        lowest, other = (np.empty((rows, cols), np.int64) for _ in range(2))
+        out = Pick(np.empty((rows, cols), np.float32), lowest, other)
         over_rows(kernels.pick_left, rows, total, *out)
         return out
 

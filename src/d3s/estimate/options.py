@@ -122,7 +122,10 @@ class JointOptions(Options):
     # A defocused view holds nothing finer than this, and the defocus needs second derivatives;
     # a sharp pair (a rig without aperture) is hardly smoothed.
     prefilter_sigma_px: float | None = Field(
-        default=None, gt=0, le=10, description="the Gaussian both views are smoothed with"
+        default=None,
+        gt=0,
+        le=10,
+        description="the Gaussian that views of full size are smoothed with",
     )
     # Half the size is a quarter of the pixels and half the shifts, and a defocused view has
     # nothing to lose by it. A sharp pair is searched at full size, for the sake of thin things.
@@ -146,3 +149,10 @@ class JointOptions(Options):
     min_confidence: float = Field(
         default=0.45, ge=0, le=1, description="the confidence that a depth must reach"
     )
+
+    @field_validator("candidates")
+    @classmethod
+    def _is_not_beside_a_list(cls, candidates: int | None, info: ValidationInfo) -> int | None:
+        if candidates is not None and info.data.get("candidates_m") is not None:
+            raise ValueError("must not be given beside candidates_m. Leave one of them.")
+        return candidates

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
 from d3s.estimate.operations import Array
 from d3s.estimate.options import JointOptions
@@ -20,6 +21,8 @@ _DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
 # a window narrower than it sees no texture.
 _LEAST_HALF = {1: 1, 2: 2, 4: 3}
 
+# What the costs of a search may take: a full frame of the prototype needs 0.15 GB.
+_LARGEST_BYTES = 4_000_000_000
 # What is left of the rectification of a pair that somebody else rectified, in pixels.
 _FOREIGN_PX = 0.1
 
@@ -51,8 +54,15 @@ class Plan(NamedTuple):
         return np.maximum(*radii)
 
 
-def make_plan(optics: Optics, options: JointOptions, cols: int) -> Plan:
-    """Plan for a frame of so many columns."""
+def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> Plan:
+    """Plan for a frame of (rows, cols).
+
+    Raises
+    ------
+    InputError
+        When the search would need more memory than `_LARGEST_BYTES`.
+    """
+    cols = shape[1]
     is_sharp = optics.aperture_radius_m == 0
     scale = options.search_scale or (1 if is_sharp else 2)
     finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else _DEFOCUSED_PX)
@@ -60,9 +70,11 @@ def make_plan(optics: Optics, options: JointOptions, cols: int) -> Plan:
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
     # One more at each end, so that a valley at the end of the range has two sides.
-    last = min(int(np.ceil(nearest)) + 1, -(-cols // scale))
-    first = min(int(np.floor(farthest)) - 1, last - 2)
+    width = -(-cols // scale)
+    last = min(int(np.ceil(nearest)) + 1, width)
+    first = min(max(int(np.floor(farthest)) - 1, -width), last - 2)
     shifts = np.arange(first, last + 1)
+    _check_memory(shape, shifts.size, scale)
     return Plan(
         model=Model.of(optics, use_defocus=options.use_defocus),
         optics=optics,
@@ -74,6 +86,16 @@ def make_plan(optics: Optics, options: JointOptions, cols: int) -> Plan:
         allowed=_allowed(shifts, candidates, optics, scale),
         rectification_sigma_px=_FOREIGN_PX if is_sharp and told is None else told or 0.0,
     )
+
+
+def _check_memory(shape: tuple[int, int], shifts: int, scale: int) -> None:
+    size = 8 * -(-shape[0] // scale) * -(-shape[1] // scale) * shifts  # two volumes of floats
+    if size > _LARGEST_BYTES:
+        raise InputError(
+            f"a frame of {shape[0]} x {shape[1]} pixels and {shifts} shifts would take "
+            f"{size / 1e9:.1f} GB, and {_LARGEST_BYTES / 1e9:.0f} GB are the limit. Narrow "
+            "depth_range_m, set search_scale=2, or cut the frame into parts."
+        )
 
 
 def _depths(optics: Optics, options: JointOptions) -> tuple[tuple[float, float], Array | None]:

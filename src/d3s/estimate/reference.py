@@ -99,7 +99,7 @@ def _predicted_m(pair: PairDerivatives, baseline_m: float, rig: Rig, window_px: 
         )
     return practical_depth_m(
         gradient_ratio_per_px(pair, window_px),
-        a_m_px=float(rig.calibration.a_m_px(baseline_m)),
+        a_m_px=float(np.sign(baseline_m) * rig.calibration.a_m_px(baseline_m)),
         b_m=float(rig.calibration.b_m(baseline_m)),
     )
 

@@ -145,20 +145,20 @@ class PlainOperations:
     def pick_left(self, total: Array) -> Pick:
         """The lowest, moved to the lowest point of the parabola through its neighbours."""
         depth = total.shape[2]
-        lowest = total.argmin(axis=2)[..., None]
+        lowest = total.argmin(axis=2)
 
         def cost_at(step: NDArray[np.int64]) -> Array:
-            return np.take_along_axis(total, np.clip(step, 0, depth - 1), axis=2)[..., 0]
+            return np.take_along_axis(total, np.clip(step, 0, depth - 1)[..., None], axis=2)[..., 0]
 
         value, before, after = cost_at(lowest), cost_at(lowest - 1), cost_at(lowest + 1)
-        is_near = np.abs(np.arange(depth) - lowest) <= 1
-        margin = np.where(is_near, np.inf, total).min(axis=2) - value
-        step = lowest[..., 0]
         bend = before + after - 2 * value
-        bent = (step > 0) & (step < depth - 1) & (bend > 0)
-        return Pick(
-            step + np.where(bent, (before - after) / (2 * np.where(bent, bend, 1)), 0), margin
-        )
+        bent = (lowest > 0) & (lowest < depth - 1) & (bend > 0)
+        offset = np.where(bent, (before - after) / (2 * np.where(bent, bend, 1)), 0)
+        walls = np.pad(total, ((0, 0), (0, 0), (1, 1)), constant_values=np.inf)
+        is_valley = (total <= walls[..., :-2]) & (total <= walls[..., 2:])
+        is_valley &= np.abs(np.arange(depth) - lowest[..., None]) > 1
+        other = np.where(is_valley, total, np.inf).argmin(axis=2)
+        return Pick(lowest + offset, lowest, np.where(is_valley.any(axis=2), other, -1))
 
     def pick_right(self, total: Array, first: int) -> NDArray[np.int64]:
         """Costs of one pixel of the right view lie on a slant: straightened, then the lowest."""

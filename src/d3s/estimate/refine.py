@@ -297,8 +297,11 @@ def _judged(
     residual = np.maximum(moments.ee, 0) / _in_residual(level, model, disparity)
     sensor = np.minimum(level.noise, residual)
     noise = sensor + _UNEXPLAINED * (residual - sensor)
-    # Noise raises the gradients too, and what it adds to them tells nothing of the disparity.
-    telling = np.maximum(moments.gg - 0.5 * gains.gradient * noise, 0.1 * moments.gg)
+    # Noise raises the gradients too, and what it adds to them tells nothing of the disparity. Nor
+    # is blur trusted to tell it alone, as of stripes along the rows: its model is too coarse.
+    by_shift = windows.variance(windows.ops.gradient_x(mean))
+    telling = np.minimum(moments.gg, by_shift) - 0.5 * gains.gradient * noise
+    telling = np.maximum(telling, 0.03 * moments.gg)
     # The noise in two neighbouring pixels is alike after the smoothing: what counts is how much
     # of it goes through the gradients once more, and of those at the window's edge less does.
     through = windows.variance(smoothed(gradient, level.smoothing_px, 1, windows.ops))

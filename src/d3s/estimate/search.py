@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate.operations import Array, Operations, View
+from d3s.estimate.operations import Array, Operations, Pick, View
 from d3s.rig import Optics
 
 # In units of the misfit that noise makes, which is one. Tuned by `benchmarks/ablation.py` on the
@@ -62,7 +62,7 @@ class Found(NamedTuple):
     """What the search found, at its own resolution; disparities in pixels of the frame."""
 
     disparity_px: Array
-    margin: Array  # how much worse the next best valley is, per path
+    margin: Array  # how much more misfit the next best valley has
     seen_px: Array  # disparity that the right view finds for the same point; NaN if out of it
 
 
@@ -98,8 +98,35 @@ def search(
     total = ops.path_sums(costs, smoothness * _SMALL_STEP, smoothness * _LARGE_STEP)
     pick = ops.pick_left(total)
     first = int(shifts[0])  # a NumPy integer would make double precision of what it is added to
-    seen = _seen(pick.step, ops.pick_right(total, first), first)
-    return Found(scale * (pick.step + first), pick.margin / 4, scale * (seen + first))
+    step = ops.median_of_nine(pick.step)
+    seen = _seen(step, ops.pick_right(total, first), first)
+    return Found(scale * (step + first), _margin(costs, pick, ops), scale * (seen + first))
+
+
+def _margin(costs: Array, pick: Pick, ops: Operations) -> Array:
+    """How much worse the next best valley fits, over a window; infinite where there is no other.
+
+    By the misfits themselves: paths add up the smallest preference, such as that for a valley that
+    happens to lie at a whole shift, until it looks like certainty. So each valley counts by its
+    lowest point between the shifts.
+    """
+    gap = np.where(pick.other < 0, _LIMIT, _valley(costs, pick.other) - _valley(costs, pick.lowest))
+    return ops.window_sums(gap.astype(ops.dtype), _MEAN_HALF // 2) / window_counts(
+        gap, _MEAN_HALF // 2
+    )
+
+
+def _valley(costs: Array, step: NDArray[np.int64]) -> Array:
+    """Lowest point of the parabola through the cost of a step and its neighbours."""
+    last = costs.shape[2] - 1
+    before, here, after = (
+        np.take_along_axis(costs, np.clip(step + k, 0, last)[..., None], axis=2)[..., 0]
+        for k in (-1, 0, 1)
+    )
+    bend = before + after - 2 * here
+    deep = (before - after) ** 2 / (8 * np.where(bend > 0, bend, 1))
+    flat = np.minimum(np.minimum(before, after), here)
+    return np.asarray(np.where(bend > 0, np.maximum(here - deep, 0), flat))
 
 
 def _without_mean(image: Array, ops: Operations) -> Array:

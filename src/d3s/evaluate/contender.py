@@ -8,7 +8,7 @@ from typing import Any, Self
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.images import Image
-from d3s.estimate.methods import METHODS
+from d3s.estimate.methods import METHODS, options_of
 from d3s.record import shown
 from d3s.rig import Rig
 
@@ -63,9 +63,7 @@ class Contender:
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise InputError(f"method={shown(self.method)} must be one of {', '.join(METHODS)}.")
         _, kind = METHODS[self.method].load()
-        if self.options is None:
-            return kind()
-        return self.options if isinstance(self.options, Options) else kind(**self.options)
+        return options_of(self.options, kind, self.method)
 
     def estimate(self, left: Image, right: Image, rig: Rig) -> DepthMap:
         """Depth of a pair by this method."""
