@@ -255,18 +255,23 @@ def _tilt_px(disparity: Array, gradient: Array, windows: Windows) -> Array:
         place = np.arange(size, dtype=disparity.dtype) - size // 2
         place = place[:, None] if axis == 0 else place[None, :]
         offset = windows.mean(weight * place) / total - place
-        tilt += offset * _slope(disparity, windows, axis)
+        tilt += offset * _slope(disparity, offset, windows, axis)
     return tilt
 
 
-def _slope(disparity: Array, windows: Windows, axis: int) -> Array:
-    """Slope of the surface along an axis, from as far apart as it is known to be one."""
+def _slope(disparity: Array, offset: Array, windows: Windows, axis: int) -> Array:
+    """Slope of the surface along an axis, from as far apart as it is known to be one.
+
+    A disparity belongs to the centroid of its window, `offset` away from the pixel.
+    """
     slope = np.zeros_like(disparity)
     for place, step in enumerate(windows.halves[1:], start=1):
         fits = windows.used >= place
         is_one = fits & _shifted(fits, step, axis) & _shifted(fits, -step, axis)
         rise = _shifted(disparity, step, axis) - _shifted(disparity, -step, axis)
-        slope = np.where(is_one, rise / (2 * step), slope)
+        run = 2 * step + _shifted(offset, step, axis) - _shifted(offset, -step, axis)
+        is_one &= run > 0.5 * step
+        slope = np.where(is_one, rise / np.where(is_one, run, 1), slope)
     return slope
 
 

@@ -82,7 +82,7 @@ def search(
     `shifts` are one apart, in pixels of these views, `scale` of the frame to one; `allowed` says
     which may be chosen. `noise_floor` is the misfit that noise alone makes.
     """
-    left, right = (_with_laplacian(_without_mean(view, ops), ops) for view in views)
+    left, right = (_with_laplacian(without_mean(view, ops), ops) for view in views)
     constant, slope = model.defocus_line(scale)
     costs = ops.matching_costs(
         left,
@@ -129,7 +129,8 @@ def _valley(costs: Array, step: NDArray[np.int64]) -> Array:
     return np.asarray(np.where(bend > 0, np.maximum(here - deep, 0), flat))
 
 
-def _without_mean(image: Array, ops: Operations) -> Array:
+def without_mean(image: Array, ops: Operations) -> Array:
+    """Image less what varies slowly in it."""
     return image - ops.window_sums(image, _MEAN_HALF) / window_counts(image, _MEAN_HALF)
 
 
