@@ -13,9 +13,9 @@ RIG = d3s.Rig.paper_prototype()
 SHAPE = (120, 260)
 
 
-def _flat(value: float, noise: float = 0.0, seed: int = 0) -> np.ndarray:
+def _flat(value: float, noise: float = 0.0, seed: int = 0, shape=SHAPE) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return (value + noise * rng.standard_normal(SHAPE)).astype(np.float32)
+    return (value + noise * rng.standard_normal(shape)).astype(np.float32)
 
 
 # Scenes without information -----------------------------------------------------------------------
@@ -59,25 +59,64 @@ def test_a_ramp_tells_no_depth():
     assert d3s.estimate(ramp, ramp, RIG).density == 0
 
 
-def test_stripes_along_the_rows_tell_depth_by_their_blur():
-    # No disparity in them; views that are blurred alike are where both lenses blur alike.
-    stripes = np.tile(np.sin(np.arange(SHAPE[0]))[:, None], (1, SHAPE[1]))
-    found = d3s.estimate(stripes + _flat(0, 0.01, 1), stripes + _flat(0, 0.01, 2), RIG)
-    assert found.density > 0.5
-    assert np.nanmean(found.depth_m) == pytest.approx(1 / RIG.optics.kappa_dpt, rel=1e-3)
-
-
-@pytest.mark.parametrize("depth_m", [0.7, 1.0])
-def test_stripes_of_the_twin(depth_m):
-    # Blur alone is known less well than sigma says: the disk is no Gaussian, so that the distance
-    # to where both lenses blur alike is overrated by a third. Errors of 5 % are the price.
+def test_stripes_along_the_rows_have_no_depth_to_trust():
+    # Only blur tells it, and a disk is no Gaussian: depths would be wrong by 5 % and more.
     lines = np.repeat(np.random.default_rng(1).uniform(size=(300, 1)), 3, axis=0)
     texture = np.tile(lines, (1, 900)).astype(np.float32)
-    scene = d3s.Plane(depth_m=depth_m, texture=texture)
-    pair = d3s.simulate(scene, RIG, noise=0.01, shape=(160, 340))
-    found = d3s.estimate(pair.left, pair.right, RIG)
-    assert found.valid.any()
-    assert np.nanmean(found.depth_m) == pytest.approx(depth_m, rel=0.08)
+    for depth_m in (0.7, 1.0):
+        scene = d3s.Plane(depth_m=depth_m, texture=texture)
+        pair = d3s.simulate(scene, RIG, noise=0.01, shape=(160, 340))
+        assert d3s.estimate(pair.left, pair.right, RIG).density < 0.03
+
+
+@pytest.mark.parametrize(("period_px", "disparity_px"), [(8.4, 24.2), (12.0, 20.3), (30.0, 33.3)])
+def test_waves_that_fit_at_every_period_are_ambiguous(period_px, disparity_px):
+    rig = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.05)
+    cols = np.arange(340)
+
+    def view(shift_px, seed):
+        wave = 0.5 + 0.3 * np.sin(2 * np.pi * (cols + shift_px) / period_px)
+        return np.tile(wave, (160, 1)) + _flat(0, 0.01, seed, (160, 340))
+
+    found = d3s.estimate(view(0.0, 1), view(disparity_px, 2), rig)
+    wrong = np.abs(rig.optics.disparity_px(found.depth_m) - disparity_px) > 1
+    assert wrong.mean() < 0.02
+    assert ((found.flags & Flag.AMBIGUOUS) != 0).mean() > 0.5
+
+
+def test_noise_of_either_view_counts(plane):
+    pair = plane(1.0, "bark", noise=0.0)
+    for sigmas in ((0.005, 0.02), (0.02, 0.005)):
+        views = (pair.left, pair.right)
+        noisy = [
+            v + _flat(0, s, i, v.shape) for i, (v, s) in enumerate(zip(views, sigmas, strict=True))
+        ]
+        found = d3s.estimate(*noisy, RIG)
+        error = np.abs(found.depth_m - 1.0)[found.valid]
+        assert 0.58 < (error < found.sigma_m[found.valid]).mean() < 0.8
+
+
+def test_unequal_contrast_is_told(plane):
+    pair = plane(1.0, "bark")
+    assert d3s.estimate(pair.left, pair.right, RIG).warnings == ()
+    (warning,) = d3s.estimate(pair.left, 0.9 * pair.right, RIG).warnings
+    assert "the left view has 1.09" in warning  # noise, alike in both, takes a little off
+
+
+def test_pedestals_faults_and_masks(plane):
+    pair = plane(1.0, "bark")
+    plain = d3s.estimate(pair.left, pair.right, RIG)
+    high = [view.astype(np.float64) + 1e6 for view in (pair.left, pair.right)]
+    raised = d3s.estimate(*high, RIG)
+    both = plain.valid & raised.valid
+    assert both.sum() > 0.99 * plain.valid.sum()
+    assert np.abs(raised.depth_m - plain.depth_m)[both].max() < 1e-4
+    hot = pair.left.copy()
+    hot[60, 150] = 1e6
+    assert d3s.estimate(hot, pair.right, RIG).density > 0.95 * plain.density
+    masked = np.ma.masked_array(pair.left, mask=np.zeros(pair.left.shape, dtype=bool))
+    masked[:, :200] = np.ma.masked
+    assert ((d3s.estimate(masked, pair.right, RIG).flags[:, :200] & Flag.INVALID_INPUT) != 0).all()
 
 
 @pytest.mark.parametrize("limit", [0.0, 1.0])

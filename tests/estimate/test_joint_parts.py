@@ -80,7 +80,7 @@ def test_vergence_is_the_inverse_of_depth(rig):
 
 
 def test_plan_searches_one_step_beyond_the_range():
-    plan = make_plan(RIG.optics, d3s.JointOptions(depth_range_m=(0.5, 2.0)), 1000)
+    plan = make_plan(RIG.optics, d3s.JointOptions(depth_range_m=(0.5, 2.0)), (300, 1000))
     nearest, farthest = (float(RIG.optics.disparity_px(depth_m)) / 2 for depth_m in (0.5, 2.0))
     assert plan.search_scale == 2
     assert farthest - 2 < plan.shifts[0] <= farthest - 1
@@ -90,12 +90,21 @@ def test_plan_searches_one_step_beyond_the_range():
 
 
 def test_plan_of_a_narrow_frame_has_three_shifts():
-    plan = make_plan(RIG.optics, d3s.JointOptions(), 1)
+    plan = make_plan(RIG.optics, d3s.JointOptions(), (1, 1))
     assert plan.shifts.size >= 3
 
 
+def test_a_search_that_no_memory_holds_is_refused():
+    rig = d3s.Rig.from_pinhole(focal_length_px=4000, baseline_m=0.19)
+    options = d3s.JointOptions(depth_range_m=(1.5, 50.0))
+    with pytest.raises(
+        d3s.D3SError, match=r"2000 x 3000 pixels and \d+ shifts.*Narrow depth_range"
+    ):
+        make_plan(rig.optics, options, (2000, 3000))
+
+
 def test_plan_of_few_candidates_leaves_out_the_rest():
-    plan = make_plan(RIG.optics, d3s.JointOptions(candidates_m=(0.4, 1.0)), 1000)
+    plan = make_plan(RIG.optics, d3s.JointOptions(candidates_m=(0.4, 1.0)), (300, 1000))
     wanted = RIG.optics.disparity_px(np.array([0.4, 1.0])) / 2
     inner = plan.shifts[1:-1][plan.allowed[1:-1]]
     assert inner.size == 4
@@ -103,7 +112,7 @@ def test_plan_of_few_candidates_leaves_out_the_rest():
 
 
 def test_windows_at_each_scale():
-    plan = make_plan(RIG.optics, d3s.JointOptions(windows_px=(3, 9, 57)), 1000)
+    plan = make_plan(RIG.optics, d3s.JointOptions(windows_px=(3, 9, 57)), (300, 1000))
     assert plan.halves(1) == (1, 4, 28)
     assert plan.halves(2) == (2, 14)
     assert plan.halves(4) == (3, 7)

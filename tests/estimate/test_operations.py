@@ -345,9 +345,10 @@ def test_paths_without_a_price_leave_each_pixel_alone(ops):
 def test_picks(shape, first):
     total = np.abs(_random(shape))
     ours, theirs = COMPILED.pick_left(total), PLAIN.pick_left(total.astype(float))
-    assert ours.step.dtype == ours.margin.dtype == np.float32
+    assert ours.step.dtype == np.float32
     np.testing.assert_allclose(ours.step, theirs.step, atol=1e-5)
-    np.testing.assert_allclose(ours.margin, theirs.margin, atol=1e-6)
+    np.testing.assert_array_equal(ours.lowest, theirs.lowest)
+    np.testing.assert_array_equal(ours.other, theirs.other)
     right = COMPILED.pick_right(total, first)
     np.testing.assert_array_equal(right, PLAIN.pick_right(total.astype(float), first))
     if first == 90:
@@ -360,8 +361,8 @@ def test_pick_left_finds_the_parabola(ops):
     total = np.array([[(step - 3.3) ** 2, abs(step - 7.0), abs(step - 0.0)]], dtype=ops.dtype)
     pick = ops.pick_left(total)
     np.testing.assert_allclose(pick.step, [[3.3, 7, 0]], atol=1e-6)  # the ends have one side only
-    # The lowest is at 3 and the next valley begins at 5; at the ends at 5 and at 2.
-    np.testing.assert_allclose(pick.margin, [[1.7**2 - 0.3**2, 2, 2]], rtol=1e-6)
+    np.testing.assert_array_equal(pick.lowest, [[3, 7, 0]])
+    np.testing.assert_array_equal(pick.other, -1)  # the flanks of a valley are no other
 
 
 @BOTH
@@ -369,13 +370,14 @@ def test_pick_left_of_equals(ops):
     total = np.array([[[1, 1, 1, 1], [4, 2, 2, 4], [2, 9, 9, 2]]], dtype=ops.dtype)
     pick = ops.pick_left(total)
     np.testing.assert_allclose(pick.step, [[0, 1.5, 0]])
-    np.testing.assert_allclose(pick.margin, [[0, 2, 0]])
+    np.testing.assert_array_equal(pick.other, [[2, -1, 3]])
 
 
 @BOTH
-def test_no_second_valley_is_infinitely_far(ops):
-    total = np.array([[[3, 1, 2]]], dtype=ops.dtype)
-    assert ops.pick_left(total).margin == np.inf
+def test_pick_left_names_the_next_best_valley(ops):
+    total = np.array([[[5, 1, 4, 3, 6, 2, 2.5]]], dtype=ops.dtype)
+    pick = ops.pick_left(total)
+    assert (pick.lowest, pick.other) == (1, 5)
 
 
 @BOTH

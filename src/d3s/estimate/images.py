@@ -37,9 +37,17 @@ def checked_pair(left: Any, right: Any) -> CheckedPair:
             f"left has shape {first.shape} and right {second.shape}: they must be alike. "
             "Are both views rectified and cut to one size?"
         )
-    if max(first.itemsize, second.itemsize) > 4:
+    if not (_is_single(first) and _is_single(second)):
         first, second = _scaled(first, second)
     return CheckedPair(_plain(first), _plain(second))
+
+
+def _is_single(values: NDArray[Any]) -> bool:
+    """Whether single precision holds these numbers as they are."""
+    if values.dtype in (np.float32, np.float16, np.bool_) or values.itemsize < 3:
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.array_equal(values.astype(np.float32), values, equal_nan=True))
 
 
 def _scaled(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
