@@ -492,3 +492,22 @@ def test_candidates_are_increasing_and_even_in_inverse_depth():
     assert (np.diff(plan.candidates_m) > 0).all()
     assert (np.diff(plan.shifts_px, axis=0) < 0).all()
     np.testing.assert_allclose(plan.candidates_m[[0, -1]], [0.25, 2.5], rtol=0.05)
+
+
+def test_virtual_baselines_of_either_sign_tell_the_same():
+    # With lenses alike a is -f dX; its cubic is of the magnitude, the sign is that of dX.
+    tuned = _calibrated()
+    optics = PROTOTYPE.optics.replace(optical_power_left_dpt=83.83, optical_power_right_dpt=83.83)
+    depths = []
+    for baselines in ((4.5e-4, 5.5e-4), (-5.5e-4, -4.5e-4)):
+        calibration = tuned.calibration.replace(
+            virtual_baselines_m=baselines,
+            a_cubic_m_px=(0.0, -optics.focal_length_px, 0.0, 0.0),
+            b_cubic_m=(0.0, 0.0, 0.0, 0.0),
+        )
+        rig = d3s.Rig(name="alike", optics=optics, calibration=calibration)
+        left, right = _pair(1.0, shape=(80, 200), rig=rig)
+        found = d3s.estimate(left, right, rig, method="consensus")
+        depths.append(np.nanmedian(found.depth_m))
+    # Each is off by what a residual disparity of 6 px does, one way and the other.
+    np.testing.assert_allclose(depths, 1.0, atol=0.08)
