@@ -2,15 +2,17 @@
 
 `d3s.estimate` is this package and can be called: ``d3s.estimate(left, right, rig)``.
 
-methods    `estimate`, and the table of methods by name
-options    what each method can be told, with reasons
-depth_map  `DepthMap`, what comes back
-flags      why a pixel has no depth
-images     the user's arrays, checked
-reference  both methods in plain NumPy, in double precision: what the others are held against
-consensus  the paper's algorithm, as printed
-joint      ours
-kernels    the compiled loops of both
+methods     `estimate`, and the table of methods by name
+options     what each method can be told, with reasons
+depth_map   `DepthMap`, what comes back; flags: why a pixel has no depth
+images      the user's arrays, checked; clipping and holes: pixels that hold no intensity
+candidates  which depths to look at
+
+joint       ours, written once over operations: plan, then search, then refine by levels, then judge
+operations  what it does to images, compiled (kernels); plain (reference_operations), its oracle
+
+consensus   the paper's algorithm, as printed, compiled (consensus_kernels); consensus_plan and
+            consensus_result are what it shares with reference, its oracle in plain NumPy
 """
 
 import inspect
