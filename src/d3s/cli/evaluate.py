@@ -1,14 +1,12 @@
 """`d3s evaluate`: how good the methods are on simulated planes and scenes."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.progress import progress_bar
 from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
@@ -110,7 +108,8 @@ def planes(
     contenders = as_contenders(method or _DEFAULT_METHODS)
     if not force:
         check_free("planes", output)
-    with _progress(len(sweep.depths_m) * len(sweep.patterns), quiet) as progress:
+    count = len(sweep.depths_m) * len(sweep.patterns)
+    with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
         results = evaluate_planes(contenders, sweep=sweep, rig=_rig(rig), progress=progress)
     files = write_results(results, output, overwrite=force)
     if not quiet:
@@ -161,7 +160,7 @@ def scenes(
     contenders = as_contenders(method or _DEFAULT_METHODS)
     if not force:
         check_free("scenes", output)
-    with _progress(sweep.count, quiet) as progress:
+    with progress_bar(sweep.count, f"Trying {sweep.count} pairs.", quiet=quiet) as progress:
         results = evaluate_scenes(contenders, sweep=sweep, rig=_rig(rig), progress=progress)
     files = write_results(results, output, overwrite=force)
     if not quiet:
@@ -212,25 +211,6 @@ def _rig(path: Path | None) -> Any:
     from d3s.rig import Rig
 
     return None if path is None else Rig.load(path)
-
-
-@contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """What shows how far a sweep is: a bar on a terminal, a line elsewhere."""
-    if quiet:
-        yield None
-        return
-    if not sys.stderr.isatty():
-        typer.echo(f"Trying {total} pairs.", err=True)
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done, _: bar.update(task, completed=done)
 
 
 def _say_files(files: tuple[Path, Path, Path]) -> None:

@@ -3,15 +3,13 @@
 import math
 import os
 import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.progress import progress_bar
 from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
@@ -238,7 +236,8 @@ def simulate(
     from d3s.scene.folder import RECIPE_NAME, render_folder
 
     made = _load_recipe(recipe) if recipe is not None else _recipe(ctx.params)
-    with _progress(made.frame_count, quiet) as progress:
+    count = made.frame_count
+    with progress_bar(count, f"Making {count} frames.", quiet=quiet or count == 1) as progress:
         written = render_folder(made, output, overwrite=force, progress=progress)
     if not quiet:
         again = shlex.join(["d3s", "simulate", "--recipe", str(output / RECIPE_NAME)])
@@ -424,25 +423,6 @@ def _distances_m(text: str) -> tuple[float, ...]:
             "as 0.25:1.21:25 or 25cm:1.21m:25."
         )
     return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
-
-
-@contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """What shows how far a series is: a bar on a terminal, a line elsewhere."""
-    if quiet or total == 1:
-        yield None
-        return
-    if not sys.stderr.isatty():
-        typer.echo(f"Making {total} frames.", err=True)
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done, _: bar.update(task, completed=done)
 
 
 def _summary(written: list[Path], output: Path) -> str:
