@@ -120,7 +120,7 @@ PARTS = (
     # The search.
     told("no smoothness", smoothness=0.0),
     told("search at full size", search_scale=1),
-    changed("search: brightness left in", (search, "_without_mean", lambda image, ops: image)),
+    changed("search: brightness left in", (search, "without_mean", lambda image, ops: image)),
     changed("search: no limit of the misfit", (search, "_LIMIT", 1e6)),
     changed("search: no tolerance", (search, "_TOLERANCE", 0.0)),
     changed("search: no median", (CompiledOperations, "median_of_nine", lambda self, a: a)),

@@ -92,6 +92,8 @@ def test_gain_mismatch_costs_what_the_page_says(scope):
     plain, brighter = _numbers(r"from ([\d.]+) to [\d.]+ cm, one of 5 % to ([\d.]+) cm")
     assert mae_cm(scope["est"]) == pytest.approx(plain, rel=0.1)
     assert mae_cm(scope["brighter"]) == pytest.approx(brighter, rel=0.1)
+    assert scope["est"].warnings == ()
+    assert "the contrast of the right one, and" in scope["brighter"].warnings[0]
 
 
 def _numbers(pattern: str) -> tuple[float, ...]:
