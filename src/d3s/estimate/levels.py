@@ -107,7 +107,8 @@ def _is_one_surface(
     """Whether a window is within both views, and its disparities may be of one surface."""
     share = _STEP_SHARE * np.abs(disparity_px - plan.model.offset_px)
     is_one = ops.window_extent(disparity_px, half) <= np.maximum(_STEP_PX, share)
-    return np.asarray(is_one & is_inside(disparity_px / scale, half))
+    # A pixel of a shrunk view stands for those after it, too: one more keeps them all inside.
+    return np.asarray(is_one & is_inside(disparity_px / scale, half + (scale > 1)))
 
 
 def is_inside(disparity: Array, half: NDArray[np.int64] | int) -> Mask:

@@ -15,7 +15,7 @@ from d3s.estimate.operations import Array, Operations, Pick, View
 from d3s.rig import Optics
 
 # In units of the misfit that noise makes, which is one. Tuned by `benchmarks/ablation.py` on the
-# tuning textures; half or twice of each changes the figures by less than a tenth.
+# tuning textures; half or twice of each changes the error on planes by less than a tenth.
 _LIMIT = 2.0  # a misfit beyond this tells no more: what is occluded fits nowhere
 _SMALL_STEP = 1.0  # price of a neighbour whose shift differs by one
 _LARGE_STEP = 4.0  # price of a neighbour whose shift is any other
