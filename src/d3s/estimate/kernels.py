@@ -6,14 +6,18 @@ depend on how the rows were shared out.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.compiled import compiled
+
+Image = NDArray[np.float32]  # also of costs, with the shifts as third axis
+Indices = NDArray[np.int64]
 
 BAND = 64  # rows that share one running sum down the columns
 
 
 @compiled
-def smooth_rows(start, stop, image, kernel, out):  # type: ignore[no-untyped-def]
+def smooth_rows(start: int, stop: int, image: Image, kernel: Image, out: Image) -> None:
     """Correlate each row with a symmetric kernel; the image goes on as its mirror image."""
     cols = image.shape[1]
     reach = kernel.size // 2
@@ -34,7 +38,7 @@ def smooth_rows(start, stop, image, kernel, out):  # type: ignore[no-untyped-def
 
 
 @compiled
-def smooth_cols(start, stop, image, kernel, step, out):  # type: ignore[no-untyped-def]
+def smooth_cols(start: int, stop: int, image: Image, kernel: Image, step: int, out: Image) -> None:
     """Correlate each column with a symmetric kernel, and keep every `step`-th row and column."""
     rows, cols = image.shape
     reach = kernel.size // 2
@@ -54,7 +58,7 @@ def smooth_cols(start, stop, image, kernel, step, out):  # type: ignore[no-untyp
 
 
 @compiled
-def sums_along_rows(start, stop, image, half, out):  # type: ignore[no-untyped-def]
+def sums_along_rows(start: int, stop: int, image: Image, half: int, out: Image) -> None:
     """Sum over 2 half + 1 columns, fewer at the border."""
     cols = image.shape[1]
     for row in range(start, stop):
@@ -70,7 +74,7 @@ def sums_along_rows(start, stop, image, half, out):  # type: ignore[no-untyped-d
 
 
 @compiled
-def sums_along_cols(start, stop, image, half, out):  # type: ignore[no-untyped-def]
+def sums_along_cols(start: int, stop: int, image: Image, half: int, out: Image) -> None:
     """Sum over 2 half + 1 rows, fewer at the border; start and stop count bands of rows."""
     rows, cols = image.shape
     total = np.empty(cols, dtype=np.float64)
@@ -92,7 +96,7 @@ def sums_along_cols(start, stop, image, half, out):  # type: ignore[no-untyped-d
 
 
 @compiled
-def spline_coefficients(start, stop, image, out):  # type: ignore[no-untyped-def]
+def spline_coefficients(start: int, stop: int, image: Image, out: Image) -> None:
     """Cubic B-spline of each row that passes through the pixels; the row goes on as its mirror."""
     cols = image.shape[1]
     pole = np.sqrt(3.0) - 2.0
@@ -121,7 +125,7 @@ def spline_coefficients(start, stop, image, out):  # type: ignore[no-untyped-def
 
 
 @compiled
-def laplacian(start, stop, image, out):  # type: ignore[no-untyped-def]
+def laplacian(start: int, stop: int, image: Image, out: Image) -> None:
     """Five-point Laplacian; beyond the border the image goes on as its last pixel."""
     rows, cols = image.shape
     for row in range(start, stop):
@@ -136,7 +140,7 @@ def laplacian(start, stop, image, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def gradient_x(start, stop, image, out):  # type: ignore[no-untyped-def]
+def gradient_x(start: int, stop: int, image: Image, out: Image) -> None:
     """Derivative along x by five points, right to the fourth order; zero at the border."""
     cols = image.shape[1]
     for row in range(start, stop):
@@ -150,20 +154,20 @@ def gradient_x(start, stop, image, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def residuals(  # type: ignore[no-untyped-def]
-    start,
-    stop,
-    left,
-    left_x,
-    left_lap,
-    right,
-    right_lap,
-    disparity,
-    defocus,
-    mean,
-    residual,
-    gradient,
-):
+def residuals(
+    start: int,
+    stop: int,
+    left: Image,
+    left_x: Image,
+    left_lap: Image,
+    right: Image,
+    right_lap: Image,
+    disparity: Image,
+    defocus: Image,
+    mean: Image,
+    residual: Image,
+    gradient: Image,
+) -> None:
     """What is left of the left view once the right one is moved over it and blurred alike.
 
     `right` and `right_lap` are spline coefficients. Half the blur-variance difference at a
@@ -207,21 +211,21 @@ def residuals(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def matching_costs(  # type: ignore[no-untyped-def]
-    start,
-    stop,
-    left,
-    left_lap,
-    right,
-    right_lap,
-    shifts,
-    defocus,
-    half,
-    floor,
-    tolerance,
-    limit,
-    costs,
-):
+def matching_costs(
+    start: int,
+    stop: int,
+    left: Image,
+    left_lap: Image,
+    right: Image,
+    right_lap: Image,
+    shifts: Indices,
+    defocus: Image,
+    half: int,
+    floor: np.float32,
+    tolerance: np.float32,
+    limit: np.float32,
+    costs: Image,
+) -> None:
     """Misfit of the views at whole shifts, over what noise and texture explain, up to `limit`.
 
     costs[row, col, k] = mean(e²) / (floor + tolerance mean(a² + b²)), over 2 half + 1 pixels each
@@ -256,7 +260,9 @@ def matching_costs(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def paths_along_rows(start, stop, costs, small, large, total):  # type: ignore[no-untyped-def]
+def paths_along_rows(
+    start: int, stop: int, costs: Image, small: np.float32, large: np.float32, total: Image
+) -> None:
     """Semi-global costs of the paths that come from the left and from the right, added up."""
     cols, depth = costs.shape[1:]
     before = np.empty(depth + 2, dtype=np.float32)
@@ -285,7 +291,9 @@ def paths_along_rows(start, stop, costs, small, large, total):  # type: ignore[n
 
 
 @compiled
-def paths_along_cols(start, stop, costs, small, large, total):  # type: ignore[no-untyped-def]
+def paths_along_cols(
+    start: int, stop: int, costs: Image, small: np.float32, large: np.float32, total: Image
+) -> None:
     """The same from above and from below, added to `total`; start and stop are columns."""
     rows, _, depth = costs.shape
     width = stop - start
@@ -316,7 +324,9 @@ def paths_along_cols(start, stop, costs, small, large, total):  # type: ignore[n
 
 
 @compiled
-def pick_left(start, stop, total, best, lowest, other):  # type: ignore[no-untyped-def]
+def pick_left(
+    start: int, stop: int, total: Image, best: Image, lowest: Indices, other: Indices
+) -> None:
     """Position of the lowest cost between the shifts, and the next best valley.
 
     `best` counts in steps of the shifts, by a parabola through three; `lowest` is the step it is
@@ -350,7 +360,7 @@ def pick_left(start, stop, total, best, lowest, other):  # type: ignore[no-untyp
 
 
 @compiled
-def pick_right(start, stop, total, first, best):  # type: ignore[no-untyped-def]
+def pick_right(start: int, stop: int, total: Image, first: int, best: Indices) -> None:
     """Step of the lowest cost of each pixel of the right view; -1 where none sees it.
 
     Shifts are `first`, `first` + 1 and so on.
@@ -367,7 +377,7 @@ def pick_right(start, stop, total, first, best):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def median_of_nine(start, stop, image, out):  # type: ignore[no-untyped-def]
+def median_of_nine(start: int, stop: int, image: Image, out: Image) -> None:
     """Median of each pixel and its neighbours; beyond the border the image repeats its last."""
     rows, cols = image.shape
     nine = np.empty(9, dtype=image.dtype)
@@ -389,7 +399,9 @@ def median_of_nine(start, stop, image, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def extent_along_rows(start, stop, image, half, low, high):  # type: ignore[no-untyped-def]
+def extent_along_rows(
+    start: int, stop: int, image: Image, half: int, low: Image, high: Image
+) -> None:
     """Smallest and largest value within `half` columns."""
     cols = image.shape[1]
     for row in range(start, stop):
@@ -402,7 +414,9 @@ def extent_along_rows(start, stop, image, half, low, high):  # type: ignore[no-u
 
 
 @compiled
-def extent_along_cols(start, stop, low, high, half, out):  # type: ignore[no-untyped-def]
+def extent_along_cols(
+    start: int, stop: int, low: Image, high: Image, half: int, out: Image
+) -> None:
     """Difference of the largest and the smallest value within `half` rows of these."""
     rows, cols = low.shape
     for row in range(start, stop):
