@@ -2,8 +2,8 @@
 
 1. `search`: the two views, blurred alike for each shift, are compared where they are small, and
    paths from four sides decide.
-2. `levels` and `refine`: least squares for the disparity of a window, where defocus and stereo
-   share one derivative; much blurred parts at a quarter or half of the size, the others in full.
+2. `refine`: least squares for the disparity of a window, where defocus and stereo share one
+   derivative; much blurred parts at a quarter or half of the size, the others in full.
 3. `judge`: the standard deviation follows from noise, texture and what is left of the residual.
    Confidence is the views' correlation less what chance may have made, and falls with sigma.
 """
@@ -15,31 +15,45 @@ import numpy as np
 
 from d3s.estimate.clipping import clipped
 from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.fitting import Refined, noise_gains
 from d3s.estimate.holes import Holes
 from d3s.estimate.images import Image
-from d3s.estimate.judge import Judged, Unseen, judged
-from d3s.estimate.levels import refined
-from d3s.estimate.operations import Array, CompiledOperations, Operations
+from d3s.estimate.judge import judged
+from d3s.estimate.judging import Judged
+from d3s.estimate.model import Array
+from d3s.estimate.operations import Operations, compiled_operations, plain_operations
 from d3s.estimate.options import JointOptions
 from d3s.estimate.plan import Plan, make_plan
-from d3s.estimate.refine import noise_gains, smoothed
-from d3s.estimate.search import Found, search, window_counts, without_mean
+from d3s.estimate.refine import Unseen, Views, refined
+from d3s.estimate.search import Found, search
+from d3s.memory import Memory, borrowed_memory
 from d3s.rig import Rig
 
-__all__ = ["JointOptions", "estimate_joint"]
+__all__ = ["JointOptions", "estimate_joint", "joint_reference"]
 
 # At 5 % the error at 2 m doubles, to 0.5 cm; at 20 % it passes 1 cm.
 _CONTRAST_TOLERANCE = 0.03
-_NOISE_HALF = 15  # a thousand pixels know their noise to 3 %
+_NOISE_HALF = 7  # of cells: a thousand pixels know their noise to 3 %
+_SOME = 3  # of cells each way, one is enough for what is a mean over all of the frame
 
 
 def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:
     """Depth of a pair that `checked_pair` has seen."""
-    result = joint_result(left, right, rig, options, CompiledOperations())
+    with borrowed_memory() as memory:
+        result = joint_result(left, right, rig, options, compiled_operations(memory))
+    return _depth_map(result, rig, options)
+
+
+def joint_reference(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:
+    """The same by plain operations in double precision: slow, and what the other is held to."""
+    return _depth_map(joint_result(left, right, rig, options, plain_operations()), rig, options)
+
+
+def _depth_map(result: "JointResult", rig: Rig, options: JointOptions) -> DepthMap:
     return DepthMap(
-        depth_m=result.map.depth_m.astype(np.float32),
-        sigma_m=result.map.sigma_m.astype(np.float32),
-        confidence=result.map.confidence.astype(np.float32),
+        depth_m=result.map.depth_m.astype(np.float32, copy=False),
+        sigma_m=result.map.sigma_m.astype(np.float32, copy=False),
+        confidence=result.map.confidence.astype(np.float32, copy=False),
         flags=result.map.flags,
         rig=rig,
         method="joint",
@@ -50,9 +64,10 @@ def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -
 
 
 class JointResult(NamedTuple):
-    """What came out, and what the search had found."""
+    """What came out, and what was on the way; the latter as long as the operations' memory."""
 
     map: Judged
+    fit: Refined
     found: Found
     contrast: float  # of the left view over that of the right one, where there is a depth
     timings_s: dict[str, float]
@@ -63,23 +78,56 @@ def joint_result(
 ) -> JointResult:
     """All of the method, by the given operations."""
     clock = _Clock()
-    plan = make_plan(rig.optics, options, (left.shape[0], left.shape[1]))
+    shape = left.shape[0], left.shape[1]
+    plan = make_plan(rig.optics, options, shape)
     unseen = Unseen(Holes(np.isnan(left), np.isnan(right)), Holes(clipped(left), clipped(right)))
-    views = _filled(left, right, ops)
-    noise = 0.5 * (_noise(views[0], ops) + _noise(views[1], ops))
-    levels = {
-        scale: (smoothed(views[0], sigma, scale, ops), smoothed(views[1], sigma, scale, ops))
-        for scale, sigma in plan.smoothing_px.items()
-    }
+    views = ops.prefilter.centred(left, right)
+    noise = _noise(views, plan, ops)
+    levels = _levels(views, plan, ops)
     clock.stop("prefilter")
-    found = _searched(levels[plan.search_scale], noise, plan, ops)
+    found = search(levels[plan.search_scale], _floor(levels, noise, plan), plan, ops)
+    start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * plan.search_scale
     clock.stop("search")
-    fit = refined(levels, found, noise, unseen.missing | unseen.clipped, plan, ops)
+    fit = refined(levels, start_px, noise, unseen, plan, ops)
     clock.stop("refine")
-    result = judged(fit, found, unseen, plan, ops)
+    result = judged(fit, found, shape, plan, ops)
+    contrast = _contrast(levels[plan.search_scale], fit, result, plan)
     clock.stop("judge")
-    contrast = _contrast(levels[plan.search_scale], result, plan, ops)
-    return JointResult(result, found, contrast, clock.times_s)
+    return JointResult(result, fit, found, contrast, clock.times_s)
+
+
+def _noise(views: Views, plan: Plan, ops: Operations) -> Array:
+    """Variance of white noise around each cell, or more where there is fine texture.
+
+    By second differences both ways, which leave nothing of a smooth image and 36 times the variance
+    of noise (Immerkær, "Fast noise variance estimation", CVIU 1996).
+    """
+    left, right = (ops.prefilter.noise_variance(view, _NOISE_HALF) for view in views)
+    left += right
+    left *= left.dtype.type(0.5)
+    shape = views[0].shape[0], views[0].shape[1]
+    return ops.refine.doubled(left, shape) if plan.cell_px == 1 else left
+
+
+def _levels(views: Views, plan: Plan, ops: Operations) -> dict[int, Views]:
+    """Both views by scale, smoothed for it; the coarsest out of the one before."""
+    levels: dict[int, Views] = {}
+    for scale, sigma in plan.smoothing_px.items():
+        source, before = (levels[2], plan.smoothing_px[2]) if scale == 4 else (views, 0.0)
+        own = float(np.sqrt(sigma**2 - before**2)) / (2 if scale == 4 else 1)
+        step = 1 if scale == 1 else 2
+        left, right = (ops.prefilter.smooth(view, own, step) for view in source)
+        levels[scale] = left, right
+    return levels
+
+
+def _floor(levels: dict[int, Views], noise: Array, plan: Plan) -> float:
+    """Misfit that noise makes in the search."""
+    gain = noise_gains(plan.smoothing_px[plan.search_scale]).smoothed
+    some = (slice(None, None, _SOME),) * 2
+    spread = max(float(np.var(view[some], dtype=np.float64)) for view in levels[plan.search_scale])
+    # Of views without noise the rounding is the floor; of views without anything, any number.
+    return 2 * gain * float(np.median(noise[some])) + 1e-9 * spread + 1e-30
 
 
 def _warnings(contrast: float) -> tuple[str, ...]:
@@ -91,19 +139,39 @@ def _warnings(contrast: float) -> tuple[str, ...]:
     )
 
 
-def _contrast(views: tuple[Array, Array], result: Judged, plan: Plan, ops: Operations) -> float:
+def _contrast(views: Views, fit: Refined, result: Judged, plan: Plan) -> float:
     """Standard deviation of the left view over that of the right one, both blurred alike."""
     scale = plan.search_scale
-    rows, cols = np.nonzero(result.flags[::scale, ::scale] == 0)
-    shift = result.disparity_px[::scale, ::scale][rows, cols] / scale
+    stride = _SOME * plan.cell_px
+    rows, cols = (index * _SOME for index in np.nonzero(result.flags[::stride, ::stride] == 0))
+    if not rows.size:
+        return 1.0
+    shift = fit.disparity_px[rows, cols] / scale
     there = np.clip(np.rint(cols - shift).astype(np.int64), 0, views[0].shape[1] - 1)
     constant, slope = plan.model.defocus_line(scale)
     half = 0.5 * (constant + slope * shift)
-    left, right = (without_mean(view, ops) for view in views)
-    a = left[rows, cols] + half * ops.laplacian(left)[rows, cols]
-    b = right[rows, there] - half * ops.laplacian(right)[rows, there]
-    energy = float(np.square(b, dtype=np.float64).sum())
-    return float(np.sqrt(np.square(a, dtype=np.float64).sum() / energy)) if energy > 0 else 1.0
+    a, b = (
+        _sharp(view, rows, columns, sign * half)
+        for view, columns, sign in ((views[0], cols, 1), (views[1], there, -1))
+    )
+    spread = float(np.std(b, dtype=np.float64))
+    return float(np.std(a, dtype=np.float64)) / spread if spread > 0 else 1.0
+
+
+def _sharp(view: Array, rows: Array, cols: Array, weight: Array) -> Array:
+    """Some pixels of a view less their close surroundings, with so much of its Laplacian."""
+
+    def at(down: int, right: int) -> Array:
+        places = (
+            np.clip(place + by, 0, size - 1)
+            for place, by, size in zip((rows, cols), (down, right), view.shape, strict=True)
+        )
+        return view[tuple(places)]
+
+    near = at(-1, 0) + at(1, 0) + at(0, -1) + at(0, 1)
+    far = at(-8, 0) + at(8, 0) + at(0, -8) + at(0, 8)
+    here = at(0, 0)
+    return np.asarray(here - 0.25 * far + weight * (near - 4 * here))
 
 
 class _Clock:
@@ -117,52 +185,3 @@ class _Clock:
         """Name the stage that has ended."""
         now = perf_counter()
         self.times_s[stage], self._last = now - self._last, now
-
-
-def _filled(left: Image, right: Image, ops: Operations) -> tuple[Array, Array]:
-    """Views about their common mean, which also stands for what is missing.
-
-    They are scaled by a power of two, so that no picture overflows and none is lost in rounding.
-    """
-    values = np.concatenate([view[np.isfinite(view)].astype(np.float64) for view in (left, right)])
-    mean = float(values.mean()) if values.size else 0.0
-    largest = float(np.abs(values - mean).max()) if values.size else 0.0
-    unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
-
-    def about_mean(view: Image) -> Array:
-        known = np.isfinite(view)
-        return np.where(
-            known, (np.where(known, view, 0).astype(np.float64) - mean) / unit, 0
-        ).astype(ops.dtype)
-
-    return about_mean(left), about_mean(right)
-
-
-def _noise(view: Array, ops: Operations) -> Array:
-    """Variance of white noise around each pixel, or more where there is fine texture.
-
-    By second differences both ways, which leave nothing of a smooth image and 36 times the variance
-    of noise (Immerkær, "Fast noise variance estimation", CVIU 1996).
-    """
-    padded = np.pad(view, 1, mode="edge")
-    across = padded[:, :-2] - 2 * padded[:, 1:-1] + padded[:, 2:]
-    both = np.ascontiguousarray(across[:-2] - 2 * across[1:-1] + across[2:]) / 6
-    half = _NOISE_HALF
-    return np.maximum(ops.window_sums(both * both, half), 0) / window_counts(view, half)
-
-
-def _searched(views: tuple[Array, Array], noise: Array, plan: Plan, ops: Operations) -> Found:
-    gain = noise_gains(plan.smoothing_px[plan.search_scale]).smoothed
-    # Of views without noise the rounding is the floor; of views without anything, any number.
-    spread = max(float(np.var(view, dtype=np.float64)) for view in views)
-    floor = 2 * gain * float(np.median(noise)) + 1e-9 * spread + 1e-30
-    return search(
-        views,
-        plan.model,
-        plan.shifts,
-        plan.allowed,
-        scale=plan.search_scale,
-        noise_floor=floor,
-        smoothness=plan.options.smoothness,
-        ops=ops,
-    )

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
-from d3s.estimate.operations import Array
+from d3s.estimate.model import Array, Model
 from d3s.estimate.options import JointOptions
-from d3s.estimate.search import Model
 from d3s.rig import Optics
 
 # Smoothing of the shrunk views, in pixels of the frame: enough that shrinking folds nothing over.
@@ -17,11 +16,14 @@ _SMOOTHING_PX = {2: 1.5, 4: 5.0}
 # Smoothing of the full ones: a defocused view holds nothing finer, a sharp one does.
 _DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
 
-# Half sides that windows have at least, by scale: where the views are shrunk the blur is wide, and
-# a window narrower than it sees no texture.
-_LEAST_HALF = {1: 1, 2: 2, 4: 3}
+# From which blur radius on, in pixels of the frame, views are fitted at this scale. Where blur is
+# wide nothing is lost by it, and the noise that second derivatives bring is.
+_BLUR_PX = {2: 4.5, 4: 6.0}
+# Half the difference of the blur variances that a Laplacian stands for well enough, in square
+# pixels of the scale it is taken at.
+_DEFOCUS_PX2 = 0.7
 
-# What the costs of a search may take: a full frame of the prototype needs 0.15 GB.
+# What the volumes of a search may take: a full frame of the prototype needs 0.06 GB.
 _LARGEST_BYTES = 4_000_000_000
 # What is left of the rectification of a pair that somebody else rectified, in pixels.
 _FOREIGN_PX = 0.1
@@ -35,23 +37,12 @@ class Plan(NamedTuple):
     options: JointOptions
     depth_range_m: tuple[float, float]
     search_scale: int
+    cell_px: int  # side of the cells that depth is found for
     smoothing_px: dict[int, float]  # in pixels of the frame, by scale
+    finer: dict[int, tuple[float, float]]  # disparities for which a scale is too coarse, by scale
     shifts: NDArray[np.int64]  # in pixels of the search, one apart
     allowed: NDArray[np.bool_]  # which of them
     rectification_sigma_px: float
-
-    def halves(self, scale: int) -> tuple[int, ...]:
-        """Half sides of the windows at a scale, increasing."""
-        sides = (
-            max(round((px // 2) / scale), _LEAST_HALF[scale]) for px in self.options.windows_px
-        )
-        return tuple(sorted(set(sides)))
-
-    def blur_px(self, disparity_px: Array) -> Array:
-        """Radius of the wider of the two blurs, in pixels of the frame."""
-        depth = 1.0 / np.maximum(self.model.vergence_dpt(disparity_px), 1e-9)
-        radii = (np.abs(self.optics.blur_radius_px(depth, camera)) for camera in (0, 1))
-        return np.maximum(*radii)
 
 
 def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> Plan:
@@ -75,21 +66,48 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
     first = min(max(int(np.floor(farthest)) - 1, -width), last - 2)
     shifts = np.arange(first, last + 1)
     _check_memory(shape, shifts.size, scale)
+    model = Model.of(optics, use_defocus=options.use_defocus)
+    smoothing = {1: finest} if scale == 1 else {1: finest, **_SMOOTHING_PX}
     return Plan(
-        model=Model.of(optics, use_defocus=options.use_defocus),
+        model=model,
         optics=optics,
         options=options,
         depth_range_m=ends,
         search_scale=scale,
-        smoothing_px={1: finest} if scale == 1 else {1: finest, **_SMOOTHING_PX},
+        cell_px=1 if scale == 1 else 2,
+        smoothing_px=smoothing,
+        finer={step: _finer(optics, model, step) for step in smoothing if step > 1},
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
         rectification_sigma_px=_FOREIGN_PX if is_sharp and told is None else told or 0.0,
     )
 
 
+def _finer(optics: Optics, model: Model, scale: int) -> tuple[float, float]:
+    """Ends of the disparities whose blur is too small for a scale.
+
+    The radius of blur is a line over 1/Z, and so over the disparity.
+    """
+    lines = [(*model.defocus_line(1), _DEFOCUS_PX2 * (scale / 2) ** 2)]
+    for camera in (0, 1):
+        one, two = (float(optics.blur_radius_px(1 / dpt, camera)) for dpt in (1.0, 2.0))
+        slope = (two - one) / model.per_dpt_px
+        constant = one - slope * (model.per_dpt_px + model.offset_px)
+        lines.append((constant, slope, _BLUR_PX[scale]))
+    low, high = -np.inf, np.inf
+    for constant, slope, limit in lines:
+        if slope == 0:
+            if abs(constant) > limit:
+                return np.inf, -np.inf
+            continue
+        ends = sorted(((-limit - constant) / slope, (limit - constant) / slope))
+        low, high = max(low, ends[0]), min(high, ends[1])
+    return low, high
+
+
 def _check_memory(shape: tuple[int, int], shifts: int, scale: int) -> None:
-    size = 8 * -(-shape[0] // scale) * -(-shape[1] // scale) * shifts  # two volumes of floats
+    deep = -(-shifts // 16) * 16
+    size = 3 * -(-shape[0] // scale) * -(-shape[1] // scale) * deep  # bytes, and sums of two bytes
     if size > _LARGEST_BYTES:
         raise InputError(
             f"a frame of {shape[0]} x {shape[1]} pixels and {shifts} shifts would take "

@@ -1,0 +1,216 @@
+"""Compiled loops of the judgement."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.compiled import compiled
+from d3s.estimate.fitting import Refined
+from d3s.estimate.flags import Flag
+from d3s.estimate.judging import (
+    CAUTION,
+    LARGEST_MISFIT,
+    LEAST_CORRELATION,
+    LEAST_MARGIN,
+    RANGE_SHARE,
+    SIGMA_M,
+    SIGMA_SHARE,
+    Judged,
+    Judging,
+)
+from d3s.estimate.search import Found
+from d3s.memory import Memory
+from d3s.threads import over_rows
+
+Image = NDArray[np.float32]
+Counts = NDArray[np.uint8]
+Bits = NDArray[np.uint16]
+
+_LOW_TEXTURE, _AMBIGUOUS = int(Flag.LOW_TEXTURE), int(Flag.AMBIGUOUS)
+_OUT_OF_RANGE, _OCCLUDED = int(Flag.OUT_OF_RANGE), int(Flag.OCCLUDED)
+_INCONSISTENT, _LOW_CONFIDENCE = int(Flag.INCONSISTENT), int(Flag.LOW_CONFIDENCE)
+
+
+class CompiledJudge:
+    """Single precision; what it gives outlives the memory."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def of_search(self, found: Found, depth: int) -> Bits:
+        """Flags that come from the search, which looked at so many shifts."""
+        out = self._memory.empty(found.step.shape, np.uint16)
+        last = np.float32(depth - 1.5)
+        over_rows(_of_search, out.shape[0], found.step, found.margin, found.seen, last, out)
+        return out
+
+    def judged(self, fit: Refined, steps: Counts, flags: Bits, judging: Judging) -> Judged:
+        """All of a frame; `steps` counts the windows without a step, `flags` are of the search."""
+        shape = judging.shape
+        out = Judged(*(np.empty(shape, np.float32) for _ in range(3)), np.empty(shape, np.uint16))
+        numbers = np.array(
+            (
+                judging.per_dpt_px,
+                judging.offset_px,
+                judging.rectification_sigma_px**2,
+                judging.nearest_m * (1 - RANGE_SHARE),
+                judging.farthest_m * (1 + RANGE_SHARE),
+                judging.min_confidence,
+            ),
+            dtype=np.float32,
+        )
+        cells = self._memory.empty(fit.flags.shape, np.uint16), self._memory.empty(fit.flags.shape)
+        over_rows(
+            _of_cells, steps.shape[0], steps, flags, fit.flags, fit.misfit, fit.sigma_px, *cells
+        )
+        over_rows(
+            _judged,
+            shape[0],
+            fit.disparity_px,
+            cells[1],
+            fit.correlation,
+            cells[0],
+            judging.cell,
+            numbers,
+            *out,
+        )
+        return out
+
+
+@compiled
+def _of_search(
+    start: int,
+    stop: int,
+    step: Image,
+    margin: Image,
+    seen: NDArray[np.int16],
+    last: np.float32,
+    out: Bits,
+) -> None:
+    least, first, one = np.float32(LEAST_MARGIN), np.float32(0.5), np.float32(1)
+    for row in range(start, stop):
+        steps, margins, others, line = step[row], margin[row], seen[row], out[row]
+        for col in range(line.size):
+            here = steps[col]
+            gap = np.float32(others[col]) - here if others[col] >= 0 else np.float32(0)
+            bits = np.int32(_OCCLUDED) if gap > one else np.int32(0)
+            bits |= np.int32(_INCONSISTENT) if gap < -one else np.int32(0)
+            bits |= np.int32(0) if margins[col] >= least else np.int32(_AMBIGUOUS)
+            bits |= np.int32(_OUT_OF_RANGE) if (here <= first) | (here >= last) else np.int32(0)
+            line[col] = bits
+
+
+@compiled
+def _of_cells(
+    start: int,
+    stop: int,
+    steps: Counts,
+    of_search: Bits,
+    of_frame: Bits,
+    misfit: Image,
+    sigma: Image,
+    flags: Bits,
+    cautious: Image,
+) -> None:
+    """Flags of cells, and sigma with caution near steps."""
+    most, caution, one = np.float32(LARGEST_MISFIT), np.float32(CAUTION), np.float32(1)
+    for row in range(start, stop):
+        count, misfits, line = steps[row], misfit[row], flags[row]
+        first, second = of_search[row], of_frame[row]
+        for col in range(line.size):
+            is_bad = (count[col] < 1) | (not misfits[col] <= most)
+            line[col] = (first[col] | second[col]) | (_INCONSISTENT if is_bad else 0)
+        before, after = sigma[row], cautious[row]
+        for col in range(after.size):
+            after[col] = before[col] * (caution if count[col] < 2 else one)
+
+
+@compiled
+def _full_line(image: Image, row: int, cell: int, work: Image, out: Image) -> None:
+    """One row of a frame out of cells of two pixels a side, linear between their middles."""
+    if cell == 1:
+        source = image[row]
+        for col in range(out.size):
+            out[col] = source[col]
+        return
+    near, far = np.float32(0.75), np.float32(0.25)
+    rows, cols = image.shape
+    first = image[row // 2]
+    second = image[max(row // 2 - 1, 0) if row % 2 == 0 else min(row // 2 + 1, rows - 1)]
+    middle = work[1 : cols + 1]
+    for col in range(cols):
+        middle[col] = near * first[col] + far * second[col]
+    work[0] = work[1]
+    work[cols + 1] = work[cols]
+    after = work[2:]
+    for col in range(out.size // 2):
+        out[2 * col] = near * middle[col] + far * work[col]
+        out[2 * col + 1] = near * middle[col] + far * after[col]
+    if out.size % 2:
+        out[out.size - 1] = near * middle[cols - 1] + far * work[cols - 1]
+
+
+@compiled
+def _judged(
+    start: int,
+    stop: int,
+    disparity: Image,
+    sigma: Image,
+    correlation: Image,
+    cell_flags: Bits,
+    cell: int,
+    numbers: Image,
+    out_depth: Image,
+    out_sigma: Image,
+    out_confidence: Image,
+    out_flags: Bits,
+) -> None:
+    per_dpt, offset, rectification = numbers[0], numbers[1], numbers[2]
+    nearest, farthest, least = numbers[3], numbers[4], numbers[5]
+    zero, one, over = np.float32(0), np.float32(1), np.float32(1) / numbers[0]
+    sigma_m, share = np.float32(SIGMA_M), np.float32(SIGMA_SHARE)
+    textured, nothing = np.float32(LEAST_CORRELATION), np.float32(np.nan)
+    cols = out_depth.shape[1]
+    work = np.empty(disparity.shape[1] + 2, dtype=np.float32)
+    lines = np.empty((3, cols), dtype=np.float32)
+    bits = np.empty(cols, dtype=np.int32)
+    here, spread, alike = lines[0], lines[1], lines[2]
+    for row in range(start, stop):
+        _full_line(disparity, row, cell, work, here)
+        _full_line(sigma, row, cell, work, spread)
+        _full_line(correlation, row, cell, work, alike)
+        source = cell_flags[row // cell]
+        if cell == 1:
+            for col in range(cols):
+                bits[col] = source[col]
+        else:
+            for col in range(cols // 2):
+                bits[2 * col] = source[col]
+                bits[2 * col + 1] = source[col]
+            if cols % 2:
+                bits[cols - 1] = source[cols // 2]
+        depth, sigmas = out_depth[row], out_sigma[row]
+        confidence, flags = out_confidence[row], out_flags[row]
+        for col in range(cols):
+            apart = here[col] - offset
+            far = per_dpt / apart
+            depth[col] = far if apart > zero else np.float32(np.inf)
+        for col in range(cols):
+            all_px = np.sqrt(spread[col] * spread[col] + rectification)
+            sigmas[col] = depth[col] * depth[col] * all_px * over
+        for col in range(cols):
+            scale = share * depth[col]
+            scale = scale if scale > sigma_m else sigma_m
+            value = alike[col] / (one + sigmas[col] / scale)
+            confidence[col] = value if value > zero else zero
+        for col in range(cols):
+            more = np.int32(0) if alike[col] >= textured else np.int32(_LOW_TEXTURE)
+            inside = (depth[col] >= nearest) & (depth[col] <= farthest)
+            more |= np.int32(0) if inside else np.int32(_OUT_OF_RANGE)
+            more |= np.int32(0) if confidence[col] >= least else np.int32(_LOW_CONFIDENCE)
+            bits[col] |= more
+        for col in range(cols):
+            flags[col] = bits[col]
+        for col in range(cols):
+            depth[col] += zero if bits[col] == 0 else nothing
+        for col in range(cols):
+            sigmas[col] += zero if bits[col] == 0 else nothing

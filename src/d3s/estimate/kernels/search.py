@@ -1,0 +1,986 @@
+"""Compiled loops of the search over whole shifts: costs, semi-global paths, the best of each pixel.
+
+The shifts are innermost everywhere, and sixteen of them are worked on at once: `Lanes`. The right
+view is stored from right to left, so that ascending shifts are ascending places in it.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.extending import intrinsic, models, register_model
+from numpy.typing import NDArray
+
+from d3s.compiled import compiled
+from d3s.estimate.plain.search import HIGHEST_PRICE, LANES, MOST, NEVER, Array, Costs, Pick, Steps
+from d3s.memory import Memory
+from d3s.threads import over_rows
+
+Floats = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+Shorts = NDArray[np.int16]
+
+BAND = 64  # rows that share one running sum down the columns
+TILE = 96  # columns whose squares of the last rows stay in the nearest cache
+TILE_ROWS = 64  # rows whose costs stay in the second
+STRIP = 32  # columns that paths go down and up together: a multiple of LANES
+_WALL = NEVER // 4  # path cost of a shift that is not allowed
+_HIGHEST = 32767  # of a short
+EIGHT = 8  # floats in a vector of most machines
+
+
+# Sixteen numbers at once ------------------------------------------------------------------------
+#
+# Loops over few shifts are too short for the compiler to make good vector code of them by itself.
+# So the kernels say what they want: values of the type `Lanes` are vectors of the machine, whatever
+# machine it is, and the functions below are their arithmetic.
+
+
+class Lanes(types.Type):  # type: ignore[misc]
+    """Several numbers of one type: sixteen, or eight."""
+
+    def __init__(self, element: Any, count: int) -> None:
+        self.element, self.count = element, count
+        super().__init__(name=f"Lanes({element}, {count})")
+
+
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, lanes: Lanes) -> None:
+        element = manager.lookup(lanes.element).get_data_type()
+        super().__init__(manager, lanes, ir.VectorType(element, lanes.count))
+
+
+register_model(Lanes)(_LanesModel)
+
+
+def _machine(typed: Any) -> Any:
+    return intrinsic(typed)
+
+
+def _order(numbers: Any) -> Any:
+    return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
+
+
+def _place(context: Any, builder: Any, kind: Any, count: int, array: Any, place: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    vector = ir.VectorType(context.get_data_type(kind.dtype), count)
+    return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
+
+
+def _loading(count: int) -> Any:
+    def typed(_: Any, array: Any, place: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = builder.load(_place(context, builder, array, count, *args))
+            value.align = array.dtype.bitwidth // 8
+            return value
+
+        return Lanes(array.dtype, count)(array, types.intp), code
+
+    return _machine(typed)
+
+
+def _store(_: Any, array: Any, place: Any, lanes: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        where = _place(context, builder, array, lanes.count, *args[:2])
+        builder.store(args[2], where).align = array.dtype.bitwidth // 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes), code
+
+
+def _same(builder: Any, number: Any, count: int) -> Any:
+    none = ir.Constant(ir.VectorType(number.type, count), ir.Undefined)
+    one = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, none, _order([0] * count))
+
+
+def _spreading(count: int) -> Any:
+    def typed(_: Any, number: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _same(builder, args[0], count)
+
+        return Lanes(number, count)(number), code
+
+    return _machine(typed)
+
+
+def _spread_from(_: Any, array: Any, place: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(array)(context, builder, args[0]).data
+        return _same(builder, builder.load(builder.gep(data, [args[1]])), EIGHT)
+
+    return Lanes(array.dtype, EIGHT)(array, types.intp), code
+
+
+def _arithmetic(of_integers: str, of_floats: str) -> Any:
+    def typed(_: Any, a: Any, b: Any) -> Any:
+        name = of_floats if isinstance(a.element, types.Float) else of_integers
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, name)(*args)
+
+        return a(a, b), code
+
+    return _machine(typed)
+
+
+def _is(builder: Any, sign: str, lanes: Any, a: Any, b: Any) -> Any:
+    is_float = isinstance(lanes.element, types.Float)
+    compare = builder.fcmp_ordered if is_float else builder.icmp_signed
+    return compare(sign, a, b)
+
+
+def _chosen(sign: str) -> Any:
+    """`chosen(a, b, then, otherwise)`, by how a compares with b; otherwise if one is no number."""
+
+    def typed(_: Any, a: Any, b: Any, then: Any, otherwise: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(_is(builder, sign, a, *args[:2]), *args[2:])
+
+        return then(a, b, then, otherwise), code
+
+    return _machine(typed)
+
+
+def _extreme(sign: str) -> Any:
+    def typed(_: Any, a: Any, b: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(_is(builder, sign, a, *args), *args)
+
+        return a(a, b), code
+
+    return _machine(typed)
+
+
+def _moved(first: int) -> Any:
+    def typed(_: Any, a: Any, b: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.shuffle_vector(*args, _order(range(first, first + LANES)))
+
+        return a(a, b), code
+
+    return _machine(typed)
+
+
+def _least(_: Any, lanes: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = args[0].type
+        name = f"llvm.vector.reduce.smin.v{lanes.count}i{vector.element.width}"
+        kind = ir.FunctionType(vector.element, [vector])
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        return builder.call(function, args)
+
+    return lanes.element(lanes), code
+
+
+def _converted(kind: Any, operation: str) -> Any:
+    def typed(_: Any, lanes: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector = ir.VectorType(context.get_data_type(kind), lanes.count)
+            return getattr(builder, operation)(args[0], vector)
+
+        return Lanes(kind, lanes.count)(lanes), code
+
+    return _machine(typed)
+
+
+def _pushed(_: Any, several: Any, lanes: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out = args[0]
+        for place in range(1, several.count):
+            out = builder.insert_value(out, builder.extract_value(args[0], place), place - 1)
+        return builder.insert_value(out, args[1], several.count - 1)
+
+    return several(several, lanes), code
+
+
+def _added(_: Any, several: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        total = builder.extract_value(args[0], 0)
+        for place in range(1, several.count):
+            total = builder.fadd(total, builder.extract_value(args[0], place))
+        return total
+
+    return several.dtype(several), code
+
+
+def _turn(_: Any, source: Any, place: Any, stride: Any, out: Any, out_place: Any) -> Any:
+    """Sixteen by sixteen shorts: eight by eight in each half of the vectors, then the halves."""
+    low = [0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27]
+    high = [number + 4 for number in low]
+    halves = [[*range(8), *range(16, 24)], [*range(8, 16), *range(24, 32)]]
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def mixed(a: Any, b: Any, order: list[int]) -> Any:
+            return builder.shuffle_vector(a, b, _order(order))
+
+        def place_of(kind: Any, array: Any, first: Any, step: Any, count: int) -> Any:
+            further = builder.mul(step, ir.Constant(step.type, count))
+            return _place(context, builder, kind, LANES, array, builder.add(first, further))
+
+        rows = []
+        for row in range(LANES):
+            rows.append(builder.load(place_of(source, args[0], args[1], args[2], row)))
+            rows[-1].align = 2
+        sixteen = ir.Constant(args[4].type, LANES)
+        eights = [rows[:8], rows[8:]]
+        for _ in range(3):
+            eights = [
+                [mixed(v[i // 2], v[i // 2 + 4], high if i % 2 else low) for i in range(8)]
+                for v in eights
+            ]
+        for col in range(LANES):
+            value = mixed(eights[0][col % 8], eights[1][col % 8], halves[col // 8])
+            builder.store(value, place_of(out, args[3], args[4], sixteen, col)).align = 2
+        return context.get_dummy_value()
+
+    return types.void(source, types.intp, types.intp, out, types.intp), code
+
+
+load, load_eight = _loading(LANES), _loading(EIGHT)  # (array of one axis, place)
+store = _machine(_store)  # (array of one axis, place, lanes)
+spread, spread_eight = _spreading(LANES), _spreading(EIGHT)  # the same number several times
+spread_from = _machine(_spread_from)  # (array of one axis, place): that number eight times
+plus, minus = _arithmetic("add", "fadd"), _arithmetic("sub", "fsub")
+times, over = _arithmetic("mul", "fmul"), _arithmetic("sdiv", "fdiv")
+lower, higher = _extreme("<"), _extreme(">")
+if_lower, if_equal = _chosen("<"), _chosen("==")
+one_back = _moved(LANES - 1)  # (before, here): the last before, then all but the last here
+one_on = _moved(1)  # (here, after): all but the first here, then the first after
+turn = _machine(_turn)  # (source, place, stride, out, place): sixteen rows to sixteen columns
+least = _machine(_least)  # the lowest of sixteen integers
+shorts = _converted(types.int16, "zext")  # of bytes
+floats = _converted(types.float32, "sitofp")  # of shorts
+whole = _converted(types.int16, "fptosi")  # of floats
+low_bytes = _converted(types.uint8, "trunc")  # of whole numbers
+pushed = _machine(_pushed)  # (tuple of lanes, lanes): the first is lost, the last is new
+added = _machine(_added)  # all lanes of a tuple
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _inlined(function: F) -> F:
+    """A part of compiled functions: its code goes into theirs, and has no life of its own."""
+    return cast(
+        F,
+        njit(
+            nogil=True,
+            error_model="numpy",
+            forceinline=True,
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+        )(function),
+    )
+
+
+# Images -----------------------------------------------------------------------------------------
+
+
+@compiled
+def _means(
+    start: int, stop: int, image: Floats, half: int, is_taken_off: bool, out: Floats
+) -> None:
+    """Mean over a window, or the image less it; start and stop count bands of rows.
+
+    Down the columns by sums that run in double precision, along the rows by sums of 1, 2, 4, ...
+    """
+    rows, cols = image.shape
+    room = cols + 2 * half + 3 * LANES
+    down = np.empty(cols, dtype=np.float64)
+    powers = np.zeros(room, dtype=np.float32)
+    across = np.empty(room, dtype=np.float32)
+    counts = np.empty(cols, dtype=np.float32)
+    for col in range(cols):
+        counts[col] = min(col + half, cols - 1) - max(col - half, 0) + 1
+    for band in range(start, stop):
+        first = band * BAND
+        for col in range(cols):
+            down[col] = 0
+        for row in range(max(first - half, 0), min(first + half, rows)):
+            line = image[row]
+            for col in range(cols):
+                down[col] += line[col]
+        for row in range(first, min(first + BAND, rows)):
+            if row + half < rows:
+                line = image[row + half]
+                for col in range(cols):
+                    down[col] += line[col]
+            for place in range(0, powers.size - LANES, LANES):
+                store(powers, place, spread(np.float32(0.0)))
+            for col in range(cols):
+                powers[half + col] = down[col]
+            _sum_across(powers, across, cols, 2 * half + 1)
+            count = np.float32(min(row + half, rows - 1) - max(row - half, 0) + 1)
+            here, there = image[row], out[row]
+            if is_taken_off:
+                for col in range(cols):
+                    there[col] = here[col] - across[col] / (count * counts[col])
+            else:
+                for col in range(cols):
+                    there[col] = across[col] / (count * counts[col])
+            if row - half >= 0:
+                line = image[row - half]
+                for col in range(cols):
+                    down[col] -= line[col]
+
+
+@_inlined
+def _sum_across(powers: Floats, out: Floats, cols: int, width: int) -> None:
+    """out[i] = sum of `width` values from powers[i] on; what is in `powers` is lost."""
+    for col in range(0, cols, LANES):
+        store(out, col, spread(np.float32(0.0)))
+    offset, power, room = 0, 1, cols + width - 1
+    while power <= width:
+        if width & power:
+            for col in range(0, cols, LANES):
+                store(out, col, plus(load(out, col), load(powers, col + offset)))
+            offset += power
+        if 2 * power <= width:
+            for place in range(0, room - power, LANES):
+                both = plus(load(powers, place), load(powers, place + power))
+                store(powers, place, both)
+        power *= 2
+
+
+@compiled
+def _median_of_nine(start: int, stop: int, image: Floats, out: Floats) -> None:
+    """By columns of three, each sorted once.
+
+    The median is that of the highest low, the middle of the middles and the lowest high.
+    """
+    rows, cols = image.shape
+    room = cols + 2 * LANES
+    lines = np.zeros(3 * room, dtype=np.float32)
+    result = np.empty(room, dtype=np.float32)
+    for row in range(start, stop):
+        for near in range(3):
+            first, line = near * room, image[min(max(row + near - 1, 0), rows - 1)]
+            for col in range(cols):
+                lines[first + 1 + col] = line[col]
+            lines[first], lines[first + 1 + cols] = line[0], line[cols - 1]
+        for col in range(0, cols + 2, LANES):
+            a, b = load(lines, col), load(lines, col + room)
+            a, b, c = lower(a, b), higher(a, b), load(lines, col + 2 * room)
+            b, c = lower(b, c), higher(b, c)
+            store(lines, col, lower(a, b))
+            store(lines, col + room, higher(a, b))
+            store(lines, col + 2 * room, c)
+        for col in range(0, cols, LANES):
+            a, b, c = load(lines, col), load(lines, col + room), load(lines, col + 2 * room)
+            d = load(lines, col + 1 + room)
+            a = higher(higher(a, load(lines, col + 1)), load(lines, col + 2))
+            c = lower(lower(c, load(lines, col + 1 + 2 * room)), load(lines, col + 2 + 2 * room))
+            b = lower(higher(b, d), higher(lower(b, d), load(lines, col + 2 + room)))
+            store(result, col, lower(higher(a, b), higher(lower(a, b), c)))
+        line = out[row]
+        for col in range(cols):
+            line[col] = result[col]
+
+
+# Costs ------------------------------------------------------------------------------------------
+
+
+@compiled
+def _spread_view(
+    start: int, stop: int, view: Floats, end: int, is_turned: bool, picture: Floats, bend: Floats
+) -> None:
+    """A view and its Laplacian with zeros at both ends, the first column at place `end`.
+
+    Or from right to left, the last column nearest to place 0.
+    """
+    rows, cols = view.shape
+    room = picture.shape[1]
+    line = np.empty(cols, dtype=np.float32)
+    from_, to = max(-end, 0), max(min(cols, room - end), 0)
+    if is_turned:
+        from_, to = max(end + 1 - room, 0), max(min(cols, end + 1), 0)
+    for row in range(start, stop):
+        here, up, under = view[row], view[max(row - 1, 0)], view[min(row + 1, rows - 1)]
+        for col in range(1, cols - 1):
+            sides = here[col - 1] + here[col + 1]
+            line[col] = (up[col] + under[col]) + sides - 4 * here[col]
+        for col in (0, cols - 1):
+            sides = here[max(col - 1, 0)] + here[min(col + 1, cols - 1)]
+            line[col] = (up[col] + under[col]) + sides - 4 * here[col]
+        for place in range(room):
+            picture[row, place] = 0
+            bend[row, place] = 0
+        if is_turned:
+            for col in range(from_, to):
+                picture[row, end - col] = here[col]
+                bend[row, end - col] = line[col]
+        else:
+            for col in range(from_, to):
+                picture[row, end + col] = here[col]
+                bend[row, end + col] = line[col]
+
+
+@compiled
+def _energies(
+    start: int,
+    stop: int,
+    view: Floats,
+    rows: int,
+    window: tuple[int, ...],
+    share: np.float32,
+    cross: np.float32,
+    floor: np.float32,
+) -> None:
+    """Sums of image², of its product with the Laplacian, and of Laplacian², over a window.
+
+    These are the last three of the five images of a view, so that the energy at any blur b is
+    A + b B + b² C. All are multiplied by `share`, the product by `cross` too; `floor` is added once
+    for each row of the window.
+    """
+    half, room = len(window) // 2, view.size // (5 * rows)
+    image = rows * room
+    size = room + (2 * half // LANES + 1) * LANES
+    sums = np.zeros(3 * size, dtype=np.float32)
+    for row in range(start, stop):
+        first, last = max(row - half, 0), min(row + half, rows - 1)
+        for place in range(0, room, LANES):
+            a = b = c = spread(np.float32(0.0))
+            for near in range(first, last + 1):
+                at = near * room + place
+                light, curve = load(view, at), load(view, at + image)
+                a = plus(a, times(light, light))
+                b = plus(b, times(light, curve))
+                c = plus(c, times(curve, curve))
+            store(sums, half + place, a)
+            store(sums, half + place + size, b)
+            store(sums, half + place + 2 * size, c)
+        base = spread(np.float32(last - first + 1) * floor)
+        for place in range(0, room, LANES):
+            a = b = c = spread(np.float32(0.0))
+            for near in range(len(window)):
+                a = plus(a, load(sums, place + near))
+                b = plus(b, load(sums, place + near + size))
+                c = plus(c, load(sums, place + near + 2 * size))
+            at = row * room + place
+            store(view, at + 2 * image, plus(times(a, spread(share)), base))
+            store(view, at + 3 * image, times(b, spread(share * cross)))
+            store(view, at + 4 * image, times(c, spread(share)))
+
+
+@compiled
+def _matching_costs(
+    start: int,
+    stop: int,
+    left: Floats,
+    right: Floats,
+    blurs: Floats,
+    first_shift: int,
+    shape: tuple[int, int, int],
+    window: tuple[int, ...],
+    costs: Bytes,
+) -> None:
+    """Sum of e² over a window, over what explains it; `left` and `right` have five images each.
+
+    Tile by tile, eight shifts at a time, and down each tile: the squares of the last rows are
+    kept. No sum runs on, so nothing drifts.
+    """
+    rows, cols, depth = shape
+    deep, half = blurs.size, len(window) // 2
+    ring = np.empty((TILE + 2 * half) * EIGHT * len(window), dtype=np.float32)
+    ends = np.zeros(deep, dtype=np.float32)
+    for k in range(depth, deep):
+        ends[k] = MOST
+    # Columns whose windows are inside both views at all shifts.
+    inner_from = half + max(first_shift + depth - 1, 0)
+    inner_to = cols - half + min(first_shift, 0)
+    for begin in range(0, cols, TILE):
+        tile = begin, min(begin + TILE, cols)
+        for top in range(start, stop, TILE_ROWS):
+            bottom = min(top + TILE_ROWS, stop)
+            for k in range(0, deep, EIGHT):
+                for row in range(top - half, bottom + half):
+                    if 0 <= row < rows:
+                        _squares(left, right, blurs, (rows, cols, row, k), tile, window, ring)
+                    else:
+                        _no_squares(row, window, ring)
+                    middle = row - half
+                    if middle >= top:
+                        at = rows, cols, middle, k
+                        _ratios(ring, left, right, blurs, ends, at, tile, window, costs)
+            for col in range(begin, tile[1]):
+                if not inner_from <= col < inner_to:
+                    for row in range(top, bottom):
+                        place = (row * cols + col) * deep
+                        _close_ends(col, cols, half, first_shift, depth, costs, place)
+
+
+def _zeros_typed(_: Any, window: Any) -> Any:
+    several = types.UniTuple(Lanes(types.float32, EIGHT), window.count)
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(context.get_value_type(several), None)
+
+    return several(window), code
+
+
+_zeros = _machine(_zeros_typed)
+
+
+@_inlined
+def _squares(
+    left: Floats,
+    right: Floats,
+    blurs: Floats,
+    at: tuple[int, int, int, int],
+    tile: tuple[int, int],
+    window: tuple[int, ...],
+    ring: Floats,
+) -> None:
+    """Squared differences of the views blurred alike, of a part of a row at eight shifts."""
+    rows, cols, row, k = at
+    begin, end = tile
+    half = len(window) // 2
+    left_room, right_room = left.size // (5 * rows), right.size // (5 * rows)
+    blur = load_eight(blurs, k)
+    first = row * left_room + begin
+    last = row * right_room + cols + 2 * half - 1 - begin + k
+    out = row % len(window) * EIGHT
+    for col in range(end - begin + 2 * half):
+        light = spread_from(left, first + col)
+        curve = spread_from(left, first + col + rows * left_room)
+        common = plus(curve, load_eight(right, last - col + rows * right_room))
+        error = minus(light, load_eight(right, last - col))
+        error = plus(error, times(blur, common))
+        store(ring, out + col * EIGHT * len(window), times(error, error))
+
+
+@_inlined
+def _no_squares(row: int, window: tuple[int, ...], ring: Floats) -> None:
+    """Rows outside the frame add nothing."""
+    slot = (row + len(window)) % len(window) * EIGHT
+    for place in range(slot, ring.size, EIGHT * len(window)):
+        store(ring, place, spread_eight(np.float32(0.0)))
+
+
+@_inlined
+def _ratios(
+    ring: Floats,
+    left: Floats,
+    right: Floats,
+    blurs: Floats,
+    ends: Floats,
+    at: tuple[int, int, int, int],
+    tile: tuple[int, int],
+    window: tuple[int, ...],
+    out: Bytes,
+) -> None:
+    """Costs of a part of a row at eight shifts, as bytes."""
+    rows, cols, row, k = at
+    begin, end = tile
+    deep, half = blurs.size, len(window) // 2
+    left_room, right_room = left.size // (5 * rows), right.size // (5 * rows)
+    blur, beyond = load_eight(blurs, k), load_eight(ends, k)
+    highest = spread_eight(np.float32(MOST))
+    first = (2 * rows + row) * left_room + begin - half
+    last = (2 * rows + row) * right_room + cols - 1 - begin + k + 3 * half
+    out_at = (row * cols + begin - 2 * half) * deep + k
+    sums = _zeros(window)
+    for col in range(end - begin + 2 * half):
+        total = load_eight(ring, col * EIGHT * len(window))
+        for back in range(1, len(window)):
+            total = plus(total, load_eight(ring, (col * len(window) + back) * EIGHT))
+        sums = pushed(sums, total)
+        if col < 2 * half:
+            continue
+        here, there = first + col, last - col
+        below = plus(spread_from(left, here), load_eight(right, there))
+        linear = plus(
+            spread_from(left, here + rows * left_room),
+            load_eight(right, there + rows * right_room),
+        )
+        bent = plus(
+            spread_from(left, here + 2 * rows * left_room),
+            load_eight(right, there + 2 * rows * right_room),
+        )
+        below = plus(below, times(blur, plus(linear, times(blur, bent))))
+        ratio = plus(over(added(sums), below), spread_eight(np.float32(0.5)))
+        ratio = higher(lower(ratio, highest), beyond)
+        store(out, out_at + col * deep, low_bytes(whole(ratio)))
+
+
+@_inlined
+def _close_ends(
+    col: int,
+    cols: int,
+    half: int,
+    first_shift: int,
+    depth: int,
+    out: Bytes,
+    out_at: int,
+) -> None:
+    """The highest cost where a window leaves the frame sideways, in either view."""
+    from_ = min(max(col - (cols - half) + 1 - first_shift, 0), depth)
+    to = max(min(col - half - first_shift + 1, depth), from_)
+    if col < half or col >= cols - half:
+        to = from_
+    for k in range(from_):
+        out[out_at + k] = MOST
+    for k in range(to, depth):
+        out[out_at + k] = MOST
+
+
+# Paths ------------------------------------------------------------------------------------------
+
+
+@_inlined
+def _set_out(state: Shorts, lows: Shorts, deep: int) -> None:
+    """All paths are before their first pixel: nothing has cost anything yet."""
+    for path in range(lows.size):
+        first = path * (deep + LANES)
+        for k in range(0, deep, LANES):
+            store(state, first + k, spread(np.int16(0)))
+        store(state, first + deep, spread(np.int16(_WALL)))
+        lows[path] = 0
+
+
+@_inlined
+def _go_on(
+    state: Shorts,
+    lows: Shorts,
+    path: int,
+    costs: Bytes,
+    place: int,
+    walls: Shorts,
+    prices: tuple[np.int16, np.int16],
+    is_added: bool,
+    source: Shorts,
+    source_at: int,
+    out: Shorts,
+    out_at: int,
+) -> None:
+    """One step of a path: its costs at the pixel before, in `state`, become those at this one.
+
+    They go to `out`, and what is in `source` can be added to them. `lows` are the lowest of each
+    path. Behind each state there are walls.
+    """
+    low, at = lows[path], path * (walls.size + LANES)
+    step, floor, cap = spread(prices[0]), spread(low), spread(np.int16(low + prices[1]))
+    before = spread(np.int16(_WALL))
+    here = load(state, at)
+    lowest = before
+    for k in range(0, walls.size, LANES):
+        after = load(state, at + k + LANES)
+        near = plus(lower(one_back(before, here), one_on(here, after)), step)
+        best = minus(lower(lower(here, near), cap), floor)
+        value = higher(plus(best, shorts(load(costs, place + k))), load(walls, k))
+        store(state, at + k, value)
+        lowest = lower(lowest, value)
+        if is_added:
+            value = plus(value, load(source, source_at + k))
+        store(out, out_at + k, value)
+        before = here
+        here = after
+    lows[path] = least(lowest)
+
+
+@compiled
+def _paths_along_rows(
+    start: int,
+    stop: int,
+    costs: Bytes,
+    walls: Shorts,
+    shape: tuple[int, int],
+    prices: tuple[np.int16, np.int16],
+    total: Shorts,
+) -> None:
+    """Costs of the paths from the left and from the right, added up, by strips of columns.
+
+    Both go at the same time, so that the core need not wait for either. The second to come to a
+    pixel adds its cost to that of the first.
+    """
+    rows, cols = shape
+    deep = walls.size
+    size = deep + LANES
+    state = np.empty(2 * size, dtype=np.int16)
+    lows = np.empty(2, dtype=np.int16)
+    for row in range(start, stop):
+        _set_out(state, lows, deep)
+        for step in range(cols):
+            for way in range(2):
+                back = cols - 1 - step
+                col = back if way else step
+                is_added = 2 * step + way >= cols
+                at = ((col // STRIP * rows + row) * STRIP + col % STRIP) * deep
+                place = (row * cols + col) * deep
+                _go_on(
+                    state, lows, way, costs, place, walls, prices, is_added, total, at, total, at
+                )
+
+
+@compiled
+def _paths_along_cols(
+    start: int,
+    stop: int,
+    costs: Bytes,
+    walls: Shorts,
+    depth: int,
+    prices: tuple[np.int16, np.int16],
+    total: Shorts,
+    limit: np.float32,
+    step: Floats,
+    lowest: Steps,
+    other: Steps,
+    gap: Floats,
+    value: Steps,
+) -> None:
+    """The paths from above and from below, and the pick; start and stop count strips of columns.
+
+    Down with the costs of the paths along the rows, then up again: with the last path a pixel has
+    its totals, and they are looked at and forgotten.
+    """
+    rows, cols = step.shape
+    deep = walls.size
+    state = np.empty(STRIP * (deep + LANES), dtype=np.int16)
+    lows = np.empty(STRIP, dtype=np.int16)
+    sums = np.full(STRIP * deep, NEVER, dtype=np.int16)
+    turned = np.full((deep + 1) * LANES, NEVER, dtype=np.int16)
+    steps = np.empty(3 * LANES, dtype=np.int16)
+    parts = np.empty(LANES, dtype=np.float32)
+    size = rows * STRIP * deep
+    for strip in range(start, stop):
+        first = strip * STRIP
+        width = min(STRIP, cols - first)
+        _set_out(state, lows, deep)
+        for row in range(rows):
+            for col in range(width):
+                place = (row * cols + first + col) * deep
+                at = (row * STRIP + col) * deep
+                # Where the first strip was there is room now, and it stays in the cache.
+                here, there = strip * size + at, start * size + at
+                _go_on(
+                    state, lows, col, costs, place, walls, prices, True, total, here, total, there
+                )
+        _set_out(state, lows, deep)
+        for row in range(rows - 1, -1, -1):
+            for col in range(width):
+                place = (row * cols + first + col) * deep
+                at = start * size + (row * STRIP + col) * deep
+                there = col * deep
+                _go_on(state, lows, col, costs, place, walls, prices, True, total, at, sums, there)
+            for begin in range(0, width, LANES):
+                for k in range(0, deep, LANES):
+                    turn(sums, begin * deep + k, deep, turned, k * LANES)
+                _pick(turned, deep, parts, steps)
+                for col in range(min(LANES, width - begin)):
+                    best, next_best = steps[col], steps[LANES + col]
+                    there = first + begin + col
+                    step[row, there] = parts[col]
+                    lowest[row, there] = best
+                    other[row, there] = next_best
+                    value[row, there] = steps[2 * LANES + col]
+                    place = (row * cols + there) * deep
+                    gap[row, there] = _gap(costs, place, depth, best, next_best, limit)
+
+
+@_inlined
+def _pick(totals: Shorts, deep: int, step: Floats, steps: Shorts) -> None:
+    """The pick of sixteen pixels, whose totals lie side by side: step; lowest, other and total."""
+    one, never = spread(np.int16(1)), spread(np.int16(NEVER))
+    count = lowest = spread(np.int16(0))
+    bottom = load(totals, 0)
+    for k in range(1, deep):
+        count = plus(count, one)
+        here = load(totals, k * LANES)
+        lowest = if_lower(here, bottom, count, lowest)
+        bottom = lower(bottom, here)
+
+    count = minus(one, one)
+    other = minus(count, one)
+    next_bottom = before = left = right = never
+    here = load(totals, 0)
+    for k in range(deep):
+        after = load(totals, (k + 1) * LANES)
+        left = if_equal(count, lowest, before, left)
+        right = if_equal(count, lowest, after, right)
+        away = minus(count, lowest)
+        valley = if_lower(lower(before, after), here, never, here)
+        valley = if_lower(one, higher(away, minus(lowest, count)), valley, never)
+        other = if_lower(valley, next_bottom, count, other)
+        next_bottom = lower(next_bottom, valley)
+        count = plus(count, one)
+        before = here
+        here = after
+
+    # The parabola through three totals; no neighbour is lower, and the one before is higher.
+    slope = minus(floats(left), floats(right))
+    bend = plus(minus(floats(left), floats(bottom)), minus(floats(right), floats(bottom)))
+    offset = over(times(spread(np.float32(0.5)), slope), bend)
+    none = spread(np.float32(0.0))
+    offset = if_lower(left, never, if_lower(right, never, offset, none), none)
+    store(step, 0, plus(floats(lowest), offset))
+    store(steps, 0, lowest)
+    store(steps, LANES, other)
+    store(steps, 2 * LANES, bottom)
+
+
+@_inlined
+def _gap(
+    costs: Bytes, place: int, depth: int, lowest: int, other: int, limit: np.float32
+) -> np.float32:
+    """How much more misfit the other valley has; `limit` if there is none."""
+    if other < 0:
+        return limit
+    deeper = _valley(costs, place, depth, other) - _valley(costs, place, depth, lowest)
+    return deeper * (limit / np.float32(MOST))
+
+
+@_inlined
+def _valley(costs: Bytes, place: int, depth: int, step: int) -> np.float32:
+    """Lowest point of the parabola through the cost of a step and its neighbours."""
+    before = np.int32(costs[place + max(step - 1, 0)])
+    here = np.int32(costs[place + step])
+    after = np.int32(costs[place + min(step + 1, depth - 1)])
+    bend, slope = before + after - 2 * here, before - after
+    if bend <= 0:
+        return np.float32(min(min(before, after), here))
+    deep = np.float32(slope * slope) / np.float32(8 * bend)
+    return max(np.float32(here) - deep, np.float32(0.0))
+
+
+@compiled
+def _seen(start: int, stop: int, lowest: Steps, total: Steps, first_shift: int, out: Steps) -> None:
+    """Step that the right view sees where each pixel points to; see `PlainSearch.seen`."""
+    cols = lowest.shape[1]
+    seen = np.empty(cols, dtype=np.int32)  # total and then the step, from the largest down
+    for row in range(start, stop):
+        seen[:] = np.int32(2**31 - 1)
+        steps, totals, line = lowest[row], total[row], out[row]
+        for col in range(cols):
+            there = col - first_shift - steps[col]
+            if 0 <= there < cols:
+                key = np.int32(totals[col]) << 16 | np.int32(_HIGHEST - steps[col])
+                seen[there] = min(seen[there], key)
+        for col in range(cols):
+            there = col - first_shift - steps[col]
+            inside = 0 <= there < cols
+            line[col] = _HIGHEST - (seen[there] & _HIGHEST) if inside else -1
+
+
+# Operations -------------------------------------------------------------------------------------
+
+
+class CompiledSearch:
+    """Single precision and whole numbers; see `PlainSearch` for what each operation gives.
+
+    Results live in the memory that is given, as long as that is borrowed.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def window_means(self, image: Array, half: int) -> Array:
+        """Mean over 2 half + 1 pixels each way, of those inside the frame."""
+        return self._means(image, half, is_taken_off=False)
+
+    def without_mean(self, image: Array, half: int) -> Array:
+        """Image less its mean over 2 half + 1 pixels each way."""
+        return self._means(image, half, is_taken_off=True)
+
+    def median_of_nine(self, image: Array) -> Array:
+        """Median over a pixel and its neighbours; the image goes on as its last pixel."""
+        out = self._memory.empty(image.shape)
+        over_rows(_median_of_nine, image.shape[0], image, out)
+        return out
+
+    def matching_costs(
+        self,
+        left: Array,
+        right: Array,
+        first_shift: int,
+        defocus: Array,
+        *,
+        half: int,
+        floor: float,
+        tolerance: float,
+        limit: float,
+    ) -> Costs:
+        """Misfit of the views at whole shifts, over what noise and texture explain, as bytes."""
+        rows, cols = left.shape
+        depth, deep = len(defocus), _filled(len(defocus))
+        costs = self._memory.empty((rows, cols, deep), np.uint8)
+        blurs = np.zeros(deep, dtype=np.float32)
+        blurs[:depth] = np.asarray(defocus) / 2
+        window = (0,) * (2 * half + 1)  # a tuple: its length is known to the compiler
+        share = np.float32(tolerance * limit / MOST)
+        with self._memory.part():
+            parts = []
+            for view, end, is_turned, length in (
+                (left, half, False, cols + 2 * half),
+                (right, cols - 1 + half - first_shift, True, cols + 2 * half + deep),
+            ):
+                # The view, its Laplacian, and the three parts of its energy.
+                part = self._memory.empty((5, rows, _filled(length)))
+                over_rows(_spread_view, rows, view, end, is_turned, part[0], part[1])
+                cross = np.float32(-2 if is_turned else 2)
+                base = 0.0 if is_turned else floor * limit / MOST * (2 * half + 1)
+                numbers = share, cross, np.float32(base)
+                parts.append(part.reshape(-1))
+                over_rows(_energies, rows, parts[-1], rows, window, *numbers)
+            shape = rows, cols, depth
+            over_rows(
+                _matching_costs,
+                rows,
+                *parts,
+                blurs,
+                first_shift,
+                shape,
+                window,
+                costs.reshape(-1),
+            )
+        return costs
+
+    def found(
+        self, costs: Costs, allowed: NDArray[np.bool_], *, small: int, large: int, limit: float
+    ) -> Pick:
+        """Paths along the rows, then down and up strips of columns with the pick at once."""
+        rows, cols, deep = costs.shape
+        empty = self._memory.empty
+        step, gap = empty((rows, cols)), empty((rows, cols))
+        lowest, other, value = (empty((rows, cols), np.int16) for _ in range(3))
+        walls = np.full(deep, _WALL, dtype=np.int16)
+        walls[: allowed.size][allowed] = 0
+        prices = tuple(np.int16(min(price, HIGHEST_PRICE)) for price in (small, large))
+        strips = -(-cols // STRIP)
+        flat = costs.reshape(-1)
+        with self._memory.part():
+            total = empty((strips * rows * STRIP * deep,), np.int16)
+            over_rows(_paths_along_rows, rows, flat, walls, (rows, cols), prices, total)
+            over_rows(
+                _paths_along_cols,
+                strips,
+                flat,
+                walls,
+                allowed.size,
+                prices,
+                total,
+                np.float32(limit),
+                step,
+                lowest,
+                other,
+                gap,
+                value,
+            )
+        return Pick(step, lowest, other, gap, value)
+
+    def seen(self, pick: Pick, first_shift: int) -> Steps:
+        """Step that the right view sees where each pixel points to; -1 if that is out of it."""
+        out = self._memory.empty(pick.lowest.shape, np.int16)
+        over_rows(_seen, len(out), pick.lowest, pick.total, first_shift, out)
+        return out
+
+    def _means(self, image: Array, half: int, *, is_taken_off: bool) -> Array:
+        out = self._memory.empty(image.shape)
+        over_rows(_means, -(-image.shape[0] // BAND), image, half, is_taken_off, out)
+        return out
+
+
+def _filled(length: int) -> int:
+    return -(-length // LANES) * LANES
