@@ -28,9 +28,9 @@ class Memory:
         self._block, self._used = 0, 0
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-        """An array of any content, contiguous."""
+        """An array of any content, contiguous; behind it a cache line may be read, not written."""
         size = prod(shape) * np.dtype(dtype).itemsize
-        room = -(-size // _ALIGNMENT) * _ALIGNMENT
+        room = (-(-size // _ALIGNMENT) + 1) * _ALIGNMENT
         while self._block < len(self._blocks) and (
             self._used + room > self._blocks[self._block].size
         ):

@@ -9,12 +9,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]  # of the precision of the operations
 
-# Share of the residual beyond noise that acts like noise. The rest is the blur that a Gaussian
-# leaves out of a disk: as even as the texture, it hardly moves the fit. From the tuning textures.
-UNEXPLAINED = 0.3
-# A window whose disparity is this many standard deviations off that of the small one within it
-# does not lie on one surface.
-APART = 3.0
 TINY = 1e-30
 # Mean square of the gradients of a window that holds nothing: views have a range of about one, of
 # which this is the rounding. So has a window whose match is out of the frame.
@@ -32,6 +26,8 @@ class Fitting(NamedTuple):
     halves: tuple[int, ...]  # half sides of the windows, increasing
     defocus: tuple[float, float]  # half the blur-variance difference, a line over the disparity
     reach: float  # how far from its start a disparity may go
+    apart: float  # standard deviations between windows that are still of one surface
+    unexplained: float  # share of the residual beyond noise that acts like noise
     smoothed_gain: float  # what white noise of variance one becomes in the views,
     laplacian_gain: float  # in their Laplacians,
     gradient_gain: float  # and in their derivatives

@@ -16,7 +16,7 @@ import numpy as np
 from d3s.estimate.clipping import clipped
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.fitting import Refined, noise_gains
-from d3s.estimate.holes import Holes
+from d3s.estimate.holes import Holes, Mask
 from d3s.estimate.images import Image
 from d3s.estimate.judge import judged
 from d3s.estimate.judging import Judged
@@ -26,7 +26,7 @@ from d3s.estimate.options import JointOptions
 from d3s.estimate.plan import Plan, make_plan
 from d3s.estimate.refine import Unseen, Views, refined
 from d3s.estimate.search import Found, search
-from d3s.memory import Memory, borrowed_memory
+from d3s.memory import borrowed_memory
 from d3s.rig import Rig
 
 __all__ = ["JointOptions", "estimate_joint", "joint_reference"]
@@ -34,7 +34,7 @@ __all__ = ["JointOptions", "estimate_joint", "joint_reference"]
 # At 5 % the error at 2 m doubles, to 0.5 cm; at 20 % it passes 1 cm.
 _CONTRAST_TOLERANCE = 0.03
 _NOISE_HALF = 7  # of cells: a thousand pixels know their noise to 3 %
-_SOME = 3  # of cells each way, one is enough for what is a mean over all of the frame
+_SOME = 5  # of so many cells each way one is enough, for what is a mean over all of the frame
 
 
 def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:
@@ -80,7 +80,7 @@ def joint_result(
     clock = _Clock()
     shape = left.shape[0], left.shape[1]
     plan = make_plan(rig.optics, options, shape)
-    unseen = Unseen(Holes(np.isnan(left), np.isnan(right)), Holes(clipped(left), clipped(right)))
+    unseen = Unseen(Holes(_missing(left), _missing(right)), Holes(clipped(left), clipped(right)))
     views = ops.prefilter.centred(left, right)
     noise = _noise(views, plan, ops)
     levels = _levels(views, plan, ops)
@@ -94,6 +94,12 @@ def joint_result(
     contrast = _contrast(levels[plan.search_scale], fit, result, plan)
     clock.stop("judge")
     return JointResult(result, fit, found, contrast, clock.times_s)
+
+
+def _missing(view: Image) -> Mask:
+    """Pixels without a value; if all have one, no pixels at all."""
+    # The least of numbers that are not all numbers is none.
+    return np.isnan(view) if np.isnan(view.min()) else np.zeros((0, 0), dtype=np.bool_)
 
 
 def _noise(views: Views, plan: Plan, ops: Operations) -> Array:

@@ -26,6 +26,12 @@ Views = tuple[Array, Array]
 
 # Disparities of one surface differ by less than this within a window, in pixels or as a share.
 _STEP_PX, _STEP_SHARE = 2.0, 0.06
+# Share of the residual beyond noise that acts like noise. The rest is the blur that a Gaussian
+# leaves out of a disk: as even as the texture, it hardly moves the fit. From the tuning textures.
+_UNEXPLAINED = 0.3
+# A window whose disparity is this many standard deviations off that of the small one within it
+# does not lie on one surface.
+_APART = 3.0
 # How far the fit may go from where it started, in pixels of its scale.
 _REACH = 1.5
 # Half sides that windows have at least, by scale, in cells: where the views are shrunk the blur is
@@ -55,25 +61,26 @@ def refined(
     """
     scales = ops.refine.scales(start_px, plan.finer)
     kinds = [(flag, holes) for flag, holes in _kinds(unseen) if holes.exist]
-    best = ops.refine.nothing(start_px.shape)
+    parts: dict[int, Refined] = {}
     for scale in sorted(levels, reverse=True):
-        here, finer = scales == scale, scales < scale
-        if not here.any() and (scale == max(levels) or not finer.any()):
-            continue
         fitting = fitting_of(levels[scale][0].shape, scale, plan)
         is_coarse = scale * fitting.cell > plan.cell_px
-        begin = ops.refine.halved(start_px) if is_coarse else start_px
-        own = ops.refine.halved(noise) if is_coarse else noise
-        level = _Level(levels[scale], scale, fitting, begin, kinds, plan, ops)
+        own = ops.refine.wanted(scales, scale, scale, is_coarse)
         # The coarsest scale helps its own cells only; the next one finds a start for the finest.
-        below = here if scale == max(levels) else here | finer
-        rounds = plan.options.rounds - (scale < max(levels) and scale == 1)
-        level.move(_wanted(below, is_coarse), max(rounds, 1) - 1 + (not here.any()))
+        below = own if scale == max(levels) else ops.refine.wanted(scales, 1, scale, is_coarse)
+        if not below.any():
+            continue
+        begin = ops.refine.halved(start_px) if is_coarse else start_px
+        level = _Level(levels[scale], scale, fitting, begin, kinds, plan, ops)
+        is_last = bool(own.any())
+        rounds = plan.options.rounds - (scale == 1 < max(levels))
+        level.move(below, max(rounds, 1) - is_last)
         if scale > 1:
-            start_px = ops.refine.merged(start_px, level.disparity_px, below)
-        if here.any():
-            ops.refine.merge(best, level.fitted(own, _wanted(here, is_coarse)), here)
-    return best
+            start_px = ops.refine.merged(start_px, level.disparity_px, scales, scale)
+        if is_last:
+            noise_here = ops.refine.halved(noise) if is_coarse else noise
+            parts[scale] = level.fitted(noise_here, own)
+    return ops.refine.joined(parts, scales)
 
 
 class _Level:
@@ -151,6 +158,8 @@ def fitting_of(shape: tuple[int, ...], scale: int, plan: Plan) -> Fitting:
         halves=tuple(sorted(halves)),
         defocus=plan.model.defocus_line(scale),
         reach=_REACH,
+        apart=_APART,
+        unexplained=_UNEXPLAINED,
         smoothed_gain=gains.smoothed,
         laplacian_gain=gains.laplacian,
         gradient_gain=gains.gradient,
@@ -163,16 +172,3 @@ def fitting_of(shape: tuple[int, ...], scale: int, plan: Plan) -> Fitting:
 
 def _kinds(unseen: Unseen) -> list[tuple[Flag, Holes]]:
     return [(Flag.INVALID_INPUT, unseen.missing), (Flag.SATURATED, unseen.clipped)]
-
-
-def _wanted(mask: Mask, is_coarse: bool) -> Mask:
-    """Cells of a coarse grid that those of a mask are interpolated from."""
-    if not is_coarse:
-        return mask
-    padded = np.pad(mask, [(1, 1 + size % 2) for size in mask.shape])
-    rows, cols = (size // 2 - 1 for size in padded.shape)
-    out = np.zeros((rows, cols), dtype=np.bool_)
-    for down in range(4):
-        for right in range(4):
-            out |= padded[down : down + 2 * rows : 2, right : right + 2 * cols : 2]
-    return out

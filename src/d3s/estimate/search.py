@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from d3s.estimate.model import Array
 from d3s.estimate.operations import Operations
-from d3s.estimate.plan import Plan
 from d3s.estimate.plain.search import MOST
+from d3s.estimate.plan import Plan
 
 # In units of the misfit that noise makes, which is one. Tuned by `benchmarks/ablation.py` on the
 # tuning textures; half or twice of each changes the error on planes by less than a tenth.

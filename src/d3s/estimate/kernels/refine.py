@@ -5,16 +5,17 @@ windows are taken anew for every row, in single precision: no error runs along, 
 does not depend on where a thread began.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from d3s.compiled import compiled
 from d3s.estimate.fitting import (
-    APART,
     FLAT,
     TINY,
-    UNEXPLAINED,
     UNKNOWN_PX,
     Fit,
     Fitting,
@@ -23,6 +24,18 @@ from d3s.estimate.fitting import (
     window_pixels,
 )
 from d3s.estimate.flags import Flag
+from d3s.lanes import (
+    EIGHT,
+    higher,
+    if_at_most,
+    if_equal,
+    if_lower,
+    load,
+    lower,
+    root,
+    spread,
+    store,
+)
 from d3s.memory import Memory
 from d3s.threads import over_rows
 
@@ -32,11 +45,22 @@ Counts = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
-_TILE = 192  # columns of which all lines of a window stay close to the processor
 _SPLINE_REACH = 10  # the pole of cubic splines to this is 2e-6
 _LIGHT = 6  # planes that a disparity alone needs: the first of all
 _BORDER = int(Flag.BORDER)
-_SUMS = len(Plane) + 1  # with that of squared gradients times rows
+_DOWN = len(Plane)  # behind the planes: squared gradients times rows
+# Lines of a row of cells: disparities to start from, noise, usable windows, pixels of three by
+# three cells; then pixels of each window.
+_START, _NOISE, _USABLE, _NEAR_PX, _LINES = range(5)
+_RESULTS = len(Fit._fields)
+# Lines of a row of pixels: how far a spline is read beyond a pixel, the defocus there, the left
+# view with its Laplacian and slope, the Laplacian of the right one's splines, and what comes out.
+_T, _BLUR, _LEFT, _LEFT_LAP, _LEFT_X, _RIGHT_LAP = range(6)
+_RESIDUAL, _GRADIENT, _BY_SHIFT, _MEAN, _CELL_LINES = range(6, 11)
+# Lines of a row of cells for slopes: the row itself with its ends repeated, then windows,
+# disparities and offsets of rows above and below in turn, and what comes out.
+_WINDOW, _DISPARITY, _ACROSS, _OFFSET, _COLUMN, _ABOVE, _BELOW = range(7)
+_SLOPE_DOWN, _SLOPE_ACROSS, _STRAIGHT, _OUTSIDE, _SLOPE_LINES = range(11, 16)
 
 
 class CompiledRefine:
@@ -63,15 +87,16 @@ class CompiledRefine:
     ) -> Planes:
         """Sums over the pixels of each cell that the windows of a wanted one reach."""
         rows, cols = disparity.shape
-        out = self._memory.empty((len(Plane), rows, cols))
+        # Behind the planes a row of zeros, and room for the last lanes.
+        flat = self._memory.empty(((len(Plane) * rows + 1) * cols + EIGHT,))
+        flat[len(Plane) * rows * cols :] = 0
+        out = flat[: len(Plane) * rows * cols].reshape(len(Plane), rows, cols)
         first, last = _hull(wanted, fitting.halves[-1] + len(fitting.taps) // 2)
         with self._memory.part():
             spline = self._memory.empty(right.shape)
             over_rows(_spline, right.shape[0], right, _spline_taps(), spline)
             line = np.array(fitting.defocus, dtype=np.float32)
-            over_rows(
-                _cells, rows, left, spline, disparity, line, fitting.cell, first, last, out
-            )
+            over_rows(_cells, rows, left, spline, disparity, line, fitting.cell, first, last, out)
         taps = np.array(fitting.taps, dtype=np.float32)
         own = [window_pixels(size, fitting.cell, 0) for size in fitting.shape]
         over_rows(_smooth_squares, rows, out[Plane.G], taps, *own, first, last, out[Plane.UU])
@@ -100,9 +125,7 @@ class CompiledRefine:
         """How many of the larger windows lie within both views and on one surface."""
         count = self.one_surface(disparity, fitting.halves[1:], least, share, zero)
         halves = np.array(fitting.halves, dtype=np.int64)
-        over_rows(
-            _within, count.shape[0], disparity, halves, fitting.cell, fitting.shape[1], count
-        )
+        over_rows(_within, count.shape[0], disparity, halves, fitting.cell, fitting.shape[1], count)
         return count
 
     def moved(
@@ -142,8 +165,8 @@ class CompiledRefine:
         )
         over_rows(
             _fit,
-            shape[0],
-            sums,
+            -(-shape[0] // 2),
+            _with_zeros(sums),
             planes,
             disparity,
             usable,
@@ -166,7 +189,9 @@ class CompiledRefine:
     def finished(self, fit: Fit, fitting: Fitting, scale: int) -> Refined:
         """A fit in pixels of the frame, less what slopes add to it."""
         empty, shape = self._memory.empty, fit.disparity.shape
-        out = Refined(empty(shape), empty(shape), fit.correlation, fit.misfit, empty(shape, np.uint16))
+        out = Refined(
+            empty(shape), empty(shape), fit.correlation, fit.misfit, empty(shape, np.uint16)
+        )
         over_rows(
             _finished,
             shape[0],
@@ -185,23 +210,44 @@ class CompiledRefine:
         )
         return out
 
-    def nothing(self, shape: tuple[int, ...]) -> Refined:
-        """Room for what is to be known."""
-        empty = self._memory.empty
-        return Refined(*(empty(shape) for _ in range(4)), empty(shape, np.uint16))
-
-    def merge(self, best: Refined, part: Refined, here: Mask) -> None:
-        """Put the part of one scale where it belongs, interpolated if it is coarser."""
-        for target, values in zip(best[:4], part[:4], strict=True):
-            over_rows(_merge, here.shape[0], values, here, target)
-        over_rows(_merge_flags, here.shape[0], part.flags, here, best.flags)
-
-    def merged(self, disparity_px: Image, coarse_px: Image, here: Mask) -> Image:
-        """Disparities with those of a coarser grid where they are wanted."""
-        out = self._memory.empty(disparity_px.shape)
-        np.copyto(out, disparity_px)
-        over_rows(_merge, here.shape[0], coarse_px, here, out)
+    def wanted(self, scales: Counts, least: int, most: int, is_coarse: bool) -> Mask:
+        """Cells of these scales; of a grid of half the size, those they are interpolated from."""
+        step = 2 if is_coarse else 1
+        out = self._memory.empty(
+            (-(-scales.shape[0] // step), -(-scales.shape[1] // step)), np.bool_
+        )
+        over_rows(_wanted, out.shape[0], scales, least, most, is_coarse, out)
         return out
+
+    def merged(self, disparity_px: Image, coarse_px: Image, scales: Counts, most: int) -> Image:
+        """Disparities of a coarser grid, but those of the cells beyond a scale."""
+        out = self.doubled(coarse_px, scales.shape)
+        over_rows(_put, scales.shape[0], disparity_px, scales, most + 1, 255, out)
+        return out
+
+    def joined(self, parts: dict[int, Refined], scales: Counts) -> Refined:
+        """Each cell from the part of its scale, interpolated if that is coarser."""
+        shape = scales.shape
+        # The part that fits the grid becomes the whole, and the others are put into it.
+        best = next((part for part in parts.values() if part.flags.shape == shape), None)
+        if best is None:
+            empty = self._memory.empty
+            best = Refined(*(empty(shape) for _ in range(4)), empty(shape, np.uint16))
+        for scale, part in parts.items():
+            if part is best:
+                continue
+            is_same = part.flags.shape == shape
+            for target, values in zip(best[:4], part[:4], strict=True):
+                full = values if is_same else self.doubled(values, shape)
+                over_rows(_put, shape[0], full, scales, scale, scale, target)
+            over_rows(_put_flags, shape[0], part.flags, scales, scale, best.flags)
+        return best
+
+
+def _with_zeros(sums: Planes) -> Image:
+    """All planes in a row, with the zeros that `cells` has put behind them."""
+    flat: Image = as_strided(sums, ((sums.size + sums.shape[2] + EIGHT),), (4,))
+    return flat
 
 
 def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
@@ -224,6 +270,8 @@ def _numbers(fitting: Fitting) -> Image:
             fitting.laplacian_gain,
             fitting.gradient_gain,
             fitting.area,
+            fitting.apart,
+            fitting.unexplained,
         ),
         dtype=np.float32,
     )
@@ -265,9 +313,11 @@ def _doubled(start: int, stop: int, image: Image, out: Image) -> None:
         wide = out[row]
         wide[0] = line[0]
         if last > 0:
-            wide[last] = near * line[last // 2] + far * line[
-                max(last // 2 - 1, 0) if last % 2 == 0 else min(last // 2 + 1, cols - 1)
-            ]
+            wide[last] = (
+                near * line[last // 2]
+                + far
+                * line[max(last // 2 - 1, 0) if last % 2 == 0 else min(last // 2 + 1, cols - 1)]
+            )
         odd, even = wide[1:], wide[2:]
         for col in range(max((last - 1) // 2, 0)):
             odd[2 * col] = near * line[col] + far * line[col + 1]
@@ -282,23 +332,21 @@ def _spline(start: int, stop: int, image: Image, taps: Image, out: Image) -> Non
     cols = image.shape[1]
     reach = taps.size - 1
     period = max(2 * (cols - 1), 1)
-    wide = np.empty(cols + 2 * reach, dtype=np.float32)
+    wide = np.zeros(cols + 2 * reach + EIGHT, dtype=np.float32)
+    line = np.zeros(cols + EIGHT, dtype=np.float32)
     for row in range(start, stop):
-        for place in range(wide.size):
-            if reach <= place < cols + reach:
-                continue
-            mirrored = abs(place - reach) % period
-            wide[place] = image[row, mirrored if mirrored < cols else period - mirrored]
-        wide[reach : reach + cols] = image[row]
-        line = out[row]
-        centre = wide[reach:]
-        for col in range(cols):
-            line[col] = taps[0] * centre[col]
-        for tap in range(1, reach + 1):
-            weight = taps[tap]
-            before, after = wide[reach - tap :], wide[reach + tap :]
-            for col in range(cols):
-                line[col] += weight * (before[col] + after[col])
+        for step in range(1, reach + 1):
+            for place in (-step, cols - 1 + step):
+                mirrored = abs(place) % period
+                wide[reach + place] = image[row, mirrored if mirrored < cols else period - mirrored]
+        _fill(image[row], wide[reach:])
+        for col in range(0, cols, EIGHT):
+            total = taps[0] * load(wide, reach + col)
+            for tap in range(1, reach + 1):
+                both = load(wide, reach + col - tap) + load(wide, reach + col + tap)
+                total = total + taps[tap] * both
+            store(line, col, total)
+        _fill(line, out[row])
 
 
 @compiled
@@ -320,33 +368,31 @@ def _cells(
     read in order.
     """
     rows, cols = left.shape
-    across = disparity.shape[1]
-    shifts = np.empty(across, dtype=np.int64)
-    wide = np.empty((3, cols), dtype=np.float32)
-    lines = np.empty((7, cols), dtype=np.float32)
-    sums = np.empty((9, cols), dtype=np.float32)
-    folded = np.empty(across, dtype=np.float32)
+    shifts = np.empty(disparity.shape[1], dtype=np.int64)
+    room = cols + 2 * EIGHT
+    lines = np.zeros((_CELL_LINES, room), dtype=np.float32)
+    flat, splines = lines.reshape(lines.size), spline.reshape(spline.size)
+    sums = np.zeros((9, room), dtype=np.float32)
+    folded = np.empty(disparity.shape[1], dtype=np.float32)
     for cell_row in range(start, stop):
         begin, end = firsts[cell_row], lasts[cell_row]
         if begin >= end:
             continue
         low, high = begin * side, min(end * side, cols)
         depth = disparity[cell_row]
-        t, blur, known = wide[0], wide[1], wide[2]
+        t, blur = lines[_T], lines[_BLUR]
         for cell in range(begin, end):
             whole = np.ceil(depth[cell])
             shifts[cell] = int(whole)
             for col in range(cell * side, min(cell * side + side, cols)):
                 t[col] = whole - depth[cell]
                 blur[col] = defocus[0] + defocus[1] * depth[cell]
-        sums[:, low:high] = 0
         for row in range(cell_row * side, min(cell_row * side + side, rows)):
-            _laplacian(left, row, lines[0])
-            _laplacian(spline, row, lines[1])
-            known[low:high] = 0
-            lines[2, low:high] = left[row, low:high]
-            lines[3:5, low:high] = 0
-            here = begin
+            _fill(left[row], lines[_LEFT])
+            _laplacian(left, row, lines[_LEFT_LAP, :cols])
+            _laplacian(spline, row, lines[_RIGHT_LAP, :cols])
+            _gradient_x(left[row], lines[_LEFT_X, :cols])
+            here, done = begin, low
             while here < end:
                 there = here + 1
                 shift = shifts[here]
@@ -356,19 +402,15 @@ def _cells(
                 first = max(here * side, shift + 1)
                 last = min(there * side, cols, shift + cols - 2)
                 if first < last:
-                    known[first:last] = 1
-                    _read(
-                        spline[row, first - shift - 1 : last - shift + 2],
-                        lines[1, first - shift - 1 : last - shift + 2],
-                        t[first:last],
-                        lines[2, first:last],
-                        lines[3, first:last],
-                        lines[4, first:last],
+                    _without_match(lines, done, first)
+                    _compare(
+                        splines, row * cols - shift, flat, room, first, last, shift, defocus[1]
                     )
+                    done = last
                 here = there
-            _gradient_x(left[row], lines[5])
-            _add_products(left[row, low:high], lines[:, low:high], wide[:, low:high], defocus[1],
-                          sums[:, low:high])
+            _without_match(lines, done, high)
+            is_first = row == cell_row * side
+            _add_products(flat, room, low, high, is_first, sums.reshape(sums.size))
         for plane in range(9):
             if plane != Plane.H and plane != Plane.GH:
                 source = sums[Plane.H if plane == Plane.E else plane, low:high]
@@ -378,6 +420,80 @@ def _cells(
             gradient, flow = out[plane, cell_row], out[plane + 1, cell_row]
             for cell in range(begin, end):
                 flow[cell] = depth[cell] * gradient[cell] - folded[cell]
+
+
+@compiled
+def _without_match(lines: Image, first: int, last: int) -> None:
+    """Pixels whose match is out of the frame: no residual, no gradient, and one view as the mean."""
+    for col in range(first, last):
+        lines[_RESIDUAL, col] = 0
+        lines[_GRADIENT, col] = 0
+        lines[_BY_SHIFT, col] = 0
+        lines[_MEAN, col] = lines[_LEFT, col]
+
+
+@compiled
+def _compare(
+    splines: Image,
+    row_at: int,
+    lines: Image,
+    room: int,
+    first: int,
+    last: int,
+    shift: int,
+    slope: np.float32,
+) -> None:
+    """Residual and the like of a run of pixels with one whole shift, and of a few behind it."""
+    one, half, sixth = spread(np.float32(1)), np.float32(0.5), np.float32(1 / 6)
+    three, four, two_thirds = np.float32(3), np.float32(4), spread(np.float32(2 / 3))
+    for col in range(first, last, EIGHT):
+        t = load(lines, _T * room + col)
+        u = one - t
+        tt, uu = t * t, u * u
+        w0, w3 = uu * u * sixth, tt * t * sixth
+        w1, w2 = two_thirds - tt * (one - half * t), two_thirds - uu * (one - half * u)
+        at = row_at + col - 1
+        a, b = load(splines, at), load(splines, at + 1)
+        c, d = load(splines, at + 2), load(splines, at + 3)
+        moved = (w0 * a + w3 * d) + (w1 * b + w2 * c)
+        moved_x = half * (
+            (tt * d - uu * a) + (t * (three * t - four) * b - u * (three * u - four) * c)
+        )
+        at = _RIGHT_LAP * room + col - shift - 1
+        a, b = load(lines, at), load(lines, at + 1)
+        c, d = load(lines, at + 2), load(lines, at + 3)
+        moved_lap = (w0 * a + w3 * d) + (w1 * b + w2 * c)
+        left = load(lines, _LEFT * room + col)
+        lap = half * (load(lines, _LEFT_LAP * room + col) + moved_lap)
+        by_shift = half * (load(lines, _LEFT_X * room + col) + moved_x)
+        residual = left - moved + load(lines, _BLUR * room + col) * lap
+        store(lines, _RESIDUAL * room + col, residual)
+        store(lines, _GRADIENT * room + col, by_shift + slope * lap)
+        store(lines, _BY_SHIFT * room + col, by_shift)
+        store(lines, _MEAN * room + col, half * (left + moved))
+
+
+@compiled
+def _add_products(
+    lines: Image, room: int, low: int, high: int, is_first: bool, sums: Image
+) -> None:
+    """Add the products of a row of pixels to sums; e is at the place of h, ge at that of gh."""
+    zero = spread(np.float32(0))
+    for col in range(low, high, EIGHT):
+        g, e = load(lines, _GRADIENT * room + col), load(lines, _RESIDUAL * room + col)
+        s, m = load(lines, _BY_SHIFT * room + col), load(lines, _MEAN * room + col)
+        for plane, value in (
+            (Plane.G, g),
+            (Plane.H, e),
+            (Plane.GG, g * g),
+            (Plane.GH, g * e),
+            (Plane.EE, e * e),
+            (Plane.SS, s * s),
+            (Plane.M, m),
+            (Plane.MM, m * m),
+        ):
+            at = plane * room + col
+            store(sums, at, value + (zero if is_first else load(sums, at)))
 
 
 @compiled
@@ -406,79 +522,6 @@ def _gradient_x(line: Image, out: Image) -> None:
     eight, twelfth = np.float32(8.0), np.float32(1.0 / 12.0)
     for col in range(size - 4):
         inner[col] = (eight * (b[col] - a[col]) - (c[col] - line[col])) * twelfth
-
-
-@compiled
-def _read(
-    spline: Image, laplacian: Image, t: Image, moved: Image, moved_x: Image, moved_lap: Image
-) -> None:
-    """Values, slopes and Laplacians of splines, `t` beyond the second of each four in turn."""
-    one, half, sixth = np.float32(1.0), np.float32(0.5), np.float32(1.0 / 6.0)
-    two_thirds = np.float32(2.0 / 3.0)
-    size = t.size
-    b, c, d = spline[1:], spline[2:], spline[3:]
-    for i in range(size):
-        v = t[i]
-        u = one - v
-        moved[i] = (u * u * u * sixth * spline[i] + v * v * v * sixth * d[i]) + (
-            (two_thirds - v * v * (one - half * v)) * b[i]
-            + (two_thirds - u * u * (one - half * u)) * c[i]
-        )
-    for i in range(size):
-        v = t[i]
-        u = one - v
-        moved_x[i] = half * (
-            (v * v * d[i] - u * u * spline[i])
-            + (v * (3 * v - 4) * b[i] - u * (3 * u - 4) * c[i])
-        )
-    b, c, d = laplacian[1:], laplacian[2:], laplacian[3:]
-    for i in range(size):
-        v = t[i]
-        u = one - v
-        moved_lap[i] = (u * u * u * sixth * laplacian[i] + v * v * v * sixth * d[i]) + (
-            (two_thirds - v * v * (one - half * v)) * b[i]
-            + (two_thirds - u * u * (one - half * u)) * c[i]
-        )
-
-
-@compiled
-def _add_products(
-    left: Image, lines: Image, wide: Image, slope: np.float32, sums: Image
-) -> None:
-    """Add the products of a row of pixels to sums; e is at the place of h, ge at that of gh.
-
-    `lines` are the Laplacians of the left view and of the right one's splines, what was read of
-    the right view, of its slope and its Laplacian, the left view's slope, and one to work in.
-    """
-    half = np.float32(0.5)
-    cols = left.size
-    blur, known = wide[1], wide[2]
-    left_lap, moved, moved_x, moved_lap = lines[0], lines[2], lines[3], lines[4]
-    left_x, g, e, m = lines[5], lines[1], lines[6], lines[2]
-    for col in range(cols):
-        left_lap[col] = half * (left_lap[col] + moved_lap[col]) * known[col]
-    for col in range(cols):
-        e[col] = (left[col] - moved[col]) * known[col] + blur[col] * left_lap[col]
-    for col in range(cols):
-        m[col] = half * (left[col] + moved[col])
-    for col in range(cols):
-        left_x[col] = half * (left_x[col] + moved_x[col]) * known[col]
-    for col in range(cols):
-        g[col] = left_x[col] + slope * left_lap[col]
-    _add(g, sums[Plane.G])
-    _add(e, sums[Plane.H])
-    _add_product(g, g, sums[Plane.GG])
-    _add_product(g, e, sums[Plane.GH])
-    _add_product(e, e, sums[Plane.EE])
-    _add_product(left_x, left_x, sums[Plane.SS])
-    _add(m, sums[Plane.M])
-    _add_product(m, m, sums[Plane.MM])
-
-
-@compiled
-def _add_product(first: Image, second: Image, out: Image) -> None:
-    for col in range(out.size):
-        out[col] += first[col] * second[col]
 
 
 @compiled
@@ -519,8 +562,8 @@ def _one_surface(
             limit[col] = wide if wide > least else least
         count[:] = 0
         turn = 0
-        _copy(here, tall_low[0])
-        _copy(here, tall_high[0])
+        _fill(here, tall_low[0])
+        _fill(here, tall_high[0])
         reach = 0
         for place in range(halves.size):
             half = halves[place]
@@ -539,8 +582,8 @@ def _one_surface(
             lows[0, widest + cols :] = np.inf
             highs[0, :widest] = -np.inf
             highs[0, widest + cols :] = -np.inf
-            _copy(tall_low[turn], lows[0, widest : widest + cols])
-            _copy(tall_high[turn], highs[0, widest : widest + cols])
+            _fill(tall_low[turn], lows[0, widest : widest + cols])
+            _fill(tall_high[turn], highs[0, widest : widest + cols])
             while 2 * power <= size:
                 _least(lows[now], power, lows[1 - now])
                 _most(highs[now], power, highs[1 - now])
@@ -644,7 +687,7 @@ def _add(line: Image, out: Image) -> None:
 def _fit(
     start: int,
     stop: int,
-    planes: Planes,
+    flat: Image,
     count: int,
     disparity: Image,
     usable: Counts,
@@ -661,485 +704,404 @@ def _fit(
     out: Planes,
     used: Counts,
 ) -> None:
-    """Sums over all windows of a tile's row, and what follows from them.
+    """Sums over all windows of a row, and what follows from them; start and stop are pairs of rows.
 
-    Sums along a column come first; those along the row go over all planes at once, since what they
-    mix up at the ends of the planes nobody reads.
+    The planes are one behind the other, then come zeros of a row. Sums along the columns come
+    first, for two rows at a time, since they have most rows of their windows in common; those along
+    a row go over all planes at once, and what they mix up at the ends of the planes nobody reads.
     """
     rows, cols = disparity.shape
-    places = halves.size
-    widest = halves[places - 1]
-    width = min(_TILE, cols)
-    room = width + 2 * max(widest, 1)
-    margin = max(widest, 1)
+    places, margin = halves.size, max(halves[halves.size - 1], 1)
     is_light = count == _LIGHT
-    total = count if is_light else _SUMS
-    flat = planes.reshape(planes.size)
-    tall = np.zeros((places, total * room), dtype=np.float32)
-    works = np.zeros((2, total * room), dtype=np.float32)
-    sums = np.zeros((places, _SUMS + 1, room), dtype=np.float32)
-    small = np.zeros(4 * room, dtype=np.float32)
-    near = np.zeros((4, room), dtype=np.float32)
-    lines = np.empty((16, width), dtype=np.float32)
-    for tile in range(0, cols, width):
-        size = min(width, cols - tile)
-        low, high = max(tile - margin, 0), min(tile + size + margin, cols)
-        begin = low - (tile - margin)
-        tall[:] = 0
-        small[:] = 0
-        for row in range(start, stop):
-            if not wanted[row, tile : tile + size].any():
-                _leave_alone(row, tile, tile + size, disparity, wanted, out, used)
-                continue
-            for plane in range(count):
-                base = (plane * rows) * cols + low
-                _sum_down(
-                    flat, base, row, rows, cols, high - low, halves, tall, plane * room + begin
-                )
-            if not is_light:
-                base = (Plane.GG * rows) * cols + low
-                _sum_down_weighted(
-                    flat, base, row, rows, cols, high - low, halves, tall, count * room + begin
-                )
-            for place in range(places):
-                _window_sums(
-                    tall[place],
-                    margin - halves[place],
-                    2 * halves[place] + 1,
-                    works,
-                    sums[place].reshape((_SUMS + 1) * room)[: total * room],
-                )
-            if is_light:
-                _choose(
-                    sums[:, :, :size],
-                    disparity[row, tile : tile + size],
-                    usable[row, tile : tile + size],
-                    rows_px[:, row],
-                    cols_px[:, tile : tile + size],
-                    numbers,
-                    lines[:, :size],
-                    out[0, row, tile : tile + size],
-                )
-                _leave_alone(row, tile, tile + size, disparity, wanted, out, used)
-                continue
-            for place in range(places):
-                _sum_across_weighted(
-                    tall[place, Plane.GG * room : Plane.GG * room + room],
-                    margin,
-                    halves[place],
-                    sums[place, _SUMS, :size],
-                )
-            for plane in range(4):
-                source = (Plane.E, Plane.EE, Plane.M, Plane.MM)[plane]
-                base = (source * rows) * cols + low
-                _sum_three(flat, base, row, rows, cols, high - low, small, plane * room + begin)
-            _window_sums(small, margin - 1, 3, works, near.reshape(4 * room))
-            _choose(
-                sums[:, :, :size],
-                disparity[row, tile : tile + size],
-                usable[row, tile : tile + size],
-                rows_px[:, row],
-                cols_px[:, tile : tile + size],
-                numbers,
-                lines[:, :size],
-                out[0, row, tile : tile + size],
+    total = count if is_light else count + 1
+    room = -(-(cols + 2 * margin) // EIGHT) * EIGHT
+    tall = np.zeros((2, places, total * room + EIGHT), dtype=np.float32)
+    works = np.zeros((2, total * room + EIGHT), dtype=np.float32)
+    sums = np.zeros((places, total * room + EIGHT), dtype=np.float32)
+    small = np.zeros((2, 4 * room + EIGHT), dtype=np.float32)
+    lines = np.zeros((_LINES + places, room), dtype=np.float32)
+    found = np.zeros((_RESULTS, room), dtype=np.float32)
+    for place in range(places):
+        lines[_LINES + place, :cols] = cols_px[place]
+    lines[_NEAR_PX, :cols] = near_cols_px
+    zeros = 10 * rows * cols
+    inner, firsts = np.empty(2 * margin, dtype=np.int64), np.empty((2, places), dtype=np.int64)
+    ends = np.empty(places, dtype=np.int64)
+    for pair in range(start, stop):
+        top = 2 * pair
+        two = min(top + 2, rows)
+        if not wanted[top:two].any():
+            _leave_alone(top, two, disparity, wanted, out, used)
+            continue
+        size = _rows_of_windows(top, rows, cols, halves, zeros, inner, firsts, ends)
+        for plane in range(count):
+            base = plane * rows * cols
+            _sum_down(flat, base, zeros, cols, inner, firsts, ends, tall, plane * room + margin)
+        if not is_light:
+            _sum_down_weighted(
+                flat,
+                Plane.GG * rows * cols,
+                zeros,
+                cols,
+                top,
+                inner[:size],
+                firsts,
+                ends,
+                tall,
+                (count - 1) * room + margin + room,
             )
-            _judge(
-                sums[:, :, :size],
-                near[:, :size],
-                noise[row, tile : tile + size],
+            for which in range(4):
+                plane = (Plane.E, Plane.EE, Plane.M, Plane.MM)[which]
+                base = plane * rows * cols
+                _sum_three(flat, base, zeros, top, rows, cols, small, which * room + margin)
+        for row in range(top, two):
+            if not wanted[row].any():
+                _leave_alone(row, row + 1, disparity, wanted, out, used)
+                continue
+            for place in range(places):
+                first, side = margin - halves[place], 2 * halves[place] + 1
+                _window_sums(tall[row - top, place], first, side, total * room, works, sums[place])
+            _fill(disparity[row], lines[_START])
+            _fill(noise[row], lines[_NOISE])
+            for col in range(cols):
+                lines[_USABLE, col] = usable[row, col]
+            _fit_line(
+                tall[row - top].reshape(tall[row - top].size),
+                tall.shape[2],
+                sums.reshape(sums.size),
+                sums.shape[1],
+                small[row - top],
+                lines.reshape(lines.size),
+                room,
+                cols,
+                halves,
+                rows_px[:, row],
                 near_rows_px[row],
-                near_cols_px[tile : tile + size],
                 share,
                 chance,
                 numbers,
-                lines[:, :size],
-                out[:, row, tile : tile + size],
-                used[row, tile : tile + size],
+                is_light,
+                found.reshape(found.size),
             )
-            _leave_alone(row, tile, tile + size, disparity, wanted, out, used)
+            for plane in range(out.shape[0]):
+                _fill(found[plane], out[plane, row])
+            if not is_light:
+                for col in range(cols):
+                    used[row, col] = np.int32(found[_RESULTS - 1, col])
+            _leave_alone(row, row + 1, disparity, wanted, out, used)
 
 
 @compiled
 def _leave_alone(
-    row: int, begin: int, end: int, disparity: Image, wanted: Mask, out: Planes, used: Counts
+    start: int, stop: int, disparity: Image, wanted: Mask, out: Planes, used: Counts
 ) -> None:
     """Cells that nobody wants stay where they are, and nothing is known of them."""
-    if wanted[row, begin:end].all():
-        return
-    mask, before, windows = wanted[row, begin:end], disparity[row, begin:end], used[row, begin:end]
-    for plane in range(out.shape[0]):
-        line, value = out[plane, row, begin:end], np.float32(UNKNOWN_PX if plane == 1 else 0)
-        for col in range(line.size):
-            if not mask[col]:
-                line[col] = before[col] if plane == 0 else value
-    for col in range(windows.size):
-        if not mask[col]:
-            windows[col] = 0
+    for row in range(start, stop):
+        for col in range(disparity.shape[1]):
+            if not wanted[row, col]:
+                out[0, row, col] = disparity[row, col]
+                used[row, col] = 0
+                for plane in range(1, out.shape[0]):
+                    out[plane, row, col] = np.float32(UNKNOWN_PX) if plane == 1 else np.float32(0)
+
+
+@compiled
+def _fill(line: Image, out: Image) -> None:
+    for col in range(min(line.size, out.size)):
+        out[col] = line[col]
+
+
+@compiled
+def _rows_of_windows(
+    top: int,
+    rows: int,
+    cols: int,
+    halves: Indices,
+    zeros: int,
+    inner: Indices,
+    firsts: Indices,
+    ends: Indices,
+) -> int:
+    """Where the rows begin that windows around two rows sum over.
+
+    `inner` are those that both rows have in common, from the smallest window on, which has
+    ends[0] of them; firsts[0] and firsts[1] those that the upper and the lower row have besides.
+    """
+    count, reach = 0, 0
+    for place in range(halves.size):
+        half = halves[place]
+        for step in range(reach + 1, half + 1):
+            for row in (top + 1 - step, top + step):
+                if 0 <= row < rows:
+                    inner[count] = row * cols
+                    count += 1
+        ends[place] = count
+        reach = half
+        for which in range(2):
+            row = top - half if which == 0 else top + 1 + half
+            firsts[which, place] = row * cols if 0 <= row < rows else -1
+    return count
 
 
 @compiled
 def _sum_down(
     flat: Image,
     base: int,
-    row: int,
-    rows: int,
+    zeros: int,
     cols: int,
-    size: int,
-    halves: Indices,
-    out: Image,
-    place: int,
+    inner: Indices,
+    firsts: Indices,
+    ends: Indices,
+    tall: Planes,
+    at: int,
 ) -> None:
-    """Sums of columns over windows of rows, one within the other."""
-    reach = 0
-    for which in range(halves.size):
-        if which == 0:
-            _set(flat, base + row * cols, out[0], place, size)
-        else:
-            _set(out[which - 1], place, out[which], place, size)
-        target = out[which]
-        step = reach
-        while step < halves[which]:
-            step += 1
-            above, below = row - step, row + step
-            if above >= 1 and below < rows - 1 and step < halves[which]:
-                _add_four(flat, base + above * cols, base + below * cols, cols, target, place, size)
-                step += 1
-            elif above >= 0 and below < rows:
-                _add_two(flat, base + above * cols, base + below * cols, target, place, size)
-            elif above >= 0:
-                _add_scaled(flat, base + above * cols, np.float32(1), target, place, size)
-            elif below < rows:
-                _add_scaled(flat, base + below * cols, np.float32(1), target, place, size)
-        reach = halves[which]
+    """Sums of columns over the rows of windows, one within the other, for two rows."""
+    places, stride = ends.size, tall.shape[2]
+    target = tall.reshape(tall.size)
+    for col in range(0, cols, EIGHT):
+        total = spread(np.float32(0))
+        begin = 0
+        for place in range(places):
+            for step in range(begin, ends[place]):
+                total = total + load(flat, base + inner[step] + col)
+            begin = ends[place]
+            for which in range(2):
+                first = firsts[which, place]
+                source = base + first if first >= 0 else zeros
+                value = total + load(flat, source + col)
+                store(target, (which * places + place) * stride + at + col, value)
+    for line in range(2 * places):
+        for col in range(at + cols, at + cols + EIGHT):
+            target[line * stride + col] = 0
 
 
 @compiled
 def _sum_down_weighted(
     flat: Image,
     base: int,
-    row: int,
-    rows: int,
+    zeros: int,
     cols: int,
-    size: int,
-    halves: Indices,
-    out: Image,
-    place: int,
+    top: int,
+    inner: Indices,
+    firsts: Indices,
+    ends: Indices,
+    tall: Planes,
+    at: int,
 ) -> None:
-    """The same, of the image times the rows down from this one."""
-    reach = 0
-    for which in range(halves.size):
-        if which == 0:
-            out[0, place : place + size] = 0
-        else:
-            _set(out[which - 1], place, out[which], place, size)
-        target = out[which]
-        for step in range(reach + 1, halves[which] + 1):
-            above, below, weight = row - step, row + step, np.float32(step)
-            if above >= 0:
-                _add_scaled(flat, base + above * cols, -weight, target, place, size)
-            if below < rows:
-                _add_scaled(flat, base + below * cols, weight, target, place, size)
-        reach = halves[which]
-
-
-# Places without a sign: an index that cannot be negative needs no check, and vectors can be used.
-
-
-@compiled
-def _set(source: Image, first: int, out: Image, place: int, size: int) -> None:
-    a, b = np.uint64(first), np.uint64(place)
-    for col in range(np.uint64(size)):
-        out[b + col] = source[a + col]
-
-
-@compiled
-def _add_two(
-    source: Image, first: int, second: int, out: Image, place: int, size: int
-) -> None:
-    a, b, c = np.uint64(first), np.uint64(second), np.uint64(place)
-    for col in range(np.uint64(size)):
-        out[c + col] += source[a + col] + source[b + col]
-
-
-@compiled
-def _add_four(
-    source: Image, first: int, second: int, cols: int, out: Image, place: int, size: int
-) -> None:
-    """Two lines and those beyond them, which lie `cols` before the first and behind the second."""
-    a, b, c = np.uint64(first), np.uint64(second), np.uint64(place)
-    d, e = np.uint64(first - cols), np.uint64(second + cols)
-    for col in range(np.uint64(size)):
-        out[c + col] += (source[a + col] + source[b + col]) + (source[d + col] + source[e + col])
-
-
-@compiled
-def _add_scaled(
-    source: Image, first: int, weight: np.float32, out: Image, place: int, size: int
-) -> None:
-    a, c = np.uint64(first), np.uint64(place)
-    for col in range(np.uint64(size)):
-        out[c + col] += weight * source[a + col]
-
-
-@compiled
-def _add_ahead(source: Image, ahead: int, out: Image, size: int) -> None:
-    a = np.uint64(ahead)
-    for col in range(np.uint64(size)):
-        out[col] = source[col] + source[a + col]
+    """The same of the image times the rows down from each of the two."""
+    places, stride = ends.size, tall.shape[2]
+    target = tall.reshape(tall.size)
+    here = top * cols
+    for col in range(0, cols, EIGHT):
+        total, moment = spread(np.float32(0)), spread(np.float32(0))
+        begin = 0
+        for place in range(places):
+            for step in range(begin, ends[place]):
+                value = load(flat, base + inner[step] + col)
+                total = total + value
+                moment = moment + np.float32((inner[step] - here) // cols) * value
+            begin = ends[place]
+            for which in range(2):
+                first = firsts[which, place]
+                source = base + first if first >= 0 else zeros
+                value = load(flat, source + col)
+                down = np.float32((first - here) // cols if first >= 0 else 0)
+                result = moment + down * value - np.float32(which) * (total + value)
+                store(target, (which * places + place) * stride + at + col, result)
+    for line in range(2 * places):
+        for col in range(at + cols, at + cols + EIGHT):
+            target[line * stride + col] = 0
 
 
 @compiled
 def _sum_three(
-    flat: Image,
-    base: int,
-    row: int,
-    rows: int,
-    cols: int,
-    size: int,
-    out: Image,
-    place: int,
+    flat: Image, base: int, zeros: int, top: int, rows: int, cols: int, small: Image, at: int
 ) -> None:
-    _set(flat, base + row * cols, out, place, size)
-    for near in (row - 1, row + 1):
-        if 0 <= near < rows:
-            _add_scaled(flat, base + near * cols, np.float32(1), out, place, size)
+    """Sums of columns over three rows, for two of them."""
+    stride = small.shape[1]
+    target = small.reshape(small.size)
+    places = (
+        base + (top - 1) * cols if top > 0 else zeros,
+        base + top * cols,
+        base + (top + 1) * cols if top + 1 < rows else zeros,
+        base + (top + 2) * cols if top + 2 < rows else zeros,
+    )
+    for col in range(0, cols, EIGHT):
+        both = load(flat, places[1] + col) + load(flat, places[2] + col)
+        store(target, at + col, both + load(flat, places[0] + col))
+        store(target, stride + at + col, both + load(flat, places[3] + col))
+    for which in range(2):
+        for col in range(at + cols, at + cols + EIGHT):
+            target[which * stride + col] = 0
 
 
 @compiled
-def _window_sums(line: Image, first: int, size: int, works: Image, out: Image) -> None:
-    """Sums over `size` values of a line from each on, the first of them `first` ahead.
+def _window_sums(line: Image, first: int, side: int, size: int, works: Image, out: Image) -> None:
+    """Sums over `side` values of a line from each on, the first of them `first` ahead.
 
     By sums of two, four, eight and so on. Behind the last whole window comes what nobody reads.
     """
-    room = line.size
-    power, done, turn = 1, first, 0
-    out[:] = 0
-    source = line
+    flat = works.reshape(works.size)
+    stride = works.shape[1]
+    power, done, turn, is_first = 1, first, 0, True
     while True:
-        if size & power:
-            _add_scaled(source, done, np.float32(1), out, 0, room - done)
+        if side & power:
+            for col in range(0, size - done, EIGHT):
+                value = (
+                    load(line, done + col)
+                    if power == 1
+                    else load(flat, (1 - turn) * stride + done + col)
+                )
+                if not is_first:
+                    value = value + load(out, col)
+                store(out, col, value)
             done += power
-        if 2 * power > size:
+            is_first = False
+        if 2 * power > side:
             break
-        _add_ahead(source, power, works[turn], room - power)
-        source = works[turn]
+        for col in range(0, size - 2 * power, EIGHT):
+            if power == 1:
+                value = load(line, col) + load(line, col + 1)
+            else:
+                before = (1 - turn) * stride + col
+                value = load(flat, before) + load(flat, before + power)
+            store(flat, turn * stride + col, value)
         turn = 1 - turn
         power *= 2
 
 
 @compiled
-def _sum_across_weighted(line: Image, margin: int, half: int, out: Image) -> None:
-    """Sums of a line times the columns from here."""
-    out[:] = 0
-    for step in range(1, half + 1):
-        _add_scaled(line, margin - step, -np.float32(step), out, 0, out.size)
-        _add_scaled(line, margin + step, np.float32(step), out, 0, out.size)
-
-
-@compiled
-def _variance(squares: Image, values: Image, over: Image, out: Image) -> None:
-    """Mean square less squared mean, not below zero."""
-    zero = np.float32(0.0)
-    for col in range(out.size):
-        mean = values[col] * over[col]
-        value = squares[col] * over[col] - mean * mean
-        out[col] = value if value > zero else zero
-
-
-@compiled
-def _choose(
-    sums: Planes,
-    disparity: Image,
-    usable: Counts,
-    rows_px: Image,
-    cols_px: Image,
-    numbers: Image,
+def _fit_line(
+    tall: Image,
+    tall_stride: int,
+    sums: Image,
+    sums_stride: int,
+    small: Image,
     lines: Image,
-    moved: Image,
-) -> None:
-    """Window of each cell of a line, and its disparity.
-
-    The lines keep what `_judge` goes on with: of the window chosen the squared gradients, the
-    squared residuals, one over its pixels, and which it is.
-    """
-    reach, area = numbers[2], numbers[6]
-    flat, zero, one = np.float32(FLAT), np.float32(0), np.float32(1)
-    size = disparity.size
-    best_gg, best_ee, best_over, index, best_d = lines[0], lines[1], lines[2], lines[3], lines[4]
-    over, of_gg, of_d, of_ee = lines[5], lines[6], lines[7], lines[8]
-    last_d, spread, may, taken = lines[9], lines[10], lines[11], lines[12]
-    factor = np.float32(APART * APART) * area
-    for col in range(size):
-        may[col] = usable[col]
-    index[:] = 0
-    for place in range(sums.shape[0]):
-        part, pixels, wide = sums[place], rows_px[place], cols_px[place]
-        s_g, s_h, s_gg, s_gh = part[Plane.G], part[Plane.H], part[Plane.GG], part[Plane.GH]
-        for col in range(size):
-            over[col] = one / (pixels * wide[col])
-        for col in range(size):
-            mean = s_g[col] * over[col]
-            of_gg[col] = s_gg[col] * over[col] - mean * mean
-        for col in range(size):
-            against = s_gh[col] * over[col] - (s_g[col] * over[col]) * (s_h[col] * over[col])
-            weight = of_gg[col]
-            of_d[col] = against / (weight if weight > flat else flat)
-        _variance(part[Plane.EE], part[Plane.E], over, of_ee)
-        if place == 0:
-            _copy(of_gg, best_gg)
-            _copy(of_ee, best_ee)
-            _copy(over, best_over)
-            _copy(of_d, best_d)
-        else:
-            here, before = np.float32(place), np.float32(place - 1)
-            for col in range(size):
-                gap = of_d[col] - last_d[col]
-                agrees = gap * gap <= spread[col]
-                follows = (index[col] == before) & (may[col] >= here)
-                taken[col] = one if agrees & follows else zero
-            for col in range(size):
-                index[col] += taken[col]
-            _take(taken, of_gg, best_gg)
-            _take(taken, of_ee, best_ee)
-            _take(taken, over, best_over)
-            _take(taken, of_d, best_d)
-        for col in range(size):
-            weight = of_gg[col] if of_gg[col] > flat else flat
-            spread[col] = factor * of_ee[col] * over[col] / weight
-        _copy(of_d, last_d)
-    for col in range(size):
-        least, most = disparity[col] - reach, disparity[col] + reach
-        value = best_d[col]
-        value = value if value > least else least
-        value = value if value < most else most
-        moved[col] = value if best_gg[col] > flat else disparity[col]
-
-
-@compiled
-def _take(taken: Image, values: Image, out: Image) -> None:
-    """Values where `taken` is one; by arithmetic, since a choice would be made by branches."""
-    one = np.float32(1)
-    for col in range(out.size):
-        out[col] = taken[col] * values[col] + (one - taken[col]) * out[col]
-
-
-@compiled
-def _of_chosen(sums: Planes, plane: int, index: Image, out: Image) -> None:
-    """One plane of the window chosen."""
-    _copy(sums[0, plane], out)
-    for place in range(1, sums.shape[0]):
-        _take_where(index, np.float32(place), sums[place, plane], out)
-
-
-@compiled
-def _take_where(index: Image, here: np.float32, values: Image, out: Image) -> None:
-    zero, one = np.float32(0), np.float32(1)
-    for col in range(out.size):
-        taken = one if index[col] == here else zero
-        out[col] = taken * values[col] + (one - taken) * out[col]
-
-
-@compiled
-def _copy(line: Image, out: Image) -> None:
-    for col in range(out.size):
-        out[col] = line[col]
-
-
-@compiled
-def _number_of_chosen(values: Image, index: Image, out: Image) -> None:
-    first, zero, one = values[0], np.float32(0), np.float32(1)
-    for col in range(out.size):
-        out[col] = first
-    for place in range(1, values.size):
-        here, value = np.float32(place), values[place]
-        for col in range(out.size):
-            taken = one if index[col] == here else zero
-            out[col] = taken * value + (one - taken) * out[col]
-
-
-@compiled
-def _judge(
-    sums: Planes,
-    near: Image,
-    noise: Image,
+    room: int,
+    cols: int,
+    halves: Indices,
+    rows_px: Image,
     near_rows_px: np.float32,
-    near_cols_px: Image,
     share: Image,
     chance: Image,
     numbers: Image,
-    lines: Image,
-    out: Image,
-    used: Counts,
+    is_light: bool,
+    found: Image,
 ) -> None:
-    """How good the disparities of a line are: out[1:], and the window."""
-    constant, slope = numbers[0], numbers[1]
+    """Window of each cell of a line, its disparity, and how good that is."""
+    places, margin = halves.size, max(halves[halves.size - 1], 1)
+    constant, slope, reach = numbers[0], numbers[1], numbers[2]
     smoothed, laplacian, gradient = numbers[3], numbers[4], numbers[5]
-    flat, tiny = np.float32(FLAT), np.float32(TINY)
-    zero, one, two, half = np.float32(0), np.float32(1), np.float32(2), np.float32(0.5)
-    least_telling, rest = np.float32(0.1) * flat, np.float32(UNEXPLAINED)
-    size = noise.size
-    gg, ee, over, index = lines[0], lines[1], lines[2], lines[3]
-    moved, sigma, correlation, misfit = out[0], out[1], out[2], out[3]
-    down, across = out[4], out[5]
-    for col in range(size):
-        used[col] = np.int32(index[col])
-    s_gg = lines[4]
-    _of_chosen(sums, Plane.GG, index, s_gg)
-    for col in range(size):
-        s_gg[col] = one / (s_gg[col] if s_gg[col] > tiny else tiny)
-    _of_chosen(sums, _SUMS - 1, index, down)
-    for col in range(size):
-        down[col] *= s_gg[col]
-    _of_chosen(sums, _SUMS, index, across)
-    for col in range(size):
-        across[col] *= s_gg[col]
-    per_noise, mixed, telling = lines[4], lines[5], lines[6]
-    for col in range(size):
-        defocus = constant + slope * moved[col]
-        per_noise[col] = two * smoothed + half * laplacian * defocus * defocus
-    for col in range(size):
-        residual = ee[col] / per_noise[col]
-        sensor = noise[col] if noise[col] < residual else residual
-        mixed[col] = sensor + rest * (residual - sensor)
-    by_shift = lines[7]
-    _of_chosen(sums, Plane.SS, index, by_shift)
-    for col in range(size):
-        shift = by_shift[col] * over[col]
-        told = (gg[col] if gg[col] < shift else shift) - half * gradient * mixed[col]
-        floor = np.float32(0.03) * gg[col]
-        told = told if told > floor else floor
-        telling[col] = told if told > least_telling else least_telling
-    through, slow, kept = lines[7], lines[8], lines[9]
-    _of_chosen(sums, Plane.UU, index, through)
-    _of_chosen(sums, Plane.G, index, slow)
-    _variance(through, slow, over, lines[10])
-    _number_of_chosen(share, index, kept)
-    for col in range(size):
-        through[col] = two * mixed[col] * lines[10, col] * kept[col] * over[col]
-    for col in range(size):
-        value = np.sqrt(through[col]) / telling[col]
-        sigma[col] = value if gg[col] > flat else np.float32(UNKNOWN_PX)
-    mean, square, texture = lines[7], lines[8], lines[10]
-    _of_chosen(sums, Plane.M, index, mean)
-    _of_chosen(sums, Plane.MM, index, square)
-    _variance(square, mean, over, texture)
-    _number_of_chosen(chance, index, kept)
-    for col in range(size):
-        grain = two * smoothed * mixed[col]
-        grain = grain if grain > tiny else tiny
-        signal = np.float32(4) * texture[col]
+    factor, unexplained = numbers[7] * numbers[7] * numbers[6], numbers[8]
+    half, two, four = np.float32(0.5), np.float32(2), np.float32(4)
+    zero, one = spread(np.float32(0)), spread(np.float32(1))
+    flat, tiny = spread(np.float32(FLAT)), spread(np.float32(TINY))
+    unknown = spread(np.float32(UNKNOWN_PX))
+    for col in range(0, cols, EIGHT):
+        begin, usable = load(lines, _START * room + col), load(lines, _USABLE * room + col)
+        index, last, spread_out = zero, zero, zero
+        best_gg, best_d, best_ee, best_over = zero, zero, zero, zero
+        all_gg, slow, by_shift, mean, square, through = zero, zero, zero, zero, zero, zero
+        down, across, kept, by_chance = zero, zero, zero, zero
+        for place in range(places):
+            at = place * sums_stride + col
+            pixels = rows_px[place] * load(lines, (_LINES + place) * room + col)
+            over = one / higher(pixels, one)
+            s_g, s_gg = load(sums, at), load(sums, at + Plane.GG * room)
+            g = s_g * over
+            gg = s_gg * over - g * g
+            safe = higher(gg, flat)
+            d = (
+                load(sums, at + Plane.GH * room) * over
+                - g * (load(sums, at + Plane.H * room) * over)
+            ) / safe
+            e = load(sums, at + Plane.E * room) * over
+            ee = higher(load(sums, at + Plane.EE * room) * over - e * e, zero)
+            gap = d - last
+            taken = if_at_most(gap * gap, spread_out, one, zero)
+            taken = if_equal(index, spread(np.float32(place - 1)), taken, zero)
+            taken = if_at_most(spread(np.float32(place)), usable, taken, zero)
+            if place == 0:
+                taken = one
+            else:
+                index = index + taken
+            spread_out = factor * ee * over / safe
+            last = d
+            best_gg = if_lower(zero, taken, gg, best_gg)
+            best_d = if_lower(zero, taken, d, best_d)
+            best_ee = if_lower(zero, taken, ee, best_ee)
+            best_over = if_lower(zero, taken, over, best_over)
+            if not is_light:
+                all_gg = if_lower(zero, taken, s_gg, all_gg)
+                slow = if_lower(zero, taken, g, slow)
+                value = load(sums, at + Plane.SS * room)
+                by_shift = if_lower(zero, taken, value, by_shift)
+                value = load(sums, at + Plane.M * room)
+                mean = if_lower(zero, taken, value, mean)
+                value = load(sums, at + Plane.MM * room)
+                square = if_lower(zero, taken, value, square)
+                value = load(sums, at + Plane.UU * room)
+                through = if_lower(zero, taken, value, through)
+                value = load(sums, at + _DOWN * room)
+                down = if_lower(zero, taken, value, down)
+                value = _sum_across(
+                    tall, place * tall_stride + Plane.GG * room + margin + col, halves[place]
+                )
+                across = if_lower(zero, taken, value, across)
+                kept = if_lower(zero, taken, spread(share[place]), kept)
+                by_chance = if_lower(zero, taken, spread(chance[place]), by_chance)
+        moved = lower(higher(best_d, begin - reach), begin + reach)
+        moved = if_lower(flat, best_gg, moved, begin)
+        store(found, col, moved)
+        if is_light:
+            continue
+        noise = load(lines, _NOISE * room + col)
+        defocus = constant + slope * moved
+        per_noise = two * smoothed + half * laplacian * defocus * defocus
+        residual = best_ee / per_noise
+        sensor = lower(noise, residual)
+        mixed = sensor + unexplained * (residual - sensor)
+        telling = lower(best_gg, by_shift * best_over) - half * gradient * mixed
+        telling = higher(higher(telling, np.float32(0.03) * best_gg), np.float32(0.1) * flat)
+        energy = higher(through * best_over - slow * slow, zero)
+        sigma = root(two * mixed * energy * kept * best_over) / telling
+        mean = mean * best_over
+        signal = four * higher(square * best_over - mean * mean, zero)
+        grain = higher(two * smoothed * mixed, tiny)
         alike = (signal - grain) / (signal + grain)
-        beyond = (alike - kept[col]) / (one - alike * kept[col])
-        correlation[col] = beyond if (beyond > zero) & (gg[col] > flat) else zero
-    near_over, tone, left_over = lines[7], lines[8], lines[10]
-    for col in range(size):
-        near_over[col] = one / (near_rows_px * near_cols_px[col])
-    _variance(near[3], near[2], near_over, tone)
-    _variance(near[1], near[0], near_over, left_over)
-    for col in range(size):
-        explained = noise[col] * per_noise[col] + np.float32(0.01) * tone[col]
-        misfit[col] = left_over[col] / (explained if explained > tiny else tiny)
+        beyond = higher((alike - by_chance) / (one - alike * by_chance), zero)
+        near = margin + col - 1
+        near_over = one / higher(near_rows_px * load(lines, _NEAR_PX * room + col), one)
+        e, ee = _three(small, near) * near_over, _three(small, near + room) * near_over
+        m, mm = (
+            _three(small, near + 2 * room) * near_over,
+            _three(small, near + 3 * room) * near_over,
+        )
+        explained = noise * per_noise + np.float32(0.01) * higher(mm - m * m, zero)
+        misfit = higher(ee - e * e, zero) / higher(explained, tiny)
+        weight = one / higher(all_gg, tiny)
+        store(found, room + col, if_lower(flat, best_gg, sigma, unknown))
+        store(found, 2 * room + col, if_lower(flat, best_gg, beyond, zero))
+        store(found, 3 * room + col, misfit)
+        store(found, 4 * room + col, down * weight)
+        store(found, 5 * room + col, across * weight)
+        store(found, 6 * room + col, index)
+
+
+@compiled
+def _three(line: Image, place: int) -> Any:
+    return (load(line, place) + load(line, place + 1)) + load(line, place + 2)
+
+
+@compiled
+def _sum_across(line: Image, place: int, half: int) -> Any:
+    """Sum of a line around a place, times the columns from there."""
+    total = spread(np.float32(0))
+    for step in range(1, half + 1):
+        apart = load(line, place + step) - load(line, place - step)
+        total = total + np.float32(step) * apart
+    return total
 
 
 @compiled
@@ -1164,35 +1126,107 @@ def _finished(
     The slope is taken from as far apart as the surface is known to be one.
     """
     rows, cols = disparity.shape
-    half = np.float32(0.5)
+    margin = halves[halves.size - 1]
+    room = cols + 2 * margin + EIGHT
+    lines = np.zeros((_SLOPE_LINES, room), dtype=np.float32)
+    flat = lines.reshape(lines.size)
+    for col in range(cols):
+        lines[_COLUMN, col] = np.float32(col * cell)
     for row in range(start, stop):
+        _fill_wide(used[row], margin, lines[_WINDOW])
+        _fill_wide(disparity[row], margin, lines[_DISPARITY])
+        _fill_wide(across[row], margin, lines[_ACROSS])
+        _fill(down[row], lines[_OFFSET])
+        lines[_SLOPE_DOWN : _SLOPE_ACROSS + 1] = 0
+        for place in range(1, halves.size):
+            above, below = max(row - halves[place], 0), min(row + halves[place], rows - 1)
+            _fill(used[above], lines[_ABOVE])
+            _fill(used[below], lines[_BELOW])
+            _fill(disparity[above], lines[_ABOVE + 2])
+            _fill(disparity[below], lines[_BELOW + 2])
+            _fill(down[above], lines[_ABOVE + 4])
+            _fill(down[below], lines[_BELOW + 4])
+            _slopes(flat, room, cols, margin, place, halves[place])
+        _straighten(flat, room, cols, margin, halves, min(row, rows - 1 - row), cell, frame_cols)
+        target, own, line, bits = out[row], sigma[row], lines[_STRAIGHT], flags[row]
         for col in range(cols):
-            window = used[row, col]
-            reach = halves[window]
-            here = disparity[row, col]
-            first = np.float32((col - reach) * cell)
-            last = np.float32((col + reach + 1) * cell - 1)
-            is_inside = (
-                (first >= max(here, np.float32(0)))
-                & (last - min(here, np.float32(0)) <= frame_cols - 1)
-                & (row >= reach)
-                & (rows - 1 - row >= reach)
-            )
-            flags[row, col] = 0 if is_inside else _BORDER
-            out_sigma[row, col] = scale * sigma[row, col]
-            slope_down, slope_across = np.float32(0), np.float32(0)
-            for place in range(1, window + 1):
-                step = halves[place]
-                above, below = max(row - step, 0), min(row + step, rows - 1)
-                run = np.float32(2 * step) + (down[below, col] - down[above, col])
-                if used[above, col] >= place and used[below, col] >= place and run > half * step:
-                    slope_down = (disparity[below, col] - disparity[above, col]) / run
-                before, after = max(col - step, 0), min(col + step, cols - 1)
-                run = np.float32(2 * step) + (across[row, after] - across[row, before])
-                if used[row, before] >= place and used[row, after] >= place and run > half * step:
-                    slope_across = (disparity[row, after] - disparity[row, before]) / run
-            tilt = down[row, col] * slope_down + across[row, col] * slope_across
-            out[row, col] = scale * (here - tilt)
+            target[col] = scale * line[col]
+        target = out_sigma[row]
+        for col in range(cols):
+            target[col] = scale * own[col]
+        line = lines[_OUTSIDE]
+        for col in range(cols):
+            bits[col] = np.int32(line[col]) * np.int32(_BORDER)
+
+
+@compiled
+def _fill_wide(line: Any, margin: int, out: Image) -> None:
+    """A line with its ends repeated."""
+    _fill(line, out[margin:])
+    last = line.size - 1
+    for step in range(margin):
+        out[step] = line[0]
+        out[margin + last + 1 + step] = line[last]
+
+
+@compiled
+def _slopes(lines: Image, room: int, cols: int, margin: int, place: int, step: int) -> None:
+    """Slopes of the surface down and across, where cells `step` apart are known to be on it."""
+    zero, one = spread(np.float32(0)), spread(np.float32(1))
+    here, apart = spread(np.float32(place)), np.float32(2 * step)
+    least = spread(np.float32(0.5 * step))
+    for col in range(0, cols, EIGHT):
+        above, below = _ABOVE * room + col, _BELOW * room + col
+        fits = if_at_most(here, load(lines, _WINDOW * room + margin + col), one, zero)
+        is_one = if_at_most(here, load(lines, above), fits, zero)
+        is_one = if_at_most(here, load(lines, below), is_one, zero)
+        run = apart + (load(lines, below + 4 * room) - load(lines, above + 4 * room))
+        is_one = if_lower(least, run, is_one, zero)
+        rise = load(lines, below + 2 * room) - load(lines, above + 2 * room)
+        at = _SLOPE_DOWN * room + col
+        store(lines, at, if_lower(zero, is_one, rise / run, load(lines, at)))
+        before, after = margin + col - step, margin + col + step
+        is_one = if_at_most(here, load(lines, _WINDOW * room + before), fits, zero)
+        is_one = if_at_most(here, load(lines, _WINDOW * room + after), is_one, zero)
+        run = apart + (load(lines, _ACROSS * room + after) - load(lines, _ACROSS * room + before))
+        is_one = if_lower(least, run, is_one, zero)
+        rise = load(lines, _DISPARITY * room + after) - load(lines, _DISPARITY * room + before)
+        at = _SLOPE_ACROSS * room + col
+        store(lines, at, if_lower(zero, is_one, rise / run, load(lines, at)))
+
+
+@compiled
+def _straighten(
+    lines: Image,
+    room: int,
+    cols: int,
+    margin: int,
+    halves: Indices,
+    rim: int,
+    cell: int,
+    frame_cols: int,
+) -> None:
+    """Disparity without tilt, and whether the window or its match leaves the frame."""
+    zero, one = spread(np.float32(0)), spread(np.float32(1))
+    for col in range(0, cols, EIGHT):
+        here = load(lines, _DISPARITY * room + margin + col)
+        tilt = load(lines, _OFFSET * room + col) * load(lines, _SLOPE_DOWN * room + col)
+        tilt = tilt + (
+            load(lines, _ACROSS * room + margin + col) * load(lines, _SLOPE_ACROSS * room + col)
+        )
+        store(lines, _STRAIGHT * room + col, here - tilt)
+        window = load(lines, _WINDOW * room + margin + col)
+        reach = spread(np.float32(halves[0]))
+        for place in range(1, halves.size):
+            value = spread(np.float32(halves[place]))
+            reach = if_equal(window, spread(np.float32(place)), value, reach)
+        place_px, reach_px = load(lines, _COLUMN * room + col), np.float32(cell) * reach
+        first = place_px - reach_px - higher(here, zero)
+        last = place_px + reach_px + np.float32(cell - 1) - lower(here, zero)
+        outside = if_lower(first, zero, one, zero)
+        outside = if_lower(spread(np.float32(frame_cols - 1)), last, one, outside)
+        outside = if_lower(spread(np.float32(rim)), reach, one, outside)
+        store(lines, _OUTSIDE * room + col, outside)
 
 
 @compiled
@@ -1241,41 +1275,55 @@ def _within(
 
 
 @compiled
-def _merge(start: int, stop: int, values: Image, here: Mask, out: Image) -> None:
-    """Values where they are wanted, linear between the cells of a grid of half the size."""
-    cols = out.shape[1]
-    if values.shape == out.shape:
-        for row in range(start, stop):
-            for col in range(cols):
-                if here[row, col]:
-                    out[row, col] = values[row, col]
-        return
-    near, far = np.float32(0.75), np.float32(0.25)
-    rows = values.shape[0]
-    line = np.empty(values.shape[1] + 2, dtype=np.float32)
+def _wanted(
+    start: int, stop: int, scales: Counts, least: int, most: int, is_coarse: bool, out: Mask
+) -> None:
+    rows, cols = scales.shape
+    low, high = np.uint8(least), np.uint8(most)
+    line = np.empty(cols + 3, dtype=np.uint8)
     for row in range(start, stop):
-        if not here[row].any():
+        target = out[row]
+        if not is_coarse:
+            source = scales[row]
+            for col in range(cols):
+                target[col] = (source[col] >= low) & (source[col] <= high)
             continue
-        first = values[row // 2]
-        second = values[max(row // 2 - 1, 0) if row % 2 == 0 else min(row // 2 + 1, rows - 1)]
-        middle = line[1:]
-        for col in range(values.shape[1]):
-            middle[col] = near * first[col] + far * second[col]
-        line[0] = line[1]
-        line[values.shape[1] + 1] = line[values.shape[1]]
-        mask, target = here[row], out[row]
-        for col in range(cols):
-            if mask[col]:
-                place = col // 2 + 1
-                target[col] = near * line[place] + far * line[place + (1 if col % 2 else -1)]
+        line[:] = 0
+        inner = line[1:]
+        for near in range(max(2 * row - 1, 0), min(2 * row + 3, rows)):
+            source = scales[near]
+            for col in range(cols):
+                inner[col] |= (source[col] >= low) & (source[col] <= high)
+        for col in range(target.size):
+            some = line[2 * col] | line[2 * col + 1]
+            more = line[2 * col + 2] | (line[2 * col + 3] if 2 * col + 3 < line.size else 0)
+            target[col] = (some | more) > 0
 
 
 @compiled
-def _merge_flags(
-    start: int, stop: int, values: NDArray[np.uint16], here: Mask, out: NDArray[np.uint16]
+def _put(
+    start: int, stop: int, values: Image, scales: Counts, least: int, most: int, out: Image
+) -> None:
+    """Values of the cells of these scales."""
+    for row in range(start, stop):
+        here, source, target = scales[row], values[row], out[row]
+        for col in range(here.size):
+            if least <= here[col] <= most:
+                target[col] = source[col]
+
+
+@compiled
+def _put_flags(
+    start: int,
+    stop: int,
+    values: NDArray[np.uint16],
+    scales: Counts,
+    scale: int,
+    out: NDArray[np.uint16],
 ) -> None:
     step = 1 if values.shape == out.shape else 2
     for row in range(start, stop):
-        for col in range(out.shape[1]):
-            if here[row, col]:
-                out[row, col] = values[row // step, col // step]
+        here, source, target = scales[row], values[row // step], out[row]
+        for col in range(here.size):
+            if here[col] == scale:
+                target[col] = source[col // step]

@@ -22,13 +22,13 @@ Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 Shorts = NDArray[np.int16]
 
+EIGHT = 8  # floats are worked on by eight where many are needed at once: they stay in registers
 BAND = 64  # rows that share one running sum down the columns
 TILE = 96  # columns whose squares of the last rows stay in the nearest cache
 TILE_ROWS = 64  # rows whose costs stay in the second
 STRIP = 32  # columns that paths go down and up together: a multiple of LANES
 _WALL = NEVER // 4  # path cost of a shift that is not allowed
 _HIGHEST = 32767  # of a short
-EIGHT = 8  # floats in a vector of most machines
 
 
 # Sixteen numbers at once ------------------------------------------------------------------------
@@ -38,7 +38,7 @@ EIGHT = 8  # floats in a vector of most machines
 # machine it is, and the functions below are their arithmetic.
 
 
-class Lanes(types.Type):  # type: ignore[misc]
+class Lanes(types.Type):
     """Several numbers of one type: sixteen, or eight."""
 
     def __init__(self, element: Any, count: int) -> None:
@@ -46,10 +46,11 @@ class Lanes(types.Type):  # type: ignore[misc]
         super().__init__(name=f"Lanes({element}, {count})")
 
 
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, lanes: Lanes) -> None:
         element = manager.lookup(lanes.element).get_data_type()
-        super().__init__(manager, lanes, ir.VectorType(element, lanes.count))
+        vector = ir.VectorType(element, lanes.count)
+        super().__init__(manager, lanes, vector)  # type: ignore[no-untyped-call]
 
 
 register_model(Lanes)(_LanesModel)
@@ -164,6 +165,13 @@ def _moved(first: int) -> Any:
     return _machine(typed)
 
 
+def _turned_round(_: Any, lanes: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.shuffle_vector(args[0], args[0], _order(range(lanes.count - 1, -1, -1)))
+
+    return lanes(lanes), code
+
+
 def _least(_: Any, lanes: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = args[0].type
@@ -184,6 +192,16 @@ def _converted(kind: Any, operation: str) -> Any:
         return Lanes(kind, lanes.count)(lanes), code
 
     return _machine(typed)
+
+
+def _none(_: Any, window: Any) -> Any:
+    kind: Any = types.UniTuple
+    several = kind(Lanes(types.float32, EIGHT), window.count)
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(context.get_value_type(several), None)
+
+    return several(window), code
 
 
 def _pushed(_: Any, several: Any, lanes: Any) -> Any:
@@ -249,12 +267,14 @@ lower, higher = _extreme("<"), _extreme(">")
 if_lower, if_equal = _chosen("<"), _chosen("==")
 one_back = _moved(LANES - 1)  # (before, here): the last before, then all but the last here
 one_on = _moved(1)  # (here, after): all but the first here, then the first after
+turned_round = _machine(_turned_round)  # the last first
 turn = _machine(_turn)  # (source, place, stride, out, place): sixteen rows to sixteen columns
 least = _machine(_least)  # the lowest of sixteen integers
 shorts = _converted(types.int16, "zext")  # of bytes
 floats = _converted(types.float32, "sitofp")  # of shorts
 whole = _converted(types.int16, "fptosi")  # of floats
 low_bytes = _converted(types.uint8, "trunc")  # of whole numbers
+none_of = _machine(_none)  # tuple of eight zeros each, as long as another tuple
 pushed = _machine(_pushed)  # (tuple of lanes, lanes): the first is lost, the last is new
 added = _machine(_added)  # all lanes of a tuple
 
@@ -264,16 +284,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _inlined(function: F) -> F:
     """A part of compiled functions: its code goes into theirs, and has no life of its own."""
-    return cast(
-        F,
-        njit(
-            nogil=True,
-            error_model="numpy",
-            forceinline=True,
-            no_cpython_wrapper=True,
-            no_cfunc_wrapper=True,
-        )(function),
-    )
+    options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, njit(nogil=True, error_model="numpy", forceinline=True, **options)(function))
 
 
 # Images -----------------------------------------------------------------------------------------
@@ -291,6 +303,7 @@ def _means(
     room = cols + 2 * half + 3 * LANES
     down = np.empty(cols, dtype=np.float64)
     powers = np.zeros(room, dtype=np.float32)
+    inner = powers[half:]
     across = np.empty(room, dtype=np.float32)
     counts = np.empty(cols, dtype=np.float32)
     for col in range(cols):
@@ -311,7 +324,7 @@ def _means(
             for place in range(0, powers.size - LANES, LANES):
                 store(powers, place, spread(np.float32(0.0)))
             for col in range(cols):
-                powers[half + col] = down[col]
+                inner[col] = down[col]
             _sum_across(powers, across, cols, 2 * half + 1)
             count = np.float32(min(row + half, rows - 1) - max(row - half, 0) + 1)
             here, there = image[row], out[row]
@@ -385,37 +398,43 @@ def _median_of_nine(start: int, stop: int, image: Floats, out: Floats) -> None:
 
 @compiled
 def _spread_view(
-    start: int, stop: int, view: Floats, end: int, is_turned: bool, picture: Floats, bend: Floats
+    start: int, stop: int, image: Floats, end: int, is_turned: bool, view: Floats
 ) -> None:
-    """A view and its Laplacian with zeros at both ends, the first column at place `end`.
+    """A view and its Laplacian, the first two of five images, with zeros where there is no pixel.
 
-    Or from right to left, the last column nearest to place 0.
+    Column 0 is at place `end` and the others follow; or they precede it, if the view is turned.
     """
-    rows, cols = view.shape
-    room = picture.shape[1]
-    line = np.empty(cols, dtype=np.float32)
-    from_, to = max(-end, 0), max(min(cols, room - end), 0)
+    rows, cols = image.shape
+    room = view.size // (5 * rows)
+    bend = np.empty(cols, dtype=np.float32)
+    none = spread(np.float32(0.0))
+    from_, to = max(-end, 0), min(cols, room - end)
     if is_turned:
-        from_, to = max(end + 1 - room, 0), max(min(cols, end + 1), 0)
+        from_, to = max(end + 1 - room, 0), min(cols, end + 1)
     for row in range(start, stop):
-        here, up, under = view[row], view[max(row - 1, 0)], view[min(row + 1, rows - 1)]
+        here, up, under = image[row], image[max(row - 1, 0)], image[min(row + 1, rows - 1)]
         for col in range(1, cols - 1):
             sides = here[col - 1] + here[col + 1]
-            line[col] = (up[col] + under[col]) + sides - 4 * here[col]
+            bend[col] = (up[col] + under[col]) + sides - 4 * here[col]
         for col in (0, cols - 1):
             sides = here[max(col - 1, 0)] + here[min(col + 1, cols - 1)]
-            line[col] = (up[col] + under[col]) + sides - 4 * here[col]
-        for place in range(room):
-            picture[row, place] = 0
-            bend[row, place] = 0
+            bend[col] = (up[col] + under[col]) + sides - 4 * here[col]
+        light, curve = view[row * room :], view[(rows + row) * room :]
+        for place in range(0, room, LANES):
+            store(light, place, none)
+            store(curve, place, none)
         if is_turned:
-            for col in range(from_, to):
-                picture[row, end - col] = here[col]
-                bend[row, end - col] = line[col]
+            rest = from_ + (max(to - from_, 0) // LANES) * LANES
+            for col in range(from_, rest, LANES):
+                store(light, end - col - LANES + 1, turned_round(load(here, col)))
+                store(curve, end - col - LANES + 1, turned_round(load(bend, col)))
+            for col in range(rest, to):
+                light[end - col] = here[col]
+                curve[end - col] = bend[col]
         else:
             for col in range(from_, to):
-                picture[row, end + col] = here[col]
-                bend[row, end + col] = line[col]
+                light[end + col] = here[col]
+                curve[end + col] = bend[col]
 
 
 @compiled
@@ -512,18 +531,6 @@ def _matching_costs(
                         _close_ends(col, cols, half, first_shift, depth, costs, place)
 
 
-def _zeros_typed(_: Any, window: Any) -> Any:
-    several = types.UniTuple(Lanes(types.float32, EIGHT), window.count)
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(context.get_value_type(several), None)
-
-    return several(window), code
-
-
-_zeros = _machine(_zeros_typed)
-
-
 @_inlined
 def _squares(
     left: Floats,
@@ -582,7 +589,7 @@ def _ratios(
     first = (2 * rows + row) * left_room + begin - half
     last = (2 * rows + row) * right_room + cols - 1 - begin + k + 3 * half
     out_at = (row * cols + begin - 2 * half) * deep + k
-    sums = _zeros(window)
+    sums = none_of(window)
     for col in range(end - begin + 2 * half):
         total = load_eight(ring, col * EIGHT * len(window))
         for back in range(1, len(window)):
@@ -917,12 +924,11 @@ class CompiledSearch:
                 (right, cols - 1 + half - first_shift, True, cols + 2 * half + deep),
             ):
                 # The view, its Laplacian, and the three parts of its energy.
-                part = self._memory.empty((5, rows, _filled(length)))
-                over_rows(_spread_view, rows, view, end, is_turned, part[0], part[1])
+                parts.append(self._memory.empty((5 * rows * _filled(length),)))
+                over_rows(_spread_view, rows, view, end, is_turned, parts[-1])
                 cross = np.float32(-2 if is_turned else 2)
                 base = 0.0 if is_turned else floor * limit / MOST * (2 * half + 1)
                 numbers = share, cross, np.float32(base)
-                parts.append(part.reshape(-1))
                 over_rows(_energies, rows, parts[-1], rows, window, *numbers)
             shape = rows, cols, depth
             over_rows(

@@ -64,9 +64,7 @@ class PlainJudge:
         out[~((depth >= near) & (depth <= far))] |= np.uint16(Flag.OUT_OF_RANGE)
         out[~(confidence >= judging.min_confidence)] |= np.uint16(Flag.LOW_CONFIDENCE)
         keep = out == 0
-        return Judged(
-            np.where(keep, depth, np.nan), np.where(keep, sigma, np.nan), confidence, out
-        )
+        return Judged(np.where(keep, depth, np.nan), np.where(keep, sigma, np.nan), confidence, out)
 
     def _full(self, image: Array, judging: Judging) -> Array:
         return image if judging.cell == 1 else PlainRefine().doubled(image, judging.shape)

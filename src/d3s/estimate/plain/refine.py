@@ -7,10 +7,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from d3s.estimate.fitting import (
-    APART,
     FLAT,
     TINY,
-    UNEXPLAINED,
     UNKNOWN_PX,
     Array,
     Fit,
@@ -140,26 +138,40 @@ class PlainRefine:
             flags=np.where(inside, 0, int(Flag.BORDER)).astype(np.uint16),
         )
 
-    def nothing(self, shape: tuple[int, ...]) -> Refined:
-        """Room for what is to be known."""
-        return Refined(*(np.zeros(shape) for _ in range(4)), np.zeros(shape, np.uint16))
+    def wanted(self, scales: NDArray[np.uint8], least: int, most: int, is_coarse: bool) -> Mask:
+        """Cells of these scales; of a grid of half the size, those they are interpolated from."""
+        mask = (scales >= least) & (scales <= most)
+        if not is_coarse:
+            return mask
+        padded = np.pad(mask, [(1, 1 + size % 2) for size in mask.shape])
+        rows, cols = (size // 2 - 1 for size in padded.shape)
+        four = range(4)
+        return np.any(
+            [padded[i : i + 2 * rows : 2, j : j + 2 * cols : 2] for i in four for j in four], axis=0
+        )
 
-    def merge(self, best: Refined, part: Refined, here: Mask) -> None:
-        """Put the part of one scale where it belongs, interpolated if it is coarser."""
-        for target, values in zip(best, part, strict=True):
-            if values.shape == target.shape:
-                target[here] = values[here]
-            elif values.dtype == np.uint16:
-                target[here] = values.repeat(2, 0).repeat(2, 1)[: here.shape[0], : here.shape[1]][
-                    here
-                ]
-            else:
-                target[here] = self.doubled(values, (here.shape[0], here.shape[1]))[here]
+    def merged(
+        self, disparity_px: Array, coarse_px: Array, scales: NDArray[np.uint8], most: int
+    ) -> Array:
+        """Disparities of a coarser grid, but those of the cells beyond a scale."""
+        shape = scales.shape[0], scales.shape[1]
+        return np.where(scales <= most, self.doubled(coarse_px, shape), disparity_px)
 
-    def merged(self, disparity_px: Array, coarse_px: Array, here: Mask) -> Array:
-        """Disparities with those of a coarser grid where they are wanted."""
-        shape = here.shape[0], here.shape[1]
-        return np.where(here, self.doubled(coarse_px, shape), disparity_px)
+    def joined(self, parts: dict[int, Refined], scales: NDArray[np.uint8]) -> Refined:
+        """Each cell from the part of its scale, interpolated if that is coarser."""
+        shape = scales.shape[0], scales.shape[1]
+        best = Refined(*(np.zeros(shape) for _ in range(4)), np.zeros(shape, np.uint16))
+        for scale, part in parts.items():
+            here = scales == scale
+            for target, values in zip(best, part, strict=True):
+                if values.shape == shape:
+                    full = values
+                elif values.dtype == np.uint16:
+                    full = values.repeat(2, 0).repeat(2, 1)[: shape[0], : shape[1]]
+                else:
+                    full = self.doubled(values, shape)
+                target[here] = full[here]
+        return best
 
     def moved(
         self,
@@ -204,13 +216,17 @@ class PlainRefine:
                     "through": np.maximum(mean["uu"] - mean["g"] ** 2, 0),
                     "pixels": count,
                     "down": np.where(is_some, _window(planes["gg"] * row, half) / weight - row, 0),
-                    "across": np.where(is_some, _window(planes["gg"] * col, half) / weight - col, 0),
+                    "across": np.where(
+                        is_some, _window(planes["gg"] * col, half) / weight - col, 0
+                    ),
                 }
             )
         used = np.zeros(disparity.shape, dtype=np.uint8)
         for place, (small, large) in enumerate(pairwise(found), start=1):
-            variance = small["ee"] * fitting.area / (small["pixels"] * np.maximum(small["gg"], FLAT))
-            agree = (large["disparity"] - small["disparity"]) ** 2 <= APART**2 * variance
+            variance = (
+                small["ee"] * fitting.area / (small["pixels"] * np.maximum(small["gg"], FLAT))
+            )
+            agree = (large["disparity"] - small["disparity"]) ** 2 <= fitting.apart**2 * variance
             used[agree & (usable >= place) & (used == place - 1)] = place
         chosen = {name: np.choose(used, [one[name] for one in found]) for name in found[0]}
         is_flat = chosen["gg"] <= FLAT
@@ -219,7 +235,7 @@ class PlainRefine:
         per_noise = _in_residual(moved, fitting)
         residual = chosen["ee"] / per_noise
         sensor = np.minimum(noise, residual)
-        mixed = sensor + UNEXPLAINED * (residual - sensor)
+        mixed = sensor + fitting.unexplained * (residual - sensor)
         telling = np.minimum(chosen["gg"], chosen["ss"]) - 0.5 * fitting.gradient_gain * mixed
         telling = np.maximum(telling, 0.03 * chosen["gg"])
         share = np.asarray(fitting.share_inside)[used]
@@ -231,8 +247,12 @@ class PlainRefine:
         chance = np.asarray(fitting.chance)[used]
         beyond = np.maximum((alike - chance) / (1 - alike * chance), 0)
         near = _window(pixels, 1)
-        tone = np.maximum(_window(planes["mm"], 1) / near - (_window(planes["m"], 1) / near) ** 2, 0)
-        left_over = np.maximum(_window(planes["ee"], 1) / near - (_window(planes["e"], 1) / near) ** 2, 0)
+        tone = np.maximum(
+            _window(planes["mm"], 1) / near - (_window(planes["m"], 1) / near) ** 2, 0
+        )
+        left_over = np.maximum(
+            _window(planes["ee"], 1) / near - (_window(planes["e"], 1) / near) ** 2, 0
+        )
         misfit = left_over / np.maximum(noise * per_noise + 0.01 * tone, TINY)
         return Fit(
             disparity=np.where(wanted, moved, disparity),
@@ -306,9 +326,7 @@ def _extent(image: Array, half: int) -> Array:
 
 
 def _laplacian(image: Array) -> Array:
-    return np.asarray(
-        ndimage.correlate(image, [[0, 1, 0], [1, -4, 1], [0, 1, 0]], mode=_EDGES)
-    )
+    return np.asarray(ndimage.correlate(image, [[0, 1, 0], [1, -4, 1], [0, 1, 0]], mode=_EDGES))
 
 
 def _gradient_x(image: Array) -> Array:

@@ -9,18 +9,19 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+Array = NDArray[Any]  # of the precision of the operations
 Costs = NDArray[np.uint8]  # (rows, cols, shifts), the shifts filled up to a multiple of LANES
 Steps = NDArray[np.int16]  # shifts counted from the first one
 
+# Also of the compiled search, whose machine code on disk knows nothing of changes here: touch it.
 MOST = 255  # the highest cost as a whole number: `limit`
-LANES = 16
 HIGHEST_PRICE = 7500  # a step that costs more is as good as forbidden: 29 times the highest cost
 NEVER = 32000  # total of a shift that is not allowed, above that of any other: 4 (255 + 7500)
+LANES = 16  # numbers that the compiled search works on at once
 
 
 class Pick(NamedTuple):
-    """Best shift of each pixel, and the next best valley. Float images are float32 if compiled."""
+    """Best shift of each pixel, and the next best valley."""
 
     step: Array  # between the whole shifts, counted from the first one
     lowest: Steps  # the whole one
