@@ -15,3 +15,9 @@ def compiled(function: F) -> F:
     the same bytes whatever the number of threads.
     """
     return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def inlined(function: F) -> F:
+    """A part of compiled functions: its code goes into theirs, and has no life of its own."""
+    options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, njit(nogil=True, error_model="numpy", forceinline=True, **options)(function))

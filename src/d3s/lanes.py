@@ -14,7 +14,7 @@ from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-EIGHT = 8  # floats of a vector of most machines
+EIGHT, SIXTEEN = 8, 16  # floats and shorts of a vector of most machines
 
 
 class Lanes(types.Type):
@@ -35,6 +35,11 @@ class _LanesModel(models.PrimitiveModel):
 register_model(Lanes)(_LanesModel)
 
 
+def _machine(typed: Any) -> Any:
+    """A function of compiled code that says itself what the machine is to do."""
+    return intrinsic(typed)
+
+
 # Arithmetic: lanes with lanes, and lanes with one number of their type.
 
 
@@ -49,7 +54,8 @@ class _Arithmetic(AbstractTemplate):
 
 
 def _lower_arithmetic(sign: Any, of_floats: str, of_integers: str) -> None:
-    infer_global(sign)(type(f"_{of_floats}", (_Arithmetic,), {}))
+    register: Any = infer_global(sign)  # type: ignore[no-untyped-call]
+    register(type(f"_{of_floats}", (_Arithmetic,), {}))
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         lanes = signature.return_type
@@ -61,7 +67,8 @@ def _lower_arithmetic(sign: Any, of_floats: str, of_integers: str) -> None:
         return getattr(builder, name)(*values)
 
     for kinds in ((Lanes, Lanes), (Lanes, types.Number), (types.Number, Lanes)):
-        lower_builtin(sign, *kinds)(code)
+        lowered: Any = lower_builtin(sign, *kinds)  # type: ignore[no-untyped-call]
+        lowered(code)
 
 
 _lower_arithmetic(operator.add, "fadd", "add")
@@ -86,13 +93,16 @@ def _where(context: Any, builder: Any, kind: Any, count: int, array: Any, place:
     return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
 
 
-def _load(_: Any, array: Any, place: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.load(_where(context, builder, array, EIGHT, *args))
-        value.align = array.dtype.bitwidth // 8
-        return value
+def _loading(count: int) -> Any:
+    def typed(_: Any, array: Any, place: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = builder.load(_where(context, builder, array, count, *args))
+            value.align = array.dtype.bitwidth // 8
+            return value
 
-    return Lanes(array.dtype, EIGHT)(array, types.intp), code
+        return Lanes(array.dtype, count)(array, types.intp), code
+
+    return _machine(typed)
 
 
 def _store(_: Any, array: Any, place: Any, lanes: Any) -> Any:
@@ -104,11 +114,22 @@ def _store(_: Any, array: Any, place: Any, lanes: Any) -> Any:
     return types.void(array, types.intp, lanes), code
 
 
-def _spread(_: Any, number: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _same(builder, args[0], EIGHT)
+def _spreading(count: int) -> Any:
+    def typed(_: Any, number: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _same(builder, args[0], count)
 
-    return Lanes(number, EIGHT)(number), code
+        return Lanes(number, count)(number), code
+
+    return _machine(typed)
+
+
+def _spread_from(_: Any, array: Any, place: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(array)(context, builder, args[0]).data
+        return _same(builder, builder.load(builder.gep(data, [args[1]])), EIGHT)
+
+    return Lanes(array.dtype, EIGHT)(array, types.intp), code
 
 
 # Choices.
@@ -126,7 +147,7 @@ def _extreme(sign: str) -> Any:
 
         return a(a, b), code
 
-    return intrinsic(typed)
+    return _machine(typed)
 
 
 def _chosen(sign: str) -> Any:
@@ -136,7 +157,7 @@ def _chosen(sign: str) -> Any:
 
         return then(a, b, then, otherwise), code
 
-    return intrinsic(typed)
+    return _machine(typed)
 
 
 def _root(_: Any, lanes: Any) -> Any:
@@ -150,11 +171,132 @@ def _root(_: Any, lanes: Any) -> Any:
     return lanes(lanes), code
 
 
-load = intrinsic(_load)  # (flat array, place)
-store = intrinsic(_store)  # (flat array, place, lanes)
-spread = intrinsic(_spread)  # one number, eight times
+# Order, and other kinds of numbers.
+
+
+def _order(numbers: Any) -> Any:
+    return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
+
+
+def _moved(first: int) -> Any:
+    def typed(_: Any, a: Any, b: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.shuffle_vector(*args, _order(range(first, first + SIXTEEN)))
+
+        return a(a, b), code
+
+    return _machine(typed)
+
+
+def _turned_round(_: Any, lanes: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.shuffle_vector(args[0], args[0], _order(range(lanes.count - 1, -1, -1)))
+
+    return lanes(lanes), code
+
+
+def _least(_: Any, lanes: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = args[0].type
+        name = f"llvm.vector.reduce.smin.v{lanes.count}i{vector.element.width}"
+        kind = ir.FunctionType(vector.element, [vector])
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        return builder.call(function, args)
+
+    return lanes.element(lanes), code
+
+
+def _converted(kind: Any, operation: str) -> Any:
+    def typed(_: Any, lanes: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector = ir.VectorType(context.get_data_type(kind), lanes.count)
+            return getattr(builder, operation)(args[0], vector)
+
+        return Lanes(kind, lanes.count)(lanes), code
+
+    return _machine(typed)
+
+
+def _none(_: Any, window: Any) -> Any:
+    kind: Any = types.UniTuple
+    several = kind(Lanes(types.float32, EIGHT), window.count)
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(context.get_value_type(several), None)
+
+    return several(window), code
+
+
+def _pushed(_: Any, several: Any, lanes: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out = args[0]
+        for place in range(1, several.count):
+            out = builder.insert_value(out, builder.extract_value(args[0], place), place - 1)
+        return builder.insert_value(out, args[1], several.count - 1)
+
+    return several(several, lanes), code
+
+
+def _added(_: Any, several: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        total = builder.extract_value(args[0], 0)
+        for place in range(1, several.count):
+            total = builder.fadd(total, builder.extract_value(args[0], place))
+        return total
+
+    return several.dtype(several), code
+
+
+def _turn(_: Any, source: Any, place: Any, stride: Any, out: Any, out_place: Any) -> Any:
+    """Sixteen by sixteen shorts: eight by eight in each half of the vectors, then the halves."""
+    low = [0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27]
+    high = [number + 4 for number in low]
+    halves = [[*range(8), *range(16, 24)], [*range(8, 16), *range(24, 32)]]
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def mixed(a: Any, b: Any, order: list[int]) -> Any:
+            return builder.shuffle_vector(a, b, _order(order))
+
+        def place_of(kind: Any, array: Any, first: Any, step: Any, count: int) -> Any:
+            further = builder.mul(step, ir.Constant(step.type, count))
+            return _where(context, builder, kind, SIXTEEN, array, builder.add(first, further))
+
+        rows = []
+        for row in range(SIXTEEN):
+            rows.append(builder.load(place_of(source, args[0], args[1], args[2], row)))
+            rows[-1].align = 2
+        sixteen = ir.Constant(args[4].type, SIXTEEN)
+        eights = [rows[:8], rows[8:]]
+        for _ in range(3):
+            eights = [
+                [mixed(v[i // 2], v[i // 2 + 4], high if i % 2 else low) for i in range(8)]
+                for v in eights
+            ]
+        for col in range(SIXTEEN):
+            value = mixed(eights[0][col % 8], eights[1][col % 8], halves[col // 8])
+            builder.store(value, place_of(out, args[3], args[4], sixteen, col)).align = 2
+        return context.get_dummy_value()
+
+    return types.void(source, types.intp, types.intp, out, types.intp), code
+
+
+load_8, load_16 = _loading(EIGHT), _loading(SIXTEEN)  # (flat array, place)
+store = _machine(_store)  # (flat array, place, lanes)
+spread_8, spread_16 = _spreading(EIGHT), _spreading(SIXTEEN)  # one number several times
+spread_from = _machine(_spread_from)  # (flat array, place): that number eight times
 lower, higher = _extreme("<"), _extreme(">")  # of two; the second if one is no number
-if_lower = _chosen("<")  # (a, b, then, otherwise); otherwise if one is no number
-if_at_most = _chosen("<=")
-if_equal = _chosen("==")
-root = intrinsic(_root)
+# (a, b, then, otherwise), by how a compares with b; otherwise if one is no number.
+if_lower, if_at_most, if_equal = _chosen("<"), _chosen("<="), _chosen("==")
+root = _machine(_root)
+one_back = _moved(SIXTEEN - 1)  # (before, here): the last before, then all but the last here
+one_on = _moved(1)  # (here, after): all but the first here, then the first after
+turned_round = _machine(_turned_round)  # the last first
+turn = _machine(_turn)  # (source, place, stride, out, place): sixteen rows to sixteen columns
+least = _machine(_least)  # the lowest of sixteen integers
+shorts = _converted(types.int16, "zext")  # of bytes
+floats = _converted(types.float32, "sitofp")  # of shorts
+whole = _converted(types.int16, "fptosi")  # of floats
+low_bytes = _converted(types.uint8, "trunc")  # of whole numbers
+none_of = _machine(_none)  # tuple of eight zeros each, as long as another tuple
+pushed = _machine(_pushed)  # (tuple of lanes, lanes): the first is lost, the last is new
+added = _machine(_added)  # all lanes of a tuple

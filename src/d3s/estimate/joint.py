@@ -172,7 +172,7 @@ def _sharp(view: Array, rows: Array, cols: Array, weight: Array) -> Array:
             np.clip(place + by, 0, size - 1)
             for place, by, size in zip((rows, cols), (down, right), view.shape, strict=True)
         )
-        return view[tuple(places)]
+        return np.asarray(view[tuple(places)])
 
     near = at(-1, 0) + at(1, 0) + at(0, -1) + at(0, 1)
     far = at(-8, 0) + at(8, 0) + at(0, -8) + at(0, 8)

@@ -1,10 +1,25 @@
 """Which of the depths are to be believed, how much, and why the others are not."""
 
 from d3s.estimate.fitting import Refined
-from d3s.estimate.judging import SPREAD_PX, Judged, Judging
+from d3s.estimate.judging import Judged, Judging
 from d3s.estimate.operations import Operations
 from d3s.estimate.plan import Plan
 from d3s.estimate.search import Found
+
+# A depth is half as good as can be once its sigma is this, in metres or as a share of the depth.
+_SIGMA_M, _SIGMA_SHARE = 0.01, 0.005
+# What is left of a correlation without chance, from which on there is texture.
+_LEAST_CORRELATION = 0.3
+# Residual close by, over what noise and lenses explain: on a plane 3 pixels in 1000 have more.
+_LARGEST_MISFIT = 6.0
+# Cost by which the best valley must be lower than the next; noise makes one of 1.
+_LEAST_MARGIN = 0.05
+# Disparities within the small window that are still of one surface, in pixels.
+_SPREAD_PX = 2.0
+# What a step nearby does to sigma: the window may hold a strip of the other surface.
+_CAUTION = 1.5
+# Ends of the range are not exact to more than this share.
+_RANGE_SHARE = 0.005
 
 
 def judged(
@@ -14,8 +29,8 @@ def judged(
     # Whether the disparities of the smallest window, and of the next, are of one surface.
     sides = (*plan.options.windows_px[:2], plan.options.windows_px[0])[:2]
     halves = tuple(max(round((px / plan.cell_px - 1) / 2), 1) for px in sides)
-    steps = ops.refine.one_surface(fit.disparity_px, halves, SPREAD_PX, 0.0, 0.0)
-    flags = ops.judge.of_search(found, plan.shifts.size)
+    steps = ops.refine.one_surface(fit.disparity_px, halves, _SPREAD_PX, 0.0, 0.0)
+    flags = ops.judge.of_search(found, plan.shifts.size, _LEAST_MARGIN)
     return ops.judge.judged(fit, steps, flags, judging_of(shape, plan))
 
 
@@ -27,7 +42,12 @@ def judging_of(shape: tuple[int, int], plan: Plan) -> Judging:
         per_dpt_px=plan.model.per_dpt_px,
         offset_px=plan.model.offset_px,
         rectification_sigma_px=plan.rectification_sigma_px,
-        nearest_m=plan.depth_range_m[0],
-        farthest_m=plan.depth_range_m[1],
+        nearest_m=plan.depth_range_m[0] * (1 - _RANGE_SHARE),
+        farthest_m=plan.depth_range_m[1] * (1 + _RANGE_SHARE),
         min_confidence=plan.options.min_confidence,
+        sigma_m=_SIGMA_M,
+        sigma_share=_SIGMA_SHARE,
+        least_correlation=_LEAST_CORRELATION,
+        largest_misfit=_LARGEST_MISFIT,
+        caution=_CAUTION,
     )

@@ -65,9 +65,13 @@ def refined(
     for scale in sorted(levels, reverse=True):
         fitting = fitting_of(levels[scale][0].shape, scale, plan)
         is_coarse = scale * fitting.cell > plan.cell_px
-        own = ops.refine.wanted(scales, scale, scale, is_coarse)
+        own = ops.refine.wanted(scales, scale, scale, is_coarse=is_coarse)
         # The coarsest scale helps its own cells only; the next one finds a start for the finest.
-        below = own if scale == max(levels) else ops.refine.wanted(scales, 1, scale, is_coarse)
+        below = (
+            own
+            if scale == max(levels)
+            else ops.refine.wanted(scales, 1, scale, is_coarse=is_coarse)
+        )
         if not below.any():
             continue
         begin = ops.refine.halved(start_px) if is_coarse else start_px
@@ -107,7 +111,7 @@ class _Level:
     @property
     def disparity_px(self) -> Array:
         """Where the cells are, in pixels of the frame."""
-        return self._current * self._current.dtype.type(self._scale)
+        return np.asarray(self._current * self._current.dtype.type(self._scale))
 
     def move(self, wanted: Mask, rounds: int) -> None:
         """Better disparities for the wanted cells."""

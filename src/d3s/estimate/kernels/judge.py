@@ -6,17 +6,7 @@ from numpy.typing import NDArray
 from d3s.compiled import compiled
 from d3s.estimate.fitting import Refined
 from d3s.estimate.flags import Flag
-from d3s.estimate.judging import (
-    CAUTION,
-    LARGEST_MISFIT,
-    LEAST_CORRELATION,
-    LEAST_MARGIN,
-    RANGE_SHARE,
-    SIGMA_M,
-    SIGMA_SHARE,
-    Judged,
-    Judging,
-)
+from d3s.estimate.judging import Judged, Judging
 from d3s.estimate.search import Found
 from d3s.memory import Memory
 from d3s.threads import over_rows
@@ -36,31 +26,44 @@ class CompiledJudge:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def of_search(self, found: Found, depth: int) -> Bits:
+    def of_search(self, found: Found, depth: int, least_margin: float) -> Bits:
         """Flags that come from the search, which looked at so many shifts."""
         out = self._memory.empty(found.step.shape, np.uint16)
-        last = np.float32(depth - 1.5)
-        over_rows(_of_search, out.shape[0], found.step, found.margin, found.seen, last, out)
+        numbers = np.float32(depth - 1.5), np.float32(least_margin)
+        over_rows(_of_search, out.shape[0], found.step, found.margin, found.seen, *numbers, out)
         return out
 
     def judged(self, fit: Refined, steps: Counts, flags: Bits, judging: Judging) -> Judged:
         """All of a frame; `steps` counts the windows without a step, `flags` are of the search."""
         shape = judging.shape
-        out = Judged(*(np.empty(shape, np.float32) for _ in range(3)), np.empty(shape, np.uint16))
+        depth, sigma, confidence = (np.empty(shape, np.float32) for _ in range(3))
+        out = Judged(depth, sigma, confidence, np.empty(shape, np.uint16))
         numbers = np.array(
             (
                 judging.per_dpt_px,
                 judging.offset_px,
                 judging.rectification_sigma_px**2,
-                judging.nearest_m * (1 - RANGE_SHARE),
-                judging.farthest_m * (1 + RANGE_SHARE),
+                judging.nearest_m,
+                judging.farthest_m,
                 judging.min_confidence,
+                judging.sigma_m,
+                judging.sigma_share,
+                judging.least_correlation,
             ),
             dtype=np.float32,
         )
         cells = self._memory.empty(fit.flags.shape, np.uint16), self._memory.empty(fit.flags.shape)
         over_rows(
-            _of_cells, steps.shape[0], steps, flags, fit.flags, fit.misfit, fit.sigma_px, *cells
+            _of_cells,
+            steps.shape[0],
+            steps,
+            flags,
+            fit.flags,
+            fit.misfit,
+            fit.sigma_px,
+            np.float32(judging.largest_misfit),
+            np.float32(judging.caution),
+            *cells,
         )
         over_rows(
             _judged,
@@ -84,9 +87,10 @@ def _of_search(
     margin: Image,
     seen: NDArray[np.int16],
     last: np.float32,
+    least: np.float32,
     out: Bits,
 ) -> None:
-    least, first, one = np.float32(LEAST_MARGIN), np.float32(0.5), np.float32(1)
+    first, one = np.float32(0.5), np.float32(1)
     for row in range(start, stop):
         steps, margins, others, line = step[row], margin[row], seen[row], out[row]
         for col in range(line.size):
@@ -108,11 +112,13 @@ def _of_cells(
     of_frame: Bits,
     misfit: Image,
     sigma: Image,
+    most: np.float32,
+    caution: np.float32,
     flags: Bits,
     cautious: Image,
 ) -> None:
     """Flags of cells, and sigma with caution near steps."""
-    most, caution, one = np.float32(LARGEST_MISFIT), np.float32(CAUTION), np.float32(1)
+    one = np.float32(1)
     for row in range(start, stop):
         count, misfits, line = steps[row], misfit[row], flags[row]
         first, second = of_search[row], of_frame[row]
@@ -167,8 +173,8 @@ def _judged(
     per_dpt, offset, rectification = numbers[0], numbers[1], numbers[2]
     nearest, farthest, least = numbers[3], numbers[4], numbers[5]
     zero, one, over = np.float32(0), np.float32(1), np.float32(1) / numbers[0]
-    sigma_m, share = np.float32(SIGMA_M), np.float32(SIGMA_SHARE)
-    textured, nothing = np.float32(LEAST_CORRELATION), np.float32(np.nan)
+    sigma_m, share, textured = numbers[6], numbers[7], numbers[8]
+    nothing = np.float32(np.nan)
     cols = out_depth.shape[1]
     work = np.empty(disparity.shape[1] + 2, dtype=np.float32)
     lines = np.empty((3, cols), dtype=np.float32)

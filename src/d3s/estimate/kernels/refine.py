@@ -30,10 +30,10 @@ from d3s.lanes import (
     if_at_most,
     if_equal,
     if_lower,
-    load,
+    load_8,
     lower,
     root,
-    spread,
+    spread_8,
     store,
 )
 from d3s.memory import Memory
@@ -182,9 +182,8 @@ class CompiledRefine:
             out,
             used,
         )
-        if planes == _LIGHT:
-            return Fit(*(out[0],) * 6, used)
-        return Fit(*out, used)
+        a, b, c, d, e, f = (out[0],) * 6 if planes == _LIGHT else out
+        return Fit(a, b, c, d, e, f, used)
 
     def finished(self, fit: Fit, fitting: Fitting, scale: int) -> Refined:
         """A fit in pixels of the frame, less what slopes add to it."""
@@ -210,7 +209,7 @@ class CompiledRefine:
         )
         return out
 
-    def wanted(self, scales: Counts, least: int, most: int, is_coarse: bool) -> Mask:
+    def wanted(self, scales: Counts, least: int, most: int, *, is_coarse: bool) -> Mask:
         """Cells of these scales; of a grid of half the size, those they are interpolated from."""
         step = 2 if is_coarse else 1
         out = self._memory.empty(
@@ -232,7 +231,8 @@ class CompiledRefine:
         best = next((part for part in parts.values() if part.flags.shape == shape), None)
         if best is None:
             empty = self._memory.empty
-            best = Refined(*(empty(shape) for _ in range(4)), empty(shape, np.uint16))
+            a, b, c, d = (empty(shape) for _ in range(4))
+            best = Refined(a, b, c, d, empty(shape, np.uint16))
         for scale, part in parts.items():
             if part is best:
                 continue
@@ -252,7 +252,7 @@ def _with_zeros(sums: Planes) -> Image:
 
 def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
     """First column that wanted cells reach, and the one behind the last, for each row."""
-    rows, cols = wanted.shape
+    cols = wanted.shape[1]
     some = wanted.any(axis=1)
     first = np.where(some, wanted.argmax(axis=1), cols)
     last = np.where(some, cols - wanted[:, ::-1].argmax(axis=1), 0)
@@ -341,9 +341,9 @@ def _spline(start: int, stop: int, image: Image, taps: Image, out: Image) -> Non
                 wide[reach + place] = image[row, mirrored if mirrored < cols else period - mirrored]
         _fill(image[row], wide[reach:])
         for col in range(0, cols, EIGHT):
-            total = taps[0] * load(wide, reach + col)
+            total = taps[0] * load_8(wide, reach + col)
             for tap in range(1, reach + 1):
-                both = load(wide, reach + col - tap) + load(wide, reach + col + tap)
+                both = load_8(wide, reach + col - tap) + load_8(wide, reach + col + tap)
                 total = total + taps[tap] * both
             store(line, col, total)
         _fill(line, out[row])
@@ -424,7 +424,7 @@ def _cells(
 
 @compiled
 def _without_match(lines: Image, first: int, last: int) -> None:
-    """Pixels whose match is out of the frame: no residual, no gradient, and one view as the mean."""
+    """Pixels whose match is out of the frame: no residual, no gradient, the left view as mean."""
     for col in range(first, last):
         lines[_RESIDUAL, col] = 0
         lines[_GRADIENT, col] = 0
@@ -444,29 +444,29 @@ def _compare(
     slope: np.float32,
 ) -> None:
     """Residual and the like of a run of pixels with one whole shift, and of a few behind it."""
-    one, half, sixth = spread(np.float32(1)), np.float32(0.5), np.float32(1 / 6)
-    three, four, two_thirds = np.float32(3), np.float32(4), spread(np.float32(2 / 3))
+    one, half, sixth = spread_8(np.float32(1)), np.float32(0.5), np.float32(1 / 6)
+    three, four, two_thirds = np.float32(3), np.float32(4), spread_8(np.float32(2 / 3))
     for col in range(first, last, EIGHT):
-        t = load(lines, _T * room + col)
+        t = load_8(lines, _T * room + col)
         u = one - t
         tt, uu = t * t, u * u
         w0, w3 = uu * u * sixth, tt * t * sixth
         w1, w2 = two_thirds - tt * (one - half * t), two_thirds - uu * (one - half * u)
         at = row_at + col - 1
-        a, b = load(splines, at), load(splines, at + 1)
-        c, d = load(splines, at + 2), load(splines, at + 3)
+        a, b = load_8(splines, at), load_8(splines, at + 1)
+        c, d = load_8(splines, at + 2), load_8(splines, at + 3)
         moved = (w0 * a + w3 * d) + (w1 * b + w2 * c)
         moved_x = half * (
             (tt * d - uu * a) + (t * (three * t - four) * b - u * (three * u - four) * c)
         )
         at = _RIGHT_LAP * room + col - shift - 1
-        a, b = load(lines, at), load(lines, at + 1)
-        c, d = load(lines, at + 2), load(lines, at + 3)
+        a, b = load_8(lines, at), load_8(lines, at + 1)
+        c, d = load_8(lines, at + 2), load_8(lines, at + 3)
         moved_lap = (w0 * a + w3 * d) + (w1 * b + w2 * c)
-        left = load(lines, _LEFT * room + col)
-        lap = half * (load(lines, _LEFT_LAP * room + col) + moved_lap)
-        by_shift = half * (load(lines, _LEFT_X * room + col) + moved_x)
-        residual = left - moved + load(lines, _BLUR * room + col) * lap
+        left = load_8(lines, _LEFT * room + col)
+        lap = half * (load_8(lines, _LEFT_LAP * room + col) + moved_lap)
+        by_shift = half * (load_8(lines, _LEFT_X * room + col) + moved_x)
+        residual = left - moved + load_8(lines, _BLUR * room + col) * lap
         store(lines, _RESIDUAL * room + col, residual)
         store(lines, _GRADIENT * room + col, by_shift + slope * lap)
         store(lines, _BY_SHIFT * room + col, by_shift)
@@ -478,10 +478,10 @@ def _add_products(
     lines: Image, room: int, low: int, high: int, is_first: bool, sums: Image
 ) -> None:
     """Add the products of a row of pixels to sums; e is at the place of h, ge at that of gh."""
-    zero = spread(np.float32(0))
+    zero = spread_8(np.float32(0))
     for col in range(low, high, EIGHT):
-        g, e = load(lines, _GRADIENT * room + col), load(lines, _RESIDUAL * room + col)
-        s, m = load(lines, _BY_SHIFT * room + col), load(lines, _MEAN * room + col)
+        g, e = load_8(lines, _GRADIENT * room + col), load_8(lines, _RESIDUAL * room + col)
+        s, m = load_8(lines, _BY_SHIFT * room + col), load_8(lines, _MEAN * room + col)
         for plane, value in (
             (Plane.G, g),
             (Plane.H, e),
@@ -493,7 +493,7 @@ def _add_products(
             (Plane.MM, m * m),
         ):
             at = plane * room + col
-            store(sums, at, value + (zero if is_first else load(sums, at)))
+            store(sums, at, value + (zero if is_first else load_8(sums, at)))
 
 
 @compiled
@@ -859,16 +859,16 @@ def _sum_down(
     places, stride = ends.size, tall.shape[2]
     target = tall.reshape(tall.size)
     for col in range(0, cols, EIGHT):
-        total = spread(np.float32(0))
+        total = spread_8(np.float32(0))
         begin = 0
         for place in range(places):
             for step in range(begin, ends[place]):
-                total = total + load(flat, base + inner[step] + col)
+                total = total + load_8(flat, base + inner[step] + col)
             begin = ends[place]
             for which in range(2):
                 first = firsts[which, place]
                 source = base + first if first >= 0 else zeros
-                value = total + load(flat, source + col)
+                value = total + load_8(flat, source + col)
                 store(target, (which * places + place) * stride + at + col, value)
     for line in range(2 * places):
         for col in range(at + cols, at + cols + EIGHT):
@@ -893,18 +893,18 @@ def _sum_down_weighted(
     target = tall.reshape(tall.size)
     here = top * cols
     for col in range(0, cols, EIGHT):
-        total, moment = spread(np.float32(0)), spread(np.float32(0))
+        total, moment = spread_8(np.float32(0)), spread_8(np.float32(0))
         begin = 0
         for place in range(places):
             for step in range(begin, ends[place]):
-                value = load(flat, base + inner[step] + col)
+                value = load_8(flat, base + inner[step] + col)
                 total = total + value
                 moment = moment + np.float32((inner[step] - here) // cols) * value
             begin = ends[place]
             for which in range(2):
                 first = firsts[which, place]
                 source = base + first if first >= 0 else zeros
-                value = load(flat, source + col)
+                value = load_8(flat, source + col)
                 down = np.float32((first - here) // cols if first >= 0 else 0)
                 result = moment + down * value - np.float32(which) * (total + value)
                 store(target, (which * places + place) * stride + at + col, result)
@@ -927,9 +927,9 @@ def _sum_three(
         base + (top + 2) * cols if top + 2 < rows else zeros,
     )
     for col in range(0, cols, EIGHT):
-        both = load(flat, places[1] + col) + load(flat, places[2] + col)
-        store(target, at + col, both + load(flat, places[0] + col))
-        store(target, stride + at + col, both + load(flat, places[3] + col))
+        both = load_8(flat, places[1] + col) + load_8(flat, places[2] + col)
+        store(target, at + col, both + load_8(flat, places[0] + col))
+        store(target, stride + at + col, both + load_8(flat, places[3] + col))
     for which in range(2):
         for col in range(at + cols, at + cols + EIGHT):
             target[which * stride + col] = 0
@@ -948,12 +948,12 @@ def _window_sums(line: Image, first: int, side: int, size: int, works: Image, ou
         if side & power:
             for col in range(0, size - done, EIGHT):
                 value = (
-                    load(line, done + col)
+                    load_8(line, done + col)
                     if power == 1
-                    else load(flat, (1 - turn) * stride + done + col)
+                    else load_8(flat, (1 - turn) * stride + done + col)
                 )
                 if not is_first:
-                    value = value + load(out, col)
+                    value = value + load_8(out, col)
                 store(out, col, value)
             done += power
             is_first = False
@@ -961,10 +961,10 @@ def _window_sums(line: Image, first: int, side: int, size: int, works: Image, ou
             break
         for col in range(0, size - 2 * power, EIGHT):
             if power == 1:
-                value = load(line, col) + load(line, col + 1)
+                value = load_8(line, col) + load_8(line, col + 1)
             else:
                 before = (1 - turn) * stride + col
-                value = load(flat, before) + load(flat, before + power)
+                value = load_8(flat, before) + load_8(flat, before + power)
             store(flat, turn * stride + col, value)
         turn = 1 - turn
         power *= 2
@@ -995,33 +995,33 @@ def _fit_line(
     smoothed, laplacian, gradient = numbers[3], numbers[4], numbers[5]
     factor, unexplained = numbers[7] * numbers[7] * numbers[6], numbers[8]
     half, two, four = np.float32(0.5), np.float32(2), np.float32(4)
-    zero, one = spread(np.float32(0)), spread(np.float32(1))
-    flat, tiny = spread(np.float32(FLAT)), spread(np.float32(TINY))
-    unknown = spread(np.float32(UNKNOWN_PX))
+    zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
+    flat, tiny = spread_8(np.float32(FLAT)), spread_8(np.float32(TINY))
+    unknown = spread_8(np.float32(UNKNOWN_PX))
     for col in range(0, cols, EIGHT):
-        begin, usable = load(lines, _START * room + col), load(lines, _USABLE * room + col)
+        begin, usable = load_8(lines, _START * room + col), load_8(lines, _USABLE * room + col)
         index, last, spread_out = zero, zero, zero
         best_gg, best_d, best_ee, best_over = zero, zero, zero, zero
         all_gg, slow, by_shift, mean, square, through = zero, zero, zero, zero, zero, zero
         down, across, kept, by_chance = zero, zero, zero, zero
         for place in range(places):
             at = place * sums_stride + col
-            pixels = rows_px[place] * load(lines, (_LINES + place) * room + col)
+            pixels = rows_px[place] * load_8(lines, (_LINES + place) * room + col)
             over = one / higher(pixels, one)
-            s_g, s_gg = load(sums, at), load(sums, at + Plane.GG * room)
+            s_g, s_gg = load_8(sums, at), load_8(sums, at + Plane.GG * room)
             g = s_g * over
             gg = s_gg * over - g * g
             safe = higher(gg, flat)
             d = (
-                load(sums, at + Plane.GH * room) * over
-                - g * (load(sums, at + Plane.H * room) * over)
+                load_8(sums, at + Plane.GH * room) * over
+                - g * (load_8(sums, at + Plane.H * room) * over)
             ) / safe
-            e = load(sums, at + Plane.E * room) * over
-            ee = higher(load(sums, at + Plane.EE * room) * over - e * e, zero)
+            e = load_8(sums, at + Plane.E * room) * over
+            ee = higher(load_8(sums, at + Plane.EE * room) * over - e * e, zero)
             gap = d - last
             taken = if_at_most(gap * gap, spread_out, one, zero)
-            taken = if_equal(index, spread(np.float32(place - 1)), taken, zero)
-            taken = if_at_most(spread(np.float32(place)), usable, taken, zero)
+            taken = if_equal(index, spread_8(np.float32(place - 1)), taken, zero)
+            taken = if_at_most(spread_8(np.float32(place)), usable, taken, zero)
             if place == 0:
                 taken = one
             else:
@@ -1035,28 +1035,28 @@ def _fit_line(
             if not is_light:
                 all_gg = if_lower(zero, taken, s_gg, all_gg)
                 slow = if_lower(zero, taken, g, slow)
-                value = load(sums, at + Plane.SS * room)
+                value = load_8(sums, at + Plane.SS * room)
                 by_shift = if_lower(zero, taken, value, by_shift)
-                value = load(sums, at + Plane.M * room)
+                value = load_8(sums, at + Plane.M * room)
                 mean = if_lower(zero, taken, value, mean)
-                value = load(sums, at + Plane.MM * room)
+                value = load_8(sums, at + Plane.MM * room)
                 square = if_lower(zero, taken, value, square)
-                value = load(sums, at + Plane.UU * room)
+                value = load_8(sums, at + Plane.UU * room)
                 through = if_lower(zero, taken, value, through)
-                value = load(sums, at + _DOWN * room)
+                value = load_8(sums, at + _DOWN * room)
                 down = if_lower(zero, taken, value, down)
                 value = _sum_across(
                     tall, place * tall_stride + Plane.GG * room + margin + col, halves[place]
                 )
                 across = if_lower(zero, taken, value, across)
-                kept = if_lower(zero, taken, spread(share[place]), kept)
-                by_chance = if_lower(zero, taken, spread(chance[place]), by_chance)
+                kept = if_lower(zero, taken, spread_8(share[place]), kept)
+                by_chance = if_lower(zero, taken, spread_8(chance[place]), by_chance)
         moved = lower(higher(best_d, begin - reach), begin + reach)
         moved = if_lower(flat, best_gg, moved, begin)
         store(found, col, moved)
         if is_light:
             continue
-        noise = load(lines, _NOISE * room + col)
+        noise = load_8(lines, _NOISE * room + col)
         defocus = constant + slope * moved
         per_noise = two * smoothed + half * laplacian * defocus * defocus
         residual = best_ee / per_noise
@@ -1072,7 +1072,7 @@ def _fit_line(
         alike = (signal - grain) / (signal + grain)
         beyond = higher((alike - by_chance) / (one - alike * by_chance), zero)
         near = margin + col - 1
-        near_over = one / higher(near_rows_px * load(lines, _NEAR_PX * room + col), one)
+        near_over = one / higher(near_rows_px * load_8(lines, _NEAR_PX * room + col), one)
         e, ee = _three(small, near) * near_over, _three(small, near + room) * near_over
         m, mm = (
             _three(small, near + 2 * room) * near_over,
@@ -1091,15 +1091,15 @@ def _fit_line(
 
 @compiled
 def _three(line: Image, place: int) -> Any:
-    return (load(line, place) + load(line, place + 1)) + load(line, place + 2)
+    return (load_8(line, place) + load_8(line, place + 1)) + load_8(line, place + 2)
 
 
 @compiled
 def _sum_across(line: Image, place: int, half: int) -> Any:
     """Sum of a line around a place, times the columns from there."""
-    total = spread(np.float32(0))
+    total = spread_8(np.float32(0))
     for step in range(1, half + 1):
-        apart = load(line, place + step) - load(line, place - step)
+        apart = load_8(line, place + step) - load_8(line, place - step)
         total = total + np.float32(step) * apart
     return total
 
@@ -1172,27 +1172,29 @@ def _fill_wide(line: Any, margin: int, out: Image) -> None:
 @compiled
 def _slopes(lines: Image, room: int, cols: int, margin: int, place: int, step: int) -> None:
     """Slopes of the surface down and across, where cells `step` apart are known to be on it."""
-    zero, one = spread(np.float32(0)), spread(np.float32(1))
-    here, apart = spread(np.float32(place)), np.float32(2 * step)
-    least = spread(np.float32(0.5 * step))
+    zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
+    here, apart = spread_8(np.float32(place)), np.float32(2 * step)
+    least = spread_8(np.float32(0.5 * step))
     for col in range(0, cols, EIGHT):
         above, below = _ABOVE * room + col, _BELOW * room + col
-        fits = if_at_most(here, load(lines, _WINDOW * room + margin + col), one, zero)
-        is_one = if_at_most(here, load(lines, above), fits, zero)
-        is_one = if_at_most(here, load(lines, below), is_one, zero)
-        run = apart + (load(lines, below + 4 * room) - load(lines, above + 4 * room))
+        fits = if_at_most(here, load_8(lines, _WINDOW * room + margin + col), one, zero)
+        is_one = if_at_most(here, load_8(lines, above), fits, zero)
+        is_one = if_at_most(here, load_8(lines, below), is_one, zero)
+        run = apart + (load_8(lines, below + 4 * room) - load_8(lines, above + 4 * room))
         is_one = if_lower(least, run, is_one, zero)
-        rise = load(lines, below + 2 * room) - load(lines, above + 2 * room)
+        rise = load_8(lines, below + 2 * room) - load_8(lines, above + 2 * room)
         at = _SLOPE_DOWN * room + col
-        store(lines, at, if_lower(zero, is_one, rise / run, load(lines, at)))
+        store(lines, at, if_lower(zero, is_one, rise / run, load_8(lines, at)))
         before, after = margin + col - step, margin + col + step
-        is_one = if_at_most(here, load(lines, _WINDOW * room + before), fits, zero)
-        is_one = if_at_most(here, load(lines, _WINDOW * room + after), is_one, zero)
-        run = apart + (load(lines, _ACROSS * room + after) - load(lines, _ACROSS * room + before))
+        is_one = if_at_most(here, load_8(lines, _WINDOW * room + before), fits, zero)
+        is_one = if_at_most(here, load_8(lines, _WINDOW * room + after), is_one, zero)
+        run = apart + (
+            load_8(lines, _ACROSS * room + after) - load_8(lines, _ACROSS * room + before)
+        )
         is_one = if_lower(least, run, is_one, zero)
-        rise = load(lines, _DISPARITY * room + after) - load(lines, _DISPARITY * room + before)
+        rise = load_8(lines, _DISPARITY * room + after) - load_8(lines, _DISPARITY * room + before)
         at = _SLOPE_ACROSS * room + col
-        store(lines, at, if_lower(zero, is_one, rise / run, load(lines, at)))
+        store(lines, at, if_lower(zero, is_one, rise / run, load_8(lines, at)))
 
 
 @compiled
@@ -1207,25 +1209,25 @@ def _straighten(
     frame_cols: int,
 ) -> None:
     """Disparity without tilt, and whether the window or its match leaves the frame."""
-    zero, one = spread(np.float32(0)), spread(np.float32(1))
+    zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
     for col in range(0, cols, EIGHT):
-        here = load(lines, _DISPARITY * room + margin + col)
-        tilt = load(lines, _OFFSET * room + col) * load(lines, _SLOPE_DOWN * room + col)
+        here = load_8(lines, _DISPARITY * room + margin + col)
+        tilt = load_8(lines, _OFFSET * room + col) * load_8(lines, _SLOPE_DOWN * room + col)
         tilt = tilt + (
-            load(lines, _ACROSS * room + margin + col) * load(lines, _SLOPE_ACROSS * room + col)
+            load_8(lines, _ACROSS * room + margin + col) * load_8(lines, _SLOPE_ACROSS * room + col)
         )
         store(lines, _STRAIGHT * room + col, here - tilt)
-        window = load(lines, _WINDOW * room + margin + col)
-        reach = spread(np.float32(halves[0]))
+        window = load_8(lines, _WINDOW * room + margin + col)
+        reach = spread_8(np.float32(halves[0]))
         for place in range(1, halves.size):
-            value = spread(np.float32(halves[place]))
-            reach = if_equal(window, spread(np.float32(place)), value, reach)
-        place_px, reach_px = load(lines, _COLUMN * room + col), np.float32(cell) * reach
+            value = spread_8(np.float32(halves[place]))
+            reach = if_equal(window, spread_8(np.float32(place)), value, reach)
+        place_px, reach_px = load_8(lines, _COLUMN * room + col), np.float32(cell) * reach
         first = place_px - reach_px - higher(here, zero)
         last = place_px + reach_px + np.float32(cell - 1) - lower(here, zero)
         outside = if_lower(first, zero, one, zero)
-        outside = if_lower(spread(np.float32(frame_cols - 1)), last, one, outside)
-        outside = if_lower(spread(np.float32(rim)), reach, one, outside)
+        outside = if_lower(spread_8(np.float32(frame_cols - 1)), last, one, outside)
+        outside = if_lower(spread_8(np.float32(rim)), reach, one, outside)
         store(lines, _OUTSIDE * room + col, outside)
 
 

@@ -4,17 +4,36 @@ The shifts are innermost everywhere, and sixteen of them are worked on at once: 
 view is stored from right to left, so that ascending shifts are ascending places in it.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
-from numba.extending import intrinsic, models, register_model
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled
+from d3s.compiled import compiled, inlined
 from d3s.estimate.plain.search import HIGHEST_PRICE, LANES, MOST, NEVER, Array, Costs, Pick, Steps
+from d3s.lanes import (
+    EIGHT,
+    added,
+    floats,
+    higher,
+    if_equal,
+    if_lower,
+    least,
+    load_8,
+    load_16,
+    low_bytes,
+    lower,
+    none_of,
+    one_back,
+    one_on,
+    pushed,
+    shorts,
+    spread_8,
+    spread_16,
+    spread_from,
+    store,
+    turn,
+    turned_round,
+    whole,
+)
 from d3s.memory import Memory
 from d3s.threads import over_rows
 
@@ -22,270 +41,12 @@ Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 Shorts = NDArray[np.int16]
 
-EIGHT = 8  # floats are worked on by eight where many are needed at once: they stay in registers
 BAND = 64  # rows that share one running sum down the columns
 TILE = 96  # columns whose squares of the last rows stay in the nearest cache
 TILE_ROWS = 64  # rows whose costs stay in the second
 STRIP = 32  # columns that paths go down and up together: a multiple of LANES
 _WALL = NEVER // 4  # path cost of a shift that is not allowed
 _HIGHEST = 32767  # of a short
-
-
-# Sixteen numbers at once ------------------------------------------------------------------------
-#
-# Loops over few shifts are too short for the compiler to make good vector code of them by itself.
-# So the kernels say what they want: values of the type `Lanes` are vectors of the machine, whatever
-# machine it is, and the functions below are their arithmetic.
-
-
-class Lanes(types.Type):
-    """Several numbers of one type: sixteen, or eight."""
-
-    def __init__(self, element: Any, count: int) -> None:
-        self.element, self.count = element, count
-        super().__init__(name=f"Lanes({element}, {count})")
-
-
-class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, lanes: Lanes) -> None:
-        element = manager.lookup(lanes.element).get_data_type()
-        vector = ir.VectorType(element, lanes.count)
-        super().__init__(manager, lanes, vector)  # type: ignore[no-untyped-call]
-
-
-register_model(Lanes)(_LanesModel)
-
-
-def _machine(typed: Any) -> Any:
-    return intrinsic(typed)
-
-
-def _order(numbers: Any) -> Any:
-    return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), list(numbers))
-
-
-def _place(context: Any, builder: Any, kind: Any, count: int, array: Any, place: Any) -> Any:
-    data = context.make_array(kind)(context, builder, array).data
-    vector = ir.VectorType(context.get_data_type(kind.dtype), count)
-    return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
-
-
-def _loading(count: int) -> Any:
-    def typed(_: Any, array: Any, place: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            value = builder.load(_place(context, builder, array, count, *args))
-            value.align = array.dtype.bitwidth // 8
-            return value
-
-        return Lanes(array.dtype, count)(array, types.intp), code
-
-    return _machine(typed)
-
-
-def _store(_: Any, array: Any, place: Any, lanes: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        where = _place(context, builder, array, lanes.count, *args[:2])
-        builder.store(args[2], where).align = array.dtype.bitwidth // 8
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, lanes), code
-
-
-def _same(builder: Any, number: Any, count: int) -> Any:
-    none = ir.Constant(ir.VectorType(number.type, count), ir.Undefined)
-    one = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(one, none, _order([0] * count))
-
-
-def _spreading(count: int) -> Any:
-    def typed(_: Any, number: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _same(builder, args[0], count)
-
-        return Lanes(number, count)(number), code
-
-    return _machine(typed)
-
-
-def _spread_from(_: Any, array: Any, place: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(array)(context, builder, args[0]).data
-        return _same(builder, builder.load(builder.gep(data, [args[1]])), EIGHT)
-
-    return Lanes(array.dtype, EIGHT)(array, types.intp), code
-
-
-def _arithmetic(of_integers: str, of_floats: str) -> Any:
-    def typed(_: Any, a: Any, b: Any) -> Any:
-        name = of_floats if isinstance(a.element, types.Float) else of_integers
-
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return getattr(builder, name)(*args)
-
-        return a(a, b), code
-
-    return _machine(typed)
-
-
-def _is(builder: Any, sign: str, lanes: Any, a: Any, b: Any) -> Any:
-    is_float = isinstance(lanes.element, types.Float)
-    compare = builder.fcmp_ordered if is_float else builder.icmp_signed
-    return compare(sign, a, b)
-
-
-def _chosen(sign: str) -> Any:
-    """`chosen(a, b, then, otherwise)`, by how a compares with b; otherwise if one is no number."""
-
-    def typed(_: Any, a: Any, b: Any, then: Any, otherwise: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.select(_is(builder, sign, a, *args[:2]), *args[2:])
-
-        return then(a, b, then, otherwise), code
-
-    return _machine(typed)
-
-
-def _extreme(sign: str) -> Any:
-    def typed(_: Any, a: Any, b: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.select(_is(builder, sign, a, *args), *args)
-
-        return a(a, b), code
-
-    return _machine(typed)
-
-
-def _moved(first: int) -> Any:
-    def typed(_: Any, a: Any, b: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.shuffle_vector(*args, _order(range(first, first + LANES)))
-
-        return a(a, b), code
-
-    return _machine(typed)
-
-
-def _turned_round(_: Any, lanes: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.shuffle_vector(args[0], args[0], _order(range(lanes.count - 1, -1, -1)))
-
-    return lanes(lanes), code
-
-
-def _least(_: Any, lanes: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = args[0].type
-        name = f"llvm.vector.reduce.smin.v{lanes.count}i{vector.element.width}"
-        kind = ir.FunctionType(vector.element, [vector])
-        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        return builder.call(function, args)
-
-    return lanes.element(lanes), code
-
-
-def _converted(kind: Any, operation: str) -> Any:
-    def typed(_: Any, lanes: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vector = ir.VectorType(context.get_data_type(kind), lanes.count)
-            return getattr(builder, operation)(args[0], vector)
-
-        return Lanes(kind, lanes.count)(lanes), code
-
-    return _machine(typed)
-
-
-def _none(_: Any, window: Any) -> Any:
-    kind: Any = types.UniTuple
-    several = kind(Lanes(types.float32, EIGHT), window.count)
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(context.get_value_type(several), None)
-
-    return several(window), code
-
-
-def _pushed(_: Any, several: Any, lanes: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out = args[0]
-        for place in range(1, several.count):
-            out = builder.insert_value(out, builder.extract_value(args[0], place), place - 1)
-        return builder.insert_value(out, args[1], several.count - 1)
-
-    return several(several, lanes), code
-
-
-def _added(_: Any, several: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        total = builder.extract_value(args[0], 0)
-        for place in range(1, several.count):
-            total = builder.fadd(total, builder.extract_value(args[0], place))
-        return total
-
-    return several.dtype(several), code
-
-
-def _turn(_: Any, source: Any, place: Any, stride: Any, out: Any, out_place: Any) -> Any:
-    """Sixteen by sixteen shorts: eight by eight in each half of the vectors, then the halves."""
-    low = [0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27]
-    high = [number + 4 for number in low]
-    halves = [[*range(8), *range(16, 24)], [*range(8, 16), *range(24, 32)]]
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def mixed(a: Any, b: Any, order: list[int]) -> Any:
-            return builder.shuffle_vector(a, b, _order(order))
-
-        def place_of(kind: Any, array: Any, first: Any, step: Any, count: int) -> Any:
-            further = builder.mul(step, ir.Constant(step.type, count))
-            return _place(context, builder, kind, LANES, array, builder.add(first, further))
-
-        rows = []
-        for row in range(LANES):
-            rows.append(builder.load(place_of(source, args[0], args[1], args[2], row)))
-            rows[-1].align = 2
-        sixteen = ir.Constant(args[4].type, LANES)
-        eights = [rows[:8], rows[8:]]
-        for _ in range(3):
-            eights = [
-                [mixed(v[i // 2], v[i // 2 + 4], high if i % 2 else low) for i in range(8)]
-                for v in eights
-            ]
-        for col in range(LANES):
-            value = mixed(eights[0][col % 8], eights[1][col % 8], halves[col // 8])
-            builder.store(value, place_of(out, args[3], args[4], sixteen, col)).align = 2
-        return context.get_dummy_value()
-
-    return types.void(source, types.intp, types.intp, out, types.intp), code
-
-
-load, load_eight = _loading(LANES), _loading(EIGHT)  # (array of one axis, place)
-store = _machine(_store)  # (array of one axis, place, lanes)
-spread, spread_eight = _spreading(LANES), _spreading(EIGHT)  # the same number several times
-spread_from = _machine(_spread_from)  # (array of one axis, place): that number eight times
-plus, minus = _arithmetic("add", "fadd"), _arithmetic("sub", "fsub")
-times, over = _arithmetic("mul", "fmul"), _arithmetic("sdiv", "fdiv")
-lower, higher = _extreme("<"), _extreme(">")
-if_lower, if_equal = _chosen("<"), _chosen("==")
-one_back = _moved(LANES - 1)  # (before, here): the last before, then all but the last here
-one_on = _moved(1)  # (here, after): all but the first here, then the first after
-turned_round = _machine(_turned_round)  # the last first
-turn = _machine(_turn)  # (source, place, stride, out, place): sixteen rows to sixteen columns
-least = _machine(_least)  # the lowest of sixteen integers
-shorts = _converted(types.int16, "zext")  # of bytes
-floats = _converted(types.float32, "sitofp")  # of shorts
-whole = _converted(types.int16, "fptosi")  # of floats
-low_bytes = _converted(types.uint8, "trunc")  # of whole numbers
-none_of = _machine(_none)  # tuple of eight zeros each, as long as another tuple
-pushed = _machine(_pushed)  # (tuple of lanes, lanes): the first is lost, the last is new
-added = _machine(_added)  # all lanes of a tuple
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _inlined(function: F) -> F:
-    """A part of compiled functions: its code goes into theirs, and has no life of its own."""
-    options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast(F, njit(nogil=True, error_model="numpy", forceinline=True, **options)(function))
 
 
 # Images -----------------------------------------------------------------------------------------
@@ -322,7 +83,7 @@ def _means(
                 for col in range(cols):
                     down[col] += line[col]
             for place in range(0, powers.size - LANES, LANES):
-                store(powers, place, spread(np.float32(0.0)))
+                store(powers, place, spread_16(np.float32(0.0)))
             for col in range(cols):
                 inner[col] = down[col]
             _sum_across(powers, across, cols, 2 * half + 1)
@@ -340,20 +101,20 @@ def _means(
                     down[col] -= line[col]
 
 
-@_inlined
+@inlined
 def _sum_across(powers: Floats, out: Floats, cols: int, width: int) -> None:
     """out[i] = sum of `width` values from powers[i] on; what is in `powers` is lost."""
     for col in range(0, cols, LANES):
-        store(out, col, spread(np.float32(0.0)))
+        store(out, col, spread_16(np.float32(0.0)))
     offset, power, room = 0, 1, cols + width - 1
     while power <= width:
         if width & power:
             for col in range(0, cols, LANES):
-                store(out, col, plus(load(out, col), load(powers, col + offset)))
+                store(out, col, (load_16(out, col) + load_16(powers, col + offset)))
             offset += power
         if 2 * power <= width:
             for place in range(0, room - power, LANES):
-                both = plus(load(powers, place), load(powers, place + power))
+                both = load_16(powers, place) + load_16(powers, place + power)
                 store(powers, place, both)
         power *= 2
 
@@ -375,18 +136,24 @@ def _median_of_nine(start: int, stop: int, image: Floats, out: Floats) -> None:
                 lines[first + 1 + col] = line[col]
             lines[first], lines[first + 1 + cols] = line[0], line[cols - 1]
         for col in range(0, cols + 2, LANES):
-            a, b = load(lines, col), load(lines, col + room)
-            a, b, c = lower(a, b), higher(a, b), load(lines, col + 2 * room)
+            a, b = load_16(lines, col), load_16(lines, col + room)
+            a, b, c = lower(a, b), higher(a, b), load_16(lines, col + 2 * room)
             b, c = lower(b, c), higher(b, c)
             store(lines, col, lower(a, b))
             store(lines, col + room, higher(a, b))
             store(lines, col + 2 * room, c)
         for col in range(0, cols, LANES):
-            a, b, c = load(lines, col), load(lines, col + room), load(lines, col + 2 * room)
-            d = load(lines, col + 1 + room)
-            a = higher(higher(a, load(lines, col + 1)), load(lines, col + 2))
-            c = lower(lower(c, load(lines, col + 1 + 2 * room)), load(lines, col + 2 + 2 * room))
-            b = lower(higher(b, d), higher(lower(b, d), load(lines, col + 2 + room)))
+            a, b, c = (
+                load_16(lines, col),
+                load_16(lines, col + room),
+                load_16(lines, col + 2 * room),
+            )
+            d = load_16(lines, col + 1 + room)
+            a = higher(higher(a, load_16(lines, col + 1)), load_16(lines, col + 2))
+            c = lower(
+                lower(c, load_16(lines, col + 1 + 2 * room)), load_16(lines, col + 2 + 2 * room)
+            )
+            b = lower(higher(b, d), higher(lower(b, d), load_16(lines, col + 2 + room)))
             store(result, col, lower(higher(a, b), higher(lower(a, b), c)))
         line = out[row]
         for col in range(cols):
@@ -407,7 +174,7 @@ def _spread_view(
     rows, cols = image.shape
     room = view.size // (5 * rows)
     bend = np.empty(cols, dtype=np.float32)
-    none = spread(np.float32(0.0))
+    none = spread_16(np.float32(0.0))
     from_, to = max(-end, 0), min(cols, room - end)
     if is_turned:
         from_, to = max(end + 1 - room, 0), min(cols, end + 1)
@@ -426,8 +193,8 @@ def _spread_view(
         if is_turned:
             rest = from_ + (max(to - from_, 0) // LANES) * LANES
             for col in range(from_, rest, LANES):
-                store(light, end - col - LANES + 1, turned_round(load(here, col)))
-                store(curve, end - col - LANES + 1, turned_round(load(bend, col)))
+                store(light, end - col - LANES + 1, turned_round(load_16(here, col)))
+                store(curve, end - col - LANES + 1, turned_round(load_16(bend, col)))
             for col in range(rest, to):
                 light[end - col] = here[col]
                 curve[end - col] = bend[col]
@@ -461,27 +228,27 @@ def _energies(
     for row in range(start, stop):
         first, last = max(row - half, 0), min(row + half, rows - 1)
         for place in range(0, room, LANES):
-            a = b = c = spread(np.float32(0.0))
+            a = b = c = spread_16(np.float32(0.0))
             for near in range(first, last + 1):
                 at = near * room + place
-                light, curve = load(view, at), load(view, at + image)
-                a = plus(a, times(light, light))
-                b = plus(b, times(light, curve))
-                c = plus(c, times(curve, curve))
+                light, curve = load_16(view, at), load_16(view, at + image)
+                a = a + (light * light)
+                b = b + (light * curve)
+                c = c + (curve * curve)
             store(sums, half + place, a)
             store(sums, half + place + size, b)
             store(sums, half + place + 2 * size, c)
-        base = spread(np.float32(last - first + 1) * floor)
+        base = spread_16(np.float32(last - first + 1) * floor)
         for place in range(0, room, LANES):
-            a = b = c = spread(np.float32(0.0))
+            a = b = c = spread_16(np.float32(0.0))
             for near in range(len(window)):
-                a = plus(a, load(sums, place + near))
-                b = plus(b, load(sums, place + near + size))
-                c = plus(c, load(sums, place + near + 2 * size))
+                a = a + load_16(sums, place + near)
+                b = b + load_16(sums, place + near + size)
+                c = c + load_16(sums, place + near + 2 * size)
             at = row * room + place
-            store(view, at + 2 * image, plus(times(a, spread(share)), base))
-            store(view, at + 3 * image, times(b, spread(share * cross)))
-            store(view, at + 4 * image, times(c, spread(share)))
+            store(view, at + 2 * image, ((a * spread_16(share)) + base))
+            store(view, at + 3 * image, (b * spread_16(share * cross)))
+            store(view, at + 4 * image, (c * spread_16(share)))
 
 
 @compiled
@@ -531,7 +298,7 @@ def _matching_costs(
                         _close_ends(col, cols, half, first_shift, depth, costs, place)
 
 
-@_inlined
+@inlined
 def _squares(
     left: Floats,
     right: Floats,
@@ -546,28 +313,28 @@ def _squares(
     begin, end = tile
     half = len(window) // 2
     left_room, right_room = left.size // (5 * rows), right.size // (5 * rows)
-    blur = load_eight(blurs, k)
+    blur = load_8(blurs, k)
     first = row * left_room + begin
     last = row * right_room + cols + 2 * half - 1 - begin + k
     out = row % len(window) * EIGHT
     for col in range(end - begin + 2 * half):
         light = spread_from(left, first + col)
         curve = spread_from(left, first + col + rows * left_room)
-        common = plus(curve, load_eight(right, last - col + rows * right_room))
-        error = minus(light, load_eight(right, last - col))
-        error = plus(error, times(blur, common))
-        store(ring, out + col * EIGHT * len(window), times(error, error))
+        common = curve + load_8(right, last - col + rows * right_room)
+        error = light - load_8(right, last - col)
+        error = error + (blur * common)
+        store(ring, out + col * EIGHT * len(window), (error * error))
 
 
-@_inlined
+@inlined
 def _no_squares(row: int, window: tuple[int, ...], ring: Floats) -> None:
     """Rows outside the frame add nothing."""
     slot = (row + len(window)) % len(window) * EIGHT
     for place in range(slot, ring.size, EIGHT * len(window)):
-        store(ring, place, spread_eight(np.float32(0.0)))
+        store(ring, place, spread_8(np.float32(0.0)))
 
 
-@_inlined
+@inlined
 def _ratios(
     ring: Floats,
     left: Floats,
@@ -584,36 +351,34 @@ def _ratios(
     begin, end = tile
     deep, half = blurs.size, len(window) // 2
     left_room, right_room = left.size // (5 * rows), right.size // (5 * rows)
-    blur, beyond = load_eight(blurs, k), load_eight(ends, k)
-    highest = spread_eight(np.float32(MOST))
+    blur, beyond = load_8(blurs, k), load_8(ends, k)
+    highest = spread_8(np.float32(MOST))
     first = (2 * rows + row) * left_room + begin - half
     last = (2 * rows + row) * right_room + cols - 1 - begin + k + 3 * half
     out_at = (row * cols + begin - 2 * half) * deep + k
     sums = none_of(window)
     for col in range(end - begin + 2 * half):
-        total = load_eight(ring, col * EIGHT * len(window))
+        total = load_8(ring, col * EIGHT * len(window))
         for back in range(1, len(window)):
-            total = plus(total, load_eight(ring, (col * len(window) + back) * EIGHT))
+            total = total + load_8(ring, (col * len(window) + back) * EIGHT)
         sums = pushed(sums, total)
         if col < 2 * half:
             continue
         here, there = first + col, last - col
-        below = plus(spread_from(left, here), load_eight(right, there))
-        linear = plus(
-            spread_from(left, here + rows * left_room),
-            load_eight(right, there + rows * right_room),
+        below = spread_from(left, here) + load_8(right, there)
+        linear = spread_from(left, here + rows * left_room) + load_8(
+            right, there + rows * right_room
         )
-        bent = plus(
-            spread_from(left, here + 2 * rows * left_room),
-            load_eight(right, there + 2 * rows * right_room),
+        bent = spread_from(left, here + 2 * rows * left_room) + load_8(
+            right, there + 2 * rows * right_room
         )
-        below = plus(below, times(blur, plus(linear, times(blur, bent))))
-        ratio = plus(over(added(sums), below), spread_eight(np.float32(0.5)))
+        below = below + blur * (linear + blur * bent)
+        ratio = added(sums) / below + np.float32(0.5)
         ratio = higher(lower(ratio, highest), beyond)
         store(out, out_at + col * deep, low_bytes(whole(ratio)))
 
 
-@_inlined
+@inlined
 def _close_ends(
     col: int,
     cols: int,
@@ -637,18 +402,18 @@ def _close_ends(
 # Paths ------------------------------------------------------------------------------------------
 
 
-@_inlined
+@inlined
 def _set_out(state: Shorts, lows: Shorts, deep: int) -> None:
     """All paths are before their first pixel: nothing has cost anything yet."""
     for path in range(lows.size):
         first = path * (deep + LANES)
         for k in range(0, deep, LANES):
-            store(state, first + k, spread(np.int16(0)))
-        store(state, first + deep, spread(np.int16(_WALL)))
+            store(state, first + k, spread_16(np.int16(0)))
+        store(state, first + deep, spread_16(np.int16(_WALL)))
         lows[path] = 0
 
 
-@_inlined
+@inlined
 def _go_on(
     state: Shorts,
     lows: Shorts,
@@ -669,19 +434,19 @@ def _go_on(
     path. Behind each state there are walls.
     """
     low, at = lows[path], path * (walls.size + LANES)
-    step, floor, cap = spread(prices[0]), spread(low), spread(np.int16(low + prices[1]))
-    before = spread(np.int16(_WALL))
-    here = load(state, at)
+    step, floor, cap = spread_16(prices[0]), spread_16(low), spread_16(np.int16(low + prices[1]))
+    before = spread_16(np.int16(_WALL))
+    here = load_16(state, at)
     lowest = before
     for k in range(0, walls.size, LANES):
-        after = load(state, at + k + LANES)
-        near = plus(lower(one_back(before, here), one_on(here, after)), step)
-        best = minus(lower(lower(here, near), cap), floor)
-        value = higher(plus(best, shorts(load(costs, place + k))), load(walls, k))
+        after = load_16(state, at + k + LANES)
+        near = lower(one_back(before, here), one_on(here, after)) + step
+        best = lower(lower(here, near), cap) - floor
+        value = higher((best + shorts(load_16(costs, place + k))), load_16(walls, k))
         store(state, at + k, value)
         lowest = lower(lowest, value)
         if is_added:
-            value = plus(value, load(source, source_at + k))
+            value = value + load_16(source, source_at + k)
         store(out, out_at + k, value)
         before = here
         here = after
@@ -787,48 +552,48 @@ def _paths_along_cols(
                     gap[row, there] = _gap(costs, place, depth, best, next_best, limit)
 
 
-@_inlined
+@inlined
 def _pick(totals: Shorts, deep: int, step: Floats, steps: Shorts) -> None:
     """The pick of sixteen pixels, whose totals lie side by side: step; lowest, other and total."""
-    one, never = spread(np.int16(1)), spread(np.int16(NEVER))
-    count = lowest = spread(np.int16(0))
-    bottom = load(totals, 0)
+    one, never = spread_16(np.int16(1)), spread_16(np.int16(NEVER))
+    count = lowest = spread_16(np.int16(0))
+    bottom = load_16(totals, 0)
     for k in range(1, deep):
-        count = plus(count, one)
-        here = load(totals, k * LANES)
+        count = count + one
+        here = load_16(totals, k * LANES)
         lowest = if_lower(here, bottom, count, lowest)
         bottom = lower(bottom, here)
 
-    count = minus(one, one)
-    other = minus(count, one)
+    count = one - one
+    other = count - one
     next_bottom = before = left = right = never
-    here = load(totals, 0)
+    here = load_16(totals, 0)
     for k in range(deep):
-        after = load(totals, (k + 1) * LANES)
+        after = load_16(totals, (k + 1) * LANES)
         left = if_equal(count, lowest, before, left)
         right = if_equal(count, lowest, after, right)
-        away = minus(count, lowest)
+        away = count - lowest
         valley = if_lower(lower(before, after), here, never, here)
-        valley = if_lower(one, higher(away, minus(lowest, count)), valley, never)
+        valley = if_lower(one, higher(away, (lowest - count)), valley, never)
         other = if_lower(valley, next_bottom, count, other)
         next_bottom = lower(next_bottom, valley)
-        count = plus(count, one)
+        count = count + one
         before = here
         here = after
 
     # The parabola through three totals; no neighbour is lower, and the one before is higher.
-    slope = minus(floats(left), floats(right))
-    bend = plus(minus(floats(left), floats(bottom)), minus(floats(right), floats(bottom)))
-    offset = over(times(spread(np.float32(0.5)), slope), bend)
-    none = spread(np.float32(0.0))
+    slope = floats(left) - floats(right)
+    bend = (floats(left) - floats(bottom)) + (floats(right) - floats(bottom))
+    offset = (spread_16(np.float32(0.5)) * slope) / bend
+    none = spread_16(np.float32(0.0))
     offset = if_lower(left, never, if_lower(right, never, offset, none), none)
-    store(step, 0, plus(floats(lowest), offset))
+    store(step, 0, (floats(lowest) + offset))
     store(steps, 0, lowest)
     store(steps, LANES, other)
     store(steps, 2 * LANES, bottom)
 
 
-@_inlined
+@inlined
 def _gap(
     costs: Bytes, place: int, depth: int, lowest: int, other: int, limit: np.float32
 ) -> np.float32:
@@ -839,7 +604,7 @@ def _gap(
     return deeper * (limit / np.float32(MOST))
 
 
-@_inlined
+@inlined
 def _valley(costs: Bytes, place: int, depth: int, step: int) -> np.float32:
     """Lowest point of the parabola through the cost of a step and its neighbours."""
     before = np.int32(costs[place + max(step - 1, 0)])

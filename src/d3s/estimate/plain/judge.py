@@ -5,17 +5,7 @@ from numpy.typing import NDArray
 
 from d3s.estimate.fitting import Refined
 from d3s.estimate.flags import Flag
-from d3s.estimate.judging import (
-    CAUTION,
-    LARGEST_MISFIT,
-    LEAST_CORRELATION,
-    LEAST_MARGIN,
-    RANGE_SHARE,
-    SIGMA_M,
-    SIGMA_SHARE,
-    Judged,
-    Judging,
-)
+from d3s.estimate.judging import Judged, Judging
 from d3s.estimate.model import Array
 from d3s.estimate.plain.refine import PlainRefine
 from d3s.estimate.search import Found
@@ -24,14 +14,14 @@ from d3s.estimate.search import Found
 class PlainJudge:
     """Double precision."""
 
-    def of_search(self, found: Found, depth: int) -> NDArray[np.uint16]:
+    def of_search(self, found: Found, depth: int, least_margin: float) -> NDArray[np.uint16]:
         """Flags that come from the search, which looked at so many shifts."""
         gap = np.where(found.seen < 0, 0.0, found.seen - found.step)
         at_end = (found.step <= 0.5) | (found.step >= depth - 1.5)
         flags = np.zeros(found.step.shape, dtype=np.uint16)
         flags[gap > 1] |= np.uint16(Flag.OCCLUDED)
         flags[gap < -1] |= np.uint16(Flag.INCONSISTENT)
-        flags[~(found.margin >= LEAST_MARGIN)] |= np.uint16(Flag.AMBIGUOUS)
+        flags[~(found.margin >= least_margin)] |= np.uint16(Flag.AMBIGUOUS)
         flags[at_end] |= np.uint16(Flag.OUT_OF_RANGE)
         return flags
 
@@ -44,9 +34,9 @@ class PlainJudge:
     ) -> Judged:
         """All of a frame; `steps` counts the windows without a step, `flags` are of the search."""
         per_cell = flags | fit.flags
-        bad = (steps < 1) | ~(fit.misfit <= LARGEST_MISFIT)
+        bad = (steps < 1) | ~(fit.misfit <= judging.largest_misfit)
         per_cell[bad] |= np.uint16(Flag.INCONSISTENT)
-        cautious = np.where(steps < 2, CAUTION * fit.sigma_px, fit.sigma_px)
+        cautious = np.where(steps < 2, judging.caution * fit.sigma_px, fit.sigma_px)
         disparity, sigma_px, correlation = (
             self._full(part, judging) for part in (fit.disparity_px, cautious, fit.correlation)
         )
@@ -57,10 +47,10 @@ class PlainJudge:
             depth = np.where(vergence > 0, 1 / vergence, np.inf)
             all_px = np.sqrt(sigma_px**2 + judging.rectification_sigma_px**2)
             sigma = depth * depth * all_px / judging.per_dpt_px
-            scale = np.maximum(SIGMA_M, SIGMA_SHARE * depth)
+            scale = np.maximum(judging.sigma_m, judging.sigma_share * depth)
             confidence = np.nan_to_num(correlation / (1 + sigma / scale), nan=0.0)
-        near, far = judging.nearest_m * (1 - RANGE_SHARE), judging.farthest_m * (1 + RANGE_SHARE)
-        out[~(correlation >= LEAST_CORRELATION)] |= np.uint16(Flag.LOW_TEXTURE)
+        near, far = judging.nearest_m, judging.farthest_m
+        out[~(correlation >= judging.least_correlation)] |= np.uint16(Flag.LOW_TEXTURE)
         out[~((depth >= near) & (depth <= far))] |= np.uint16(Flag.OUT_OF_RANGE)
         out[~(confidence >= judging.min_confidence)] |= np.uint16(Flag.LOW_CONFIDENCE)
         keep = out == 0

@@ -138,7 +138,7 @@ class PlainRefine:
             flags=np.where(inside, 0, int(Flag.BORDER)).astype(np.uint16),
         )
 
-    def wanted(self, scales: NDArray[np.uint8], least: int, most: int, is_coarse: bool) -> Mask:
+    def wanted(self, scales: NDArray[np.uint8], least: int, most: int, *, is_coarse: bool) -> Mask:
         """Cells of these scales; of a grid of half the size, those they are interpolated from."""
         mask = (scales >= least) & (scales <= most)
         if not is_coarse:
@@ -146,9 +146,8 @@ class PlainRefine:
         padded = np.pad(mask, [(1, 1 + size % 2) for size in mask.shape])
         rows, cols = (size // 2 - 1 for size in padded.shape)
         four = range(4)
-        return np.any(
-            [padded[i : i + 2 * rows : 2, j : j + 2 * cols : 2] for i in four for j in four], axis=0
-        )
+        near = [padded[i : i + 2 * rows : 2, j : j + 2 * cols : 2] for i in four for j in four]
+        return np.asarray(np.any(near, axis=0))
 
     def merged(
         self, disparity_px: Array, coarse_px: Array, scales: NDArray[np.uint8], most: int
@@ -160,7 +159,8 @@ class PlainRefine:
     def joined(self, parts: dict[int, Refined], scales: NDArray[np.uint8]) -> Refined:
         """Each cell from the part of its scale, interpolated if that is coarser."""
         shape = scales.shape[0], scales.shape[1]
-        best = Refined(*(np.zeros(shape) for _ in range(4)), np.zeros(shape, np.uint16))
+        empty = [np.zeros(shape) for _ in range(4)]
+        best = Refined(empty[0], empty[1], empty[2], empty[3], np.zeros(shape, np.uint16))
         for scale, part in parts.items():
             here = scales == scale
             for target, values in zip(best, part, strict=True):
