@@ -23,8 +23,10 @@ import numpy as np
 
 import d3s
 from d3s.atomic import write_text
-from d3s.estimate import DepthMap, Flag, joint, judge, levels, refine, search
-from d3s.estimate.operations import CompiledOperations
+from d3s.estimate import DepthMap, Flag, fitting, joint, judge, plan, refine, search
+from d3s.estimate.kernels.judge import CompiledJudge
+from d3s.estimate.kernels.refine import CompiledRefine
+from d3s.estimate.kernels.search import CompiledSearch
 from d3s.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
@@ -94,22 +96,33 @@ def changed(label: str, *changes: tuple[Any, str, Any]) -> Variant:
 
 def without_flags(*unwanted: Flag) -> Callable[..., Any]:
     """The flags of the search, less some."""
-    original = judge._of_search
+    original, bits = CompiledJudge.of_search, sum(int(flag) for flag in unwanted)
 
     def fewer(*args: Any) -> Any:
-        return [(flag, mask) for flag, mask in original(*args) if flag not in unwanted]
+        return original(*args) & np.uint16(0xFFFF - bits)
 
     return fewer
 
 
 def without_spread() -> Callable[..., Any]:
     """Steps in the smallest window not seen; those in the next, which make sigma larger, are."""
-    original = judge._has_step
+    original = CompiledJudge.judged
 
-    def seen(fit: Any, window: int, *others: Any) -> Any:
-        return original(fit, window, *others) & (window > 0)
+    def seen(self: CompiledJudge, fit: Any, steps: Any, *others: Any) -> Any:
+        return original(self, fit, np.maximum(steps, 1), *others)
 
     return seen
+
+
+def without_tilt() -> Callable[..., Any]:
+    """A fit whose texture lies at the centre of its windows."""
+    original = CompiledRefine.finished
+
+    def straight(self: CompiledRefine, fit: Any, *others: Any) -> Any:
+        nothing = np.zeros_like(fit.down)
+        return original(self, fit._replace(down=nothing, across=nothing), *others)
+
+    return straight
 
 
 DEFAULT = told("default")
@@ -120,42 +133,46 @@ PARTS = (
     # The search.
     told("no smoothness", smoothness=0.0),
     told("search at full size", search_scale=1),
-    changed("search: brightness left in", (search, "without_mean", lambda image, ops: image)),
-    changed("search: no limit of the misfit", (search, "_LIMIT", 1e6)),
+    changed(
+        "search: brightness left in", (CompiledSearch, "without_mean", lambda self, a, half: a)
+    ),
+    changed("search: misfit limited at 16", (search, "_LIMIT", 16.0)),
     changed("search: no tolerance", (search, "_TOLERANCE", 0.0)),
-    changed("search: no median", (CompiledOperations, "median_of_nine", lambda self, a: a)),
+    changed("search: no median", (CompiledSearch, "median_of_nine", lambda self, a: a)),
     # The windows.
     told("windows: 9 px", windows_px=(9,)),
     told("windows: 31 px", windows_px=(31,)),
     told("windows: 57 px", windows_px=(57,)),
     told("windows: 9 and 57 px", windows_px=(9, 57)),
-    changed("windows: steps of the search ignored", (levels, "_STEP_PX", np.inf)),
+    changed("windows: steps of the search ignored", (refine, "_STEP_PX", np.inf)),
     changed("windows: disagreement ignored", (refine, "_APART", 1e9)),
     # The fit.
     told("prefilter 0.5 px", prefilter_sigma_px=0.5),
     told("prefilter 2 px", prefilter_sigma_px=2.0),
-    changed("fit at full size only", (levels, "_BLUR_PX", {})),
+    changed("fit at full size only", (plan, "_finer", lambda *_: (-np.inf, np.inf))),
     told("1 round", rounds=1),
     told("3 rounds", rounds=3),
-    changed("no tilt", (refine, "_tilt_px", lambda disparity, *_: np.zeros_like(disparity))),
+    changed("no tilt", (CompiledRefine, "finished", without_tilt())),
     # Sigma and confidence.
     changed("sigma: noise only", (refine, "_UNEXPLAINED", 0.0)),
     changed("sigma: all of the residual", (refine, "_UNEXPLAINED", 1.0)),
-    changed("sigma: windows without ends", (refine, "_share_inside", lambda *_: np.float32(1))),
+    changed("sigma: windows without ends", (refine, "share_inside", lambda *_: 1.0)),
     changed("sigma: no caution near steps", (judge, "_CAUTION", 1.0)),
-    changed("confidence: chance ignored", (judge, "_CHANCE", 0.0)),
+    changed("confidence: chance ignored", (fitting, "_CHANCE", 0.0)),
     changed(
-        "confidence: sigma ignored", (judge, "_SIGMA_M", np.inf), (judge, "_SIGMA_SHARE", np.inf)
+        "confidence: sigma ignored",
+        (judge, "_SIGMA_M", np.inf),
+        (judge, "_SIGMA_SHARE", np.inf),
     ),
     told("confidence: no threshold", min_confidence=0.0),
     # The flags.
     changed(
         "flags: right view not asked",
-        (judge, "_of_search", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
+        (CompiledJudge, "of_search", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
     ),
     changed("flags: ambiguity ignored", (judge, "_LEAST_MARGIN", -np.inf)),
     changed("flags: misfit ignored", (judge, "_LARGEST_MISFIT", np.inf)),
-    changed("flags: spread ignored", (judge, "_has_step", without_spread())),
+    changed("flags: spread ignored", (CompiledJudge, "judged", without_spread())),
 )
 
 TUNED = (
@@ -165,13 +182,13 @@ TUNED = (
     (search, "_TOLERANCE"),
     (search, "_WINDOW_HALF"),
     (search, "_MEAN_HALF"),
-    (levels, "_STEP_PX"),
-    (levels, "_STEP_SHARE"),
-    (levels, "_REACH"),
+    (refine, "_STEP_PX"),
+    (refine, "_STEP_SHARE"),
+    (refine, "_REACH"),
     (refine, "_APART"),
     (refine, "_UNEXPLAINED"),
     (joint, "_NOISE_HALF"),
-    (judge, "_CHANCE"),
+    (fitting, "_CHANCE"),
     (judge, "_LEAST_CORRELATION"),
     (judge, "_LARGEST_MISFIT"),
     (judge, "_LEAST_MARGIN"),

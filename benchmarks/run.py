@@ -1,11 +1,10 @@
-"""`make bench`: ratios against a peer in one run, since machines differ."""
+"""`make bench`: ratios against peers in one run, since machines differ; then the speed table."""
 
 import platform
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import scipy.fft
@@ -14,25 +13,17 @@ from rich.table import Table
 from scipy.ndimage import uniform_filter
 
 import d3s
+import speed
 from d3s.optics.roots import real_cubic_roots
 from d3s.optics.windows import window_sum
 from d3s.scene.geometry import Window, perfect_views
 from d3s.scene.layers import placed_layers, sheets_of_layers
 from d3s.scene.masks import blob
+from timing import best_seconds
 
-REPEATS = 5
 FRAME = (902, 1802)
-
-
-def best_seconds(*works: Callable[[], object], repeats: int = REPEATS) -> list[float]:
-    """Best of several runs of each, taken in turns so that a busy moment hits all of them."""
-    best = [float("inf")] * len(works)
-    for _ in range(repeats):
-        for i, work in enumerate(works):
-            start = time.perf_counter()
-            work()
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best
+# The page has its own, of `benchmarks/speed.py`: this one may be of any machine.
+RESULTS = Path(__file__).parent / "results" / "bench.json"
 
 
 def companion_roots(coefficients: np.ndarray) -> np.ndarray:
@@ -114,6 +105,7 @@ def main() -> None:
     console = Console()
     console.print(foundation_table())
     console.print(twin_table())
+    speed.main(["--json", str(RESULTS)])
 
 
 def foundation_table() -> Table:

@@ -12,7 +12,7 @@ import typer.main
 
 import d3s
 from d3s.cli import app
-from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options, judge, refine
+from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options, fitting, judge, refine
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "estimator.md").read_text()
@@ -56,7 +56,7 @@ def test_rules_of_the_filter_have_the_numbers_of_the_code():
         f"margin of the search >= {judge._LEAST_MARGIN:g} ",
         f"residual close by <= {judge._LARGEST_MISFIT:g} times",
         f"smallest window <= {judge._SPREAD_PX:g} px",
-        rf"\frac{{{judge._CHANCE:g}}}{{\sqrt{{N - 3}}}}",
+        rf"\frac{{{fitting._CHANCE:g}}}{{\sqrt{{N - 3}}}}",
         f"plus {refine._UNEXPLAINED:g} of what the residual has beyond it",
         f"sigma is taken {judge._CAUTION:g} times",
     ):

@@ -1,9 +1,12 @@
 """Loops as machine code."""
 
 from collections.abc import Callable
+from functools import cache
+from logging import getLogger
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,7 +20,36 @@ def compiled(function: F) -> F:
     return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
+_PART: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def part(function: F) -> F:
+    """A part of compiled functions, not to be called from Python: compiled and kept with them."""
+    return cast(F, njit(nogil=True, error_model="numpy", **_PART)(function))
+
+
 def inlined(function: F) -> F:
-    """A part of compiled functions: its code goes into theirs, and has no life of its own."""
-    options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast(F, njit(nogil=True, error_model="numpy", forceinline=True, **options)(function))
+    """The same, and its code goes into theirs."""
+    return cast(F, njit(nogil=True, error_model="numpy", forceinline=True, **_PART)(function))
+
+
+class _Notice(event.Listener):
+    """Says once that the first call takes long because of us."""
+
+    def on_start(self, event: Any) -> None:
+        module = getattr(event.data.get("dispatcher"), "__module__", "") or ""
+        if module.startswith("d3s"):
+            _say_that_it_compiles()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@cache
+def _say_that_it_compiles() -> None:
+    getLogger("d3s").warning(
+        "d3s is compiling its loops for this machine: once, for about half a minute."
+    )
+
+
+event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]

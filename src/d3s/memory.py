@@ -26,6 +26,7 @@ class Memory:
     def __init__(self) -> None:
         self._blocks: list[NDArray[np.uint8]] = []
         self._block, self._used = 0, 0
+        self._touched: set[int] = set()
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """An array of any content, contiguous; behind it a cache line may be read, not written."""
@@ -37,6 +38,7 @@ class Memory:
             self._block, self._used = self._block + 1, 0
         if self._block == len(self._blocks):
             self._blocks.append(_aligned(max(room, _BLOCK)))
+        self._touched.add(self._block)
         start = self._used
         self._used += room
         return self._blocks[self._block][start : start + size].view(dtype).reshape(shape)
@@ -49,6 +51,12 @@ class Memory:
             yield
         finally:
             self._block, self._used = mark
+
+    def drop_idle_blocks(self) -> None:
+        """Give those back to the system that were not used since the last time."""
+        self._blocks = [block for i, block in enumerate(self._blocks) if i in self._touched]
+        self._touched = set()
+        self._block, self._used = 0, 0
 
     @property
     def size_bytes(self) -> int:
@@ -76,9 +84,21 @@ def borrowed_memory() -> Iterator[Memory]:
         with memory.part():
             yield memory
     finally:
+        memory.drop_idle_blocks()
         with _lock:
             if len(waiting) < _MOST_KEPT:
                 waiting.append(memory)
+
+
+def _forget() -> None:
+    """In the child of a fork: another thread may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+    _kept.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def release_memory() -> None:

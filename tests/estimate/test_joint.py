@@ -5,9 +5,9 @@ import pytest
 
 import d3s
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint import joint_result
-from d3s.estimate.operations import CompiledOperations
-from d3s.estimate.reference_operations import joint_reference
+from d3s.estimate.joint import joint_reference, joint_result
+from d3s.estimate.operations import compiled_operations, plain_operations
+from d3s.memory import Memory
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-4.5)
@@ -39,11 +39,11 @@ def _assert_engine_is_oracle(left, right, rig=RIG, options=None) -> np.ndarray:
     Returns where both have a depth.
     """
     options = options or d3s.JointOptions()
-    engine = joint_result(left, right, rig, options, CompiledOperations())
-    oracle = joint_reference(left, right, rig, options)
-    assert engine.map.depth_m.dtype == engine.found.disparity_px.dtype == np.float32
-    assert oracle.map.depth_m.dtype == np.float64
-    _assert_same_search(engine.found, oracle.found, _scale(rig, options))
+    engine = joint_result(left, right, rig, options, compiled_operations(Memory()))
+    oracle = joint_result(left, right, rig, options, plain_operations())
+    assert engine.map.depth_m.dtype == engine.found.step.dtype == np.float32
+    assert oracle.map.depth_m.dtype == oracle.found.step.dtype == np.float64
+    _assert_same_search(engine.found, oracle.found)
     valid = engine.map.flags == 0
     both = valid & (oracle.map.flags == 0)
     assert (valid != both).mean() <= 1e-3
@@ -54,12 +54,8 @@ def _assert_engine_is_oracle(left, right, rig=RIG, options=None) -> np.ndarray:
     return both
 
 
-def _scale(rig: d3s.Rig, options: d3s.JointOptions) -> int:
-    return options.search_scale or (2 if rig.optics.aperture_radius_m else 1)
-
-
-def _assert_same_search(engine, oracle, scale: int) -> None:
-    steps = np.abs(engine.disparity_px - oracle.disparity_px) / scale
+def _assert_same_search(engine, oracle) -> None:
+    steps = np.abs(engine.step - oracle.step)
     assert (steps < 0.01).mean() >= 0.999
     assert steps.max() <= 1.01
 
@@ -122,6 +118,16 @@ def test_engine_is_the_oracle_whatever_the_size(plane, shape):
     pair = plane(0.9, shape=(60, 150))
     views = (np.ascontiguousarray(view[: shape[0], : shape[1]]) for view in (pair.left, pair.right))
     _assert_engine_is_oracle(*views)
+
+
+def test_reference_is_the_method_on_plain_operations(plane, assert_explained):
+    pair = plane(0.9, shape=(61, 150))
+    oracle = joint_reference(pair.left, pair.right, RIG, d3s.JointOptions())
+    assert_explained(oracle)
+    assert (oracle.method, oracle.rig, oracle.options) == ("joint", RIG, d3s.JointOptions())
+    found = d3s.estimate(pair.left, pair.right, RIG)
+    assert (oracle.valid == found.valid).mean() >= 0.999
+    assert np.nanmean(np.abs(oracle.depth_m - found.depth_m)) < 1e-5
 
 
 # Against the truth --------------------------------------------------------------------------------

@@ -155,10 +155,13 @@ def test_one_hole_touches_only_its_window(plane, assert_explained, side, value):
     row, col = np.indices(SHAPE)
     far = np.maximum(abs(row - 60), abs(col - 150))
     holed = (found.flags & Flag.INVALID_INPUT) != 0
-    # Half the smallest window, three sigma of the Gaussian, and a pixel of disparity.
-    assert far[holed].max() <= found.options.windows_px[0] // 2 + 3 + 1
+    # In cells of two pixels: half the smallest window, and three sigma of the Gaussian. The hole
+    # lies anywhere in its cell.
+    assert far[holed].max() <= 2 * (2 + 2) + 1
     assert holed[far <= found.options.windows_px[0] // 2].all()
-    beyond = far > 60
+    # Half the largest window, the Gaussian, and as far again to where slopes are taken from, in
+    # cells; the hole in its cell, and a pixel between two cells.
+    beyond = far > 2 * (14 + 2 + 14) + 2
     np.testing.assert_array_equal(found.flags[beyond], clean.flags[beyond])
     both = clean.valid & found.valid
     assert both.sum() > 0.97 * clean.valid.sum()
@@ -167,6 +170,26 @@ def test_one_hole_touches_only_its_window(plane, assert_explained, side, value):
     # the whole views have changed by almost nothing.
     assert (gap[both] / found.sigma_m[both]).max() < 4
     assert (gap[both & beyond] / clean.sigma_m[both & beyond]).max() < 0.02
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_one_hole_in_views_of_full_size_touches_only_its_window(plane, side):
+    # With cells of one pixel: half the smallest window, three sigma of the Gaussian, and a pixel
+    # of disparity.
+    pair = plane(1.0, "bark")
+    disparity = round(float(RIG.optics.disparity_px(1.0)))
+    left, right = pair.left.copy(), pair.right.copy()
+    if side == "left":
+        left[60, 150] = np.nan
+    else:
+        right[60, 150 - disparity] = np.nan
+    told = {"search_scale": 1, "depth_range_m": (0.8, 1.3)}
+    found = d3s.estimate(left, right, RIG, options=told)
+    row, col = np.indices(SHAPE)
+    far = np.maximum(abs(row - 60), abs(col - 150))
+    holed = (found.flags & Flag.INVALID_INPUT) != 0
+    assert far[holed].max() <= found.options.windows_px[0] // 2 + 3 + 1
+    assert holed[far <= found.options.windows_px[0] // 2].all()
 
 
 def test_many_holes(plane, assert_explained):
@@ -331,6 +354,40 @@ def test_layout_and_precision_do_not_matter(plane, assert_same_bytes, layout, dt
     assert_same_bytes(d3s.estimate(*views, RIG), expected)
     for view, copy in zip(views, kept, strict=True):
         np.testing.assert_array_equal(view, copy)
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+def test_views_are_never_written_to(plane, assert_same_bytes, writeable):
+    # Contiguous ones of single precision are looked at where they lie, without a copy.
+    pair = plane(0.9)
+    views = [np.ascontiguousarray(view, np.float32).copy() for view in (pair.left, pair.right)]
+    views[0][40:44, 100:104] = np.nan
+    views[1][:20, 60:90] = views[1].max()
+    kept = [view.tobytes() for view in views]
+    expected = d3s.estimate(*(view.astype(np.float64) for view in views), RIG)
+    for view in views:
+        view.flags.writeable = writeable
+    found = d3s.estimate(*views, RIG)
+    assert_same_bytes(found, expected)
+    assert [view.tobytes() for view in views] == kept
+    for name in ("depth_m", "sigma_m", "confidence", "flags"):
+        assert not any(np.shares_memory(getattr(found, name), view) for view in views)
+
+
+def test_one_view_twice(assert_explained):
+    view = np.random.default_rng(0).uniform(size=(60, 90)).astype(np.float32)
+    before = view.copy()
+    assert_explained(d3s.estimate(view, view, RIG))
+    np.testing.assert_array_equal(view, before)
+
+
+def test_maps_outlive_the_next_call(plane):
+    pair, other = plane(0.9), plane(0.6)
+    found = d3s.estimate(pair.left, pair.right, RIG)
+    kept = found.depth_m.copy(), found.flags.copy()
+    d3s.estimate(other.left, other.right, RIG)
+    np.testing.assert_array_equal(found.depth_m, kept[0])
+    np.testing.assert_array_equal(found.flags, kept[1])
 
 
 @pytest.mark.parametrize(("dtype", "full"), [("u1", 255), (">u2", 65535), ("<i4", 2**20)])

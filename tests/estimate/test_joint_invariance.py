@@ -1,5 +1,6 @@
 """What must not matter to the joint method: threads, gain, offset, flips, shifts, sides."""
 
+import multiprocessing
 import threading
 
 import numpy as np
@@ -8,8 +9,13 @@ import pytest
 import d3s
 
 RIG = d3s.Rig.paper_prototype()
-# Rows and columns of which every fourth is one of the shrunk views', seen from either end.
-SHAPE = (121, 261)
+CHILD = """
+import numpy as np, d3s
+views = (np.load(f"{folder}/{side}.npy") for side in ("left", "right"))
+np.save(f"{folder}/depth.npy", d3s.estimate(*views, d3s.Rig.paper_prototype()).depth_m)
+"""
+# Whole blocks of 4 x 4 pixels, of which each is a pixel of the smallest views, from either end.
+SHAPE = (120, 260)
 
 
 def _mixed(shape: tuple[int, int] = SHAPE, seed: int = 3) -> d3s.Pair:
@@ -60,6 +66,24 @@ def test_four_callers_at_once(assert_same_bytes):
             assert_same_bytes(result, expected[name % 2])
 
 
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_a_child_finds_the_same(how, tmp_path):
+    # The parent has threads and memory that a forked child must not use.
+    if how not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {how} here")
+    pair = _mixed()
+    expected = d3s.estimate(pair.left, pair.right, RIG)
+    np.save(tmp_path / "left.npy", pair.left)
+    np.save(tmp_path / "right.npy", pair.right)
+    context = multiprocessing.get_context(how)
+    child = context.Process(target=exec, args=(CHILD, {"folder": str(tmp_path)}))
+    child.start()
+    child.join(timeout=120)
+    assert child.exitcode == 0
+    assert np.load(tmp_path / "depth.npy").tobytes() == expected.depth_m.tobytes()
+
+
 # Pictures -----------------------------------------------------------------------------------------
 
 
@@ -106,14 +130,13 @@ def test_upside_down_is_the_same_upside_down():
     pair = _mixed()
     expected = d3s.estimate(pair.left, pair.right, RIG)
     found = d3s.estimate(pair.left[::-1], pair.right[::-1], RIG)
-    # A pixel of the search stands for itself and the next row: so its flags move by one row.
-    _assert_within_rounding(_flipped(found), expected, same_flags=0.95)
+    _assert_within_rounding(_flipped(found), expected)
 
 
-@pytest.mark.parametrize("rows", [118, 119, 120])
+@pytest.mark.parametrize("rows", [117, 118, 119])
 def test_upside_down_with_other_pixels_in_the_small_views(rows):
-    # Every other row of these is not every other row from below: the noise is another one there.
-    pair = _mixed((rows, 261))
+    # Blocks from above are not those from below: the noise is another one there.
+    pair = _mixed((rows, 260))
     expected = d3s.estimate(pair.left, pair.right, RIG)
     found = _flipped(d3s.estimate(pair.left[::-1], pair.right[::-1], RIG))
     both = found.valid & expected.valid
@@ -129,16 +152,25 @@ def test_shift_of_both_views_moves_the_depth_along(plane, down, right_px):
     _assert_within_rounding(found, expected)
 
 
-@pytest.mark.parametrize(("down", "right_px"), [(4, 0), (12, 20), (1, 0), (2, 2), (3, 5)])
-def test_shift_of_a_scene(down, right_px):
-    # Paths come from the whole frame, steps in depth too; and if the shift is no multiple of four,
-    # the shrunk views have other pixels.
+@pytest.mark.parametrize(
+    ("down", "right_px", "median", "most"),
+    [
+        (4, 0, 0.01, 0.99),
+        (12, 20, 0.01, 0.96),
+        (2, 2, 0.02, 0.96),
+        (1, 0, 0.1, 0.95),
+        (3, 5, 0.1, 0.95),
+    ],
+)
+def test_shift_of_a_scene(down, right_px, median, most):
+    # Paths come from the whole frame, steps in depth too. If the shift is no multiple of four, the
+    # smallest views have other pixels; if it is odd, so have the cells that depth is found for.
     found, expected = _shifted(_mixed((201, 401)), down, right_px)
     assert (found.valid == expected.valid).mean() > 0.98
     both = found.valid & expected.valid
     gap = np.abs(found.depth_m - expected.depth_m)[both] / expected.sigma_m[both]
-    assert np.median(gap) < 0.01
-    assert (gap < 1).mean() > 0.96
+    assert np.median(gap) < median
+    assert (gap < 1).mean() > most
 
 
 def _shifted(pair: d3s.Pair, down: int, right_px: int) -> tuple[d3s.DepthMap, d3s.DepthMap]:

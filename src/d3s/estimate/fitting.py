@@ -49,7 +49,8 @@ class Plane(IntEnum):
     SS = 6  # squares of the part of the gradient that the shift makes
     M = 7  # mean of both views
     MM = 8
-    UU = 9  # squares of the gradient, smoothed once more
+    U = 9  # gradient, smoothed once more
+    UU = 10
 
 
 class Fit(NamedTuple):

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,6 +34,8 @@ class Holes(NamedTuple):
 def _distance(mask: Mask, cell_px: int, shape: tuple[int, int]) -> Array:
     if not mask.any():
         return np.full(shape, np.inf, dtype=np.float32)
+    import cv2  # slow to load, and most pictures have no holes
+
     padded = np.pad(mask, [(0, -size % cell_px) for size in mask.shape])
     cells = padded.reshape(shape[0], cell_px, shape[1], cell_px).any(axis=(1, 3))
     free = np.logical_not(cells).astype(np.uint8)

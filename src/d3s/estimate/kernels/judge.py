@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled
+from d3s.compiled import compiled, part
 from d3s.estimate.fitting import Refined
 from d3s.estimate.flags import Flag
 from d3s.estimate.judging import Judged, Judging
@@ -130,7 +130,7 @@ def _of_cells(
             after[col] = before[col] * (caution if count[col] < 2 else one)
 
 
-@compiled
+@part
 def _full_line(image: Image, row: int, cell: int, work: Image, out: Image) -> None:
     """One row of a frame out of cells of two pixels a side, linear between their middles."""
     if cell == 1:

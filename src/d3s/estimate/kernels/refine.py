@@ -8,11 +8,10 @@ does not depend on where a thread began.
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
-from d3s.compiled import compiled
+from d3s.compiled import compiled, part
 from d3s.estimate.fitting import (
     FLAT,
     TINY,
@@ -48,6 +47,8 @@ Indices = NDArray[np.int64]
 _SPLINE_REACH = 10  # the pole of cubic splines to this is 2e-6
 _LIGHT = 6  # planes that a disparity alone needs: the first of all
 _BORDER = int(Flag.BORDER)
+# The planes as plain numbers, which compile faster.
+_G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM, _U, _UU = (int(plane) for plane in Plane)
 _DOWN = len(Plane)  # behind the planes: squared gradients times rows
 # Lines of a row of cells: disparities to start from, noise, usable windows, pixels of three by
 # three cells; then pixels of each window.
@@ -87,10 +88,9 @@ class CompiledRefine:
     ) -> Planes:
         """Sums over the pixels of each cell that the windows of a wanted one reach."""
         rows, cols = disparity.shape
-        # Behind the planes a row of zeros, and room for the last lanes.
-        flat = self._memory.empty(((len(Plane) * rows + 1) * cols + EIGHT,))
-        flat[len(Plane) * rows * cols :] = 0
-        out = flat[: len(Plane) * rows * cols].reshape(len(Plane), rows, cols)
+        # One more, of which the first row is zero: for windows that leave the frame.
+        out = self._memory.empty((len(Plane) + 1, rows, cols))
+        out[len(Plane), 0] = 0
         first, last = _hull(wanted, fitting.halves[-1] + len(fitting.taps) // 2)
         with self._memory.part():
             spline = self._memory.empty(right.shape)
@@ -99,7 +99,8 @@ class CompiledRefine:
             over_rows(_cells, rows, left, spline, disparity, line, fitting.cell, first, last, out)
         taps = np.array(fitting.taps, dtype=np.float32)
         own = [window_pixels(size, fitting.cell, 0) for size in fitting.shape]
-        over_rows(_smooth_squares, rows, out[Plane.G], taps, *own, first, last, out[Plane.UU])
+        smooth = out[Plane.U], out[Plane.UU]
+        over_rows(_smooth_squares, rows, out[Plane.G], taps, *own, first, last, *smooth)
         return out
 
     def scales(self, disparity_px: Image, finer: dict[int, tuple[float, float]]) -> Counts:
@@ -166,7 +167,7 @@ class CompiledRefine:
         over_rows(
             _fit,
             -(-shape[0] // 2),
-            _with_zeros(sums),
+            sums.reshape(-1),
             planes,
             disparity,
             usable,
@@ -228,26 +229,20 @@ class CompiledRefine:
         """Each cell from the part of its scale, interpolated if that is coarser."""
         shape = scales.shape
         # The part that fits the grid becomes the whole, and the others are put into it.
-        best = next((part for part in parts.values() if part.flags.shape == shape), None)
+        best = next((fit for fit in parts.values() if fit.flags.shape == shape), None)
         if best is None:
             empty = self._memory.empty
             a, b, c, d = (empty(shape) for _ in range(4))
             best = Refined(a, b, c, d, empty(shape, np.uint16))
-        for scale, part in parts.items():
-            if part is best:
+        for scale, fit in parts.items():
+            if fit is best:
                 continue
-            is_same = part.flags.shape == shape
-            for target, values in zip(best[:4], part[:4], strict=True):
+            is_same = fit.flags.shape == shape
+            for target, values in zip(best[:4], fit[:4], strict=True):
                 full = values if is_same else self.doubled(values, shape)
                 over_rows(_put, shape[0], full, scales, scale, scale, target)
-            over_rows(_put_flags, shape[0], part.flags, scales, scale, best.flags)
+            over_rows(_put_flags, shape[0], fit.flags, scales, scale, best.flags)
         return best
-
-
-def _with_zeros(sums: Planes) -> Image:
-    """All planes in a row, with the zeros that `cells` has put behind them."""
-    flat: Image = as_strided(sums, ((sums.size + sums.shape[2] + EIGHT),), (4,))
-    return flat
 
 
 def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
@@ -256,9 +251,9 @@ def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
     some = wanted.any(axis=1)
     first = np.where(some, wanted.argmax(axis=1), cols)
     last = np.where(some, cols - wanted[:, ::-1].argmax(axis=1), 0)
-    first = minimum_filter1d(first, 2 * reach + 1, mode="nearest") - reach
-    last = maximum_filter1d(last, 2 * reach + 1, mode="nearest") + reach
-    return np.clip(first, 0, cols), np.clip(last, 0, cols)
+    first = sliding_window_view(np.pad(first, reach, mode="edge"), 2 * reach + 1).min(axis=1)
+    last = sliding_window_view(np.pad(last, reach, mode="edge"), 2 * reach + 1).max(axis=1)
+    return np.clip(first - reach, 0, cols), np.clip(last + reach, 0, cols)
 
 
 def _numbers(fitting: Fitting) -> Image:
@@ -412,17 +407,17 @@ def _cells(
             is_first = row == cell_row * side
             _add_products(flat, room, low, high, is_first, sums.reshape(sums.size))
         for plane in range(9):
-            if plane != Plane.H and plane != Plane.GH:
-                source = sums[Plane.H if plane == Plane.E else plane, low:high]
+            if plane != _H and plane != _GH:
+                source = sums[_H if plane == _E else plane, low:high]
                 _fold(source, side, out[plane, cell_row, begin:end])
-        for plane in (Plane.G, Plane.GG):
+        for plane in (_G, _GG):
             _fold(sums[plane + 1, low:high], side, folded[begin:end])
             gradient, flow = out[plane, cell_row], out[plane + 1, cell_row]
             for cell in range(begin, end):
                 flow[cell] = depth[cell] * gradient[cell] - folded[cell]
 
 
-@compiled
+@part
 def _without_match(lines: Image, first: int, last: int) -> None:
     """Pixels whose match is out of the frame: no residual, no gradient, the left view as mean."""
     for col in range(first, last):
@@ -432,7 +427,7 @@ def _without_match(lines: Image, first: int, last: int) -> None:
         lines[_MEAN, col] = lines[_LEFT, col]
 
 
-@compiled
+@part
 def _compare(
     splines: Image,
     row_at: int,
@@ -473,7 +468,7 @@ def _compare(
         store(lines, _MEAN * room + col, half * (left + moved))
 
 
-@compiled
+@part
 def _add_products(
     lines: Image, room: int, low: int, high: int, is_first: bool, sums: Image
 ) -> None:
@@ -483,20 +478,20 @@ def _add_products(
         g, e = load_8(lines, _GRADIENT * room + col), load_8(lines, _RESIDUAL * room + col)
         s, m = load_8(lines, _BY_SHIFT * room + col), load_8(lines, _MEAN * room + col)
         for plane, value in (
-            (Plane.G, g),
-            (Plane.H, e),
-            (Plane.GG, g * g),
-            (Plane.GH, g * e),
-            (Plane.EE, e * e),
-            (Plane.SS, s * s),
-            (Plane.M, m),
-            (Plane.MM, m * m),
+            (_G, g),
+            (_H, e),
+            (_GG, g * g),
+            (_GH, g * e),
+            (_EE, e * e),
+            (_SS, s * s),
+            (_M, m),
+            (_MM, m * m),
         ):
             at = plane * room + col
             store(sums, at, value + (zero if is_first else load_8(sums, at)))
 
 
-@compiled
+@part
 def _laplacian(image: Image, row: int, out: Image) -> None:
     """Five-point Laplacian of a row; beyond the border the image goes on as its last pixel."""
     rows, cols = image.shape
@@ -512,7 +507,7 @@ def _laplacian(image: Image, row: int, out: Image) -> None:
         inner[col] += here[col] + after[col]
 
 
-@compiled
+@part
 def _gradient_x(line: Image, out: Image) -> None:
     """Derivative by five points, right to the fourth order; zero at the border."""
     size = line.size
@@ -524,7 +519,7 @@ def _gradient_x(line: Image, out: Image) -> None:
         inner[col] = (eight * (b[col] - a[col]) - (c[col] - line[col])) * twelfth
 
 
-@compiled
+@part
 def _fold(line: Image, side: int, out: Image) -> None:
     """Sums over cells of one or two columns, the last of which may have but one."""
     if side == 1:
@@ -604,21 +599,21 @@ def _one_surface(
             line[col] = np.int32(count[col])
 
 
-@compiled
+@part
 def _least_of_three(first: Image, second: Image, third: Image, out: Image) -> None:
     for col in range(out.size):
         low = first[col] if first[col] < second[col] else second[col]
         out[col] = low if low < third[col] else third[col]
 
 
-@compiled
+@part
 def _most_of_three(first: Image, second: Image, third: Image, out: Image) -> None:
     for col in range(out.size):
         high = first[col] if first[col] > second[col] else second[col]
         out[col] = high if high > third[col] else third[col]
 
 
-@compiled
+@part
 def _least(line: Image, ahead: int, out: Image) -> None:
     """Smaller of each value and the one ahead of it."""
     after = line[ahead:]
@@ -626,7 +621,7 @@ def _least(line: Image, ahead: int, out: Image) -> None:
         out[col] = line[col] if line[col] < after[col] else after[col]
 
 
-@compiled
+@part
 def _most(line: Image, ahead: int, out: Image) -> None:
     after = line[ahead:]
     for col in range(after.size):
@@ -644,8 +639,9 @@ def _smooth_squares(
     firsts: Indices,
     lasts: Indices,
     out: Image,
+    squares: Image,
 ) -> None:
-    """Squares of the smoothed means of cells, times their pixels; an image goes on as its last."""
+    """Smoothed means of cells and their squares, times the pixels; an image goes on as its last."""
     rows, cols = sums.shape
     reach = taps.size // 2
     wide = np.empty(cols + 2 * reach, dtype=np.float32)
@@ -674,10 +670,13 @@ def _smooth_squares(
                 total[col] += weight * line[col]
         line, pixels = out[row, first:last], rows_px[row]
         for col in range(size):
+            line[col] = total[col] * columns[col] * pixels
+        line = squares[row, first:last]
+        for col in range(size):
             line[col] = total[col] * total[col] * columns[col] * pixels
 
 
-@compiled
+@part
 def _add(line: Image, out: Image) -> None:
     for col in range(out.size):
         out[col] += line[col]
@@ -724,7 +723,7 @@ def _fit(
     for place in range(places):
         lines[_LINES + place, :cols] = cols_px[place]
     lines[_NEAR_PX, :cols] = near_cols_px
-    zeros = 10 * rows * cols
+    zeros = _DOWN * rows * cols
     inner, firsts = np.empty(2 * margin, dtype=np.int64), np.empty((2, places), dtype=np.int64)
     ends = np.empty(places, dtype=np.int64)
     for pair in range(start, stop):
@@ -740,7 +739,7 @@ def _fit(
         if not is_light:
             _sum_down_weighted(
                 flat,
-                Plane.GG * rows * cols,
+                _GG * rows * cols,
                 zeros,
                 cols,
                 top,
@@ -751,7 +750,7 @@ def _fit(
                 (count - 1) * room + margin + room,
             )
             for which in range(4):
-                plane = (Plane.E, Plane.EE, Plane.M, Plane.MM)[which]
+                plane = (_E, _EE, _M, _MM)[which]
                 base = plane * rows * cols
                 _sum_three(flat, base, zeros, top, rows, cols, small, which * room + margin)
         for row in range(top, two):
@@ -791,7 +790,7 @@ def _fit(
             _leave_alone(row, row + 1, disparity, wanted, out, used)
 
 
-@compiled
+@part
 def _leave_alone(
     start: int, stop: int, disparity: Image, wanted: Mask, out: Planes, used: Counts
 ) -> None:
@@ -805,13 +804,13 @@ def _leave_alone(
                     out[plane, row, col] = np.float32(UNKNOWN_PX) if plane == 1 else np.float32(0)
 
 
-@compiled
+@part
 def _fill(line: Image, out: Image) -> None:
     for col in range(min(line.size, out.size)):
         out[col] = line[col]
 
 
-@compiled
+@part
 def _rows_of_windows(
     top: int,
     rows: int,
@@ -843,7 +842,7 @@ def _rows_of_windows(
     return count
 
 
-@compiled
+@part
 def _sum_down(
     flat: Image,
     base: int,
@@ -875,7 +874,7 @@ def _sum_down(
             target[line * stride + col] = 0
 
 
-@compiled
+@part
 def _sum_down_weighted(
     flat: Image,
     base: int,
@@ -913,7 +912,7 @@ def _sum_down_weighted(
             target[line * stride + col] = 0
 
 
-@compiled
+@part
 def _sum_three(
     flat: Image, base: int, zeros: int, top: int, rows: int, cols: int, small: Image, at: int
 ) -> None:
@@ -935,7 +934,7 @@ def _sum_three(
             target[which * stride + col] = 0
 
 
-@compiled
+@part
 def _window_sums(line: Image, first: int, side: int, size: int, works: Image, out: Image) -> None:
     """Sums over `side` values of a line from each on, the first of them `first` ahead.
 
@@ -970,7 +969,7 @@ def _window_sums(line: Image, first: int, side: int, size: int, works: Image, ou
         power *= 2
 
 
-@compiled
+@part
 def _fit_line(
     tall: Image,
     tall_stride: int,
@@ -1008,16 +1007,15 @@ def _fit_line(
             at = place * sums_stride + col
             pixels = rows_px[place] * load_8(lines, (_LINES + place) * room + col)
             over = one / higher(pixels, one)
-            s_g, s_gg = load_8(sums, at), load_8(sums, at + Plane.GG * room)
+            s_g, s_gg = load_8(sums, at), load_8(sums, at + _GG * room)
             g = s_g * over
             gg = s_gg * over - g * g
             safe = higher(gg, flat)
             d = (
-                load_8(sums, at + Plane.GH * room) * over
-                - g * (load_8(sums, at + Plane.H * room) * over)
+                load_8(sums, at + _GH * room) * over - g * (load_8(sums, at + _H * room) * over)
             ) / safe
-            e = load_8(sums, at + Plane.E * room) * over
-            ee = higher(load_8(sums, at + Plane.EE * room) * over - e * e, zero)
+            e = load_8(sums, at + _E * room) * over
+            ee = higher(load_8(sums, at + _EE * room) * over - e * e, zero)
             gap = d - last
             taken = if_at_most(gap * gap, spread_out, one, zero)
             taken = if_equal(index, spread_8(np.float32(place - 1)), taken, zero)
@@ -1034,19 +1032,20 @@ def _fit_line(
             best_over = if_lower(zero, taken, over, best_over)
             if not is_light:
                 all_gg = if_lower(zero, taken, s_gg, all_gg)
-                slow = if_lower(zero, taken, g, slow)
-                value = load_8(sums, at + Plane.SS * room)
+                value = load_8(sums, at + _U * room)
+                slow = if_lower(zero, taken, value, slow)
+                value = load_8(sums, at + _SS * room)
                 by_shift = if_lower(zero, taken, value, by_shift)
-                value = load_8(sums, at + Plane.M * room)
+                value = load_8(sums, at + _M * room)
                 mean = if_lower(zero, taken, value, mean)
-                value = load_8(sums, at + Plane.MM * room)
+                value = load_8(sums, at + _MM * room)
                 square = if_lower(zero, taken, value, square)
-                value = load_8(sums, at + Plane.UU * room)
+                value = load_8(sums, at + _UU * room)
                 through = if_lower(zero, taken, value, through)
                 value = load_8(sums, at + _DOWN * room)
                 down = if_lower(zero, taken, value, down)
                 value = _sum_across(
-                    tall, place * tall_stride + Plane.GG * room + margin + col, halves[place]
+                    tall, place * tall_stride + _GG * room + margin + col, halves[place]
                 )
                 across = if_lower(zero, taken, value, across)
                 kept = if_lower(zero, taken, spread_8(share[place]), kept)
@@ -1064,6 +1063,7 @@ def _fit_line(
         mixed = sensor + unexplained * (residual - sensor)
         telling = lower(best_gg, by_shift * best_over) - half * gradient * mixed
         telling = higher(higher(telling, np.float32(0.03) * best_gg), np.float32(0.1) * flat)
+        slow = slow * best_over
         energy = higher(through * best_over - slow * slow, zero)
         sigma = root(two * mixed * energy * kept * best_over) / telling
         mean = mean * best_over
@@ -1080,7 +1080,7 @@ def _fit_line(
         )
         explained = noise * per_noise + np.float32(0.01) * higher(mm - m * m, zero)
         misfit = higher(ee - e * e, zero) / higher(explained, tiny)
-        weight = one / higher(all_gg, tiny)
+        weight = if_lower(flat, best_gg, one / higher(all_gg, tiny), zero)
         store(found, room + col, if_lower(flat, best_gg, sigma, unknown))
         store(found, 2 * room + col, if_lower(flat, best_gg, beyond, zero))
         store(found, 3 * room + col, misfit)
@@ -1089,12 +1089,12 @@ def _fit_line(
         store(found, 6 * room + col, index)
 
 
-@compiled
+@part
 def _three(line: Image, place: int) -> Any:
     return (load_8(line, place) + load_8(line, place + 1)) + load_8(line, place + 2)
 
 
-@compiled
+@part
 def _sum_across(line: Image, place: int, half: int) -> Any:
     """Sum of a line around a place, times the columns from there."""
     total = spread_8(np.float32(0))
@@ -1159,7 +1159,7 @@ def _finished(
             bits[col] = np.int32(line[col]) * np.int32(_BORDER)
 
 
-@compiled
+@part
 def _fill_wide(line: Any, margin: int, out: Image) -> None:
     """A line with its ends repeated."""
     _fill(line, out[margin:])
@@ -1169,7 +1169,7 @@ def _fill_wide(line: Any, margin: int, out: Image) -> None:
         out[margin + last + 1 + step] = line[last]
 
 
-@compiled
+@part
 def _slopes(lines: Image, room: int, cols: int, margin: int, place: int, step: int) -> None:
     """Slopes of the surface down and across, where cells `step` apart are known to be on it."""
     zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
@@ -1197,7 +1197,7 @@ def _slopes(lines: Image, room: int, cols: int, margin: int, place: int, step: i
         store(lines, at, if_lower(zero, is_one, rise / run, load_8(lines, at)))
 
 
-@compiled
+@part
 def _straighten(
     lines: Image,
     room: int,

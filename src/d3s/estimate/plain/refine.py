@@ -95,7 +95,7 @@ class PlainRefine:
         smooth_g = planes[Plane.G] / pixels
         for axis in (0, 1):
             smooth_g = ndimage.correlate1d(smooth_g, fitting.taps, axis=axis, mode=_EDGES)
-        return np.stack([*planes, smooth_g**2 * pixels])
+        return np.stack([*planes, smooth_g * pixels, smooth_g**2 * pixels])
 
     def scales(
         self, disparity_px: Array, finer: dict[int, tuple[float, float]]
@@ -205,7 +205,7 @@ class PlainRefine:
             mean = {name: _window(plane, half) / count for name, plane in planes.items()}
             gg = mean["gg"] - mean["g"] ** 2
             weight = np.maximum(mean["gg"] * count, TINY)
-            is_some = mean["gg"] > 0
+            is_some = gg > FLAT
             found.append(
                 {
                     "gg": gg,
@@ -213,7 +213,7 @@ class PlainRefine:
                     "ee": np.maximum(mean["ee"] - mean["e"] ** 2, 0),
                     "ss": mean["ss"],
                     "texture": np.maximum(mean["mm"] - mean["m"] ** 2, 0),
-                    "through": np.maximum(mean["uu"] - mean["g"] ** 2, 0),
+                    "through": np.maximum(mean["uu"] - mean["u"] ** 2, 0),
                     "pixels": count,
                     "down": np.where(is_some, _window(planes["gg"] * row, half) / weight - row, 0),
                     "across": np.where(

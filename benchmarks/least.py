@@ -1,0 +1,113 @@
+"""The least that the joint method needs: bytes to move and operations to do, by stage.
+
+Not what the kernels do but what no kernel could leave out: each picture read and written once where
+it does not fit into a cache, each sum as a running one. Held against the limits of the machine, as
+measured in the same run, it says how much faster the same method could be.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import d3s
+from d3s.estimate.candidates import default_depth_range_m
+from figures import shown_time
+from sheets import Sheet
+
+FLOAT, FLAGS = 4, 2  # bytes
+SCALE = 2  # pixels of the frame that make one of the search, each way
+
+# LEAD: all numbers below are counted from the equations, before the kernels were final. Check them
+# against the final stages, then set IS_FINAL.
+IS_FINAL = False
+
+# Operations of a pixel of the frame.
+PREFILTER = 2 * (2 * 2 * 9 + 2 * 2 * 13 / 2 + 12)  # LEAD: both views, 9 and 13 taps; noise
+REFINE = 2 * (60 + 10 * 4 * 3 + 3 * 20)  # LEAD: two rounds; products, sums of 3 windows, solving
+JUDGE = 60  # LEAD: sigma, confidence and flags
+# Operations of a cell of the search, one shift of one pixel.
+COST = 14  # LEAD: difference, square, running sums both ways, quotient, limit
+PATHS = 4 * 7  # LEAD: four ways, each two sums, three minima, a difference and the lowest
+PICK = 3  # LEAD: the lowest, and the lowest of the right view
+# Times that the cells go through memory, and the bytes of each.
+CELL_PASSES, CELL_BYTES = 3, 1  # LEAD: written once and read twice, if the kernels keep bytes
+
+
+class Need(NamedTuple):
+    """What a stage needs at the least."""
+
+    bytes: float
+    operations: float
+
+
+def needs(rows: int, cols: int) -> dict[str, Need]:
+    """Of a frame at the default range, by the names of the stages in `timings_s`."""
+    pixels = rows * cols
+    optics = d3s.Rig.paper_prototype().optics
+    near_px, far_px = (
+        float(optics.disparity_px(depth_m)) / SCALE for depth_m in default_depth_range_m(optics)
+    )
+    shifts = math.ceil(near_px) - math.floor(far_px) + 3  # one more at each end
+    cells = pixels / SCALE**2 * shifts
+    image = FLOAT * pixels
+    return {
+        "prefilter": Need(2 * image + 2 * image, PREFILTER * pixels),
+        "search": Need(
+            2 * image / SCALE**2 + CELL_PASSES * CELL_BYTES * cells, (COST + PATHS + PICK) * cells
+        ),
+        "refine": Need(2 * 2 * image, REFINE * pixels),
+        "judge": Need(3 * image + FLAGS * pixels, JUDGE * pixels),
+    }
+
+
+def against(stages: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
+    """Least times on this machine, all threads, beside those measured."""
+    copy = 1e9 * limits["copy_gb_s"]["all"]
+    flops = 1e9 * limits["float32_gflop_s"]["all"]
+    lines = []
+    for stage, need in needs(stages["rows"], stages["cols"]).items():
+        by_memory, by_arithmetic = need.bytes / copy, need.operations / flops
+        lines.append(
+            {
+                "stage": stage,
+                "bytes": need.bytes,
+                "operations": need.operations,
+                "by_memory_s": by_memory,
+                "by_arithmetic_s": by_arithmetic,
+                "least_s": max(by_memory, by_arithmetic),
+                "measured_s": stages["stages_s"].get(stage),
+            }
+        )
+    return {"is_final": IS_FINAL, "lines": lines, "whole_s": stages["whole_s"]}
+
+
+def sheet(table: Mapping[str, Any]) -> Sheet:
+    """As it is shown, with a line for all stages together."""
+    names = ("bytes", "operations", "by_memory_s", "by_arithmetic_s", "least_s")
+    total = {"stage": "all", "measured_s": table["whole_s"]}
+    total |= {name: sum(line[name] for line in table["lines"]) for name in names}
+    headings = (
+        "stage",
+        "bytes (MB)",
+        "operations (G)",
+        "by memory",
+        "by arithmetic",
+        "at least",
+        "measured",
+        "times the least",
+    )
+    lines = [_cells(line) for line in (*table["lines"], total)]
+    title = "the least that the method needs, against the machine's limits"
+    return Sheet(title if table["is_final"] else f"{title} (LEAD: provisional)", headings, lines)
+
+
+def _cells(line: Mapping[str, Any]) -> tuple[str, ...]:
+    measured, least = line["measured_s"], line["least_s"]
+    return (
+        line["stage"],
+        f"{line['bytes'] / 1e6:.0f}",
+        f"{line['operations'] / 1e9:.2f}",
+        *(shown_time(line[name]) for name in ("by_memory_s", "by_arithmetic_s", "least_s")),
+        shown_time(measured),
+        "" if measured is None else f"{measured / least:.1f}",
+    )

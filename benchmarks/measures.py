@@ -1,0 +1,609 @@
+"""What is measured of the speed of the estimators: each function gives rows, or a table.
+
+The pairs are simulated. Nothing here is a test: times are of this machine and this moment.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, NamedTuple, get_args
+from unittest.mock import patch
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+import d3s
+import fresh
+from d3s.errors import D3SError
+from d3s.estimate import ConsensusOptions, JointOptions
+from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.images import checked_pair
+from d3s.estimate.reference import reference_consensus
+from d3s.peers.opencv import BmOptions, SgbmOptions
+from d3s.threads import thread_count
+from figures import Row
+from timing import Work, race
+
+Image = NDArray[np.float32]
+Shape = tuple[int, int]
+
+RIG = d3s.Rig.paper_prototype()
+SCENE = d3s.RandomScene(seed=7, nearest_m=0.3, farthest_m=1.9, things=5)
+NOISE = 0.01
+DISPARITIES = 96
+# Less work that finds no depths is no bargain: the share of the default's that it must keep.
+USEFUL = 0.75
+# Where the oracle of the joint method may live.
+ORACLES = (
+    "d3s.estimate.reference_joint",
+    "d3s.estimate.plain",
+    "d3s.estimate.reference_operations",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How large the frames are and how often each is timed."""
+
+    name: str
+    frame: Shape = (902, 1802)
+    tile: Shape = (451, 901)  # of which the frames of the growth are laid
+    tiles: tuple[Shape, ...] = ((1, 1), (1, 2), (2, 2), (2, 4), (4, 4))
+    widths_px: tuple[int, ...] = (21, 42, 84, 168)  # of the range, in disparities
+    counts: tuple[int, ...] = (60, 120, 240, 480)  # candidates of the consensus
+    numbers: tuple[int, ...] = (32, 64, 96, 192)  # disparities of OpenCV
+    joint_oracle: Shape = (451, 901)
+    consensus_oracle: Shape = (150, 640)
+    rounds: int = 9
+    budget_s: float = 6.0  # of one race
+    children: int = 4  # new processes of each kind
+
+    def race(self, works: Mapping[str, Work]) -> dict[str, float]:
+        """Best seconds of each."""
+        return race(works, rounds=self.rounds, budget_s=self.budget_s)
+
+
+DEFAULT = Effort(name="default")
+QUICK = Effort(
+    name="quick",
+    frame=(300, 600),
+    tile=(150, 300),
+    tiles=((1, 1), (2, 2)),
+    widths_px=(42, 84),
+    counts=(30, 60),
+    numbers=(48, 96),
+    joint_oracle=(150, 300),
+    consensus_oracle=(60, 300),
+    rounds=2,
+    budget_s=2.0,
+    children=1,
+)
+
+
+class Pair(NamedTuple):
+    """Two views and the truth of the left one."""
+
+    left: Image
+    right: Image
+    depth_m: Image
+
+    @property
+    def shape(self) -> Shape:
+        return self.left.shape[0], self.left.shape[1]
+
+    @property
+    def megapixels(self) -> float:
+        return self.left.size / 1e6
+
+    def middle(self, shape: Shape) -> "Pair":
+        """A part of this shape from its middle."""
+        parts = (
+            slice((n - size) // 2, (n - size) // 2 + size)
+            for n, size in zip(self.shape, shape, strict=True)
+        )
+        part = tuple(parts)
+        return Pair(*(np.ascontiguousarray(image[part]) for image in self))
+
+    def tiled(self, times: Shape) -> "Pair":
+        """Itself again and again, down and across."""
+        return Pair(*(np.tile(image, times) for image in self))
+
+    def grey(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """As OpenCV takes it."""
+        low, high = np.percentile(self.left, (0.1, 99.9))
+        scaled = [255 * (view - low) / max(high - low, 1e-6) for view in (self.left, self.right)]
+        left, right = (np.clip(np.rint(view), 0, 255).astype(np.uint8) for view in scaled)
+        return left, right
+
+
+def simulated(scene: Any, shape: Shape) -> Pair:
+    """A pair of the prototype with 1 % noise."""
+    pair = d3s.simulate(scene, RIG, noise=NOISE, shape=shape)
+    return Pair(pair.left, pair.right, pair.depth_m)
+
+
+def joint(pair: Pair, **options: Any) -> Work:
+    """Our method, images in and depth map out."""
+    told = JointOptions(**options)
+    return Work(lambda: d3s.estimate(pair.left, pair.right, RIG, options=told))
+
+
+# Against OpenCV -----------------------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """A matcher of OpenCV, how many threads it may have, and what it is called."""
+
+    name: str
+    matcher: Any
+    threads: int
+
+    def work(self, pair: Pair) -> Work:
+        """Only the matching: neither 8 bits nor depth nor error bars, which it does not make."""
+        left, right = pair.grey()
+        return Work(
+            lambda: self.matcher.compute(left, right), lambda: cv2.setNumThreads(self.threads)
+        )
+
+
+def sgbm_settings(mode: int, number: int = DISPARITIES) -> list[Setting]:
+    """With the block and the prices of our peer, and with those of OpenCV's manual."""
+    tuned = SgbmOptions()
+    choices = {
+        "as tuned": (tuned.block_size_px, tuned.p1, tuned.p2),
+        "as usual": (5, 8 * 5**2, 32 * 5**2),
+    }
+    return [
+        Setting(f"block {block}, {_threads(threads)}", matcher, threads)
+        for block, p1, p2 in choices.values()
+        for matcher in [cv2.StereoSGBM.create(0, number, block, p1, p2, mode=mode)]
+        for threads in _thread_counts()
+    ]
+
+
+def bm_settings(number: int = DISPARITIES) -> list[Setting]:
+    """Block matching with the block of our peer."""
+    matcher = cv2.StereoBM.create(number, BmOptions().block_size_px)
+    return [Setting(_threads(threads), matcher, threads) for threads in _thread_counts()]
+
+
+def _thread_counts() -> list[int]:
+    """One, two and all: OpenCV is not always fastest with most."""
+    return sorted({1, min(2, thread_count()), thread_count()})
+
+
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+class Opponents(NamedTuple):
+    """How many threads each matcher of OpenCV is fastest with, and at which block."""
+
+    sgbm: str
+    bm: str
+
+
+def against_opencv(pair: Pair, effort: Effort) -> tuple[list[Row], Opponents]:
+    """Ours against its matchers, each at its fastest of all settings and threads."""
+    groups = {
+        "sgbm": sgbm_settings(cv2.STEREO_SGBM_MODE_SGBM),
+        "sgbm_3way": sgbm_settings(cv2.STEREO_SGBM_MODE_SGBM_3WAY),
+        "bm": bm_settings(),
+    }
+    works = {"joint": joint(pair)}
+    for key, settings in groups.items():
+        works |= {f"{key}: {one.name}": one.work(pair) for one in settings}
+    # The figure that counts most, of many contenders: more time, so that each has several turns.
+    with opencv_threads_kept():
+        best = race(works, rounds=effort.rounds, budget_s=4 * effort.budget_s)
+    ours, rows, winners = best["joint"], [], {}
+    for key, settings in groups.items():
+        names = [one.name for one in settings]
+        winners[key] = min(names, key=lambda name: best[f"{key}: {name}"])
+        its = best[f"{key}: {winners[key]}"]
+        note = f"{_size(pair)}; its fastest: {winners[key]}"
+        rows.append(Row(key=key, measured=its / ours, peer_s=its, ours_s=ours, note=note))
+    return rows, Opponents(winners["sgbm"], winners["bm"])
+
+
+@contextmanager
+def opencv_threads_kept() -> Iterator[None]:
+    before = cv2.getNumThreads()
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+# Against the oracles ------------------------------------------------------------------------------
+
+
+def joint_oracle() -> Any:
+    """`joint_reference`, wherever it lives."""
+    for name in ORACLES:
+        try:
+            found = getattr(import_module(name), "joint_reference", None)
+        except ModuleNotFoundError:
+            continue
+        if found is not None:
+            return found
+    raise SystemExit(f"joint_reference is in none of {', '.join(ORACLES)}.")
+
+
+def against_oracles(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, Any]]:
+    """How much faster than NumPy in double precision, and whether the same comes out."""
+    rows: list[Row] = []
+    agreement: dict[str, Any] = {}
+    reference = joint_oracle()
+    part = pair.middle(effort.joint_oracle)
+    views = checked_pair(part.left, part.right)
+    best, ours, its = _both(
+        lambda: d3s.estimate(part.left, part.right, RIG),
+        lambda: reference(*views, RIG, JointOptions()),
+        effort,
+    )
+    rows.append(_times("joint_oracle", part, best))
+    step_px = JointOptions().search_scale or 2
+    disparities = (_joint_disparity(one) for one in (ours, its))
+    agreement["joint"] = _agreement(*(one / step_px for one in disparities))
+
+    part = pair.middle(effort.consensus_oracle)
+    views = checked_pair(part.left, part.right)
+    best, ours, its = _both(
+        lambda: d3s.estimate(part.left, part.right, RIG, method="consensus"),
+        lambda: reference_consensus(*views, RIG, ConsensusOptions()),
+        effort,
+    )
+    rows.append(_times("consensus_oracle", part, best))
+    # Even in inverse depth, so an inverse depth is a number of steps.
+    near, far = (1 / depth for depth in default_depth_range_m(RIG.optics))
+    per_step = (near - far) / (ConsensusOptions().candidates - 1)
+    agreement["consensus"] = _agreement(*(1 / one.depth_m / per_step for one in (ours, its)))
+    for key, one in agreement.items():
+        in_one = f"{100 * one['in_one_only']:.2f} % of all have a depth in one only"
+        rows.append(Row(key=f"{key}_same", measured=100 * one["same"], note=in_one))
+        rows.append(Row(key=f"{key}_rest", measured=one["farthest_steps"]))
+    return rows, agreement
+
+
+def _both(fast: Any, slow: Any, effort: Effort) -> tuple[dict[str, float], Any, Any]:
+    """Best seconds of both and what they gave; the slow one runs once or twice."""
+    given = {}
+
+    def keep(name: str, work: Any) -> Work:
+        return Work(lambda: given.update({name: work()}))
+
+    fast()  # compiles
+    works = {"fast": keep("fast", fast), "slow": keep("slow", slow)}
+    best = race(works, rounds=2, least=1, budget_s=effort.budget_s, warm=False)
+    # The fast one has more turns in the same time.
+    again = race({"fast": keep("fast", fast)}, rounds=effort.rounds, budget_s=effort.budget_s)
+    best["fast"] = min(best["fast"], again["fast"])
+    return best, given["fast"], given["slow"]
+
+
+def _times(key: str, pair: Pair, best: dict[str, float]) -> Row:
+    its, ours = best["slow"], best["fast"]
+    return Row(key=key, measured=its / ours, peer_s=its, ours_s=ours, note=f"both at {_size(pair)}")
+
+
+def _joint_disparity(result: Any) -> NDArray[np.float64]:
+    """Of a depth map, or of what the oracle gives."""
+    depth_m = getattr(result, "depth_m", None)
+    if depth_m is None:
+        depth_m = result.map.depth_m
+    return np.asarray(RIG.optics.disparity_px(np.asarray(depth_m, dtype=np.float64)))
+
+
+def _agreement(ours: NDArray[Any], its: NDArray[Any]) -> dict[str, float]:
+    """Of two maps in steps of the search: the same where less than half a step apart."""
+    both = np.isfinite(ours) & np.isfinite(its)
+    apart = np.abs(ours - its)[both]
+    one = np.isfinite(ours) != np.isfinite(its)
+    if not apart.size:
+        return {"same": math.nan, "farthest_steps": math.nan, "in_one_only": float(one.mean())}
+    return {
+        "same": float(np.mean(apart < 0.5)),
+        "within_a_hundredth": float(np.mean(apart < 0.01)),
+        "farthest_steps": float(np.rint(apart).max()),
+        "in_one_only": float(one.mean()),
+    }
+
+
+# Memory, processes, threads -----------------------------------------------------------------------
+
+
+def in_new_processes(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, Any]]:
+    """First calls, and the memory of one call."""
+    with fresh.saved(pair.left, pair.right) as path:
+        calls = fresh.first_calls(path, effort.children)
+        memory = fresh.memory(path)
+    size = _size(pair)
+    largest = memory.peak_by_rusage if memory.peak is None else memory.peak
+    kept = "" if memory.kept is None else f", {memory.kept / 1e6:.0f} MB with the result after it"
+    by_rusage = f"{memory.peak_by_rusage / 1e6:.0f} MB by ru_maxrss"
+    rows = [
+        Row(key="memory", measured=largest / 1e6, note=f"{size}; {by_rusage}{kept}"),
+        Row(key="warm_call", measured=calls.warm_s, note=f"{size}, from the start of Python"),
+        Row(key="import", measured=calls.import_s),
+        Row(key="first_ever", measured=calls.ever_s, note=f"{size}, no compiled code on disk"),
+        Row(key="first_ever_line", measured=len(calls.said), note=" ".join(calls.said)[:80]),
+    ]
+    return rows, {"memory": memory._asdict(), "first_calls": calls._asdict()}
+
+
+def with_threads(pair: Pair, effort: Effort) -> list[Row]:
+    """Two threads against one, and two callers against one."""
+    one, two = (_with_environment("D3S_THREADS", count, joint(pair)) for count in ("1", "2"))
+
+    def both() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(joint(pair).run) for _ in range(2)]:
+                done.result()
+
+    best = effort.race({"1": one, "2": two, "one": joint(pair), "two": Work(both)})
+    size, cores = _size(pair), thread_count()
+    speedup = best["1"] / best["2"] if cores > 1 else None
+    return [
+        Row(key="threads", measured=speedup, peer_s=best["1"], ours_s=best["2"], note=size),
+        Row(
+            key="callers",
+            measured=2 * best["one"] / best["two"],
+            peer_s=best["one"],
+            ours_s=best["two"] / 2,
+            note=f"{size}, {cores} cores; ours: a pair",
+        ),
+    ]
+
+
+def _with_environment(name: str, value: str, work: Work) -> Work:
+    def run() -> None:
+        with patch.dict(os.environ, {name: value}):
+            work.run()
+
+    return Work(run)
+
+
+# Growth -------------------------------------------------------------------------------------------
+
+
+def growth_in_pixels(
+    effort: Effort, opponents: Opponents
+) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Time over the size of the frame; the frames are one picture, laid side by side."""
+    tile = simulated(SCENE, effort.tile)
+    table = []
+    for times in effort.tiles:
+        pair = tile.tiled(times)
+        with opencv_threads_kept():
+            best = effort.race(
+                {
+                    "joint_s": joint(pair),
+                    "sgbm_s": _chosen(_default_sgbm(DISPARITIES), opponents.sgbm).work(pair),
+                    "bm_s": _chosen(bm_settings(), opponents.bm).work(pair),
+                }
+            )
+        rows, cols = pair.shape
+        table.append({"rows": rows, "cols": cols, "megapixels": pair.megapixels, **best})
+    per_pixel = [line["joint_s"] / line["megapixels"] for line in table]
+    smallest, largest = (table[end]["megapixels"] for end in (0, -1))
+    beyond = 100 * (max(per_pixel) / min(per_pixel) - 1)
+    note = f"{len(table)} sizes from {smallest:.2g} to {largest:.2g} Mpx"
+    return [Row(key="pixels", measured=beyond, note=note)], table
+
+
+def growth_in_candidates(
+    pair: Pair, effort: Effort, opponents: Opponents
+) -> tuple[list[Row], dict[str, list[dict[str, float]]]]:
+    """Time over the width of the range, and over the number of candidates."""
+    optics = RIG.optics
+    _, far_m = default_depth_range_m(optics)
+    far_px = float(optics.disparity_px(far_m))
+    works: dict[str, Work] = {}
+    tile = pair.middle(effort.tile)
+    for width in effort.widths_px:
+        near_m = float(optics.depth_m(far_px + width))
+        works[f"joint {width}"] = joint(pair, depth_range_m=(near_m, far_m))
+    for number in effort.numbers:
+        matcher = _chosen(_default_sgbm(number), opponents.sgbm)
+        works[f"sgbm {number}"] = matcher.work(pair)
+    for count in effort.counts:
+        told = ConsensusOptions(candidates=count)
+        works[f"consensus {count}"] = Work(
+            lambda told=told: d3s.estimate(  # type: ignore[misc]
+                tile.left, tile.right, RIG, method="consensus", options=told
+            )
+        )
+    with opencv_threads_kept():
+        best = race(works, rounds=effort.rounds, budget_s=4 * effort.budget_s)
+    table: dict[str, list[dict[str, float]]] = {"joint": [], "sgbm": [], "consensus": []}
+    for name, seconds in best.items():
+        method, count_word = name.split()
+        size = (tile if method == "consensus" else pair).megapixels
+        line = {"candidates": int(count_word), "megapixels": size, "seconds": seconds}
+        table[method].append(line)
+    note = (
+        f"{_size(pair)}; steepest part, ranges of {effort.widths_px[0]} to "
+        f"{effort.widths_px[-1]} px; `consensus`: {steepest(table['consensus']):.2f}"
+    )
+    return [Row(key="candidates", measured=steepest(table["joint"]), note=note)], table
+
+
+def steepest(line: list[dict[str, float]]) -> float:
+    """Largest power of growth between neighbours: 1 is twice the time for twice as many."""
+    return max(
+        math.log(after["seconds"] / before["seconds"])
+        / math.log(after["candidates"] / before["candidates"])
+        for before, after in pairwise(line)
+    )
+
+
+def _default_sgbm(number: int) -> list[Setting]:
+    return sgbm_settings(cv2.STEREO_SGBM_MODE_SGBM, number)
+
+
+def _chosen(settings: list[Setting], name: str) -> Setting:
+    (found,) = (one for one in settings if one.name == name)
+    return found
+
+
+def over_content(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Whether time depends on what is seen: scenes, planes, and pairs without any depth."""
+    rng = np.random.default_rng(0)
+    nothing = np.full(pair.shape, np.nan, dtype=np.float32)
+    noise = [rng.normal(0.5, 0.1, pair.shape).astype(np.float32) for _ in range(2)]
+    flat = [rng.normal(0.5, NOISE, pair.shape).astype(np.float32) for _ in range(2)]
+    pairs = {
+        "scene, 0.3 to 1.9 m": pair,
+        "plane at 0.3 m": simulated(d3s.Plane(depth_m=0.3), pair.shape),
+        "plane at 1 m": simulated(d3s.Plane(depth_m=1.0), pair.shape),
+        "noise that the views do not share": Pair(noise[0], noise[1], nothing),
+        "grey wall with 1 % noise": Pair(flat[0], flat[1], nothing),
+    }
+    best = effort.race({name: joint(one) for name, one in pairs.items()})
+    scene_s = next(iter(best.values()))
+    table = [
+        {"picture": name, "joint_s": seconds, "against_the_scene": seconds / scene_s}
+        for name, seconds in best.items()
+    ]
+    slowest = max(best, key=lambda name: best[name])
+    worst = best[slowest]
+    return [Row(key="content", measured=worst / scene_s, ours_s=worst, note=slowest)], table
+
+
+# Where the time goes, and how to have less of it --------------------------------------------------
+
+
+def stages(pair: Pair, effort: Effort) -> dict[str, Any]:
+    """Built-in timings of the fastest of several calls, and the whole call by our own clock."""
+    best_s, timings = math.inf, {}
+    for _ in range(effort.rounds):
+        given: dict[str, Any] = {}
+
+        def run(given: dict[str, Any] = given) -> None:
+            given["est"] = d3s.estimate(pair.left, pair.right, RIG)
+
+        seconds = race({"one": Work(run)}, rounds=1, warm=False)["one"]
+        if seconds < best_s:
+            best_s, timings = seconds, dict(given["est"].timings_s)
+    rest = max(best_s - sum(timings.values()), 0.0)
+    rows, cols = pair.shape
+    return {"rows": rows, "cols": cols, "stages_s": {**timings, "rest": rest}, "whole_s": best_s}
+
+
+class Leaner(NamedTuple):
+    """A way to ask for less."""
+
+    how: str
+    options: dict[str, Any]
+    pair: Pair
+    threads: str | None = None
+
+
+def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]]:
+    """What less work gets: time against the default, and what it does to depths."""
+    ways = [one for one in _leaner(pair) if _is_known(one)]
+    works, found = {}, {}
+
+    def estimate(one: Leaner) -> None:
+        told = JointOptions(**one.options)
+        found[one.how] = d3s.estimate(one.pair.left, one.pair.right, RIG, options=told)
+
+    for one in ways:
+        work = Work(lambda one=one: estimate(one))  # type: ignore[misc]
+        works[one.how] = (
+            _with_environment("D3S_THREADS", one.threads, work) if one.threads else work
+        )
+    best = effort.race(works)
+    table: list[dict[str, Any]] = []
+    for one in ways:
+        error = np.abs(found[one.how].depth_m - one.pair.depth_m)
+        seconds = best[one.how]
+        table.append(
+            {
+                "how": one.how,
+                "seconds": seconds,
+                "share": seconds / best["default"],
+                "density": found[one.how].density,
+                "mae_m": float(np.nanmean(error)) if np.isfinite(error).any() else None,
+                "is_option": bool(one.options) and one.pair is pair,
+            }
+        )
+    half = next(line for line in table if line["how"].startswith("half the rows"))
+    useful = [one for one in table if one["density"] >= USEFUL * table[0]["density"]]
+    options = [one for one in useful if one["is_option"]]
+    leanest = min(options, key=lambda one: one["share"], default=None)
+    default_s = best["default"]
+    rows = [
+        Row(
+            key=key,
+            measured=line["share"],
+            peer_s=default_s,
+            ours_s=line["seconds"],
+            note=line["how"],
+        )
+        if line
+        else Row(key=key, measured=None, note="no option kept enough depths")
+        for key, line in (("half_frame", half), ("half_options", leanest))
+    ]
+    return rows, table
+
+
+def _leaner(pair: Pair) -> list[Leaner]:
+    optics = RIG.optics
+    near_m, far_m = default_depth_range_m(optics)
+    near_px, far_px = (float(optics.disparity_px(depth)) for depth in (near_m, far_m))
+    middle_m = round(float(optics.depth_m(0.5 * (near_px + far_px))), 2)
+    near_m, far_m = round(near_m, 3), round(far_m, 3)
+    rows, cols = pair.shape
+    ways: list[tuple[str, dict[str, Any], Pair]] = [
+        ("default", {}, pair),
+        (f"`depth_range_m=({middle_m}, {far_m})`", {"depth_range_m": (middle_m, far_m)}, pair),
+        (f"`depth_range_m=({near_m}, {middle_m})`", {"depth_range_m": (near_m, middle_m)}, pair),
+        ("`candidates=22`", {"candidates": 22}, pair),
+        ("`candidates=11`", {"candidates": 11}, pair),
+    ]
+    ways += [
+        (f"`search_scale={scale}`", {"search_scale": scale}, pair) for scale in _search_scales()
+    ]
+    ways += [
+        ("`rounds=1`", {"rounds": 1}, pair),
+        ("`windows_px=(9, 23)`", {"windows_px": (9, 23)}, pair),
+        ("`windows_px=(23,)`", {"windows_px": (23,)}, pair),
+        (
+            f"`depth_range_m=({middle_m}, {far_m})`, `rounds=1`, `windows_px=(23,)`",
+            {"depth_range_m": (middle_m, far_m), "rounds": 1, "windows_px": (23,)},
+            pair,
+        ),
+        ("half the rows: `left[a:b], right[a:b]`", {}, pair.middle((rows // 2, cols))),
+        ("a quarter of the frame", {}, pair.middle((rows // 2, cols // 2))),
+    ]
+    return [*(Leaner(*one) for one in ways), Leaner("`D3S_THREADS=1`", {}, pair, "1")]
+
+
+def _search_scales() -> list[int]:
+    """Those that the options have, but the default of a camera with an aperture."""
+    field = JointOptions.model_fields.get("search_scale")
+    if field is None:
+        return []
+    choices = {value for kind in get_args(field.annotation) for value in get_args(kind)}
+    return sorted(value for value in choices if value not in (2, None))
+
+
+def _is_known(one: Leaner) -> bool:
+    """Whether the options still have these names."""
+    try:
+        JointOptions(**one.options)
+    except D3SError:
+        return False
+    return True
+
+
+def _size(pair: Pair) -> str:
+    return f"{pair.shape[0]} x {pair.shape[1]} px"
