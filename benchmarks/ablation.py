@@ -157,7 +157,6 @@ PARTS = (
     changed("sigma: noise only", (refine, "_UNEXPLAINED", 0.0)),
     changed("sigma: all of the residual", (refine, "_UNEXPLAINED", 1.0)),
     changed("sigma: windows without ends", (refine, "share_inside", lambda *_: 1.0)),
-    changed("sigma: no caution near steps", (judge, "_CAUTION", 1.0)),
     changed("confidence: chance ignored", (fitting, "_CHANCE", 0.0)),
     changed(
         "confidence: sigma ignored",
@@ -193,7 +192,6 @@ TUNED = (
     (judge, "_LARGEST_MISFIT"),
     (judge, "_LEAST_MARGIN"),
     (judge, "_SPREAD_PX"),
-    (judge, "_CAUTION"),
 )
 
 

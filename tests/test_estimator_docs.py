@@ -58,7 +58,6 @@ def test_rules_of_the_filter_have_the_numbers_of_the_code():
         f"smallest window <= {judge._SPREAD_PX:g} px",
         rf"\frac{{{fitting._CHANCE:g}}}{{\sqrt{{N - 3}}}}",
         f"plus {refine._UNEXPLAINED:g} of what the residual has beyond it",
-        f"sigma is taken {judge._CAUTION:g} times",
     ):
         assert words in " ".join(PAGE.split()), words
 

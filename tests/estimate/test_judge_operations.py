@@ -129,7 +129,7 @@ def test_judged(shape, cell, rig):
         {"farthest_m": 1e4},
         {"nearest_m": 1e-4, "offset_px": 7.5},
         {"sigma_m": 1e-4, "sigma_share": 0.03},
-        {"least_correlation": 0.6, "largest_misfit": 1.5, "caution": 3.0},
+        {"least_correlation": 0.6, "largest_misfit": 1.5},
     ],
     ids=str,
 )
@@ -324,14 +324,6 @@ def test_ends_of_the_range_are_not_sharp(ops):
     for depth_m, inside in ((0.2990, True), (0.298, False), (2.008, True), (2.012, False)):
         disparity = judging.offset_px + judging.per_dpt_px / depth_m
         assert (_one(ops, disparity, sigma=1e-3)[3] == 0) == inside
-
-
-@BOTH
-def test_caution_near_a_step(ops):
-    calm, near = _one(ops, steps=2), _one(ops, steps=1)
-    assert near[1] == pytest.approx(_judging((1, 1), 1).caution * calm[1], rel=1e-5)
-    assert near[0] == calm[0]
-    assert near[3] == 0
 
 
 @BOTH

@@ -16,8 +16,6 @@ _LARGEST_MISFIT = 6.0
 _LEAST_MARGIN = 0.05
 # Disparities within the small window that are still of one surface, in pixels.
 _SPREAD_PX = 2.0
-# What a step nearby does to sigma: the window may hold a strip of the other surface.
-_CAUTION = 1.5
 # Ends of the range are not exact to more than this share.
 _RANGE_SHARE = 0.005
 
@@ -26,12 +24,11 @@ def judged(
     fit: Refined, found: Found, shape: tuple[int, int], plan: Plan, ops: Operations
 ) -> Judged:
     """Depth, sigma, confidence and flags of every pixel of a frame."""
-    # Whether the disparities of the smallest window, and of the next, are of one surface.
-    sides = (*plan.options.windows_px[:2], plan.options.windows_px[0])[:2]
-    halves = tuple(max(round((px / plan.cell_px - 1) / 2), 1) for px in sides)
-    steps = ops.refine.one_surface(fit.disparity_px, halves, _SPREAD_PX, 0.0, 0.0)
+    # Whether the disparities of the smallest window are of one surface.
+    half = max(round((plan.options.windows_px[0] / plan.cell_px - 1) / 2), 1)
+    is_one = ops.refine.one_surface(fit.disparity_px, (half,), _SPREAD_PX, 0.0, 0.0)
     flags = ops.judge.of_search(found, plan.shifts.size, _LEAST_MARGIN)
-    return ops.judge.judged(fit, steps, flags, judging_of(shape, plan))
+    return ops.judge.judged(fit, is_one, flags, judging_of(shape, plan))
 
 
 def judging_of(shape: tuple[int, int], plan: Plan) -> Judging:
@@ -49,5 +46,4 @@ def judging_of(shape: tuple[int, int], plan: Plan) -> Judging:
         sigma_share=_SIGMA_SHARE,
         least_correlation=_LEAST_CORRELATION,
         largest_misfit=_LARGEST_MISFIT,
-        caution=_CAUTION,
     )

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from d3s.estimate.model import Array
 
+LEAST_SIGMA_PX = 1e-4  # of a disparity, so that its precision is a number
+
 
 class Judging(NamedTuple):
     """Numbers of the camera and the options."""
@@ -23,7 +25,6 @@ class Judging(NamedTuple):
     sigma_share: float  # or as a share of the depth
     least_correlation: float
     largest_misfit: float
-    caution: float
 
 
 class Judged(NamedTuple):

@@ -137,8 +137,8 @@ class JudgeOperations(Protocol):
     def of_search(self, found: "Found", depth: int, least_margin: float) -> Whole:
         """Flags that come from the search, which looked at so many shifts."""
 
-    def judged(self, fit: Refined, steps: Whole, flags: Whole, judging: Judging) -> Judged:
-        """All of a frame; `steps` counts the windows without a step, `flags` are of the search."""
+    def judged(self, fit: Refined, is_one: Whole, flags: Whole, judging: Judging) -> Judged:
+        """All of a frame; `is_one` says where there is one surface, `flags` are of the search."""
 
 
 class Operations(NamedTuple):

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from d3s.compiled import compiled, part
 from d3s.estimate.fitting import Refined
 from d3s.estimate.flags import Flag
-from d3s.estimate.judging import Judged, Judging
+from d3s.estimate.judging import LEAST_SIGMA_PX, Judged, Judging
 from d3s.estimate.search import Found
 from d3s.memory import Memory
 from d3s.threads import over_rows
@@ -33,8 +33,8 @@ class CompiledJudge:
         over_rows(_of_search, out.shape[0], found.step, found.margin, found.seen, *numbers, out)
         return out
 
-    def judged(self, fit: Refined, steps: Counts, flags: Bits, judging: Judging) -> Judged:
-        """All of a frame; `steps` counts the windows without a step, `flags` are of the search."""
+    def judged(self, fit: Refined, is_one: Counts, flags: Bits, judging: Judging) -> Judged:
+        """All of a frame; `is_one` says where there is one surface, `flags` are of the search."""
         shape = judging.shape
         depth, sigma, confidence = (np.empty(shape, np.float32) for _ in range(3))
         out = Judged(depth, sigma, confidence, np.empty(shape, np.uint16))
@@ -52,26 +52,29 @@ class CompiledJudge:
             ),
             dtype=np.float32,
         )
-        cells = self._memory.empty(fit.flags.shape, np.uint16), self._memory.empty(fit.flags.shape)
+        empty, cells = self._memory.empty, fit.flags.shape
+        bits, weighted, weight = empty(cells, np.uint16), empty(cells), empty(cells)
         over_rows(
             _of_cells,
-            steps.shape[0],
-            steps,
+            is_one.shape[0],
+            is_one,
             flags,
             fit.flags,
             fit.misfit,
+            fit.disparity_px,
             fit.sigma_px,
             np.float32(judging.largest_misfit),
-            np.float32(judging.caution),
-            *cells,
+            bits,
+            weighted,
+            weight,
         )
         over_rows(
             _judged,
             shape[0],
-            fit.disparity_px,
-            cells[1],
+            weighted,
+            weight,
             fit.correlation,
-            cells[0],
+            bits,
             judging.cell,
             numbers,
             *out,
@@ -107,27 +110,32 @@ def _of_search(
 def _of_cells(
     start: int,
     stop: int,
-    steps: Counts,
+    is_one: Counts,
     of_search: Bits,
     of_frame: Bits,
     misfit: Image,
+    disparity: Image,
     sigma: Image,
     most: np.float32,
-    caution: np.float32,
     flags: Bits,
-    cautious: Image,
+    weighted: Image,
+    weight: Image,
 ) -> None:
-    """Flags of cells, and sigma with caution near steps."""
-    one = np.float32(1)
+    """Flags of cells, their precision, and disparities times it."""
+    one, least = np.float32(1), np.float32(LEAST_SIGMA_PX)
     for row in range(start, stop):
-        count, misfits, line = steps[row], misfit[row], flags[row]
+        count, misfits, line = is_one[row], misfit[row], flags[row]
         first, second = of_search[row], of_frame[row]
         for col in range(line.size):
             is_bad = (count[col] < 1) | (not misfits[col] <= most)
             line[col] = (first[col] | second[col]) | (_INCONSISTENT if is_bad else 0)
-        before, after = sigma[row], cautious[row]
+        before, after = sigma[row], weight[row]
         for col in range(after.size):
-            after[col] = before[col] * (caution if count[col] < 2 else one)
+            own = before[col] if before[col] > least else least
+            after[col] = one / (own * own)
+        here, product = disparity[row], weighted[row]
+        for col in range(after.size):
+            product[col] = here[col] * after[col]
 
 
 @part
@@ -159,8 +167,8 @@ def _full_line(image: Image, row: int, cell: int, work: Image, out: Image) -> No
 def _judged(
     start: int,
     stop: int,
-    disparity: Image,
-    sigma: Image,
+    weighted: Image,
+    weight: Image,
     correlation: Image,
     cell_flags: Bits,
     cell: int,
@@ -176,13 +184,15 @@ def _judged(
     sigma_m, share, textured = numbers[6], numbers[7], numbers[8]
     nothing = np.float32(np.nan)
     cols = out_depth.shape[1]
-    work = np.empty(disparity.shape[1] + 2, dtype=np.float32)
+    work = np.empty(weight.shape[1] + 2, dtype=np.float32)
     lines = np.empty((3, cols), dtype=np.float32)
     bits = np.empty(cols, dtype=np.int32)
     here, spread, alike = lines[0], lines[1], lines[2]
     for row in range(start, stop):
-        _full_line(disparity, row, cell, work, here)
-        _full_line(sigma, row, cell, work, spread)
+        _full_line(weighted, row, cell, work, here)
+        _full_line(weight, row, cell, work, spread)
+        for col in range(cols):
+            here[col] = here[col] / spread[col]
         _full_line(correlation, row, cell, work, alike)
         source = cell_flags[row // cell]
         if cell == 1:
@@ -201,7 +211,7 @@ def _judged(
             far = per_dpt / apart
             depth[col] = far if apart > zero else np.float32(np.inf)
         for col in range(cols):
-            all_px = np.sqrt(spread[col] * spread[col] + rectification)
+            all_px = np.sqrt(one / spread[col] + rectification)
             sigmas[col] = depth[col] * depth[col] * all_px * over
         for col in range(cols):
             scale = share * depth[col]

@@ -1058,7 +1058,10 @@ def _fit_line(
         noise = load_8(lines, _NOISE * room + col)
         defocus = constant + slope * moved
         per_noise = two * smoothed + half * laplacian * defocus * defocus
-        residual = best_ee / per_noise
+        # What is left of the residual once the disparity has moved.
+        gap = moved - begin
+        left = best_ee - gap * gap * higher(best_gg, zero)
+        residual = higher(left, lower(best_ee, noise * per_noise)) / per_noise
         sensor = lower(noise, residual)
         mixed = sensor + unexplained * (residual - sensor)
         telling = lower(best_gg, by_shift * best_over) - half * gradient * mixed

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from d3s.estimate.fitting import Refined
 from d3s.estimate.flags import Flag
-from d3s.estimate.judging import Judged, Judging
+from d3s.estimate.judging import LEAST_SIGMA_PX, Judged, Judging
 from d3s.estimate.model import Array
 from d3s.estimate.plain.refine import PlainRefine
 from d3s.estimate.search import Found
@@ -28,18 +28,21 @@ class PlainJudge:
     def judged(
         self,
         fit: Refined,
-        steps: NDArray[np.uint8],
+        is_one: NDArray[np.uint8],
         flags: NDArray[np.uint16],
         judging: Judging,
     ) -> Judged:
-        """All of a frame; `steps` counts the windows without a step, `flags` are of the search."""
+        """All of a frame; `is_one` says where there is one surface, `flags` are of the search."""
         per_cell = flags | fit.flags
-        bad = (steps < 1) | ~(fit.misfit <= judging.largest_misfit)
+        bad = (is_one == 0) | ~(fit.misfit <= judging.largest_misfit)
         per_cell[bad] |= np.uint16(Flag.INCONSISTENT)
-        cautious = np.where(steps < 2, judging.caution * fit.sigma_px, fit.sigma_px)
-        disparity, sigma_px, correlation = (
-            self._full(part, judging) for part in (fit.disparity_px, cautious, fit.correlation)
+        # Between cells each counts by its precision: a poor one must not spoil a good one.
+        precision = 1 / np.maximum(fit.sigma_px, LEAST_SIGMA_PX) ** 2
+        weighted, weight, correlation = (
+            self._full(part, judging)
+            for part in (fit.disparity_px * precision, precision, fit.correlation)
         )
+        disparity, sigma_px = weighted / weight, 1 / np.sqrt(weight)
         rows, cols = judging.shape
         out = per_cell.repeat(judging.cell, 0).repeat(judging.cell, 1)[:rows, :cols].copy()
         vergence = (disparity - judging.offset_px) / judging.per_dpt_px

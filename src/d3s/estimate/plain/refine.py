@@ -233,7 +233,9 @@ class PlainRefine:
         moved = np.clip(chosen["disparity"], disparity - fitting.reach, disparity + fitting.reach)
         moved = np.where(is_flat, disparity, moved)
         per_noise = _in_residual(moved, fitting)
-        residual = chosen["ee"] / per_noise
+        # What is left of the residual once the disparity has moved.
+        left = chosen["ee"] - (moved - disparity) ** 2 * np.maximum(chosen["gg"], 0)
+        residual = np.maximum(left, np.minimum(chosen["ee"], noise * per_noise)) / per_noise
         sensor = np.minimum(noise, residual)
         mixed = sensor + fitting.unexplained * (residual - sensor)
         telling = np.minimum(chosen["gg"], chosen["ss"]) - 0.5 * fitting.gradient_gain * mixed
