@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple, get_args
 from unittest.mock import patch
@@ -24,6 +23,7 @@ from d3s.errors import D3SError
 from d3s.estimate import ConsensusOptions, JointOptions
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.images import checked_pair
+from d3s.estimate.joint import joint_reference
 from d3s.estimate.reference import reference_consensus
 from d3s.peers.opencv import BmOptions, SgbmOptions
 from d3s.threads import thread_count
@@ -40,11 +40,6 @@ DISPARITIES = 96
 # Less work that finds no depths is no bargain: the share of the default's that it must keep.
 USEFUL = 0.75
 # Where the oracle of the joint method may live.
-ORACLES = (
-    "d3s.estimate.reference_joint",
-    "d3s.estimate.plain",
-    "d3s.estimate.reference_operations",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,28 +219,15 @@ def opencv_threads_kept() -> Iterator[None]:
 # Against the oracles ------------------------------------------------------------------------------
 
 
-def joint_oracle() -> Any:
-    """`joint_reference`, wherever it lives."""
-    for name in ORACLES:
-        try:
-            found = getattr(import_module(name), "joint_reference", None)
-        except ModuleNotFoundError:
-            continue
-        if found is not None:
-            return found
-    raise SystemExit(f"joint_reference is in none of {', '.join(ORACLES)}.")
-
-
 def against_oracles(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, Any]]:
     """How much faster than NumPy in double precision, and whether the same comes out."""
     rows: list[Row] = []
     agreement: dict[str, Any] = {}
-    reference = joint_oracle()
     part = pair.middle(effort.joint_oracle)
     views = checked_pair(part.left, part.right)
     best, ours, its = _both(
         lambda: d3s.estimate(part.left, part.right, RIG),
-        lambda: reference(*views, RIG, JointOptions()),
+        lambda: joint_reference(*views, RIG, JointOptions()),
         effort,
     )
     rows.append(_times("joint_oracle", part, best))

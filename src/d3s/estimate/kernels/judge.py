@@ -123,16 +123,19 @@ def _of_cells(
 ) -> None:
     """Flags of cells, their precision, and disparities times it."""
     one, least = np.float32(1), np.float32(LEAST_SIGMA_PX)
+    none, never = np.float32(0), np.float32(np.inf)
     for row in range(start, stop):
         count, misfits, line = is_one[row], misfit[row], flags[row]
-        first, second = of_search[row], of_frame[row]
+        first, second, before = of_search[row], of_frame[row], sigma[row]
         for col in range(line.size):
-            is_bad = (count[col] < 1) | (not misfits[col] <= most)
+            is_known = (before[col] >= none) & (before[col] < never)
+            is_bad = (count[col] < 1) | (not misfits[col] <= most) | (not is_known)
             line[col] = (first[col] | second[col]) | (_INCONSISTENT if is_bad else 0)
-        before, after = sigma[row], weight[row]
+        after = weight[row]
         for col in range(after.size):
+            is_known = (before[col] >= none) & (before[col] < never)
             own = before[col] if before[col] > least else least
-            after[col] = one / (own * own)
+            after[col] = one / (own * own) if is_known else none
         here, product = disparity[row], weighted[row]
         for col in range(after.size):
             product[col] = here[col] * after[col]

@@ -34,15 +34,17 @@ class PlainJudge:
     ) -> Judged:
         """All of a frame; `is_one` says where there is one surface, `flags` are of the search."""
         per_cell = flags | fit.flags
-        bad = (is_one == 0) | ~(fit.misfit <= judging.largest_misfit)
+        is_known = (fit.sigma_px >= 0) & (fit.sigma_px < np.inf)
+        bad = (is_one == 0) | ~(fit.misfit <= judging.largest_misfit) | ~is_known
         per_cell[bad] |= np.uint16(Flag.INCONSISTENT)
         # Between cells each counts by its precision: a poor one must not spoil a good one.
-        precision = 1 / np.maximum(fit.sigma_px, LEAST_SIGMA_PX) ** 2
-        weighted, weight, correlation = (
-            self._full(part, judging)
-            for part in (fit.disparity_px * precision, precision, fit.correlation)
-        )
-        disparity, sigma_px = weighted / weight, 1 / np.sqrt(weight)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            precision = np.where(is_known, 1 / np.maximum(fit.sigma_px, LEAST_SIGMA_PX) ** 2, 0)
+            weighted, weight, correlation = (
+                self._full(part, judging)
+                for part in (fit.disparity_px * precision, precision, fit.correlation)
+            )
+            disparity, sigma_px = weighted / weight, 1 / np.sqrt(weight)
         rows, cols = judging.shape
         out = per_cell.repeat(judging.cell, 0).repeat(judging.cell, 1)[:rows, :cols].copy()
         vergence = (disparity - judging.offset_px) / judging.per_dpt_px
