@@ -92,7 +92,7 @@ def test_wrong_options_are_named_all_at_once():
         ({"candidates_m": (1.0, 1.0)}, "must be strictly increasing"),
         ({"candidates_m": (1, 2), "depth_range_m": (1, 2)}, "not be given beside depth_range_m"),
         ({"prefilter_sigma_px": 0}, "prefilter_sigma_px=0 must be above 0"),
-        ({"search_scale": 4}, "search_scale=4 must be 1 or 2"),
+        ({"search_scale": 3}, "search_scale=3 must be 1, 2 or 4"),
         ({"smoothness": float("inf")}, "smoothness=inf"),
         ({"min_confidence": 50}, "min_confidence=50 must be at most 1"),
         ({"rectification_sigma_px": -1}, "rectification_sigma_px=-1 must be at least 0"),

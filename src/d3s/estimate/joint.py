@@ -88,11 +88,13 @@ def joint_result(
     clock.stop("prefilter")
     found = search(levels[plan.search_scale], _floor(levels, noise, plan), plan, ops)
     start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * plan.search_scale
+    if plan.search_scale > plan.cell_px:
+        start_px = ops.refine.doubled(start_px, (noise.shape[0], noise.shape[1]))
     clock.stop("search")
     fit = refined(levels, start_px, noise, unseen, plan, ops)
     clock.stop("refine")
     result = judged(fit, found, shape, plan, ops)
-    contrast = _contrast(levels[plan.search_scale], fit, result, plan)
+    contrast = _contrast(levels[plan.cell_px], fit, result, plan)
     clock.stop("judge")
     return JointResult(result, fit, found, contrast, clock.times_s)
 
@@ -148,7 +150,7 @@ def _warnings(contrast: float) -> tuple[str, ...]:
 
 def _contrast(views: Views, fit: Refined, result: Judged, plan: Plan) -> float:
     """Standard deviation of the left view over that of the right one, both blurred alike."""
-    scale = plan.search_scale
+    scale = plan.cell_px
     few = _stride(fit.flags.shape)
     stride = few * plan.cell_px
     rows, cols = (index * few for index in np.nonzero(result.flags[::stride, ::stride] == 0))

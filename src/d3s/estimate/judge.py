@@ -1,5 +1,7 @@
 """Which of the depths are to be believed, how much, and why the others are not."""
 
+import numpy as np
+
 from d3s.estimate.fitting import Refined
 from d3s.estimate.judging import Judged, Judging
 from d3s.estimate.operations import Operations
@@ -28,6 +30,9 @@ def judged(
     half = max(round((plan.options.windows_px[0] / plan.cell_px - 1) / 2), 1)
     is_one = ops.refine.one_surface(fit.disparity_px, (half,), _SPREAD_PX, 0.0, 0.0)
     flags = ops.judge.of_search(found, plan.shifts.size, _LEAST_MARGIN)
+    if plan.search_scale > plan.cell_px:
+        rows, cols = fit.flags.shape
+        flags = np.ascontiguousarray(flags.repeat(2, 0).repeat(2, 1)[:rows, :cols])
     return ops.judge.judged(fit, is_one, flags, judging_of(shape, plan))
 
 
