@@ -43,10 +43,6 @@ def parts(results: Results) -> dict[str, str]:
     if results["effort"] == "quick":
         raise SystemExit("These results are of --quick. The page takes those of a full run only.")
     tables = {name: sheet.as_markdown() for name, sheet in sheets(results).items()}
-    if not results["least"]["is_final"]:
-        tables["limit"] = (
-            "LEAD: these counts are provisional (`benchmarks/least.py`).\n\n" + tables["limit"]
-        )
     return {"summary": summary(results), **tables}
 
 
