@@ -103,6 +103,9 @@ class RefineOperations(Protocol):
     ) -> Array:
         """Disparity by least squares, of the wanted cells; the others stay where they are."""
 
+    def settled(self, sums: Array, before: Array, after: Array) -> Array:
+        """Sums of cells as they would be at other disparities, to first order."""
+
     def fit(
         self,
         sums: Array,

@@ -135,6 +135,11 @@ class CompiledRefine:
         """Disparity by least squares, of the wanted cells; the others stay where they are."""
         return self._fit(sums, disparity, usable, disparity, wanted, fitting, _LIGHT).disparity
 
+    def settled(self, sums: Planes, before: Image, after: Image) -> Planes:
+        """Sums of cells as they would be at other disparities, to first order; in their place."""
+        over_rows(_settle, before.shape[0], before, after, sums)
+        return sums
+
     def fit(
         self,
         sums: Planes,
@@ -1058,10 +1063,7 @@ def _fit_line(
         noise = load_8(lines, _NOISE * room + col)
         defocus = constant + slope * moved
         per_noise = two * smoothed + half * laplacian * defocus * defocus
-        # What is left of the residual once the disparity has moved.
-        gap = moved - begin
-        left = best_ee - gap * gap * higher(best_gg, zero)
-        residual = higher(left, lower(best_ee, noise * per_noise)) / per_noise
+        residual = best_ee / per_noise
         sensor = lower(noise, residual)
         mixed = sensor + unexplained * (residual - sensor)
         telling = lower(best_gg, by_shift * best_over) - half * gradient * mixed
@@ -1105,6 +1107,24 @@ def _sum_across(line: Image, place: int, half: int) -> Any:
         apart = load_8(line, place + step) - load_8(line, place - step)
         total = total + np.float32(step) * apart
     return total
+
+
+@compiled
+def _settle(start: int, stop: int, before: Image, after: Image, sums: Planes) -> None:
+    two, zero = np.float32(2), np.float32(0)
+    move = np.empty(before.shape[1], dtype=np.float32)
+    for row in range(start, stop):
+        old, new = before[row], after[row]
+        g, gg, gh = sums[_G, row], sums[_GG, row], sums[_GH, row]
+        e, ee = sums[_E, row], sums[_EE, row]
+        for col in range(move.size):
+            move[col] = new[col] - old[col]
+        for col in range(move.size):
+            e[col] += move[col] * g[col]
+        for col in range(move.size):
+            ge = old[col] * gg[col] - gh[col]
+            value = ee[col] + move[col] * (two * ge + move[col] * gg[col])
+            ee[col] = value if value > zero else zero
 
 
 @compiled

@@ -185,6 +185,16 @@ class PlainRefine:
         noise = np.zeros_like(disparity)
         return self.fit(sums, disparity, usable, noise, wanted, fitting).disparity
 
+    def settled(self, sums: Array, before: Array, after: Array) -> Array:
+        """Sums of cells as they would be at other disparities, to first order."""
+        out = sums.copy()
+        move = after - before
+        ge = before * sums[Plane.GG] - sums[Plane.GH]
+        out[Plane.E] += move * sums[Plane.G]
+        squares = out[Plane.EE] + move * (2 * ge + move * sums[Plane.GG])
+        out[Plane.EE] = np.maximum(squares, 0)
+        return out
+
     def fit(
         self,
         sums: Array,
@@ -233,9 +243,7 @@ class PlainRefine:
         moved = np.clip(chosen["disparity"], disparity - fitting.reach, disparity + fitting.reach)
         moved = np.where(is_flat, disparity, moved)
         per_noise = _in_residual(moved, fitting)
-        # What is left of the residual once the disparity has moved.
-        left = chosen["ee"] - (moved - disparity) ** 2 * np.maximum(chosen["gg"], 0)
-        residual = np.maximum(left, np.minimum(chosen["ee"], noise * per_noise)) / per_noise
+        residual = chosen["ee"] / per_noise
         sensor = np.minimum(noise, residual)
         mixed = sensor + fitting.unexplained * (residual - sensor)
         telling = np.minimum(chosen["gg"], chosen["ss"]) - 0.5 * fitting.gradient_gain * mixed
