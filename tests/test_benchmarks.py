@@ -221,8 +221,10 @@ def test_numbers_of_the_page_are_those_of_the_results():
 def test_reach_of_a_region_is_that_of_the_method():
     optics = d3s.Rig.paper_prototype().optics
     reach, shift = map(int, re.search(r"reach, shift = (\d+), (\d+)", PAGE.read_text()).groups())
-    assert reach == d3s.JointOptions().windows_px[-1] // 2
-    assert shift == pytest.approx(float(optics.disparity_px(0.25)), abs=1)
+    # Half the largest window on cells of two pixels, and three sigma of the Gaussian before it.
+    assert reach == 29 + 3
+    assert shift == pytest.approx(float(optics.disparity_px(0.25)), abs=2)
+    assert reach % 2 == shift % 2 == 0
 
 
 def test_python_of_the_page_runs():

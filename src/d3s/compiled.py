@@ -38,7 +38,7 @@ class _Notice(event.Listener):
 
     def on_start(self, event: Any) -> None:
         module = getattr(event.data.get("dispatcher"), "__module__", "") or ""
-        if module.startswith("d3s"):
+        if module.partition(".")[0] == "d3s":
             _say_that_it_compiles()
 
     def on_end(self, event: Any) -> None:
@@ -48,7 +48,7 @@ class _Notice(event.Listener):
 @cache
 def _say_that_it_compiles() -> None:
     getLogger("d3s").warning(
-        "d3s is compiling its loops for this machine: once, for about half a minute."
+        "d3s is compiling its loops for this machine: once, for up to half a minute."
     )
 
 

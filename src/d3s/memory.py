@@ -80,14 +80,13 @@ def borrowed_memory() -> Iterator[Memory]:
     with _lock:
         waiting = _kept.setdefault(os.getpid(), [])
         memory = waiting.pop() if waiting else Memory()
-    try:
-        with memory.part():
-            yield memory
-    finally:
-        memory.drop_idle_blocks()
-        with _lock:
-            if len(waiting) < _MOST_KEPT:
-                waiting.append(memory)
+    with memory.part():
+        yield memory
+    # Not after an error: a thread that nobody waited for may still write to it.
+    memory.drop_idle_blocks()
+    with _lock:
+        if len(waiting) < _MOST_KEPT:
+            waiting.append(memory)
 
 
 def _forget() -> None:

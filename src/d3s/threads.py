@@ -19,14 +19,14 @@ from d3s.errors import InputError
 
 _this_thread = threading.local()
 _BEGUN, _DONE = 0, 1  # counters
-_TURNS, _MORE_TURNS = 60_000, 1_000  # one takes 10 to 40 ns
+_TURNS, _MORE_TURNS = 6_000, 1_000  # one takes 10 to 40 ns
 
 
 def thread_count() -> int:
     """How many threads to use: `D3S_THREADS`, or the cores that this process may run on."""
     text = os.environ.get("D3S_THREADS", "").strip()
     if not text:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _cores()
+        return _allowed_cores()
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
         raise InputError(f"D3S_THREADS={text!r} must be a whole number from 1 to 1024.")
     return int(text)
@@ -54,11 +54,11 @@ def together(*works: Callable[[], Any]) -> list[Any]:
         return [work() for work in works]
     crew = _crew(os.getpid())
     hands = crew.taken(min(len(works), thread_count()) - 1)
-    # Each hand has one piece, and what is left over the caller does after its own.
-    for hand, work in zip(hands, works[1:], strict=False):
-        hand.start(work)
-    own = [_outcome(work) for work in (works[0], *works[1 + len(hands) :])]
     try:
+        # Each hand has one piece, and what is left over the caller does after its own.
+        for hand, work in zip(hands, works[1:], strict=False):
+            hand.start(work)
+        own = [_outcome(work) for work in (works[0], *works[1 + len(hands) :])]
         others = [hand.waited_for() for hand in hands]
     except BaseException:  # somebody at the keyboard does not want to wait
         crew.forget(hands)
@@ -86,8 +86,8 @@ def _outcome(work: Callable[[], Any]) -> _Outcome:
 class _Hand:
     """A thread that does one piece of work after the other.
 
-    Between two pieces it waits awake for about a millisecond: pieces follow each other closely
-    within a frame, and a thread that fell asleep may be woken on the core of the one that woke it.
+    Between two pieces it waits awake for a moment: pieces follow each other closely within a frame,
+    and a thread that fell asleep takes long to wake.
     """
 
     def __init__(self, number: int) -> None:
@@ -129,7 +129,9 @@ class _Hand:
                 self._changed.notify_all()
 
     def _wait(self, counter: int, number: int, more_turns: int) -> None:
-        if _spin()(self._counters, counter, number, _TURNS, more_turns):
+        # With fewer cores than threads whoever waits awake is in the way of those who work.
+        turns = _TURNS if thread_count() <= _allowed_cores() else 0
+        if _spin()(self._counters, counter, number, turns, more_turns):
             return
         with self._changed:
             self._sleepers += 1
@@ -150,8 +152,11 @@ class _Crew:
         """Up to so many; fewer if others have them."""
         with self._lock:
             while len(self._free) < count and self._count < count:
+                try:
+                    self._free.append(_Hand(self._count + 1))
+                except RuntimeError:  # no more threads to be had
+                    break
                 self._count += 1
-                self._free.append(_Hand(self._count))
             hands = self._free[:count]
             del self._free[:count]
             return hands
@@ -184,5 +189,7 @@ def _nothing() -> None:
     return None
 
 
-def _cores() -> int:
+def _allowed_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -8,8 +8,9 @@ depth_map   `DepthMap`, what comes back; flags: why a pixel has no depth
 images      the user's arrays, checked; clipping and holes: pixels that hold no intensity
 candidates  which depths to look at
 
-joint       ours, written once over operations: plan, then search, then refine by levels, then judge
-operations  what it does to images, compiled (kernels); plain (reference_operations), its oracle
+joint       ours, written once over operations: plan, then search, then refine, then judge; model,
+            fitting and judging are the numbers that these pass on
+operations  what it does to images: compiled in kernels, and plain in plain, its oracle
 
 consensus   the paper's algorithm, as printed, compiled (consensus_kernels); consensus_plan and
             consensus_result are what it shares with reference, its oracle in plain NumPy

@@ -107,12 +107,13 @@ def _finer(optics: Optics, model: Model, scale: int) -> tuple[float, float]:
 
 def _check_memory(shape: tuple[int, int], shifts: int, scale: int) -> None:
     deep = -(-shifts // 16) * 16
-    size = 3 * -(-shape[0] // scale) * -(-shape[1] // scale) * deep  # bytes, and sums of two bytes
+    wide = -(-shape[1] // (32 * scale)) * 32  # in strips of columns
+    size = 3 * -(-shape[0] // scale) * wide * deep  # bytes, and sums of two bytes
     if size > _LARGEST_BYTES:
         raise InputError(
             f"a frame of {shape[0]} x {shape[1]} pixels and {shifts} shifts would take "
             f"{size / 1e9:.1f} GB, and {_LARGEST_BYTES / 1e9:.0f} GB are the limit. Narrow "
-            "depth_range_m, set search_scale=2, or cut the frame into parts."
+            "depth_range_m, set search_scale=2 or 4, or cut the frame into parts."
         )
 
 
