@@ -19,7 +19,7 @@ from d3s.errors import InputError
 
 _this_thread = threading.local()
 _BEGUN, _DONE = 0, 1  # counters
-_TURNS, _MORE_TURNS = 6_000, 1_000  # one takes 10 to 40 ns
+_TURNS, _MORE_TURNS = 20_000, 400  # one takes 10 to 40 ns
 
 
 def thread_count() -> int:
@@ -50,14 +50,19 @@ def over_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
 def together(*works: Callable[[], Any]) -> list[Any]:
     """Results of several pieces of work, done at the same time where there are cores for it."""
     # A thread of the crew does its parts itself: if all waited for others, none would go on.
-    if len(works) < 2 or getattr(_this_thread, "is_of_crew", False) or thread_count() == 1:
+    if len(works) < 2 or getattr(_this_thread, "is_of_crew", False):
+        return [work() for work in works]
+    threads = thread_count()
+    if threads == 1:
         return [work() for work in works]
     crew = _crew(os.getpid())
-    hands = crew.taken(min(len(works), thread_count()) - 1)
+    hands = crew.taken(min(len(works), threads) - 1)
+    # With fewer cores than threads whoever waits awake is in the way of those who work.
+    turns = _TURNS if threads <= _allowed_cores() else 0
     try:
         # Each hand has one piece, and what is left over the caller does after its own.
         for hand, work in zip(hands, works[1:], strict=False):
-            hand.start(work)
+            hand.start(work, turns)
         own = [_outcome(work) for work in (works[0], *works[1 + len(hands) :])]
         others = [hand.waited_for() for hand in hands]
     except BaseException:  # somebody at the keyboard does not want to wait
@@ -96,11 +101,12 @@ class _Hand:
         self._sleepers = 0  # of the two threads that look at the counters
         self._work: Callable[[], Any] = _nothing
         self._outcome = _Outcome(None, None)
+        self._turns = 0
         threading.Thread(target=self._run, name=f"d3s-{number}", daemon=True).start()
 
-    def start(self, work: Callable[[], Any]) -> None:
-        """Hand it a piece."""
-        self._work = work
+    def start(self, work: Callable[[], Any], turns: int) -> None:
+        """Hand it a piece; both sides wait awake for so many turns."""
+        self._work, self._turns = work, turns
         self._count_up(_BEGUN)
 
     def waited_for(self) -> _Outcome:
@@ -129,9 +135,7 @@ class _Hand:
                 self._changed.notify_all()
 
     def _wait(self, counter: int, number: int, more_turns: int) -> None:
-        # With fewer cores than threads whoever waits awake is in the way of those who work.
-        turns = _TURNS if thread_count() <= _allowed_cores() else 0
-        if _spin()(self._counters, counter, number, turns, more_turns):
+        if _spin()(self._counters, counter, number, self._turns, more_turns):
             return
         with self._changed:
             self._sleepers += 1

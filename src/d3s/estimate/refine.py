@@ -125,10 +125,12 @@ class _Level:
         """Fit of the wanted cells."""
         fitting, scale = self._fitting, self._scale
         sums = self._ops.cells(*self._views, self._current, wanted, fitting)
-        # Residuals at the start are those of its error, too: what sigma needs is what is left.
-        start = self._current
-        self._current = self._ops.moved(sums, start, self._windows(), wanted, fitting)
-        sums = self._ops.settled(sums, start, self._current)
+        if scale == 1:
+            # Residuals at the start are those of its error, too, and sigma needs what is left. At
+            # the coarser scales it has moved before.
+            start = self._current
+            self._current = self._ops.moved(sums, start, self._windows(), wanted, fitting)
+            sums = self._ops.settled(sums, start, self._current)
         own = noise * noise.dtype.type(1 / scale**2)
         fit = self._ops.fit(sums, self._current, self._windows(), own, wanted, fitting)
         part = self._ops.finished(fit, fitting, scale)

@@ -242,11 +242,7 @@ class CompiledRefine:
         for scale, fit in parts.items():
             if fit is best:
                 continue
-            is_same = fit.flags.shape == shape
-            for target, values in zip(best[:4], fit[:4], strict=True):
-                full = values if is_same else self.doubled(values, shape)
-                over_rows(_put, shape[0], full, scales, scale, scale, target)
-            over_rows(_put_flags, shape[0], fit.flags, scales, scale, best.flags)
+            over_rows(_join, shape[0], scales, scale, *fit, *best)
         return best
 
 
@@ -1338,17 +1334,74 @@ def _put(
 
 
 @compiled
-def _put_flags(
+def _join(
     start: int,
     stop: int,
-    values: NDArray[np.uint16],
     scales: Counts,
     scale: int,
-    out: NDArray[np.uint16],
+    disparity: Image,
+    sigma: Image,
+    correlation: Image,
+    misfit: Image,
+    flags: NDArray[np.uint16],
+    out_disparity: Image,
+    out_sigma: Image,
+    out_correlation: Image,
+    out_misfit: Image,
+    out_flags: NDArray[np.uint16],
 ) -> None:
-    step = 1 if values.shape == out.shape else 2
+    """Put a part where its scale is wanted, linear between the cells if they are twice as large."""
+    step = 1 if flags.shape == out_flags.shape else 2
+    work = np.empty(flags.shape[1] + 2, dtype=np.float32)
     for row in range(start, stop):
-        here, source, target = scales[row], values[row // step], out[row]
-        for col in range(here.size):
+        here = scales[row]
+        first, last = 0, here.size - 1
+        while first <= last and here[first] != scale:
+            first += 1
+        while last > first and here[last] != scale:
+            last -= 1
+        if first > last:
+            continue
+        _join_line(disparity, row, step, here, scale, first, last, work, out_disparity[row])
+        _join_line(sigma, row, step, here, scale, first, last, work, out_sigma[row])
+        _join_line(correlation, row, step, here, scale, first, last, work, out_correlation[row])
+        _join_line(misfit, row, step, here, scale, first, last, work, out_misfit[row])
+        bits, target = flags[row // step], out_flags[row]
+        for col in range(first, last + 1):
             if here[col] == scale:
-                target[col] = source[col // step]
+                target[col] = bits[col // step]
+
+
+@part
+def _join_line(
+    image: Image,
+    row: int,
+    step: int,
+    here: Counts,
+    scale: int,
+    first: int,
+    last: int,
+    work: Image,
+    out: Image,
+) -> None:
+    if step == 1:
+        source = image[row]
+        for col in range(first, last + 1):
+            if here[col] == scale:
+                out[col] = source[col]
+        return
+    near, far = np.float32(0.75), np.float32(0.25)
+    rows, cols = image.shape
+    one = image[row // 2]
+    two = image[max(row // 2 - 1, 0) if row % 2 == 0 else min(row // 2 + 1, rows - 1)]
+    begin, end = max(first // 2 - 1, 0), min(last // 2 + 2, cols)
+    for col in range(begin, end):
+        work[col + 1] = near * one[col] + far * two[col]
+    if begin == 0:
+        work[0] = work[1]
+    if end == cols:
+        work[cols + 1] = work[cols]
+    for col in range(first, last + 1):
+        if here[col] == scale:
+            place = col // 2 + 1
+            out[col] = near * work[place] + far * work[place + (1 if col % 2 else -1)]
