@@ -20,14 +20,14 @@ SCALE = 2  # pixels of the frame that make one of the search, each way
 # Operations of a pixel of the frame, both views: a Gaussian of 11 taps each way; one of 16, where
 # half of the rows and then half of the columns are kept; one of 22 out of that; noise and mean.
 PREFILTER = 2 * (2 * 16 + 23 * 3 / 4 + 32 * 3 / 16 + 12 + 3)
-# Of a cell of the search, one shift of one pixel: difference and square, running sums both ways, what
-# noise and texture explain, quotient and rounding; then four paths of seven, and the choice.
+# Of a cell of the search, one shift of one pixel: difference and square, running sums both ways,
+# what noise and texture explain, quotient and rounding; then four paths of seven, and the choice.
 COST, PATHS, PICK = 18, 4 * 7, 6
 # The cells are written once and read twice, a byte each.
 CELL_BYTES = 3
 # Of the fit: a pixel at its disparity (spline, weights, Laplacians, products), and a cell of 2 x 2
-# pixels (running sums of twelve planes over three windows, the choice among them, sigma, tilt). Once
-# at full size and twice at half the size.
+# pixels (running sums of twelve planes over three windows, the choice among them, sigma, tilt).
+# Once at full size and twice at half the size.
 AT_PIXEL, AT_CELL = 105, 12 * 3 * 4 + 120
 REFINE = (1 + 2 / 4) * (AT_PIXEL + AT_CELL / 4)
 JUDGE = 35  # interpolation, depth, sigma, confidence, flags
