@@ -677,12 +677,6 @@ def _smooth_squares(
             line[col] = total[col] * total[col] * columns[col] * pixels
 
 
-@part
-def _add(line: Image, out: Image) -> None:
-    for col in range(out.size):
-        out[col] += line[col]
-
-
 @compiled
 def _fit(
     start: int,
