@@ -1,0 +1,103 @@
+"""Simulated captures of home-made cameras, each with lens errors of its own, and their truth."""
+
+import json
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import d3s
+from d3s.files import write_image
+from d3s.scene.sequence import even_distances_m
+
+# Two takes, as in the paper. They overlap, and no two takes meet to the millimetre.
+DISTANCES_M = tuple(
+    sorted((*even_distances_m(0.25, 1.21, 25), *even_distances_m(1.011, 1.971, 25)))
+)
+SENSOR = d3s.Sensor(noise=0.01, bits=10)
+PATTERN = "calibration"
+# Frames are made in several rounds, so that a set that is not whole yet spans all distances.
+_ROUNDS = 5
+
+
+class CaptureSet(NamedTuple):
+    """A camera with lens errors, and a board that is not quite square to its axis."""
+
+    mounts: tuple[d3s.Mount, d3s.Mount]
+    tilt_rad: tuple[float, float]
+    seed: int
+
+    def frame(self, distance_m: float, pattern: str, number: int) -> d3s.RawFrame:
+        """Raw frame of the board, or of another one, at a distance."""
+        scene = d3s.TiltedPlane(
+            depth_m=distance_m,
+            tilt_x_rad=self.tilt_rad[0],
+            tilt_y_rad=self.tilt_rad[1],
+            texture=pattern,
+        )
+        return self.shot(scene, number)
+
+    def shot(self, scene: d3s.TiltedPlane | d3s.Plane, number: int) -> d3s.RawFrame:
+        """Raw frame of a scene, with noise of its own."""
+        rig = d3s.Rig.paper_prototype()
+        return d3s.simulate_raw(
+            scene, rig, noise=SENSOR, seed=(self.seed, number), mounts=self.mounts
+        )
+
+
+def _mount(scale: float, roll_deg: float, shift_x_px: float, shift_y_px: float) -> d3s.Mount:
+    return d3s.Mount(
+        scale=scale, roll_rad=math.radians(roll_deg), shift_x_px=shift_x_px, shift_y_px=shift_y_px
+    )
+
+
+def _tilt(x_deg: float, y_deg: float) -> tuple[float, float]:
+    return math.radians(x_deg), math.radians(y_deg)
+
+
+# Choices are made on the first, and figures are reported on the others.
+SETS = {
+    "tuning0": CaptureSet(
+        (_mount(1.003, 0.3, 20, -6), _mount(0.997, -0.4, -31, 5)), _tilt(0.4, -0.3), 10
+    ),
+    "report1": CaptureSet(
+        (_mount(1.0, 0.9, 55, 12), _mount(1.008, -0.6, -40, -14)), _tilt(0.8, 0.5), 1
+    ),
+    "report2": CaptureSet(
+        (_mount(0.995, -0.7, -60, -9), _mount(1.004, 0.2, 35, 15)), _tilt(-1.0, 0.2), 2
+    ),
+    "report3": CaptureSet(
+        (_mount(1.002, 0.2, 10, 3), _mount(0.993, -0.75, 58, -11)), _tilt(0.1, -0.9), 3
+    ),
+}
+REPORT_SETS = tuple(name for name in SETS if name.startswith("report"))
+
+
+def render(name: str, folder: Path) -> None:
+    """Make the frames of a set that are not there yet, their distances, and the truth."""
+    captures, count = SETS[name], len(DISTANCES_M)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in (j for start in range(_ROUNDS) for j in range(start, count, _ROUNDS)):
+        path = folder / _file_name(number)
+        if path.exists():
+            continue
+        frame = captures.frame(DISTANCES_M[number], PATTERN, number)
+        write_image(path, frame.image)
+        _write_distances(folder)
+        _write_truth(folder, captures, frame)
+        print(path, flush=True)
+
+
+def _file_name(number: int) -> str:
+    return f"board_{number:02d}.png"
+
+
+def _write_distances(folder: Path) -> None:
+    there = [j for j in range(len(DISTANCES_M)) if (folder / _file_name(j)).exists()]
+    lines = [f"{_file_name(j)},{DISTANCES_M[j]:g}" for j in there]
+    (folder / "distances.csv").write_text("\n".join(["file,distance_m", *lines]) + "\n")
+
+
+def _write_truth(folder: Path, captures: CaptureSet, frame: d3s.RawFrame) -> None:
+    truth = {name: value.tolist() for name, value in frame.truth().items() if name != "depth_m"}
+    truth |= {"tilt_x_rad": captures.tilt_rad[0], "tilt_y_rad": captures.tilt_rad[1]}
+    (folder / "truth.json").write_text(json.dumps(truth, indent=2) + "\n")
