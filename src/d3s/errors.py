@@ -42,5 +42,16 @@ class InputError(D3SError, ValueError):
     """An argument that a function cannot work with."""
 
 
+class CalibrationError(D3SError):
+    """A calibration that came to nothing.
+
+    `report` is the report of what was found until then; None where a step says it, who has none.
+    """
+
+    def __init__(self, words: str, report: object = None) -> None:
+        super().__init__(words)
+        self.report = report
+
+
 class OutputError(D3SError, OSError):
     """A result that could not be written, or that would have replaced a file of the user's."""
