@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from calibration_sets import SETS, render
+from calibration_sets import REPORT_SETS, SETS, render, render_walls
 
 
 def main() -> None:
@@ -14,6 +14,9 @@ def main() -> None:
     given = parser.parse_args()
     for name in given.sets:
         render(name, given.render / name)
+    for name in given.sets:
+        if name in REPORT_SETS:
+            render_walls(name, given.render / f"{name}_walls")
 
 
 if __name__ == "__main__":

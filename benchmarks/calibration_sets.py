@@ -5,6 +5,9 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 import d3s
 from d3s.files import write_image
 from d3s.scene.sequence import even_distances_m
@@ -15,6 +18,9 @@ DISTANCES_M = tuple(
 )
 SENSOR = d3s.Sensor(noise=0.01, bits=10)
 PATTERN = "calibration"
+# What a calibrated camera is judged by: textures that nothing was tuned on, walls that face it.
+SCENE_PATTERNS = ("text", "brick", "gravel", "bark")
+SCENE_DEPTHS_M = (0.25, 0.30, 0.40, 0.55, 0.70, 0.85, 1.00, 1.20, 1.40, 1.64, 1.80, 1.90)
 # Frames are made in several rounds, so that a set that is not whole yet spans all distances.
 _ROUNDS = 5
 
@@ -26,22 +32,21 @@ class CaptureSet(NamedTuple):
     tilt_rad: tuple[float, float]
     seed: int
 
-    def frame(self, distance_m: float, pattern: str, number: int) -> d3s.RawFrame:
-        """Raw frame of the board, or of another one, at a distance."""
+    def board(self, number: int) -> d3s.RawFrame:
+        """Raw frame of the board at one of the distances."""
         scene = d3s.TiltedPlane(
-            depth_m=distance_m,
+            depth_m=DISTANCES_M[number],
             tilt_x_rad=self.tilt_rad[0],
             tilt_y_rad=self.tilt_rad[1],
-            texture=pattern,
+            texture=PATTERN,
         )
-        return self.shot(scene, number)
+        rig, seed = d3s.Rig.paper_prototype(), (self.seed, number)
+        return d3s.simulate_raw(scene, rig, noise=SENSOR, seed=seed, mounts=self.mounts)
 
-    def shot(self, scene: d3s.TiltedPlane | d3s.Plane, number: int) -> d3s.RawFrame:
-        """Raw frame of a scene, with noise of its own."""
-        rig = d3s.Rig.paper_prototype()
-        return d3s.simulate_raw(
-            scene, rig, noise=SENSOR, seed=(self.seed, number), mounts=self.mounts
-        )
+    def light_of_wall(self, pattern: str, depth_m: float) -> NDArray[np.float32]:
+        """Raw frame of a wall that faces the camera, before the sensor adds its noise."""
+        scene = d3s.Plane(depth_m=depth_m, texture=pattern)
+        return d3s.simulate_raw(scene, d3s.Rig.paper_prototype(), mounts=self.mounts).image
 
 
 def _mount(scale: float, roll_deg: float, shift_x_px: float, shift_y_px: float) -> d3s.Mount:
@@ -80,11 +85,27 @@ def render(name: str, folder: Path) -> None:
         path = folder / _file_name(number)
         if path.exists():
             continue
-        frame = captures.frame(DISTANCES_M[number], PATTERN, number)
+        frame = captures.board(number)
         write_image(path, frame.image)
         _write_distances(folder)
         _write_truth(folder, captures, frame)
         print(path, flush=True)
+
+
+def render_walls(name: str, folder: Path) -> None:
+    """Make the walls of a set that are not there yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for pattern in SCENE_PATTERNS:
+        for depth_m in SCENE_DEPTHS_M:
+            path = wall_file(folder, pattern, depth_m)
+            if not path.exists():
+                write_image(path, SETS[name].light_of_wall(pattern, depth_m))
+                print(path, flush=True)
+
+
+def wall_file(folder: Path, pattern: str, depth_m: float) -> Path:
+    """Where the light of a wall lies."""
+    return folder / f"{pattern}_{1e3 * depth_m:.0f}mm.png"
 
 
 def _file_name(number: int) -> str:
