@@ -1,22 +1,328 @@
-"""`make calibration`: how right a calibration is, on simulated captures of home-made cameras."""
+"""`make calibration`: how right a calibration is, on simulated captures of home-made cameras.
+
+    .venv/bin/python benchmarks/calibration.py [--folder FOLDER] [--sets NAME ...]
+                                               [--json FILE] [--page FILE] [--read]
+
+Captures of cameras with known lens errors are rendered into the folder, or taken from there. Each
+set is calibrated by `d3s calibrate` in a process of its own, what it finds is held against the
+truth, and then the calibrated camera looks at walls of other textures.
+"""
 
 import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from calibration_sets import REPORT_SETS, SETS, render, render_walls
+import numpy as np
+from rich.console import Console
+
+import d3s
+from calibration_sets import (
+    REPORT_SETS,
+    SCENE_DEPTHS_M,
+    SCENE_PATTERNS,
+    SENSOR,
+    SETS,
+    render,
+    render_walls,
+    wall_file,
+)
+from d3s.evaluate.metrics import score
+from d3s.evaluate.truth import Truth, truth_of
+from d3s.files import read_image
+from sheets import Sheet
+
+RESULTS = Path(__file__).parent / "results" / "calibration.json"
+FOLDER = Path("captures")
+BEGIN, END = "<!-- calibration: {} -->", "<!-- end of {} -->"
+NOISE_SEED = 20
+ACCURATE_M = 0.01
 
 
-def main() -> None:
-    """Render the captures that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--render", type=Path, metavar="FOLDER", help="where the captures go")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="NAME")
-    given = parser.parse_args()
-    for name in given.sets:
-        render(name, given.render / name)
-    for name in given.sets:
+class Target(NamedTuple):
+    """What is asked of the mean over the sets, or of the worst of them."""
+
+    what: str
+    sense: Literal["<", "<=", ">="]
+    limit: float
+    unit: str
+    digits: int
+    over_sets: Literal["mean", "worst"] = "worst"
+
+    @property
+    def asked(self) -> str:
+        """In words."""
+        return f"{self.sense} {self.limit:g}{self.unit}"
+
+    def of(self, values: list[float]) -> float:
+        """One value for all sets."""
+        if self.over_sets == "mean":
+            return float(np.mean(values))
+        return min(values) if self.sense == ">=" else max(values)
+
+    def held(self, value: float) -> bool:
+        """Whether it is what was asked; what is no number never is."""
+        match self.sense:
+            case "<":
+                return value < self.limit
+            case "<=":
+                return value <= self.limit
+            case ">=":
+                return value >= self.limit
+
+
+TARGETS = {
+    "anchor_left_px": Target("anchor of the left view, error", "<=", 0.5, " px", 3, "mean"),
+    "anchor_right_px": Target("anchor of the right view, error", "<=", 0.5, " px", 3, "mean"),
+    "anchor_x_px": Target("horizontal difference of both errors", "<=", 0.1, " px", 3),
+    "roll_deg": Target("roll, error", "<=", 0.01, "°", 4),
+    "baseline_deg": Target("turn against the baseline, error", "<=", 0.01, "°", 4),
+    "scale": Target("scale, error", "<=", 1e-4, "", 6),
+    "shift_y_px": Target("vertical shift, error", "<=", 0.1, " px", 3),
+    "sbp_percent": Target("s0·B/p, error", "<=", 0.1, " %", 3),
+    "r2": Target("R² of the cubic fits", ">=", 0.98, "", 4),
+    "joint_mae_cm": Target("`joint`, 0.25 to 1.9 m: largest MAE of a texture", "<", 1, " cm", 2),
+    "joint_density": Target("`joint`, 0.25 to 1.9 m: smallest density", ">=", 85, " %", 1),
+    "consensus_near_m": Target("`consensus`, C > 0.8: MAE < 1 cm from", "<=", 0.30, " m", 2),
+    "consensus_far_m": Target("`consensus`, C > 0.8: MAE < 1 cm up to", ">=", 1.64, " m", 2),
+    "time_s": Target("time for 50 raw frames", "<", 180, " s", 0),
+    "memory_gb": Target("peak memory", "<", 1.5, " GB", 2),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wall:
+    """What a method made of a wall."""
+
+    pattern: str
+    depth_m: float
+    method: str
+    mae_cm: float
+    density: float
+
+
+def main(words: list[str] | None = None) -> None:
+    """Render, calibrate, measure and show."""
+    given = _arguments(words)
+    if given.render:
+        _render(given.sets, given.folder)
+        return
+    results = json.loads(given.json.read_text()) if given.read else measured(given)
+    if not given.read:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(results, indent=1) + "\n")
+    console = Console(width=130)
+    for sheet in sheets(results).values():
+        console.print(sheet.as_rich())
+    if given.page:
+        page = given.page.read_text()
+        given.page.write_text(with_sheets(page, sheets(results)))
+
+
+def _arguments(words: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the captures are")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(REPORT_SETS))
+    parser.add_argument("--render", action="store_true", help="only render the captures")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="where the results go")
+    parser.add_argument("--page", type=Path, help="page whose tables are made anew")
+    parser.add_argument("--read", action="store_true", help="measure nothing, read the results")
+    return parser.parse_args(words)
+
+
+def _render(names: list[str], folder: Path) -> None:
+    for name in names:
+        render(name, folder / name)
+    for name in names:
         if name in REPORT_SETS:
-            render_walls(name, given.render / f"{name}_walls")
+            render_walls(name, folder / f"{name}_walls")
+
+
+def measured(given: argparse.Namespace) -> dict[str, Any]:
+    """Figures of all sets, and what they are made of."""
+    _render(given.sets, given.folder)
+    sets = {name: _measured_set(given.folder, name) for name in given.sets}
+    return {"version": d3s.__version__, "sets": sets}
+
+
+def _measured_set(folder: Path, name: str) -> dict[str, Any]:
+    out = folder / f"{name}_out"
+    out.mkdir(exist_ok=True)
+    usage = calibrated(folder / name, out)
+    rig = d3s.Rig.load(out / "rig.toml")
+    truth = json.loads((folder / name / "truth.json").read_text())
+    walls = list(seen_walls(rig, folder / f"{name}_walls")) if name in REPORT_SETS else []
+    report = json.loads((out / "cal.json").read_text())
+    figures = usage | errors(rig, truth) | {"r2": _r2(report)} | _of_walls(walls)
+    return {"figures": figures, "walls": [asdict(wall) for wall in walls], "report": report}
+
+
+def calibrated(captures: Path, out: Path) -> dict[str, float]:
+    """Time and peak memory of `d3s calibrate` in a process of its own."""
+    command = [sys.executable, "-c", "from d3s.cli import main; main()", "calibrate"]
+    command += [os.fspath(captures), "-o", os.fspath(out / "rig.toml"), "--force", "--quiet"]
+    command += ["--report", os.fspath(out / "cal.html")]
+    begun = time.perf_counter()
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - begun
+    if status:
+        raise SystemExit(f"{captures}: d3s calibrate failed, see {out}.")
+    return {"time_s": seconds, "memory_gb": usage.ru_maxrss * 1024 / 1e9}
+
+
+def errors(rig: d3s.Rig, truth: dict[str, Any]) -> dict[str, float]:
+    """How far what was found is from what is true, by the names of the targets."""
+    found, optics = rig.calibration, rig.optics
+    designed = d3s.Rig.paper_prototype().optics
+    if found is None:
+        raise SystemExit("the rig has no calibration.")
+    left, right = (
+        np.subtract(getattr(found, f"anchor_{side}_px"), truth[f"anchor_{side}_px"])
+        for side in ("left", "right")
+    )
+    true_sbp = designed.focal_length_px * designed.baseline_m * truth["scale_left"]
+    sbp = optics.focal_length_px * optics.baseline_m
+    turn = found.rectify_angle_rad - truth["rectify_angle_rad"]
+    # Rows agree with anchors that are a little off too, if the shift is as much off.
+    true_shift_px = truth["rectify_scale"] * (right @ _down(truth)) - left[1]
+    return {
+        "anchor_left_px": float(np.hypot(*left)),
+        "anchor_right_px": float(np.hypot(*right)),
+        "anchor_x_px": abs(float(left[0] - right[0])),
+        "roll_deg": abs(math.degrees(turn)),
+        "scale": abs(found.rectify_scale - truth["rectify_scale"]),
+        "baseline_deg": abs(math.degrees(found.baseline_angle_rad - truth["roll_rad_left"])),
+        "shift_y_px": abs(found.rectify_shift_y_px - true_shift_px),
+        "sbp_percent": 100 * abs(sbp / true_sbp - 1),
+    }
+
+
+def _down(truth: dict[str, Any]) -> Any:
+    """What of (x, y) of the right view is down in the left one."""
+    angle = truth["rectify_angle_rad"]
+    return np.array([math.sin(angle), math.cos(angle)])
+
+
+def seen_walls(rig: d3s.Rig, folder: Path) -> Iterator[Wall]:
+    """What both methods make of all walls."""
+    for number, (pattern, depth_m) in enumerate(
+        (pattern, depth_m) for pattern in SCENE_PATTERNS for depth_m in SCENE_DEPTHS_M
+    ):
+        light = read_image(wall_file(folder, pattern, depth_m))
+        truth = _truth(rig, light, depth_m)
+        rng = np.random.default_rng((NOISE_SEED, number))
+        left, right = rig.split(SENSOR.expose(light, camera=0, rng=rng))
+        for method in ("joint", "consensus"):
+            est = d3s.estimate(left, right, rig, method=method)
+            if method == "consensus":
+                est = est.filter(min_confidence=0.8)
+            found = score(est, truth)
+            yield Wall(
+                pattern=pattern,
+                depth_m=depth_m,
+                method=method,
+                mae_cm=100 * found.mae_m,
+                density=100 * found.density,
+            )
+
+
+def _truth(rig: d3s.Rig, light: Any, depth_m: float) -> Truth:
+    """Where a clean frame has texture, and its one depth."""
+    left, right = rig.split(light)
+    flat = np.full(left.shape, depth_m, dtype=np.float32)
+    nowhere = np.zeros(left.shape, dtype=np.bool_)
+    pair = d3s.Pair(
+        left=left, right=right, depth_m=flat, all_in_focus=left, occluded=nowhere, rig=rig
+    )
+    return truth_of(pair, noise_sigma=SENSOR.noise)
+
+
+def _r2(report: dict[str, Any]) -> float:
+    tuning = report["tuning"]
+    return min(tuning["a_cubic"]["r2"], tuning["b_cubic"]["r2"])
+
+
+def _of_walls(walls: list[Wall]) -> dict[str, float]:
+    if not walls:
+        return {}
+    joint = [wall for wall in walls if wall.method == "joint"]
+    near, far = _accurate_range([wall for wall in walls if wall.method == "consensus"])
+    return {
+        "joint_mae_cm": max(wall.mae_cm for wall in joint),
+        "joint_density": min(wall.density for wall in joint),
+        "consensus_near_m": near,
+        "consensus_far_m": far,
+    }
+
+
+def _accurate_range(walls: list[Wall]) -> tuple[float, float]:
+    """Longest run of depths at which every texture has an MAE below 1 cm; NaN if there is none."""
+    from d3s.evaluate.metrics import working_range_m
+
+    accurate = [
+        all(wall.mae_cm < 100 * ACCURATE_M for wall in walls if wall.depth_m == depth_m)
+        for depth_m in SCENE_DEPTHS_M
+    ]
+    return working_range_m(SCENE_DEPTHS_M, accurate) or (math.nan, math.nan)
+
+
+def sheets(results: dict[str, Any]) -> dict[str, Sheet]:
+    """Tables, by the names of their places on the page."""
+    made = {"figures": _figures_sheet(results["sets"])}
+    if any(one["walls"] for one in results["sets"].values()):
+        made["walls"] = _walls_sheet(results["sets"])
+    return made
+
+
+def _figures_sheet(sets: dict[str, Any]) -> Sheet:
+    lines = []
+    for key, target in TARGETS.items():
+        values = [one["figures"].get(key, math.nan) for one in sets.values()]
+        value = target.of(values)
+        held = "yes" if target.held(value) else "**no**"
+        cells = [f"{one:.{target.digits}f}" for one in values]
+        shown = f"{value:.{target.digits}f}{target.unit}"
+        lines.append((target.what, target.asked, *cells, shown, held))
+    headings = ("what", "asked", *sets, "all", "held?")
+    return Sheet("calibration: what is asked and what was measured", headings, lines)
+
+
+def _walls_sheet(sets: dict[str, Any]) -> Sheet:
+    """Mean and worst MAE, and smallest density, over sets and textures."""
+    walls = [Wall(**wall) for one in sets.values() for wall in one["walls"]]
+    lines = []
+    for depth_m in SCENE_DEPTHS_M:
+        cells = [f"{depth_m:.2f}"]
+        for method in ("joint", "consensus"):
+            some = [one for one in walls if one.depth_m == depth_m and one.method == method]
+            cells.append(f"{np.mean([one.mae_cm for one in some]):.2f}")
+            cells.append(f"{max(one.mae_cm for one in some):.2f}")
+            cells.append(f"{min(one.density for one in some):.1f}")
+        lines.append(tuple(cells))
+    headings = ["depth (m)"]
+    for method in ("`joint`", "`consensus`, C > 0.8"):
+        headings += [f"{method}: MAE (cm)", "worst (cm)", "least density (%)"]
+    return Sheet("walls of other textures, after calibration", headings, lines, words=())
+
+
+def with_sheets(page: str, made: dict[str, Sheet]) -> str:
+    """A page with these tables between the marks of their names, instead of earlier ones."""
+    for name, sheet in made.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        before, found, rest = page.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not (found and closed):
+            raise SystemExit(f"The page must have {begin} and {end}.")
+        page = f"{before}{begin}\n\n{sheet.as_markdown()}\n\n{end}{after}"
+    return page
 
 
 if __name__ == "__main__":
