@@ -206,6 +206,22 @@ def _least(_: Any, lanes: Any) -> Any:
     return lanes.element(lanes), code
 
 
+def _sum(_: Any, lanes: Any) -> Any:
+    """The far half onto the near one, until one is left: always in the same order."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (value,) = args
+        count = lanes.count
+        while count > 1:
+            count //= 2
+            near, far = range(count), range(count, 2 * count)
+            halves = (builder.shuffle_vector(value, value, _order(half)) for half in (near, far))
+            value = builder.fadd(*halves)
+        return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
+    return lanes.element(lanes), code
+
+
 def _converted(kind: Any, operation: str) -> Any:
     def typed(_: Any, lanes: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -293,6 +309,7 @@ one_on = _moved(1)  # (here, after): all but the first here, then the first afte
 turned_round = _machine(_turned_round)  # the last first
 turn = _machine(_turn)  # (source, place, stride, out, place): sixteen rows to sixteen columns
 least = _machine(_least)  # the lowest of sixteen integers
+total = _machine(_sum)  # of all floats of a vector
 shorts = _converted(types.int16, "zext")  # of bytes
 floats = _converted(types.float32, "sitofp")  # of shorts
 whole = _converted(types.int16, "fptosi")  # of floats

@@ -40,6 +40,11 @@ DOCUMENT: dict[str, Any] = {
         "rectify_scale": 1.001,
         "rectify_angle_rad": 0.002,
         "rectify_shift_y_px": 1.5,
+        "baseline_angle_rad": -0.004,
+        "frame_rows_px": 2160,
+        "frame_cols_px": 3840,
+        "noise_read": 0.002,
+        "noise_gain": 0.0001,
         "virtual_baselines_m": [0.00045, 0.0005, 0.00055],
         "a_cubic_m_px": [1.0, 2000.0, 3e6, 4e9],
         "b_cubic_m": [0.01, 0.02, 0.03, 0.04],
@@ -62,6 +67,9 @@ SIGNED = (
 )
 # Optional: a rig may lack its calibration, and a residual or an input more or less is no mistake.
 FREE_TABLES = ("residuals", "input_sha256")
+# Optional too, each with the value that it has then; of a pair both or none.
+PAIRED = {"frame_rows_px": "frame_cols_px", "noise_read": "noise_gain"}
+OPTIONAL = {"baseline_angle_rad": 0.0, **dict.fromkeys((*PAIRED, *PAIRED.values()))}
 
 Place = tuple[str | int, ...]
 
@@ -104,6 +112,7 @@ TABLES = [place for place, value in NODES if isinstance(value, dict)]
 
 def removable(place: Place) -> bool:
     is_free = place == ("calibration",) or (len(place) > 1 and place[-2] in FREE_TABLES)
+    is_free = is_free or place[-1] in OPTIONAL
     return isinstance(place[-1], str) and not is_free
 
 
@@ -172,6 +181,25 @@ def test_a_rig_without_calibration(path: Path) -> None:
     assert Rig.load(path).calibration is None
 
 
+def test_files_from_before_some_fields_load_as_they_did(path: Path) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    for name in OPTIONAL:
+        del document["calibration"][name]
+    path.write_text(tomli_w.dumps(document))
+    calibration = Rig.load(path).calibration
+    assert calibration is not None
+    assert {name: getattr(calibration, name) for name in OPTIONAL} == OPTIONAL
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRED.items())
+def test_what_goes_together_is_given_together(path: Path, one: str, other: str) -> None:
+    (problem,) = refusal(path, changed(("calibration", one), remove=True)).problems
+    assert problem.startswith(f"calibration.{other}=")
+    assert problem.endswith(f" needs {one} beside it. Give both, or neither.")
+    (problem,) = refusal(path, changed(("calibration", other), remove=True)).problems
+    assert problem.startswith(f"calibration.{other} is missing: ")
+
+
 def floats(low: float, high: float, **options: Any) -> st.SearchStrategy[float]:
     return st.floats(low, high, **options)
 
@@ -209,8 +237,25 @@ PROVENANCES = st.builds(
 PAIRS = st.tuples(floats(-1e5, 1e5), floats(-1e5, 1e5))
 CUBICS = st.tuples(*[floats(-1e18, 1e18)] * 4)
 VIRTUAL = floats(-0.099, 0.099).filter(lambda value: abs(value) > 1e-12)
+FRAMES = st.tuples(st.integers(1, 65536), st.integers(1, 65536))
+NOISES = st.tuples(*[floats(0, 1, exclude_max=True)] * 2)
+
+
+def calibration(
+    frame: tuple[int, int] | None, noise: tuple[float, float] | None, **values: Any
+) -> Calibration:
+    if frame is not None:
+        values |= {"frame_rows_px": frame[0], "frame_cols_px": frame[1]}
+    if noise is not None:
+        values |= {"noise_read": noise[0], "noise_gain": noise[1]}
+    return Calibration(**values)
+
+
 CALIBRATIONS = st.builds(
-    Calibration,
+    calibration,
+    frame=st.none() | FRAMES,
+    noise=st.none() | NOISES,
+    baseline_angle_rad=floats(-0.499, 0.499),
     anchor_left_px=PAIRS,
     anchor_right_px=PAIRS,
     crop_rows_px=st.integers(1, 65536),

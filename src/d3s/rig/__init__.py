@@ -8,6 +8,7 @@ part         what the classes have in common
 optics       two lenses before one sensor
 calibration  what was measured on one camera, and where that comes from
 file         the TOML file of a rig
+split        a raw frame in, the rectified pair out
 rig          all of it together, to be loaded and saved
 """
 

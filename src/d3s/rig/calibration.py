@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.optics.lens import FloatArray
 from d3s.record import FrozenTable, OneLine, Sha256
@@ -86,6 +86,35 @@ class Calibration(RigPart):
     rectify_shift_y_px: float = Field(
         ge=-1e4, le=1e4, description="the shift down that fits the right view to the left one"
     )
+    baseline_angle_rad: float = Field(
+        default=0.0,
+        gt=-0.5,
+        lt=0.5,
+        description="the turn of the left view against the baseline, which both views lose",
+    )
+    frame_rows_px: int | None = Field(
+        default=None, gt=0, le=65536, description="the height of the raw frame, if known"
+    )
+    frame_cols_px: int | None = Field(
+        default=None,
+        gt=0,
+        le=65536,
+        validate_default=True,
+        description="the width of the raw frame, if known",
+    )
+    noise_read: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="the noise of a dark pixel of a raw frame, its sigma of full scale, if known",
+    )
+    noise_gain: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        validate_default=True,
+        description="the noise variance that light adds, of full scale squared, at full scale",
+    )
     virtual_baselines_m: Annotated[
         tuple[VirtualBaseline, ...], Field(max_length=32), AfterValidator(_increasing)
     ] = Field(description="the virtual baselines that the consensus compares, increasing")
@@ -96,6 +125,15 @@ class Calibration(RigPart):
         description="4 coefficients c0 to c3 of the offset b, in m, of the virtual baseline in m"
     )
     provenance: Provenance = Field(description="where the calibration comes from")
+
+    @field_validator("frame_cols_px", "noise_gain")
+    @classmethod
+    def _comes_with_its_other_half(cls, value: float | None, info: ValidationInfo) -> float | None:
+        other = {"frame_cols_px": "frame_rows_px", "noise_gain": "noise_read"}[str(info.field_name)]
+        # A field that is wrong itself is not in `info.data`, and is reported by its own rule.
+        if other in info.data and (info.data[other] is None) != (value is None):
+            raise ValueError(f"needs {other} beside it. Give both, or neither.")
+        return value
 
     def a_m_px(self, virtual_baseline_m: ArrayLike) -> FloatArray:
         """Scale of the tuned depth equation at a virtual baseline of either sign (paper Eq. S9)."""

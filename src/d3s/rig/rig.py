@@ -1,12 +1,14 @@
 """A camera and its file."""
 
 import os
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.atomic import write_text
-from d3s.errors import RigError
+from d3s.errors import InputError, RigError
 from d3s.record import OneLine
 from d3s.rig.calibration import Calibration
 from d3s.rig.file import format_document, read_document
@@ -140,3 +142,31 @@ class Rig(RigPart):
         """
         values = self.model_dump(exclude_none=True)
         write_text(path, format_document(values), overwrite=overwrite)
+
+    def split(self, raw: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Left and right view of a raw frame, rectified and cut as calibrated, full scale 1.
+
+        Rows of both agree, and a point at infinity has the same column. Each view is read once,
+        by a kernel that adds no blur and treats both alike; docs/rig.md says how it does. NaN
+        where the kernel leaves the frame, or touches a value that is not finite.
+
+        Parameters
+        ----------
+        raw
+            (rows, cols), upright as it was for the calibration: uint8 or uint16 of their full
+            scale, or floats with full scale 1.
+
+        Raises
+        ------
+        InputError
+            When the rig has no calibration, or the frame is no grey image of the size that it was
+            calibrated for.
+        """
+        if self.calibration is None:
+            raise InputError(
+                f"the rig {self.name!r} has no calibration, so it cannot split raw frames. "
+                "Calibrate it first, or load the rig file that a calibration has written."
+            )
+        from d3s.rig.split import split
+
+        return split(raw, self.calibration)

@@ -1,0 +1,282 @@
+"""A raw frame in, the rectified pair out: each view read once, by a kernel that adds no blur.
+
+Blur is what this camera measures, so the kernel is made for it: one set of weights for each
+fraction of a pixel, all with the same response. It is flat where the camera has something to say,
+and falls to nothing at half a cycle per pixel. Thus neither view is sharper or less noisy than the
+other, and no part of a view than the next, wherever its pixels lie between those of the sensor.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.compiled import compiled, part
+from d3s.errors import InputError
+from d3s.lanes import load_8, total
+from d3s.optics.lens import FloatArray
+from d3s.rig.calibration import Calibration
+from d3s.threads import over_rows
+
+Image = NDArray[np.float32]
+
+# As long as two vectors of the machine. With 8 weights no response is flat to 1 % up to 0.35 cycles
+# per pixel and the same for all fractions; with 12 it is not quite so.
+TAPS = 16
+BEFORE, BEHIND = TAPS // 2 - 1, TAPS // 2  # pixels on either side of the one at or before a place
+FLAT_UP_TO = 0.36  # cycles per pixel; from there it falls like a cosine
+# How much more an error in the flat part counts. More makes it flatter, and fractions less alike.
+_COUNTS_UP_TO, _COUNTS = 0.35, 30.0
+_PHASES = 1024  # the weights of the nearest are taken: 0.0005 px away at most
+
+# The variance that white noise of variance 1 has afterwards, for any fraction, to 0.7 %.
+NOISE_VARIANCE = 0.672
+
+_FULL_SCALES = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0}
+_BLOCK_ROWS = 16  # a cache line of a column
+
+# Nearer than this to a limit of the frame, as a share of what is between both, a pixel may be
+# clipped, for all that the kernel overshoots.
+_NEAR_LIMIT = 0.25
+
+
+class RawFrame(NamedTuple):
+    """A frame of real numbers, and what one of its units is of full scale."""
+
+    values: NDArray[Any]
+    unit: float
+
+
+def checked_frame(raw: Any, name: str = "raw") -> RawFrame:
+    """The frame as an array; integers of 8 and 16 bit are of their full scale, floats of 1.
+
+    Raises
+    ------
+    InputError
+        Naming what is no grey image.
+    """
+    try:
+        values = np.asarray(raw)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an image, an array of (rows, cols).") from error
+    if values.ndim != 2 or not values.size:
+        remedy = " Turn colour into grey first." if values.ndim == 3 else ""
+        raise InputError(f"{name} has shape {values.shape}: it must be (rows, cols).{remedy}")
+    dtype = values.dtype.newbyteorder("=")
+    if dtype.kind != "f" and dtype not in _FULL_SCALES:
+        raise InputError(
+            f"{name} has dtype {values.dtype}: it must be uint8, uint16, or floats with full scale "
+            "1. Divide other integers by the largest that the sensor gives."
+        )
+    return RawFrame(values, 1 / _FULL_SCALES.get(dtype, 1.0))
+
+
+def split(raw: Any, calibration: Calibration) -> tuple[Image, Image]:
+    """Left and right view of a raw frame; `Rig.split` says more."""
+    frame = checked_frame(raw)
+    expected = calibration.frame_rows_px, calibration.frame_cols_px
+    if expected[0] is not None and frame.values.shape != expected:
+        raise InputError(
+            f"raw has shape {frame.values.shape}, and the rig was calibrated for {expected}. "
+            "Give the whole frame, of the same camera and in the same mode."
+        )
+    frame, ends = _numbers(frame)
+    left, right = (
+        _view(frame, matrix, calibration, ends, side)
+        for side, matrix in zip(("left", "right"), raw_places(calibration), strict=True)
+    )
+    return left, right
+
+
+def raw_places(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
+    """2x3 matrices from (x, y, 1) of a pixel of the views to its (x, y) in the raw frame."""
+    cos, sin = np.cos(calibration.baseline_angle_rad), np.sin(calibration.baseline_angle_rad)
+    turn = np.array([[cos, -sin], [sin, cos]])
+    middle = np.array([calibration.crop_cols_px - 1, calibration.crop_rows_px - 1]) / 2
+    from_left = np.linalg.inv(calibration.rectification_matrix)
+    places = []
+    for anchor, inverse in (
+        (calibration.anchor_left_px, np.eye(3)),
+        (calibration.anchor_right_px, from_left),
+    ):
+        linear = inverse[:2, :2] @ turn
+        start = np.array(anchor) + inverse[:2, 2] - linear @ middle
+        places.append(np.column_stack([linear, start]))
+    return places[0], places[1]
+
+
+def _numbers(frame: RawFrame) -> tuple[RawFrame, tuple[float, float]]:
+    """The frame with NaN for all that is not finite, and its smallest and largest number."""
+    values = frame.values
+    low, high = float(values.min()), float(values.max())
+    if not (np.isfinite(low) and np.isfinite(high)):
+        is_number = np.isfinite(values)
+        values = np.where(is_number, values, np.nan)
+        low = float(np.min(values, where=is_number, initial=np.inf))
+        high = float(np.max(values, where=is_number, initial=-np.inf))
+    return frame._replace(values=values), (low, high)
+
+
+def _view(
+    frame: RawFrame,
+    matrix: FloatArray,
+    calibration: Calibration,
+    ends: tuple[float, float],
+    side: str,
+) -> Image:
+    """One view, read in the frame where the matrix says."""
+    shape = calibration.crop_rows_px, calibration.crop_cols_px
+    rows, cols = _needed(matrix, shape, frame.values.shape)
+    if rows.stop - rows.start < TAPS or cols.stop - cols.start < TAPS:
+        anchor = getattr(calibration, f"anchor_{side}_px")
+        raise InputError(
+            f"the {side} view lies outside of raw, which has shape {frame.values.shape}: "
+            f"anchor_{side}_px={anchor}. Is it the whole frame of the camera of this rig?"
+        )
+    if frame.values.dtype == np.float32:
+        cols = slice(0, frame.values.shape[1])  # so that nothing needs to be copied
+    # The loops are compiled for arrays that can be written to, and for no others.
+    lines = np.require(frame.values[rows, cols], np.float32, ["C", "A", "W"])
+    moved = matrix - np.array([[0.0, 0.0, cols.start], [0.0, 0.0, rows.start]])
+    return _read(lines, moved, shape, ends, frame.unit)
+
+
+def _read(
+    lines: Image, matrix: FloatArray, shape: tuple[int, int], ends: tuple[float, float], unit: float
+) -> Image:
+    """Values between pixels, first along the rows of the sensor, then along columns of the view.
+
+    A column of the view is not quite one of the sensor: each row is read where the column meets it.
+    """
+    (a, b, c), (d, e, f) = matrix
+    flat, table = lines.reshape(-1), weights().reshape(-1)
+    columns = np.empty((shape[1], lines.shape[0]), dtype=np.float32)
+    along = np.array([a - b * d / e, b / e, c - b * f / e])
+    over_rows(_read_rows, lines.shape[0], flat, lines.shape[1], along, table, columns)
+    low, high = ends
+    margin = _NEAR_LIMIT * (high - low) if np.isfinite(high - low) else 0.0
+    limits = np.array([low, low + margin, high - margin, high], dtype=np.float32)
+    out, clipped = np.empty(shape, dtype=np.float32), np.zeros((shape[0], 2), dtype=np.bool_)
+    over_rows(_read_columns, shape[0], columns, lines, matrix, table, limits, out, clipped)
+    is_clipped = clipped.any(axis=0)
+    if is_clipped.any():
+        # The kernel overshoots beside a plateau, which would not be the largest value any more.
+        np.clip(out, *np.where(is_clipped, limits[[0, 3]], (-np.inf, np.inf)), out=out)
+    if unit != 1:
+        out *= np.float32(unit)
+    return out
+
+
+def _needed(
+    matrix: FloatArray, shape: tuple[int, int], frame_shape: tuple[int, ...]
+) -> tuple[slice, slice]:
+    """Rows and columns of the frame that the kernel can touch; without any if it touches none."""
+    rows, cols = shape[0] - 1, shape[1] - 1
+    corners = np.array([[0, 0, 1], [cols, 0, 1], [0, rows, 1], [cols, rows, 1]])
+    x, y = matrix @ corners.T
+    slices = []
+    for places, size in ((y, frame_shape[0]), (x, frame_shape[1])):
+        first, last = np.floor(places.min()) - TAPS, np.ceil(places.max()) + TAPS
+        start = int(np.clip(first, 0, size))
+        slices.append(slice(start, max(int(np.clip(last, 0, size)), start)))
+    return slices[0], slices[1]
+
+
+@cache
+def weights() -> Image:
+    """Weights of the pixels BEFORE before a place to those behind it, (fractions, TAPS).
+
+    For each fraction of a pixel, from 0 to 1, those whose response comes nearest, in the sense of
+    least squares, to the one that is wanted, among all that sum up to 1 and have no first and no
+    second moment: no shift, and no blur.
+    """
+    cycles = np.linspace(0.0, 0.5, 129)
+    fall = np.clip((cycles - FLAT_UP_TO) / (0.5 - FLAT_UP_TO), 0.0, 1.0)
+    wanted = np.cos(0.5 * np.pi * fall) ** 2
+    count = np.where(cycles <= _COUNTS_UP_TO, _COUNTS, 1.0)
+    offsets = np.arange(-BEFORE, BEHIND + 1) - np.arange(_PHASES + 1)[:, np.newaxis] / _PHASES
+    # Least squares over cycles and both parts of exp(-2 pi i cycles offset), with Lagrange's
+    # multipliers for the moments. The product of two such waves depends on their distance only.
+    distance = np.arange(TAPS)[:, np.newaxis] - np.arange(TAPS)
+    products = np.cos(2 * np.pi * distance[..., np.newaxis] * cycles) @ count
+    sides = np.cos(2 * np.pi * offsets[..., np.newaxis] * cycles) @ (count * wanted)
+    moments = np.stack([offsets**0, offsets, offsets**2], axis=1)
+    system = np.zeros((_PHASES + 1, TAPS + 3, TAPS + 3))
+    system[:, :TAPS, :TAPS] = products
+    system[:, TAPS:, :TAPS] = moments
+    system[:, :TAPS, TAPS:] = moments.transpose(0, 2, 1)
+    right = np.zeros((_PHASES + 1, TAPS + 3, 1))
+    right[:, :TAPS, 0], right[:, TAPS, 0] = sides, 1.0
+    return np.ascontiguousarray(np.linalg.solve(system, right)[:, :TAPS, 0], dtype=np.float32)
+
+
+@compiled
+def _read_rows(
+    start: int, stop: int, raw: Image, cols: int, along: FloatArray, table: Image, out: Image
+) -> None:
+    """Rows of the sensor at the columns of the view: out has (column of the view, row)."""
+    for first in range(start, stop, _BLOCK_ROWS):
+        last = min(first + _BLOCK_ROWS, stop)
+        for j in range(out.shape[0]):
+            for row in range(first, last):
+                x = along[0] * j + along[1] * row + along[2]
+                if BEFORE <= x < cols - BEHIND:
+                    col = int(x)
+                    phase = int((x - col) * _PHASES + 0.5)
+                    out[j, row] = _sum(raw, row * cols + col - BEFORE, table, phase * TAPS)
+                else:
+                    out[j, row] = np.nan
+
+
+@compiled
+def _read_columns(
+    start: int,
+    stop: int,
+    columns: Image,
+    raw: Image,
+    matrix: FloatArray,
+    table: Image,
+    limits: Image,
+    out: Image,
+    clipped: NDArray[np.bool_],
+) -> None:
+    """Columns of the view at its rows, and whether a row has pixels that are clipped."""
+    rows = columns.shape[1]
+    flat = columns.reshape(-1)
+    for first in range(start, stop, _BLOCK_ROWS):
+        last = min(first + _BLOCK_ROWS, stop)
+        for j in range(out.shape[1]):
+            for i in range(first, last):
+                y = matrix[1, 0] * j + matrix[1, 1] * i + matrix[1, 2]
+                if not BEFORE <= y < rows - BEHIND:
+                    out[i, j] = np.nan
+                    continue
+                row = int(y)
+                phase = int((y - row) * _PHASES + 0.5)
+                value = _sum(flat, j * rows + row - BEFORE, table, phase * TAPS)
+                if value <= limits[1] or value >= limits[2]:
+                    x = matrix[0, 0] * j + matrix[0, 1] * i + matrix[0, 2]
+                    limit = limits[0] if value <= limits[1] else limits[3]
+                    if _is_plateau(raw, int(y + 0.5), int(x + 0.5), limit):
+                        value = limit
+                        clipped[i, 0 if limit == limits[0] else 1] = True
+                out[i, j] = value
+
+
+@part
+def _is_plateau(raw: Image, row: int, col: int, limit: np.float32) -> bool:
+    """Whether a pixel and all around it have that value."""
+    for i in range(row - 1, row + 2):
+        for j in range(col - 1, col + 2):
+            if raw[i, j] != limit:
+                return False
+    return True
+
+
+@part
+def _sum(values: Image, place: int, table: Image, weight: int) -> Any:
+    """Sum of sixteen values times sixteen weights."""
+    near = load_8(values, place) * load_8(table, weight)
+    far = load_8(values, place + 8) * load_8(table, weight + 8)
+    return total(near + far)

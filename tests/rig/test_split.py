@@ -1,0 +1,274 @@
+"""Raw frames split into pairs: everything at its place, nothing blurred, nothing invented."""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from d3s.errors import InputError
+from d3s.rig import Calibration, Rig
+from d3s.rig.split import BEFORE, BEHIND, NOISE_VARIANCE, TAPS, checked_frame, weights
+from d3s.scene.geometry import Mount
+from d3s.scene.pair import simulate
+from d3s.scene.raw import RawLayout, simulate_raw
+from d3s.scene.scenes import Plane
+from d3s.scene.sensor import Sensor
+
+FRAME = (120, 260)
+PROVENANCE = {
+    "residuals": {},
+    "input_sha256": {},
+    "created": "2026-01-31T12:00:00+01:00",
+    "d3s_version": "0.1.0",
+}
+CALIBRATION = Calibration(
+    anchor_left_px=(190.0, 60.0),
+    anchor_right_px=(65.0, 58.0),
+    crop_rows_px=61,
+    crop_cols_px=81,
+    rectify_scale=1.0,
+    rectify_angle_rad=0.0,
+    rectify_shift_y_px=0.0,
+    virtual_baselines_m=(5e-4,),
+    a_cubic_m_px=(1.0, 0.0, 0.0, 0.0),
+    b_cubic_m=(0.0, 0.0, 0.0, 0.0),
+    provenance=PROVENANCE,
+)
+# Nothing whole, and all that a calibration can find.
+SKEW = {
+    "anchor_left_px": (188.3, 61.7),
+    "anchor_right_px": (66.6, 57.2),
+    "rectify_scale": 1.01,
+    "rectify_angle_rad": 0.03,
+    "rectify_shift_y_px": 2.4,
+    "baseline_angle_rad": -0.02,
+}
+
+
+def rig_with(**changes: Any) -> Rig:
+    return Rig.paper_prototype().replace(calibration=CALIBRATION.replace(**changes))
+
+
+def turn(angle_rad: float) -> np.ndarray:
+    cos, sin = np.cos(angle_rad), np.sin(angle_rad)
+    return np.array([[cos, -sin], [sin, cos]])
+
+
+def waves(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Something smooth of which the value is known everywhere."""
+    return 0.5 + 0.2 * np.sin(0.31 * x + 0.17 * y) + 0.15 * np.cos(0.45 * y - 0.11 * x)
+
+
+def raw_waves() -> np.ndarray:
+    y, x = np.mgrid[: FRAME[0], : FRAME[1]]
+    return waves(x, y).astype(np.float32)
+
+
+def test_views_are_read_where_the_calibration_says() -> None:
+    left, right = rig_with(**SKEW).split(raw_waves())
+    y, x = np.mgrid[:61, :81]
+    u = np.stack([x - 40, y - 30]).reshape(2, -1)
+    turned = turn(-0.02) @ u
+    places = (
+        np.array([[188.3], [61.7]]) + turned,
+        # The inverse of: turn by 0.03, magnify by 1.01, shift down by 2.4.
+        np.array([[66.6], [57.2]]) + turn(-0.03) @ (turned - [[0.0], [2.4]]) / 1.01,
+    )
+    for view, place in zip((left, right), places, strict=True):
+        assert view.shape == (61, 81)
+        assert view.dtype == np.float32
+        np.testing.assert_allclose(view, waves(*place).reshape(61, 81), atol=1e-3)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("cycles", [0.02, 0.15, 0.25, 0.3, 0.35])
+@pytest.mark.parametrize("fraction", [0.0, 0.1, 0.25, 0.5, 0.77])
+def test_response_is_flat_for_any_fraction(axis: int, cycles: float, fraction: float) -> None:
+    place = np.mgrid[: FRAME[0], : FRAME[1]][axis]
+    raw = (0.5 + 0.4 * np.sin(2 * np.pi * cycles * place)).astype(np.float32)
+    anchor = [190.0, 60.0]
+    anchor[1 - axis] += fraction
+    left, _ = rig_with(anchor_left_px=tuple(anchor)).split(raw)
+    at = np.mgrid[30:91, 150:231][axis] + fraction
+    np.testing.assert_allclose(left, 0.5 + 0.4 * np.sin(2 * np.pi * cycles * at), atol=0.4 * 0.01)
+
+
+def test_weights_neither_shift_nor_blur_and_are_alike() -> None:
+    table = weights().astype(np.float64)
+    offsets = np.arange(-BEFORE, BEHIND + 1) - np.linspace(0, 1, len(table))[:, np.newaxis]
+    for power, moment in enumerate((1.0, 0.0, 0.0)):
+        np.testing.assert_allclose((table * offsets**power).sum(axis=1), moment, atol=1e-6)
+    np.testing.assert_allclose((table**2).sum(axis=1) ** 2, NOISE_VARIANCE, rtol=0.01)
+    np.testing.assert_allclose(table, table[::-1, ::-1], atol=1e-6)  # left and right alike
+
+
+def test_a_spot_keeps_its_width() -> None:
+    y, x = np.mgrid[: FRAME[0], : FRAME[1]]
+    for fraction in (0.0, 0.3, 0.5):
+        raw = np.exp(-((x - 190) ** 2 + (y - 60) ** 2) / (2 * 1.2**2)).astype(np.float32)
+        raw += 1.0  # so that nothing is at the limit
+        left, _ = rig_with(anchor_left_px=(190 + fraction, 60 - fraction)).split(raw)
+        rows, cols = np.mgrid[-30:31, -40:41]
+        spot = left.astype(np.float64) - 1
+        spot /= spot.sum()
+        assert (spot * cols).sum() == pytest.approx(-fraction, abs=3e-3)
+        assert (spot * rows).sum() == pytest.approx(fraction, abs=3e-3)
+        for places, middle in ((cols, -fraction), (rows, fraction)):
+            assert (spot * (places - middle) ** 2).sum() == pytest.approx(1.44, abs=0.01)
+
+
+def test_noise_is_the_same_everywhere_and_in_both_views() -> None:
+    rng = np.random.default_rng(1)
+    raw = rng.normal(0.5, 0.05, (420, 860)).astype(np.float32)
+    rig = rig_with(
+        **{**SKEW, "anchor_left_px": (630.3, 210.1), "anchor_right_px": (220.2, 211.7)},
+        crop_rows_px=360,
+        crop_cols_px=360,
+    )
+    for view in rig.split(raw):
+        for part in (view[:180, :180], view[:180, 180:], view[180:, :180], view[180:, 180:]):
+            assert part.var() == pytest.approx(0.05**2 * NOISE_VARIANCE, rel=0.04)
+
+
+def test_a_plane_through_crooked_lenses_is_that_of_perfect_ones() -> None:
+    """The twin's raw frame, split with what is true of it, against its rectified pair."""
+    optics = Rig.paper_prototype().optics.replace(pixel_pitch_m=9e-6)
+    rig = Rig(optics=optics)
+    mounts = (
+        Mount(scale=1.0, roll_rad=0.012, shift_x_px=5.4, shift_y_px=-3.3),
+        Mount(scale=1.008, roll_rad=-0.009, shift_x_px=-4.7, shift_y_px=6.6),
+    )
+    layout = RawLayout(rows_px=480, cols_px=860, field_radius_px=235.0, partition_px=8.0)
+    scene = Plane(texture="calibration", depth_m=0.5)
+    frame = simulate_raw(scene, rig, layout=layout, mounts=mounts)
+    truth = {name: value.tolist() for name, value in frame.truth().items() if name != "depth_m"}
+    calibration = CALIBRATION.replace(
+        **{name: truth[name] for name in truth if hasattr(CALIBRATION, name)},
+        baseline_angle_rad=truth["roll_rad_left"],
+        crop_rows_px=260,
+        crop_cols_px=300,
+    )
+    views = rig.replace(calibration=calibration).split(frame.image)
+    pair = simulate(scene, rig, shape=(260, 300))
+    for view, expected in zip(views, (pair.left, pair.right), strict=True):
+        for part in (np.s_[:130, :150], np.s_[:130, 150:], np.s_[130:, :150], np.s_[130:, 150:]):
+            down, along = (slope[part].ravel() for slope in np.gradient(expected.astype(float)))
+            error = (view - expected)[part].ravel()
+            shift_px = np.linalg.lstsq(np.stack([along, down], axis=1), error, rcond=None)[0]
+            assert np.abs(shift_px).max() < 0.01
+            # What is left is finer than the kernel passes, or than it was rendered.
+            assert error.std() < 0.05 * expected[part].std()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64, ">f4", ">u2"])
+def test_full_scale_is_one_whatever_the_type(dtype: Any) -> None:
+    scale = {"u1": 255, "u2": 65535}.get(np.dtype(dtype).str[1:], 1.0)
+    levels = np.rint(raw_waves() * 255) / 255  # which all of them hold
+    given = (levels * scale if scale == 1 else np.rint(levels * scale)).astype(dtype)
+    before = given.copy()
+    expected = rig_with(**SKEW).split(levels.astype(np.float32))
+    for layout in (given, np.asfortranarray(given), np.repeat(given, 2, axis=1)[:, ::2]):
+        layout.flags.writeable = False
+        for view, other in zip(rig_with(**SKEW).split(layout), expected, strict=True):
+            np.testing.assert_allclose(view, other, atol=1e-6)
+    assert np.array_equal(given, before)
+
+
+def test_the_same_bytes_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = np.random.default_rng(0).random(FRAME, dtype=np.float32)
+    results = []
+    for count in ("1", "2", "7"):
+        monkeypatch.setitem(os.environ, "D3S_THREADS", count)
+        results.append([view.tobytes() for view in rig_with(**SKEW).split(raw)])
+    assert results[0] == results[1] == results[2]
+
+
+def test_nothing_is_invented_beyond_the_frame() -> None:
+    left, right = rig_with(anchor_left_px=(225.5, 60.0)).split(raw_waves())
+    # The last place with 8 pixels behind the one before it is column 251.5, 26 from the anchor.
+    assert not np.isnan(left[:, : 40 + 26 + 1]).any()
+    assert np.isnan(left[:, 40 + 26 + 1 :]).all()
+    assert not np.isnan(right).any()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_spreads_as_far_as_the_kernel(wrong: float) -> None:
+    raw = raw_waves()
+    raw[60, 190] = wrong
+    left, right = rig_with(anchor_left_px=(190.5, 60.5)).split(raw)
+    expected = np.zeros(left.shape, dtype=bool)
+    expected[30 - BEHIND : 30 + BEFORE + 1, 40 - BEHIND : 40 + BEFORE + 1] = True
+    assert np.array_equal(np.isnan(left), expected)
+    assert expected.sum() == TAPS**2
+    assert not np.isnan(right).any()
+    whole, _ = rig_with(anchor_left_px=(190.5, 60.5)).split(raw_waves())
+    np.testing.assert_array_equal(left[~expected], whole[~expected])
+
+
+def test_a_frame_of_no_numbers_at_all_is_nan() -> None:
+    for view in rig_with().split(np.full(FRAME, np.nan)):
+        assert np.isnan(view).all()
+
+
+def test_clipped_pixels_stay_clipped_and_nothing_goes_beyond() -> None:
+    levels = np.rint(raw_waves() * 40000).astype(np.uint16)
+    levels[50:70, 180:200] = 65535
+    levels[40:45, 180:200] = 0
+    left, right = rig_with(anchor_left_px=(190.4, 60.3)).split(levels)
+    # Row r and column c of the view are nearest to row r + 30 and column c + 150 of the frame.
+    assert (left[21:39, 31:49] == 1.0).all()
+    assert (left[11:14, 31:49] == 0.0).all()
+    assert left.max() == 1.0
+    assert left.min() == 0.0
+    assert right.max() < 0.6
+    from d3s.estimate.clipping import clipped
+
+    assert clipped(left)[21:39, 31:49].all()
+
+
+def test_old_calibrations_split_too() -> None:
+    views = rig_with().split(raw_waves())
+    np.testing.assert_allclose(views[0], raw_waves()[30:91, 150:231], atol=1e-3)
+    np.testing.assert_allclose(views[1], raw_waves()[28:89, 25:106], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (np.zeros((120, 260, 3), np.uint8), r"has shape \(120, 260, 3\).* Turn colour into grey"),
+        (np.zeros(5), r"has shape \(5,\): it must be \(rows, cols\)\.$"),
+        (np.zeros((0, 4)), r"has shape \(0, 4\)"),
+        (np.zeros(FRAME, np.int32), r"dtype int32: it must be uint8, uint16, or floats"),
+        (np.zeros(FRAME, complex), r"dtype complex128"),
+        ([[1.0], [1.0, 2.0]], "must be an image, an array of"),
+        (None, r"raw has shape \(\)"),
+        (np.zeros((260, 120)), r"has shape \(260, 120\).*calibrated for \(120, 260\).*same mode"),
+    ],
+)
+def test_frames_that_cannot_be_split(raw: Any, words: str) -> None:
+    with pytest.raises(InputError, match=f"raw.*{words}|{words}"):
+        rig_with(frame_rows_px=120, frame_cols_px=260).split(raw)
+
+
+def test_a_rig_without_calibration_says_what_to_do() -> None:
+    with pytest.raises(InputError, match=r"'paper prototype' has no calibration.*Calibrate it"):
+        Rig.paper_prototype().split(raw_waves())
+
+
+def test_a_view_outside_of_the_frame_is_named() -> None:
+    with pytest.raises(InputError, match=r"the right view lies outside.*anchor_right_px=\(900\.0"):
+        rig_with(anchor_right_px=(900.0, 60.0)).split(raw_waves())
+
+
+def test_frames_of_calibration_and_use_are_read_alike() -> None:
+    frame = checked_frame(np.full((2, 2), 51, np.uint8), "frame 3")
+    assert frame.values[0, 0] * frame.unit == pytest.approx(0.2)
+    with pytest.raises(InputError, match="frame 3 has dtype int64"):
+        checked_frame([[1, 2]], "frame 3")
+
+
+def test_a_noisy_frame_of_few_levels_is_not_clipped_by_chance() -> None:
+    raw = Sensor(noise=0.01, bits=8).expose(raw_waves(), camera=0, rng=np.random.default_rng(3))
+    left, _ = rig_with(**SKEW).split(raw)
+    assert (left == raw.max()).mean() < 1e-3
