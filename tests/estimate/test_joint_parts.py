@@ -184,7 +184,7 @@ def test_pixels_of_a_window(size, cell, half):
     expected = [
         sum(abs(pixel // cell - place) <= half for pixel in range(size)) for place in range(cells)
     ]
-    np.testing.assert_array_equal(window_pixels(size, cell, half), expected)
+    np.testing.assert_array_equal(window_pixels(size, cell, (half,))[0], expected)
 
 
 # Noise --------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What a fit at one scale needs to know, and what it gives; shared by both kinds of operations."""
 
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,8 +146,10 @@ def chance(samples: float) -> float:
     return float(np.tanh(_CHANCE / np.sqrt(max(samples - 3, 1))))
 
 
-def window_pixels(size: int, cell: int, half: int) -> NDArray[np.float32]:
-    """How many pixels along an axis the window of each cell has inside the frame."""
+@lru_cache(maxsize=256)
+def window_pixels(size: int, cell: int, halves: tuple[int, ...]) -> NDArray[np.float32]:
+    """How many pixels along an axis the windows of each cell have inside the frame."""
     place = np.arange(-(-size // cell))
+    half = np.array(halves)[:, np.newaxis]
     first, last = (place - half) * cell, (place + half + 1) * cell
     return (np.minimum(last, size) - np.maximum(first, 0)).astype(np.float32)

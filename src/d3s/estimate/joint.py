@@ -35,7 +35,8 @@ __all__ = ["JointOptions", "estimate_joint", "joint_reference"]
 # At 5 % the error at 2 m doubles, to 0.5 cm; at 20 % it passes 1 cm.
 _CONTRAST_TOLERANCE = 0.03
 _NOISE_HALF = 7  # of cells: a thousand pixels know their noise to 3 %
-_MANY = 20_000  # cells that are enough for what is a mean over all of the frame
+# Cells that are enough for a median over the frame, and for a ratio of views that show the same.
+_MANY, _SOME = 20_000, 4_000
 
 
 def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:
@@ -133,7 +134,7 @@ def _levels(views: Views, plan: Plan, ops: Operations) -> dict[int, Views]:
 def _floor(levels: dict[int, Views], noise: Array, plan: Plan) -> float:
     """Misfit that noise makes in the search."""
     gain = noise_gains(plan.smoothing_px[plan.search_scale]).smoothed
-    some = (slice(None, None, _stride(noise.shape)),) * 2
+    some = (slice(None, None, _stride(noise.shape, _MANY)),) * 2
     spread = max(float(np.var(view[some], dtype=np.float64)) for view in levels[plan.search_scale])
     # Of views without noise the rounding is the floor; of views without anything, any number.
     return 2 * gain * float(np.median(noise[some])) + 1e-9 * spread + 1e-30
@@ -151,7 +152,7 @@ def _warnings(contrast: float) -> tuple[str, ...]:
 def _contrast(views: Views, fit: Refined, result: Judged, plan: Plan) -> float:
     """Standard deviation of the left view over that of the right one, both blurred alike."""
     scale = plan.cell_px
-    few = _stride(fit.flags.shape)
+    few = _stride(fit.flags.shape, _SOME)
     stride = few * plan.cell_px
     rows, cols = (index * few for index in np.nonzero(result.flags[::stride, ::stride] == 0))
     if not rows.size:
@@ -168,8 +169,8 @@ def _contrast(views: Views, fit: Refined, result: Judged, plan: Plan) -> float:
     return float(np.std(a, dtype=np.float64)) / spread if spread > 0 else 1.0
 
 
-def _stride(shape: tuple[int, ...]) -> int:
-    return max(isqrt(shape[0] * shape[1] // _MANY), 1)
+def _stride(shape: tuple[int, ...], count: int) -> int:
+    return max(isqrt(shape[0] * shape[1] // count), 1)
 
 
 def _sharp(view: Array, rows: Array, cols: Array, weight: Array) -> Array:

@@ -8,7 +8,6 @@ does not depend on where a thread began.
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from d3s.compiled import compiled, part
@@ -98,7 +97,7 @@ class CompiledRefine:
             line = np.array(fitting.defocus, dtype=np.float32)
             over_rows(_cells, rows, left, spline, disparity, line, fitting.cell, first, last, out)
         taps = np.array(fitting.taps, dtype=np.float32)
-        own = [window_pixels(size, fitting.cell, 0) for size in fitting.shape]
+        own = [window_pixels(size, fitting.cell, (0,))[0] for size in fitting.shape]
         smooth = out[Plane.U], out[Plane.UU]
         over_rows(_smooth_squares, rows, out[Plane.G], taps, *own, first, last, *smooth)
         return out
@@ -165,10 +164,8 @@ class CompiledRefine:
         shape = disparity.shape
         out = self._memory.empty((len(Fit._fields) - 1 if planes > _LIGHT else 1, *shape))
         used = self._memory.empty(shape, np.uint8)
-        rows_px, cols_px = (
-            np.array([window_pixels(size, fitting.cell, half) for half in fitting.halves])
-            for size in fitting.shape
-        )
+        windows_px = (window_pixels(size, fitting.cell, fitting.halves) for size in fitting.shape)
+        near_px = (window_pixels(size, fitting.cell, (1,))[0] for size in fitting.shape)
         over_rows(
             _fit,
             -(-shape[0] // 2),
@@ -179,9 +176,8 @@ class CompiledRefine:
             noise,
             wanted,
             np.array(fitting.halves, dtype=np.int64),
-            rows_px,
-            cols_px,
-            *(window_pixels(size, fitting.cell, 1) for size in fitting.shape),
+            *windows_px,
+            *near_px,
             np.array(fitting.share_inside, dtype=np.float32),
             np.array(fitting.chance, dtype=np.float32),
             _numbers(fitting),
@@ -248,13 +244,22 @@ class CompiledRefine:
 
 def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
     """First column that wanted cells reach, and the one behind the last, for each row."""
-    cols = wanted.shape[1]
-    some = wanted.any(axis=1)
-    first = np.where(some, wanted.argmax(axis=1), cols)
-    last = np.where(some, cols - wanted[:, ::-1].argmax(axis=1), 0)
-    first = sliding_window_view(np.pad(first, reach, mode="edge"), 2 * reach + 1).min(axis=1)
-    last = sliding_window_view(np.pad(last, reach, mode="edge"), 2 * reach + 1).max(axis=1)
-    return np.clip(first - reach, 0, cols), np.clip(last + reach, 0, cols)
+    rows, cols = wanted.shape
+    first = wanted.argmax(axis=1)
+    first[~wanted[np.arange(rows), first]] = cols
+    last = cols - wanted[:, ::-1].argmax(axis=1)
+    last[first == cols] = 0
+    near = min(reach, rows - 1)
+    wide = np.full((2, rows + 2 * near), cols)
+    wide[0, near : near + rows], wide[1, near : near + rows] = first, -last
+    # The least over 2 near + 1 rows, by those over one, two, four and so on.
+    power = 1
+    while 2 * power <= 2 * near + 1:
+        wide = np.minimum(wide[:, : wide.shape[1] - power], wide[:, power:])
+        power *= 2
+    rest = 2 * near + 1 - power
+    wide = np.minimum(wide[:, :rows], wide[:, rest : rest + rows])
+    return np.maximum(wide[0] - reach, 0), np.clip(reach - wide[1], 0, cols)
 
 
 def _numbers(fitting: Fitting) -> Image:
@@ -708,81 +713,95 @@ def _fit(
     places, margin = halves.size, max(halves[halves.size - 1], 1)
     is_light = count == _LIGHT
     total = count if is_light else count + 1
-    room = -(-(cols + 2 * margin) // EIGHT) * EIGHT
-    tall = np.zeros((2, places, total * room + EIGHT), dtype=np.float32)
-    works = np.zeros((2, total * room + EIGHT), dtype=np.float32)
-    sums = np.zeros((places, total * room + EIGHT), dtype=np.float32)
-    small = np.zeros((2, 4 * room + EIGHT), dtype=np.float32)
-    lines = np.zeros((_LINES + places, room), dtype=np.float32)
-    found = np.zeros((_RESULTS, room), dtype=np.float32)
+    most = -(-(cols + 2 * margin) // EIGHT) * EIGHT
+    tall = np.zeros((2, places, total * most + margin + EIGHT), dtype=np.float32)
+    works = np.zeros((2, total * most + EIGHT), dtype=np.float32)
+    sums = np.zeros((places, total * most + EIGHT), dtype=np.float32)
+    small = np.zeros((2, 4 * most + margin + EIGHT), dtype=np.float32)
+    lines = np.zeros((_LINES + places, most), dtype=np.float32)
+    found = np.zeros((_RESULTS, most), dtype=np.float32)
     for place in range(places):
-        lines[_LINES + place, :cols] = cols_px[place]
-    lines[_NEAR_PX, :cols] = near_cols_px
+        _fill(cols_px[place], lines[_LINES + place])
+    _fill(near_cols_px, lines[_NEAR_PX])
     zeros = _DOWN * rows * cols
     inner, firsts = np.empty(2 * margin, dtype=np.int64), np.empty((2, places), dtype=np.int64)
     ends = np.empty(places, dtype=np.int64)
     for pair in range(start, stop):
         top = 2 * pair
         two = min(top + 2, rows)
-        if not wanted[top:two].any():
-            _leave_alone(top, two, disparity, wanted, out, used)
-            continue
-        size = _rows_of_windows(top, rows, cols, halves, zeros, inner, firsts, ends)
-        for plane in range(count):
-            base = plane * rows * cols
-            _sum_down(flat, base, zeros, cols, inner, firsts, ends, tall, plane * room + margin)
-        if not is_light:
-            _sum_down_weighted(
-                flat,
-                _GG * rows * cols,
-                zeros,
-                cols,
-                top,
-                inner[:size],
-                firsts,
-                ends,
-                tall,
-                (count - 1) * room + margin + room,
-            )
-            for which in range(4):
-                plane = (_E, _EE, _M, _MM)[which]
-                base = plane * rows * cols
-                _sum_three(flat, base, zeros, top, rows, cols, small, which * room + margin)
-        for row in range(top, two):
-            if not wanted[row].any():
-                _leave_alone(row, row + 1, disparity, wanted, out, used)
-                continue
-            for place in range(places):
-                first, side = margin - halves[place], 2 * halves[place] + 1
-                _window_sums(tall[row - top, place], first, side, total * room, works, sums[place])
-            _fill(disparity[row], lines[_START])
-            _fill(noise[row], lines[_NOISE])
-            for col in range(cols):
-                lines[_USABLE, col] = usable[row, col]
-            _fit_line(
-                tall[row - top].reshape(tall[row - top].size),
-                tall.shape[2],
-                sums.reshape(sums.size),
-                sums.shape[1],
-                small[row - top],
-                lines.reshape(lines.size),
-                room,
-                cols,
-                halves,
-                rows_px[:, row],
-                near_rows_px[row],
-                share,
-                chance,
-                numbers,
-                is_light,
-                found.reshape(found.size),
-            )
-            for plane in range(out.shape[0]):
-                _fill(found[plane], out[plane, row])
+        begin, end = _span(wanted, top, two, margin)
+        if begin < end:
+            # The columns that windows of wanted cells reach are all there is, for this pair.
+            width = end - begin
+            room = -(-(width + 2 * margin) // EIGHT) * EIGHT
+            size = _rows_of_windows(top, rows, cols, halves, zeros, inner, firsts, ends)
+            for plane in range(count):
+                base, at = plane * rows * cols + begin, plane * room + margin
+                _sum_down(flat, base, zeros, width, room, inner, firsts, ends, tall, at)
             if not is_light:
-                for col in range(cols):
-                    used[row, col] = np.int32(found[_RESULTS - 1, col])
-            _leave_alone(row, row + 1, disparity, wanted, out, used)
+                base, at = _GG * rows * cols + begin, count * room + margin
+                few = inner[:size]
+                _sum_down_weighted(
+                    flat, base, zeros, width, room, top * cols, cols, few, firsts, ends, tall, at
+                )
+                for which in range(4):
+                    base = (_E, _EE, _M, _MM)[which] * rows * cols + begin
+                    at = which * room + margin
+                    _sum_three(flat, base, zeros, top, rows, cols, width, room, small, at)
+            for row in range(top, two):
+                for place in range(places):
+                    first, side, length = (
+                        margin - halves[place],
+                        2 * halves[place] + 1,
+                        total * room,
+                    )
+                    _window_sums(tall[row - top, place], first, side, length, works, sums[place])
+                for col in range(begin, end):
+                    lines[_START, col] = disparity[row, col]
+                    lines[_NOISE, col] = noise[row, col]
+                    lines[_USABLE, col] = usable[row, col]
+                _fit_line(
+                    tall,
+                    row - top,
+                    sums,
+                    small[row - top],
+                    room,
+                    lines,
+                    begin,
+                    width,
+                    halves,
+                    rows_px,
+                    row,
+                    near_rows_px[row],
+                    share,
+                    chance,
+                    numbers,
+                    is_light,
+                    found,
+                )
+                for plane in range(out.shape[0]):
+                    for col in range(width):
+                        out[plane, row, begin + col] = found[plane, col]
+                if not is_light:
+                    for col in range(width):
+                        used[row, begin + col] = np.int32(found[_RESULTS - 1, col])
+        _leave_alone(top, two, disparity, wanted, out, used)
+
+
+@part
+def _span(wanted: Mask, top: int, bottom: int, margin: int) -> tuple[int, int]:
+    """Columns that windows of the wanted cells of some rows reach, from the first to the last."""
+    cols = wanted.shape[1]
+    begin, end = cols, 0
+    for row in range(top, bottom):
+        first, last = 0, cols
+        while first < last and not wanted[row, first]:
+            first += 1
+        while last > first and not wanted[row, last - 1]:
+            last -= 1
+        if first < last:
+            begin, end = min(begin, first), max(end, last)
+    return max(begin - margin, 0), min(end + margin, cols) if end > 0 else 0
 
 
 @part
@@ -842,7 +861,8 @@ def _sum_down(
     flat: Image,
     base: int,
     zeros: int,
-    cols: int,
+    width: int,
+    room: int,
     inner: Indices,
     firsts: Indices,
     ends: Indices,
@@ -852,7 +872,7 @@ def _sum_down(
     """Sums of columns over the rows of windows, one within the other, for two rows."""
     places, stride = ends.size, tall.shape[2]
     target = tall.reshape(tall.size)
-    for col in range(0, cols, EIGHT):
+    for col in range(0, width, EIGHT):
         total = spread_8(np.float32(0))
         begin = 0
         for place in range(places):
@@ -865,7 +885,7 @@ def _sum_down(
                 value = total + load_8(flat, source + col)
                 store(target, (which * places + place) * stride + at + col, value)
     for line in range(2 * places):
-        for col in range(at + cols, at + cols + EIGHT):
+        for col in range(at + width, at + room):
             target[line * stride + col] = 0
 
 
@@ -874,8 +894,10 @@ def _sum_down_weighted(
     flat: Image,
     base: int,
     zeros: int,
+    width: int,
+    room: int,
+    here: int,
     cols: int,
-    top: int,
     inner: Indices,
     firsts: Indices,
     ends: Indices,
@@ -885,8 +907,7 @@ def _sum_down_weighted(
     """The same of the image times the rows down from each of the two."""
     places, stride = ends.size, tall.shape[2]
     target = tall.reshape(tall.size)
-    here = top * cols
-    for col in range(0, cols, EIGHT):
+    for col in range(0, width, EIGHT):
         total, moment = spread_8(np.float32(0)), spread_8(np.float32(0))
         begin = 0
         for place in range(places):
@@ -903,13 +924,22 @@ def _sum_down_weighted(
                 result = moment + down * value - np.float32(which) * (total + value)
                 store(target, (which * places + place) * stride + at + col, result)
     for line in range(2 * places):
-        for col in range(at + cols, at + cols + EIGHT):
+        for col in range(at + width, at + room):
             target[line * stride + col] = 0
 
 
 @part
 def _sum_three(
-    flat: Image, base: int, zeros: int, top: int, rows: int, cols: int, small: Image, at: int
+    flat: Image,
+    base: int,
+    zeros: int,
+    top: int,
+    rows: int,
+    cols: int,
+    width: int,
+    room: int,
+    small: Image,
+    at: int,
 ) -> None:
     """Sums of columns over three rows, for two of them."""
     stride = small.shape[1]
@@ -920,12 +950,12 @@ def _sum_three(
         base + (top + 1) * cols if top + 1 < rows else zeros,
         base + (top + 2) * cols if top + 2 < rows else zeros,
     )
-    for col in range(0, cols, EIGHT):
+    for col in range(0, width, EIGHT):
         both = load_8(flat, places[1] + col) + load_8(flat, places[2] + col)
         store(target, at + col, both + load_8(flat, places[0] + col))
         store(target, stride + at + col, both + load_8(flat, places[3] + col))
     for which in range(2):
-        for col in range(at + cols, at + cols + EIGHT):
+        for col in range(at + width, at + room):
             target[which * stride + col] = 0
 
 
@@ -953,7 +983,7 @@ def _window_sums(line: Image, first: int, side: int, size: int, works: Image, ou
             is_first = False
         if 2 * power > side:
             break
-        for col in range(0, size - 2 * power, EIGHT):
+        for col in range(0, size - 2 * power + 1, EIGHT):
             if power == 1:
                 value = load_8(line, col) + load_8(line, col + 1)
             else:
@@ -966,25 +996,30 @@ def _window_sums(line: Image, first: int, side: int, size: int, works: Image, ou
 
 @part
 def _fit_line(
-    tall: Image,
-    tall_stride: int,
-    sums: Image,
-    sums_stride: int,
+    both_tall: Planes,
+    which: int,
+    all_sums: Image,
     small: Image,
-    lines: Image,
     room: int,
-    cols: int,
+    all_lines: Image,
+    begin_col: int,
+    width: int,
     halves: Indices,
     rows_px: Image,
+    row: int,
     near_rows_px: np.float32,
     share: Image,
     chance: Image,
     numbers: Image,
     is_light: bool,
-    found: Image,
+    all_found: Image,
 ) -> None:
     """Window of each cell of a line, its disparity, and how good that is."""
     places, margin = halves.size, max(halves[halves.size - 1], 1)
+    tall, tall_stride = both_tall.reshape(both_tall.size), both_tall.shape[2]
+    sums, sums_stride = all_sums.reshape(all_sums.size), all_sums.shape[1]
+    lines, most = all_lines.reshape(all_lines.size), all_lines.shape[1]
+    found = all_found.reshape(all_found.size)
     constant, slope, reach = numbers[0], numbers[1], numbers[2]
     smoothed, laplacian, gradient = numbers[3], numbers[4], numbers[5]
     factor, unexplained = numbers[7] * numbers[7] * numbers[6], numbers[8]
@@ -992,15 +1027,16 @@ def _fit_line(
     zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
     flat, tiny = spread_8(np.float32(FLAT)), spread_8(np.float32(TINY))
     unknown = spread_8(np.float32(UNKNOWN_PX))
-    for col in range(0, cols, EIGHT):
-        begin, usable = load_8(lines, _START * room + col), load_8(lines, _USABLE * room + col)
+    for col in range(0, width, EIGHT):
+        there = begin_col + col
+        begin, usable = load_8(lines, _START * most + there), load_8(lines, _USABLE * most + there)
         index, last, spread_out = zero, zero, zero
         best_gg, best_d, best_ee, best_over = zero, zero, zero, zero
         all_gg, slow, by_shift, mean, square, through = zero, zero, zero, zero, zero, zero
         down, across, kept, by_chance = zero, zero, zero, zero
         for place in range(places):
             at = place * sums_stride + col
-            pixels = rows_px[place] * load_8(lines, (_LINES + place) * room + col)
+            pixels = rows_px[place, row] * load_8(lines, (_LINES + place) * most + there)
             over = one / higher(pixels, one)
             s_g, s_gg = load_8(sums, at), load_8(sums, at + _GG * room)
             g = s_g * over
@@ -1040,7 +1076,9 @@ def _fit_line(
                 value = load_8(sums, at + _DOWN * room)
                 down = if_lower(zero, taken, value, down)
                 value = _sum_across(
-                    tall, place * tall_stride + _GG * room + margin + col, halves[place]
+                    tall,
+                    (which * places + place) * tall_stride + _GG * room + margin + col,
+                    halves[place],
                 )
                 across = if_lower(zero, taken, value, across)
                 kept = if_lower(zero, taken, spread_8(share[place]), kept)
@@ -1050,7 +1088,7 @@ def _fit_line(
         store(found, col, moved)
         if is_light:
             continue
-        noise = load_8(lines, _NOISE * room + col)
+        noise = load_8(lines, _NOISE * most + there)
         defocus = constant + slope * moved
         per_noise = two * smoothed + half * laplacian * defocus * defocus
         residual = best_ee / per_noise
@@ -1067,7 +1105,7 @@ def _fit_line(
         alike = (signal - grain) / (signal + grain)
         beyond = higher((alike - by_chance) / (one - alike * by_chance), zero)
         near = margin + col - 1
-        near_over = one / higher(near_rows_px * load_8(lines, _NEAR_PX * room + col), one)
+        near_over = one / higher(near_rows_px * load_8(lines, _NEAR_PX * most + there), one)
         e, ee = _three(small, near) * near_over, _three(small, near + room) * near_over
         m, mm = (
             _three(small, near + 2 * room) * near_over,
@@ -1076,12 +1114,12 @@ def _fit_line(
         explained = noise * per_noise + np.float32(0.01) * higher(mm - m * m, zero)
         misfit = higher(ee - e * e, zero) / higher(explained, tiny)
         weight = if_lower(flat, best_gg, one / higher(all_gg, tiny), zero)
-        store(found, room + col, if_lower(flat, best_gg, sigma, unknown))
-        store(found, 2 * room + col, if_lower(flat, best_gg, beyond, zero))
-        store(found, 3 * room + col, misfit)
-        store(found, 4 * room + col, down * weight)
-        store(found, 5 * room + col, across * weight)
-        store(found, 6 * room + col, index)
+        store(found, most + col, if_lower(flat, best_gg, sigma, unknown))
+        store(found, 2 * most + col, if_lower(flat, best_gg, beyond, zero))
+        store(found, 3 * most + col, misfit)
+        store(found, 4 * most + col, down * weight)
+        store(found, 5 * most + col, across * weight)
+        store(found, 6 * most + col, index)
 
 
 @part

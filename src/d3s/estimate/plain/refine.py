@@ -302,7 +302,7 @@ def _is_inside(disparity: Array, half: Array | int, fitting: Fitting) -> Mask:
 
 def cell_pixels(fitting: Fitting) -> Array:
     """How many pixels each cell has: fewer at the end of an odd side."""
-    return np.outer(*(window_pixels(size, fitting.cell, 0) for size in fitting.shape))
+    return np.outer(*(window_pixels(size, fitting.cell, (0,))[0] for size in fitting.shape))
 
 
 def _in_residual(disparity: Array, fitting: Fitting) -> Array:
