@@ -38,6 +38,10 @@ class OptionsError(RecordError):
     """Options of an estimator, or of a sweep, that cannot be right."""
 
 
+class CapturesError(RecordError):
+    """Frames, or their distances, that no calibration can start from."""
+
+
 class InputError(D3SError, ValueError):
     """An argument that a function cannot work with."""
 

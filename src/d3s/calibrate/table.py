@@ -1,0 +1,232 @@
+"""The table of distances: which file shows the board how far away.
+
+A line has a file name and a distance in metres, and what comes behind them is ignored. A line of
+names at the top, empty lines and lines that begin with # are skipped. Spreadsheets that write
+semicolons, and commas for points, are understood.
+"""
+
+import csv
+import math
+import os
+from itertools import pairwise
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from statistics import median
+from typing import NamedTuple
+
+from d3s.errors import CapturesError
+from d3s.files import IMAGE_SUFFIXES
+
+TABLE_NAME = "distances.csv"
+FEWEST_FRAMES = 5
+MOST_FRAMES = 400  # a rig file remembers 500 inputs
+
+_MOST_BYTES = 1_000_000
+# What a 12 mm lens could be calibrated with at all; farther away it is another unit.
+_FARTHEST_M = 20.0
+_MOST_TOLD = 5  # of one kind of mistake
+
+
+class Row(NamedTuple):
+    """One frame."""
+
+    line: int  # of the file, from 1
+    name: str
+    distance_m: float
+
+
+def read_table(folder: Path) -> list[Row]:
+    """Rows of the table in a folder, in their order.
+
+    Raises
+    ------
+    CapturesError
+        Naming every line that cannot be right, and every file that is not there.
+    """
+    lines = [line for line in _cells(folder / TABLE_NAME) if not _is_remark(line[1])]
+    if lines and _is_header(lines[0][1]):
+        del lines[0]
+    problems: list[str] = []
+    rows = [row for line, cells in lines if (row := _row(line, cells, problems)) is not None]
+    problems += _told_briefly(_doubles(rows))
+    problems += _told_briefly(_missing_files(rows, folder))
+    problems += check_distances([row.distance_m for row in rows], [_said(row) for row in rows])
+    if len(lines) < FEWEST_FRAMES:
+        problems.append(
+            f"names {len(lines)} frames: a calibration needs at least {FEWEST_FRAMES}, and 20 to "
+            "50 for a good one."
+        )
+    if len(lines) > MOST_FRAMES:
+        problems.append(f"names {len(lines)} frames: a calibration takes at most {MOST_FRAMES}.")
+    if problems:
+        raise CapturesError(*problems, path=folder / TABLE_NAME)
+    return rows
+
+
+def check_distances(distances_m: list[float], names: list[str]) -> list[str]:
+    """All that is wrong with distances by themselves, in words."""
+    wrong = [
+        f"{name}: the distance {distance_m:g} must be a finite number above 0."
+        for name, distance_m in zip(names, distances_m, strict=True)
+        if not (math.isfinite(distance_m) and distance_m > 0)
+    ]
+    if wrong:
+        return _told_briefly(wrong)
+    far = [distance_m for distance_m in distances_m if distance_m > _FARTHEST_M]
+    if far:
+        return [_unit_problem(far, len(distances_m))]
+    return _told_briefly(_disorder(distances_m, names)) or _told_briefly(_ties(distances_m, names))
+
+
+def _unit_problem(far: list[float], count: int) -> str:
+    words = (
+        f"{len(far)} of {count} distances are above {_FARTHEST_M:g}, up to {max(far):g}: they are "
+        "in metres."
+    )
+    for unit, factor in (("millimetres", 1e-3), ("centimetres", 1e-2)):
+        if len(far) > count / 2 and 0.1 <= median(far) * factor <= _FARTHEST_M / 4:
+            return f"{words} Did you write {unit}?"
+    return words
+
+
+def _disorder(distances_m: list[float], names: list[str]) -> list[str]:
+    """Rows that are out of order, in words.
+
+    A second take over the same distances begins nearer than where the first one ended, and is no
+    mistake: nothing around its first row fits into the take before.
+    """
+    count = len(distances_m)
+    found = []
+    for j, (before, after) in enumerate(pairwise(distances_m)):
+        if after >= before:
+            continue
+        one_too_far = j == 0 or after > distances_m[j - 1]
+        one_too_near = j + 2 >= count or distances_m[j + 2] > before
+        if one_too_far or one_too_near:
+            found.append(
+                f"distances must increase, and {names[j + 1]} with {after:g} m comes after "
+                f"{names[j]} with {before:g} m. Is one of them wrong, or are the rows in disorder?"
+            )
+    if len(found) > 2 and len(found) >= (count - 1) / 2:
+        return ["distances must increase, and these decrease. List the nearest frame first."]
+    return found
+
+
+def _ties(distances_m: list[float], names: list[str]) -> list[str]:
+    order = sorted(range(len(names)), key=distances_m.__getitem__)
+    return [
+        f"{names[i]} and {names[j]} have the same distance, {distances_m[i]:g} m. Keep one of them."
+        for i, j in pairwise(order)
+        if distances_m[i] == distances_m[j]
+    ]
+
+
+def _doubles(rows: list[Row]) -> list[str]:
+    first: dict[str, int] = {}
+    for row in rows:
+        first.setdefault(row.name, row.line)
+    return [
+        f"line {row.line} names {row.name}, and so does line {first[row.name]}."
+        for row in rows
+        if first[row.name] != row.line
+    ]
+
+
+def _missing_files(rows: list[Row], folder: Path) -> list[str]:
+    return [
+        f"line {row.line} names {row.name}, and there is no such file."
+        for row in rows
+        if not os.path.lexists(folder / row.name)
+    ]
+
+
+def _told_briefly(problems: list[str]) -> list[str]:
+    if len(problems) <= _MOST_TOLD + 1:
+        return problems
+    return [*problems[:_MOST_TOLD], f"... and {len(problems) - _MOST_TOLD} more like these."]
+
+
+def _cells(path: Path) -> list[tuple[int, list[str]]]:
+    """Cells of each line of the file, without spaces around them, and its number."""
+    text = _text(path)
+    some = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    first = next(some, "")
+    delimiter = max(";\t,", key=first.count)  # of two as many, it is not the comma of a number
+    reader = csv.reader(text.splitlines(), delimiter=delimiter, skipinitialspace=True)
+    try:
+        return [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    except csv.Error as error:
+        raise CapturesError(f"line {reader.line_num}: {error}.", path=path) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise CapturesError(f"is larger than {_MOST_BYTES} bytes: it is no table.", path=path)
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise CapturesError(*_missing(path.parent), path=path.parent) from error
+    except OSError as error:
+        raise CapturesError(f"cannot be read: {error.strerror or error}.", path=path) from error
+    except ValueError as error:  # no UTF-8, or a zero byte in the path
+        raise CapturesError(
+            "is not UTF-8 text. Save it as CSV, with UTF-8 for its encoding.", path=path
+        ) from error
+
+
+def _missing(folder: Path) -> tuple[str]:
+    if folder.is_file():
+        return ("is a file. Name the folder that it is in.",)
+    if not folder.is_dir():
+        return ("there is no such folder. Check the name.",)
+    return (
+        f"there is no {TABLE_NAME} in it. Write one, with a file name and its distance in metres "
+        "a line.",
+    )
+
+
+def _is_remark(cells: list[str]) -> bool:
+    return not any(cells) or cells[0].startswith("#")
+
+
+def _is_header(cells: list[str]) -> bool:
+    is_image = cells[0].lower().endswith(IMAGE_SUFFIXES)
+    return not is_image and (len(cells) < 2 or _number(cells[1]) is None)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _row(line: int, cells: list[str], problems: list[str]) -> Row | None:
+    name = cells[0]
+    trouble = _name_trouble(name)
+    if trouble:
+        problems.append(f"line {line}: {name!r} {trouble}")
+        return None
+    if len(cells) < 2 or not cells[1]:
+        problems.append(f"line {line}: the distance of {name} is missing.")
+        return None
+    distance_m = _number(cells[1])
+    if distance_m is None:
+        problems.append(
+            f"line {line}: the distance of {name} is {cells[1]!r}, which is no number. Write "
+            "metres, as 0.25."
+        )
+        return None
+    return Row(line, name, distance_m)
+
+
+def _name_trouble(name: str) -> str:
+    if not name or not name.isprintable() or len(name) > 255:
+        return "is no file name."
+    paths = PurePosixPath(name), PureWindowsPath(name)
+    if any(path.is_absolute() or path.drive or path.root or ".." in path.parts for path in paths):
+        return f"leads out of the folder: files lie beside {TABLE_NAME}."
+    return ""
+
+
+def _said(row: Row) -> str:
+    return f"{row.name} (line {row.line})"
