@@ -43,8 +43,9 @@ def align_windows(
 ) -> Aligned:
     """Places in `second` of the windows around `centres_px` (x, y, whole numbers) of `first`.
 
-    `second` is given by its spline (`spline_of`). `matrix` is the homography from (x, y, 1) of the first picture to the second. A window that
-    reaches beyond either picture, has no texture or does not settle comes back as NaN.
+    `second` is given by its spline (`spline_of`). `matrix` is the homography from (x, y, 1) of the
+    first picture to the second. A window that reaches beyond either picture, has no texture or does
+    not settle comes back as NaN.
     """
     count = len(centres_px)
     places = np.full((count, 2), np.nan)

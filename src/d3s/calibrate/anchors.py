@@ -31,8 +31,8 @@ _ROUNDS = 12
 _SETTLED_PX = 1e-4
 _OUTLIER_SIGMAS = 5.0
 _FEWEST_PAIRS = 4
-# Of the window of Eq. S6, and of the steps in which it is moved, as shares of the view's width.
-_WINDOW_SHARE, _STEP_SHARE = 1 / 8, 1 / 128
+# The window of Eq. S6 moves in steps of this share of the view, and reaches so many to each side.
+_STEP_SHARE, _REACH = 1 / 128, 8
 _FEWEST_IN_WINDOW = 3
 _FOLDS = 8
 
@@ -352,10 +352,9 @@ def _shift_map(pair: PairMatches, low: FloatArray, high: FloatArray, step: float
     sums, counts = np.zeros((rows, cols)), np.zeros((rows, cols))
     np.add.at(sums, (row, col), square)
     np.add.at(counts, (row, col), 1.0)
-    size = round(_WINDOW_SHARE / _STEP_SHARE)
-    sums, counts = (
-        uniform_filter(part, size, mode="constant") * size**2 for part in (sums, counts)
-    )
+    size = 2 * _REACH + 1
+    sums = uniform_filter(sums, size, mode="constant") * size**2
+    counts = uniform_filter(counts, size, mode="constant") * size**2
     is_enough = counts > _FEWEST_IN_WINDOW - 0.5
     return np.asarray(np.where(is_enough, sums / np.where(is_enough, counts, 1.0), np.nan))
 
@@ -366,8 +365,7 @@ def _lowest(maps: FloatArray, low: FloatArray, step: float) -> FloatArray:
     if not np.any(np.isfinite(total)):
         return np.full(2, np.nan)
     row, col = np.unravel_index(np.nanargmin(total), total.shape)
-    reach = round(_WINDOW_SHARE / _STEP_SHARE / 2)
-    rows, cols = np.mgrid[-reach : reach + 1, -reach : reach + 1]
+    rows, cols = np.mgrid[-_REACH : _REACH + 1, -_REACH : _REACH + 1]
     down, along = rows.ravel(), cols.ravel()
     is_in = (
         (row + down >= 0)
@@ -383,5 +381,5 @@ def _lowest(maps: FloatArray, low: FloatArray, step: float) -> FloatArray:
     bend = np.array([[2 * fit[3], fit[4]], [fit[4], 2 * fit[5]]])
     if not np.all(np.linalg.eigvalsh(bend) > 0):
         return np.asarray(low + step * np.array([col, row]))
-    lowest = np.clip(-np.linalg.solve(bend, fit[1:3]), -reach, reach)
+    lowest = np.clip(-np.linalg.solve(bend, fit[1:3]), -_REACH, _REACH)
     return np.asarray(low + step * (np.array([col, row]) + lowest))

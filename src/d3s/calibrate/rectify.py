@@ -1,0 +1,267 @@
+"""Rectification: what brings the rows of both views together.
+
+With places measured from the anchors, the right view is magnified, turned and shifted down onto
+the left one, as in the paper (Eq. S7). Two things the paper leaves out:
+
+- A tilted board has more disparity on one side, which a similarity takes for magnification and
+  roll. Rows know nothing of disparity, so only they are fitted.
+- The rows of the left view are not quite parallel to the baseline, so disparity has a part across
+  them. It grows with the disparity, which tells it from a shift, and both views are turned by it.
+
+With H of the right view and the direction (cos β, sin β) of the baseline, all places of all frames
+shall have n · (x_left - H x_right) = 0, n = (-sin β, cos β). The four numbers are fitted to all
+frames at once; sigma is from how the frames disagree. The medians of a similarity for each frame,
+as the paper has it, stand beside.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.calibrate.anchors import Anchors, Place
+from d3s.calibrate.matches import Matches, PairMatches
+from d3s.errors import CalibrationError
+from d3s.optics.lens import FloatArray
+
+_ROUNDS = 20
+_SETTLED = 1e-9
+_OUTLIER_SIGMAS = 4.0
+_LARGEST_MEDIAN_PX = 0.5  # of a frame's rows; beyond it the frame is no part of the series
+_FEWEST_FRAMES = 3
+
+
+class Similarity(NamedTuple):
+    """Magnification, turn and shift down that bring the right view onto the left one."""
+
+    scale: float
+    angle_rad: float
+    shift_y_px: float
+
+
+class RowResidual(NamedTuple):
+    """What is left of the vertical disparity of one frame, in pixels."""
+
+    frame: int
+    before_rms_px: float  # with nothing but the anchors
+    before_median_px: float
+    after_rms_px: float
+    after_median_px: float
+
+
+class Rectification(NamedTuple):
+    """What brings the rows of both views together, with standard deviations."""
+
+    scale: float
+    angle_rad: float
+    shift_y_px: float
+    baseline_angle_rad: float
+    sigma: tuple[float, float, float, float]  # of these four
+    spread: Similarity  # standard deviation of the similarities of single frames
+    median: Similarity  # of the similarities of single frames, as in the paper
+    median_rms_px: float  # of the vertical disparity that the medians leave
+    residuals: tuple[RowResidual, ...]
+    windows: int
+    left_out: dict[int, str]
+
+    @property
+    def rms_px(self) -> float:
+        """Vertical disparity that is left, over all frames."""
+        return float(np.sqrt(np.mean([one.after_rms_px**2 for one in self.residuals])))
+
+    @property
+    def matrix(self) -> FloatArray:
+        """(2, 2) magnification and turn of the right view."""
+        return _matrix(self.scale, self.angle_rad)
+
+    def rectified(
+        self, left_px: FloatArray, right_px: FloatArray, anchors: tuple[Place, Place]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Places from the raw frame as rectified ones: rows agree, and x differs by disparity."""
+        back = _matrix(1.0, -self.baseline_angle_rad)
+        left = (left_px - np.array(anchors[0])) @ back.T
+        moved = (right_px - np.array(anchors[1])) @ self.matrix.T + (0.0, self.shift_y_px)
+        return left, np.asarray(moved @ back.T)
+
+
+class _Rows(NamedTuple):
+    """Places of all frames, from the anchors, and which frame each belongs to."""
+
+    left: FloatArray
+    right: FloatArray
+    sigma: FloatArray
+    frame: NDArray[np.int64]
+
+    def of(self, is_in: NDArray[np.bool_]) -> "_Rows":
+        """Some of them."""
+        return _Rows(self.left[is_in], self.right[is_in], self.sigma[is_in], self.frame[is_in])
+
+
+def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
+    """What brings the rows of both views together, from the places of all frames.
+
+    Raises
+    ------
+    CalibrationError
+        When fewer than three frames are left whose rows agree.
+    """
+    pairs = [pair for pair in matches.across if pair.first not in anchors.left_out]
+    if len(pairs) < _FEWEST_FRAMES:
+        raise CalibrationError(
+            f"{len(pairs)} frames have views that fit each other, and at least {_FEWEST_FRAMES} "
+            "are needed for the rectification."
+        )
+    places = (np.array(anchors.left_px), np.array(anchors.right_px))
+    single = [_similarity(pair, *places) for pair in pairs]
+    median = Similarity(*(float(value) for value in np.median(single, axis=0)))
+    rows = _rows_of(pairs, *places)
+    start = np.array([*median, 0.0])
+    values, keep = _fitted(rows, start)
+    left_out = _frames_that_disagree(rows, values)
+    if left_out:
+        rows = rows.of(~np.isin(rows.frame, list(left_out)))
+        if len(set(rows.frame.tolist())) < _FEWEST_FRAMES:
+            raise CalibrationError(
+                "the rows of the two views fit in no way that is the same for all frames: "
+                + "; ".join(f"frame {frame}: {why}" for frame, why in sorted(left_out.items()))
+                + ". Were the lenses moved between frames?"
+            )
+        values, keep = _fitted(rows, start)
+    kept = rows.of(keep)
+    scale, angle, shift, baseline = (float(value) for value in values)
+    return Rectification(
+        scale=scale,
+        angle_rad=angle,
+        shift_y_px=shift,
+        baseline_angle_rad=baseline,
+        sigma=_sigma(kept, values),
+        spread=Similarity(*(float(value) for value in _spread(np.array(single)))),
+        median=median,
+        median_rms_px=_rms(_residual(kept, start)),
+        residuals=_residuals(kept, values),
+        windows=len(kept.sigma),
+        left_out=left_out,
+    )
+
+
+def _matrix(scale: float, angle_rad: float) -> FloatArray:
+    cos, sin = scale * np.cos(angle_rad), scale * np.sin(angle_rad)
+    return np.array([[cos, -sin], [sin, cos]])
+
+
+def _rms(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _spread(values: FloatArray) -> FloatArray:
+    return np.asarray(1.4826 * np.median(np.abs(values - np.median(values, axis=0)), axis=0))
+
+
+def _similarity(pair: PairMatches, left: FloatArray, right: FloatArray) -> Similarity:
+    """Least squares on the ORB features of one frame, from the anchors."""
+    x, y = (pair.features_second_px - right).T
+    u, v = (pair.features_first_px - left).T
+    zero, one = np.zeros_like(x), np.ones_like(x)
+    terms = np.concatenate(
+        [np.stack([x, -y, one, zero], axis=1), np.stack([y, x, zero, one], axis=1)]
+    )
+    cos, sin, _, shift = np.linalg.lstsq(terms, np.concatenate([u, v]), rcond=None)[0]
+    return Similarity(float(np.hypot(cos, sin)), float(np.arctan2(sin, cos)), float(shift))
+
+
+def _rows_of(pairs: Sequence[PairMatches], left: FloatArray, right: FloatArray) -> _Rows:
+    return _Rows(
+        np.concatenate([pair.first_px - left for pair in pairs]),
+        np.concatenate([pair.second_px - right for pair in pairs]),
+        np.concatenate([pair.sigma_px for pair in pairs]),
+        np.concatenate([np.full(len(pair.sigma_px), pair.first) for pair in pairs]),
+    )
+
+
+def _residual(rows: _Rows, values: FloatArray) -> FloatArray:
+    """Distance across the baseline of each place in the left view from that in the right one."""
+    scale, angle, shift, baseline = values
+    apart = rows.left - rows.right @ _matrix(scale, angle).T - (0.0, shift)
+    return np.asarray(np.cos(baseline) * apart[:, 1] - np.sin(baseline) * apart[:, 0])
+
+
+def _slopes(rows: _Rows, values: FloatArray) -> FloatArray:
+    """Derivatives of the residual by scale, angle, shift and the baseline's angle."""
+    scale, angle, shift, baseline = values
+    moved = rows.right @ _matrix(1.0, angle).T
+    across = np.array([-np.sin(baseline), np.cos(baseline)])
+    along = np.array([np.cos(baseline), np.sin(baseline)])
+    turned = np.stack([-moved[:, 1], moved[:, 0]], axis=1)
+    apart = rows.left - scale * moved - (0.0, shift)
+    return np.stack(
+        [
+            -moved @ across,
+            -scale * turned @ across,
+            np.full(len(moved), -np.cos(baseline)),
+            -apart @ along,
+        ],
+        axis=1,
+    )
+
+
+def _fitted(rows: _Rows, start: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """The four numbers by reweighted least squares, and which places they keep."""
+    values = start.copy()
+    # Of what the window's own sigma does not know, such as a lens that distorts.
+    keep = np.ones(len(rows.sigma), dtype=np.bool_)
+    for _ in range(_ROUNDS):
+        left = _residual(rows, values)
+        sizes = np.abs(left) / rows.sigma
+        keep = sizes < _OUTLIER_SIGMAS * max(1.4826 * float(np.median(sizes)), 1e-9)
+        weights = keep / rows.sigma
+        slopes = _slopes(rows, values) * weights[:, np.newaxis]
+        size = np.sqrt(np.sum(slopes**2, axis=0)) + 1e-300
+        step = -np.linalg.lstsq(slopes / size, left * weights, rcond=None)[0] / size
+        values = values + step
+        if float(np.abs(step[[0, 1, 3]]).max()) < _SETTLED:
+            break
+    return values, keep
+
+
+def _sigma(rows: _Rows, values: FloatArray) -> tuple[float, float, float, float]:
+    """Standard deviations from how much the frames disagree, as those of a frame go together."""
+    weights = 1 / rows.sigma
+    slopes = _slopes(rows, values) * weights[:, np.newaxis]
+    left = _residual(rows, values) * weights
+    inverse = np.linalg.pinv(slopes.T @ slopes, hermitian=True)
+    pulls = [
+        slopes[rows.frame == frame].T @ left[rows.frame == frame] for frame in np.unique(rows.frame)
+    ]
+    count = len(pulls)
+    middle = np.einsum("ij,ik->jk", pulls, pulls) * count / max(count - 1, 1)
+    a, b, c, d = np.sqrt(np.diag(inverse @ middle @ inverse))
+    return float(a), float(b), float(c), float(d)
+
+
+def _frames_that_disagree(rows: _Rows, values: FloatArray) -> dict[int, str]:
+    """Frames whose rows lie beside each other, and by how much."""
+    left = _residual(rows, values)
+    out = {}
+    for frame in np.unique(rows.frame):
+        away = float(np.median(left[rows.frame == frame]))
+        if abs(away) > _LARGEST_MEDIAN_PX:
+            out[int(frame)] = (
+                f"rows of its two views are {away:+.2f} px apart when those of the other frames "
+                "agree"
+            )
+    return out
+
+
+def _residuals(rows: _Rows, values: FloatArray) -> tuple[RowResidual, ...]:
+    before, after = rows.left[:, 1] - rows.right[:, 1], _residual(rows, values)
+    return tuple(
+        RowResidual(
+            int(frame),
+            _rms(before[rows.frame == frame]),
+            float(np.median(before[rows.frame == frame])),
+            _rms(after[rows.frame == frame]),
+            float(np.median(after[rows.frame == frame])),
+        )
+        for frame in np.unique(rows.frame)
+    )
