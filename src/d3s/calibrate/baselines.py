@@ -1,0 +1,270 @@
+"""The virtual baselines that the consensus compares best (paper Eq. S11).
+
+What a candidate depth and a virtual baseline predict does not depend on the other baselines. So
+predictions are made once, for windows all over the sequence, and then whole sets are tried.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.calibrate.ratios import Image, Views, shift_sums
+from d3s.calibrate.tuning import CONSENSUS, Progress, Tuning, board_depth_m, shifts_px
+from d3s.compiled import compiled
+from d3s.errors import InputError
+from d3s.estimate import ConsensusOptions
+from d3s.estimate.consensus_plan import candidates_m
+from d3s.optics.d3 import practical_depth_m
+from d3s.optics.lens import FloatArray
+from d3s.rig import Rig
+from d3s.threads import over_rows
+
+MISSING_M = 0.02
+"""What a window without a depth costs: as much as one that is 2 cm wrong.
+
+A set that keeps little must not win by it, nor one that keeps what is wrong."""
+
+_COUNTS = (1, 2, 3, 4, 5)
+_WINDOWS_PER_FRAME = 48
+# Sets of more than three are looked for among the best ones of one fewer, with one more.
+_ALL_SETS_UP_TO = 3
+_KEPT_SETS = 12
+
+
+class BaselineSet(NamedTuple):
+    """Some virtual baselines, and how the consensus does with them over the sequence."""
+
+    virtual_baselines_m: tuple[float, ...]
+    cost_m: float  # mean error over all windows, `MISSING_M` where there is no depth
+    mae_m: float  # of the windows that have one; NaN if none has
+    density: float  # their share
+
+
+class ChosenBaselines(NamedTuple):
+    """The best set, and what else was tried."""
+
+    chosen: BaselineSet
+    best_of_count: tuple[BaselineSet, ...]  # of one virtual baseline, of two, and so on
+    sampled_m: FloatArray
+    surface_m: FloatArray  # (sampled, sampled): least cost of a chosen many from this to that; NaN
+    sets_tried: int
+    windows: NDArray[np.int64]  # of each frame
+    left_out: dict[int, str]
+
+
+def choose_baselines(
+    views: Views,
+    depths_m: Sequence[float],
+    rig: Rig,
+    tuning: Tuning,
+    *,
+    count: int = 3,
+    options: ConsensusOptions = CONSENSUS,
+    tilt: tuple[float, float] = (0.0, 0.0),
+    progress: Progress | None = None,
+) -> ChosenBaselines:
+    """The set of virtual baselines of least cost over boards at known depths.
+
+    Parameters
+    ----------
+    views, depths_m, rig, tilt
+        As for `find_tuning`.
+    tuning
+        What that found, with the same options; its virtual baselines are those to choose from.
+    count
+        How many to choose; the best sets of one to five come back as well.
+    options
+        Of the consensus: a window has a depth where the confidence exceeds their `min_confidence`.
+    progress
+        Called after each frame.
+
+    Raises
+    ------
+    InputError
+        If no frame has texture, or `count` is not one to five.
+    """
+    if count not in _COUNTS:
+        raise InputError(f"count={count!r} must be a whole number from 1 to {_COUNTS[-1]}.")
+    frames: list[_Predictions] = []
+    windows = np.zeros(len(views), dtype=np.int64)
+    for number, depth_m in enumerate(depths_m):
+        if number not in tuning.left_out:
+            frames.append(_predictions(views[number], depth_m, rig, tuning, options, tilt))
+            windows[number] = frames[-1].truth_m.size
+        if progress is not None:
+            progress(number + 1, len(views))
+    if not windows.any():
+        raise InputError("no frame has texture to choose virtual baselines with.")
+    trial = _Trial(_joined(frames), candidates_m(rig, options), tuning.virtual_baselines_m, options)
+    return _chosen(trial, count, windows, dict(tuning.left_out))
+
+
+def cost_m(
+    error_m: FloatArray, confidence: FloatArray, min_confidence: float, weight: FloatArray
+) -> float:
+    """Weighted mean of the absolute error, `MISSING_M` where the confidence is too low.
+
+    It is what paper Eq. S11 makes least, where it is not said what a pixel without a depth counts.
+    """
+    price = np.where(confidence > min_confidence, np.abs(error_m), MISSING_M)
+    return float(weight @ price)
+
+
+class _Predictions(NamedTuple):
+    """Depth that every virtual baseline predicts for every candidate, in windows of frames."""
+
+    depth_m: NDArray[np.float32]  # (windows, baselines, candidates)
+    truth_m: FloatArray  # (windows,)
+    weight: FloatArray  # (windows,): frames count alike
+
+
+def _predictions(
+    pair: tuple[Image, Image],
+    depth_m: float,
+    rig: Rig,
+    tuning: Tuning,
+    options: ConsensusOptions,
+    tilt: tuple[float, float],
+) -> _Predictions:
+    candidates, baselines = candidates_m(rig, options), tuning.virtual_baselines_m
+    shifts = shifts_px(candidates, baselines, rig.optics)
+    windows, sums = shift_sums(*pair, (shifts.min(), shifts.max()), options, _WINDOWS_PER_FRAME)
+    predicted = np.empty((windows.rows.size, *shifts.shape), dtype=np.float32)
+    for k, baseline_m in enumerate(baselines):
+        line = tuning.line_at(float(baseline_m))
+        ratio = sums.ratios_per_px(shifts[k][:, np.newaxis])
+        predicted[:, k] = practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m).T
+    truth = board_depth_m(windows, depth_m, pair[0].shape, rig.optics, tilt)
+    return _Predictions(predicted, truth, np.full(truth.size, 1.0 / max(truth.size, 1)))
+
+
+def _joined(frames: Sequence[_Predictions]) -> _Predictions:
+    depth, truth, weight = (np.concatenate(parts) for parts in zip(*frames, strict=True))
+    return _Predictions(depth, truth, weight / weight.sum())
+
+
+class _Trial(NamedTuple):
+    """What sets are tried on."""
+
+    predictions: _Predictions
+    candidates_m: FloatArray
+    sampled_m: FloatArray
+    options: ConsensusOptions
+
+    def of(self, sets: NDArray[np.int64]) -> list[BaselineSet]:
+        """How the consensus does with sets (sets, baselines), given by numbers of those sampled."""
+        windows = self.predictions.truth_m.size
+        found = np.zeros((windows, len(sets)), dtype=np.int64)
+        confidence = np.zeros(found.shape)
+        counts = np.full(self.candidates_m.size, self.options.agreement_in != "depth")
+        candidates = np.stack([self.candidates_m, 1.0 / self.candidates_m, counts])
+        dearest = 1.0 / max(self.options.min_confidence, 1e-9)
+        depth = self.predictions.depth_m
+        over_rows(_agree, windows, depth, candidates, sets, dearest, found, confidence)
+        error = self.candidates_m[found] - self.predictions.truth_m[:, np.newaxis]
+        return [
+            self._figures(chosen, error[:, i], confidence[:, i]) for i, chosen in enumerate(sets)
+        ]
+
+    def _figures(
+        self, chosen: NDArray[np.int64], error_m: FloatArray, confidence: FloatArray
+    ) -> BaselineSet:
+        weight, least = self.predictions.weight, self.options.min_confidence
+        kept = weight * (confidence > least)
+        density = float(kept.sum())
+        mae_m = float(kept @ np.abs(error_m)) / density if density else float("nan")
+        return BaselineSet(
+            virtual_baselines_m=tuple(self.sampled_m[chosen].tolist()),
+            cost_m=cost_m(error_m, confidence, least, weight),
+            mae_m=mae_m,
+            density=density,
+        )
+
+
+@compiled
+def _agree(
+    start: int,
+    stop: int,
+    predicted: NDArray[np.float32],
+    candidates: FloatArray,
+    sets: NDArray[np.int64],
+    dearest: float,
+    found: NDArray[np.int64],
+    confidence: FloatArray,
+) -> None:
+    """Best candidate of each set of baselines, and its confidence (paper Eqs. 14 and 15).
+
+    The price of a candidate is 1 / confidence. A set has no candidate that is cheaper than for
+    one of its baselines alone, so those that are too dear for every one need not be looked at.
+    """
+    baselines, depths = predicted.shape[1:]
+    far, steep = np.zeros((2, depths, baselines))
+    numbers = np.zeros(depths, dtype=np.int64)
+    for i in range(start, stop):
+        count = 0
+        for c in range(depths):
+            cheapest = np.inf
+            for k in range(baselines):
+                depth = np.float64(predicted[i, k, c])
+                far[count, k] = abs(depth - candidates[0, c])
+                steep[count, k] = candidates[2, c] * abs(1.0 / depth - candidates[1, c])
+                price = (1.0 + far[count, k]) * (1.0 + steep[count, k])
+                if not price < np.inf:
+                    far[count, k] = np.inf
+                elif price < cheapest:
+                    cheapest = price
+            if cheapest < dearest:
+                numbers[count] = c
+                count += 1
+        for j in range(len(sets)):
+            best = dearest
+            for c in range(count):
+                gap, slope = 0.0, 0.0
+                for k in sets[j]:
+                    gap = max(gap, far[c, k])
+                    slope = max(slope, steep[c, k])
+                price = (1.0 + gap) * (1.0 + slope)
+                if price < best:
+                    best = price
+                    found[i, j] = numbers[c]
+                    confidence[i, j] = 1.0 / price
+
+
+def _chosen(
+    trial: _Trial, count: int, windows: NDArray[np.int64], left_out: dict[int, str]
+) -> ChosenBaselines:
+    best: list[BaselineSet] = []
+    kept: list[tuple[int, ...]] = [()]
+    surface = np.full((trial.sampled_m.size, trial.sampled_m.size), np.nan)
+    tried = 0
+    for size in _COUNTS:
+        sets = _sets(kept, size, trial.sampled_m.size)
+        results = trial.of(np.array(sets, dtype=np.int64))
+        order = sorted(range(len(sets)), key=lambda i: results[i].cost_m)
+        best.append(results[order[0]])
+        kept = [sets[i] for i in order[:_KEPT_SETS]]
+        tried += len(sets)
+        if size == count:
+            for numbers, result in zip(sets, results, strict=True):
+                ends = numbers[0], numbers[-1]
+                surface[ends] = np.fmin(surface[ends], result.cost_m)
+    return ChosenBaselines(
+        chosen=best[count - 1],
+        best_of_count=tuple(best),
+        sampled_m=trial.sampled_m,
+        surface_m=surface,
+        sets_tried=tried,
+        windows=windows,
+        left_out=left_out,
+    )
+
+
+def _sets(kept: Sequence[tuple[int, ...]], size: int, sampled: int) -> list[tuple[int, ...]]:
+    """Sets of numbers to try: all that there are, or those kept with one more."""
+    if size <= _ALL_SETS_UP_TO:
+        return list(combinations(range(sampled), size))
+    longer = {tuple(sorted({*numbers, one})) for numbers in kept for one in range(sampled)}
+    return sorted(numbers for numbers in longer if len(numbers) == size)
