@@ -1,0 +1,176 @@
+"""Noise of the sensor against the light, from frames of a textured board.
+
+Second differences both ways leave little of what a lens has blurred and all of white noise
+(Immerkær, "Fast noise variance estimation", CVIU 1996). They are averaged over small blocks, blocks
+are sorted by their brightness, and of all frames those count that are quietest at a brightness:
+texture can only add. So some of the frames must be out of focus, as the ends of a long series are.
+Where fine texture is sharp in every frame, the noise that is found is too large.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.calibrate.captures import Captures
+from d3s.calibrate.fields import Fields
+from d3s.errors import CalibrationError
+from d3s.optics.lens import FloatArray
+
+Image = NDArray[np.float32]
+
+_FRAMES = 12  # that are looked at, from the nearest to the farthest
+_BLOCK_PX = 8
+_LEVELS = 16  # of brightness
+_FEWEST_BLOCKS = 100  # of one frame at one level
+_FEWEST_LEVELS = 3
+# Squares of the second differences of one block are not independent: of 64 as good as 64 / 3.78.
+# Their mean then has nearly the distribution of a sum of this many squares, halved.
+_SHAPE = _BLOCK_PX**2 / 2 / (1 + 2 * (16 + 1) / 36) ** 2
+_MEDIAN_OVER_MEAN = (1 - 1 / (9 * _SHAPE)) ** 3  # Wilson and Hilferty
+_MEDIAN_SPREAD = 1.2533 / np.sqrt(_SHAPE)  # of one block, of the variance
+_QUIET = 3.0  # spreads above the quietest frame that are still called quiet
+_LEAST_SPREAD = 0.01  # of a level: blocks of one brightness are not all alike
+_TOO_LOUD = 1.1  # times the fit: a level at which every frame has texture
+
+
+class Noise(NamedTuple):
+    """Noise of raw frames: variance = read² + gain * intensity, of full scale."""
+
+    read: float
+    gain: float
+    read_std: float
+    gain_std: float
+    intensity: FloatArray  # of each level at which it was found
+    variance: FloatArray
+    variance_std: FloatArray
+    is_fitted: NDArray[np.bool_]  # levels that the fit is made of
+    spread: float  # of these levels about the fit, relative
+    frames: tuple[int, ...]  # numbers of those that were quiet somewhere
+    left_out: dict[int, str]
+
+    def variance_at(self, intensity: FloatArray | float) -> FloatArray:
+        """Variance of a pixel of that intensity."""
+        return np.asarray(self.read**2 + self.gain * np.maximum(intensity, 0.0))
+
+
+class _Level(NamedTuple):
+    """One brightness in one frame."""
+
+    frame: int
+    intensity: float
+    variance: float
+    spread: float  # relative
+
+
+def find_noise(captures: Captures, fields: Fields) -> Noise:
+    """Noise of the sensor, from some of the frames.
+
+    Raises
+    ------
+    CalibrationError
+        When no frame has enough of the board at three levels of brightness.
+    """
+    numbers = np.unique(np.linspace(0, len(captures) - 1, _FRAMES).round().astype(int)).tolist()
+    masks = fields.mask(0), fields.mask(1)
+    edges = np.linspace(0.0, max(fields.light) * 1.25, _LEVELS + 1)
+    found: dict[int, list[_Level]] = {level: [] for level in range(_LEVELS)}
+    for number in numbers:
+        mean, variance = _blocks(captures.image(number), fields, masks)
+        for level in range(_LEVELS):
+            inside = (mean >= edges[level]) & (mean < edges[level + 1])
+            count = int(np.count_nonzero(inside))
+            if count >= _FEWEST_BLOCKS:
+                middle = float(np.median(variance[inside])) / _MEDIAN_OVER_MEAN
+                spread = _MEDIAN_SPREAD / np.sqrt(count)
+                found[level].append(_Level(number, float(mean[inside].mean()), middle, spread))
+    quiet = [_quiet(levels) for levels in found.values() if levels]
+    if len(quiet) < _FEWEST_LEVELS:
+        raise CalibrationError(
+            "the noise of the sensor could not be found: the board shows fewer than "
+            f"{_FEWEST_LEVELS} levels of brightness. Take one with black, grey and white."
+        )
+    return _fitted(quiet, numbers)
+
+
+def _blocks(
+    frame: Image, fields: Fields, masks: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and noise variance of all blocks that are lit and nowhere clipped."""
+    import cv2
+
+    low, high = frame.min(), frame.max()
+    difference = np.array([1.0, -2.0, 1.0]) / np.sqrt(6.0)
+    means, variances = [], []
+    for box, mask in zip((fields.left, fields.right), masks, strict=True):
+        part = np.ascontiguousarray(box.of(frame), dtype=np.float32)
+        rows, cols = (size // _BLOCK_PX for size in part.shape)
+        inner = np.s_[: rows * _BLOCK_PX, : cols * _BLOCK_PX]
+        squares = cv2.sepFilter2D(part, cv2.CV_32F, difference, difference) ** 2
+        usable = mask & (part > low) & (part < high)
+
+        def averaged(values: NDArray[np.generic], rows: int = rows, cols: int = cols) -> FloatArray:
+            blocks = values.reshape(rows, _BLOCK_PX, cols, _BLOCK_PX)
+            return np.asarray(blocks.mean(axis=(1, 3), dtype=np.float64))
+
+        is_whole = averaged(usable[inner]) == 1
+        is_whole[[0, -1]] = is_whole[:, [0, -1]] = False  # differences there are mirrored
+        means.append(averaged(part[inner])[is_whole])
+        variances.append(averaged(squares[inner])[is_whole])
+    return np.concatenate(means), np.concatenate(variances)
+
+
+def _quiet(levels: list[_Level]) -> tuple[_Level, list[int]]:
+    """One brightness over the frames that are quietest there, and their numbers."""
+    least = min(levels, key=lambda level: level.variance)
+    chosen = [
+        level
+        for level in levels
+        if level.variance
+        <= least.variance * (1 + _QUIET * np.hypot(level.spread, least.spread) + _LEAST_SPREAD)
+    ]
+    weights = np.array([level.spread**-2 for level in chosen])
+    mean = [float(np.average([level[i] for level in chosen], weights=weights)) for i in (1, 2)]
+    spread = float(np.hypot(weights.sum() ** -0.5, _LEAST_SPREAD))
+    return _Level(least.frame, mean[0], mean[1], spread), [level.frame for level in chosen]
+
+
+def _fitted(quiet: list[tuple[_Level, list[int]]], numbers: list[int]) -> Noise:
+    """The line through all levels that are not louder than the rest."""
+    from scipy.optimize import nnls
+
+    intensity = np.array([level.intensity for level, _ in quiet])
+    variance = np.array([level.variance for level, _ in quiet])
+    std = variance * np.array([level.spread for level, _ in quiet])
+    used = np.ones(len(quiet), dtype=np.bool_)
+    design = np.stack([np.ones_like(intensity), intensity], axis=1)
+    while True:
+        line, _ = nnls(design[used] / std[used, np.newaxis], variance[used] / std[used])
+        excess = variance / np.maximum(design @ line, 1e-300)
+        loudest = int(np.argmax(np.where(used, excess, 0.0)))
+        if excess[loudest] <= _TOO_LOUD or used.sum() == _FEWEST_LEVELS:
+            break
+        used[loudest] = False
+    covariance = np.linalg.pinv(design[used].T @ (design[used] / std[used, np.newaxis] ** 2))
+    read = float(np.sqrt(line[0]))
+    frames = sorted(
+        {frame for (_, some), is_used in zip(quiet, used, strict=True) if is_used for frame in some}
+    )
+    return Noise(
+        read=read,
+        gain=float(line[1]),
+        # Of a square near zero the root's spread is the root of its spread.
+        read_std=float(np.sqrt(covariance[0, 0]) / max(2 * read, covariance[0, 0] ** 0.25)),
+        gain_std=float(np.sqrt(covariance[1, 1])),
+        intensity=intensity,
+        variance=variance,
+        variance_std=std,
+        is_fitted=used,
+        spread=float(np.sqrt(np.mean((excess[used] - 1) ** 2))),
+        frames=tuple(frames),
+        left_out={
+            number: "its texture is too sharp to be told from noise"
+            for number in numbers
+            if number not in frames
+        },
+    )
