@@ -1,0 +1,133 @@
+"""How well a method does on boards at known depths: for a calibration, on frames it did not see."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.calibrate.ratios import Image, Views, Windows
+from d3s.calibrate.tuning import Progress, board_depth_m
+from d3s.errors import InputError
+from d3s.estimate import DepthMap, Flag, Options, estimate
+from d3s.optics.lens import FloatArray
+from d3s.rig import Rig
+
+ACCURATE_M = 0.01
+"""Depths at which the mean absolute error is below this are in the working range."""
+
+# Farther out a lens is worse, and a board may end.
+_MIDDLE_SHARE = 0.9
+
+
+class Validation(NamedTuple):
+    """Errors of one method over the depths of the boards; NaN where no pixel has a depth.
+
+    Errors are over the pixels that have a depth, in the middle of the frame; density is their share
+    of those whose point the right view shows as well, textured or not.
+    """
+
+    method: str
+    depths_m: FloatArray
+    mae_m: FloatArray
+    median_m: FloatArray  # of the absolute error
+    bias_m: FloatArray  # median of depth less truth
+    density: FloatArray
+    working_range_m: tuple[float, float] | None  # the longest run of MAE below a centimetre
+    left_out: dict[int, str]
+
+    @property
+    def overall_mae_m(self) -> float:
+        """The mean over all frames that have any depth."""
+        known = self.mae_m[np.isfinite(self.mae_m)]
+        return float(known.mean()) if known.size else float("nan")
+
+
+def errors_over_depth(
+    views: Views,
+    depths_m: Sequence[float],
+    rig: Rig,
+    method: str = "joint",
+    options: Options | Mapping[str, Any] | None = None,
+    *,
+    tilt: tuple[float, float] = (0.0, 0.0),
+    rows_px: int | None = None,
+    progress: Progress | None = None,
+) -> Validation:
+    """Errors of a method on every frame, and the depths at which it can be relied on.
+
+    Parameters
+    ----------
+    views, depths_m, tilt
+        As for `find_tuning`, depths increasing.
+    rig, method, options
+        As for `d3s.estimate`.
+    rows_px
+        How many rows in the middle of the views to look at, to save time; all of them if left.
+    progress
+        Called after each frame.
+    """
+    if len(views) != len(depths_m):
+        raise InputError(f"{len(views)} views must have as many depths, not {len(depths_m)}.")
+    figures = np.full((len(views), 4), np.nan)
+    left_out: dict[int, str] = {}
+    for number, depth_m in enumerate(depths_m):
+        left, right = (_middle_rows(view, rows_px) for view in views[number])
+        found = estimate(left, right, rig, method=method, options=options)
+        figures[number] = _figures(found, depth_m, rig, tilt)
+        if not figures[number, 3] > 0:
+            left_out[number] = f"{method} found no depth in it"
+        if progress is not None:
+            progress(number + 1, len(views))
+    mae, median, bias, density = figures.T
+    depths = np.array(depths_m, dtype=np.float64)
+    range_m = _longest_run(depths.tolist(), (mae < ACCURATE_M).tolist())
+    return Validation(method, depths, mae, median, bias, density, range_m, left_out)
+
+
+def _middle_rows(view: Image, rows_px: int | None) -> Image:
+    if rows_px is None or rows_px >= view.shape[0]:
+        return view
+    # As many off at the top as at the bottom: the axis stays in the middle.
+    cut = (view.shape[0] - rows_px) // 2
+    return view[cut : view.shape[0] - cut]
+
+
+def _figures(
+    found: DepthMap, depth_m: float, rig: Rig, tilt: tuple[float, float]
+) -> tuple[float, float, float, float]:
+    """Mean and median of the absolute error, median of the error, and density."""
+    rows, cols = (np.arange(size) for size in found.depth_m.shape)
+    windows = Windows(rows[:, np.newaxis], cols[np.newaxis])
+    truth = board_depth_m(windows, depth_m, found.depth_m.shape, rig.optics, tilt)
+    judged = _is_judged(found, truth, rig)
+    kept = judged & found.valid
+    if not kept.any():
+        return float("nan"), float("nan"), float("nan"), 0.0
+    error = found.depth_m[kept] - truth[kept]
+    size = np.abs(error)
+    density = np.count_nonzero(kept) / np.count_nonzero(judged)
+    return float(size.mean()), float(np.median(size)), float(np.median(error)), density
+
+
+def _is_judged(found: DepthMap, truth_m: FloatArray, rig: Rig) -> NDArray[np.bool_]:
+    """Pixels in the middle of the frame that both views show, windows and all."""
+    cols = found.depth_m.shape[1]
+    margin = round(0.5 * (1.0 - _MIDDLE_SHARE) * cols)
+    col = np.arange(cols)
+    match = col - rig.optics.disparity_px(truth_m)
+    inside = (match >= margin) & (match < cols) & (col >= margin) & (col < cols - margin)
+    return np.asarray(inside & ((found.flags & np.uint16(Flag.BORDER)) == 0))
+
+
+def _longest_run(
+    depths_m: Sequence[float], is_accurate: Sequence[bool]
+) -> tuple[float, float] | None:
+    """First and last depth of the longest run of accurate ones, in metres; None without any."""
+    best: tuple[float, float] | None = None
+    start: float | None = None
+    for depth_m, accurate in zip(depths_m, is_accurate, strict=True):
+        start = (depth_m if start is None else start) if accurate else None
+        if start is not None and (best is None or depth_m - start > best[1] - best[0]):
+            best = (start, depth_m)
+    return best
