@@ -555,6 +555,8 @@ def _leaner(pair: Pair) -> list[Leaner]:
         (f"`search_scale={scale}`", {"search_scale": scale}, pair) for scale in _search_scales()
     ]
     ways += [
+        ("`finest_scale=2`", {"finest_scale": 2}, pair),
+        ("`finest_scale=2`, `search_scale=4`", {"finest_scale": 2, "search_scale": 4}, pair),
         ("`rounds=1`", {"rounds": 1}, pair),
         ("`windows_px=(9, 23)`", {"windows_px": (9, 23)}, pair),
         ("`windows_px=(23,)`", {"windows_px": (23,)}, pair),

@@ -3,7 +3,10 @@
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from d3s import threads
 
 # tests/physics/analytic.py is imported by its name.
 sys.path.insert(0, str(Path(__file__).parent / "physics"))
@@ -11,3 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent / "physics"))
 # The time of one example says nothing on a busy machine, and tests never assert seconds.
 settings.register_profile("d3s", deadline=None, derandomize=True)
 settings.load_profile("d3s")
+
+
+@pytest.fixture(autouse=True)
+def _share_all_work(monkeypatch):
+    """Small pictures among threads, too: or the tests that compare numbers of them would not."""
+    monkeypatch.setattr(threads, "_WORTH_SHARING_BYTES", 0)

@@ -20,6 +20,8 @@ from d3s.errors import InputError
 _this_thread = threading.local()
 _BEGUN, _DONE = 0, 1  # counters
 _TURNS, _MORE_TURNS = 20_000, 400  # one takes 10 to 40 ns
+# A loop over fewer bytes than this is done sooner than another thread has taken its part.
+_WORTH_SHARING_BYTES = 400_000
 
 
 def thread_count() -> int:
@@ -35,9 +37,11 @@ def thread_count() -> int:
 def over_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
     """Call `kernel(start, stop, *arguments)` for bands that together are all rows.
 
-    The kernel writes rows start to stop - 1 of its result, and reads what it likes.
+    The kernel writes rows start to stop - 1 of its result, and reads what it likes. Little work,
+    by the size of all arrays, is not shared out.
     """
-    bands = min(thread_count(), rows)
+    size = sum(one.nbytes for one in arguments if isinstance(one, np.ndarray))
+    bands = min(thread_count() if size >= _WORTH_SHARING_BYTES else 1, rows)
     edges = [rows * band // bands for band in range(bands + 1)] if bands else [0]
     together(
         *(

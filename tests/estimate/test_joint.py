@@ -96,6 +96,8 @@ def test_engine_is_the_oracle_on_scenes(make):
         {"use_defocus": False},
         {"search_scale": 1, "depth_range_m": (0.6, 1.5)},
         {"search_scale": 4},
+        {"finest_scale": 2},
+        {"finest_scale": 2, "search_scale": 4},
         {"smoothness": 0.0},
         {"prefilter_sigma_px": 2.0, "rounds": 4},
         {"candidates": 30},

@@ -112,6 +112,16 @@ def test_a_pinhole_pair_has_one_scale():
     assert plan.finer == {}
 
 
+@pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["lenses", "pinhole"])
+def test_without_the_finest_scale_all_is_fitted_at_half_size_or_less(rig):
+    told = d3s.JointOptions(depth_range_m=(0.3, 2), finest_scale=2)
+    plan = make_plan(rig.optics, told, (100, 300))
+    assert (plan.search_scale, plan.cell_px, set(plan.smoothing_px)) == (2, 2, {2, 4})
+    scales = PlainRefine().scales(np.linspace(-50, 300, 1000)[None], plan.finer)
+    assert (scales >= 2).all()
+    assert (scales == 2).any()
+
+
 def test_a_sharp_pair_searched_at_half_size_is_fitted_in_full():
     told = d3s.JointOptions(depth_range_m=(0.5, 2), search_scale=2)
     plan = make_plan(PINHOLE.optics, told, (100, 300))

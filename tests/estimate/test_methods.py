@@ -93,6 +93,8 @@ def test_wrong_options_are_named_all_at_once():
         ({"candidates_m": (1, 2), "depth_range_m": (1, 2)}, "not be given beside depth_range_m"),
         ({"prefilter_sigma_px": 0}, "prefilter_sigma_px=0 must be above 0"),
         ({"search_scale": 3}, "search_scale=3 must be 1, 2 or 4"),
+        ({"finest_scale": 4}, "finest_scale=4 must be 1 or 2"),
+        ({"finest_scale": 2, "search_scale": 1}, "must be 1 beside search_scale=1"),
         ({"smoothness": float("inf")}, "smoothness=inf"),
         ({"min_confidence": 50}, "min_confidence=50 must be at most 1"),
         ({"rectification_sigma_px": -1}, "rectification_sigma_px=-1 must be at least 0"),

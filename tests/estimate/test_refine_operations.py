@@ -283,6 +283,12 @@ def test_disparities(scale, cell, disparity, shape):
 
 
 @GRID
+@pytest.mark.parametrize("cols", range(93, 109))
+def test_windows_at_the_border_whatever_the_width(scale, cell, cols):
+    _assert_same(_case(scale, cell, (13, cols)))
+
+
+@GRID
 @pytest.mark.parametrize("wanted", WANTED)
 @pytest.mark.parametrize("windows_px", WINDOWS, ids=str)
 def test_only_what_is_wanted(scale, cell, wanted, windows_px):

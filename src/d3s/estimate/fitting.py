@@ -152,4 +152,4 @@ def window_pixels(size: int, cell: int, halves: tuple[int, ...]) -> NDArray[np.f
     place = np.arange(-(-size // cell))
     half = np.array(halves)[:, np.newaxis]
     first, last = (place - half) * cell, (place + half + 1) * cell
-    return (np.minimum(last, size) - np.maximum(first, 0)).astype(np.float32)
+    return np.asarray(np.minimum(last, size) - np.maximum(first, 0), dtype=np.float32)

@@ -23,6 +23,8 @@ _BLUR_PX = {2: 4.5, 4: 6.0}
 # pixels of the scale it is taken at.
 _DEFOCUS_PX2 = 0.7
 
+_NEVER = np.inf, -np.inf  # disparities that are not: no scale is too coarse
+
 # What the volumes of a search may take: a full frame of the prototype needs 0.06 GB.
 _LARGEST_BYTES = 4_000_000_000
 # What is left of the rectification of a pair that somebody else rectified, in pixels.
@@ -55,7 +57,7 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
     """
     cols = shape[1]
     is_sharp = optics.aperture_radius_m == 0
-    scale = options.search_scale or (1 if is_sharp else 2)
+    scale = options.search_scale or (1 if is_sharp and options.finest_scale == 1 else 2)
     finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else _DEFOCUSED_PX)
     told = options.rectification_sigma_px
     ends, candidates = _depths(optics, options)
@@ -67,7 +69,9 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
     shifts = np.arange(first, last + 1)
     _check_memory(shape, shifts.size, scale)
     model = Model.of(optics, use_defocus=options.use_defocus)
-    smoothing = {1: finest} if scale == 1 else {1: finest, **_SMOOTHING_PX}
+    smoothing = {} if options.finest_scale == 2 else {1: finest}
+    if scale > 1:
+        smoothing |= _SMOOTHING_PX
     return Plan(
         model=model,
         optics=optics,
@@ -76,7 +80,11 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
         search_scale=scale,
         cell_px=1 if scale == 1 else 2,
         smoothing_px=smoothing,
-        finer={step: _finer(optics, model, step) for step in smoothing if step > 1},
+        finer={
+            step: _finer(optics, model, step) if step > options.finest_scale else _NEVER
+            for step in smoothing
+            if step > 1
+        },
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
         rectification_sigma_px=_FOREIGN_PX if is_sharp and told is None else told or 0.0,
@@ -98,7 +106,7 @@ def _finer(optics: Optics, model: Model, scale: int) -> tuple[float, float]:
     for constant, slope, limit in lines:
         if slope == 0:
             if abs(constant) > limit:
-                return np.inf, -np.inf
+                return _NEVER
             continue
         ends = sorted(((-limit - constant) / slope, (limit - constant) / slope))
         low, high = max(low, ends[0]), min(high, ends[1])

@@ -7,6 +7,7 @@ from d3s.compiled import compiled, part
 from d3s.estimate.fitting import Refined
 from d3s.estimate.flags import Flag
 from d3s.estimate.judging import LEAST_SIGMA_PX, Judged, Judging
+from d3s.estimate.kernels.lines import between_cells, fill
 from d3s.estimate.search import Found
 from d3s.memory import Memory
 from d3s.threads import over_rows
@@ -143,27 +144,11 @@ def _of_cells(
 
 @part
 def _full_line(image: Image, row: int, cell: int, work: Image, out: Image) -> None:
-    """One row of a frame out of cells of two pixels a side, linear between their middles."""
+    """One row of a frame out of cells of one or two pixels a side."""
     if cell == 1:
-        source = image[row]
-        for col in range(out.size):
-            out[col] = source[col]
-        return
-    near, far = np.float32(0.75), np.float32(0.25)
-    rows, cols = image.shape
-    first = image[row // 2]
-    second = image[max(row // 2 - 1, 0) if row % 2 == 0 else min(row // 2 + 1, rows - 1)]
-    middle = work[1 : cols + 1]
-    for col in range(cols):
-        middle[col] = near * first[col] + far * second[col]
-    work[0] = work[1]
-    work[cols + 1] = work[cols]
-    after = work[2:]
-    for col in range(out.size // 2):
-        out[2 * col] = near * middle[col] + far * work[col]
-        out[2 * col + 1] = near * middle[col] + far * after[col]
-    if out.size % 2:
-        out[out.size - 1] = near * middle[cols - 1] + far * work[cols - 1]
+        fill(image[row], out)
+    else:
+        between_cells(image, row, 0, image.shape[1], work, out)
 
 
 @compiled
