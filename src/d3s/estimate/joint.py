@@ -28,7 +28,7 @@ from d3s.estimate.plan import Plan, make_plan
 from d3s.estimate.refine import Unseen, Views, refined
 from d3s.estimate.search import Found, search
 from d3s.memory import borrowed_memory
-from d3s.rig import Rig
+from d3s.rig import Calibration, Rig
 
 __all__ = ["JointOptions", "estimate_joint", "joint_reference"]
 
@@ -86,6 +86,7 @@ def joint_result(
     views = ops.prefilter.centred(left, right)
     noise = _noise(views, plan, ops)
     levels = _levels(views, plan, ops)
+    noise = _with_calibrated(noise, left, views[0], levels[plan.cell_px], rig.calibration)
     clock.stop("prefilter")
     found = search(levels[plan.search_scale], _floor(levels, noise, plan), plan, ops)
     start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * plan.search_scale
@@ -117,6 +118,33 @@ def _noise(views: Views, plan: Plan, ops: Operations) -> Array:
     left *= left.dtype.type(0.5)
     shape = views[0].shape[0], views[0].shape[1]
     return ops.refine.doubled(left, shape) if plan.cell_px == 1 else left
+
+
+def _with_calibrated(
+    noise: Array, left: Image, centred: Array, cells: Views, calibration: Calibration | None
+) -> Array:
+    """Variance of noise, but at least what the sensor was found to have at that intensity.
+
+    Views that were resampled have lost the finest of their noise, by which it is measured, and
+    little of what disturbs a fit. `cells` are the smoothed views, a pixel for each cell.
+    """
+    if calibration is None or calibration.noise_read is None or calibration.noise_gain is None:
+        return noise
+    some = (slice(None, None, _stride(left.shape, _MANY)),) * 2
+    told, ours = (np.asarray(view[some], dtype=np.float64) for view in (left, centred))
+    is_known = np.isfinite(told)
+    spread = float(told[is_known].std()) if is_known.any() else 0.0
+    if spread == 0:
+        return noise
+    # The views are these numbers less a constant, times another.
+    scale = float(ours[is_known].std()) / spread
+    dark = float(ours[is_known].mean()) - scale * float(told[is_known].mean())
+    light = 0.5 * (cells[0] + cells[1]) - noise.dtype.type(dark)
+    own = (
+        calibration.noise_gain * scale * np.maximum(light, 0)
+        + (calibration.noise_read * scale) ** 2
+    )
+    return np.asarray(np.maximum(noise, own.astype(noise.dtype)))
 
 
 def _levels(views: Views, plan: Plan, ops: Operations) -> dict[int, Views]:
