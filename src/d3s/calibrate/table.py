@@ -95,10 +95,12 @@ def _disorder(distances_m: list[float], names: list[str]) -> list[str]:
     mistake: nothing around its first row fits into the take before.
     """
     count = len(distances_m)
+    drops = [j for j, (before, after) in enumerate(pairwise(distances_m)) if after < before]
+    if drops and len(drops) > (count - 1) / 2:
+        return ["distances must increase, and these decrease. List the nearest frame first."]
     found = []
-    for j, (before, after) in enumerate(pairwise(distances_m)):
-        if after >= before:
-            continue
+    for j in drops:
+        before, after = distances_m[j], distances_m[j + 1]
         one_too_far = j == 0 or after > distances_m[j - 1]
         one_too_near = j + 2 >= count or distances_m[j + 2] > before
         if one_too_far or one_too_near:
@@ -106,8 +108,6 @@ def _disorder(distances_m: list[float], names: list[str]) -> list[str]:
                 f"distances must increase, and {names[j + 1]} with {after:g} m comes after "
                 f"{names[j]} with {before:g} m. Is one of them wrong, or are the rows in disorder?"
             )
-    if len(found) > 2 and len(found) >= (count - 1) / 2:
-        return ["distances must increase, and these decrease. List the nearest frame first."]
     return found
 
 
@@ -160,14 +160,19 @@ def _cells(path: Path) -> list[tuple[int, list[str]]]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise CapturesError(f"is larger than {_MOST_BYTES} bytes: it is no table.", path=path)
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
+        with path.open("rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise CapturesError(*_missing(path.parent), path=path.parent) from error
     except OSError as error:
         raise CapturesError(f"cannot be read: {error.strerror or error}.", path=path) from error
-    except ValueError as error:  # no UTF-8, or a zero byte in the path
+    except ValueError as error:  # a zero byte in the path
+        raise CapturesError(f"cannot be read: {error}. Check the name.", path=path) from error
+    if len(raw) > _MOST_BYTES:
+        raise CapturesError(f"is larger than {_MOST_BYTES} bytes: it is no table.", path=path)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
         raise CapturesError(
             "is not UTF-8 text. Save it as CSV, with UTF-8 for its encoding.", path=path
         ) from error

@@ -1,0 +1,338 @@
+"""Captures: what people put into a folder, and the words they get when it cannot be used."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.calibrate.captures import Captures, captures_of, read_captures
+from d3s.errors import CapturesError, InputError
+from d3s.files import write_image
+from d3s.scene.folder import render_folder
+from d3s.scene.recipe import Recipe
+
+SHAPE = (64, 96)
+DISTANCES_M = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+
+
+def frame(number: int, shape: tuple[int, int] = SHAPE) -> np.ndarray:
+    """Blotches of ink, each frame its own."""
+    rng = np.random.default_rng(number)
+    ink = rng.uniform(0.1, 0.8, (-(-shape[0] // 8), -(-shape[1] // 8)))
+    return np.kron(ink, np.ones((8, 8)))[: shape[0], : shape[1]].astype(np.float32)
+
+
+def noisy(image: np.ndarray) -> np.ndarray:
+    return image + np.random.default_rng(9).normal(0, 0.01, image.shape).astype(np.float32)
+
+
+def fill(folder: Path, table: str | bytes | None = None, **frames: np.ndarray | bytes) -> Path:
+    """A folder as it should be, but for what is given."""
+    files: dict[str, Any] = {f"b{number}": frame(number) for number in range(6)} | frames
+    for name, content in files.items():
+        path = folder / f"{name}.png"
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            write_image(path, content)
+    if table is None:
+        table = "".join(f"b{number}.png,{z}\n" for number, z in enumerate(DISTANCES_M))
+    (folder / "distances.csv").write_bytes(table if isinstance(table, bytes) else table.encode())
+    return folder
+
+
+def problems(folder: Path) -> tuple[str, ...]:
+    with pytest.raises(CapturesError) as caught:
+        read_captures(folder)
+    assert str(folder) in str(caught.value)
+    return caught.value.problems
+
+
+def rows(*distances: Any) -> str:
+    return "".join(f"b{number}.png,{z}\n" for number, z in enumerate(distances))
+
+
+def test_a_folder_as_it_should_be(tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    captures = read_captures(fill(tmp_path), progress=lambda done, of: steps.append((done, of)))
+    assert len(captures) == 6
+    assert captures.names == tuple(f"b{number}.png" for number in range(6))
+    assert captures.distances_m == tuple(DISTANCES_M)
+    assert captures.shape == SHAPE
+    assert captures.left_out == {}
+    assert captures.remarks == ()
+    assert steps[-1] == (6, 6)
+    for number in (5, 0, 0, 3):
+        image = captures.image(number)
+        assert image.dtype == np.float32
+        np.testing.assert_allclose(image, frame(number), atol=1e-5)
+    for name in ("b3.png", "distances.csv"):
+        expected = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+        assert captures.digests[name] == expected
+    assert len(captures.digests) == 7
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "file,distance_m\nb0.png,0.3\nb1.png,0.4\nb2.png,0.5\nb3.png,0.6\nb4.png,0.7\n",
+        "\ufeffName;Abstand;Bemerkung\r\nb0.png;0,3;x\r\nb1.png;0,4;\r\nb2.png;0,5\r\n"
+        "b3.png;0,6\r\nb4.png;0,7\r\n",
+        '# taken, with care\n"b0.png" , 0.3 , 17\n\n b1.png,0.40\nb2.png,5e-1,"a,b"\nb3.png,.6\n'
+        "b4.png,0.7",
+        "b0.png\t0.3\nb1.png\t0.4\nb2.png\t0.5\nb3.png\t0.6\nb4.png\t0.7",
+    ],
+)
+def test_tables_as_people_write_them(tmp_path: Path, text: str) -> None:
+    captures = read_captures(fill(tmp_path, text))
+    assert captures.distances_m == (0.3, 0.4, 0.5, 0.6, 0.7)
+    assert captures.remarks == ("1 images of the folder are not in distances.csv: b5.png.",)
+
+
+def test_two_takes_are_sorted(tmp_path: Path) -> None:
+    captures = read_captures(fill(tmp_path, rows(0.5, 0.7, 0.9, 0.4, 0.6, 0.8)))
+    assert captures.names == ("b3.png", "b0.png", "b4.png", "b1.png", "b5.png", "b2.png")
+    np.testing.assert_allclose(captures.image(0), frame(3), atol=1e-5)
+
+
+def test_what_the_twin_writes_is_read(tmp_path: Path) -> None:
+    recipe = Recipe(
+        kind="raw",
+        rig=d3s.Rig.paper_prototype().replace(
+            optics=d3s.Rig.paper_prototype().optics.replace(pixel_pitch_m=24e-6)
+        ),
+        scene=d3s.Plane(depth_m=0.5, texture="calibration"),
+        distances_m=(0.3, 0.5, 0.7, 0.9, 1.1),
+        layout=d3s.RawLayout(rows_px=160, cols_px=320, field_radius_px=80.0, field_edge_px=10.0),
+        images="png",
+        truth="npz",
+    )
+    render_folder(recipe, tmp_path)
+    captures = read_captures(tmp_path)
+    assert captures.distances_m == (0.3, 0.5, 0.7, 0.9, 1.1)
+    assert captures.shape == (160, 320)
+    assert captures.remarks == ()
+
+
+@pytest.mark.parametrize("bits", [8, 12, 16])
+def test_pgm_of_any_depth(tmp_path: Path, bits: int) -> None:
+    top = 2**bits - 1
+    for number in range(5):
+        levels = np.rint(frame(number) * top).astype(">u2" if bits > 8 else "u1")
+        header = f"P5 {SHAPE[1]} {SHAPE[0]} {top}\n".encode()
+        (tmp_path / f"{number}.pgm").write_bytes(header + levels.tobytes())
+    table = "".join(f"{number}.pgm,{0.3 + 0.1 * number}\n" for number in range(5))
+    (tmp_path / "distances.csv").write_text(table)
+    np.testing.assert_allclose(read_captures(tmp_path).image(2), frame(2), atol=0.6 / top)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (rows(0.3, 0.4, 0.5, 0.6), ["names 4 frames: a calibration needs at least 5"]),
+        ("", ["names 0 frames"]),
+        (
+            rows(0.3, 0.4, "", "far", 0.7, 0.8),
+            [
+                "line 3: the distance of b2.png is missing.",
+                "line 4: the distance of b3.png is 'far', which is no number. Write metres",
+            ],
+        ),
+        (rows(0.3, 0.4, "nan", 0.6, 0.7), ["b2.png (line 3): the distance nan must be a finite"]),
+        (rows(0.3, 0.4, -0.5, 0.6, 0.7), ["b2.png (line 3): the distance -0.5 must be"]),
+        (
+            rows(0.3, 0.4, 4.5, 0.6, 0.7),
+            ["must increase, and b3.png (line 4) with 0.6 m comes after b2.png (line 3) with 4.5"],
+        ),
+        (
+            rows(0.3, 0.4, 0.35, 0.6, 0.7),
+            ["must increase, and b2.png (line 3) with 0.35 m comes after b1.png (line 2) with 0.4"],
+        ),
+        (rows(0.8, 0.7, 0.6, 0.5, 0.4), ["and these decrease. List the nearest frame first."]),
+        (
+            rows(0.3, 0.4, 0.4, 0.5, 0.6),
+            ["b1.png (line 2) and b2.png (line 3) have the same distance, 0.4 m."],
+        ),
+        (
+            rows(300, 400, 500, 600, 700),
+            ["5 of 5 distances are above 20, up to 700: they are in metres. Did you write milli"],
+        ),
+        (rows(30, 40, 50, 60, 70), ["Did you write centimetres?"]),
+        (rows(0.3, 0.4, 0.5, 0.6, 70), ["1 of 5 distances are above 20, up to 70: they are in m"]),
+        (
+            rows(0.3, 0.4, 0.5, 0.6, 0.7) + "b1.png,0.8\nb9.png,0.9\n",
+            [
+                "line 6 names b1.png, and so does line 2.",
+                "line 7 names b9.png, and there is no such file.",
+            ],
+        ),
+        (
+            rows(0.3, 0.4, 0.5, 0.6) + "../b4.png,0.7\n/tmp/b5.png,0.8\nC:\\b.png,0.9\n,1.0\n",
+            [
+                "line 5: '../b4.png' leads out of the folder: files lie beside distances.csv.",
+                "line 6: '/tmp/b5.png' leads out of the folder",
+                "line 7: 'C:\\\\b.png' leads out of the folder",
+                "line 8: '' is no file name.",
+            ],
+        ),
+        (rows(0.3, 0.4, 0.5, 0.6, 0.7).encode("utf-16"), ["is not UTF-8 text. Save it as CSV"]),
+        (b"x" * 1_000_001, ["is larger than 1000000 bytes: it is no table."]),
+    ],
+)
+def test_tables_that_cannot_be_right(tmp_path: Path, table: str | bytes, words: list[str]) -> None:
+    found = problems(fill(tmp_path, table))
+    assert len(found) == len(words)
+    assert all(word in problem for word, problem in zip(words, found, strict=True))
+
+
+def test_many_mistakes_of_one_kind_are_told_briefly(tmp_path: Path) -> None:
+    table = "".join(f"x{number}.png,{0.3 + 0.01 * number}\n" for number in range(40))
+    found = problems(fill(tmp_path, table))
+    assert len(found) == 6
+    assert found[-1] == "... and 35 more like these."
+
+
+def test_a_file_that_is_no_image_is_named(tmp_path: Path) -> None:
+    (found,) = problems(fill(tmp_path, b2=b"not an image at all"))
+    assert found.startswith(str(tmp_path / "b2.png"))
+    assert "does not begin like an image" in found
+
+
+def test_other_files_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("to do")
+    (tmp_path / "report").mkdir()
+    assert len(read_captures(fill(tmp_path))) == 6
+
+
+def test_frames_of_another_size_are_named(tmp_path: Path) -> None:
+    (found,) = problems(fill(tmp_path, b4=frame(4, (64, 80))))
+    assert found.startswith("b4.png has 80 x 64 pixels, and 5 of 6 frames have 96 x 64.")
+
+
+def test_frames_of_no_use_are_left_out_by_name(tmp_path: Path) -> None:
+    blank = noisy(np.full(SHAPE, 0.5, np.float32))
+    captures = read_captures(fill(tmp_path, b2=blank))
+    assert captures.names == ("b0.png", "b1.png", "b3.png", "b4.png", "b5.png")
+    assert list(captures.left_out) == ["b2.png"]
+    assert captures.left_out["b2.png"].startswith("shows no texture that could be followed")
+    assert "b2.png" not in captures.digests
+    np.testing.assert_allclose(captures.image(2), frame(3), atol=1e-5)
+
+
+def test_too_few_frames_of_use(tmp_path: Path) -> None:
+    blank = noisy(np.full(SHAPE, 0.5, np.float32))
+    bright = np.minimum(3 * frame(4), 1)
+    black = noisy(np.full(SHAPE, 0.02, np.float32))
+    found = problems(fill(tmp_path, b2=blank, b4=bright, b5=black))
+    assert found[0].startswith("b2.png shows no texture")
+    assert found[1].startswith("b4.png is overexposed: ")
+    assert found[2].startswith("b5.png shows no texture")
+    assert found[3].startswith("3 of 6 frames are of use, and a calibration needs at least 5")
+
+
+@pytest.mark.parametrize(
+    "shade",
+    [
+        lambda y, x: 0.5 + 0.4 * x / 96,
+        lambda y, x: np.exp(-((x - 48) ** 2 + (y - 32) ** 2) / 16000.0),
+    ],
+)
+def test_uneven_light_is_no_texture(tmp_path: Path, shade: Any) -> None:
+    y, x = np.mgrid[: SHAPE[0], : SHAPE[1]]
+    captures = read_captures(fill(tmp_path, b2=noisy(0.8 * shade(y, x).astype(np.float32))))
+    assert list(captures.left_out) == ["b2.png"]
+
+
+def test_a_folder_without_a_table(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path)
+    assert found.startswith("there is no distances.csv in it. Write one")
+    (tmp_path / "file").write_text("")
+    (found,) = problems(tmp_path / "file")
+    assert found == "is a file. Name the folder that it is in."
+    (found,) = problems(tmp_path / "nothing")
+    assert found == "there is no such folder. Check the name."
+    with pytest.raises(CapturesError, match="folder=7 must be the name of a folder"):
+        read_captures(7)  # type: ignore[arg-type]
+
+
+def arrays(dtype: Any = np.float32, scale: float = 1.0) -> list[np.ndarray]:
+    return [(frame(number) * scale).astype(dtype) for number in range(6)]
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [("f4", 1), ("f8", 1), ("u1", 255), ("u2", 65535)])
+def test_arrays_and_distances(dtype: str, scale: float) -> None:
+    captures = captures_of(np.stack(arrays(dtype, scale)), np.array(DISTANCES_M))
+    assert captures.names[1] == "frame 1"
+    assert captures.distances_m == tuple(DISTANCES_M)
+    np.testing.assert_allclose(captures.image(4), frame(4), atol=1 / 255)
+    assert captures.image(4).dtype == np.float32
+    assert len(set(captures.digests.values())) == 6
+    named = captures_of(arrays(), DISTANCES_M, names=list("abcdef"))
+    assert named.names == tuple("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("images", "distances_m", "words"),
+    [
+        (arrays(), DISTANCES_M[:5], "distances_m has 5 values, and there are 6 images."),
+        (arrays()[:4], DISTANCES_M[:4], "there are 4 images: a calibration needs 5 to 400."),
+        (arrays(), [*DISTANCES_M[:5], 0.75e3], "are above 20, up to 750"),
+        (arrays(), [0.3, 0.4, 0.5, 0.6, 0.7, 0.65], "frame 5 with 0.65 m comes after frame 4"),
+        (arrays(), "far", "distances_m must be numbers"),
+        (arrays("i4", 255), DISTANCES_M, "frame 0 has dtype int32"),
+        ([*arrays()[:5], frame(5, (8, 9))], DISTANCES_M, "frame 5 has 9 x 8 pixels"),
+        (7, DISTANCES_M, "images must be a sequence"),
+    ],
+)
+def test_arrays_that_cannot_be_right(images: Any, distances_m: Any, words: str) -> None:
+    with pytest.raises(CapturesError) as caught:
+        captures_of(images, distances_m)
+    assert words in str(caught.value)
+
+
+def test_names_that_are_the_same() -> None:
+    with pytest.raises(CapturesError, match="names must differ"):
+        captures_of(arrays(), DISTANCES_M, names=list("abcdda"))
+
+
+class Counting(list[np.ndarray]):
+    """Frames that count how often they are asked for."""
+
+    asked = 0
+
+    def __getitem__(self, number: Any) -> Any:
+        self.asked += 1
+        return super().__getitem__(number)
+
+
+def test_frames_are_read_when_asked_for_and_not_kept() -> None:
+    images = Counting(arrays())
+    captures = captures_of(images, DISTANCES_M)
+    before = images.asked
+    captures.image(0), captures.image(1), captures.image(0), captures.image(1)
+    assert images.asked == before + 2
+    captures.image(2), captures.image(0)
+    assert images.asked == before + 4
+
+
+def test_some_of_the_frames() -> None:
+    captures = captures_of(arrays(), DISTANCES_M)
+    odd: Captures = captures.some(range(1, 6, 2))
+    assert odd.distances_m == (0.4, 0.6, 0.8)
+    assert len(odd) == 3
+    np.testing.assert_array_equal(odd.image(1), frame(3))
+    with pytest.raises(InputError, match="frame 3 is not one of 3"):
+        odd.image(3)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
+    fill(tmp_path)
+    (tmp_path / "b3.png").unlink()
+    os.mkfifo(tmp_path / "b3.png")
+    (found,) = problems(tmp_path)
+    assert "is no ordinary file" in found
