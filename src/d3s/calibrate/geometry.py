@@ -166,8 +166,8 @@ def _check_order(disparities: Sequence[FrameDisparity], distances_m: Sequence[fl
         raise CalibrationError(
             f"the disparity falls from {disparity[np.argmin(inverse)]:.1f} px far away to "
             f"{disparity[np.argmax(inverse)]:.1f} px near by, where it should grow: the lenses are "
-            "exchanged, or the frames are upside down. Say that the left lens is on the other half "
-            "of the frame."
+            "exchanged, or the frames are upside down. Give the other half of the frame as that of "
+            "the left lens, left_lens."
         )
 
 
