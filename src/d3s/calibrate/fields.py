@@ -93,9 +93,10 @@ def find_fields(
     light, cell_px = _light(captures)
     if boxes is not None:
         return _given(boxes, captures.shape, light, cell_px)
+    light = np.maximum(light - np.float32(np.percentile(light, 1)), 0)  # without the black level
     partition = _partition(light)
     halves = light[:, :partition], light[:, partition:]
-    first, second = _outline(halves[0], "right", cell_px), _outline(halves[1], "left", cell_px)
+    first, second = (_outline(half, cell_px) for half in halves)
     outlines = first, second + np.array([partition * cell_px, 0.0])
     levels = [_level(half) for half in halves]
     order = (1, 0) if left_lens == "right" else (0, 1)
@@ -122,9 +123,7 @@ def _light(captures: Captures) -> tuple[Image, float]:
         cv2.resize(captures.image(int(number)), size, interpolation=cv2.INTER_AREA)
         for number in numbers
     ]
-    light: Image = np.max(cells, axis=0)
-    black = np.percentile(light, 1)
-    return np.maximum(light - np.float32(black), 0), cols / size[0]
+    return np.max(cells, axis=0), cols / size[0]
 
 
 def _level(light: Image) -> float:
@@ -159,19 +158,14 @@ def _partition(light: Image) -> int:
     return int(start + stop + 2) // 2
 
 
-def _outline(light: Image, partition: Half, cell_px: float) -> FloatArray:
-    """Corners (x, y) of the field in one half, in pixels of that half.
-
-    `partition` is the side on which there is darkness beyond its end; elsewhere the frame ends, and
-    light goes on for all that is known.
-    """
+def _outline(light: Image, cell_px: float) -> FloatArray:
+    """Corners (x, y) of the field in one half, in pixels of that half."""
     import cv2
 
     size = 2 * _FILLED_CELLS + 1
     disk = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    darkness = (size, 0) if partition == "left" else (0, size)
-    filled = cv2.morphologyEx(np.pad(light, ((0, 0), darkness)), cv2.MORPH_CLOSE, disk)
-    filled = filled[:, darkness[0] : darkness[0] + light.shape[1]]
+    # Darkness all around, or what is dark beside an end of the half would be filled in.
+    filled = cv2.morphologyEx(np.pad(light, size), cv2.MORPH_CLOSE, disk)[size:-size, size:-size]
     lit = (filled > _LIT * _level(light)).astype(np.uint8)
     # Thin bridges to stray light go, and so does a rim of one cell, in which light falls off.
     count, labels, statistics, _ = cv2.connectedComponentsWithStats(cv2.erode(lit, np.ones((3, 3))))
