@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.ratios import Image, Views, shift_sums
-from d3s.calibrate.tuning import CONSENSUS, Progress, Tuning, board_depth_m, shifts_px
+from d3s.calibrate.ratios import Image, Progress, Views, shift_sums
+from d3s.calibrate.tuning import CONSENSUS, Tuning, board_depth_m, shifts_px
 from d3s.compiled import compiled
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions

@@ -6,6 +6,7 @@ which hold next to nothing as fine as a pixel: between whole shifts they are int
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from d3s.optics.lens import FloatArray
 
 Image = NDArray[np.float32]
 Places = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+"""Called with how many frames are done, and how many there are."""
 
 # Whole shifts beyond those asked for, so that the spline through them does not feel its ends.
 _SPARE_PX = 8
@@ -87,11 +90,26 @@ def shift_sums(
     part = slice(corner[0], rows[-1] + reach + 1), slice(corner[1], cols[-1] + after + 1)
     views = [smoothed(view[part], options.prefilter_sigma_px) for view in (left, right)]
     place = np.stack(np.meshgrid(rows, cols, indexing="ij"), axis=-1).reshape(-1, 2) - corner
+    place = place[_are_whole(left[part], right[part], place, reach, (before, after))]
     place = _textured(views[0], left[part], place, options)
     place = place[np.linspace(0, len(place) - 1, min(most_windows, len(place))).astype(np.int64)]
     products, squares = np.zeros((2, last - first + 1, len(place)))
     _sum_over_shifts(views[0], views[1], place, half, first, products, squares)
     return Windows(*(place + corner).T), Sums(first, products, squares)
+
+
+def _are_whole(
+    left: Image, right: Image, place: Places, reach: int, aside: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """Windows without a hole in what they, or their matches, depend on."""
+    holes = np.isnan(left) | np.isnan(right)
+    before, after = aside
+    return np.array(
+        [
+            not holes[row - reach : row + reach + 1, col - before : col + after + 1].any()
+            for row, col in place
+        ]
+    )
 
 
 def _textured(

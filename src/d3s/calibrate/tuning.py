@@ -6,13 +6,13 @@ those of the least mean absolute error over the sequence (Eq. S8), the ratio bei
 stereo would align the true depth.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.ratios import Image, Views, Windows, shift_sums
+from d3s.calibrate.ratios import Image, Progress, Views, Windows, shift_sums
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
 from d3s.optics.d3 import practical_depth_m
@@ -20,7 +20,6 @@ from d3s.optics.lens import FloatArray
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Optics, Rig
 
-Progress = Callable[[int, int], None]
 Cubic = tuple[float, float, float, float]
 
 CONSENSUS = ConsensusOptions(

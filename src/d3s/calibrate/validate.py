@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.ratios import Image, Views, Windows
-from d3s.calibrate.tuning import Progress, board_depth_m
+from d3s.calibrate.ratios import Image, Progress, Views, Windows
+from d3s.calibrate.tuning import board_depth_m
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag, Options, estimate
 from d3s.optics.lens import FloatArray
