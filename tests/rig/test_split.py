@@ -206,6 +206,17 @@ def test_what_is_no_number_spreads_as_far_as_the_kernel(wrong: float) -> None:
     np.testing.assert_array_equal(left[~expected], whole[~expected])
 
 
+def test_what_is_masked_is_no_number() -> None:
+    levels = np.rint(raw_waves() * 255).astype(np.uint8)
+    hidden = np.ma.masked_array(levels, mask=np.zeros(FRAME, dtype=bool))
+    hidden.mask[60, 190] = True
+    left, right = rig_with(anchor_left_px=(190.5, 60.5)).split(hidden)
+    whole = rig_with(anchor_left_px=(190.5, 60.5)).split(levels)
+    assert np.isnan(left).sum() == TAPS**2
+    np.testing.assert_allclose(left[:15], whole[0][:15], atol=1e-6)
+    np.testing.assert_allclose(right, whole[1], atol=1e-6)
+
+
 def test_a_frame_of_no_numbers_at_all_is_nan() -> None:
     for view in rig_with().split(np.full(FRAME, np.nan)):
         assert np.isnan(view).all()

@@ -51,6 +51,8 @@ class RawFrame(NamedTuple):
 def checked_frame(raw: Any, name: str = "raw") -> RawFrame:
     """The frame as an array; integers of 8 and 16 bit are of their full scale, floats of 1.
 
+    What is masked becomes NaN.
+
     Raises
     ------
     InputError
@@ -69,6 +71,8 @@ def checked_frame(raw: Any, name: str = "raw") -> RawFrame:
             f"{name} has dtype {values.dtype}: it must be uint8, uint16, or floats with full scale "
             "1. Divide other integers by the largest that the sensor gives."
         )
+    if isinstance(raw, np.ma.MaskedArray):
+        values = np.ma.filled(raw.astype(np.float64), np.nan)
     return RawFrame(values, 1 / _FULL_SCALES.get(dtype, 1.0))
 
 
