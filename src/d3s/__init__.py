@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from d3s.version import __version__
 
 if TYPE_CHECKING:
-    from d3s.errors import D3SError
+    from d3s.calibrate import Report, calibrate
+    from d3s.errors import CalibrationError, D3SError
     from d3s.estimate import ConsensusOptions, DepthMap, Flag, JointOptions, estimate
     from d3s.rig import Calibration, Optics, Provenance, Rig
     from d3s.scene.geometry import Mount
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Calibration",
+    "CalibrationError",
     "ConsensusOptions",
     "D3SError",
     "DepthMap",
@@ -36,11 +38,13 @@ __all__ = [
     "RandomScene",
     "RawFrame",
     "RawLayout",
+    "Report",
     "Rig",
     "Sensor",
     "Texture",
     "TiltedPlane",
     "__version__",
+    "calibrate",
     "estimate",
     "simulate",
     "simulate_raw",
@@ -50,6 +54,7 @@ __all__ = [
 # `d3s --help` cost nothing.
 _HOMES = {
     "Calibration": "d3s.rig",
+    "CalibrationError": "d3s.errors",
     "ConsensusOptions": "d3s.estimate",
     "D3SError": "d3s.errors",
     "DepthMap": "d3s.estimate",
@@ -67,10 +72,12 @@ _HOMES = {
     "RandomScene": "d3s.scene.random_scene",
     "RawFrame": "d3s.scene.raw",
     "RawLayout": "d3s.scene.raw",
+    "Report": "d3s.calibrate",
     "Rig": "d3s.rig",
     "Sensor": "d3s.scene.sensor",
     "Texture": "d3s.scene.textures",
     "TiltedPlane": "d3s.scene.scenes",
+    "calibrate": "d3s.calibrate",
     "estimate": "d3s.estimate",
     "simulate": "d3s.scene.pair",
     "simulate_raw": "d3s.scene.raw",

@@ -1,1 +1,38 @@
-"""A folder of captures of a home-made camera in, a rig that one can trust out."""
+"""A folder of captures of a home-made camera in, a rig that one can trust out.
+
+`d3s.calibrate` is this package and can be called: ``rig, report = d3s.calibrate("captures/")``.
+
+pipeline    `calibrate`: the steps below in their order, and a test on frames that it did not see
+captures    raw frames of a board at known distances; table: distances.csv; views: frames in memory
+fields      what of the frame each lens lights; crop: what of it is cut
+matches     places on the board found again, from frame to frame and from view to view; pictures,
+            homography and alignment are how
+anchors     where each view has the point at infinity that the board moves towards
+rectify     what brings the rows of both views together
+geometry    what disparity means in metres, where the ruler begins, how the board is tilted
+defocus     where each lens focuses
+tuning      scale and offset of the paper's depth equation; ratios: what it takes from the images
+baselines   the virtual baselines that the consensus compares best
+noise       the noise of the sensor against the light
+validate    errors of a method on boards at known depths
+report      all of that; findings as a table, verdict in plain words
+"""
+
+import inspect
+import sys
+from types import ModuleType
+
+from d3s.calibrate.pipeline import calibrate
+from d3s.calibrate.report import Report
+
+__all__ = ["Report", "calibrate"]
+
+
+class _Callable(ModuleType):
+    """The public name of the function is the name of the package, which hides it once imported."""
+
+    __call__ = staticmethod(calibrate)
+    __signature__ = inspect.signature(calibrate)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 import d3s
+from d3s.cli.calibrate import calibrate
 from d3s.cli.demo import demo
 from d3s.cli.evaluate import evaluate
 from d3s.cli.simulate import simulate
@@ -30,12 +31,14 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     help="Metric depth with an honest error bar from one snapshot of a tiny two-lens camera.",
-    epilog="Exit codes: 0 done, 2 wrong use, 3 bad input or a place that cannot be written.",
+    epilog="Exit codes: 0 done, 1 a calibration that is not usable, 2 wrong use, 3 bad input or a "
+    "place that cannot be written.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
 app.command()(simulate)
+app.command()(calibrate)
 app.add_typer(evaluate, name="evaluate")
 
 

@@ -1,0 +1,163 @@
+"""`d3s calibrate`: from captures of a board at known distances to a rig file."""
+
+import json
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from d3s.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from d3s.calibrate.report import Report
+
+NOTHING_USABLE = 1
+
+
+class Half(StrEnum):
+    """What --left-lens can be."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+def calibrate(
+    captures: Annotated[
+        Path,
+        typer.Argument(help="Folder with raw frames of a board, and distances.csv.", metavar="DIR"),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Rig file to write.")],
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Report to write, one page of HTML; its numbers go beside it, as JSON. Beside the "
+            "rig file if left.",
+            show_default=False,
+        ),
+    ] = None,
+    design: Annotated[
+        Path | None,
+        typer.Option(
+            help="Rig file of the camera as it was built; the paper's prototype if left.",
+            show_default=False,
+        ),
+    ] = None,
+    left_lens: Annotated[
+        Half, typer.Option(help="Half of the upright frame that the left lens lights.")
+    ] = Half.RIGHT,
+    fit_ruler: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether distances have an offset, the same for all, to be found and applied; if "
+            "left, where it is clear.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="What to call the camera; as the rig file if left.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the numbers as JSON, and no table.")
+    ] = False,
+) -> None:
+    """Find everything that a home-made camera needs to know depth.
+
+    Put a textured board at known distances, nearest first, and take a raw frame at each. The
+    folder holds these frames and distances.csv: a file name and its distance in metres a line.
+    When nothing usable comes out, the report says why, no rig is written, and the exit code is 1.
+    """
+    import d3s
+    from d3s.calibrate.report import Report
+    from d3s.errors import CalibrationError
+    from d3s.rig import Rig
+    from d3s.view.calibration import write_report
+
+    page = output.with_suffix(".html") if report is None else report
+    _check_names(output, page)
+    if not force:
+        _check_free(output, page, page.with_suffix(".json"))
+    built = None if design is None else Rig.load(design)
+    rig, problem = None, ""
+    with progress_bar(100, f"Calibrating from {captures}.", quiet=quiet or as_json) as progress:
+        try:
+            rig, found = d3s.calibrate(
+                captures,
+                design=built,
+                left_lens=left_lens.value,
+                fit_ruler=fit_ruler,
+                name=output.stem if name is None else name,
+                progress=progress,
+            )
+        except CalibrationError as error:
+            if not isinstance(error.report, Report):
+                raise
+            problem, found = str(error), error.report
+    numbers = write_report(found, page, overwrite=force)
+    if rig is not None:
+        rig.save(output, overwrite=force)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
+    elif not quiet:
+        _print(found)
+        _say_files(None if rig is None else output, page, numbers)
+    if rig is None:
+        typer.echo(f"d3s: {problem} No rig was written. {page} shows what was found.", err=True)
+        raise typer.Exit(NOTHING_USABLE)
+
+
+def _check_names(output: Path, page: Path) -> None:
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"--report {page} must end in .html: it is a page to look at.")
+    if output.resolve() in (page.resolve(), page.with_suffix(".json").resolve()):
+        raise typer.BadParameter(f"--output {output} is the name of the report too. Choose two.")
+
+
+def _check_free(*paths: Path) -> None:
+    """Refuse names that are taken, or cannot be: better now than after the work."""
+    from d3s.errors import OutputError
+
+    for path in paths:
+        if os.path.lexists(path):
+            raise OutputError(
+                f"{path} exists. Choose another name, or allow it to be replaced with --force."
+            )
+
+
+def _print(found: "Report") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console()
+    console.print(_table(found))
+    for frame, reason in found.left_out.items():
+        console.print(escape(f"Left out: {found.names[frame]}: {reason}"), highlight=False)
+    verdict = found.verdict
+    console.print(escape(f"Verdict: {verdict.grade}. {verdict.summary}"), highlight=False)
+    for remark in verdict.remarks:
+        console.print(escape(f"  {remark.words} {remark.remedy}"), highlight=False)
+
+
+def _table(found: "Report") -> "Table":
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="What was found")
+    for title in ("what", "found", "spread", "from"):
+        table.add_column(title, justify="right" if title in ("found", "spread") else "left")
+    for one in found.findings:
+        table.add_row(*(escape(cell) for cell in (one.what, one.shown, one.spread_shown, one.kept)))
+    return table
+
+
+def _say_files(output: Path | None, page: Path, numbers: Path) -> None:
+    # Not through rich, which would wrap a long path and read brackets in it as markup.
+    if output is not None:
+        typer.echo(f"Rig file: {output}")
+    typer.echo(f"Report:   {page}\nNumbers:  {numbers}")

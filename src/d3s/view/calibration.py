@@ -1,0 +1,168 @@
+"""The report of a calibration: one page of HTML that stands alone, and its numbers beside it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from d3s.atomic import write_text
+from d3s.calibrate.report import Report
+from d3s.view.calibration_plots import (
+    plot_cubics,
+    plot_defocus,
+    plot_disparity,
+    plot_distances,
+    plot_errors,
+    plot_flow,
+    plot_noise,
+    plot_rows,
+    plot_rows_over_frames,
+    plot_tuned_error,
+)
+from d3s.view.page import (
+    figure_block,
+    grid,
+    heading,
+    html_page,
+    html_table,
+    json_block,
+    photo_block,
+    verdict_block,
+    words,
+)
+
+
+def write_report(report: Report, path: Path, *, overwrite: bool = False) -> Path:
+    """Write the page, and its numbers as JSON beside it, whose path comes back.
+
+    Raises
+    ------
+    OutputError
+        When either cannot be written, or would replace a file.
+    """
+    numbers = path.with_suffix(".json")
+    values = report.as_json()
+    write_text(path, report_page(report), overwrite=overwrite)
+    text = json.dumps(values, indent=1, allow_nan=False) + "\n"
+    write_text(numbers, text, overwrite=overwrite)
+    return numbers
+
+
+def report_page(report: Report) -> str:
+    """The whole page, without a link to anything outside."""
+    return html_page(f"Calibration of {report.name}", _parts(report))
+
+
+def _parts(report: Report) -> Iterator[str]:
+    yield heading(f"Calibration of {report.name}", 1)
+    yield words(
+        f"{len(report.names)} frames of {report.shape[1]} x {report.shape[0]} px, board from "
+        f"{report.distances_m[0]:g} to {report.distances_m[-1]:g} m. Made {report.created} by "
+        f"d3s {report.version}.",
+        "small",
+    )
+    verdict = report.verdict
+    remarks = [f"{one.words} {one.remedy}" for one in verdict.remarks]
+    yield verdict_block(verdict.grade, verdict.summary, remarks)
+    yield heading("What was found")
+    yield _findings(report)
+    yield from _error_part(report)
+    yield from _geometry_part(report)
+    yield from _alignment_part(report)
+    yield from _tuning_part(report)
+    yield from _noise_part(report)
+    yield from _frames_part(report)
+    yield json_block(report.as_json(), "numbers")
+
+
+def _findings(report: Report) -> str:
+    rows = [(one.what, one.shown, one.spread_shown, one.kept) for one in report.findings]
+    return html_table(("what", "found", "spread", "from"), rows)
+
+
+def _error_part(report: Report) -> Iterator[str]:
+    if not report.validation:
+        return
+    yield heading("Error over distance")
+    yield words(
+        "Calibrated with every other frame, tested on those between: what to expect of boards that "
+        "the calibration has never seen. Dashed: 1 cm."
+    )
+    yield grid([figure_block(plot_errors(report), "Mean absolute error, and pixels with a depth")])
+
+
+def _geometry_part(report: Report) -> Iterator[str]:
+    if report.geometry is None:
+        return
+    yield heading("Geometry and focus")
+    yield words(
+        "Disparity is a straight line over 1/Z: its slope is s0 B / p, its height at 0 is the "
+        "disparity of a point at infinity. Below it is how far the frames are from the line."
+    )
+    blocks = [
+        figure_block(plot_disparity(report), "Disparity against 1/Z, and residuals"),
+        figure_block(plot_distances(report), "Distances as typed, against what the frames say"),
+    ]
+    if report.defocus is not None:
+        blocks.append(figure_block(plot_defocus(report), "Relative blur of the two views"))
+    yield grid(blocks)
+
+
+def _alignment_part(report: Report) -> Iterator[str]:
+    if report.matches is None or report.anchors is None:
+        return
+    yield heading("Anchors and rows")
+    yield words(
+        "Crosses: the anchors, towards which everything shrinks as the board goes away. Arrows: "
+        "how places on the board moved between frames. Boxes: the fields of the lenses; dashed: "
+        "what is cut from them."
+    )
+    blocks = [figure_block(plot_flow(report), "Fields, anchors and flow", wide=True)]
+    if report.rows is not None:
+        blocks.append(figure_block(plot_rows(report), "Vertical disparity before and after"))
+        blocks.append(figure_block(plot_rows_over_frames(report), "What is left, frame by frame"))
+    yield grid(blocks)
+
+
+def _tuning_part(report: Report) -> Iterator[str]:
+    if report.tuning is None:
+        return
+    yield heading("Tuned depth equation")
+    yield words(
+        "Scale a and offset b of the depth equation that the method consensus uses, over the "
+        "virtual baseline, with the cubics that stand for them. Shaded: the virtual baselines "
+        "that were chosen."
+    )
+    yield grid(
+        [
+            figure_block(plot_cubics(report), "a and b with their cubics"),
+            figure_block(plot_tuned_error(report), "Error of the depth equation alone"),
+        ]
+    )
+
+
+def _noise_part(report: Report) -> Iterator[str]:
+    if report.noise is None:
+        return
+    yield heading("Noise")
+    yield grid([figure_block(plot_noise(report), "Noise of the sensor over intensity")])
+
+
+def _frames_part(report: Report) -> Iterator[str]:
+    yield heading("Frames")
+    left_out = report.not_read | {report.names[n]: why for n, why in report.left_out.items()}
+    if left_out:
+        yield html_table(("left out", "why"), list(left_out.items()))
+    else:
+        yield words("All frames were used in every step.")
+    yield from (words(remark) for remark in report.remarks)
+    yield grid((_thumbnail(report, frame) for frame in sorted(report.thumbnails)), "frames")
+
+
+def _thumbnail(report: Report, frame: int) -> str:
+    caption = f"{report.names[frame]}\n{report.distances_m[frame]:g} m"
+    is_out = frame in report.left_out
+    return photo_block(
+        report.thumbnails[frame],
+        f"{caption}, left out" if is_out else caption,
+        kind="out" if is_out else "",
+    )

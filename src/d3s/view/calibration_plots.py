@@ -1,0 +1,259 @@
+"""Figures of the report of a calibration, one question each."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from d3s.calibrate.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from d3s.calibrate.matches import PairMatches
+
+LEFT, RIGHT, FIT, QUIET = "#1f6f8b", "#c8442d", "#222222", "#999999"
+METHOD_COLOURS = {"joint": LEFT, "consensus": RIGHT}
+_SIZE_IN = (5.2, 3.4)  # as wide as a telephone, so that letters stay large
+_ARROWS = 200
+_ACCURATE_CM = 1.0
+
+
+def plot_flow(report: Report) -> "Figure":
+    """Fields, anchors, the part that is cut, and how places on the board moved."""
+    figure = _figure((10.0, 10.0 * report.shape[0] / report.shape[1] + 0.3))
+    axes = figure.subplots()
+    rows, cols = report.shape
+    if report.overview is not None:
+        axes.imshow(report.overview, cmap="gray", extent=(-0.5, cols - 0.5, rows - 0.5, -0.5))
+    if report.matches is not None:
+        for pairs, colour in ((report.matches.left, LEFT), (report.matches.right, RIGHT)):
+            _draw_arrows(axes, pairs, colour)
+    for name, colour in (("left", LEFT), ("right", RIGHT)):
+        _draw_view(axes, report, name, colour)
+    axes.set(xlim=(0, cols), ylim=(rows, 0), xticks=[], yticks=[])
+    axes.legend(loc="lower center", fontsize="small", ncols=2)
+    return figure
+
+
+def plot_rows(report: Report) -> "Figure":
+    """Vertical disparity of all places, before and after rectification."""
+    figure = _figure(_SIZE_IN)
+    axes = figure.subplots()
+    rows = report.rows
+    if rows is None:
+        return figure
+    widest = max(float(np.percentile(np.abs(rows.before_px), 99.5)), 0.5)
+    bins = np.linspace(-widest, widest, 121).tolist()
+    for values, name, colour in (
+        (rows.before_px, "anchors only", QUIET),
+        (rows.after_px, "rectified", LEFT),
+    ):
+        label = f"{name}: rms {np.sqrt(np.mean(values**2)):.2g} px"
+        axes.hist(np.clip(values, -widest, widest), bins=bins, color=colour, label=label, alpha=0.8)
+    axes.set(xlabel="vertical disparity (px)", ylabel="places", yscale="log")
+    axes.legend(fontsize="small", frameon=False)
+    return figure
+
+
+def plot_rows_over_frames(report: Report) -> "Figure":
+    """What is left of the vertical disparity, over distance."""
+    figure = _figure(_SIZE_IN)
+    axes = figure.subplots()
+    rows = report.rows
+    if rows is None:
+        return figure
+    frames = np.unique(rows.frame)
+    middle, low, high = (
+        np.array([np.percentile(rows.after_px[rows.frame == frame], share) for frame in frames])
+        for share in (50, 16, 84)
+    )
+    depth_m = report.distances_m[frames]
+    axes.fill_between(depth_m, low, high, color=LEFT, alpha=0.2, label="two thirds of all places")
+    axes.plot(depth_m, middle, "o-", color=LEFT, markersize=3, label="median")
+    axes.axhline(0, color=QUIET, linewidth=0.8)
+    axes.set(xlabel="distance (m)", ylabel="vertical disparity left (px)")
+    axes.legend(fontsize="small", frameon=False)
+    return figure
+
+
+def plot_disparity(report: Report) -> "Figure":
+    """Disparity against 1/Z with its line, and how far frames are from it."""
+    figure = _figure(_SIZE_IN)
+    first, second = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    found = report.geometry
+    if found is None:
+        return figure
+    frames = [one.frame for one in found.disparities if np.isfinite(found.depths_m[one.frame])]
+    disparity = [one.disparity_px for one in found.disparities if one.frame in frames]
+    vergence = 1 / found.depths_m[frames]
+    line = np.array([0.0, vergence.max()])
+    slope = found.focal_baseline_px_m
+    first.plot(vergence, disparity, "o", color=LEFT, markersize=3.5, label="frames")
+    label = f"s0 B / p = {slope:.3f} px m"
+    first.plot(line, found.disparity_offset_px + slope * line, color=FIT, linewidth=1, label=label)
+    first.set_ylabel("disparity (px)")
+    first.legend(fontsize="small", frameon=False)
+    second.axhline(0, color=QUIET, linewidth=0.8)
+    second.plot(vergence, found.residuals_px[frames], "o", color=LEFT, markersize=3)
+    second.set(xlabel="1 / Z (1/m)", ylabel="residual (px)")
+    return figure
+
+
+def plot_distances(report: Report) -> "Figure":
+    """How far distances as typed are from what the frames say of them."""
+    figure = _figure(_SIZE_IN)
+    axes = figure.subplots()
+    axes.axhline(0, color=QUIET, linewidth=0.8)
+    if report.geometry is not None:
+        found = report.geometry
+        axes.plot(found.depths_m, 1e3 * found.distance_errors_m, "o", color=LEFT, markersize=3.5)
+    axes.set(xlabel="distance (m)", ylabel="typed less found (mm)")
+    return figure
+
+
+def plot_defocus(report: Report) -> "Figure":
+    """Difference of the blur variances against 1/Z, and its line."""
+    figure = _figure(_SIZE_IN)
+    axes = figure.subplots()
+    if report.defocus is not None:
+        found = report.defocus
+        blur = found.relative
+        axes.errorbar(
+            blur.vergence_dpt, blur.measured_px2, blur.sd_px2,
+            fmt="o", color=LEFT, markersize=3, linewidth=1, label="frames",
+        )  # fmt: skip
+        axes.plot(blur.vergence_dpt, blur.fitted_px2, color=FIT, linewidth=1, label="fit")
+        for vergence, name, colour in zip(
+            found.focus_dpt, ("left", "right"), (LEFT, RIGHT), strict=True
+        ):
+            label = f"{name} lens sharp at {1 / vergence:.3f} m"
+            axes.axvline(vergence, color=colour, linewidth=1, linestyle=":", label=label)
+        axes.axhline(0, color=QUIET, linewidth=0.8)
+        axes.legend(fontsize="small", frameon=False)
+    axes.set(xlabel="1 / Z (1/m)", ylabel="blur variance, left less right (px²)")
+    return figure
+
+
+def plot_errors(report: Report) -> "Figure":
+    """Mean absolute error and density of each method over the distance, cross-validated."""
+    figure = _figure((_SIZE_IN[0], 4.2))
+    first, second = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    for one in report.validation:
+        style = {"color": METHOD_COLOURS.get(one.method, FIT), "markersize": 3}
+        first.plot(one.depths_m, 100 * one.mae_m, "o-", label=one.method, **style)
+        second.plot(one.depths_m, 100 * one.density, "o-", **style)
+    first.axhline(_ACCURATE_CM, color=QUIET, linewidth=1, linestyle="--")
+    first.set(ylabel="MAE (cm)", ylim=(0, None))
+    first.legend(fontsize="small", frameon=False)
+    second.set(xlabel="distance (m)", ylabel="pixels (%)", ylim=(0, 102))
+    return figure
+
+
+def plot_noise(report: Report) -> "Figure":
+    """Standard deviation of the noise over intensity, and its fit."""
+    figure = _figure(_SIZE_IN)
+    axes = figure.subplots()
+    if report.noise is not None:
+        found = report.noise
+        smooth = np.linspace(0, max(1.1 * float(found.intensity.max()), 0.1), 100)
+        axes.plot(
+            smooth, 100 * np.sqrt(found.variance_at(smooth)), color=FIT, linewidth=1, label="fit"
+        )
+        sd = np.sqrt(np.maximum(found.variance, 0))
+        spread = found.variance_std / np.maximum(2 * sd, 1e-9)
+        for some, colour, name in (
+            (found.is_fitted, LEFT, "levels of brightness"),
+            (~found.is_fitted, QUIET, "with texture, left out"),
+        ):
+            if some.any():
+                axes.errorbar(
+                    found.intensity[some], 100 * sd[some], 100 * spread[some],
+                    fmt="o", color=colour, markersize=3.5, label=name,
+                )  # fmt: skip
+        axes.legend(fontsize="small", frameon=False)
+    axes.set(xlabel="intensity, of full scale", ylabel="noise (% of full scale)", ylim=(0, None))
+    return figure
+
+
+def plot_cubics(report: Report) -> "Figure":
+    """Scale and offset over the virtual baseline, and their cubics."""
+    figure = _figure(_SIZE_IN)
+    first, second = figure.subplots(2, 1, sharex=True)
+    tuning = report.tuning
+    if tuning is None:
+        return figure
+    baselines_mm = 1e3 * tuning.virtual_baselines_m
+    smooth = np.linspace(tuning.virtual_baselines_m[0], tuning.virtual_baselines_m[-1], 200)
+    for axes, values, sd, cubic, name, colour in (
+        (first, tuning.a_m_px, tuning.a_sd_m_px, tuning.a_cubic, "a (m px)", LEFT),
+        (second, tuning.b_m, tuning.b_sd_m, tuning.b_cubic, "b (m)", RIGHT),
+    ):
+        axes.errorbar(baselines_mm, values, sd, fmt="o", color=colour, markersize=3, linewidth=1)
+        fitted = np.polynomial.polynomial.polyval(smooth, cubic.coefficients)
+        axes.plot(1e3 * smooth, fitted, color=FIT, linewidth=1, label=f"R² = {cubic.r2:.4f}")
+        axes.set_ylabel(name)
+        axes.legend(fontsize="small", frameon=False)
+        _shade_chosen(axes, report)
+    second.set_xlabel("virtual baseline (mm)")
+    return figure
+
+
+def plot_tuned_error(report: Report) -> "Figure":
+    """Mean absolute error of the depth equation at the true shift, over the virtual baseline."""
+    figure = _figure(_SIZE_IN)
+    axes = figure.subplots()
+    if report.tuning is not None:
+        tuning = report.tuning
+        axes.plot(
+            1e3 * tuning.virtual_baselines_m, 100 * tuning.mae_m, "o-", color=LEFT, markersize=3
+        )
+        _shade_chosen(axes, report)
+    axes.set(xlabel="virtual baseline (mm)", ylabel="MAE (cm)", ylim=(0, None))
+    return figure
+
+
+def _figure(size_in: tuple[float, float]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size_in)
+    figure.set_layout_engine("constrained")
+    return figure
+
+
+def _draw_view(axes: "Axes", report: Report, name: str, colour: str) -> None:
+    """Field, anchor and cut of one lens."""
+    from matplotlib.patches import Polygon, Rectangle
+
+    if report.fields is not None:
+        box = getattr(report.fields, name)
+        corner = (box.col - 0.5, box.row - 0.5)
+        axes.add_patch(Rectangle(corner, box.cols, box.rows, fill=False, edgecolor=colour))
+    if report.anchors is not None:
+        x, y = getattr(report.anchors, f"{name}_px")
+        label = f"{name} lens, anchor ({x:.1f}, {y:.1f})"
+        axes.plot(x, y, "+", color=colour, markersize=18, markeredgewidth=2.5, label=label)
+    if report.outlines is not None:
+        corners = getattr(report.outlines, name)
+        axes.add_patch(Polygon(corners, fill=False, edgecolor=colour, linestyle="--"))
+
+
+def _draw_arrows(axes: "Axes", pairs: "tuple[PairMatches, ...]", colour: str) -> None:
+    """Motion of some places, the later frames' beside the earlier's."""
+    if not pairs:
+        return
+    first = np.concatenate([pair.first_px for pair in pairs])
+    second = np.concatenate([pair.second_px for pair in pairs])
+    some = np.random.default_rng(0).permutation(len(first))[:_ARROWS]
+    step = second[some] - first[some]
+    axes.quiver(
+        first[some, 0], first[some, 1], step[:, 0], step[:, 1],
+        color=colour, angles="xy", scale_units="xy", scale=1, width=0.0012, alpha=0.9,
+    )  # fmt: skip
+
+
+def _shade_chosen(axes: "Axes", report: Report) -> None:
+    if report.baselines is None:
+        return
+    chosen_mm = 1e3 * np.abs(report.baselines.chosen.virtual_baselines_m)
+    axes.axvspan(chosen_mm.min(), chosen_mm.max(), color=QUIET, alpha=0.2, linewidth=0)

@@ -1,0 +1,131 @@
+"""Pages of HTML with everything inside: no link leads out, and one file is the whole of it."""
+
+import base64
+import io
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = """
+:root { color-scheme: light; }
+body { margin: 0 auto; padding: 1rem; max-width: 64rem; background: #fff; color: #1c1c1c;
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+h1 { font-size: 1.5rem; margin: 0.3rem 0; }
+h2 { font-size: 1.15rem; margin: 2rem 0 0.4rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+p { margin: 0.4rem 0; max-width: 46rem; }
+.verdict { border-left: 0.5rem solid; padding: 0.6rem 1rem; margin: 1rem 0; }
+.good { border-color: #2e8540; background: #eef7f0; }
+.usable { border-color: #c28a00; background: #fdf6e3; }
+.bad { border-color: #c8442d; background: #fcefec; }
+.verdict strong { font-size: 1.2rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.9rem; }
+th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px solid #eee;
+  vertical-align: top; }
+td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr));
+  gap: 1rem; }
+figure { margin: 0; }
+figure.wide { grid-column: 1 / -1; }
+figure img { width: 100%; height: auto; display: block; }
+figcaption { font-size: 0.85rem; color: #444; }
+.frames { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr));
+  gap: 0.6rem; }
+.frames figure.out img { outline: 3px solid #c8442d; opacity: 0.6; }
+.small { font-size: 0.85rem; color: #555; }
+"""
+
+
+def html_page(title: str, parts: Iterable[str]) -> str:
+    """Page with a title and a body of these parts."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def words(text: str, kind: str = "") -> str:
+    """A paragraph."""
+    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+
+
+def heading(text: str, level: int = 2) -> str:
+    """The title of a section; of the page, with level 1."""
+    return f"<h{level}>{escape(text)}</h{level}>"
+
+
+def verdict_block(grade: str, summary: str, remarks: Iterable[str]) -> str:
+    """A grade with its reasons, in its colour: good, usable or bad."""
+    items = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
+    reasons = f"<ul>{items}</ul>" if items else ""
+    return (
+        f'<div class="verdict {escape(grade)}"><strong>{escape(grade.capitalize())}.</strong> '
+        f"{escape(summary)}{reasons}</div>"
+    )
+
+
+def html_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Table of cells; those that begin like a number stand to the right."""
+    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
+    body = "\n".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def figure_block(figure: "Figure", caption: str, *, wide: bool = False) -> str:
+    """A drawn figure as it is, with words below it."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    kind = "wide" if wide else ""
+    return _block(f"data:image/png;base64,{_base64(buffer.getvalue())}", caption, caption, kind)
+
+
+def photo_block(image: NDArray[np.uint8], caption: str, *, kind: str = "") -> str:
+    """A small grey photograph with words below it."""
+    import cv2
+
+    _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 75])
+    address = f"data:image/jpeg;base64,{_base64(encoded.tobytes())}"
+    return _block(address, caption.split("\n")[0], caption, kind)
+
+
+def grid(blocks: Iterable[str], kind: str = "figures") -> str:
+    """Blocks beside each other, as many as the screen is wide."""
+    return f'<div class="{kind}">\n' + "\n".join(blocks) + "\n</div>"
+
+
+def json_block(values: dict[str, Any], name: str) -> str:
+    """Values for programs, which people do not see."""
+    # No text in it can end the element early.
+    text = json.dumps(values, allow_nan=False).replace("</", "<\\/")
+    return f'<script type="application/json" id="{escape(name)}">{text}</script>'
+
+
+def _block(address: str, name: str, caption: str, kind: str) -> str:
+    lines = "<br>".join(escape(line) for line in caption.split("\n"))
+    of_kind = f' class="{kind}"' if kind else ""
+    return (
+        f'<figure{of_kind}><img alt="{escape(name)}" src="{address}">'
+        f"<figcaption>{lines}</figcaption></figure>"
+    )
+
+
+def _cell(text: str) -> str:
+    is_number = text[:1].isdigit() or (text[:1] in "+-−±" and text[1:2].isdigit())
+    return f'<td class="number">{escape(text)}</td>' if is_number else f"<td>{escape(text)}</td>"
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
