@@ -50,6 +50,8 @@ _EXTRA_PX2 = 0.5
 # A number is found if the frames halve what the design leaves open about it, at least.
 _FOUND_SHARE = 0.5
 _GROSS_SIGMAS = 6.0
+# The median of the magnitude of Gaussian errors, in standard deviations.
+_MEDIAN_OF_MAGNITUDE = 0.6745
 _LEAST_FRAMES = 5
 _ROUNDS = 3
 _SMALLEST_BLUR_PX2 = 0.05
@@ -419,7 +421,7 @@ class _Fit(NamedTuple):
     blur: _Blur
     covariance: FloatArray  # of gain, focus left, focus right and extra
     measured: FloatArray  # (comparisons, 2): difference of variance, and its standard deviation
-    residuals: FloatArray  # (comparisons,), in standard deviations
+    residuals: FloatArray  # (comparisons,), in standard deviations, those of the model included
 
 
 def _fit(comparisons: Sequence[_Comparison], design: _Blur) -> _Fit:
@@ -440,11 +442,14 @@ def _fit(comparisons: Sequence[_Comparison], design: _Blur) -> _Fit:
             unknown = (vector - design.vector) / prior
             return np.concatenate([(measured[:, 0] - expected) / sd, unknown])
 
-        found = least_squares(residuals, blur.vector, x_scale=prior, loss="soft_l1")
+        # Gain enters squared: without a bound it may as well come out negative.
+        bounds = ([0.1 * design.gain, -np.inf, -np.inf, -np.inf], np.inf)
+        found = least_squares(residuals, blur.vector, x_scale=prior, loss="soft_l1", bounds=bounds)
         blur = _Blur.from_vector(found.x)
-    rest = residuals(found.x)
-    covariance = np.linalg.inv(found.jac.T @ found.jac)
-    return _Fit(blur, covariance, measured, rest[: len(comparisons)])
+    rest = residuals(found.x)[: len(comparisons)]
+    scale = max(1.0, float(np.median(np.abs(rest))) / _MEDIAN_OF_MAGNITUDE)
+    covariance = scale**2 * np.linalg.inv(found.jac.T @ found.jac)
+    return _Fit(blur, covariance, measured, rest / scale)
 
 
 def _defocus(

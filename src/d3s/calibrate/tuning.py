@@ -23,15 +23,15 @@ from d3s.rig import Optics, Rig
 Cubic = tuple[float, float, float, float]
 
 CONSENSUS = ConsensusOptions(
-    prefilter_sigma_px=3.0, window_px=31, candidates=960, min_confidence=0.8
+    prefilter_sigma_px=4.0, window_px=31, candidates=960, min_confidence=0.8
 )
 """Options of the consensus that a calibrated rig is tuned for; a and b hold for these alone.
 
-Noise adds to the square of the difference, and shrinks the ratio the more the farther the board
-and the less its texture; fine texture turns round within a residual disparity of several pixels.
-No a and b can undo either, and a Gaussian of 3 px removes most of both: with the 1 px that is the
-method's default 1 cm is exceeded on some texture at most depths, with 3 px from 1.7 m on. So many
-candidates are 1 cm apart at 1.64 m."""
+Noise adds to the square of the difference and shrinks the ratio, the more the farther the board and
+the paler its texture; and fine texture turns round within a residual disparity of several pixels.
+No a and b can undo either. A Gaussian of 4 px removes most of both: on four other textures the mean
+absolute error is below 1 cm up to 1.85 m, with 3 px up to 1.7 m, and with the 1 px that is the
+method's default at few depths. So many candidates are 1 cm apart at 1.64 m."""
 
 SHARES_OF_BASELINE = (0.05, 0.2)
 """Ends of the virtual baselines sampled, as shares of the real one: the paper's are 0.12 to 0.14.
@@ -146,22 +146,29 @@ def find_tuning(
     return _tuning(baselines_m, lines, samples, windows, left_out)
 
 
-def least_absolute_line(ratio_per_px: FloatArray, depth_m: FloatArray, weight: FloatArray) -> Line:
-    """Scale and offset of the least weighted sum of |a ratio + b - depth| (paper Eq. S8).
+def least_absolute_lines(
+    ratio_per_px: FloatArray, depth_m: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Scales and offsets of the least weighted sum of |a ratio + b - depth| (paper Eq. S8).
 
-    By least squares that are weighted anew by the errors they leave, until nothing changes.
+    One line for each row of ratios. By least squares that are weighted anew by the errors they
+    leave, until nothing changes.
     """
-    columns = np.stack([ratio_per_px, np.ones_like(ratio_per_px)], axis=1)
-    weights = weight
-    line: FloatArray = np.zeros(2)
+    weights = np.broadcast_to(weight, ratio_per_px.shape)
+    a, b = np.full((2, len(ratio_per_px)), np.inf)
     for _ in range(_ROUNDS):
-        scaled = columns * weights[:, np.newaxis]
-        before = line
-        line = np.asarray(np.linalg.solve(scaled.T @ columns, scaled.T @ depth_m))
-        if np.allclose(line, before, rtol=1e-7, atol=0.0):
+        before = a, b
+        share = weights / weights.sum(axis=1, keepdims=True)
+        mean = (share * ratio_per_px).sum(axis=1)
+        mean_depth = share @ depth_m
+        away = ratio_per_px - mean[:, np.newaxis]
+        a = (share * away) @ depth_m / (share * away**2).sum(axis=1)
+        b = mean_depth - a * mean
+        if np.allclose(before, (a, b), rtol=1e-6, atol=1e-9):
             break
-        weights = weight / np.maximum(np.abs(columns @ line - depth_m), _SMALL_M)
-    return Line(float(line[0]), float(line[1]))
+        error = a[:, np.newaxis] * ratio_per_px + b[:, np.newaxis] - depth_m
+        weights = weight / np.maximum(np.abs(error), _SMALL_M)
+    return a, b
 
 
 def fitted_cubic(virtual_baselines_m: FloatArray, values: FloatArray, sd: FloatArray) -> CubicFit:
@@ -232,29 +239,28 @@ def _check_count(samples: Sequence[_Sample], left_out: dict[int, str]) -> None:
         )
 
 
-def _lines(samples: Sequence[_Sample]) -> list[Line]:
-    """The line of each virtual baseline, over frames that count alike."""
+def _lines(samples: Sequence[_Sample]) -> tuple[FloatArray, FloatArray]:
+    """Scale and offset for each virtual baseline, over frames that count alike."""
     depth_m = np.concatenate([sample.depth_m for sample in samples])
     weight = np.concatenate(
         [np.full(sample.depth_m.size, 1.0 / sample.depth_m.size) for sample in samples]
     )
     ratio = np.concatenate([sample.ratio_per_px for sample in samples], axis=1)
-    return [least_absolute_line(of_baseline, depth_m, weight) for of_baseline in ratio]
+    return least_absolute_lines(ratio, depth_m, weight)
 
 
-def _errors_m(sample: _Sample, lines: Sequence[Line]) -> FloatArray:
+def _errors_m(sample: _Sample, lines: tuple[FloatArray, FloatArray]) -> FloatArray:
     """Predicted less true depth, (baselines, windows)."""
-    return np.array(
-        [
-            practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m) - sample.depth_m
-            for ratio, line in zip(sample.ratio_per_px, lines, strict=True)
-        ]
-    )
+    predicted = [
+        practical_depth_m(ratio, a_m_px=float(a), b_m=float(b))
+        for ratio, a, b in zip(sample.ratio_per_px, *lines, strict=True)
+    ]
+    return np.asarray(predicted) - sample.depth_m
 
 
 def _without_gross(
     samples: list[_Sample], left_out: dict[int, str], shares: FloatArray
-) -> tuple[list[Line], list[_Sample]]:
+) -> tuple[tuple[FloatArray, FloatArray], list[_Sample]]:
     """Lines over the frames that fit, and these; the others join those left out."""
     while True:
         lines = _lines(samples)
@@ -271,7 +277,7 @@ def _without_gross(
 
 
 def _unlike_neighbours(
-    samples: Sequence[_Sample], lines: Sequence[Line], shares: FloatArray
+    samples: Sequence[_Sample], lines: tuple[FloatArray, FloatArray], shares: FloatArray
 ) -> FloatArray:
     """How far the error of each frame is from the median of those beside it, as shares of depth.
 
@@ -297,12 +303,12 @@ def _unlike_neighbours(
 
 def _tuning(
     baselines_m: FloatArray,
-    lines: Sequence[Line],
+    lines: tuple[FloatArray, FloatArray],
     samples: Sequence[_Sample],
     windows: NDArray[np.int64],
     left_out: dict[int, str],
 ) -> Tuning:
-    a, b = np.transpose(lines)
+    a, b = lines
     a_sd, b_sd = _jackknifed(samples)
     cubics = fitted_cubic(baselines_m, a, a_sd), fitted_cubic(baselines_m, b, b_sd)
     frame_error = np.full((windows.size, baselines_m.size), np.nan)
@@ -336,7 +342,7 @@ def _jackknifed(samples: Sequence[_Sample]) -> FloatArray:
             for group in range(groups)
         ]
     )
-    return np.asarray(np.sqrt(groups - 1.0) * lines.std(axis=0).T)
+    return np.asarray(np.sqrt(groups - 1.0) * lines.std(axis=0))
 
 
 def _warnings(a_cubic: CubicFit, b_cubic: CubicFit) -> list[str]:

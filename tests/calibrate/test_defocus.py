@@ -1,0 +1,120 @@
+"""Focus and aperture from the blur of boards, held against the lenses that made it."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+import d3s
+from d3s.calibrate.defocus import find_defocus
+from d3s.errors import InputError
+
+RIG = d3s.Rig.paper_prototype()
+TRUE_DPT = tuple(1.0 / distance_m for distance_m in RIG.optics.focus_distances_m)
+# What somebody may have thought who built it: off by 25 cm in focus, and 10 % in aperture.
+THOUGHT = RIG.optics.replace(
+    optical_power_left_dpt=83.6, optical_power_right_dpt=83.6, aperture_radius_m=1.1e-3
+)
+DEPTHS_M = tuple(np.round(np.geomspace(0.3, 1.9, 12), 3).tolist())
+
+
+@cache
+def boards(depths_m=DEPTHS_M, *, texture: str = "calibration", seed: int = 0, psf: str = "disk"):
+    pattern = d3s.Texture(pattern=texture, seed=seed)
+    pairs = [
+        d3s.simulate(
+            d3s.Plane(depth_m=z, texture=pattern),
+            RIG,
+            noise=0.01,
+            seed=(seed, i),
+            shape=(300, 560),
+            psf=psf,
+        )
+        for i, z in enumerate(depths_m)
+    ]
+    return tuple((pair.left, pair.right) for pair in pairs)
+
+
+def test_focus_and_aperture_are_found_from_a_wrong_design():
+    found = find_defocus(boards(), DEPTHS_M, THOUGHT)
+    assert found.focus_dpt == pytest.approx(TRUE_DPT, abs=0.025)
+    assert max(found.focus_sd_dpt) < 0.03
+    assert found.power_difference_dpt == pytest.approx(0.1, abs=0.006)
+    assert found.aperture_radius_m == pytest.approx(1e-3, rel=0.04)
+    assert found.undetermined == ()
+    assert not found.left_out
+    optics = found.applied_to(THOUGHT)
+    assert optics.focus_distances_m == pytest.approx(found.focus_distances_m)
+    assert optics.alpha_px2_m == pytest.approx(RIG.optics.alpha_px2_m, rel=0.1)
+
+
+def test_relative_blur_is_that_of_the_lenses():
+    relative = find_defocus(boards(), DEPTHS_M, RIG.optics).relative
+    true = [np.subtract(*(RIG.optics.blur_sigma_px(z, i) ** 2 for i in (0, 1))) for z in DEPTHS_M]
+    off = (relative.measured_px2 - true) / np.hypot(relative.sd_px2, 0.04 * np.abs(true))
+    assert np.sqrt(np.mean(off**2)) < 1.6
+    assert relative.measured_px2[0] < -3
+    assert relative.measured_px2[-1] > 1
+
+
+def test_gain_of_a_view_is_not_blur():
+    dimmed = [(left, np.float32(0.7) * right) for left, right in boards()]
+    found = find_defocus(dimmed, DEPTHS_M, THOUGHT)
+    same = find_defocus(boards(), DEPTHS_M, THOUGHT)
+    assert found.focus_dpt == pytest.approx(same.focus_dpt, abs=0.01)
+    assert found.power_difference_dpt == pytest.approx(same.power_difference_dpt, abs=0.002)
+
+
+def test_frame_that_moved_is_named_and_left_out():
+    views = list(boards())
+    views[5] = gaussian_filter(views[5][0], 2.0), views[5][1]
+    found = find_defocus(views, DEPTHS_M, THOUGHT)
+    assert list(found.left_out) == [5]
+    assert np.isnan(found.relative.measured_px2[5])
+    assert found.focus_dpt == pytest.approx(TRUE_DPT, abs=0.03)
+
+
+def test_what_the_frames_do_not_tell_is_the_designs_and_said():
+    depths_m = (1.00, 1.01, 1.02, 1.03, 1.04)
+    found = find_defocus(boards(depths_m), depths_m, THOUGHT)
+    assert any("the aperture is the design's" in words for words in found.undetermined)
+    assert found.aperture_radius_m == pytest.approx(1.1e-3, rel=0.3)
+
+
+def test_pinhole_has_no_focus():
+    with pytest.raises(InputError, match="a pinhole has no focus"):
+        find_defocus(boards(), DEPTHS_M, RIG.optics.replace(aperture_radius_m=0.0))
+
+
+def test_boards_without_texture():
+    grey = np.random.default_rng(0).normal(0.5, 0.01, (12, 2, 300, 560)).astype(np.float32)
+    with pytest.raises(InputError, match="the blur of 0 frames can be compared"):
+        find_defocus([tuple(pair) for pair in grey], DEPTHS_M, THOUGHT)
+
+
+@pytest.mark.slow
+def test_standard_deviations_are_true():
+    """Over fresh textures and noise; several parameters at once, as one has few draws."""
+    off = []
+    for texture in ("leaves", "stone", "calibration"):
+        for seed in range(4):
+            found = find_defocus(boards(texture=texture, seed=seed), DEPTHS_M, THOUGHT)
+            errors = np.subtract(found.focus_dpt, TRUE_DPT) / found.focus_sd_dpt
+            difference = (found.power_difference_dpt - 0.1) / found.power_difference_sd_dpt
+            aperture = (found.aperture_radius_m - 1e-3) / found.aperture_radius_sd_m
+            off.append([*errors, difference, aperture])
+            boards.cache_clear()
+    rms = np.sqrt(np.mean(np.square(off), axis=0))
+    # Those of the model are in them, and do not show on every texture.
+    assert (rms > 0.3).all()
+    assert (rms < 1.5).all()
+
+
+@pytest.mark.slow
+def test_lens_of_diffraction_looks_smaller_and_less_sure():
+    found = find_defocus(boards(psf="diffraction"), DEPTHS_M, THOUGHT)
+    assert np.abs(np.subtract(found.focus_dpt, TRUE_DPT)).max() < 0.08
+    assert min(found.focus_sd_dpt) > 0.02
+    assert 0.75e-3 < found.aperture_radius_m < 0.95e-3
+    assert found.power_difference_dpt == pytest.approx(0.1, abs=0.03)

@@ -1,0 +1,59 @@
+"""Sums over whole shifts, against the functions that carry the paper's equations."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.calibrate.ratios import shift_sums
+from d3s.estimate.prefilter import smoothed
+from d3s.optics.d3 import finite_differences, gradient_ratio_per_px
+from d3s.optics.windows import shifted_right
+
+RIG = d3s.Rig.paper_prototype()
+OPTIONS = d3s.ConsensusOptions(prefilter_sigma_px=2.0, window_px=21)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    scene = d3s.Plane(depth_m=0.6, texture="leaves")
+    return d3s.simulate(scene, RIG, noise=0.01, shape=(160, 320))
+
+
+@pytest.mark.parametrize("shift_px", [31.0, 32.25, 33.5, 36.9])
+def test_ratio_is_that_of_the_views_moved_by_any_shift(pair, shift_px):
+    windows, sums = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100)
+    views = [smoothed(view, 2.0) for view in (pair.left, pair.right)]
+    derivatives = finite_differences(views[0], shifted_right(views[1], shift_px))
+    expected = gradient_ratio_per_px(derivatives, 21)[windows.rows, windows.cols]
+    found = sums.ratios_per_px(np.array([[shift_px]]))[0]
+    assert windows.rows.size > 20
+    np.testing.assert_allclose(found, expected, rtol=0.01, atol=1e-4)
+
+
+def test_each_window_may_have_a_shift_of_its_own(pair):
+    windows, sums = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100)
+    shifts = np.linspace(31.0, 37.0, windows.rows.size)
+    found = sums.ratios_per_px(shifts[np.newaxis])[0]
+    one_by_one = [
+        sums.ratios_per_px(shifts[i : i + 1, np.newaxis])[0, i] for i in range(len(found))
+    ]
+    np.testing.assert_allclose(found, one_by_one, rtol=1e-12)
+
+
+def test_windows_have_texture_and_no_holes(pair):
+    left, right = pair.left.copy(), pair.right.copy()
+    left[:80] = 0.5 + np.random.default_rng(0).normal(0, 0.01, left[:80].shape)
+    left[100:105, 200:205] = np.nan
+    windows, _ = shift_sums(left, right, (31.0, 37.0), OPTIONS, 100)
+    everywhere, _ = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100)
+    assert 0 < windows.rows.size < everywhere.rows.size
+    assert windows.rows.min() > 70
+    reach = 10 + 1 + 6
+    near = (abs(windows.rows - 102) < reach) & (abs(windows.cols - 202) < reach)
+    assert not near.any()
+
+
+def test_views_too_small_for_a_window_have_none(pair):
+    windows, sums = shift_sums(pair.left[:20], pair.right[:20], (31.0, 37.0), OPTIONS, 100)
+    assert windows.rows.size == 0
+    assert sums.products.shape[1] == 0

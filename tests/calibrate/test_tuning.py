@@ -1,0 +1,120 @@
+"""Tuning of the depth equation: the least absolute error, cubics, and frames that do not fit."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.calibrate.ratios import Windows
+from d3s.calibrate.tuning import board_depth_m, find_tuning, fitted_cubic, least_absolute_lines
+from d3s.errors import InputError
+
+RIG = d3s.Rig.paper_prototype()
+DEPTHS_M = (0.35, 0.45, 0.55, 0.7, 0.85, 1.0, 1.2, 1.4)
+
+
+@cache
+def boards(texture: str = "calibration", *, aperture_m: float = 1e-3, noise: float = 0.01):
+    rig = RIG.replace(optics=RIG.optics.replace(aperture_radius_m=aperture_m))
+    pairs = [
+        d3s.simulate(
+            d3s.Plane(depth_m=z, texture=texture), rig, noise=noise, seed=i, shape=(210, 400)
+        )
+        for i, z in enumerate(DEPTHS_M)
+    ]
+    return tuple((pair.left, pair.right) for pair in pairs)
+
+
+def test_lines_of_least_absolute_error_by_hand():
+    # On 2 ratio + 1 but for one point: the mean of squares would follow it, the median does not.
+    ratio = np.arange(7.0)
+    depth = 2.0 * ratio + 1.0
+    depth[6] += 50.0
+    a, b = least_absolute_lines(np.stack([ratio, 4.0 * ratio]), depth, np.ones(7))
+    assert a == pytest.approx([2.0, 0.5], abs=1e-4)
+    assert b == pytest.approx([1.0, 1.0], abs=1e-4)
+    # Unless it counts more than all others together.
+    a, b = least_absolute_lines(ratio[np.newaxis], depth, np.array([1.0, 1, 1, 1, 1, 1, 50]))
+    assert a[0] * 6 + b[0] == pytest.approx(63.0, abs=1e-3)
+
+
+def test_no_line_has_a_smaller_error():
+    rng = np.random.default_rng(1)
+    ratio, weight = rng.normal(0, 1, 200), rng.uniform(0.5, 2, 200)
+    depth = 1.0 - 3.0 * ratio + rng.standard_cauchy(200)
+    (a,), (b,) = least_absolute_lines(ratio[np.newaxis], depth, weight)
+
+    def total(a, b):
+        return weight @ np.abs(a * ratio + b - depth)
+
+    least = total(a, b)
+    for step in rng.normal(0, 1, (500, 2)) * rng.choice([1e-3, 1e-2, 0.1, 1.0], (500, 1)):
+        assert total(a + step[0], b + step[1]) > least - 1e-3
+
+
+def test_cubic_through_what_is_one():
+    x = np.linspace(2e-4, 8e-4, 12)
+    values = 1.0 - 2e3 * x + 3e6 * x**2 - 1e9 * x**3
+    fit = fitted_cubic(x, values, np.full(12, 0.1))
+    assert fit.coefficients == pytest.approx((1.0, -2e3, 3e6, -1e9), rel=1e-6)
+    assert fit.r2 == pytest.approx(1.0)
+    rough = values + np.random.default_rng(0).normal(0, values.std(), 12)
+    assert fitted_cubic(x, rough, np.full(12, 0.1)).r2 < 0.95
+
+
+def test_depth_of_a_tilted_board():
+    # The plane Z = 1 + 0.1 X, seen 605 px to the right of the axis: X = 0.1 Z.
+    windows = Windows(np.array([50]), np.array([50 + 605]))
+    depth = board_depth_m(windows, 1.0, (101, 101), RIG.optics, (0.1, 0.0))
+    assert depth == pytest.approx(1.0 + 0.1 * 0.1 * depth)
+    assert depth[0] > 1.0
+
+
+def test_sharp_views_need_no_tuning():
+    # Without defocus, noise, or texture that is fine against the residual disparity, the depth
+    # equation is differential stereo: a = -f dX and b = 0.
+    found = find_tuning(boards("noise_smooth", aperture_m=0.0, noise=0.0), DEPTHS_M, RIG)
+    expected = -RIG.optics.focal_length_px * found.virtual_baselines_m
+    np.testing.assert_allclose(found.a_m_px[:4], expected[:4], rtol=0.03)
+    np.testing.assert_allclose(found.b_m[:4], 0.0, atol=0.02)
+    assert not found.left_out
+
+
+def test_tuned_equation_and_its_cubics():
+    found = find_tuning(boards(), DEPTHS_M, RIG)
+    assert not found.left_out
+    assert found.warnings == ()
+    assert min(found.a_cubic.r2, found.b_cubic.r2) > 0.98
+    assert (found.windows >= 10).all()
+    # At best 3 cm, which the consensus then divides by ten: by the share of the baseline.
+    assert found.mae_m.min() < 0.04
+    middle = len(found.virtual_baselines_m) // 2
+    a, b = found.line_at(float(found.virtual_baselines_m[middle]))
+    assert a == pytest.approx(found.a_m_px[middle], rel=0.02)
+    assert b == pytest.approx(found.b_m[middle], abs=0.01)
+    assert (found.a_sd_m_px > 0).all()
+
+
+def test_wrong_distance_is_named_and_left_out():
+    wrong = list(DEPTHS_M)
+    wrong[3] = 0.77  # the board stood at 0.70 m
+    found = find_tuning(boards(), wrong, RIG)
+    assert list(found.left_out) == [3]
+    assert "off from what the frames beside it suggest" in found.left_out[3]
+    assert np.isnan(found.frame_error_m[3]).all()
+    right = find_tuning(boards(), DEPTHS_M, RIG)
+    np.testing.assert_allclose(found.a_m_px[5:10], right.a_m_px[5:10], rtol=0.05)
+
+
+def test_board_without_texture_is_named_and_left_out():
+    grey = np.random.default_rng(0).normal(0.5, 0.01, (2, 210, 400)).astype(np.float32)
+    views = [*boards()[:5], tuple(grey), *boards()[6:]]
+    found = find_tuning(views, DEPTHS_M, RIG)
+    assert "texture" in found.left_out[5]
+    assert len(found.left_out) == 1
+
+
+def test_too_few_frames():
+    with pytest.raises(InputError, match="4 frames are left to tune"):
+        find_tuning(boards()[:4], DEPTHS_M[:4], RIG)
