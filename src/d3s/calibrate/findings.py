@@ -51,7 +51,7 @@ def _of_anchors(report: "Report") -> Iterator[Finding]:
     left_px = anchors.left_px if geometry is None else geometry.anchor_left_px
     right_px = anchors.right_px if geometry is None else geometry.anchor_right_px
     for name, place, view in (("left", left_px, anchors.left), ("right", right_px, anchors.right)):
-        kept = f"{view.windows} places, by {anchors.method}"
+        kept = f"{view.windows} places"
         for axis in (0, 1):
             what = f"anchor of the {name} view, {'xy'[axis]}"
             yield Finding(what, place[axis], view.sigma_px[axis], " px", 2, kept)
@@ -65,7 +65,7 @@ def _of_rectification(report: "Report") -> Iterator[Finding]:
     found = report.rectification
     if found is None:
         return
-    kept = f"{found.windows} places in {len(found.residuals)} frames"
+    kept = f"{len(found.residuals)} frames"
     scale_sd, angle_sd, shift_sd, baseline_sd = found.sigma
     yield Finding("scale of the right view", found.scale, scale_sd, "", 5, kept)
     angle_deg, angle_sd_deg = np.degrees((found.angle_rad, angle_sd))
@@ -87,28 +87,28 @@ def _of_geometry(report: "Report") -> Iterator[Finding]:
     yield Finding("s0 B / p", found.focal_baseline_px_m, sigma, " px m", 4, kept)
     baseline_sd = found.baseline_m * sigma / found.focal_baseline_px_m
     yield Finding("baseline", 1e3 * found.baseline_m, 1e3 * baseline_sd, " mm", 4, kept)
-    applied = "applied" if found.ruler_is_applied else "not applied"
+    name = "offset of the ruler" if found.ruler_is_applied else "offset of the ruler, not applied"
     ruler_mm, ruler_sd_mm = 1e3 * found.ruler_offset_m, 1e3 * found.ruler_offset_sigma_m
-    yield Finding("offset of the ruler", ruler_mm, ruler_sd_mm, " mm", 2, f"{kept}, {applied}")
+    yield Finding(name, ruler_mm, ruler_sd_mm, " mm", 2, kept)
     yield Finding("single distances, off by", 1e3 * found.ruler_sigma_m, None, " mm", 2, kept)
     for name, tilt_rad, tilt_sd in zip(
         ("right", "lower"), found.tilt_rad, found.tilt_sigma_rad, strict=True
     ):
         tilt, sd = np.degrees((tilt_rad, tilt_sd))
-        yield Finding(f"tilt of the board, {name} side away", tilt, sd, "°", 3, kept)
+        yield Finding(f"board: {name} side further away by", tilt, sd, "°", 3, kept)
 
 
 def _of_defocus(report: "Report") -> Iterator[Finding]:
     found = report.defocus
     if found is None:
         return
-    kept = f"{found.comparisons} comparisons"
+    kept = f"{found.comparisons} pairs of views"
     for name, distance_m, sd_m in zip(
         ("left", "right"), found.focus_distances_m, found.focus_sds_m, strict=True
     ):
-        yield Finding(f"focus distance of the {name} lens", distance_m, sd_m, " m", 3, kept)
+        yield Finding(f"focus distance, {name} lens", distance_m, sd_m, " m", 3, kept)
     difference, sd = found.power_difference_dpt, found.power_difference_sd_dpt
-    yield Finding("difference of power, left less right", difference, sd, " dpt", 4, kept)
+    yield Finding("power, left less right", difference, sd, " dpt", 4, kept)
     radius_mm, radius_sd_mm = 1e3 * found.aperture_radius_m, 1e3 * found.aperture_radius_sd_m
     yield Finding("radius of the aperture", radius_mm, radius_sd_mm, " mm", 3, kept)
 
@@ -123,14 +123,14 @@ def _of_tuning(report: "Report") -> Iterator[Finding]:
     if chosen is not None:
         for number, baseline_m in enumerate(chosen.chosen.virtual_baselines_m, start=1):
             what = f"virtual baseline {number}"
-            yield Finding(what, 1e3 * baseline_m, None, " mm", 3, f"{chosen.sets_tried} sets tried")
+            yield Finding(what, 1e3 * baseline_m, None, " mm", 3, f"{chosen.sets_tried} sets")
 
 
 def _of_noise(report: "Report") -> Iterator[Finding]:
     found = report.noise
     if found is None:
         return
-    kept = f"{len(found.frames)} frames, {int(found.is_fitted.sum())} levels"
+    kept = f"{len(found.frames)} frames"
     yield Finding("noise of a dark pixel", 100 * found.read, 100 * found.read_std, " %", 3, kept)
     at_full = float(np.sqrt(found.variance_at(1.0)))
     yield Finding("noise at full scale", 100 * at_full, None, " %", 3, kept)
@@ -138,8 +138,8 @@ def _of_noise(report: "Report") -> Iterator[Finding]:
 
 def _of_validation(report: "Report") -> Iterator[Finding]:
     for one in report.validation:
-        kept = f"{len(one.depths_m)} frames not calibrated with"
+        kept = f"{len(one.depths_m)} other frames"
         spread_cm = 100 * float(np.nanstd(one.mae_m))
         yield Finding(f"{one.method}: MAE", 100 * one.overall_mae_m, spread_cm, " cm", 2, kept)
         density = 100 * float(np.nanmean(one.density))
-        yield Finding(f"{one.method}: pixels with a depth", density, None, " %", 1, kept)
+        yield Finding(f"{one.method}: have a depth", density, None, " %", 1, kept)

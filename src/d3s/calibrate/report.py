@@ -75,11 +75,18 @@ class Report:
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Frames that a step left out, and why the first of them did."""
+        """Frames that do not fit the others, and why; no later step has used them."""
         out: dict[int, str] = {}
-        for name in _STEPS:
+        for name in _FITTING:
             out = {**getattr(getattr(self, name), "left_out", {}), **out}
         return dict(sorted(out.items()))
+
+    @property
+    def left_out_by_step(self) -> dict[str, dict[int, str]]:
+        """Frames that single steps could do nothing with, though they fit, and why."""
+        steps = {name: getattr(self, name) for name in _STEPS if name not in _FITTING}
+        steps |= {f"test of {one.method}": one for one in self.validation}
+        return {name: step.left_out for name, step in steps.items() if step and step.left_out}
 
     @property
     def verdict(self) -> Verdict:
@@ -184,16 +191,8 @@ class Report:
         }
 
 
-_STEPS = (
-    "matches",
-    "anchors",
-    "rectification",
-    "geometry",
-    "noise",
-    "defocus",
-    "tuning",
-    "baselines",
-)
+_FITTING = ("matches", "anchors", "rectification", "geometry")
+_STEPS = (*_FITTING, "noise", "defocus", "tuning", "baselines")
 
 
 def _rms(values: FloatArray) -> float:

@@ -76,7 +76,7 @@ def _parts(report: Report) -> Iterator[str]:
 
 def _findings(report: Report) -> str:
     rows = [(one.what, one.shown, one.spread_shown, one.kept) for one in report.findings]
-    return html_table(("what", "found", "spread", "from"), rows)
+    return html_table(("what", "found", "spread", "from"), rows, numbers=(1, 2))
 
 
 def _error_part(report: Report) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _alignment_part(report: Report) -> Iterator[str]:
         "how places on the board moved between frames. Boxes: the fields of the lenses; dashed: "
         "what is cut from them."
     )
-    blocks = [figure_block(plot_flow(report), "Fields, anchors and flow", wide=True)]
+    blocks = [figure_block(plot_flow(report), "Fields, anchors and flow", is_photo=True)]
     if report.rows is not None:
         blocks.append(figure_block(plot_rows(report), "Vertical disparity before and after"))
         blocks.append(figure_block(plot_rows_over_frames(report), "What is left, frame by frame"))
@@ -153,7 +153,14 @@ def _frames_part(report: Report) -> Iterator[str]:
     if left_out:
         yield html_table(("left out", "why"), list(left_out.items()))
     else:
-        yield words("All frames were used in every step.")
+        yield words("All frames fit each other.")
+    single = [
+        (f"{step}: {report.names[frame]}", why)
+        for step, frames in report.left_out_by_step.items()
+        for frame, why in frames.items()
+    ]
+    if single:
+        yield html_table(("left out by one step", "why"), single)
     yield from (words(remark) for remark in report.remarks)
     yield grid((_thumbnail(report, frame) for frame in sorted(report.thumbnails)), "frames")
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from d3s.calibrate.matches import PairMatches
 
 LEFT, RIGHT, FIT, QUIET = "#1f6f8b", "#c8442d", "#222222", "#999999"
+_BRIGHT = {"left": "#35c8f0", "right": "#ff7a4d"}  # on top of a board that is black and white
 METHOD_COLOURS = {"joint": LEFT, "consensus": RIGHT}
 _SIZE_IN = (5.2, 3.4)  # as wide as a telephone, so that letters stay large
 _ARROWS = 200
@@ -25,11 +26,13 @@ def plot_flow(report: Report) -> "Figure":
     axes = figure.subplots()
     rows, cols = report.shape
     if report.overview is not None:
-        axes.imshow(report.overview, cmap="gray", extent=(-0.5, cols - 0.5, rows - 0.5, -0.5))
+        axes.imshow(
+            report.overview, cmap="gray", extent=(-0.5, cols - 0.5, rows - 0.5, -0.5), vmax=400
+        )
     if report.matches is not None:
-        for pairs, colour in ((report.matches.left, LEFT), (report.matches.right, RIGHT)):
-            _draw_arrows(axes, pairs, colour)
-    for name, colour in (("left", LEFT), ("right", RIGHT)):
+        _draw_arrows(axes, report.matches.left, _BRIGHT["left"])
+        _draw_arrows(axes, report.matches.right, _BRIGHT["right"])
+    for name, colour in _BRIGHT.items():
         _draw_view(axes, report, name, colour)
     axes.set(xlim=(0, cols), ylim=(rows, 0), xticks=[], yticks=[])
     axes.legend(loc="lower center", fontsize="small", ncols=2)

@@ -30,7 +30,7 @@ table { border-collapse: collapse; font-size: 0.9rem; }
 th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px solid #eee;
   vertical-align: top; }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr));
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr));
   gap: 1rem; }
 figure { margin: 0; }
 figure.wide { grid-column: 1 / -1; }
@@ -74,22 +74,28 @@ def verdict_block(grade: str, summary: str, remarks: Iterable[str]) -> str:
     )
 
 
-def html_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Table of cells; those that begin like a number stand to the right."""
+def html_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()
+) -> str:
+    """Table of cells; columns of numbers stand to the right."""
     head = "".join(f"<th>{escape(one)}</th>" for one in headings)
-    body = "\n".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
+    body = "\n".join(
+        f"<tr>{''.join(_cell(cell, i in numbers) for i, cell in enumerate(row))}</tr>"
+        for row in rows
+    )
     return (
         f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
 
 
-def figure_block(figure: "Figure", caption: str, *, wide: bool = False) -> str:
-    """A drawn figure as it is, with words below it."""
+def figure_block(figure: "Figure", caption: str, *, is_photo: bool = False) -> str:
+    """A figure with words below it; one that is mostly a photograph is wide, and a JPEG."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    kind = "wide" if wide else ""
-    return _block(f"data:image/png;base64,{_base64(buffer.getvalue())}", caption, caption, kind)
+    kind = "jpeg" if is_photo else "png"
+    figure.savefig(buffer, format=kind, dpi=130)
+    address = f"data:image/{kind};base64,{_base64(buffer.getvalue())}"
+    return _block(address, caption, caption, "wide" if is_photo else "")
 
 
 def photo_block(image: NDArray[np.uint8], caption: str, *, kind: str = "") -> str:
@@ -122,8 +128,7 @@ def _block(address: str, name: str, caption: str, kind: str) -> str:
     )
 
 
-def _cell(text: str) -> str:
-    is_number = text[:1].isdigit() or (text[:1] in "+-−±" and text[1:2].isdigit())
+def _cell(text: str, is_number: bool) -> str:
     return f'<td class="number">{escape(text)}</td>' if is_number else f"<td>{escape(text)}</td>"
 
 
