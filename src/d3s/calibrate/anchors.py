@@ -11,9 +11,9 @@ frames has its own r. The fit is by least squares on all pairs at once. A board 
 rail shifts whole pictures; the size of that is found from how the pairs scatter, and weighs pairs
 that shrink little accordingly.
 
-The paper minimises the shift of features in a window instead (Eq. S6). That is here too: it knows
-neither tilt nor how much each pair shrinks, and is coarser by the square root of what the window
-leaves out.
+The paper minimises the shift of features in a window instead (Eq. S6). That is here too, and is
+off by pixels where the fit is off by hundredths: the few features of a window are not spread
+evenly in it, and those outside, which shift most, say nothing.
 """
 
 from collections.abc import Sequence
@@ -150,7 +150,7 @@ def _swayed(matches: Matches, left: ViewAnchor, right: ViewAnchor) -> dict[int, 
             (pair.first, pair.second) for pair in matches.left if frame in (pair.first, pair.second)
         }
         if of_frame and of_frame <= bad:
-            out[frame] = "the board stood aside of the line on which it moves in other frames"
+            out[frame] = "the board stood aside of its line, or was tilted, unlike in other frames"
     return out
 
 

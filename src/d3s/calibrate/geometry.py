@@ -27,7 +27,7 @@ import numpy as np
 from d3s.calibrate.anchors import Anchors, Expansion, Place
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.rectify import Rectification
-from d3s.errors import CalibrationError
+from d3s.errors import CalibrationError, InputError
 from d3s.optics.lens import FloatArray
 from d3s.rig import Optics
 
@@ -104,9 +104,16 @@ def find_geometry(
 
     Raises
     ------
+    InputError
+        When there is not one distance for each frame.
     CalibrationError
         When the lenses are exchanged, or the distances do not fit what the frames show.
     """
+    if len(distances_m) != matches.frames:
+        raise InputError(
+            f"distances_m has {len(distances_m)} values for {matches.frames} frames. "
+            "Give one for each frame, those that were left out too."
+        )
     out = {**anchors.left_out, **rectification.left_out}
     pairs = [pair for pair in matches.across if pair.first not in out]
     places = (anchors.left_px, anchors.right_px)
@@ -115,7 +122,8 @@ def find_geometry(
     turned = _turned(disparities, design)
     disparities = [one for one in disparities if one.frame not in turned]
     out |= turned
-    given = _Given(disparities, anchors, rectification, np.asarray(distances_m, np.float64))
+    typed_m = np.asarray(distances_m, np.float64)
+    given = _Given(disparities, anchors, rectification, typed_m, matches.names)
     wrong = given.wrong_distances()
     out |= wrong
     given = given.without(wrong)
@@ -199,6 +207,7 @@ class _Given(NamedTuple):
     anchors: Anchors
     rectification: Rectification
     distances_m: FloatArray
+    names: tuple[str, ...]
 
     @property
     def frames(self) -> list[int]:
@@ -251,7 +260,7 @@ class _Given(NamedTuple):
             raise CalibrationError(
                 f"the distances do not fit what the frames show: {len(wrong)} of {len(away)} are "
                 "beside the line. "
-                + "; ".join(f"frame {frame}: {why}" for frame, why in list(wrong.items())[:3])
+                + "; ".join(f"{self.names[frame]}: {why}" for frame, why in list(wrong.items())[:3])
                 + ". Are the frames in the order of the table?"
             )
         return wrong

@@ -9,7 +9,8 @@ from d3s.optics.lens import FloatArray
 
 _FEWEST = 8  # places; 4 are enough for any homography
 _OUTLIER_SIGMAS = 4.0
-_ROUNDS = 6
+_ROUNDS = 8
+_MEDIAN_OF_LARGER = 1.0518  # median of the larger of two normal numbers, without their signs
 
 
 class RobustHomography(NamedTuple):
@@ -28,16 +29,22 @@ def robust_homography(
     None where too few are left. `sigma_px` tells how places compare; how much they scatter is
     found from them.
     """
+    if len(sigma_px) < _FEWEST:
+        return None
     weights = 1 / np.hypot(sigma_px, np.median(sigma_px))
-    keep = np.ones(len(weights), dtype=np.bool_)
-    for _ in range(_ROUNDS):
-        if np.count_nonzero(keep) < _FEWEST:
-            return None
-        matrix = fitted_homography(first_px, second_px, weights * keep)
+    trust = np.ones(len(weights))
+    for number in range(_ROUNDS):
+        matrix = fitted_homography(first_px, second_px, weights * trust)
         away = np.abs(carried(matrix, first_px) - second_px).max(axis=1) * weights
-        spread = 1.4826 * float(np.median(away[keep])) / 1.44  # the larger of two normal numbers
-        keep = away < _OUTLIER_SIGMAS * max(spread, 1e-6)
-    return RobustHomography(matrix, keep, np.asarray(spread / weights)[keep])
+        # At first the median over all: what counts is not settled yet.
+        is_rough = number < _ROUNDS // 2
+        spread = float(np.median(away if is_rough else away[trust > 0]))
+        spread = max(spread / _MEDIAN_OF_LARGER, 1e-6)
+        is_kept = away < _OUTLIER_SIGMAS * spread
+        if np.count_nonzero(is_kept) < _FEWEST:
+            return None
+        trust = 1 / (1 + (away / spread) ** 2) if is_rough else is_kept.astype(np.float64)
+    return RobustHomography(matrix, is_kept, np.asarray(spread / weights)[is_kept])
 
 
 def fitted_homography(
@@ -50,7 +57,7 @@ def fitted_homography(
     u, v = ((second_px - middle) / size).T
     zero, one = np.zeros_like(x), np.ones_like(x)
     below = one
-    for _ in range(3):
+    for _ in range(2):
         # Times the denominator the equations are linear, and divided by its last value they
         # weigh as distances do.
         share = weights / below

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ROWS_PX = 720  # of the pictures that are compared: blur and smoothing leave no finer detail
 _SMOOTH = 1.0  # sigma, of those pixels: a hundredth is left of what they cannot show
-_FEATURES = 1500
+_FEATURES = 1000
 _RATIO = 0.75  # of the nearest descriptor's distance to the second nearest
 _RANSAC_PX = 2.0
 FEWEST_FEATURES = 20  # that agree on a homography; chance brings 4 to 8 together

@@ -124,7 +124,7 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
         if len(set(rows.frame.tolist())) < _FEWEST_FRAMES:
             raise CalibrationError(
                 "the rows of the two views fit in no way that is the same for all frames: "
-                + "; ".join(f"frame {frame}: {why}" for frame, why in sorted(left_out.items()))
+                + "; ".join(f"{matches.names[frame]}: {why}" for frame, why in left_out.items())
                 + ". Were the lenses moved between frames?"
             )
         values, keep = _fitted(rows, start)

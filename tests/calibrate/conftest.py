@@ -1,0 +1,159 @@
+"""A home-made camera before a board: places that it would see, and raw frames of it."""
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.calibrate.captures import Captures
+from d3s.calibrate.fields import find_fields
+from d3s.calibrate.matches import Matches, PairMatches, find_matches
+
+FOCAL_PX, BASELINE_M = 6050.0, 3.84e-3
+DISTANCES_M = tuple(np.round(np.geomspace(0.25, 1.9, 16), 3).tolist())
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Two lenses that are mounted badly, and a board that moves away from them on a rail."""
+
+    anchors_px: tuple[tuple[float, float], ...] = ((2899.5, 1073.5), (928.5, 1084.5))
+    scales: tuple[float, float] = (1.003, 0.997)
+    rolls_rad: tuple[float, float] = (0.005, -0.007)
+    slopes: tuple[float, float] = (0.007, -0.005)  # by which the board recedes per metre
+    distances_m: tuple[float, ...] = DISTANCES_M
+    noise_px: float = 0.02
+    features: int = 300
+    sway_m: float = 0.0  # of the board beside its rail
+    seed: int = 0
+    aside_m: dict[int, float] = field(default_factory=dict)  # of the board in single frames
+    tilted: dict[int, float] = field(default_factory=dict)  # slopes added in single frames
+
+    def but(self, **changes) -> "Camera":
+        return replace(self, **changes)
+
+    @property
+    def focal_baseline_px_m(self) -> float:
+        return FOCAL_PX * BASELINE_M * self.scales[0]
+
+    def _sway(self) -> np.ndarray:
+        sway = np.random.default_rng(99).normal(0, 1, (len(self.distances_m), 2)) * self.sway_m
+        for frame, aside in self.aside_m.items():
+            sway[frame, 0] += aside
+        return sway
+
+    def _slopes(self, frame: int) -> np.ndarray:
+        return np.array([self.slopes[0] + self.tilted.get(frame, 0.0), self.slopes[1]])
+
+    def pixels(self, points_m: np.ndarray, frame: int, view: int) -> np.ndarray:
+        """Where a view has points of the board; the points are (X, Y) on it, as seen face on."""
+        points = points_m + self._sway()[frame]
+        depth = self.distances_m[frame] + points_m @ self._slopes(frame)
+        rays = (points - (BASELINE_M * view, 0.0)) / depth[:, np.newaxis] * FOCAL_PX
+        cos, sin = np.cos(self.rolls_rad[view]), np.sin(self.rolls_rad[view])
+        turned = rays @ np.array([[cos, -sin], [sin, cos]]).T
+        return np.array(self.anchors_px[view]) + self.scales[view] * turned
+
+    def points_m(self, frame: int, count: int = 160, spread_px: float = 850.0) -> np.ndarray:
+        """Points of the board all over the picture of a frame."""
+        rng = np.random.default_rng((self.seed, frame))
+        reach_m = spread_px / FOCAL_PX * self.distances_m[frame]
+        return rng.uniform(-reach_m, reach_m, (count, 2))
+
+    def _pair(self, frames: tuple[int, int], views: tuple[int, int]) -> PairMatches:
+        points = self.points_m(frames[0])
+        rng = np.random.default_rng((self.seed, *frames, *views))
+        first, second = (self.pixels(points, *at) for at in zip(frames, views, strict=True))
+        # Features are coarser, and more.
+        seen = self.points_m(frames[0], count=self.features)
+        features = [
+            self.pixels(seen, *at) + rng.normal(0, 20 * self.noise_px, seen.shape)
+            for at in zip(frames, views, strict=True)
+        ]
+        return PairMatches(
+            first=frames[0],
+            second=frames[1],
+            first_px=first,
+            second_px=second + rng.normal(0, self.noise_px, second.shape),
+            sigma_px=np.full(len(points), self.noise_px),
+            features_first_px=features[0],
+            features_second_px=features[1],
+            turn_rad=0.0,
+        )
+
+    def matches(self) -> Matches:
+        frames = range(len(self.distances_m))
+        left, right = (
+            tuple(self._pair(pair, (view, view)) for pair in pairwise(frames)) for view in (0, 1)
+        )
+        across = tuple(self._pair((frame, frame), (0, 1)) for frame in frames)
+        return Matches(left, right, across, tuple(f"{frame}.png" for frame in frames), {})
+
+
+@pytest.fixture
+def camera() -> Camera:
+    return Camera()
+
+
+SMALL_LAYOUT = d3s.RawLayout(
+    rows_px=430, cols_px=860, field_radius_px=212.0, field_edge_px=6.0, partition_px=6.0,
+    partition_edge_px=8.0,
+)  # fmt: skip
+SMALL_MOUNTS = (
+    d3s.Mount(scale=1.002, roll_rad=0.006, shift_x_px=5.0, shift_y_px=-3.0),
+    d3s.Mount(scale=0.996, roll_rad=-0.004, shift_x_px=-6.0, shift_y_px=4.0),
+)
+SMALL_DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
+
+
+def small_rig() -> d3s.Rig:
+    """The paper's camera with a coarser sensor: its lenses are 427 px apart."""
+    rig = d3s.Rig.paper_prototype()
+    return rig.replace(optics=rig.optics.replace(pixel_pitch_m=9e-6))
+
+
+def captures_of_images(images, distances_m) -> Captures:
+    return Captures(
+        names=tuple(f"board_{number}.png" for number in range(len(images))),
+        distances_m=tuple(distances_m),
+        shape=images[0].shape,
+        digests={},
+        left_out={},
+        remarks=(),
+        source=images.__getitem__,
+    )
+
+
+@pytest.fixture(scope="session")
+def small_frames() -> list[d3s.RawFrame]:
+    """Raw frames of a tilted board on a small sensor."""
+    return [
+        d3s.simulate_raw(
+            d3s.TiltedPlane(
+                depth_m=depth_m, tilt_x_rad=0.01, tilt_y_rad=-0.006, texture="calibration"
+            ),
+            small_rig(),
+            noise=0.01,
+            seed=number,
+            layout=SMALL_LAYOUT,
+            mounts=SMALL_MOUNTS,
+        )
+        for number, depth_m in enumerate(SMALL_DISTANCES_M)
+    ]
+
+
+@pytest.fixture(scope="session")
+def small_captures(small_frames) -> Captures:
+    return captures_of_images([frame.image for frame in small_frames], SMALL_DISTANCES_M)
+
+
+@pytest.fixture(scope="session")
+def small_matches(small_captures) -> Matches:
+    return find_matches(small_captures, find_fields(small_captures))
+
+
+@pytest.fixture(scope="session")
+def as_captures():
+    return captures_of_images

@@ -1,0 +1,111 @@
+"""Anchors: found where the board vanishes, with an honest sigma."""
+
+import numpy as np
+import pytest
+
+from d3s.calibrate.anchors import find_anchors, least_shift
+from d3s.errors import CalibrationError
+
+
+def errors_px(camera, anchors) -> np.ndarray:
+    return np.subtract([anchors.left_px, anchors.right_px], camera.anchors_px)
+
+
+def test_anchors_of_a_tilted_board(camera):
+    found = find_anchors(camera.matches())
+    # 160 windows of 0.02 px, 15 pairs that shrink by a seventh.
+    assert np.abs(errors_px(camera, found)).max() < 0.02
+    assert found.method == "expansion"
+    assert found.left_out == {}
+
+
+def test_sigma_is_what_anchors_scatter_by(camera):
+    found = [find_anchors(camera.but(seed=seed).matches()) for seed in range(8)]
+    scores = [errors_px(camera, one) / [one.left.sigma_px, one.right.sigma_px] for one in found]
+    # 32 numbers: their RMS is within 35 % of one, but for one chance in some hundreds.
+    assert 0.65 < np.sqrt(np.mean(np.square(scores))) < 1.35
+
+
+def test_tilt_and_expansion_come_with_the_anchors(camera):
+    found = find_anchors(camera.matches()).left
+    focal_px = 6050.0 * camera.scales[0]
+    cos, sin = np.cos(camera.rolls_rad[0]), np.sin(camera.rolls_rad[0])
+    # The slopes of the board, seen in the view as it is turned.
+    x, y = camera.slopes
+    expected = np.array([cos * x - sin * y, sin * x + cos * y]) / focal_px
+    np.testing.assert_allclose(found.tilt_per_px, expected, atol=4e-8)
+    for one in found.expansions:
+        ratio = camera.distances_m[one.first] / camera.distances_m[one.second]
+        assert one.log_ratio == pytest.approx(np.log(ratio), abs=1e-5)
+
+
+def test_without_tilt_in_the_model_the_anchor_would_be_beside(camera):
+    """The similarity that fits each pair has its centre elsewhere: the reason for the tilt."""
+    steep = camera.but(slopes=(0.0175, 0.0), noise_px=1e-4)
+    pair = steep.matches().left[0]
+    away = pair.first_px - pair.first_px.mean(axis=0)
+    ratio = np.sum(away * pair.second_px) / np.sum(away**2)
+    centre = (pair.second_px.mean(axis=0) - ratio * pair.first_px.mean(axis=0)) / (1 - ratio)
+    assert abs(centre[0] - camera.anchors_px[0][0]) > 0.3
+    assert np.abs(errors_px(steep, find_anchors(steep.matches()))).max() < 1e-3
+
+
+def test_least_shift_is_near_and_expansion_is_nearer(camera):
+    matches = camera.but(features=1000).matches()
+    place, sigma = least_shift(matches.left)
+    error = np.hypot(*np.subtract(place, camera.anchors_px[0]))
+    assert error < 15.0
+    assert error < 4 * np.hypot(*sigma)
+    expansion = find_anchors(matches)
+    assert np.hypot(*errors_px(camera, expansion)[0]) < error / 10
+    assert expansion.left.least_shift_px == place
+
+
+def test_least_shift_by_hand(camera):
+    """Features on a lattice that shrinks around a known point by a tenth."""
+    x, y = np.meshgrid(np.arange(0.0, 1281.0, 20.0), np.arange(0.0, 1281.0, 20.0))
+    places = np.stack([x.ravel(), y.ravel()], axis=1)
+    anchor = np.array([700.0, 560.0])
+    pair = (
+        camera.matches()
+        .left[0]
+        ._replace(features_first_px=places, features_second_px=anchor + 0.9 * (places - anchor))
+    )
+    place, _ = least_shift([pair] * 8)
+    np.testing.assert_allclose(place, anchor, atol=1.5)
+
+
+def test_board_that_sways_has_anchors_less_certain(camera):
+    still, swaying = (find_anchors(camera.but(sway_m=sway).matches()) for sway in (0.0, 2e-5))
+    assert still.left.sway_px < 0.01
+    # 20 µm at 0.7 m and 6050 px, twice, as both frames of a pair sway.
+    assert 0.1 < swaying.left.sway_px < 0.6
+    assert swaying.left.sigma_px[0] > 5 * still.left.sigma_px[0]
+    errors = errors_px(camera, swaying)
+    assert np.abs(errors / [swaying.left.sigma_px, swaying.right.sigma_px]).max() < 4
+
+
+def test_frame_aside_of_the_rail_is_named(camera):
+    found = find_anchors(camera.but(aside_m={6: 2e-3}).matches())
+    assert list(found.left_out) == [6]
+    assert "aside" in found.left_out[6]
+    assert np.abs(errors_px(camera, found)).max() < 0.03
+
+
+def test_board_that_does_not_move_away(camera):
+    matches = camera.but(distances_m=tuple(0.5 + 1e-4 * k for k in range(8))).matches()
+    with pytest.raises(CalibrationError, match="does not change its size in the left view"):
+        find_anchors(matches)
+
+
+def test_board_that_wanders(camera):
+    aside = dict(enumerate(np.random.default_rng(1).normal(0, 0.03, 16)))
+    with pytest.raises(CalibrationError, match="view"):
+        find_anchors(camera.but(aside_m=aside).matches())
+
+
+def test_too_few_pairs(camera):
+    matches = camera.matches()
+    few = matches._replace(left=matches.left[:3])
+    with pytest.raises(CalibrationError, match="left view has 3 pairs of frames"):
+        find_anchors(few)

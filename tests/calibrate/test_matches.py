@@ -1,0 +1,222 @@
+"""Matches: places found again to hundredths of a pixel, and frames that do not fit by name."""
+
+import cv2
+import numpy as np
+import pytest
+
+from d3s.calibrate.alignment import align_windows, spline_of
+from d3s.calibrate.fields import find_fields
+from d3s.calibrate.homography import carried, fitted_homography, robust_homography, turn_rad
+from d3s.calibrate.matches import find_matches
+from d3s.errors import CalibrationError
+
+FOCAL_PX, BASELINE_M = 12.1e-3 / 9e-6, 3.84e-3
+TILTS = np.tan([0.01, -0.006])
+
+
+def seen_px(frame, places_px, from_to, depths_m):
+    """Where a view has the points of the board that a view had at some places before.
+
+    `from_to` are the two cameras, `depths_m` the two distances of the board.
+    """
+    anchors = (np.array(frame.anchor_left_px), np.array(frame.anchor_right_px))
+    first, second = from_to
+    rays = (places_px - anchors[first]) @ np.linalg.inv(frame.mounts[first].matrix).T / FOCAL_PX
+    lens = np.array([BASELINE_M * first, 0.0])
+    # Z = depth + slopes · (lens + Z rays)
+    depth = (depths_m[0] + TILTS @ lens) / (1 - rays @ TILTS)
+    points = lens + depth[:, np.newaxis] * rays
+    moved = depth + depths_m[1] - depths_m[0]
+    rays = (points - (BASELINE_M * second, 0.0)) / moved[:, np.newaxis] * FOCAL_PX
+    return anchors[second] + rays @ frame.mounts[second].matrix.T
+
+
+@pytest.fixture(scope="module")
+def smooth_picture():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 1, (240, 260)).astype(np.float32)
+    return cv2.GaussianBlur(noise, (0, 0), 2.5)
+
+
+@pytest.mark.parametrize("shift", [(0.0, 0.0), (0.3, -0.4), (0.5, 0.5), (1.7, 0.9)])
+def test_alignment_of_a_shifted_picture(smooth_picture, shift):
+    """Shifted in the Fourier domain, exactly, with another gain and offset."""
+    rows, cols = (np.fft.fftfreq(size) for size in smooth_picture.shape)
+    phase = np.exp(-2j * np.pi * (rows[:, None] * shift[1] + cols[None, :] * shift[0]))
+    second = np.fft.ifft2(np.fft.fft2(smooth_picture) * phase).real.astype(np.float32)
+    second = (0.7 * second + 0.2).astype(np.float32)
+    x, y = np.meshgrid(np.arange(40, 220, 30), np.arange(40, 200, 30))
+    centres = np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float64)
+    found = align_windows(smooth_picture, spline_of(second), np.eye(3), centres, 15)
+    np.testing.assert_allclose(found.places_px - centres, np.tile(shift, (len(x.ravel()), 1)),
+                               atol=2e-3)  # fmt: skip
+    assert (found.sigma_px < 2e-3).all()
+
+
+def test_alignment_follows_a_homography(smooth_picture):
+    matrix = np.array([[0.93, 0.02, 8.0], [-0.015, 0.94, 6.0], [2e-5, -1e-5, 1.0]])
+    second = cv2.warpPerspective(
+        smooth_picture, matrix, smooth_picture.shape[::-1], flags=cv2.INTER_LANCZOS4
+    )
+    x, y = np.meshgrid(np.arange(60, 200, 30), np.arange(60, 180, 30))
+    centres = np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float64)
+    askew = matrix.copy()
+    askew[:2, 2] += (0.6, -0.5)
+    found = align_windows(smooth_picture, spline_of(second), askew, centres, 15)
+    # OpenCV places pixels to 1/32; a window has hundreds.
+    assert np.abs(found.places_px - carried(matrix, centres)).max() < 0.02
+
+
+def test_windows_without_texture_or_beyond_the_picture_are_not_found(smooth_picture):
+    flat = smooth_picture.copy()
+    flat[:120] = 0.0
+    centres = np.array([[130.0, 50.0], [5.0, 180.0], [130.0, 180.0]])
+    found = align_windows(flat, spline_of(flat), np.eye(3), centres, 15)
+    np.testing.assert_array_equal(np.isfinite(found.places_px[:, 0]), [False, False, True])
+    np.testing.assert_array_equal(np.isfinite(found.sigma_px), [False, False, True])
+
+
+def test_homography_in_spite_of_places_that_are_far_off():
+    rng = np.random.default_rng(1)
+    matrix = np.array([[0.9, 0.02, 30.0], [-0.02, 0.91, 12.0], [3e-5, -2e-5, 1.0]])
+    first = rng.uniform(0, 600, (200, 2))
+    second = carried(matrix, first) + rng.normal(0, 0.05, (200, 2))
+    second[::5] += 4.0
+    found = robust_homography(first, second, np.full(200, 0.01))
+    assert np.abs(carried(found.matrix, first) - carried(matrix, first)).max() < 0.06
+    assert not found.is_kept[::5].any()
+    assert found.is_kept.sum() > 155
+    # The scatter is found, whatever sigma was said to be.
+    assert np.median(found.sigma_px) == pytest.approx(0.05, rel=0.2)
+
+
+def test_homography_of_too_few_places():
+    assert robust_homography(np.zeros((3, 2)), np.zeros((3, 2)), np.ones(3)) is None
+
+
+def test_turn_of_a_homography():
+    cos, sin = np.cos(0.02), np.sin(0.02)
+    matrix = np.array([[0.9 * cos, -0.9 * sin, 5.0], [0.9 * sin, 0.9 * cos, -3.0], [0.0, 0.0, 1.0]])
+    assert turn_rad(matrix, np.array([100.0, 50.0])) == pytest.approx(0.02)
+    x, y = np.meshgrid([0.0, 50.0, 100.0], [0.0, 50.0, 100.0])
+    places = np.stack([x.ravel(), y.ravel()], axis=1)
+    fitted = fitted_homography(places, carried(matrix, places), np.ones(9))
+    np.testing.assert_allclose(fitted, matrix, atol=1e-9)
+
+
+def test_places_are_those_of_the_twin(small_frames, small_matches):
+    depths = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
+    assert small_matches.left_out == {}
+    for view, pairs in enumerate((small_matches.left, small_matches.right)):
+        for pair in pairs:
+            expected = seen_px(
+                small_frames[0],
+                pair.first_px,
+                (view, view),
+                (depths[pair.first], depths[pair.second]),
+            )
+            away = pair.second_px - expected
+            assert len(away) > 50
+            assert np.abs(away.mean(axis=0)).max() < 0.02
+            assert away.std() < 0.1
+            assert away.std() < 2 * np.sqrt(np.mean(pair.sigma_px**2))
+    for pair in small_matches.across:
+        depth = depths[pair.first]
+        away = pair.second_px - seen_px(small_frames[0], pair.first_px, (0, 1), (depth, depth))
+        assert np.abs(away.mean(axis=0)).max() < 0.02
+        assert away.std() < 0.1
+
+
+def test_far_frames_are_compared_over_larger_steps(small_matches):
+    steps = {(pair.first, pair.second) for pair in small_matches.left}
+    assert {(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)} < steps
+    # 0.36 is the last that is nearer than 0.45 by an eighth, but the neighbour counts anyway.
+    assert (2, 4) in steps
+    assert {(pair.first, pair.second) for pair in small_matches.right} == steps
+
+
+def test_windows_stay_within_the_light(small_captures, small_matches):
+    fields = find_fields(small_captures)
+    for pairs, camera in ((small_matches.left, 0), (small_matches.right, 1)):
+        box, mask = (fields.left, fields.right)[camera], fields.mask(camera)
+        for pair in pairs:
+            for places in (pair.first_px, pair.second_px):
+                col, row = np.rint(places - (box.col, box.row)).astype(int).T
+                assert mask[row, col].all()
+                assert mask[np.minimum(row + 10, box.rows - 1), col].all()
+
+
+def test_frames_of_nothing(small_captures, as_captures):
+    """A frame each, and the last one is all; frames of nothing are quick."""
+    seen = []
+    images = [np.full_like(image, 0.3) for image in images_of(small_captures)]
+    with pytest.raises(
+        CalibrationError, match=r"only 0 of 6 frames .* board_0\.png: .* no texture"
+    ):
+        find_matches(
+            as_captures(images, small_captures.distances_m),
+            find_fields(small_captures),
+            lambda *at: seen.append(at),
+        )
+    assert seen == [(number, 6) for number in range(1, 7)]
+
+
+def images_of(captures):
+    return [captures.image(number).copy() for number in range(len(captures))]
+
+
+def test_frame_without_texture_is_left_out(small_captures, as_captures):
+    images = images_of(small_captures)
+    fields = find_fields(small_captures)
+    images[2] = np.full_like(images[2], 0.4)
+    matches = find_matches(as_captures(images, small_captures.distances_m), fields)
+    assert list(matches.left_out) == [2]
+    assert "no texture" in matches.left_out[2]
+    # The others are compared over it.
+    assert (1, 3) in {(pair.first, pair.second) for pair in matches.left}
+    assert all(2 not in (pair.first, pair.second) for pair in matches.left + matches.across)
+
+
+@pytest.mark.slow
+def test_frame_of_another_board_is_left_out(small_captures, as_captures):
+    images = images_of(small_captures)
+    fields = find_fields(small_captures)
+    # Both views show the same other board: turned by half.
+    for box in (fields.left, fields.right):
+        part = box.of(images[0])
+        part[:] = np.ascontiguousarray(part[::-1, :])
+    matches = find_matches(as_captures(images, small_captures.distances_m), fields)
+    assert list(matches.left_out) == [0]
+    assert "none of the frames" in matches.left_out[0] or "do not fit" in matches.left_out[0]
+
+
+def turned(image, fields, angle_deg):
+    out = image.copy()
+    for box in (fields.left, fields.right):
+        part = np.ascontiguousarray(box.of(image))
+        middle = ((box.cols - 1) / 2, (box.rows - 1) / 2)
+        matrix = cv2.getRotationMatrix2D(middle, -angle_deg, 1.0)
+        box.of(out)[:] = cv2.warpAffine(
+            part, matrix, (box.cols, box.rows), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT
+        )
+    return out
+
+
+def test_frame_whose_board_is_turned_is_named(small_captures, as_captures):
+    fields = find_fields(small_captures)
+    images = images_of(small_captures)
+    images[3] = turned(images[3], fields, 0.4)
+    matches = find_matches(as_captures(images, small_captures.distances_m), fields)
+    assert list(matches.left_out) == [3]
+    assert "turned by +0.4" in matches.left_out[3]
+
+
+@pytest.mark.slow
+def test_board_that_keeps_turning(small_captures, as_captures):
+    fields = find_fields(small_captures)
+    images = [
+        turned(image, fields, 0.5 * number)
+        for number, image in enumerate(images_of(small_captures))
+    ]
+    with pytest.raises(CalibrationError, match=r"board_0\.png: the board is turned by -1\."):
+        find_matches(as_captures(images, small_captures.distances_m), fields)

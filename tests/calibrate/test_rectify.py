@@ -1,0 +1,99 @@
+"""Rectification: rows agree, whatever the tilt of the board and the turn of the baseline."""
+
+import numpy as np
+import pytest
+
+from d3s.calibrate.anchors import find_anchors
+from d3s.calibrate.rectify import find_rectification
+from d3s.errors import CalibrationError
+
+
+def found_of(camera):
+    matches = camera.matches()
+    return find_rectification(matches, find_anchors(matches))
+
+
+def truth_of(camera) -> np.ndarray:
+    left, right = camera.rolls_rad
+    return np.array([camera.scales[0] / camera.scales[1], left - right, 0.0, left])
+
+
+def values_of(found) -> np.ndarray:
+    return np.array([found.scale, found.angle_rad, found.shift_y_px, found.baseline_angle_rad])
+
+
+def test_what_the_lenses_were_given_comes_back(camera):
+    found = found_of(camera)
+    # The issue asks for 1e-4, 0.01° and 0.1 px.
+    errors = np.abs(values_of(found) - truth_of(camera))
+    assert (errors < [3e-6, 3e-6, 0.03, 1e-4]).all()
+    assert found.left_out == {}
+
+
+def test_tilt_of_the_board_does_not_matter_to_rows(camera):
+    flat, steep = (
+        found_of(camera.but(slopes=slopes)) for slopes in ((0.0, 0.0), (0.0175, -0.0175))
+    )
+    truth = truth_of(camera)
+    assert abs(steep.scale - truth[0]) < 3e-6
+    # Similarities take the tilt for magnification: rows were chosen for a reason.
+    assert abs(steep.median.scale - truth[0]) > 5e-5
+    assert abs(flat.median.scale - truth[0]) < abs(steep.median.scale - truth[0])
+    assert steep.rms_px < steep.median_rms_px
+
+
+@pytest.mark.slow
+def test_sigma_is_what_values_scatter_by(camera):
+    scores = []
+    for seed in range(8):
+        found = found_of(camera.but(seed=seed))
+        # The shift has the error of the anchors too.
+        errors, sigma = values_of(found) - truth_of(camera), np.array(found.sigma)
+        scores.append((errors / sigma)[[0, 1, 3]])
+    assert 0.6 < np.sqrt(np.mean(np.square(scores))) < 1.5
+
+
+def test_rows_agree_afterwards_and_disparity_is_level(camera):
+    matches = camera.matches()
+    anchors = find_anchors(matches)
+    found = find_rectification(matches, anchors)
+    for pair, depth_m in zip(matches.across, camera.distances_m, strict=True):
+        places = (anchors.left_px, anchors.right_px)
+        left, right = found.rectified(pair.first_px, pair.second_px, places)
+        assert np.abs(np.mean(left[:, 1] - right[:, 1])) < 0.01
+        expected = camera.focal_baseline_px_m / depth_m
+        assert np.median(left[:, 0] - right[:, 0]) == pytest.approx(expected, rel=5e-3)
+    before = [one.before_rms_px for one in found.residuals]
+    after = [one.after_rms_px for one in found.residuals]
+    assert min(before) > 3.0
+    assert max(after) < 0.03
+    assert [one.frame for one in found.residuals] == list(range(16))
+
+
+def test_frame_whose_rows_disagree_is_named(camera):
+    matches = camera.matches()
+    across = list(matches.across)
+    across[5] = across[5]._replace(second_px=across[5].second_px + np.array([0.0, 2.0]))
+    found = find_rectification(matches._replace(across=tuple(across)), find_anchors(matches))
+    assert list(found.left_out) == [5]
+    assert "-2.0" in found.left_out[5]
+    assert abs(found.scale - truth_of(camera)[0]) < 3e-6
+
+
+def test_windows_that_are_far_off_do_not_count(camera):
+    matches = camera.matches()
+    across = []
+    for pair in matches.across:
+        second = pair.second_px.copy()
+        second[::10] += 3.0
+        across.append(pair._replace(second_px=second))
+    found = find_rectification(matches._replace(across=tuple(across)), find_anchors(matches))
+    assert (np.abs(values_of(found) - truth_of(camera)) < [3e-6, 3e-6, 0.03, 1e-4]).all()
+    assert found.windows == 16 * 144
+
+
+def test_too_few_frames(camera):
+    matches = camera.matches()
+    few = matches._replace(across=matches.across[:2])
+    with pytest.raises(CalibrationError, match="2 frames have views that fit"):
+        find_rectification(few, find_anchors(matches))
