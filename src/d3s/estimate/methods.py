@@ -33,6 +33,11 @@ METHODS = {
     "consensus": Method("d3s.estimate.consensus", "estimate_consensus", "ConsensusOptions"),
     "sgbm": Method("d3s.peers.opencv", "estimate_sgbm", "SgbmOptions"),
     "bm": Method("d3s.peers.opencv", "estimate_bm", "BmOptions"),
+    "sift": Method("d3s.peers.sift", "estimate_sift", "SiftOptions"),
+    "phase": Method("d3s.peers.phase", "estimate_phase", "PhaseOptions"),
+    "guo2017": Method("d3s.peers.guo2017", "estimate_guo2017", "Guo2017Options"),
+    "li2010": Method("d3s.peers.li2010", "estimate_li2010", "Li2010Options"),
+    "takeda2013": Method("d3s.peers.takeda2013", "estimate_takeda2013", "Takeda2013Options"),
 }
 
 

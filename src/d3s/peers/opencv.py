@@ -13,7 +13,6 @@ Both take 8-bit images and give disparities in sixteenths of a pixel. What is do
 Neither knows of defocus: that the two views differ in blur is an error to them.
 """
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -22,26 +21,30 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError
-from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.images import Image
 from d3s.estimate.options import Options, Window
-from d3s.optics.stereo import depth_error_m
+from d3s.peers.common import (
+    SLACK_PX,
+    Job,
+    add_flag,
+    eight_bits,
+    flag_disparity,
+    flag_invalid,
+    flag_outer,
+    kernel_reach_px,
+    scaled,
+    sigma_m,
+)
 from d3s.rig import Optics, Rig
 
 if TYPE_CHECKING:
     import cv2
 
-Mask = NDArray[np.bool_]
-
 _SUBPIXELS = 16  # OpenCV's disparities are whole numbers of this part of a pixel
 _ROUNDING_SIGMA_PX = 1 / _SUBPIXELS / np.sqrt(12)
 _LARGEST_DISPARITY_PX = 2000  # sixteenths are kept in 16 bits
-_SLACK_PX = 1  # the last disparity has no neighbour to interpolate with
-_KERNEL_SIGMAS = 4  # how far OpenCV's Gaussian reaches
-# What is beyond is clipped: a few glints must not take the grey levels from all the rest.
-_DARKEST_PERCENT, _BRIGHTEST_PERCENT = 0.1, 99.9
 
 
 def _odd(block_px: int) -> int:
@@ -168,12 +171,14 @@ class BmOptions(OpencvOptions):
 
 def estimate_sgbm(left: Image, right: Image, rig: Rig, options: SgbmOptions) -> DepthMap:
     """Semi-global matching: Birchfield-Tomasi costs in blocks, smoothed along several paths."""
-    return _estimate("sgbm", (left, right), rig, options, options.block_size_px, _sgbm)
+    job = Job.start("sgbm", left, right, rig, options)
+    return _estimate(job, options.block_size_px, _sgbm)
 
 
 def estimate_bm(left: Image, right: Image, rig: Rig, options: BmOptions) -> DepthMap:
     """Block matching: the sum of absolute differences, each block for itself."""
-    return _estimate("bm", (left, right), rig, options, options.block_size_px, _bm)
+    job = Job.start("bm", left, right, rig, options)
+    return _estimate(job, options.block_size_px, _bm)
 
 
 class _Search(NamedTuple):
@@ -233,53 +238,36 @@ def _bm(options: Any, search: _Search) -> "cv2.StereoMatcher":
 
 
 def _estimate(
-    method: str,
-    views: tuple[Image, Image],
-    rig: Rig,
-    options: OpencvOptions,
-    block_px: int,
-    make: Callable[[Any, _Search], "cv2.StereoMatcher"],
+    job: Job, block_px: int, make: Callable[[Any, _Search], "cv2.StereoMatcher"]
 ) -> DepthMap:
-    started = time.perf_counter()
-    range_m = _depth_range_m(rig.optics, options)
-    search = _search(rig.optics, range_m, views[0].shape[1])
-    grey = _eight_bits(views, options.prefilter_sigma_px)
-    flags = np.zeros(views[0].shape, dtype=np.uint16)
-    disparity = np.full(views[0].shape, np.nan)
-    if grey is None:
-        _add(flags, Flag.LOW_TEXTURE)
-    elif search is None or min(views[0].shape) < block_px:
-        _add(flags, Flag.BORDER)
-    else:
-        disparity = _disparity_px(make(options, search), grey, search) - options.rounding_px
-        _flag(flags, disparity, rig.optics, range_m, block_px)
-    reach_px = block_px // 2 + int(np.ceil(_KERNEL_SIGMAS * options.prefilter_sigma_px))
-    _flag_invalid(flags, views, disparity, reach_px)
-    found = flags == 0
-    depth_m = np.where(found, rig.optics.depth_m(disparity), np.nan)
-    return DepthMap(
-        depth_m=depth_m.astype(np.float32),
-        sigma_m=_sigma_m(depth_m, rig.optics, options).astype(np.float32),
-        confidence=found.astype(np.float32),
-        flags=flags,
-        rig=rig,
-        method=method,
-        options=options,
-        timings_s={"all": time.perf_counter() - started},
-    )
-
-
-def _depth_range_m(optics: Optics, options: Options) -> tuple[float, float]:
-    if options.candidates_m is not None:
-        return options.candidates_m[0], options.candidates_m[-1]
-    return options.depth_range_m or default_depth_range_m(optics)
+    optics, options = job.rig.optics, job.options
+    search = _search(optics, job.range_m, job.shape[1])
+    levels = scaled(job.views)
+    if levels is None:
+        return job.nothing(Flag.LOW_TEXTURE)
+    if search is None or min(job.shape) < block_px:
+        return job.nothing(Flag.BORDER)
+    grey = eight_bits(levels, options.prefilter_sigma_px)
+    disparity = _disparity_px(make(options, search), grey, search) - options.rounding_px
+    flags = np.zeros(job.shape, dtype=np.uint16)
+    # OpenCV itself gives no reason.
+    missing = np.isnan(disparity)
+    inside = flag_outer(flags, block_px // 2, missing)
+    add_flag(flags, Flag.INCONSISTENT, missing & inside)
+    flag_disparity(flags, disparity, optics, job.range_m)
+    reach_px = block_px // 2 + kernel_reach_px(options.prefilter_sigma_px)
+    flag_invalid(flags, job.views, disparity, reach_px)
+    depth_m = optics.depth_m(disparity)
+    sigma_px = np.hypot(options.disparity_sigma_px, _ROUNDING_SIGMA_PX)
+    confidence = (flags == 0).astype(np.float64)
+    return job.finish(flags, depth_m, sigma_m(sigma_px, depth_m, optics), confidence)
 
 
 def _search(optics: Optics, range_m: tuple[float, float], cols: int) -> _Search | None:
     """The disparities of a range of depths; None if a frame so narrow has no match at any."""
     nearest_px, farthest_px = (float(one) for one in optics.disparity_px(range_m))
-    lowest = max(int(np.floor(farthest_px)) - _SLACK_PX, 1 - cols)
-    highest = min(int(np.ceil(nearest_px)) + _SLACK_PX, cols - 1)
+    lowest = max(int(np.floor(farthest_px)) - SLACK_PX, 1 - cols)
+    highest = min(int(np.ceil(nearest_px)) + SLACK_PX, cols - 1)
     if highest < lowest:
         return None
     if max(-lowest, highest) > _LARGEST_DISPARITY_PX:
@@ -288,28 +276,6 @@ def _search(optics: Optics, range_m: tuple[float, float], cols: int) -> _Search 
             f"has them up to {_LARGEST_DISPARITY_PX} only. Narrow the range in the options."
         )
     return _Search(lowest, 16 * -(-(highest - lowest + 1) // 16))
-
-
-def _eight_bits(
-    views: tuple[Image, Image], prefilter_sigma_px: float
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
-    """Both views smoothed, on one scale of grey levels; None if there is only one level."""
-    import cv2
-
-    known = np.concatenate([view[np.isfinite(view)] for view in views]).astype(np.float64)
-    if known.size == 0:
-        return None
-    dark, middle, bright = np.percentile(known, (_DARKEST_PERCENT, 50, _BRIGHTEST_PERCENT))
-    if not bright > dark:
-        return None
-
-    def scaled(view: Image) -> NDArray[np.uint8]:
-        levels = (np.where(np.isfinite(view), view, middle) - dark) * (255 / (bright - dark))
-        if prefilter_sigma_px > 0:
-            levels = cv2.GaussianBlur(levels, (0, 0), prefilter_sigma_px)
-        return np.asarray(np.clip(np.rint(levels), 0, 255), dtype=np.uint8)
-
-    return scaled(views[0]), scaled(views[1])
 
 
 def _disparity_px(
@@ -325,67 +291,3 @@ def _disparity_px(
     sixteenths = matcher.compute(*wider)[:, before : before + grey[0].shape[1]]
     found = sixteenths >= _SUBPIXELS * search.lowest
     return np.where(found, sixteenths / float(_SUBPIXELS), np.nan)
-
-
-def _flag(
-    flags: NDArray[np.uint16],
-    disparity: NDArray[np.float64],
-    optics: Optics,
-    range_m: tuple[float, float],
-    block_px: int,
-) -> None:
-    """Say why a pixel has no disparity, or none that can be used. OpenCV itself gives no reason."""
-    rows, cols = disparity.shape
-    half = block_px // 2
-    inside = np.zeros(disparity.shape, dtype=np.bool_)
-    inside[half : rows - half, half : cols - half] = True
-    missing = np.isnan(disparity)
-    _add(flags, Flag.INCONSISTENT, missing & inside)
-    _add(flags, Flag.BORDER, missing & ~inside)
-    column = np.arange(cols) - disparity
-    _add(flags, Flag.BORDER, (column < 0) | (column > cols - 1))
-    nearest_px, farthest_px = optics.disparity_px(range_m)
-    # The next whole disparity is still within: a depth at the very end has errors to both sides.
-    is_out = (disparity > nearest_px + _SLACK_PX) | (disparity < farthest_px - _SLACK_PX)
-    _add(flags, Flag.OUT_OF_RANGE, is_out | (optics.depth_m(disparity) == np.inf))
-    _add(flags, Flag.OUT_OF_RANGE, ~missing & np.isnan(optics.depth_m(disparity)))
-
-
-def _flag_invalid(
-    flags: NDArray[np.uint16],
-    views: tuple[Image, Image],
-    disparity: NDArray[np.float64],
-    reach_px: int,
-) -> None:
-    """Mark what a pixel without a value reaches, in the left view or where the match is."""
-    left, right = (_spread(~np.isfinite(view), reach_px) for view in views)
-    _add(flags, Flag.INVALID_INPUT, left)
-    if right.any():
-        cols = flags.shape[1]
-        column = np.arange(cols) - np.nan_to_num(disparity)
-        matched = np.clip(np.rint(column), 0, cols - 1).astype(np.intp)
-        _add(flags, Flag.INVALID_INPUT, np.take_along_axis(right, matched, axis=1))
-
-
-def _add(flags: NDArray[np.uint16], flag: Flag, where: Mask | bool = True) -> None:
-    np.bitwise_or(flags, np.uint16(flag), out=flags, where=where)
-
-
-def _spread(mask: Mask, reach_px: int) -> Mask:
-    import cv2
-
-    if not mask.any():
-        return mask
-    kernel = np.ones((2 * reach_px + 1, 2 * reach_px + 1), dtype=np.uint8)
-    return cv2.dilate(mask.astype(np.uint8), kernel).astype(np.bool_)
-
-
-def _sigma_m(
-    depth_m: NDArray[np.float64], optics: Optics, options: OpencvOptions
-) -> NDArray[np.float64]:
-    return depth_error_m(
-        np.hypot(options.disparity_sigma_px, _ROUNDING_SIGMA_PX),
-        depth_m,
-        focal_length_px=optics.focal_length_px,
-        baseline_m=optics.baseline_m,
-    )

@@ -1,0 +1,197 @@
+"""Depth from differential defocus, after Guo, Alexander and Zickler (ICCV 2017).
+
+"Focal Track: Depth and Accommodation with Oscillating Lens Deformation": two images of one view
+whose optical powers differ a little. Their difference is the Laplacian of their mean times the
+change of the blur's variance, which is linear in inverse depth, so that depth follows from a ratio
+in closed form. In our terms, with S the mean of both and D the left less the right one,
+
+    D = -alpha (1/Z - kappa) laplacian(S),    Z = laplacian(S) / (kappa laplacian(S) - D / alpha).
+
+The ratio is taken by least squares in windows, at several scales, and the scales are fused by how
+sure each of them is.
+
+Assumes a Gaussian blur, a small change of power, one depth in a window, and one view. The last does
+not hold for this camera:
+
+- The views are aligned first, by block matching at whole pixels with a parabola for the fraction.
+  So stereo says which points belong together; the depth is from the defocus alone. Where the
+  matching fails, so does the depth.
+- What the alignment leaves, a small shift, changes the difference much more than the defocus does:
+  a hundredth of a pixel counts. It is therefore fitted along with the defocus in each window, as a
+  second unknown times the gradient along the rows.
+- The paper fuses its scales by a confidence whose parameters are trained end to end. Here the
+  weight is the inverse of the variance that least squares predict, which needs no training.
+- Noise makes the square of the Laplacian too large, and the inverse depth too near to kappa; its
+  training absorbs that too. Here what noise adds is subtracted: of white noise, smoothed by a
+  Gaussian s, the Laplacian of the mean has 1 / (2 s^4) of the power that the difference has, and
+  that one is seen in the residuals.
+
+`sigma_m` is that predicted deviation times a factor that was found on the tuning textures, and
+`confidence` is 1 / (1 + sigma² / tolerance²), with sigma and its tolerance in 1/m.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from d3s.errors import InputError
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.flags import Flag
+from d3s.estimate.images import Image
+from d3s.estimate.options import Options, Window
+from d3s.optics.lens import FloatArray
+from d3s.peers.common import (
+    Job,
+    add_flag,
+    box_mean,
+    flag_disparity,
+    flag_invalid,
+    flag_outer,
+    is_constant,
+    kernel_reach_px,
+    scaled,
+    smoothed,
+)
+from d3s.peers.hypotheses import Hypotheses, block_match, independent_samples
+from d3s.rig import Rig
+
+_SPLINE_REACH_PX = 2
+_TINY = 1e-20
+# The share of a Laplacian's power that is left when all of it seems to be noise.
+_LEAST_SIGNAL = 0.1
+
+
+class Guo2017Options(Options):
+    """Choices for differential defocus."""
+
+    window_px: Window = Field(
+        default=31, description="the side of the window of the least squares, odd"
+    )
+    # The finest scale; each further one has twice the Gaussian.
+    prefilter_sigma_px: float = Field(
+        default=2.0, gt=0, le=10, description="the Gaussian that both views are smoothed with"
+    )
+    scales: int = Field(default=2, ge=1, le=5, description="how many scales are fused")
+    align_window_px: Window = Field(
+        default=31, description="the side of the block that is matched to align the views, odd"
+    )
+    # Without it the least error of the alignment is taken for defocus.
+    fit_shift: bool = Field(
+        default=True, description="whether what the alignment left is fitted along"
+    )
+    subtract_noise: bool = Field(
+        default=True, description="whether the power that noise gives the Laplacian is taken out"
+    )
+    tolerance_dpt: float = Field(
+        default=0.2, gt=0, le=100, description="the deviation of 1/Z at which confidence is a half"
+    )
+    sigma_factor: float = Field(
+        default=1.0, gt=0, le=100, description="what the predicted deviation is multiplied by"
+    )
+    min_confidence: float = Field(
+        default=0.0, ge=0, le=1, description="the confidence that a depth must reach"
+    )
+
+
+def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Options) -> DepthMap:
+    """Align the views, and take depth from the ratio of their difference and its Laplacian."""
+    alpha_px2_m = rig.optics.alpha_px2_m
+    if alpha_px2_m == 0:
+        raise InputError(
+            "method='guo2017' needs lenses of different power, and openings: this rig has the same "
+            "blur in both views at all depths. Use another method, such as 'bm'."
+        )
+    job = Job.start("guo2017", left, right, rig, options)
+    levels = scaled(job.views)
+    if levels is None:
+        return job.nothing(Flag.LOW_TEXTURE)
+    tried = Hypotheses.of(rig.optics, job.range_m, 1.0, job.shape[1])
+    widest_px = max(options.window_px, options.align_window_px)
+    if tried is None or min(job.shape) < widest_px:
+        return job.nothing(Flag.BORDER)
+    shift_px = _alignment_px(levels, tried, options)
+    spread = _fused(levels[0], _sampled(levels[1], shift_px), options)
+    vergence_dpt = rig.optics.kappa_dpt - spread.value_px2 / alpha_px2_m
+    sigma_dpt = options.sigma_factor * spread.sigma_px2 / abs(alpha_px2_m)
+    with np.errstate(divide="ignore"):
+        depth_m = np.where(vergence_dpt > 0, 1.0 / vergence_dpt, np.nan)
+    confidence = 1.0 / (1.0 + (sigma_dpt / options.tolerance_dpt) ** 2)
+    flags = np.zeros(job.shape, dtype=np.uint16)
+    coarsest_px = options.prefilter_sigma_px * 2.0 ** (options.scales - 1)
+    flag_outer(flags, widest_px // 2)
+    add_flag(flags, Flag.LOW_TEXTURE, is_constant(levels[0], options.window_px))
+    flag_disparity(flags, shift_px, rig.optics, job.range_m)
+    nearest_m, farthest_m = job.range_m
+    add_flag(flags, Flag.OUT_OF_RANGE, ~((depth_m >= nearest_m) & (depth_m <= farthest_m)))
+    add_flag(flags, Flag.LOW_CONFIDENCE, ~(confidence >= options.min_confidence))
+    reach_px = widest_px // 2 + kernel_reach_px(coarsest_px) + _SPLINE_REACH_PX
+    flag_invalid(flags, job.views, shift_px, reach_px)
+    return job.finish(flags, depth_m, sigma_dpt * depth_m**2, confidence)
+
+
+def _alignment_px(
+    levels: tuple[FloatArray, FloatArray], tried: Hypotheses, options: Guo2017Options
+) -> FloatArray:
+    """Disparity of each pixel by block matching, as even as its own window is."""
+    first, second = (smoothed(view, options.prefilter_sigma_px) for view in levels)
+    winner = block_match(first, second, tried, options.align_window_px)
+    offset = np.clip(np.nan_to_num(winner.minimum.offset), -0.5, 0.5)
+    return np.asarray(np.rint(tried.disparity_px)[winner.index] + offset)
+
+
+def _sampled(view: FloatArray, shift_px: FloatArray) -> FloatArray:
+    """A view moved to the right by a shift of each pixel, continued at its sides."""
+    from scipy.ndimage import map_coordinates  # importing scipy takes longer than the rest of d3s
+
+    rows, cols = np.indices(view.shape, dtype=np.float64)
+    return np.asarray(map_coordinates(view, [rows, cols - shift_px], order=5, mode="mirror"))
+
+
+class _Spread(NamedTuple):
+    """Half the difference of the blurs' variances, left less right, and its deviation."""
+
+    value_px2: FloatArray
+    sigma_px2: FloatArray
+
+
+def _fused(left: FloatArray, right: FloatArray, options: Guo2017Options) -> _Spread:
+    """All scales together, each as much as its variance allows."""
+    total, weights = np.zeros(left.shape), np.zeros(left.shape)
+    for scale in range(options.scales):
+        sigma_px = options.prefilter_sigma_px * 2.0**scale
+        one = _fitted(smoothed(left, sigma_px), smoothed(right, sigma_px), sigma_px, options)
+        weight = 1.0 / np.maximum(one.sigma_px2, _TINY) ** 2
+        total += weight * one.value_px2
+        weights += weight
+    # The scales see the same noise: together they are no surer than the surest by much.
+    return _Spread(total / weights, np.sqrt(options.scales / weights))
+
+
+def _fitted(
+    left: FloatArray, right: FloatArray, sigma_px: float, options: Guo2017Options
+) -> _Spread:
+    """The multiple of the Laplacian, and of the gradient if asked, that is the difference."""
+    import cv2
+
+    mean, difference = 0.5 * (left + right), left - right
+    laplacian = np.asarray(cv2.Laplacian(mean, cv2.CV_64F, ksize=1), dtype=np.float64)
+    gradient = np.asarray(cv2.Sobel(mean, cv2.CV_64F, 1, 0, ksize=1, scale=0.5), dtype=np.float64)
+
+    def window(product: FloatArray) -> FloatArray:
+        return box_mean(product, options.window_px)
+
+    power, along = window(laplacian**2), window(laplacian * difference)
+    residual = window(difference**2)
+    if options.fit_shift:
+        flow, mixed = window(gradient**2) + _TINY, window(gradient * laplacian)
+        moved = window(gradient * difference)
+        power, along = power - mixed**2 / flow, along - mixed * moved / flow
+        residual = residual - moved**2 / flow
+    power = np.maximum(power, _TINY)
+    residual = np.maximum(residual - along**2 / power, 0.0)
+    if options.subtract_noise:
+        least = _LEAST_SIGNAL * power
+        power = np.maximum(power - residual / (2.0 * sigma_px**4), least)
+    samples = independent_samples(options.window_px, sigma_px)
+    return _Spread(along / power, np.sqrt(residual / (power * samples)) + _TINY)

@@ -1,0 +1,299 @@
+"""Phase correlation in windows: classical stereo to small fractions of a pixel.
+
+A shift turns the phase of each frequency in proportion to it, whatever the amplitudes are, so that
+two windows have their disparity in the phase of their cross spectrum: Kuglin and Hines (IEEE
+Cybernetics and Society, 1975), in windows with fractions by a fit to the peak as in Takita, Muquit,
+Aoki and Higuchi (IEICE Transactions, 2004). A round blur has no phase where its transfer is
+positive, so that a difference in focus hardly matters: of the classical matchers, the one that fits
+this camera best. It does not use the defocus.
+
+From coarse to fine:
+
+1. Whole disparities by block matching, on views of half the size.
+2. Windows on a grid, the right one taken where the first step says, to a quarter of a pixel, so
+   that both hold the same; tapered by a Hann window. Then again where these say.
+3. Their cross spectra, with amplitudes to a power between plain correlation and phase alone, and
+   less of the high frequencies. The shift at which they correlate most, by Newton's steps.
+4. Between the points of the grid linear, where neighbours agree.
+
+Assumes rectified views and one depth in a window. `confidence` is the correlation at the best shift
+over what it would be if all phases agreed. `sigma_m` is from the curvature of the peak and the
+spread of the phases about it, times a factor that was found on the tuning textures.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.flags import Flag
+from d3s.estimate.images import Image
+from d3s.estimate.options import Options, Window
+from d3s.optics.lens import FloatArray
+from d3s.peers.common import (
+    Job,
+    add_flag,
+    flag_disparity,
+    flag_invalid,
+    flag_outer,
+    is_constant,
+    scaled,
+    sigma_m,
+    smoothed,
+)
+from d3s.peers.fourier import Plane, Single
+from d3s.peers.hypotheses import Hypotheses, block_match
+from d3s.rig import Rig
+from d3s.threads import thread_count
+
+# Of the search for whole disparities: pixels of the frame that make one of it.
+_COARSE = 2
+# Parts of a pixel to which the right window is placed: what is left is too small for the taper to
+# weigh the two windows differently.
+_PLACES = 4
+_PLACEMENTS = 2
+# What is tried before Newton's steps begin: the block matching may be wrong by a few pixels.
+_FARTHEST_PX, _STEP_PX = 3.0, 0.5
+_NEWTON_STEPS = 3
+# Of windows whose spectra are in memory at once.
+_WINDOWS_AT_ONCE = 2048
+_TINY = 1e-20
+
+
+class PhaseOptions(Options):
+    """Choices for windowed phase correlation."""
+
+    window_px: int = Field(
+        default=48, ge=8, le=256, description="the side of the tapered windows, in whole pixels"
+    )
+    stride_px: int = Field(
+        default=4, ge=1, le=64, description="the distance of windows on their grid"
+    )
+    # The block of the coarse search, in pixels of the frame.
+    coarse_window_px: Window = Field(
+        default=31, description="the side of the window of the search for whole disparities, odd"
+    )
+    coarse_sigma_px: float = Field(
+        default=2.0, ge=0, le=10, description="the Gaussian before that search"
+    )
+    amplitude_power: float = Field(
+        default=0.5, ge=0, le=1, description="0 for phase alone, 1 for plain correlation"
+    )
+    lowpass_sigma_px: float = Field(
+        default=1.5, ge=0, le=20, description="the Gaussian whose transfer weighs the frequencies"
+    )
+    # Neighbours of the grid that differ by more are two surfaces, and nothing is put between them.
+    agreement_px: float = Field(
+        default=0.5, gt=0, le=100, description="what neighbours may differ by to be joined"
+    )
+    sigma_factor: float = Field(
+        default=1.0, gt=0, le=100, description="what the predicted deviation is multiplied by"
+    )
+    min_confidence: float = Field(
+        default=0.3, ge=0, le=1, description="the confidence that a depth must reach"
+    )
+
+
+class _Peaks(NamedTuple):
+    """What windows say, one each."""
+
+    disparity_px: FloatArray
+    sigma_px: FloatArray
+    confidence: FloatArray
+
+
+def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -> DepthMap:
+    """Place windows by block matching, and measure what is left by their phases."""
+    job = Job.start("phase", left, right, rig, options)
+    levels = scaled(job.views)
+    if levels is None:
+        return job.nothing(Flag.LOW_TEXTURE)
+    start_px = _start_px(job, levels)
+    if start_px is None:
+        return job.nothing(Flag.BORDER)
+    rows, cols = (np.arange(0, extent, options.stride_px) for extent in job.shape)
+    peaks = _peaks(levels, start_px[np.ix_(rows, cols)], rows, cols, options)
+    peaks = _between(peaks, job.shape, options)
+    flags = np.zeros(job.shape, dtype=np.uint16)
+    # The taper leaves little weight beyond half of the way from the centre.
+    flag_outer(flags, options.window_px // 4)
+    add_flag(flags, Flag.LOW_TEXTURE, is_constant(levels[0], options.window_px // 2 * 2 - 1))
+    flag_disparity(flags, peaks.disparity_px, rig.optics, job.range_m)
+    add_flag(flags, Flag.LOW_CONFIDENCE, ~(peaks.confidence >= options.min_confidence))
+    reach_px = options.window_px // 2 + options.stride_px
+    flag_invalid(flags, job.views, peaks.disparity_px, reach_px)
+    depth_m = rig.optics.depth_m(peaks.disparity_px)
+    deviation_px = options.sigma_factor * peaks.sigma_px
+    return job.finish(flags, depth_m, sigma_m(deviation_px, depth_m, rig.optics), peaks.confidence)
+
+
+def _start_px(job: Job, levels: tuple[FloatArray, FloatArray]) -> FloatArray | None:
+    """Disparity of each pixel by block matching; None if the frame is too small for a window."""
+    import cv2
+
+    options = job.options
+    window_px = max(options.coarse_window_px // _COARSE, 3) | 1
+    rows, cols = (extent // _COARSE for extent in job.shape)
+    if min(job.shape) < options.window_px or min(rows, cols) < window_px:
+        return None
+    tried = Hypotheses.of(job.rig.optics, job.range_m, float(_COARSE), job.shape[1])
+    if tried is None:
+        return None
+    small = [
+        np.asarray(
+            cv2.resize(
+                smoothed(view, options.coarse_sigma_px)[: rows * _COARSE, : cols * _COARSE],
+                (cols, rows),
+                interpolation=cv2.INTER_AREA,
+            ),
+            dtype=np.float64,
+        )
+        for view in levels
+    ]
+    coarse = Hypotheses(tried.disparity_px / _COARSE, 1.0)
+    winner = block_match(small[0], small[1], coarse, window_px)
+    disparity_px = tried.disparity_px[winner.index] + _COARSE * np.nan_to_num(winner.minimum.offset)
+    # Pixels of the frame lie in those of the search; where it has an odd one more, the last again.
+    places = [
+        np.minimum(np.arange(extent) // _COARSE, last)
+        for extent, last in zip(job.shape, (rows - 1, cols - 1), strict=True)
+    ]
+    return np.asarray(disparity_px[np.ix_(*places)])
+
+
+def _peaks(
+    levels: tuple[FloatArray, FloatArray],
+    start_px: FloatArray,
+    rows: NDArray[np.intp],
+    cols: NDArray[np.intp],
+    options: PhaseOptions,
+) -> _Peaks:
+    """Correlate the windows around the crossings of rows and columns."""
+    left, right = _windows(levels, options.window_px)
+    spectra = _Spectra.of(options)
+    top, side = (axis.ravel() for axis in np.meshgrid(rows, cols, indexing="ij"))
+    found = np.empty((len(_Peaks._fields), top.size))
+    found[0] = start_px.ravel()
+    for start in range(0, top.size, _WINDOWS_AT_ONCE):
+        part = slice(start, start + _WINDOWS_AT_ONCE)
+        own = left[top[part], side[part]]
+        # The second time they lie where the first one says.
+        for _ in range(_PLACEMENTS):
+            placed = np.rint(found[0, part] * _PLACES).astype(np.intp)
+            whole, back = -(-placed // _PLACES), -placed % _PLACES
+            at = np.clip(side[part] - whole, 0, right.shape[2] - 1)
+            found[:, part] = spectra.peaks(own, right[back, top[part], at])
+            found[0, part] += placed / _PLACES
+    return _Peaks(*found.reshape(-1, rows.size, cols.size))
+
+
+def _windows(
+    levels: tuple[FloatArray, FloatArray], window_px: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Windows around each pixel of the left view, and of the right one moved by parts of a pixel.
+
+    (rows, cols, window, window) and (parts, rows, cols, window, window), none of them copied. The
+    views are mirrored at their borders.
+    """
+    rows, cols = levels[0].shape
+    plane = Plane.around((rows, cols), 0, window_px)
+    spectrum = plane.spectra(levels)[1]
+    moved = [plane.image(spectrum * plane.moved(-part / _PLACES)) for part in range(_PLACES)]
+    half = window_px // 2
+    sides = [(half, window_px - half - 1)] * 2
+    left, right = (
+        np.lib.stride_tricks.sliding_window_view(
+            np.pad(views, [(0, 0), *sides], mode="symmetric"), (window_px, window_px), axis=(1, 2)
+        )
+        for views in (levels[0][np.newaxis].astype(np.float32), np.stack(moved))
+    )
+    return left[0], right
+
+
+class _Spectra(NamedTuple):
+    """What turns windows into peaks: all that depends on the options alone."""
+
+    taper: Single  # (window, window)
+    weight: Single  # of a cross spectrum, (window, window / 2 + 1)
+    turn_rad: FloatArray  # of a frequency along the rows, per pixel
+    power: float
+
+    @classmethod
+    def of(cls, options: PhaseOptions) -> "_Spectra":
+        size = options.window_px
+        along, down = np.fft.rfftfreq(size), np.fft.fftfreq(size)[:, np.newaxis]
+        hann = np.sin(np.pi * (np.arange(size) + 0.5) / size) ** 2
+        # Each frequency stands for its negative too, but zero and the highest, which have no sign.
+        twice = np.where((along == 0) | (along == 0.5), 0.0, 2.0)
+        lowpass = np.exp(-2 * (np.pi * options.lowpass_sigma_px) ** 2 * (along**2 + down**2))
+        return cls(
+            taper=np.outer(hann, hann).astype(np.float32),
+            weight=(twice * lowpass).astype(np.float32),
+            turn_rad=np.asarray(2 * np.pi * along, dtype=np.float64),
+            power=options.amplitude_power,
+        )
+
+    def peaks(self, left: Single, right: Single) -> NDArray[np.float64]:
+        """How far the left windows lie to the right, its deviation, and how sure that is."""
+        cross = self._spectrum(left) * np.conj(self._spectrum(right))
+        size = np.abs(cross)
+        cross *= self.weight * np.maximum(size, _TINY) ** np.float32(self.power - 1)
+        lines = cross.sum(axis=1, dtype=np.complex128)
+        tried = np.arange(-_FARTHEST_PX, _FARTHEST_PX + _STEP_PX / 2, _STEP_PX)
+        heights = (lines @ np.exp(1j * np.outer(self.turn_rad, tried))).real
+        shift = tried[heights.argmax(axis=1)]
+        for _ in range(_NEWTON_STEPS):
+            height, slope, bend = self._height(lines, shift)
+            step = np.where(bend < 0, -slope / np.minimum(bend, -_TINY), 0.0)
+            shift += np.clip(step, -_STEP_PX, _STEP_PX)
+        height, _, bend = self._height(lines, shift)
+        noise = (cross * np.exp(1j * shift[:, np.newaxis] * self.turn_rad)[:, np.newaxis]).imag
+        spread = np.einsum("kij,j->k", noise**2, self.turn_rad**2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            agreement = height / np.abs(cross).sum(axis=(1, 2))
+            return np.stack([shift, np.sqrt(spread) / np.abs(bend), agreement])
+
+    def _spectrum(self, windows: Single) -> NDArray[np.complex64]:
+        from scipy.fft import rfft2  # importing scipy takes longer than the rest of d3s
+
+        mean = np.einsum("kij,ij->k", windows, self.taper) / self.taper.sum()
+        level = mean[:, np.newaxis, np.newaxis].astype(np.float32)
+        return np.asarray(rfft2((windows - level) * self.taper, workers=thread_count()))
+
+    def _height(
+        self, lines: NDArray[np.complex128], shift: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Correlation at a shift, its slope, and its bend."""
+        turned = lines * np.exp(1j * shift[:, np.newaxis] * self.turn_rad)
+        return (
+            turned.real.sum(axis=1),
+            -(turned.imag @ self.turn_rad),
+            -(turned.real @ self.turn_rad**2),
+        )
+
+
+def _between(peaks: _Peaks, shape: tuple[int, int], options: PhaseOptions) -> _Peaks:
+    """Each pixel from the four windows around it: linear where they agree, else the nearest."""
+    places = [np.arange(extent) / options.stride_px for extent in shape]
+    lasts = [extent - 1 for extent in peaks.disparity_px.shape]
+    low = [np.minimum(p.astype(np.intp), n) for p, n in zip(places, lasts, strict=True)]
+    high = [np.minimum(i + 1, n) for i, n in zip(low, lasts, strict=True)]
+    near = np.ix_(
+        *(np.minimum(np.rint(p).astype(np.intp), n) for p, n in zip(places, lasts, strict=True))
+    )
+    down, along = (np.minimum(p - i, 1.0) for p, i in zip(places, low, strict=True))
+    corners = [
+        peaks.disparity_px[np.ix_(i, j)] for i in (low[0], high[0]) for j in (low[1], high[1])
+    ]
+    upper, lower = (
+        first + along * (second - first) for first, second in (corners[:2], corners[2:])
+    )
+    linear = upper + down[:, np.newaxis] * (lower - upper)
+    agree = np.ptp(corners, axis=0) <= options.agreement_px
+    return _Peaks(
+        np.where(agree, linear, peaks.disparity_px[near]),
+        peaks.sigma_px[near],
+        peaks.confidence[near],
+    )

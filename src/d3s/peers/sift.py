@@ -1,0 +1,234 @@
+"""Keypoints of SIFT matched between the views: a sparse disparity, and nothing elsewhere.
+
+Lowe, "Distinctive image features from scale-invariant keypoints" (International Journal of Computer
+Vision 60, 2004), as OpenCV has it. A keypoint of the left view may match one of the right view that
+lies in the same row, within a tolerance, at a disparity of the range; of those the one with the
+nearest descriptor, if the next best of another place is much farther, and if the match is the best
+of both. Its disparity is the difference of two columns, which SIFT itself finds to a fraction of a
+pixel, and stands in the one pixel where the keypoint is.
+
+Assumes rectified views and corners that both of them show. It knows nothing of defocus but what its
+descriptors, which do not depend on scale, forgive.
+
+`sigma_m` is one constant error of a column, as it was on the tuning textures, in proportion to the
+size of the keypoint. `confidence` is by how much the best descriptor is nearer than the next.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.flags import Flag
+from d3s.estimate.images import Image
+from d3s.estimate.options import Options
+from d3s.optics.lens import FloatArray
+from d3s.peers.common import (
+    SLACK_PX,
+    Job,
+    Mask,
+    add_flag,
+    eight_bits,
+    flag_disparity,
+    flag_invalid,
+    kernel_reach_px,
+    scaled,
+    sigma_m,
+)
+from d3s.rig import Rig
+
+if TYPE_CHECKING:
+    import cv2
+
+# Matches of one keypoint at several orientations lie nearer than this: no other place.
+_SAME_PLACE_PX = 1.5
+# Of left keypoints whose distances to all right ones are in memory at once.
+_AT_ONCE = 512
+_NUMBERS = 128  # of a descriptor
+# A descriptor reaches so many diameters of its keypoint from the centre, with all that it smooths.
+_REACH_DIAMETERS = 6
+# OpenCV's smallest frame whose pyramid has an octave.
+_SMALLEST_PX = 16
+
+
+class SiftOptions(Options):
+    """Choices for the matching of keypoints."""
+
+    # OpenCV's own is 0.04, which leaves next to nothing where a defocused view has little contrast.
+    contrast_threshold: float = Field(
+        default=0.01, ge=0, le=1, description="the contrast that a keypoint must have"
+    )
+    # OpenCV's own.
+    edge_threshold: float = Field(
+        default=10.0, gt=1, le=1000, description="how much longer than wide a keypoint may be"
+    )
+    # OpenCV's own, and Lowe's.
+    first_sigma_px: float = Field(
+        default=1.6, ge=0.7, le=10, description="the Gaussian of the first octave"
+    )
+    # Rectified views differ by what a keypoint is wrong by, up or down.
+    row_tolerance_px: float = Field(
+        default=1.0, gt=0, le=100, description="what the rows of a match may differ by"
+    )
+    # Lowe's own.
+    ratio: float = Field(
+        default=0.8, gt=0, le=1, description="the most of the next distance that the best may have"
+    )
+    # A factor of the sizes that rounds to the same layer of the pyramid or the next.
+    size_ratio: float = Field(
+        default=1.5, ge=1, le=100, description="what the sizes of a match may differ by"
+    )
+    # One column of a keypoint of the smallest size.
+    column_sigma: float = Field(
+        default=0.05, gt=0, le=10, description="the deviation of a disparity, per keypoint diameter"
+    )
+    min_confidence: float = Field(
+        default=0.0, ge=0, le=1, description="the confidence that a depth must reach"
+    )
+
+
+class _Keypoints(NamedTuple):
+    """Keypoints of one view."""
+
+    rows: NDArray[np.float32]
+    cols: NDArray[np.float32]
+    diameters: NDArray[np.float32]
+    descriptors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, grey: NDArray[np.uint8], detector: "cv2.SIFT") -> "_Keypoints":
+        """In an order that does not depend on threads."""
+        points, descriptors = detector.detectAndCompute(grey, None)
+        numbers = np.array([(p.pt[1], p.pt[0], p.size, p.angle) for p in points], dtype=np.float32)
+        if not numbers.size:
+            nothing = np.zeros(0, dtype=np.float32)
+            return cls(nothing, nothing, nothing, np.zeros((0, _NUMBERS), dtype=np.float32))
+        order = np.lexsort(numbers.T)
+        rows, cols, diameters, _ = numbers[order].T
+        return cls(rows, cols, diameters, np.asarray(descriptors, dtype=np.float32)[order])
+
+
+class _Matches(NamedTuple):
+    """Which left keypoints have a match, and how good it is."""
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    confidence: FloatArray
+
+
+def estimate_sift(left: Image, right: Image, rig: Rig, options: SiftOptions) -> DepthMap:
+    """Match the keypoints of both views along their rows."""
+    import cv2
+
+    job = Job.start("sift", left, right, rig, options)
+    levels = scaled(job.views)
+    if levels is None:
+        return job.nothing(Flag.LOW_TEXTURE)
+    if min(job.shape) < _SMALLEST_PX:
+        return job.nothing(Flag.BORDER)
+    detector = cv2.SIFT.create(
+        contrastThreshold=options.contrast_threshold,
+        edgeThreshold=options.edge_threshold,
+        sigma=options.first_sigma_px,
+    )
+    points = [_Keypoints.of(grey, detector) for grey in eight_bits(levels, 0.0)]
+    nearest_px, farthest_px = (float(one) for one in rig.optics.disparity_px(job.range_m))
+    limits_px = farthest_px - SLACK_PX, nearest_px + SLACK_PX
+    matches = _matched(points[0], points[1], limits_px, options)
+    return _mapped(job, points[0], points[1], matches)
+
+
+def _matched(
+    left: _Keypoints, right: _Keypoints, limits_px: tuple[float, float], options: SiftOptions
+) -> _Matches:
+    """Best match of each left keypoint that is also the best of its right one."""
+    best, share = _best(left, right, limits_px, options)
+    back, _ = _best(right, left, (-limits_px[1], -limits_px[0]), options)
+    own = np.flatnonzero(share <= options.ratio)
+    own = own[back[best[own]] == own]
+    return _Matches(own, best[own], 1.0 - share[own])
+
+
+def _best(
+    own: _Keypoints, others: _Keypoints, limits_px: tuple[float, float], options: SiftOptions
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """The nearest of others, and its distance as a share of the next one's; infinite if none."""
+    best = np.zeros(own.rows.size, dtype=np.intp)
+    share = np.full(own.rows.size, np.inf)
+    if not others.rows.size:
+        return best, share
+    for start in range(0, own.rows.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        distance = _distances(_Keypoints(*(one[part] for one in own)), others, limits_px, options)
+        best[part] = distance.argmin(axis=1)
+        nearest = distance.min(axis=1)
+        place = others.cols[best[part], np.newaxis]
+        distance[np.abs(others.cols - place) < _SAME_PLACE_PX] = np.inf
+        with np.errstate(invalid="ignore"):
+            # Only one to choose from is a sure match; none at all is infinity by infinity.
+            share[part] = np.nan_to_num(nearest / distance.min(axis=1), nan=np.inf)
+    return best, share
+
+
+def _distances(
+    own: _Keypoints, others: _Keypoints, limits_px: tuple[float, float], options: SiftOptions
+) -> FloatArray:
+    """Distances of descriptors, infinite for what cannot be a match; (own, others)."""
+    disparity = own.cols[:, np.newaxis] - others.cols
+    growth = np.abs(np.log(own.diameters[:, np.newaxis] / others.diameters))
+    possible = (
+        (np.abs(own.rows[:, np.newaxis] - others.rows) <= options.row_tolerance_px)
+        & (disparity >= limits_px[0])
+        & (disparity <= limits_px[1])
+        & (growth <= np.log(options.size_ratio))
+    )
+    first, second = np.nonzero(possible)
+    apart = np.linalg.norm(own.descriptors[first] - others.descriptors[second], axis=1)
+    distance = np.full(possible.shape, np.inf)
+    distance[first, second] = apart
+    return distance
+
+
+def _mapped(job: Job, left: _Keypoints, right: _Keypoints, matches: _Matches) -> DepthMap:
+    """Disparities in the pixels of the keypoints; of several in one pixel the surest."""
+    rows, cols = (
+        np.clip(np.rint(axis).astype(np.intp), 0, extent - 1)
+        for axis, extent in zip((left.rows, left.cols), job.shape, strict=True)
+    )
+    flags = np.full(job.shape, Flag.LOW_TEXTURE, dtype=np.uint16)
+    flags[rows, cols] = np.uint16(Flag.AMBIGUOUS)
+    disparity_px, sigma_px = np.full((2, *job.shape), np.nan)
+    confidence = np.zeros(job.shape)
+    own, other = matches.left, matches.right
+    for k in np.argsort(matches.confidence, kind="stable"):
+        i, place = own[k], (rows[own[k]], cols[own[k]])
+        disparity_px[place] = float(left.cols[i]) - float(right.cols[other[k]])
+        sigma_px[place] = job.options.column_sigma * float(left.diameters[i])
+        confidence[place] = matches.confidence[k]
+        flags[place] = 0
+    optics = job.rig.optics
+    flag_disparity(flags, disparity_px, optics, job.range_m)
+    add_flag(flags, Flag.LOW_CONFIDENCE, (flags == 0) & (confidence < job.options.min_confidence))
+    flag_invalid(flags, job.views, disparity_px, kernel_reach_px(job.options.first_sigma_px))
+    for view, points, one in ((0, left, own), (1, right, other)):
+        reached = own[_is_reached(job.views[view], points, one)]
+        flags[rows[reached], cols[reached]] |= np.uint16(Flag.INVALID_INPUT)
+    depth_m = optics.depth_m(disparity_px)
+    return job.finish(flags, depth_m, sigma_m(sigma_px, depth_m, optics), confidence)
+
+
+def _is_reached(view: Image, points: _Keypoints, which: NDArray[np.intp]) -> Mask:
+    """Whether the descriptor of a keypoint holds a pixel without a value."""
+    import cv2
+
+    known = np.isfinite(view).astype(np.uint8)
+    if known.all():  # the distance to nothing is not infinite in OpenCV
+        return np.zeros(which.size, dtype=np.bool_)
+    distance_px = cv2.distanceTransform(known, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    rows, cols = (
+        np.clip(np.rint(axis[which]).astype(np.intp), 0, extent - 1)
+        for axis, extent in zip((points.rows, points.cols), view.shape, strict=True)
+    )
+    return np.asarray(distance_px[rows, cols] <= _REACH_DIAMETERS * points.diameters[which])

@@ -1,0 +1,127 @@
+"""Stereo and defocus fused by deconvolution, after Takeda, Hiura and Sato (CVPR 2013).
+
+"Fusing Depth from Defocus and Stereo with Coded Apertures": two cameras focused differently, whose
+point-spread functions at a depth hold both cues, the blur in their size and the disparity in their
+place. For each depth that is tried, one sharp scene is restored from both views by Wiener
+deconvolution, blurred and moved again, and compared with what the cameras saw. The depth of the
+least residual wins.
+
+Assumes one depth within a window, known point-spread functions, and a frame whose texture falls off
+with frequency as natural ones do (the prior of the Wiener filter).
+
+What is different here:
+
+- The camera has round apertures without a code. A round one has zeros in its transfer, which the
+  codes of the paper were made to avoid: what a view lost there, the other view has to bring.
+- Both residuals are compared where the left view is, since depth is wanted there, and their squares
+  are summed over a square window.
+- Depths are even in disparity, and the best gets its fraction from a parabola.
+- `sigma_m` is the width of that parabola, by the residual that is left, times a factor that was
+  found on the tuning textures. `confidence` is how far the least residual is below the mean of all.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.flags import Flag
+from d3s.estimate.images import Image
+from d3s.optics.lens import FloatArray
+from d3s.optics.psf import disk_otf, gaussian_otf
+from d3s.peers.common import Job, box_mean, kernel_reach_px, scaled
+from d3s.peers.fourier import Plane, Single, Spectrum
+from d3s.peers.hypotheses import Hypotheses, Winner, independent_samples
+from d3s.peers.search import Found, SearchOptions, ended, hypotheses, widest_blur_px
+from d3s.rig import Optics, Rig
+
+# So that nothing is divided by nothing, at frequency zero or where both views are lost.
+_LEAST_PRIOR = 1e-9
+# Frequencies at which a transfer is computed: 1e-5 at the widest blur.
+_TABLE = 8192
+
+
+class Takeda2013Options(SearchOptions):
+    """Choices for the fusion of stereo and defocus by deconvolution."""
+
+    # The paper measures its point-spread functions; geometric optics says that ours are disks.
+    psf: Literal["disk", "gaussian"] = Field(
+        default="disk", description="the shape of a blurred point"
+    )
+    # The noise of one percent over textures that fall off as 1/f.
+    noise_to_signal: float = Field(
+        default=0.03,
+        gt=0,
+        le=1e6,
+        description="the power of noise over that of the scene, at one cycle per pixel",
+    )
+
+
+def estimate_takeda2013(
+    left: Image, right: Image, rig: Rig, options: Takeda2013Options
+) -> DepthMap:
+    """Deconvolve both views with the blur and the disparity of each depth, and blur them again."""
+    job = Job.start("takeda2013", left, right, rig, options)
+    levels = scaled(job.views)
+    if levels is None:
+        return job.nothing(Flag.LOW_TEXTURE)
+    tried = hypotheses(job)
+    if tried is None:
+        return job.nothing(Flag.BORDER)
+    blur_px = widest_blur_px(rig.optics, tried)
+    margin_px = blur_px + kernel_reach_px(options.prefilter_sigma_px) + options.window_px // 2
+    farthest_px = np.abs(tried.disparity_px).max()
+    plane = Plane.around(job.shape, margin_px, margin_px + farthest_px)
+    spectra = plane.spectra(levels)
+    winner = Winner(job.shape)
+    for squares in _residual_squares(plane, spectra, tried, rig.optics, options):
+        winner.add(box_mean(squares, options.window_px))
+    return ended(job, levels[0], _found(winner, tried, options), blur_px)
+
+
+def _found(winner: Winner, tried: Hypotheses, options: Takeda2013Options) -> Found:
+    minimum = winner.minimum
+    samples = independent_samples(options.window_px, options.prefilter_sigma_px)
+    return Found(
+        disparity_px=tried.disparity_px[winner.index] + tried.step_px * minimum.offset,
+        sigma_px=minimum.sigma_px(tried.step_px, samples),
+        confidence=winner.distinctness,
+        is_inner=winner.is_inner,
+    )
+
+
+def _residual_squares(
+    plane: Plane,
+    spectra: tuple[Spectrum, Spectrum],
+    tried: Hypotheses,
+    optics: Optics,
+    options: Takeda2013Options,
+) -> Iterator[Single]:
+    """Square of what the restored scene does not explain of both views, one depth at a time."""
+    radius = plane.radius
+    prefilter = gaussian_otf(radius, options.prefilter_sigma_px).astype(np.float32)
+    prior = (options.noise_to_signal * radius**2 + _LEAST_PRIOR).astype(np.float32)
+    left, right = (spectrum * prefilter for spectrum in spectra)
+    for shift_px in tried.disparity_px:
+        depth_m = float(optics.depth_m(shift_px))
+        first, second = (
+            _transfer(radius, optics, depth_m, camera, options.psf) for camera in (0, 1)
+        )
+        moved = right * plane.moved(shift_px)
+        scene = (first * left + second * moved) / (first**2 + second**2 + prior)
+        unexplained = plane.image(left - first * scene), plane.image(moved - second * scene)
+        yield unexplained[0] ** 2 + unexplained[1] ** 2
+
+
+def _transfer(
+    radius: FloatArray, optics: Optics, depth_m: float, camera: int, psf: str
+) -> NDArray[np.float32]:
+    if psf == "gaussian":
+        return gaussian_otf(radius, optics.blur_sigma_px(depth_m, camera)).astype(np.float32)
+    # A Bessel function is slow, and at so many frequencies as good from a table.
+    table = np.linspace(0.0, float(radius.max()), _TABLE)
+    transfer = disk_otf(table, optics.blur_radius_px(depth_m, camera))
+    return np.interp(radius, table, transfer).astype(np.float32)
