@@ -20,12 +20,12 @@ DEPTHS_M = tuple(np.round(np.geomspace(0.3, 1.9, 12), 3).tolist())
 
 
 @cache
-def boards(depths_m=DEPTHS_M, *, texture: str = "calibration", seed: int = 0, psf: str = "disk"):
+def boards(depths_m=DEPTHS_M, *, rig=RIG, texture="calibration", seed=0, psf="disk"):
     pattern = d3s.Texture(pattern=texture, seed=seed)
     pairs = [
         d3s.simulate(
             d3s.Plane(depth_m=z, texture=pattern),
-            RIG,
+            rig,
             noise=0.01,
             seed=(seed, i),
             shape=(300, 560),
@@ -42,6 +42,7 @@ def test_focus_and_aperture_are_found_from_a_wrong_design():
     assert max(found.focus_sd_dpt) < 0.03
     assert found.power_difference_dpt == pytest.approx(0.1, abs=0.006)
     assert found.aperture_radius_m == pytest.approx(1e-3, rel=0.04)
+    assert found.blur_ratio == pytest.approx(1.0, abs=0.01)
     assert found.undetermined == ()
     assert not found.left_out
     optics = found.applied_to(THOUGHT)
@@ -64,6 +65,16 @@ def test_gain_of_a_view_is_not_blur():
     same = find_defocus(boards(), DEPTHS_M, THOUGHT)
     assert found.focus_dpt == pytest.approx(same.focus_dpt, abs=0.01)
     assert found.power_difference_dpt == pytest.approx(same.power_difference_dpt, abs=0.002)
+
+
+def test_right_camera_may_blur_more():
+    wider = RIG.replace(optics=RIG.optics.replace(aperture_radius_m=1.02e-3))
+    views = [
+        (left, right) for (left, _), (_, right) in zip(boards(), boards(rig=wider), strict=True)
+    ]
+    found = find_defocus(views, DEPTHS_M, THOUGHT)
+    assert found.blur_ratio == pytest.approx(1.02, abs=0.008)
+    assert found.focus_dpt == pytest.approx(TRUE_DPT, abs=0.025)
 
 
 def test_frame_that_moved_is_named_and_left_out():
@@ -103,7 +114,8 @@ def test_standard_deviations_are_true():
             errors = np.subtract(found.focus_dpt, TRUE_DPT) / found.focus_sd_dpt
             difference = (found.power_difference_dpt - 0.1) / found.power_difference_sd_dpt
             aperture = (found.aperture_radius_m - 1e-3) / found.aperture_radius_sd_m
-            off.append([*errors, difference, aperture])
+            ratio = (found.blur_ratio - 1.0) / found.blur_ratio_sd
+            off.append([*errors, difference, aperture, ratio])
             boards.cache_clear()
     rms = np.sqrt(np.mean(np.square(off), axis=0))
     # Those of the model are in them, and do not show on every texture.

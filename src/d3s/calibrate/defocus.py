@@ -1,6 +1,7 @@
 """Where each camera is focused, from how much the views of a board blur over its distances.
 
-The blur variance of camera i is v_i = g² (1/Z - kappa_i)² + extra, in px², with g = w s0 A / p.
+The blur variance of camera i is v_i = g² (1/Z - kappa_i)² + extra, in px², with g = w s0 A / p; of
+the right one g may differ by a per cent, since its view was magnified to fit the left one.
 Two things are measured, both as the ratio of the power spectra of two images of the same texture:
 
 - left and right view of a frame: v_0 - v_1, linear in 1/Z and zero where both blur alike;
@@ -47,6 +48,7 @@ _MODEL_PX2 = 0.01
 _GAIN_SHARE = 0.3
 _FOCUS_DPT = 0.5
 _EXTRA_PX2 = 0.5
+_RATIO = 0.02
 # A number is found if the frames halve what the design leaves open about it, at least.
 _FOUND_SHARE = 0.5
 _GROSS_SIGMAS = 6.0
@@ -77,6 +79,8 @@ class Defocus(NamedTuple):
     aperture_radius_sd_m: float
     extra_blur_px2: float  # variance that both views have at every depth
     extra_blur_sd_px2: float
+    blur_ratio: float  # by which the right view, as rectified, blurs more per dioptre
+    blur_ratio_sd: float
     relative: RelativeBlur
     comparisons: int  # of frames with others
     undetermined: tuple[str, ...]  # sentences
@@ -152,24 +156,26 @@ class _Blur(NamedTuple):
     gain: float  # w s0 A / p, in px m
     focus_dpt: tuple[float, float]
     extra_px2: float
+    ratio: float  # of the gain of the right camera to that of the left one
 
     @classmethod
     def of(cls, optics: Optics) -> "_Blur":
         gain = optics.aperture_gaussian_width * optics.focal_length_px * optics.aperture_radius_m
         left, right = (1.0 / distance_m for distance_m in optics.focus_distances_m)
-        return cls(gain, (left, right), 0.0)
+        return cls(gain, (left, right), 0.0, 1.0)
 
     @property
     def vector(self) -> FloatArray:
-        return np.array([self.gain, *self.focus_dpt, self.extra_px2])
+        return np.array([self.gain, *self.focus_dpt, self.extra_px2, self.ratio])
 
     @classmethod
     def from_vector(cls, vector: FloatArray) -> "_Blur":
-        gain, left, right, extra = (float(value) for value in vector)
-        return cls(gain, (left, right), extra)
+        gain, left, right, extra, ratio = (float(value) for value in vector)
+        return cls(gain, (left, right), extra, ratio)
 
     def variance_px2(self, depth_m: float, camera: int) -> float:
-        return (self.gain * (1.0 / depth_m - self.focus_dpt[camera])) ** 2 + self.extra_px2
+        gain = self.gain * (self.ratio if camera else 1.0)
+        return (gain * (1.0 / depth_m - self.focus_dpt[camera])) ** 2 + self.extra_px2
 
 
 class _Comparison(NamedTuple):
@@ -419,7 +425,7 @@ def _culprit(worst: int, comparisons: Sequence[_Comparison], residuals: FloatArr
 
 class _Fit(NamedTuple):
     blur: _Blur
-    covariance: FloatArray  # of gain, focus left, focus right and extra
+    covariance: FloatArray  # of the vector of the blur
     measured: FloatArray  # (comparisons, 2): difference of variance, and its standard deviation
     residuals: FloatArray  # (comparisons,), in standard deviations, those of the model included
 
@@ -428,7 +434,7 @@ def _fit(comparisons: Sequence[_Comparison], design: _Blur) -> _Fit:
     """The blur that explains the comparisons best, the design being one more thing known."""
     from scipy.optimize import least_squares
 
-    prior = np.array([_GAIN_SHARE * design.gain, _FOCUS_DPT, _FOCUS_DPT, _EXTRA_PX2])
+    prior = np.array([_GAIN_SHARE * design.gain, _FOCUS_DPT, _FOCUS_DPT, _EXTRA_PX2, _RATIO])
     blur = design
     for _ in range(_ROUNDS):
         measured = np.array([one.measured_px2(blur) for one in comparisons])
@@ -443,7 +449,7 @@ def _fit(comparisons: Sequence[_Comparison], design: _Blur) -> _Fit:
             return np.concatenate([(measured[:, 0] - expected) / sd, unknown])
 
         # Gain enters squared: without a bound it may as well come out negative.
-        bounds = ([0.1 * design.gain, -np.inf, -np.inf, -np.inf], np.inf)
+        bounds = ([0.1 * design.gain, -np.inf, -np.inf, -np.inf, 0.5], np.inf)
         found = least_squares(residuals, blur.vector, x_scale=prior, loss="soft_l1", bounds=bounds)
         blur = _Blur.from_vector(found.x)
     rest = residuals(found.x)[: len(comparisons)]
@@ -462,11 +468,14 @@ def _defocus(
 ) -> Defocus:
     per_px = optics.aperture_gaussian_width * optics.focal_length_px
     left, right = fit.blur.focus_dpt
-    gain_sd, left_sd, right_sd, extra_sd = (float(sd) for sd in np.sqrt(np.diag(fit.covariance)))
-    difference = np.array([0.0, 1.0, -1.0, 0.0])
+    sds = np.sqrt(np.diag(fit.covariance)).tolist()
+    gain_sd, left_sd, right_sd, extra_sd, ratio_sd = sds
+    difference = np.array([0.0, 1.0, -1.0, 0.0, 0.0])
     difference_sd = float(np.sqrt(difference @ fit.covariance @ difference))
-    # The model is as wrong for every comparison, which averaging does not help.
+    # The model is as wrong for every comparison, which averaging does not help; of what it does to
+    # both cameras alike, a ratio keeps little.
     gain_sd = math.hypot(gain_sd, 0.5 * _MODEL_SHARE * fit.blur.gain)
+    ratio_sd = math.hypot(ratio_sd, 0.1 * _MODEL_SHARE)
     return Defocus(
         focus_dpt=(left, right),
         focus_sd_dpt=(left_sd, right_sd),
@@ -476,6 +485,8 @@ def _defocus(
         aperture_radius_sd_m=gain_sd / per_px,
         extra_blur_px2=fit.blur.extra_px2,
         extra_blur_sd_px2=extra_sd,
+        blur_ratio=fit.blur.ratio,
+        blur_ratio_sd=ratio_sd,
         relative=_relative(fit, comparisons, depths_m),
         comparisons=len(comparisons),
         undetermined=tuple(_undetermined((left_sd, right_sd), gain_sd, design)),
