@@ -26,6 +26,7 @@ class Camera:
     distances_m: tuple[float, ...] = DISTANCES_M
     noise_px: float = 0.02
     features: int = 300
+    distortion_per_px2: float = 0.0
     sway_m: float = 0.0  # of the board beside its rail
     seed: int = 0
     aside_m: dict[int, float] = field(default_factory=dict)  # of the board in single frames
@@ -54,7 +55,9 @@ class Camera:
         rays = (points - (BASELINE_M * view, 0.0)) / depth[:, np.newaxis] * FOCAL_PX
         cos, sin = np.cos(self.rolls_rad[view]), np.sin(self.rolls_rad[view])
         turned = rays @ np.array([[cos, -sin], [sin, cos]]).T
-        return np.array(self.anchors_px[view]) + self.scales[view] * turned
+        away = self.scales[view] * turned
+        outward = 1 + self.distortion_per_px2 * np.sum(away**2, axis=1)
+        return np.array(self.anchors_px[view]) + away * outward[:, np.newaxis]
 
     def points_m(self, frame: int, count: int = 160, spread_px: float = 850.0) -> np.ndarray:
         """Points of the board all over the picture of a frame."""

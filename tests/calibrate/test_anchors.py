@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from d3s.calibrate.anchors import find_anchors, least_shift
+from d3s.calibrate.anchors import find_anchors
+from d3s.calibrate.least_shift import least_shift
 from d3s.errors import CalibrationError
 
 
@@ -37,6 +38,16 @@ def test_tilt_and_expansion_come_with_the_anchors(camera):
     for one in found.expansions:
         ratio = camera.distances_m[one.first] / camera.distances_m[one.second]
         assert one.log_ratio == pytest.approx(np.log(ratio), abs=1e-5)
+
+
+def test_distortion_is_found_and_does_not_pass_for_expansion(camera):
+    bent = camera.but(distortion_per_px2=2e-9)
+    found = find_anchors(bent.matches()).left
+    assert found.distortion_per_px2 == pytest.approx(2e-9, rel=0.02)
+    for one in found.expansions:
+        ratio = camera.distances_m[one.first] / camera.distances_m[one.second]
+        # The distortion alone would be 2e-4 of it.
+        assert one.log_ratio == pytest.approx(np.log(ratio), abs=2e-5)
 
 
 def test_without_tilt_in_the_model_the_anchor_would_be_beside(camera):

@@ -29,9 +29,9 @@ def difference_px(camera, found) -> np.ndarray:
 def test_disparity_in_metres(camera):
     found = found_of(camera)
     # The issue asks for 1e-3 and 0.1 px.
-    assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=3e-5)
+    assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=1e-4)
     assert np.abs(difference_px(camera, found)).max() < 0.01
-    np.testing.assert_allclose(found.depths_m, camera.distances_m, rtol=3e-5)
+    np.testing.assert_allclose(found.depths_m, camera.distances_m, rtol=1e-4)
     assert np.abs(found.residuals_px).max() < 0.02
     assert not found.ruler_is_applied
     assert abs(found.ruler_offset_m) < 4 * found.ruler_offset_sigma_m < 1e-3
@@ -59,6 +59,14 @@ def test_all_steps_on_small_frames_of_the_twin(small_frames, small_captures, sma
     expected = optics.focal_length_px * optics.baseline_m * truth["scale_left"]
     assert found.focal_baseline_px_m == pytest.approx(expected, rel=1e-3)
     assert found.left_out == {}
+
+
+def test_lenses_that_distort(camera):
+    """A place a picture's half away from the axis is 2 px too far out."""
+    found = found_of(camera.but(distortion_per_px2=2e-9))
+    assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=2e-4)
+    assert abs(difference_px(camera, found)[0]) < 0.02
+    assert not found.ruler_is_applied
 
 
 def test_series_with_a_gap(camera):

@@ -6,10 +6,11 @@ view. A point of the board that is at x_j in one frame is then in another at
 
     x_k = r x_j / (1 + (r - 1) t·x_j),    r = ζ_j / ζ_k,
 
-a homography with the anchor as its fixed point. `a` and `t` are common to all frames, each pair of
-frames has its own r. The fit is by least squares on all pairs at once. A board that sways on its
-rail shifts whole pictures; the size of that is found from how the pairs scatter, and weighs pairs
-that shrink little accordingly.
+a homography with the anchor as its fixed point. A lens that distorts pushes what is at x outwards
+by k |x|² x, and so adds k x_k (|x_k|² - |x_j|²). `a`, `t` and `k` are common to all frames, each
+pair of frames has its own r. The fit is by least squares on all pairs at once. A board that sways
+on its rail shifts whole pictures, more when it is near; the size of that is found from how the
+pairs scatter, and weighs pairs that shrink little accordingly.
 
 The paper minimises the shift of features in a window instead (Eq. S6). That is here too, and is
 off by pixels where the fit is off by hundredths: the few features of a window are not spread
@@ -21,20 +22,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.matches import Matches, PairMatches
+from d3s.calibrate.least_shift import least_shift
+from d3s.calibrate.matches import Matches, PairMatches, Place
 from d3s.errors import CalibrationError
 from d3s.optics.lens import FloatArray
 
-Place = tuple[float, float]
-
-_ROUNDS = 12
-_SETTLED_PX = 1e-4
+_ROUNDS, _LAST_ROUNDS = 8, 4
+_SETTLED_PX = 1e-3
 _OUTLIER_SIGMAS = 5.0
 _FEWEST_PAIRS = 4
-# The window of Eq. S6 moves in steps of this share of the view, and reaches so many to each side.
-_STEP_SHARE, _REACH = 1 / 128, 8
-_FEWEST_IN_WINDOW = 3
-_FOLDS = 8
+_OFF_CENTRE = 0.03  # of the reach of a view: from the anchor to the centre of distortion
+_UNLIKE_CUBIC = 0.1  # share of a lens' distortion that does not grow with the cube
 
 
 class Expansion(NamedTuple):
@@ -54,7 +52,9 @@ class ViewAnchor(NamedTuple):
     least_shift_px: Place  # by Eq. S6
     least_shift_sigma_px: Place  # by leaving out parts of the frames in turn
     tilt_per_px: Place  # t: share by which the board recedes per pixel
-    sway_px: float  # standard deviation of what shifts whole frames
+    distortion_per_px2: float  # k
+    stretch_sigma: float  # share of all log ratios that distortion may have left in them
+    sway_px: float  # standard deviation of what shifts a pair, at the median distance
     residual_px: float  # RMS distance of a window from the fit
     expansions: tuple[Expansion, ...]
     left_out_pairs: tuple[tuple[int, int], ...]
@@ -73,7 +73,7 @@ class Anchors(NamedTuple):
     left: ViewAnchor
     right: ViewAnchor
     method: Literal["expansion", "least shift"]  # whichever is more certain
-    left_out: dict[int, str]
+    left_out: dict[int, str]  # that say nothing of the anchors; rows and disparity are still good
 
     @property
     def left_px(self) -> Place:
@@ -126,10 +126,12 @@ def _view_anchor(pairs: Sequence[PairMatches], name: str) -> ViewAnchor:
     least, least_sigma = least_shift(pairs)
     return ViewAnchor(
         place_px=(float(fit.anchor[0]), float(fit.anchor[1])),
-        covariance_px2=fit.covariance[:2, :2],
+        covariance_px2=fit.covariance[:2, :2] + fit.off_centre_px() ** 2 * np.eye(2),
         least_shift_px=least,
         least_shift_sigma_px=least_sigma,
         tilt_per_px=(float(fit.tilt[0]), float(fit.tilt[1])),
+        distortion_per_px2=float(fit.distortion) / fit.reach_px**2,
+        stretch_sigma=fit.stretch_sigma(),
         sway_px=fit.sway_px,
         residual_px=fit.residual_px,
         expansions=fit.expansions(),
@@ -155,27 +157,34 @@ def _swayed(matches: Matches, left: ViewAnchor, right: ViewAnchor) -> dict[int, 
 
 
 class _Terms(NamedTuple):
-    """One pair's normal equations, of (anchor, tilt | log ratio, shift x, shift y)."""
+    """One pair's normal equations, of what is common to all pairs and of what is its own."""
 
-    normal: FloatArray  # (7, 7)
-    right: FloatArray  # (7,)
+    normal: FloatArray  # (8, 8)
+    right: FloatArray  # (8,)
+
+
+_COMMON = 5  # anchor x and y, tilt x and y, distortion; then log ratio, shift x and y of the pair
+_UNKNOWNS = 8
 
 
 class _Fit:
-    """Anchor and tilt of a view, common to all pairs, and the log ratio of each."""
+    """Anchor, tilt and distortion of a view, common to all pairs, and the log ratio of each."""
 
     def __init__(self, pairs: Sequence[PairMatches], name: str) -> None:
         self.pairs = pairs
         self.is_in = np.ones(len(pairs), dtype=np.bool_)
         self.anchor, self.log_ratio = _first_guess(pairs, name)
         self.tilt = np.zeros(2)
+        self.distortion = 0.0  # at `reach_px` from the anchor
+        self.reach_px = float(max(np.abs(pair.first_px - self.anchor).max() for pair in pairs))
+        self.nearness = _nearness(pairs, self.log_ratio)
         self.sway_px = 0.0
-        for _ in range(_ROUNDS):
+        # Weights and values follow each other for a while, and then the weights stay.
+        for number in range(_ROUNDS + _LAST_ROUNDS):
+            if number < _ROUNDS:
+                self._weigh(name)
             step = self._step()
-            self._weigh(name)
-            if step < _SETTLED_PX:
-                break
-        else:
+        if not step < _SETTLED_PX:
             raise CalibrationError(
                 f"the {name} view has no point towards which the board moves: the fit does not "
                 "settle. Move the board along the axis of the camera, in steps of some per cent "
@@ -185,65 +194,85 @@ class _Fit:
 
     def kept(self) -> list[PairMatches]:
         """Pairs that fit."""
-        return [pair for pair, is_in in zip(self.pairs, self.is_in, strict=True) if is_in]
+        return [self.pairs[number] for number in self._numbers()]
+
+    def _numbers(self) -> list[int]:
+        return [number for number, is_in in enumerate(self.is_in) if is_in]
 
     def _step(self) -> float:
         """One Gauss-Newton step; its size in pixels."""
-        terms = [
-            self._terms(pair, rho) for pair, rho in zip(self.pairs, self.log_ratio, strict=True)
-        ]
-        total, right = np.zeros((4, 4)), np.zeros(4)
-        for one, is_in in zip(terms, self.is_in, strict=True):
-            if is_in:
-                normal, rest = _without_own(one, self._prior())
-                total += normal
-                right += rest
+        terms = [self._terms(number) for number in range(len(self.pairs))]
+        total, right = np.zeros((_COMMON, _COMMON)), np.zeros(_COMMON)
+        for number in self._numbers():
+            normal, rest = _without_own(terms[number], self._prior(number))
+            total += normal
+            right += rest
         scale = 1 / np.sqrt(np.diag(total) + 1e-300)
         scaled = total * np.outer(scale, scale)
         if not np.all(np.isfinite(scaled)) or np.linalg.cond(scaled) > 1e10:
             return np.inf
         self.covariance = np.linalg.inv(scaled) * np.outer(scale, scale)
         step = self.covariance @ right
+        # Beyond the picture, or with distortion as large as it, the equations mean nothing.
+        if np.abs(step[:2]).max() > self.reach_px or abs(self.distortion + step[4]) > 1:
+            return np.inf
         self.anchor = self.anchor + step[:2]
-        self.tilt = self.tilt + step[2:]
+        self.tilt = self.tilt + step[2:4]
+        self.distortion += float(step[4])
         for number, one in enumerate(terms):
-            own = one.right[4:] - one.normal[4:, :4] @ step
-            self.log_ratio[number] += np.linalg.solve(one.normal[4:, 4:] + self._prior(), own)[0]
+            own = one.right[_COMMON:] - one.normal[_COMMON:, :_COMMON] @ step
+            precision = one.normal[_COMMON:, _COMMON:] + self._prior(number)
+            self.log_ratio[number] += np.clip(np.linalg.solve(precision, own)[0], -0.5, 0.5)
         return float(np.abs(step[:2]).max())
 
-    def _prior(self) -> FloatArray:
+    def _prior(self, number: int) -> FloatArray:
         """Precision of (log ratio, shift x, shift y) of a pair before anything is seen."""
-        precision = 1 / max(self.sway_px, 1e-6) ** 2
+        precision = 1 / max(self.sway_px * self.nearness[number], 1e-6) ** 2
         return np.diag([0.0, precision, precision])
 
-    def _terms(self, pair: PairMatches, log_ratio: float) -> _Terms:
-        ratio = np.exp(log_ratio)
+    def _moved(self, number: int) -> FloatArray:
+        """Where the places of the first picture should be in the second, from the anchor."""
+        ratio = np.exp(self.log_ratio[number])
+        away = self.pairs[number].first_px - self.anchor
+        ideal = ratio * away / (1 + (ratio - 1) * (away @ self.tilt))[:, np.newaxis]
+        return np.asarray(ideal * (1 + self.distortion * self._outward(away, ideal))[:, np.newaxis])
+
+    def _outward(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        return np.asarray(np.sum(after**2 - before**2, axis=1) / self.reach_px**2)
+
+    def _terms(self, number: int) -> _Terms:
+        pair, ratio = self.pairs[number], np.exp(self.log_ratio[number])
         away = pair.first_px - self.anchor
         lean = away @ self.tilt
         below = 1 + (ratio - 1) * lean
-        expected = self.anchor + ratio * away / below[:, np.newaxis]
-        slopes = np.zeros((len(away), 2, 7))
+        # Distortion is small, so that it hardly changes how the rest moves the places.
+        moved = self._moved(number)
+        slopes = np.zeros((len(away), 2, _UNKNOWNS))
         per_square = ratio * (ratio - 1) / below**2
         outer = away[:, :, np.newaxis] * self.tilt * per_square[:, np.newaxis, np.newaxis]
         slopes[:, :, :2] = (1 - ratio / below)[:, np.newaxis, np.newaxis] * np.eye(2) + outer
         slopes[:, :, 2:4] = -(
             away[:, :, np.newaxis] * away[:, np.newaxis, :] * per_square[:, np.newaxis, np.newaxis]
         )
-        slopes[:, :, 4] = ratio * away * ((1 - lean) / below**2)[:, np.newaxis]
-        slopes[:, 0, 5] = slopes[:, 1, 6] = 1.0
+        slopes[:, :, 4] = moved * self._outward(away, moved)[:, np.newaxis]
+        slopes[:, :, 5] = ratio * away * ((1 - lean) / below**2)[:, np.newaxis]
+        slopes[:, 0, 6] = slopes[:, 1, 7] = 1.0
         weights = 1 / pair.sigma_px
-        rows = (slopes * weights[:, np.newaxis, np.newaxis]).reshape(-1, 7)
-        left = ((pair.second_px - expected) * weights[:, np.newaxis]).reshape(-1)
+        rows = (slopes * weights[:, np.newaxis, np.newaxis]).reshape(-1, _UNKNOWNS)
+        left = ((pair.second_px - self.anchor - moved) * weights[:, np.newaxis]).reshape(-1)
         return _Terms(rows.T @ rows, rows.T @ left)
 
     def _shifts(self) -> tuple[FloatArray, FloatArray]:
-        """Shift of each pair that the fit does not explain, and its variance."""
+        """Shift of each pair that the fit does not explain, and its variance.
+
+        Both as they would be at the median distance.
+        """
         shifts, variances = np.empty((len(self.pairs), 2)), np.empty((len(self.pairs), 2))
-        for number, (pair, rho) in enumerate(zip(self.pairs, self.log_ratio, strict=True)):
-            terms = self._terms(pair, rho)
-            inverse = np.linalg.inv(terms.normal[4:, 4:])
-            shifts[number] = (inverse @ terms.right[4:])[1:]
-            variances[number] = np.diag(inverse)[1:]
+        for number, nearness in enumerate(self.nearness):
+            terms = self._terms(number)
+            inverse = np.linalg.inv(terms.normal[_COMMON:, _COMMON:])
+            shifts[number] = (inverse @ terms.right[_COMMON:])[1:] / nearness
+            variances[number] = np.diag(inverse)[1:] / nearness**2
         return shifts, variances
 
     def _weigh(self, name: str) -> None:
@@ -261,33 +290,56 @@ class _Fit:
             )
 
     def _residual_px(self) -> float:
-        squares, count = 0.0, 0
-        for pair, rho, is_in in zip(self.pairs, self.log_ratio, self.is_in, strict=True):
-            if is_in:
-                ratio = np.exp(rho)
-                away = pair.first_px - self.anchor
-                below = 1 + (ratio - 1) * (away @ self.tilt)
-                left = self.anchor + ratio * away / below[:, np.newaxis] - pair.second_px
-                squares += float(np.sum(left**2))
-                count += len(left)
-        return float(np.sqrt(squares / count))
+        squares = [
+            (self.pairs[number].second_px - self.anchor - self._moved(number)) ** 2
+            for number in self._numbers()
+        ]
+        return float(np.sqrt(np.mean(np.sum(np.concatenate(squares), axis=1))))
 
     def expansions(self) -> tuple[Expansion, ...]:
         """Log ratios of all pairs that fit, with their standard deviations."""
         found = []
-        for pair, rho, is_in in zip(self.pairs, self.log_ratio, self.is_in, strict=True):
-            if is_in:
-                inverse = np.linalg.inv(self._terms(pair, rho).normal[4:, 4:] + self._prior())
-                sigma = float(np.sqrt(inverse[0, 0]))
-                found.append(Expansion(pair.first, pair.second, float(rho), sigma))
+        for number in self._numbers():
+            own = self._terms(number).normal[_COMMON:, _COMMON:] + self._prior(number)
+            sigma = float(np.sqrt(np.linalg.inv(own)[0, 0]))
+            pair = self.pairs[number]
+            found.append(Expansion(pair.first, pair.second, float(self.log_ratio[number]), sigma))
         return tuple(found)
+
+    def stretch_sigma(self) -> float:
+        """What is uncertain of the distortion, as a share of each log ratio.
+
+        A place at x has 2 k |x|² log r from it, and nobody promised that a lens follows k |x|².
+        """
+        sigma = np.hypot(np.sqrt(self.covariance[4, 4]), _UNLIKE_CUBIC * self.distortion)
+        return float(2 * self._mean_square() * sigma)
+
+    def off_centre_px(self) -> float:
+        """How far the anchor may be off because the lens distorts around another point."""
+        return abs(2 * self._mean_square() * self.distortion * _OFF_CENTRE * self.reach_px)
+
+    def _mean_square(self) -> float:
+        """Mean square distance of the places from the anchor, of `reach_px` squared."""
+        squares = [np.mean((pair.first_px - self.anchor) ** 2) for pair in self.kept()]
+        return float(2 * np.mean(squares) / self.reach_px**2)
+
+
+def _nearness(pairs: Sequence[PairMatches], log_ratio: FloatArray) -> FloatArray:
+    """How much nearer than at the median the board was in the first frame of each pair."""
+    log_distance: dict[int, float] = {}
+    for pair, rho in zip(pairs, log_ratio, strict=True):
+        first = log_distance.setdefault(pair.first, 0.0)
+        log_distance.setdefault(pair.second, first - float(rho))
+    logs = np.array([log_distance[pair.first] for pair in pairs])
+    return np.asarray(np.exp(np.median(logs) - logs))
 
 
 def _without_own(terms: _Terms, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Normal equations of what is common, with the pair's own unknowns solved for."""
-    mixed = terms.normal[:4, 4:]
-    through = np.linalg.solve(terms.normal[4:, 4:] + prior, mixed.T).T
-    return terms.normal[:4, :4] - through @ mixed.T, terms.right[:4] - through @ terms.right[4:]
+    own, mixed = terms.normal[_COMMON:, _COMMON:] + prior, terms.normal[:_COMMON, _COMMON:]
+    through = np.linalg.solve(own, mixed.T).T
+    normal = terms.normal[:_COMMON, :_COMMON] - through @ mixed.T
+    return normal, terms.right[:_COMMON] - through @ terms.right[_COMMON:]
 
 
 def _first_guess(pairs: Sequence[PairMatches], name: str) -> tuple[FloatArray, FloatArray]:
@@ -314,72 +366,3 @@ def _first_guess(pairs: Sequence[PairMatches], name: str) -> tuple[FloatArray, F
     strong = np.abs(lever) >= 0.5 * np.median(np.abs(lever))
     places = shifts[strong] / lever[strong, np.newaxis]
     return np.median(places, axis=0), np.log(ratios)
-
-
-def least_shift(pairs: Sequence[PairMatches]) -> tuple[Place, Place]:
-    """The point around which features shift least from frame to frame (paper Eq. S6), and sigma.
-
-    The mean squared shift of the features within a window, added over all pairs of neighbours, is
-    smallest where the window is centred on the anchor. The window steps over a grid, and a parabola
-    through the smallest values gives the place between. Sigma is the jackknife's.
-    """
-    neighbours = [pair for pair in pairs if len(pair.features_first_px)]
-    places = np.concatenate([pair.features_first_px for pair in neighbours])
-    low, high = places.min(axis=0), places.max(axis=0)
-    step = float((high - low).max()) * _STEP_SHARE
-    maps = np.stack([_shift_map(pair, low, high, step) for pair in neighbours])
-    whole = _lowest(maps, low, step)
-    folds = np.array(
-        [
-            _lowest(np.delete(maps, np.s_[fold::_FOLDS], axis=0), low, step)
-            for fold in range(min(_FOLDS, len(maps)))
-        ]
-    )
-    count = len(folds)
-    spread = np.sqrt((count - 1) / count * np.sum((folds - folds.mean(axis=0)) ** 2, axis=0))
-    # A grid cannot be more certain than a good part of its step.
-    sigma = np.hypot(spread, 0.1 * step)
-    return (float(whole[0]), float(whole[1])), (float(sigma[0]), float(sigma[1]))
-
-
-def _shift_map(pair: PairMatches, low: FloatArray, high: FloatArray, step: float) -> FloatArray:
-    """Mean squared shift of the features within a window, for all its positions; NaN if few."""
-    from scipy.ndimage import uniform_filter
-
-    cols, rows = (np.ceil((high - low) / step).astype(int) + 1).tolist()
-    col, row = ((pair.features_first_px - low) / step + 0.5).astype(int).T
-    square = np.sum((pair.features_second_px - pair.features_first_px) ** 2, axis=1)
-    sums, counts = np.zeros((rows, cols)), np.zeros((rows, cols))
-    np.add.at(sums, (row, col), square)
-    np.add.at(counts, (row, col), 1.0)
-    size = 2 * _REACH + 1
-    sums = uniform_filter(sums, size, mode="constant") * size**2
-    counts = uniform_filter(counts, size, mode="constant") * size**2
-    is_enough = counts > _FEWEST_IN_WINDOW - 0.5
-    return np.asarray(np.where(is_enough, sums / np.where(is_enough, counts, 1.0), np.nan))
-
-
-def _lowest(maps: FloatArray, low: FloatArray, step: float) -> FloatArray:
-    """The place at which the maps' sum is smallest, by a paraboloid around the smallest value."""
-    total = maps.sum(axis=0)
-    if not np.any(np.isfinite(total)):
-        return np.full(2, np.nan)
-    row, col = np.unravel_index(np.nanargmin(total), total.shape)
-    rows, cols = np.mgrid[-_REACH : _REACH + 1, -_REACH : _REACH + 1]
-    down, along = rows.ravel(), cols.ravel()
-    is_in = (
-        (row + down >= 0)
-        & (row + down < total.shape[0])
-        & (col + along >= 0)
-        & (col + along < total.shape[1])
-    )
-    down, along = down[is_in], along[is_in]
-    values = total[row + down, col + along]
-    is_in = np.isfinite(values)
-    terms = np.stack([np.ones_like(along), along, down, along**2, along * down, down**2], axis=1)
-    fit = np.linalg.lstsq(terms[is_in].astype(np.float64), values[is_in], rcond=None)[0]
-    bend = np.array([[2 * fit[3], fit[4]], [fit[4], 2 * fit[5]]])
-    if not np.all(np.linalg.eigvalsh(bend) > 0):
-        return np.asarray(low + step * np.array([col, row]))
-    lowest = np.clip(-np.linalg.solve(bend, fit[1:3]), -_REACH, _REACH)
-    return np.asarray(low + step * (np.array([col, row]) + lowest))

@@ -17,6 +17,9 @@ on the camera's body, and the lens is then centimetres behind; but who measured 
 not get another distance than the one that was typed.
 
 A tilted board has 1 / Z, and so disparity, even over the picture: d = d∞ + (K / Z_j) (1 - t·u).
+Lenses that distort bend that, so a square is fitted with it, and its value at the anchor counts.
+They stretch the logarithms of Z_j / Z_k by a common share, too; what `anchors` may have left of it
+is an unknown of its own.
 """
 
 from collections.abc import Sequence
@@ -24,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.anchors import Anchors, Expansion, Place
-from d3s.calibrate.matches import Matches, PairMatches
+from d3s.calibrate.anchors import Anchors, Expansion
+from d3s.calibrate.matches import Matches, PairMatches, Place
 from d3s.calibrate.rectify import Rectification
 from d3s.errors import CalibrationError, InputError
 from d3s.optics.lens import FloatArray
@@ -41,7 +44,7 @@ _LARGEST_SHARE_WRONG = 1 / 3
 _FEWEST_FRAMES = 4
 _CLEAR_SIGMAS, _CLEAR_RULER_M = 4.0, 5e-4
 _LARGEST_FACTOR = 2.0  # by which K may differ from the design's
-_LARGEST_TILT_CHANGE_RAD = np.radians(0.5)
+_LARGEST_TILT_CHANGE_RAD = np.radians(1.0)
 
 
 class FrameDisparity(NamedTuple):
@@ -114,7 +117,7 @@ def find_geometry(
             f"distances_m has {len(distances_m)} values for {matches.frames} frames. "
             "Give one for each frame, those that were left out too."
         )
-    out = {**anchors.left_out, **rectification.left_out}
+    out = dict(rectification.left_out)
     pairs = [pair for pair in matches.across if pair.first not in out]
     places = (anchors.left_px, anchors.right_px)
     disparities = [_disparity(pair, rectification, places) for pair in pairs]
@@ -138,10 +141,12 @@ def find_geometry(
 def _disparity(
     pair: PairMatches, rectification: Rectification, anchors: tuple[Place, Place]
 ) -> FrameDisparity:
-    """A plane through the disparities of a frame, robustly; its value at the left anchor."""
+    """A square through the disparities of a frame, robustly; its value at the left anchor."""
     left, right = rectification.rectified(pair.first_px, pair.second_px, anchors)
     apart = left[:, 0] - right[:, 0]
-    terms = np.stack([np.ones(len(left)), left[:, 0], left[:, 1]], axis=1)
+    size = float(np.abs(left).max())
+    x, y = left.T / size
+    terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=1)
     keep = np.ones(len(left), dtype=np.bool_)
     for _ in range(5):
         weights = keep / pair.sigma_px
@@ -156,8 +161,8 @@ def _disparity(
         frame=pair.first,
         disparity_px=float(values[0]),
         sigma_px=float(sigma[0]),
-        per_px=(float(values[1]), float(values[2])),
-        per_px_sigma=(float(sigma[1]), float(sigma[2])),
+        per_px=(float(values[1]) / size, float(values[2]) / size),
+        per_px_sigma=(float(sigma[1]) / size, float(sigma[2]) / size),
         residual_px=float(np.sqrt(np.mean(away[keep] ** 2))),
     )
 
@@ -296,7 +301,7 @@ def _robust_line(x: FloatArray, y: FloatArray) -> tuple[float, float]:
 
 
 class _Solution(NamedTuple):
-    """Values in the order: log depth of each frame, K, d∞, and the ruler's offset if free."""
+    """Values in the order: log depth of each frame, K, d∞, stretch, the ruler's offset if free."""
 
     values: FloatArray
     covariance: FloatArray
@@ -322,7 +327,7 @@ class _Solution(NamedTuple):
     @property
     def ruler_m(self) -> float:
         """Offset of the ruler."""
-        return float(self.values[self.frames + 2]) if self.ruler_is_free else 0.0
+        return float(self.values[-1]) if self.ruler_is_free else 0.0
 
     def sigma_of(self, place: int) -> float:
         """Standard deviation of one of the values."""
@@ -339,7 +344,7 @@ def _fitted(given: _Given, *, ruler_is_free: bool) -> _Solution:
     depths = slope * shown
     disparity = np.array([one.disparity_px for one in given.disparities])
     focal_baseline, infinity = _robust_line(1 / depths, disparity)
-    start = [*np.log(depths), focal_baseline, infinity]
+    start = [*np.log(depths), focal_baseline, infinity, 0.0]
     values = np.array([*start, -offset] if ruler_is_free else start)
     ruler_sigma = max(1.4826 * float(np.median(np.abs(depths + offset - given.typed_m))), 1e-4)
     for _ in range(_ROUNDS):
@@ -390,14 +395,18 @@ def _lines(
         j, k = place[one.first], place[one.second]
         weight = 1 / np.hypot(one.sigma, _FINEST_EXPANSION)
         by_expansion[line, j], by_expansion[line, k] = weight, -weight
-        expansion_left[line] = weight * (one.log_ratio - values[j] + values[k])
-    by_anchors = np.zeros((1, unknowns))
-    by_anchors[0, count + 1] = 1 / given.infinity_sigma_px
+        by_expansion[line, count + 2] = weight * one.log_ratio
+        expected = values[j] - values[k] + values[count + 2] * one.log_ratio
+        expansion_left[line] = weight * (one.log_ratio - expected)
+    # What the anchors say of infinity, and of how much distortion is left.
+    by_anchors = np.zeros((2, unknowns))
+    sigmas = np.array([given.infinity_sigma_px, max(given.anchors.left.stretch_sigma, 1e-7)])
+    by_anchors[[0, 1], [count + 1, count + 2]] = 1 / sigmas
     rows = [
         _huber(by_ruler / ruler_sigma_m, ruler_left / ruler_sigma_m),
         _huber(by_disparity / sigma[:, np.newaxis], disparity_left / sigma),
         _huber(by_expansion, expansion_left),
-        (by_anchors, np.array([-infinity / given.infinity_sigma_px])),
+        (by_anchors, -values[count + 1 : count + 3] / sigmas),
     ]
     return np.concatenate([part[0] for part in rows]), np.concatenate([part[1] for part in rows])
 

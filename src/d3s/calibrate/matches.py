@@ -24,6 +24,8 @@ from d3s.errors import CalibrationError
 from d3s.optics.lens import FloatArray
 from d3s.threads import together
 
+Place = tuple[float, float]  # x, y
+
 _HALF_WINDOW_PX = 15  # of the small pictures
 _FEWEST_WINDOWS = 20
 _LARGEST_SIGMA_PX = 0.5

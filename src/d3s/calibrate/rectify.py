@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.anchors import Anchors, Place
-from d3s.calibrate.matches import Matches, PairMatches
+from d3s.calibrate.anchors import Anchors
+from d3s.calibrate.matches import Matches, PairMatches, Place
 from d3s.errors import CalibrationError
 from d3s.optics.lens import FloatArray
 
@@ -106,7 +106,7 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
     CalibrationError
         When fewer than three frames are left whose rows agree.
     """
-    pairs = [pair for pair in matches.across if pair.first not in anchors.left_out]
+    pairs = matches.across
     if len(pairs) < _FEWEST_FRAMES:
         raise CalibrationError(
             f"{len(pairs)} frames have views that fit each other, and at least {_FEWEST_FRAMES} "
