@@ -60,6 +60,15 @@ def test_fewer_rows_and_another_method():
     assert found.density[0] > 0.5
 
 
+def test_consensus_is_judged_as_it_was_tuned():
+    told = {"prefilter_sigma_px": 4.0, "window_px": 31, "candidates": 960, "min_confidence": 0.8}
+    views, depths_m = boards()[1:2], DEPTHS_M[1:2]
+    found = errors_over_depth(views, depths_m, RIG, "consensus", rows_px=70)
+    same = errors_over_depth(views, depths_m, RIG, "consensus", told, rows_px=70)
+    assert found.mae_m == same.mae_m
+    assert found.density == same.density
+
+
 def test_board_without_texture_has_no_error_and_is_named():
     grey = np.random.default_rng(0).normal(0.5, 0.01, (2, 120, 360)).astype(np.float32)
     views = [*boards()[:3], tuple(grey)]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.ratios import Image, Progress, Views, Windows
-from d3s.calibrate.tuning import board_depth_m
+from d3s.calibrate.tuning import CONSENSUS, board_depth_m
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag, Options, estimate
 from d3s.optics.lens import FloatArray
@@ -61,7 +61,7 @@ def errors_over_depth(
     views, depths_m, tilt
         As for `find_tuning`, depths increasing.
     rig, method, options
-        As for `d3s.estimate`.
+        As for `d3s.estimate`; options of the consensus are those that rigs are tuned for, if left.
     rows_px
         How many rows in the middle of the views to look at, to save time; all of them if left.
     progress
@@ -69,6 +69,8 @@ def errors_over_depth(
     """
     if len(views) != len(depths_m):
         raise InputError(f"{len(views)} views must have as many depths, not {len(depths_m)}.")
+    if method == "consensus" and options is None:
+        options = CONSENSUS
     figures = np.full((len(views), 4), np.nan)
     left_out: dict[int, str] = {}
     for number, depth_m in enumerate(depths_m):
