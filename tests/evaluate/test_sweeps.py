@@ -197,7 +197,7 @@ def test_a_contender_from_words():
     [
         ((), InputError, "methods is empty: name at least one."),
         (("bm", "bm"), InputError, "methods has 'bm' twice. Give one of them another label."),
-        ("sgm", InputError, "method='sgm' must be one of joint, consensus, sgbm, bm."),
+        ("sgm", InputError, "method='sgm' must be one of joint, consensus, sgbm, bm, "),
         ("bm:block", InputError, "'bm:block' has 'block', which says no value."),
         ("bm:block_size_px=8", OptionsError, "block_size_px=8 must be odd"),
     ],
