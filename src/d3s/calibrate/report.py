@@ -112,7 +112,7 @@ class Report:
             found["cubic_missing"] = 1 - min(self.tuning.a_cubic.r2, self.tuning.b_cubic.r2)
         for one in self.validation:
             if one.method == "joint":
-                found["joint_error_share"] = float(np.median(one.mae_m / one.depths_m))
+                found["joint_error_share"] = _median(one.mae_m / one.depths_m)
                 found["joint_holes"] = 1 - float(np.median(one.density))
         return found
 
@@ -198,6 +198,11 @@ _STEPS = (*_FITTING, "noise", "defocus", "tuning", "baselines")
 def _rms(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(known**2))) if known.size else math.nan
+
+
+def _median(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if known.size else math.nan
 
 
 def _plain(value: Any) -> Any:

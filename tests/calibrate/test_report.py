@@ -1,0 +1,137 @@
+"""The report: every number in it comes from the findings, and JSON has all of them."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from d3s.calibrate.anchors import find_anchors
+from d3s.calibrate.geometry import find_geometry
+from d3s.calibrate.rectify import find_rectification
+from d3s.calibrate.report import Report
+from d3s.calibrate.validate import Validation
+from d3s.rig import Rig
+
+
+@pytest.fixture
+def report(camera) -> Report:
+    """Of a camera whose places on the board are known, without pictures."""
+    matches = camera.matches()
+    anchors = find_anchors(matches)
+    rectification = find_rectification(matches, anchors)
+    design = Rig.paper_prototype().optics
+    geometry = find_geometry(matches, anchors, rectification, camera.distances_m, design)
+    return Report(
+        name="mine",
+        version="0",
+        created="2025-01-31T12:00:00+00:00",
+        names=matches.names,
+        distances_m=np.array(camera.distances_m),
+        shape=(2160, 3840),
+        not_read={},
+        remarks=(),
+        matches=matches,
+        anchors=anchors,
+        rectification=rectification,
+        geometry=geometry,
+    )
+
+
+def validation(**changes) -> Validation:
+    values = {
+        "method": "joint",
+        "depths_m": np.array([0.5, 1.0, 2.0]),
+        "mae_m": np.array([0.001, 0.004, np.nan]),
+        "median_m": np.array([0.001, 0.004, np.nan]),
+        "bias_m": np.array([0.0, 0.0, np.nan]),
+        "density": np.array([0.9, 0.8, 0.0]),
+        "working_range_m": (0.5, 1.0),
+        "left_out": {2: "joint found no depth in it"},
+    }
+    return Validation(**{**values, **changes})
+
+
+def with_(report: Report, **changes) -> Report:
+    return Report(**{**report.__dict__, **changes})
+
+
+def test_good_places_make_a_good_report(report):
+    assert report.verdict.grade == "good"
+    assert report.left_out == {}
+    assert report.measures["vertical_rms_px"] == pytest.approx(0.02, rel=0.2)  # as it was made
+
+
+def test_findings_are_what_is_true(report, camera):
+    found = {one.what: one for one in report.findings}
+    assert found["s0 B / p"].value == pytest.approx(camera.focal_baseline_px_m, rel=1e-4)
+    assert found["s0 B / p"].shown.startswith("23.30")  # 6050 * 0.00384 * 1.003 = 23.302
+    assert found["scale of the right view"].value == pytest.approx(1.003 / 0.997, abs=1e-5)
+    assert found["roll of the right view"].value == pytest.approx(math.degrees(0.012), abs=1e-3)
+    assert found["s0 B / p"].spread_shown.startswith("± ")
+    assert found["rows apart before, rms"].spread_shown == ""
+
+
+def test_rows_before_and_after(report):
+    rows = report.rows
+    assert rows.frame.shape == rows.before_px.shape == rows.after_px.shape
+    assert np.sqrt(np.mean(rows.after_px**2)) == pytest.approx(0.02, rel=0.2)
+    assert np.sqrt(np.mean(rows.before_px**2)) > 2
+
+
+def test_error_of_other_frames_decides(report):
+    good = with_(report, validation=(validation(),))
+    assert good.measures["joint_error_share"] == pytest.approx(0.003)  # median of 0.2 % and 0.4 %
+    assert good.measures["joint_holes"] == pytest.approx(0.2)
+    assert good.verdict.grade == "good"
+    bad = with_(report, validation=(validation(mae_m=np.array([0.1, 0.1, 0.1])),))
+    assert bad.verdict.grade == "bad"
+    nothing = with_(report, validation=(validation(mae_m=np.full(3, np.nan)),))
+    assert nothing.verdict.grade == "bad"
+
+
+def test_frames_left_out_by_one_step_are_not_left_out_of_all(report):
+    tested = with_(report, validation=(validation(),))
+    assert tested.left_out == {}
+    assert tested.left_out_by_step == {"test of joint": {2: "joint found no depth in it"}}
+
+
+def test_residuals_fit_a_rig_file(report):
+    residuals = with_(report, validation=(validation(),)).residuals
+    assert residuals["joint_mae_m"] == pytest.approx(0.0025)
+    assert all(math.isfinite(value) for value in residuals.values())
+
+
+def test_json_is_whole_and_strict(report):
+    told = with_(report, validation=(validation(),)).as_json()
+    again = json.loads(json.dumps(told, allow_nan=False))
+    assert again == told
+    assert again["geometry"]["focal_baseline_px_m"] == report.geometry.focal_baseline_px_m
+    assert again["cross_validation"][0]["mae_m"] == [0.001, 0.004, None]
+    assert again["verdict"]["grade"] == "good"
+    assert again["tuning"] is None
+    assert len(json.dumps(told)) < 200_000
+
+
+def test_problem_is_the_verdict(report):
+    failed = with_(report, problem="there is no texture to tune with.")
+    assert failed.verdict.grade == "bad"
+    assert failed.as_json()["verdict"]["remarks"][0]["words"] == failed.problem
+
+
+def test_report_without_findings_is_still_one():
+    empty = Report(
+        name="mine",
+        version="0",
+        created="2025-01-31T12:00:00+00:00",
+        names=("a.png", "b.png"),
+        distances_m=np.array([0.5, 1.0]),
+        shape=(10, 20),
+        not_read={"c.png": "is overexposed."},
+        remarks=(),
+        problem="nothing.",
+    )
+    assert empty.findings == ()
+    assert empty.rows is None
+    assert empty.outlines is None
+    assert empty.as_json()["frames"]["left_out"] == {"c.png": "is overexposed."}

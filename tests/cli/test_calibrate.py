@@ -1,0 +1,220 @@
+"""`d3s calibrate`, as a user runs it."""
+
+import json
+import math
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from d3s.cli import app
+from d3s.errors import InputError
+from d3s.files import read_image, write_image
+from d3s.rig import Rig
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import boards
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("calibrate") / "captures"
+    boards.write_captures(folder)
+    boards.designed().save(folder.parent / "design.toml")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def run(captures: Path, *options: str):
+    design = ("--design", str(captures.parent / "design.toml"))
+    words = ["calibrate", str(captures), "-o", "rig.toml", "--report", "cal.html"]
+    return CliRunner().invoke(app, [*words, *design, *options])
+
+
+def written() -> list[str]:
+    return sorted(path.name for path in Path().iterdir())
+
+
+def test_from_captures_to_a_camera(captures):
+    result = run(captures)
+    assert result.exit_code == 0, result.output
+    assert written() == ["cal.html", "cal.json", "rig.toml"]
+    rig = Rig.load("rig.toml")
+    truth = boards.frame(0).truth()
+    found = rig.calibration
+    assert found.anchor_left_px == pytest.approx(truth["anchor_left_px"], abs=0.1)
+    assert found.anchor_right_px == pytest.approx(truth["anchor_right_px"], abs=0.1)
+    assert found.rectify_scale == pytest.approx(float(truth["rectify_scale"]), abs=1e-4)
+    assert found.rectify_angle_rad == pytest.approx(math.radians(0.7), abs=1e-4)
+    assert found.baseline_angle_rad == pytest.approx(math.radians(0.4), abs=5e-4)
+    designed = 12.1e-3 * 3.84e-3 / 9e-6 * 1.002
+    assert rig.optics.focal_length_px * rig.optics.baseline_m == pytest.approx(designed, rel=1e-3)
+    left, right = rig.split(read_image(captures / "board_5.png"))
+    assert left.shape == right.shape == (found.crop_rows_px, found.crop_cols_px)
+    assert np.isfinite(left).all()
+    assert np.isfinite(right).all()
+    assert len(found.provenance.input_sha256) == 11
+    assert found.provenance.residuals["joint_mae_m"] < 1e-3
+
+    assert "Verdict: good" in result.stdout
+    assert "Rig file: rig.toml\nReport:   cal.html\nNumbers:  cal.json\n" in result.stdout
+    page = Path("cal.html").read_text()
+    assert not re.search(r"https?://|src=\"(?!data:)|href=", page)
+    assert page.count("data:image/jpeg") == 11  # ten frames, and the fields
+    numbers = json.loads(Path("cal.json").read_text())
+    assert numbers["verdict"]["grade"] == "good"
+    (embedded,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
+    assert json.loads(embedded) == numbers
+
+
+def test_files_are_replaced_only_with_force(captures):
+    Path("cal.json").write_text("mine")
+    result = run(captures)
+    assert result.exit_code == 3
+    assert result.stderr == (
+        "d3s: cal.json exists. Choose another name, or allow it to be replaced with --force.\n"
+    )
+    assert written() == ["cal.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--report", "cal.pdf"), "must end in .html"),
+        (("-o", "cal.html"), "is the name of the report too"),
+        (("--left-lens", "top"), "'top' is not one of"),
+    ],
+)
+def test_wrong_use(captures, options, words):
+    result = run(captures, *options)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.replace("│", " ").split())
+    assert written() == []
+
+
+def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
+    def refuse(*_, **__):
+        raise InputError("there is no texture to tune with.")
+
+    monkeypatch.setattr("d3s.calibrate.pipeline.find_tuning", refuse)
+    result = run(captures, "--json")
+    assert result.exit_code == 1
+    assert "there is no texture to tune with. No rig was written." in result.stderr
+    assert written() == ["cal.html", "cal.json"]
+    numbers = json.loads(result.stdout)
+    assert numbers["verdict"]["grade"] == "bad"
+    assert numbers["geometry"]["focal_baseline_px_m"] == pytest.approx(5.17, abs=0.01)
+    assert "there is no texture to tune with." in Path("cal.html").read_text()
+
+
+# Bad input: a clear word of what and where, and nothing written -----------------------------------
+
+
+def refused(captures: Path, *options: str) -> str:
+    result = run(captures, *options)
+    assert result.exit_code == 3, result.output
+    assert written() == []
+    assert result.stderr.startswith("Calibrating from") or result.stderr.startswith("d3s: ")
+    return result.stderr
+
+
+@pytest.fixture
+def folder(tmp_path_factory) -> Path:
+    """A folder that a test may spoil."""
+    folder = tmp_path_factory.mktemp("spoilt") / "captures"
+    boards.write_captures(folder, range(6))
+    boards.designed().save(folder.parent / "design.toml")
+    return folder
+
+
+def distances(count: int = 6) -> dict[str, float]:
+    return {f"board_{number}.png": boards.DISTANCES_M[number] for number in range(count)}
+
+
+def test_too_few_frames(folder):
+    boards.write_distances(folder, distances(4))
+    assert "distances.csv: names 4 frames: a calibration needs at least 5" in refused(folder)
+
+
+def test_no_distances(folder):
+    (folder / "distances.csv").unlink()
+    assert "distances.csv" in refused(folder)
+
+
+def test_a_distance_is_missing(folder):
+    text = (folder / "distances.csv").read_text()
+    (folder / "distances.csv").write_text(re.sub(r"(board_2.png),.*", r"\1,", text))
+    assert "line 4" in refused(folder)
+
+
+def test_distances_that_do_not_increase(folder):
+    order = [0, 3, 1, 4, 2, 5]
+    given = {f"board_{n}.png": boards.DISTANCES_M[m] for n, m in zip(range(6), order, strict=True)}
+    boards.write_distances(folder, given)
+    assert "increas" in refused(folder)
+
+
+def test_distances_in_millimetres(folder):
+    boards.write_distances(folder, {name: 1e3 * one for name, one in distances().items()})
+    assert "millimetres" in refused(folder)
+
+
+def test_frame_of_another_size(folder):
+    write_image(folder / "board_3.png", boards.frame(3).image[:, 10:], overwrite=True)
+    assert "board_3.png has 850 x 460 pixels" in refused(folder)
+
+
+def test_file_that_is_no_image(folder):
+    (folder / "board_3.png").write_text("not an image")
+    words = refused(folder)
+    assert "board_3.png" in words
+    assert "does not begin like an image" in words
+
+
+def test_saturated_frames(folder):
+    for number in (1, 2):
+        image = np.minimum(3 * boards.frame(number).image, 1)
+        write_image(folder / f"board_{number}.png", image, overwrite=True)
+    words = refused(folder)
+    assert "board_1.png is overexposed" in words
+    assert "board_2.png is overexposed" in words
+
+
+def _blank(image: np.ndarray) -> np.ndarray:
+    """A wall without a board."""
+    noise = np.random.default_rng(0).normal(0, 0.01, image.shape)
+    return np.where(image > 0.1, 0.5 + noise, 0).astype(np.float32)
+
+
+def test_frames_without_texture(folder):
+    for number in (1, 2):
+        image = _blank(boards.frame(number).image)
+        write_image(folder / f"board_{number}.png", image, overwrite=True)
+    assert "board_1.png shows no texture" in refused(folder)
+
+
+def test_lenses_exchanged(folder):
+    assert "the lenses are exchanged" in refused(folder, "--left-lens", "left")
+
+
+def test_board_that_rotated(folder):
+    import cv2
+
+    for number in range(6):
+        image = boards.frame(number).image
+        turned = image.copy()
+        for middle in ((215.0, 229.5), (644.0, 229.5)):
+            turn = cv2.getRotationMatrix2D(middle, 2.0 * number, 1.0)
+            half = np.s_[:, :430] if middle[0] < 430 else np.s_[:, 430:]
+            turned[half] = cv2.warpAffine(image, turn, image.shape[::-1])[half]
+        write_image(folder / f"board_{number}.png", turned, overwrite=True)
+    assert "turn" in refused(folder)
