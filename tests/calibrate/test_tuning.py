@@ -96,6 +96,25 @@ def test_tuned_equation_and_its_cubics():
     assert (found.a_sd_m_px > 0).all()
 
 
+def test_tilt_of_the_board_changes_nothing():
+    views = [
+        d3s.simulate(
+            d3s.TiltedPlane(depth_m=z, tilt_x_rad=0.3, texture="calibration"),
+            RIG,
+            noise=0.01,
+            seed=i,
+            shape=(210, 400),
+        )
+        for i, z in enumerate(DEPTHS_M)
+    ]
+    views = [(view.left, view.right) for view in views]
+    known = find_tuning(views, DEPTHS_M, RIG, tilt=(np.tan(0.3), 0.0))
+    facing = find_tuning(boards(), DEPTHS_M, RIG)
+    ignored = find_tuning(views, DEPTHS_M, RIG)
+    np.testing.assert_allclose(known.a_m_px[5:10], facing.a_m_px[5:10], rtol=0.05)
+    assert (known.mae_m[5:10] < 0.7 * ignored.mae_m[5:10]).all()
+
+
 def test_wrong_distance_is_named_and_left_out():
     wrong = list(DEPTHS_M)
     wrong[3] = 0.77  # the board stood at 0.70 m

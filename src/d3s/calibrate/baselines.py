@@ -49,7 +49,7 @@ class ChosenBaselines(NamedTuple):
     chosen: BaselineSet
     best_of_count: tuple[BaselineSet, ...]  # of one virtual baseline, of two, and so on
     sampled_m: FloatArray
-    surface_m: FloatArray  # (sampled, sampled): least cost of a chosen many from this to that; NaN
+    surface_m: FloatArray  # (sampled, sampled): least cost of sets from this to that; NaN if none
     sets_tried: int
     windows: NDArray[np.int64]  # of each frame
     left_out: dict[int, str]

@@ -53,8 +53,6 @@ _GROSS_SHARE = 0.02
 _SMALL_M = 1e-5
 _ROUNDS = 100
 _JACKKNIFE_GROUPS = 6
-# How much nearer and farther a tilted board may be within the windows.
-_TILTED = (0.98, 1.02)
 
 
 class Line(NamedTuple):
@@ -211,7 +209,10 @@ def _sampled(
     options: ConsensusOptions,
     tilt: tuple[float, float],
 ) -> _Sample:
-    ends = shifts_px(depth_m * np.array(_TILTED), baselines_m, optics)
+    rows, cols = pair[0].shape
+    corners = Windows(np.array([0, 0, rows - 1, rows - 1]), np.array([0, cols - 1, 0, cols - 1]))
+    reached = board_depth_m(corners, depth_m, pair[0].shape, optics, tilt)
+    ends = shifts_px(reached, baselines_m, optics)
     windows, sums = shift_sums(*pair, (ends.min(), ends.max()), options, _MOST_WINDOWS)
     depth = board_depth_m(windows, depth_m, pair[0].shape, optics, tilt)
     ratio = sums.ratios_per_px(shifts_px(depth, baselines_m, optics))
