@@ -12,6 +12,7 @@ from d3s.calibrate.rectify import find_rectification
 from d3s.calibrate.report import Report
 from d3s.calibrate.validate import Validation
 from d3s.rig import Rig
+from d3s.view.calibration import report_page
 
 
 @pytest.fixture
@@ -135,3 +136,12 @@ def test_report_without_findings_is_still_one():
     assert empty.rows is None
     assert empty.outlines is None
     assert empty.as_json()["frames"]["left_out"] == {"c.png": "is overexposed."}
+
+
+def test_page_draws_what_was_found(report):
+    page = report_page(with_(report, validation=(validation(),)))
+    assert "Disparity against 1/Z, and residuals" in page
+    assert "Vertical disparity before and after" in page
+    assert "Mean absolute error" in page
+    assert "a and b with their cubics" not in page  # nothing was tuned
+    assert page.count("data:image/png;base64,") == 5

@@ -337,7 +337,7 @@ def _checked_design(design: Any) -> Rig:
 
 @contextmanager
 def _as_bad_input() -> Iterator[None]:
-    """What the first steps cannot work with is not theirs to mend: the captures have to be others."""
+    """What the first steps cannot work with: other captures are needed, not another calibration."""
     try:
         yield
     except CalibrationError as error:
