@@ -16,10 +16,8 @@ its standard deviation and half a millimetre, unless one asks for it: most ruler
 on the camera's body, and the lens is then centimetres behind; but who measured from the lens should
 not get another distance than the one that was typed.
 
-A tilted board has 1 / Z, and so disparity, even over the picture: d = d∞ + (K / Z_j) (1 - t·u).
-Lenses that distort bend that, so a square is fitted with it, and its value at the anchor counts.
-They stretch the logarithms of Z_j / Z_k by a common share, too; what `anchors` may have left of it
-is an unknown of its own.
+Lenses that distort stretch the logarithms of Z_j / Z_k by a common share; what `anchors` may have
+left of that is an unknown of its own.
 """
 
 from collections.abc import Sequence
@@ -28,7 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.calibrate.anchors import Anchors, Expansion
-from d3s.calibrate.matches import Matches, PairMatches, Place
+from d3s.calibrate.disparity import FrameDisparity, frame_disparity, tilted_frames
+from d3s.calibrate.matches import Matches, Place
 from d3s.calibrate.rectify import Rectification
 from d3s.errors import CalibrationError, InputError
 from d3s.optics.lens import FloatArray
@@ -44,18 +43,6 @@ _LARGEST_SHARE_WRONG = 1 / 3
 _FEWEST_FRAMES = 4
 _CLEAR_SIGMAS, _CLEAR_RULER_M = 4.0, 5e-4
 _LARGEST_FACTOR = 2.0  # by which K may differ from the design's
-_LARGEST_TILT_CHANGE_RAD = np.radians(1.0)
-
-
-class FrameDisparity(NamedTuple):
-    """Disparity of one frame at the left anchor, and how it changes over the picture."""
-
-    frame: int
-    disparity_px: float
-    sigma_px: float
-    per_px: Place
-    per_px_sigma: Place
-    residual_px: float  # RMS of the windows
 
 
 class Geometry(NamedTuple):
@@ -120,11 +107,13 @@ def find_geometry(
     out = dict(rectification.left_out)
     pairs = [pair for pair in matches.across if pair.first not in out]
     places = (anchors.left_px, anchors.right_px)
-    disparities = [_disparity(pair, rectification, places) for pair in pairs]
+    disparities = [frame_disparity(pair, rectification, places) for pair in pairs]
+    _check_enough(disparities, out, matches.names)
     _check_order(disparities, distances_m)
-    turned = _turned(disparities, design)
+    turned = tilted_frames(disparities, design.focal_length_px)
     disparities = [one for one in disparities if one.frame not in turned]
     out |= turned
+    _check_enough(disparities, out, matches.names)
     typed_m = np.asarray(distances_m, np.float64)
     given = _Given(disparities, anchors, rectification, typed_m, matches.names)
     wrong = given.wrong_distances()
@@ -138,41 +127,18 @@ def find_geometry(
     return _geometry(matches.frames, given, fit, free, is_applied, design, rectification, out)
 
 
-def _disparity(
-    pair: PairMatches, rectification: Rectification, anchors: tuple[Place, Place]
-) -> FrameDisparity:
-    """A square through the disparities of a frame, robustly; its value at the left anchor."""
-    left, right = rectification.rectified(pair.first_px, pair.second_px, anchors)
-    apart = left[:, 0] - right[:, 0]
-    size = float(np.abs(left).max())
-    x, y = left.T / size
-    terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=1)
-    keep = np.ones(len(left), dtype=np.bool_)
-    for _ in range(5):
-        weights = keep / pair.sigma_px
-        rows = terms * weights[:, np.newaxis]
-        values = np.linalg.lstsq(rows, apart * weights, rcond=None)[0]
-        away = apart - terms @ values
-        sizes = np.abs(away) / pair.sigma_px
-        spread = max(1.4826 * float(np.median(sizes[keep])), 1e-9)
-        keep = sizes < _OUTLIER_SIGMAS * spread
-    sigma = spread * np.sqrt(np.diag(np.linalg.pinv(rows.T @ rows, hermitian=True)))
-    return FrameDisparity(
-        frame=pair.first,
-        disparity_px=float(values[0]),
-        sigma_px=float(sigma[0]),
-        per_px=(float(values[1]) / size, float(values[2]) / size),
-        per_px_sigma=(float(sigma[1]) / size, float(sigma[2]) / size),
-        residual_px=float(np.sqrt(np.mean(away[keep] ** 2))),
-    )
+def _check_enough(
+    disparities: Sequence[FrameDisparity], left_out: dict[int, str], names: tuple[str, ...]
+) -> None:
+    if len(disparities) < _FEWEST_FRAMES:
+        reasons = "; ".join(f"{names[frame]}: {why}" for frame, why in left_out.items())
+        raise CalibrationError(
+            f"{len(disparities)} frames are left to tell distances by, and at least "
+            f"{_FEWEST_FRAMES} are needed. {reasons}."
+        )
 
 
 def _check_order(disparities: Sequence[FrameDisparity], distances_m: Sequence[float]) -> None:
-    if len(disparities) < _FEWEST_FRAMES:
-        raise CalibrationError(
-            f"{len(disparities)} frames are left to tell distances by, and at least "
-            f"{_FEWEST_FRAMES} are needed."
-        )
     inverse = np.array([1 / distances_m[one.frame] for one in disparities])
     disparity = np.array([one.disparity_px for one in disparities])
     if np.corrcoef(inverse, disparity)[0, 1] < 0:
@@ -182,27 +148,6 @@ def _check_order(disparities: Sequence[FrameDisparity], distances_m: Sequence[fl
             "exchanged, or the frames are upside down. Give the other half of the frame as that of "
             "the left lens, left_lens."
         )
-
-
-def _turned(disparities: Sequence[FrameDisparity], design: Optics) -> dict[int, str]:
-    """Frames whose board is tilted otherwise than in most."""
-    tilts = np.array([one.per_px for one in disparities]) * -design.focal_length_px
-    sigmas = np.array([one.per_px_sigma for one in disparities]) * design.focal_length_px
-    size = np.array([one.disparity_px for one in disparities])[:, np.newaxis]
-    tilts, sigmas = tilts / size, np.abs(sigmas / size)
-    away = tilts - np.median(tilts, axis=0)
-    # Between frames the board's own unevenness and the lens add to what the windows scatter.
-    spread = 1.4826 * np.median(np.abs(away), axis=0)
-    limit = np.maximum(_LARGEST_TILT_CHANGE_RAD, _OUTLIER_SIGMAS * np.hypot(sigmas, spread))
-    return {
-        one.frame: "the board is tilted by "
-        f"{np.degrees(turn[0]):+.1f}° sideways and {np.degrees(turn[1]):+.1f}° up and down against "
-        "the other frames"
-        for one, turn, is_out in zip(
-            disparities, away, np.any(np.abs(away) > limit, axis=1), strict=True
-        )
-        if is_out
-    }
 
 
 class _Given(NamedTuple):
@@ -246,7 +191,7 @@ class _Given(NamedTuple):
 
     def wrong_distances(self) -> dict[int, str]:
         """Frames whose distance does not fit what they show."""
-        shown = self._shown_m()
+        shown = self.shown_m()
         scale, offset = _robust_line(shown, self.typed_m)
         expected = scale * shown + offset
         away = self.typed_m - expected
@@ -270,7 +215,7 @@ class _Given(NamedTuple):
             )
         return wrong
 
-    def _shown_m(self) -> FloatArray:
+    def shown_m(self) -> FloatArray:
         """Distances up to a scale, from how the board shrinks."""
         frames = self.frames
         place = {frame: number for number, frame in enumerate(frames)}
@@ -337,7 +282,7 @@ class _Solution(NamedTuple):
 def _fitted(given: _Given, *, ruler_is_free: bool) -> _Solution:
     """Least squares of ruler, disparity and expansion, with the ruler's precision as found."""
     count = len(given.frames)
-    shown = given._shown_m()
+    shown = given.shown_m()
     slope, offset = _robust_line(shown, given.typed_m)
     if not ruler_is_free:
         slope, offset = float(np.median(given.typed_m / shown)), 0.0

@@ -18,9 +18,12 @@ def least_shift(pairs: Sequence[PairMatches]) -> tuple[Place, Place]:
 
     The mean squared shift of the features within a window, added over all pairs of neighbours, is
     smallest where the window is centred on the anchor. The window steps over a grid, and a parabola
-    through the smallest values gives the place between. Sigma is the jackknife's.
+    through the smallest values gives the place between. Sigma is the jackknife's. NaN where no pair
+    has features.
     """
     neighbours = [pair for pair in pairs if len(pair.features_first_px)]
+    if not neighbours:
+        return (np.nan, np.nan), (np.inf, np.inf)
     places = np.concatenate([pair.features_first_px for pair in neighbours])
     low, high = places.min(axis=0), places.max(axis=0)
     step = float((high - low).max()) * _STEP_SHARE
