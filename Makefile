@@ -7,7 +7,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # pytest-xdist starts one worker a core; a plain `pytest` works as well.
 PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-all lint bench twin ablation pictures docs clean
+.PHONY: help demo test test-all lint bench twin ablation calibration pictures docs clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -28,6 +28,7 @@ help:
 	@echo "make bench     ratios against peers, measured in one run"
 	@echo "make twin      how right the digital twin is, measured on its pictures"
 	@echo "make ablation  what each part of the estimator pays; its tables go into docs/estimator.md"
+	@echo "make calibration  how right calibrations are, on simulated captures (half an hour, 4 GB of disk)"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      build the documentation into docs/_build/html"
 	@echo "make clean     remove .venv and everything that was built"
@@ -74,6 +75,9 @@ twin: .venv/installed-dev
 
 ablation: .venv/installed-dev
 	$(BIN)/python benchmarks/ablation.py --page docs/estimator.md
+
+calibration: .venv/installed-dev
+	$(BIN)/python benchmarks/calibration.py --page docs/calibration.md
 
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py

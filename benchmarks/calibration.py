@@ -63,9 +63,10 @@ class Target(NamedTuple):
 
     def of(self, values: list[float]) -> float:
         """One value for all sets."""
+        # What is no number in one set is none for all: Python's own max would pass over it.
         if self.over_sets == "mean":
             return float(np.mean(values))
-        return min(values) if self.sense == ">=" else max(values)
+        return float(np.min(values) if self.sense == ">=" else np.max(values))
 
     def held(self, value: float) -> bool:
         """Whether it is what was asked; what is no number never is."""

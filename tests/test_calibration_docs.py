@@ -1,0 +1,66 @@
+"""docs/calibration.md: its numbers are those of the benchmark, its options those of the command."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from d3s.cli import app
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "calibration.md").read_text()
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import calibration  # noqa: E402
+
+
+def results(**figures: float) -> dict:
+    """Of two sets, of which the second has these figures."""
+    good = {key: target.limit * 0.5 for key, target in calibration.TARGETS.items()}
+    good |= {
+        key: target.limit * 1.5
+        for key, target in calibration.TARGETS.items()
+        if target.sense == ">="
+    }
+    sets = {"one": good, "two": good | figures}
+    return {"sets": {name: {"figures": one, "walls": []} for name, one in sets.items()}}
+
+
+def line(told: dict, key: str) -> tuple[str, ...]:
+    number = list(calibration.TARGETS).index(key)
+    return calibration.sheets(told)["figures"].lines[number]
+
+
+def test_tables_of_the_page_are_those_of_the_results():
+    if not calibration.RESULTS.exists():
+        pytest.skip("nothing was measured yet")
+    told = json.loads(calibration.RESULTS.read_text())
+    assert list(told["sets"]) == list(calibration.REPORT_SETS)
+    assert calibration.with_sheets(PAGE, calibration.sheets(told)) == PAGE
+
+
+@pytest.mark.parametrize("key", calibration.TARGETS)
+def test_missed_figure_is_not_held(key):
+    target = calibration.TARGETS[key]
+    worse = target.limit * (0.99 if target.sense == ">=" else 1.01)
+    if target.over_sets == "mean":
+        worse *= 2
+    assert line(results(), key)[-1] == "yes"
+    assert line(results(**{key: worse}), key)[-1] == "**no**"
+    assert line(results(**{key: float("nan")}), key)[-1] == "**no**"
+
+
+def test_options_of_the_page_exist():
+    command = get_command(app).commands["calibrate"]
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    named = set(re.findall(r"(--[a-z][a-z-]+)", PAGE)) - {"--"}
+    assert named <= known
+    assert {"--report", "--left-lens", "--design", "--fit-ruler", "--force", "--json"} <= named
+
+
+def test_make_target_of_the_page_exists():
+    assert re.search(r"^calibration:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert "`make calibration`" in PAGE
