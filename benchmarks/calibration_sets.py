@@ -95,8 +95,8 @@ def render(name: str, folder: Path) -> None:
 def render_walls(name: str, folder: Path) -> None:
     """Make the walls of a set that are not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
-    for pattern in SCENE_PATTERNS:
-        for depth_m in SCENE_DEPTHS_M:
+    for depth_m in (*SCENE_DEPTHS_M[::2], *SCENE_DEPTHS_M[1::2]):
+        for pattern in SCENE_PATTERNS:
             path = wall_file(folder, pattern, depth_m)
             if not path.exists():
                 write_image(path, SETS[name].light_of_wall(pattern, depth_m))
