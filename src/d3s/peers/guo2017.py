@@ -46,6 +46,7 @@ from d3s.peers.common import (
     Job,
     add_flag,
     box_mean,
+    flag_disagreement,
     flag_disparity,
     flag_invalid,
     flag_outer,
@@ -95,6 +96,13 @@ class Guo2017Options(Options):
     sigma_factor: float = Field(
         default=1.0, gt=0, le=100, description="what the predicted deviation is multiplied by"
     )
+    # Where the views cannot be aligned, there is nothing to compare.
+    consistency_px: float = Field(
+        default=1.0,
+        ge=-1,
+        le=256,
+        description="the most the alignments of both views may differ by, -1 for no check",
+    )
     min_confidence: float = Field(
         default=0.0, ge=0, le=1, description="the confidence that a depth must reach"
     )
@@ -116,7 +124,8 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
     widest_px = max(options.window_px, options.align_window_px)
     if tried is None or min(job.shape) < widest_px:
         return job.nothing(Flag.BORDER)
-    shift_px = _alignment_px(levels, tried, options)
+    aligned = _aligned(levels, tried, options)
+    shift_px = aligned.shift_px
     spread = _fused(levels[0], _sampled(levels[1], shift_px), options)
     per_dpt = alpha_px2_m / options.gain
     vergence_dpt = rig.optics.kappa_dpt - spread.value_px2 / per_dpt
@@ -131,20 +140,29 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
     flag_disparity(flags, shift_px, rig.optics, job.range_m)
     nearest_m, farthest_m = job.range_m
     add_flag(flags, Flag.OUT_OF_RANGE, ~((depth_m >= nearest_m) & (depth_m <= farthest_m)))
+    flag_disagreement(flags, aligned.disagreement_px, options.consistency_px)
     add_flag(flags, Flag.LOW_CONFIDENCE, ~(confidence >= options.min_confidence))
     reach_px = widest_px // 2 + kernel_reach_px(coarsest_px) + _SPLINE_REACH_PX
     flag_invalid(flags, job.views, shift_px, reach_px)
     return job.finish(flags, depth_m, sigma_dpt * depth_m**2, confidence)
 
 
-def _alignment_px(
+class _Alignment(NamedTuple):
+    """Disparity of each pixel, and how far it is from what the right view says."""
+
+    shift_px: FloatArray
+    disagreement_px: FloatArray
+
+
+def _aligned(
     levels: tuple[FloatArray, FloatArray], tried: Hypotheses, options: Guo2017Options
-) -> FloatArray:
-    """Disparity of each pixel by block matching, as even as its own window is."""
+) -> _Alignment:
+    """Align by block matching."""
     first, second = (smoothed(view, options.prefilter_sigma_px) for view in levels)
     winner = block_match(first, second, tried, options.align_window_px)
     offset = np.clip(np.nan_to_num(winner.minimum.offset), -0.5, 0.5)
-    return np.asarray(np.rint(tried.disparity_px)[winner.index] + offset)
+    shift_px = np.rint(tried.disparity_px)[winner.index] + offset
+    return _Alignment(shift_px, winner.disagreement_px(shift_px))
 
 
 def _sampled(view: FloatArray, shift_px: FloatArray) -> FloatArray:

@@ -34,7 +34,11 @@ class Hypotheses(NamedTuple):
 
 
 class Winner:
-    """The least of costs that come one at a time, and its neighbours: memory for a few of them."""
+    """The least of costs that come one at a time, and its neighbours: memory for a few of them.
+
+    The same costs tell of the right view which disparity is best there, so that one can see
+    whether both agree.
+    """
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.count = 0
@@ -44,8 +48,10 @@ class Winner:
         self._after = np.full(shape, np.nan, dtype=np.float32)
         self._last = np.full(shape, np.nan, dtype=np.float32)
         self._sum = np.zeros(shape, dtype=np.float32)
+        self._right_least = np.full(shape, np.inf, dtype=np.float32)
+        self._right_px = np.full(shape, np.nan, dtype=np.float32)
 
-    def add(self, cost: Single) -> None:
+    def add(self, cost: Single, disparity_px: float) -> None:
         """The next hypothesis; of equals the first wins."""
         np.copyto(self._after, cost, where=self.index == self.count - 1)
         better = cost < self.least
@@ -56,6 +62,18 @@ class Winner:
         self._last = cost
         self._sum += cost
         self.count += 1
+        own, match = _overlap(cost.shape[1], round(disparity_px))
+        better = cost[:, own] < self._right_least[:, match]
+        np.copyto(self._right_least[:, match], cost[:, own], where=better)
+        np.copyto(self._right_px[:, match], disparity_px, where=better)
+
+    def disagreement_px(self, disparity_px: FloatArray) -> FloatArray:
+        """How far a disparity is from the best one of the right view, at its match; NaN outside."""
+        cols = disparity_px.shape[1]
+        column = np.rint(np.arange(cols) - np.nan_to_num(disparity_px)).astype(np.intp)
+        right_px = np.take_along_axis(self._right_px, np.clip(column, 0, cols - 1), axis=1)
+        inside = (column >= 0) & (column < cols)
+        return np.where(inside, np.abs(disparity_px - right_px), np.nan)
 
     @property
     def is_inner(self) -> Mask:
@@ -72,6 +90,11 @@ class Winner:
         """How far the best is below the mean of all, from 0 to 1."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(1.0 - self.least * self.count / self._sum, dtype=np.float64)
+
+
+def _overlap(cols: int, shift: int) -> tuple[slice, slice]:
+    """Columns of the left view that have a match at a whole disparity, and those of the match."""
+    return slice(max(shift, 0), cols + min(shift, 0)), slice(max(-shift, 0), cols - max(shift, 0))
 
 
 class Minimum(NamedTuple):
@@ -118,5 +141,5 @@ def block_match(left: FloatArray, right: FloatArray, tried: Hypotheses, window_p
     cols = first.shape[1]
     for shift in np.rint(tried.disparity_px).astype(int):
         column = np.clip(np.arange(cols) - shift, 0, cols - 1)
-        winner.add(box_mean((first - second[:, column]) ** 2, window_px))
+        winner.add(box_mean((first - second[:, column]) ** 2, window_px), float(shift))
     return winner

@@ -18,6 +18,8 @@ What is different here:
   widest blur would win, for no reason but that blurred views differ less.
 - Gathered costs choose the depth; its fraction comes from a parabola through the costs as they
   were, since prices for steps pull to whole steps.
+- The right view is asked too, by the same gathered costs, and where the two disagree there is no
+  depth.
 - `sigma_m` is the width of that parabola, by the difference that is left, times a factor that was
   found on the tuning textures. `confidence` is how far that difference is below the mean of all.
 """
@@ -34,7 +36,7 @@ from d3s.estimate.images import Image
 from d3s.optics.lens import FloatArray
 from d3s.peers.common import Job, box_mean, kernel_reach_px, scaled
 from d3s.peers.fourier import Plane, Single
-from d3s.peers.hypotheses import Hypotheses, Minimum, independent_samples
+from d3s.peers.hypotheses import Hypotheses, Minimum, Winner, independent_samples
 from d3s.peers.search import Found, SearchOptions, ended, hypotheses
 from d3s.rig import Optics, Rig
 
@@ -83,8 +85,12 @@ def estimate_li2010(left: Image, right: Image, rig: Rig, options: Li2010Options)
     costs = _costs(levels, tried, extra_px2, options)
     large = round(options.smoothness * _LEVELS / _LARGEST_COST) >> _SHIFT_BITS
     coarse = np.right_shift(costs, np.uint16(_SHIFT_BITS))
-    chosen = gathered(coarse, round(options.small_step_share * large), large).argmin(axis=2)
-    return ended(job, levels[0], _found(costs, chosen, tried, options), kernel_px)
+    sums = gathered(coarse, round(options.small_step_share * large), large)
+    del coarse
+    winner = Winner(job.shape)
+    for number, shift_px in enumerate(tried.disparity_px):
+        winner.add(sums[..., number].astype(np.float32), float(shift_px))
+    return ended(job, levels[0], _found(costs, winner, tried, options), kernel_px)
 
 
 def _extra_variances_px2(optics: Optics, tried: Hypotheses, options: Li2010Options) -> FloatArray:
@@ -165,11 +171,9 @@ def _next(
     return np.asarray(best + costs, dtype=np.uint16)
 
 
-def _found(
-    costs: Volume, chosen: NDArray[np.intp], tried: Hypotheses, options: Li2010Options
-) -> Found:
+def _found(costs: Volume, winner: Winner, tried: Hypotheses, options: Li2010Options) -> Found:
     last = costs.shape[2] - 1
-    inner = np.clip(chosen, 1, last - 1)
+    inner = np.clip(winner.index.astype(np.intp), 1, last - 1)
     before, middle, after = (_taken(costs, inner + step) for step in (-1, 0, 1))
     # The chosen depth need not be the least by itself: its better neighbour is the middle then.
     inner = np.clip(inner + (after < middle) - (before < np.minimum(middle, after)), 1, last - 1)
@@ -178,11 +182,13 @@ def _found(
     samples = independent_samples(options.window_px, options.prefilter_sigma_px)
     with np.errstate(divide="ignore", invalid="ignore"):
         confidence = 1.0 - minimum.least / costs.mean(axis=2, dtype=np.float64)
+    disparity_px = tried.disparity_px[inner] + tried.step_px * np.clip(minimum.offset, -1, 1)
     return Found(
-        disparity_px=tried.disparity_px[inner] + tried.step_px * np.clip(minimum.offset, -1, 1),
+        disparity_px=disparity_px,
         sigma_px=minimum.sigma_px(tried.step_px, samples),
         confidence=confidence,
-        is_inner=np.asarray((chosen > 0) & (chosen < last)),
+        is_inner=winner.is_inner,
+        disagreement_px=winner.disagreement_px(disparity_px),
     )
 
 

@@ -33,6 +33,7 @@ from d3s.peers.common import (
     flag_disparity,
     flag_invalid,
     flag_outer,
+    is_constant,
     kernel_reach_px,
     scaled,
     sigma_m,
@@ -254,6 +255,8 @@ def _estimate(
     missing = np.isnan(disparity)
     inside = flag_outer(flags, block_px // 2, missing)
     add_flag(flags, Flag.INCONSISTENT, missing & inside)
+    # The paths of sgbm carry disparities into what has no texture at all.
+    add_flag(flags, Flag.LOW_TEXTURE, is_constant(levels[0], block_px))
     flag_disparity(flags, disparity, optics, job.range_m)
     reach_px = block_px // 2 + kernel_reach_px(options.prefilter_sigma_px)
     flag_invalid(flags, job.views, disparity, reach_px)

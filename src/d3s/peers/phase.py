@@ -35,6 +35,7 @@ from d3s.optics.lens import FloatArray
 from d3s.peers.common import (
     Job,
     add_flag,
+    flag_disagreement,
     flag_disparity,
     flag_invalid,
     flag_outer,
@@ -91,6 +92,13 @@ class PhaseOptions(Options):
     sigma_factor: float = Field(
         default=1.0, gt=0, le=100, description="what the predicted deviation is multiplied by"
     )
+    # Two pixels of the search.
+    consistency_px: float = Field(
+        default=4.0,
+        ge=-1,
+        le=256,
+        description="the most both ways of that search may differ, -1 for no check",
+    )
     min_confidence: float = Field(
         default=0.3, ge=0, le=1, description="the confidence that a depth must reach"
     )
@@ -110,17 +118,18 @@ def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -
     levels = scaled(job.views)
     if levels is None:
         return job.nothing(Flag.LOW_TEXTURE)
-    start_px = _start_px(job, levels)
-    if start_px is None:
+    start = _start(job, levels)
+    if start is None:
         return job.nothing(Flag.BORDER)
     rows, cols = (np.arange(0, extent, options.stride_px) for extent in job.shape)
-    peaks = _peaks(levels, start_px[np.ix_(rows, cols)], rows, cols, options)
+    peaks = _peaks(levels, start.disparity_px[np.ix_(rows, cols)], rows, cols, options)
     peaks = _between(peaks, job.shape, options)
     flags = np.zeros(job.shape, dtype=np.uint16)
     # The taper leaves little weight beyond half of the way from the centre.
     flag_outer(flags, options.window_px // 4)
     add_flag(flags, Flag.LOW_TEXTURE, is_constant(levels[0], options.window_px // 2 * 2 - 1))
     flag_disparity(flags, peaks.disparity_px, rig.optics, job.range_m)
+    flag_disagreement(flags, start.disagreement_px, options.consistency_px)
     add_flag(flags, Flag.LOW_CONFIDENCE, ~(peaks.confidence >= options.min_confidence))
     reach_px = options.window_px // 2 + options.stride_px
     flag_invalid(flags, job.views, peaks.disparity_px, reach_px)
@@ -129,7 +138,14 @@ def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -
     return job.finish(flags, depth_m, sigma_m(deviation_px, depth_m, rig.optics), peaks.confidence)
 
 
-def _start_px(job: Job, levels: tuple[FloatArray, FloatArray]) -> FloatArray | None:
+class _Start(NamedTuple):
+    """Whole disparity of each pixel, and how far it is from what the right view says."""
+
+    disparity_px: FloatArray
+    disagreement_px: FloatArray
+
+
+def _start(job: Job, levels: tuple[FloatArray, FloatArray]) -> _Start | None:
     """Disparity of each pixel by block matching; None if the frame is too small for a window."""
     import cv2
 
@@ -154,13 +170,14 @@ def _start_px(job: Job, levels: tuple[FloatArray, FloatArray]) -> FloatArray | N
     ]
     coarse = Hypotheses(tried.disparity_px / _COARSE, 1.0)
     winner = block_match(small[0], small[1], coarse, window_px)
-    disparity_px = tried.disparity_px[winner.index] + _COARSE * np.nan_to_num(winner.minimum.offset)
+    disparity_px = coarse.disparity_px[winner.index] + np.nan_to_num(winner.minimum.offset)
     # Pixels of the frame lie in those of the search; where it has an odd one more, the last again.
     places = [
         np.minimum(np.arange(extent) // _COARSE, last)
         for extent, last in zip(job.shape, (rows - 1, cols - 1), strict=True)
     ]
-    return np.asarray(disparity_px[np.ix_(*places)])
+    found = _COARSE * disparity_px, _COARSE * winner.disagreement_px(disparity_px)
+    return _Start(*(one[np.ix_(*places)] for one in found))
 
 
 def _peaks(

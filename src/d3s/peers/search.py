@@ -13,6 +13,7 @@ from d3s.peers.common import (
     Job,
     Mask,
     add_flag,
+    flag_disagreement,
     flag_disparity,
     flag_invalid,
     flag_outer,
@@ -38,6 +39,11 @@ class SearchOptions(Options):
     sigma_factor: float = Field(
         default=1.0, gt=0, le=100, description="what the predicted deviation is multiplied by"
     )
+    # Takes out what is seen in one view only, as OpenCV's matchers do. The papers have no such
+    # check; without it a method answers for what it cannot see.
+    consistency_px: float = Field(
+        default=1.0, ge=-1, le=256, description="the most both ways may differ, -1 for no check"
+    )
     min_confidence: float = Field(
         default=0.0, ge=0, le=1, description="the confidence that a depth must reach"
     )
@@ -50,6 +56,7 @@ class Found(NamedTuple):
     sigma_px: FloatArray
     confidence: FloatArray
     is_inner: Mask  # the best is neither the first nor the last that was tried
+    disagreement_px: FloatArray  # with the right view
 
 
 def hypotheses(job: Job) -> Hypotheses | None:
@@ -73,6 +80,7 @@ def ended(job: Job, left: FloatArray, found: Found, kernel_px: float) -> DepthMa
     add_flag(flags, Flag.LOW_TEXTURE, is_constant(left, options.window_px))
     add_flag(flags, Flag.OUT_OF_RANGE, ~found.is_inner)
     flag_disparity(flags, found.disparity_px, optics, job.range_m)
+    flag_disagreement(flags, found.disagreement_px, options.consistency_px)
     add_flag(flags, Flag.LOW_CONFIDENCE, ~(found.confidence >= options.min_confidence))
     reach_px = options.window_px // 2 + kernel_reach_px(options.prefilter_sigma_px)
     flag_invalid(flags, job.views, found.disparity_px, reach_px + int(np.ceil(kernel_px)))

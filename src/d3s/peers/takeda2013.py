@@ -16,6 +16,7 @@ What is different here:
 - Both residuals are compared where the left view is, since depth is wanted there, and their squares
   are summed over a square window.
 - Depths are even in disparity, and the best gets its fraction from a parabola.
+- The right view is asked too, by the same residuals, and where the two disagree there is no depth.
 - `sigma_m` is the width of that parabola, by the residual that is left, times a factor that was
   found on the tuning textures. `confidence` is how far the least residual is below the mean of all.
 """
@@ -77,19 +78,22 @@ def estimate_takeda2013(
     plane = Plane.around(job.shape, margin_px, margin_px + farthest_px)
     spectra = plane.spectra(levels)
     winner = Winner(job.shape)
-    for squares in _residual_squares(plane, spectra, tried, rig.optics, options):
-        winner.add(box_mean(squares, options.window_px))
+    residuals = _residual_squares(plane, spectra, tried, rig.optics, options)
+    for squares, shift_px in zip(residuals, tried.disparity_px, strict=True):
+        winner.add(box_mean(squares, options.window_px), float(shift_px))
     return ended(job, levels[0], _found(winner, tried, options), blur_px)
 
 
 def _found(winner: Winner, tried: Hypotheses, options: Takeda2013Options) -> Found:
     minimum = winner.minimum
     samples = independent_samples(options.window_px, options.prefilter_sigma_px)
+    disparity_px = tried.disparity_px[winner.index] + tried.step_px * minimum.offset
     return Found(
-        disparity_px=tried.disparity_px[winner.index] + tried.step_px * minimum.offset,
+        disparity_px=disparity_px,
         sigma_px=minimum.sigma_px(tried.step_px, samples),
         confidence=winner.distinctness,
         is_inner=winner.is_inner,
+        disagreement_px=winner.disagreement_px(disparity_px),
     )
 
 
