@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import gaussian_filter, rotate
 
 import d3s
 from d3s.files import write_image
@@ -28,22 +28,24 @@ def designed() -> d3s.Rig:
 
 
 @cache
-def board() -> d3s.Photo:
+def board(turn_deg: float = 0.0) -> d3s.Photo:
     """Marks of many sizes; an array is rendered faster than a pattern."""
     rng = np.random.default_rng(0)
     marks = sum(
         size * gaussian_filter(rng.standard_normal((1024, 1024)), size, mode="wrap")
         for size in (0.8, 1.6, 3.2, 6.4, 12.8)
     )
+    if turn_deg:
+        marks = rotate(marks, turn_deg, reshape=False, mode="mirror")
     grey = np.clip(0.5 + 0.18 * marks / marks.std(), 0.02, 0.98)
     return d3s.Photo(image=grey.astype(np.float32), width_m=0.35)
 
 
 @cache
-def frame(number: int) -> d3s.RawFrame:
+def frame(number: int, turn_deg: float = 0.0) -> d3s.RawFrame:
     """Raw frame of the board at one of the distances."""
     scene = d3s.TiltedPlane(
-        depth_m=DISTANCES_M[number], tilt_x_rad=0.01, tilt_y_rad=-0.006, texture=board()
+        depth_m=DISTANCES_M[number], tilt_x_rad=0.01, tilt_y_rad=-0.006, texture=board(turn_deg)
     )
     sensor = d3s.Sensor(noise=0.01, bits=10)
     return d3s.simulate_raw(

@@ -199,7 +199,9 @@ def test_frames_without_texture(folder):
     for number in (1, 2):
         image = _blank(boards.frame(number).image)
         write_image(folder / f"board_{number}.png", image, overwrite=True)
-    assert "board_1.png shows no texture" in refused(folder)
+    words = refused(folder)
+    assert "board_1.png" in words
+    assert "texture" in words
 
 
 def test_lenses_exchanged(folder):
@@ -207,14 +209,9 @@ def test_lenses_exchanged(folder):
 
 
 def test_board_that_rotated(folder):
-    import cv2
-
     for number in range(6):
-        image = boards.frame(number).image
-        turned = image.copy()
-        for middle in ((215.0, 229.5), (644.0, 229.5)):
-            turn = cv2.getRotationMatrix2D(middle, 2.0 * number, 1.0)
-            half = np.s_[:, :430] if middle[0] < 430 else np.s_[:, 430:]
-            turned[half] = cv2.warpAffine(image, turn, image.shape[::-1])[half]
-        write_image(folder / f"board_{number}.png", turned, overwrite=True)
-    assert "turn" in refused(folder)
+        image = boards.frame(number, 2.0 * number).image
+        write_image(folder / f"board_{number}.png", image, overwrite=True)
+    words = refused(folder)
+    assert "board_1.png" in words
+    assert "turned" in words
