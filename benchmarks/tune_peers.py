@@ -47,10 +47,10 @@ class Judgement:
 
     def line(self) -> str:
         by_depth = [self.planes[i :: len(DEPTHS_M)] for i in range(len(DEPTHS_M))]
-        errors = " ".join(f"{100 * np.nanmean([s.mae_m for s in ss]):.2f}" for ss in by_depth)
-        covered = np.nanmean([s.coverage for s in self.planes])
-        density = [np.nanmean([s.density for s in ss]) for ss in (self.planes, self.scenes)]
-        scenes_cm = 100 * np.nanmean([s.mae_m for s in self.scenes])
+        errors = " ".join(f"{100 * _mean([s.mae_m for s in ss]):.2f}" for ss in by_depth)
+        covered = _mean([s.coverage for s in self.planes])
+        density = [_mean([s.density for s in ss]) for ss in (self.planes, self.scenes)]
+        scenes_cm = 100 * _mean([s.mae_m for s in self.scenes])
         return (
             f"{self.objective:7.3f}  planes {errors} cm, density {density[0]:.3f}  scenes "
             f"{scenes_cm:.2f} cm, density {density[1]:.3f}  within sigma {covered:.2f}  "
@@ -96,6 +96,11 @@ def judge(
     return Judgement(objective, *scores, time.perf_counter() - started)
 
 
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else float("nan")
+
+
 def _term(scores: Sequence[Score], least_density: float) -> float:
     errors = [s.mae_m if s.retained else NOTHING_M for s in scores]
     # A texture in which nothing can be known has no density.
@@ -126,7 +131,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1, help="how often all fields are gone over")
     parser.add_argument("--textures", type=int, default=3, help="how many of the tuning textures")
     parser.add_argument("--sparse", action="store_true", help="do not ask for density")
-    told = parser.parse_args()
+    told = parser.parse_intermixed_args()
     planes, scenes = trials(TUNING_PATTERNS[: told.textures])
     best = json.loads(told.start)
     seen: dict[str, Judgement] = {}

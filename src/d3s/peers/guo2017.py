@@ -135,7 +135,8 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
     confidence = 1.0 / (1.0 + (sigma_dpt / options.tolerance_dpt) ** 2)
     flags = np.zeros(job.shape, dtype=np.uint16)
     coarsest_px = options.prefilter_sigma_px * 2.0 ** (options.scales - 1)
-    flag_outer(flags, widest_px // 2)
+    # Views are mirrored at their borders: half of a window is enough.
+    flag_outer(flags, widest_px // 4)
     add_flag(flags, Flag.LOW_TEXTURE, is_constant(levels[0], options.window_px))
     flag_disparity(flags, shift_px, rig.optics, job.range_m)
     nearest_m, farthest_m = job.range_m

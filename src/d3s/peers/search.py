@@ -76,7 +76,8 @@ def ended(job: Job, left: FloatArray, found: Found, kernel_px: float) -> DepthMa
     """The result, with the reasons for no depth; `kernel_px` is how far a blur reaches."""
     options, optics = job.options, job.rig.optics
     flags = np.zeros(job.shape, dtype=np.uint16)
-    flag_outer(flags, options.window_px // 2)
+    # Views are mirrored at their borders: half of a window is enough.
+    flag_outer(flags, options.window_px // 4)
     add_flag(flags, Flag.LOW_TEXTURE, is_constant(left, options.window_px))
     add_flag(flags, Flag.OUT_OF_RANGE, ~found.is_inner)
     flag_disparity(flags, found.disparity_px, optics, job.range_m)
