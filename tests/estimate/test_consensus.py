@@ -484,6 +484,30 @@ def test_virtual_baselines_of_the_paper_in_proportion():
     np.testing.assert_array_equal(told.baselines_m, [1e-3])
 
 
+def test_a_rig_brings_the_settings_that_it_was_tuned_with():
+    rig = _calibrated()
+    assert make_plan(rig, ConsensusOptions(), (90, 180)).settings == (240, 21, 1.0)
+    known = {"tuned_candidates": 50, "tuned_window_px": 31, "tuned_prefilter_sigma_px": 4.0}
+    rig = rig.replace(calibration=rig.calibration.replace(**known))
+    plan = make_plan(rig, ConsensusOptions(), (90, 180))
+    assert plan.settings == (50, 31, 4.0)
+    assert plan.candidates_m.size == 50
+    told = make_plan(rig, ConsensusOptions(window_px=9, prefilter_sigma_px=0), (90, 180))
+    assert told.settings == (50, 9, 0.0)
+    pair = _pair(0.8, shape=(60, 300))
+    found = d3s.estimate(pair.left, pair.right, rig, method="consensus")
+    alike = d3s.estimate(
+        pair.left,
+        pair.right,
+        rig,
+        method="consensus",
+        options={"candidates": 50, "window_px": 31, "prefilter_sigma_px": 4.0},
+    )
+    np.testing.assert_array_equal(found.depth_m, alike.depth_m)
+    expected = reference_consensus(pair.left, pair.right, rig, ConsensusOptions())
+    assert (np.isfinite(expected.depth_m) == np.isfinite(found.depth_m)).mean() > 0.99
+
+
 def test_candidates_are_increasing_and_even_in_inverse_depth():
     candidates = candidates_m(PROTOTYPE, ConsensusOptions(candidates=7, depth_range_m=(0.5, 2.0)))
     np.testing.assert_allclose(1 / candidates, np.linspace(2, 0.5, 7))

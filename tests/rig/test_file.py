@@ -48,6 +48,9 @@ DOCUMENT: dict[str, Any] = {
         "virtual_baselines_m": [0.00045, 0.0005, 0.00055],
         "a_cubic_m_px": [1.0, 2000.0, 3e6, 4e9],
         "b_cubic_m": [0.01, 0.02, 0.03, 0.04],
+        "tuned_candidates": 960,
+        "tuned_window_px": 31,
+        "tuned_prefilter_sigma_px": 4.0,
         "provenance": {
             "created": "2025-01-31T12:00:00+00:00",
             "d3s_version": "0.1.0",
@@ -69,7 +72,8 @@ SIGNED = (
 FREE_TABLES = ("residuals", "input_sha256")
 # Optional too, each with the value that it has then; of a pair both or none.
 PAIRED = {"frame_rows_px": "frame_cols_px", "noise_read": "noise_gain"}
-OPTIONAL = {"baseline_angle_rad": 0.0, **dict.fromkeys((*PAIRED, *PAIRED.values()))}
+TUNED = ("tuned_candidates", "tuned_window_px", "tuned_prefilter_sigma_px")
+OPTIONAL = {"baseline_angle_rad": 0.0, **dict.fromkeys((*PAIRED, *PAIRED.values(), *TUNED))}
 
 Place = tuple[str | int, ...]
 

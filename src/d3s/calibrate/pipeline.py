@@ -22,7 +22,7 @@ from d3s.calibrate.noise import Noise, find_noise
 from d3s.calibrate.rectify import Rectification, find_rectification
 from d3s.calibrate.report import Report
 from d3s.calibrate.table import FEWEST_FRAMES
-from d3s.calibrate.tuning import Tuning, find_tuning
+from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
 from d3s.calibrate.validate import errors_over_depth
 from d3s.calibrate.views import KeptFrames, SplitViews
 from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
@@ -393,6 +393,9 @@ def _drafted(
         virtual_baselines_m=(0.1 * optics.baseline_m,),
         a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
         b_cubic_m=(0.0, 0.0, 0.0, 0.0),
+        tuned_candidates=CONSENSUS.candidates,
+        tuned_window_px=CONSENSUS.window_px,
+        tuned_prefilter_sigma_px=CONSENSUS.prefilter_sigma_px,
         provenance=provenance,
     )
     nearest_px = geometry.focal_baseline_px_m / float(np.nanmin(geometry.depths_m))

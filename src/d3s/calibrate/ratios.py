@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from d3s.compiled import compiled
 from d3s.estimate import ConsensusOptions
+from d3s.estimate.consensus_plan import Settings, settings_of
 from d3s.estimate.prefilter import noise_variance, reach_px, smoothed
 from d3s.optics.lens import FloatArray
 
@@ -79,19 +80,20 @@ def shift_sums(
     """
     first = math.floor(shifts_px[0]) - _SPARE_PX
     last = math.ceil(shifts_px[1]) + _SPARE_PX
-    half = options.window_px // 2
-    reach = half + 1 + reach_px(options.prefilter_sigma_px)
+    settings = settings_of(options, None)
+    half = settings.window_px // 2
+    reach = half + 1 + reach_px(settings.prefilter_sigma_px)
     before, after = reach + max(last, 0), reach - min(first, 0)
-    rows = _middles(left.shape[0], reach, reach, options.window_px)
-    cols = _middles(left.shape[1], before, after, options.window_px)
+    rows = _middles(left.shape[0], reach, reach, settings.window_px)
+    cols = _middles(left.shape[1], before, after, settings.window_px)
     if not rows.size * cols.size:
         return Windows(rows[:0], cols[:0]), Sums(first, *np.zeros((2, last - first + 1, 0)))
     corner = np.array([rows[0] - reach, cols[0] - before])
     part = slice(corner[0], rows[-1] + reach + 1), slice(corner[1], cols[-1] + after + 1)
-    views = [smoothed(view[part], options.prefilter_sigma_px) for view in (left, right)]
+    views = [smoothed(view[part], settings.prefilter_sigma_px) for view in (left, right)]
     place = np.stack(np.meshgrid(rows, cols, indexing="ij"), axis=-1).reshape(-1, 2) - corner
     place = place[_are_whole(left[part], right[part], place, reach, (before, after))]
-    place = _textured(views[0], left[part], place, options)
+    place = _textured(views[0], left[part], place, settings)
     place = place[np.linspace(0, len(place) - 1, min(most_windows, len(place))).astype(np.int64)]
     products, squares = np.zeros((2, last - first + 1, len(place)))
     _sum_over_shifts(views[0], views[1], place, half, first, products, squares)
@@ -112,13 +114,11 @@ def _are_whole(
     )
 
 
-def _textured(
-    view: FloatArray, unsmoothed: Image, place: Places, options: ConsensusOptions
-) -> Places:
+def _textured(view: FloatArray, unsmoothed: Image, place: Places, settings: Settings) -> Places:
     """Those of the windows whose texture stands out of the noise."""
     energy = np.zeros(len(place))
-    _gradient_energy(view, place, options.window_px // 2, energy)
-    noise = noise_variance(unsmoothed) * _noise_gain(options.prefilter_sigma_px)
+    _gradient_energy(view, place, settings.window_px // 2, energy)
+    noise = noise_variance(unsmoothed) * _noise_gain(settings.prefilter_sigma_px)
     return place[energy > _LEAST_TEXTURE * noise]
 
 

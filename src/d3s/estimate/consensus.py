@@ -38,7 +38,7 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
     first, second = together(
-        *(lambda view=view: smoothed(view, options.prefilter_sigma_px) for view in pair)
+        *(lambda view=view: smoothed(view, plan.settings.prefilter_sigma_px) for view in pair)
     )
     noise = sum(together(*(lambda view=view: noise_variance(view) for view in pair)))
     prepared = time.perf_counter()
@@ -69,7 +69,7 @@ def _search(
     if rows > 0 and (plan.first_cols <= plan.last_cols).any():
         middle, scale = _middle_and_scale(left, right)
         trials = _trials(plan, rig, noise / scale**2)
-        sizes = _sizes(left.shape, plan, options)
+        sizes = _sizes(left.shape, plan)
         over_rows(
             kernels.search_tiles,
             math.ceil(rows / sizes.tile_rows) * math.ceil(left.shape[1] / sizes.tile_cols),
@@ -83,12 +83,12 @@ def _search(
     return Chosen(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
 
 
-def _sizes(shape: tuple[int, ...], plan: Plan, options: ConsensusOptions) -> kernels.Sizes:
+def _sizes(shape: tuple[int, ...], plan: Plan) -> kernels.Sizes:
     # Nothing here may depend on the number of threads: the bytes of the result would.
     return kernels.Sizes(
-        window=options.window_px,
+        window=plan.settings.window_px,
         reach=plan.reach_px,
-        tile_rows=max(_LEAST_TILE_ROWS, _TILE_ROWS_PER_WINDOW * options.window_px),
+        tile_rows=max(_LEAST_TILE_ROWS, _TILE_ROWS_PER_WINDOW * plan.settings.window_px),
         tile_cols=min(_TILE_COLS, shape[1]),
     )
 

@@ -11,15 +11,36 @@ from d3s.estimate.options import ConsensusOptions
 from d3s.estimate.prefilter import reach_px
 from d3s.optics.lens import FloatArray
 from d3s.optics.stereo import alignment_shift_px
-from d3s.rig import Rig
+from d3s.rig import Calibration, Rig
 
 # The paper's virtual baselines, 0.45 mm, 0.50 mm and 0.55 mm, as shares of its 3.84 mm baseline.
 _SHARES_OF_BASELINE = (0.45 / 3.84, 0.50 / 3.84, 0.55 / 3.84)
 
 
+class Settings(NamedTuple):
+    """What the options leave to the camera."""
+
+    candidates: int
+    window_px: int
+    prefilter_sigma_px: float
+
+
+def settings_of(options: ConsensusOptions, calibration: Calibration | None) -> Settings:
+    """Those told, or those that the rig was tuned with, or the usual ones."""
+    settings = _USUAL
+    if calibration is not None:
+        settings = settings._replace(**calibration.tuned)
+    told = {name: getattr(options, name) for name in Settings._fields}
+    return settings._replace(**{name: one for name, one in told.items() if one is not None})
+
+
+_USUAL = Settings(candidates=240, window_px=21, prefilter_sigma_px=1.0)
+
+
 class Plan(NamedTuple):
     """Every depth to try with every virtual baseline, for views of one shape."""
 
+    settings: Settings
     candidates_m: FloatArray  # (candidates,), increasing
     steps_m: FloatArray  # (candidates,), the stretch of depth that each stands for
     baselines_m: FloatArray  # (baselines,)
@@ -38,7 +59,7 @@ def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Pl
     OptionsError
         If a virtual baseline is not below the real one.
     """
-    optics = rig.optics
+    optics, settings = rig.optics, settings_of(options, rig.calibration)
     candidates = candidates_m(rig, options)
     baselines = virtual_baselines_m(rig, options)
     shifts = alignment_shift_px(
@@ -49,9 +70,10 @@ def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Pl
         disparity_offset_px=optics.disparity_offset_px,
     )
     # The differences look one pixel beyond the window.
-    reach = options.window_px // 2 + 1 + reach_px(options.prefilter_sigma_px)
+    reach = settings.window_px // 2 + 1 + reach_px(settings.prefilter_sigma_px)
     first, last = _cols_in_frame(shifts, reach, shape[1])
     return Plan(
+        settings=settings,
         candidates_m=candidates,
         steps_m=np.abs(np.gradient(candidates)),
         baselines_m=baselines,
@@ -68,7 +90,7 @@ def candidates_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
     if options.candidates_m is not None:
         return np.array(options.candidates_m)
     depth_range_m = options.depth_range_m or default_depth_range_m(rig.optics)
-    return even_candidates_m(depth_range_m, options.candidates)
+    return even_candidates_m(depth_range_m, settings_of(options, rig.calibration).candidates)
 
 
 def virtual_baselines_m(rig: Rig, options: ConsensusOptions) -> FloatArray:

@@ -70,7 +70,7 @@ def _flags(
         Flag.BORDER: border,
         Flag.INVALID_INPUT: _touched(np.isnan(pair.left), np.isnan(pair.right), chosen, plan),
         Flag.SATURATED: _touched(clipped(pair.left), clipped(pair.right), chosen, plan),
-        Flag.LOW_TEXTURE: ~border & _is_flat(pair, left_smoothed, options.window_px),
+        Flag.LOW_TEXTURE: ~border & _is_flat(pair, left_smoothed, plan.settings.window_px),
         Flag.OUT_OF_RANGE: _is_at_end(chosen, plan),
         Flag.LOW_CONFIDENCE: low_confidence,
     }

@@ -77,10 +77,11 @@ class Options(Record):
 class ConsensusOptions(Options):
     """Choices that the paper leaves open, or makes, for its consensus."""
 
-    # Steps of 0.35 px of disparity over 0.25 to 2.5 m, which the method's own error exceeds up to
+    # A calibrated rig brings its own, the numbers that its a and b were tuned with. Of others 240:
+    # steps of 0.35 px of disparity over 0.25 to 2.5 m, which the method's own error exceeds up to
     # 1.2 m. Beyond, where they are 2 to 5 cm of depth, more of them are more exact, and slower.
-    candidates: int = Field(
-        default=240, ge=2, le=4096, description="how many depths to try, even in inverse depth"
+    candidates: int | None = Field(
+        default=None, ge=2, le=4096, description="how many depths to try, even in inverse depth"
     )
     # The paper's own for its prototype (supplement); of another camera the same share of its
     # baseline. A calibrated rig brings its own.
@@ -89,11 +90,12 @@ class ConsensusOptions(Options):
         Field(max_length=32),
         AfterValidator(_some),
     ] = Field(default=None, description="the virtual baselines to compare")
-    # 21 to 31 px are what such windows are in this field; the paper does not say.
-    window_px: Window = Field(default=21, description="the side of the window of the sums")
-    # Noise falls 3.5 times and the texture that the lens leaves hardly; the paper does not say.
-    prefilter_sigma_px: float = Field(
-        default=1.0, ge=0, le=10, description="the Gaussian that both views are smoothed with"
+    # As tuned, or 21: 21 to 31 px are what such windows are in this field; the paper does not say.
+    window_px: Window | None = Field(default=None, description="the side of the window of the sums")
+    # As tuned, or 1: noise falls 3.5 times and the texture that the lens leaves hardly; the paper
+    # does not say.
+    prefilter_sigma_px: float | None = Field(
+        default=None, ge=0, le=10, description="the Gaussian that both views are smoothed with"
     )
     # Eq. 14 of the paper, or its Eq. S5, which near candidates pass too easily.
     agreement_in: Literal["depth and vergence", "depth"] = Field(

@@ -48,7 +48,7 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
     """
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
-    views = [smoothed(view, options.prefilter_sigma_px) for view in pair]
+    views = [smoothed(view, plan.settings.prefilter_sigma_px) for view in pair]
     noise = sum(noise_variance(view) for view in pair)
     chosen = _search(views[0], views[1], plan, rig, options, noise)
     return as_depth_map(chosen, pair, views[0], plan, rig, options)
@@ -68,15 +68,15 @@ def _search(
     agreement = (
         confidence if options.agreement_in == "depth and vergence" else depth_only_confidence
     )
-    seen = tried(plan, left.shape[1])
+    seen, window_px = tried(plan, left.shape[1]), plan.settings.window_px
     in_rows = np.zeros((left.shape[0], 1), dtype=np.bool_)
     in_rows[plan.reach_px : left.shape[0] - plan.reach_px] = True
     for i, candidate_m in enumerate(plan.candidates_m):
         predictions, energies = [], []
         for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
             pair = finite_differences(left, shifted_right(right, shift_px))
-            predictions.append(_predicted_m(pair, float(baseline_m), rig, options.window_px))
-            energies.append(_energy(pair, rig, options.window_px))
+            predictions.append(_predicted_m(pair, float(baseline_m), rig, window_px))
+            energies.append(_energy(pair, rig, window_px))
         value = agreement(candidate_m, predictions)
         # Where the match is in the frame; and the first of equals, as `best_candidate` has it.
         better = (value > highest) & in_rows & seen[i]

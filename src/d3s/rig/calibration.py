@@ -3,7 +3,7 @@
 import math
 from datetime import datetime
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,6 +124,24 @@ class Calibration(RigPart):
     b_cubic_m: Cubic = Field(
         description="4 coefficients c0 to c3 of the offset b, in m, of the virtual baseline in m"
     )
+    tuned_candidates: int | None = Field(
+        default=None,
+        ge=2,
+        le=4096,
+        description="how many depths the consensus tries, as when it was tuned, if known",
+    )
+    tuned_window_px: int | None = Field(
+        default=None,
+        ge=3,
+        le=255,
+        description="the window of the consensus that a and b hold for, if known",
+    )
+    tuned_prefilter_sigma_px: float | None = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="the smoothing of the consensus that a and b hold for, if known",
+    )
     provenance: Provenance = Field(description="where the calibration comes from")
 
     @field_validator("frame_cols_px", "noise_gain")
@@ -135,6 +153,13 @@ class Calibration(RigPart):
             raise ValueError(f"needs {other} beside it. Give both, or neither.")
         return value
 
+    @field_validator("tuned_window_px")
+    @classmethod
+    def _has_a_middle(cls, window_px: int | None) -> int | None:
+        if window_px is not None and window_px % 2 == 0:
+            raise ValueError("must be odd: a window has a pixel at its centre.")
+        return window_px
+
     def a_m_px(self, virtual_baseline_m: ArrayLike) -> FloatArray:
         """Scale of the tuned depth equation at a virtual baseline of either sign (paper Eq. S9)."""
         return _cubic_at_magnitude(self.a_cubic_m_px, virtual_baseline_m)
@@ -142,6 +167,13 @@ class Calibration(RigPart):
     def b_m(self, virtual_baseline_m: ArrayLike) -> FloatArray:
         """Offset of the tuned depth at a virtual baseline of either sign (paper Eq. S10)."""
         return _cubic_at_magnitude(self.b_cubic_m, virtual_baseline_m)
+
+    @property
+    def tuned(self) -> dict[str, Any]:
+        """Options of the consensus that a and b hold for, by their names, as far as known."""
+        names = ("candidates", "window_px", "prefilter_sigma_px")
+        told = {name: getattr(self, f"tuned_{name}") for name in names}
+        return {name: value for name, value in told.items() if value is not None}
 
     @property
     def rectification_matrix(self) -> FloatArray:
