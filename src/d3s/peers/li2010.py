@@ -46,8 +46,8 @@ Volume = NDArray[np.uint16]
 _LEVELS = 16_000
 _LARGEST_COST = 2.0
 # What is gathered is coarser, so that four paths fit into 16 bits.
-_SHIFT_BITS = 2
-_LARGEST_PRICE = 0.5
+_SHIFT_BITS = 4
+_LARGEST_PRICE = 20.0
 # Of the contrast of full scale: what is below it is rounding.
 _LEAST_POWER = 1e-9
 
@@ -60,8 +60,10 @@ class Li2010Options(SearchOptions):
     equalise: Literal["both", "sharper"] = Field(
         default="sharper", description="which view is blurred until both are alike"
     )
+    # Costs of neighbours are of windows that overlap, so that a false best lasts for a window's
+    # side: prices of less than a cost change little.
     smoothness: float = Field(
-        default=0.02,
+        default=2.0,
         ge=0,
         le=_LARGEST_PRICE,
         description="the price of a step in depth, in costs of 0 to 2",

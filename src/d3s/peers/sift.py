@@ -2,10 +2,10 @@
 
 Lowe, "Distinctive image features from scale-invariant keypoints" (International Journal of Computer
 Vision 60, 2004), as OpenCV has it. A keypoint of the left view may match one of the right view that
-lies in the same row, within a tolerance, at a disparity of the range; of those the one with the
-nearest descriptor, if the next best of another place is much farther, and if the match is the best
-of both. Its disparity is the difference of two columns, which SIFT itself finds to a fraction of a
-pixel, and stands in the one pixel where the keypoint is.
+lies in the same row, within a tolerance, at a disparity of the range. Of those it takes the one
+with the nearest descriptor, if the next best of any other place is much farther, and if each is the
+best of the other. Its disparity is the difference of two columns, which SIFT itself finds to a
+fraction of a pixel, and stands in the one pixel where the keypoint is.
 
 Assumes rectified views and corners that both of them show. It knows nothing of defocus but what its
 descriptors, which do not depend on scale, forgive.
@@ -47,6 +47,7 @@ _SAME_PLACE_PX = 1.5
 # Of left keypoints whose distances to all right ones are in memory at once.
 _AT_ONCE = 512
 _NUMBERS = 128  # of a descriptor
+_TINY = 1e-9
 # A descriptor reaches so many diameters of its keypoint from the centre, with all that it smooths.
 _REACH_DIAMETERS = 6
 # OpenCV's smallest frame whose pyramid has an octave.
@@ -161,34 +162,42 @@ def _best(
         return best, share
     for start in range(0, own.rows.size, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        distance = _distances(_Keypoints(*(one[part] for one in own)), others, limits_px, options)
-        best[part] = distance.argmin(axis=1)
-        nearest = distance.min(axis=1)
-        place = others.cols[best[part], np.newaxis]
-        distance[np.abs(others.cols - place) < _SAME_PLACE_PX] = np.inf
-        with np.errstate(invalid="ignore"):
-            # Only one to choose from is a sure match; none at all is infinity by infinity.
-            share[part] = np.nan_to_num(nearest / distance.min(axis=1), nan=np.inf)
+        some = _Keypoints(*(one[part] for one in own))
+        square = _squares(some, others)
+        possible = np.where(_may_match(some, others, limits_px, options), square, np.inf)
+        best[part] = possible.argmin(axis=1)
+        nearest = possible.min(axis=1)
+        # The next best may be anywhere: along one row there is often nothing to compare with.
+        here = best[part]
+        apart = np.hypot(
+            others.rows - others.rows[here, np.newaxis], others.cols - others.cols[here, np.newaxis]
+        )
+        next_one = np.where(apart < _SAME_PLACE_PX, np.inf, square).min(axis=1)
+        with np.errstate(invalid="ignore"):  # infinite by infinite, where there is nothing at all
+            share[part] = np.sqrt(nearest / np.maximum(next_one, _TINY))
     return best, share
 
 
-def _distances(
+def _squares(own: _Keypoints, others: _Keypoints) -> FloatArray:
+    """Squared distances of descriptors, (own, others)."""
+    lengths = [np.einsum("ij,ij->i", k.descriptors, k.descriptors) for k in (own, others)]
+    products = own.descriptors @ others.descriptors.T
+    square = lengths[0][:, np.newaxis] + lengths[1] - 2.0 * products
+    return np.asarray(np.maximum(square, 0.0), dtype=np.float64)
+
+
+def _may_match(
     own: _Keypoints, others: _Keypoints, limits_px: tuple[float, float], options: SiftOptions
-) -> FloatArray:
-    """Distances of descriptors, infinite for what cannot be a match; (own, others)."""
+) -> Mask:
+    """Whether two keypoints lie in one row, at a disparity of the range, and are alike in size."""
     disparity = own.cols[:, np.newaxis] - others.cols
     growth = np.abs(np.log(own.diameters[:, np.newaxis] / others.diameters))
-    possible = (
+    return np.asarray(
         (np.abs(own.rows[:, np.newaxis] - others.rows) <= options.row_tolerance_px)
         & (disparity >= limits_px[0])
         & (disparity <= limits_px[1])
         & (growth <= np.log(options.size_ratio))
     )
-    first, second = np.nonzero(possible)
-    apart = np.linalg.norm(own.descriptors[first] - others.descriptors[second], axis=1)
-    distance = np.full(possible.shape, np.inf)
-    distance[first, second] = apart
-    return distance
 
 
 def _mapped(job: Job, left: _Keypoints, right: _Keypoints, matches: _Matches) -> DepthMap:

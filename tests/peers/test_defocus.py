@@ -1,0 +1,79 @@
+"""Methods that read depth from defocus do so where stereo is blind."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.errors import InputError
+from d3s.optics.psf import gaussian_otf
+
+OPTICS = d3s.Rig.paper_prototype().optics
+# Six times the difference of power, for defocus to say something in a small window.
+RIG = d3s.Rig.paper_prototype().replace(
+    optics=OPTICS.replace(optical_power_right_dpt=OPTICS.optical_power_left_dpt - 0.6)
+)
+SHAPE = (110, 190)
+
+
+def stripes(depth_m, noise=0.0005):
+    """Stripes along the rows: any disparity fits, and the blur alone tells how far they are."""
+    rng = np.random.default_rng(0)
+    profile = rng.random(SHAPE[0])
+    frequency = np.fft.rfftfreq(SHAPE[0])
+    views = []
+    for camera in (0, 1):
+        transfer = gaussian_otf(frequency, RIG.optics.blur_sigma_px(depth_m, camera))
+        blurred = np.fft.irfft(np.fft.rfft(profile) * transfer, SHAPE[0])
+        views.append(blurred[:, np.newaxis] + rng.normal(0, noise, SHAPE))
+    return views
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("takeda2013", {"psf": "gaussian", "consistency_px": -1, "min_confidence": 0}),
+        ("guo2017", {"gain": 1.0, "consistency_px": -1, "min_confidence": 0}),
+        ("li2010", {"consistency_px": -1, "smoothness": 0, "min_confidence": 0}),
+    ],
+)
+@pytest.mark.parametrize("depth_m", [0.55, 0.9])
+def test_depth_of_stripes_along_the_rows(method, options, depth_m):
+    result = d3s.estimate(*stripes(depth_m), RIG, method=method, options=options)
+    seen = result.depth_m[30:-30, 60:-30]
+    assert np.isfinite(seen).mean() > 0.5
+    # A quarter of a dioptre: to the differential method this change of power is not small.
+    assert np.nanmedian(np.abs(1 / seen - 1 / depth_m)) < 0.25
+
+
+@pytest.mark.parametrize("method", ["sgbm", "bm", "phase"])
+def test_stereo_alone_does_not_know_it(method):
+    result = d3s.estimate(*stripes(0.55), RIG, method=method)
+    seen = result.depth_m[30:-30, 60:-30]
+    right = np.abs(1 / seen - 1 / 0.55) < 0.25
+    assert right.mean() < 0.3
+
+
+def test_differential_defocus_needs_defocus():
+    pinhole = d3s.Rig.from_pinhole(
+        focal_length_px=1000.0, baseline_m=0.1, disparity_offset_px=0.0, name="pinhole"
+    )
+    image = np.random.default_rng(0).random((60, 120))
+    with pytest.raises(InputError, match="needs lenses of different power"):
+        d3s.estimate(image, image, pinhole, method="guo2017")
+
+
+@pytest.mark.parametrize("method", ["takeda2013", "li2010", "phase", "sift"])
+def test_pinhole_pair_is_plain_stereo(method):
+    """No blur at all, and negative disparities."""
+    rig = d3s.Rig.from_pinhole(
+        focal_length_px=1000.0, baseline_m=0.2, disparity_offset_px=-50.0, name="offset"
+    )
+    texture = np.random.default_rng(0).random((140, 300))
+    texture = sum(np.roll(texture, (i, j), (0, 1)) for i in range(3) for j in range(3)) / 9
+    left, right = texture[:, 10:250], texture[:, 5:245]  # a point lies 5 px further right there
+    options = {"depth_range_m": (3.0, 20.0)}
+    result = d3s.estimate(left, right, rig, method=method, options=options)
+    # 1000 * 0.2 / (-5 + 50)
+    inside = result.depth_m[40:-40, 40:-40]
+    assert np.isfinite(inside).mean() > (0.001 if method == "sift" else 0.9)
+    assert np.nanmedian(inside) == pytest.approx(4.444, abs=0.01)

@@ -1,0 +1,48 @@
+"""Windowed phase correlation: fractions of a pixel, and nothing between two surfaces."""
+
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+import d3s
+
+RIG = d3s.Rig.paper_prototype()
+
+
+def pair(shift_px, shape=(100, 220)):
+    """One texture, and the same moved by the Fourier transform."""
+    rng = np.random.default_rng(0)
+    texture = gaussian_filter(rng.normal(size=(shape[0], 512)), 1.5, mode="wrap")
+    turn = np.exp(2j * np.pi * np.fft.rfftfreq(512) * shift_px)
+    moved = np.fft.irfft(np.fft.rfft(texture, axis=1) * turn, 512, axis=1)
+    return texture[:, 100 : 100 + shape[1]], moved[:, 100 : 100 + shape[1]]
+
+
+@pytest.mark.parametrize("shift_px", [20.0, 20.1, 33.37, 41.875])
+def test_fractions_of_a_pixel_come_back(shift_px):
+    result = d3s.estimate(*pair(shift_px), RIG, method="phase")
+    inside = RIG.optics.disparity_px(result.depth_m[30:-30, 75:-30])
+    assert np.isfinite(inside).mean() > 0.99
+    assert np.median(inside) == pytest.approx(shift_px, abs=0.003)
+    assert np.std(inside) < 0.01
+
+
+@pytest.mark.parametrize("stride", [1, 3, 7])
+def test_grid_may_be_coarse(stride):
+    options = {"stride_px": stride}
+    views = [view[:40, :150] for view in pair(20.4)]
+    options |= {"window_px": 24}
+    result = d3s.estimate(*views, RIG, method="phase", options=options)
+    inside = RIG.optics.disparity_px(result.depth_m[14:-14, 40:-14])
+    assert np.median(inside) == pytest.approx(20.4, abs=0.01)
+
+
+def test_nothing_is_put_between_two_surfaces():
+    near, far = pair(40.0), pair(15.0)
+    left, right = (np.vstack([a[:50], b[50:]]) for a, b in zip(near, far, strict=True))
+    options = {"window_px": 16, "stride_px": 8, "coarse_window_px": 9}
+    result = d3s.estimate(left, right, RIG, method="phase", options=options)
+    found_px = RIG.optics.disparity_px(result.depth_m[10:-10, 60:-20])
+    near_either = (np.abs(found_px - 40) < 1) | (np.abs(found_px - 15) < 1) | np.isnan(found_px)
+    # A few windows hold both, and have what neither is.
+    assert near_either.mean() > 0.95
