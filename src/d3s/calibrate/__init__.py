@@ -3,10 +3,9 @@
 `d3s.calibrate` is this package and can be called: ``rig, report = d3s.calibrate("captures/")``.
 
 pipeline    `calibrate`: the steps below in their order, and a test on frames that it did not see
-captures    raw frames of a board at known distances; table: distances.csv; views: frames in memory
-fields      what of the frame each lens lights; crop: what of it is cut
-matches     places on the board found again, from frame to frame and from view to view; pictures,
-            homography and alignment are how
+captures    raw frames of a board at known distances; table: distances.csv; kept: frames in memory
+fields      what of the frame each lens lights; crop: what of it is cut; views: pairs
+matches     places on the board found again; pictures, homography and alignment are how
 anchors     where each view has the point at infinity that the board moves towards
 rectify     what brings the rows of both views together
 geometry    what disparity means in metres, where the ruler begins, how the board is tilted

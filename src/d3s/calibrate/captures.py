@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.kept import KeptFrames
 from d3s.calibrate.table import (
     FEWEST_FRAMES,
     MOST_FRAMES,
@@ -48,6 +49,8 @@ class Captures:
     left_out: dict[str, str]  # why a frame is not among them, by its name
     remarks: tuple[str, ...]
     source: Callable[[int], Image] = field(repr=False)
+    # Whether a frame is in memory, so that it costs nothing to ask for it again.
+    is_kept: Callable[[int], bool] = field(repr=False, default=lambda _: True)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -69,6 +72,7 @@ class Captures:
             left_out=self.left_out,
             remarks=self.remarks,
             source=lambda number: self.image(order[number]),
+            is_kept=lambda number: self.is_kept(order[number]),
         )
 
 
@@ -97,7 +101,8 @@ def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None =
     rows = sorted(read_table(place), key=lambda row: row.distance_m)
     paths = [place / row.name for row in rows]
     names = [row.name for row in rows]
-    looks = _looked_at(lambda number: _look(_read(paths[number])), names, progress)
+    frames = KeptFrames(_Latest(lambda number: _read(paths[number])))
+    looks = _looked_at(lambda number: _look(frames(number)), names, progress)
     kept, left_out = _chosen(names, looks, place)
     digests = {TABLE_NAME: _digest(place / TABLE_NAME)}
     digests |= {names[number]: _digest(paths[number]) for number in kept}
@@ -108,7 +113,8 @@ def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None =
         digests=digests,
         left_out=left_out,
         remarks=_remarks(place, names),
-        source=_Latest(lambda number: _read(paths[kept[number]])),
+        source=lambda number: frames(kept[number]),
+        is_kept=lambda number: frames.holds(kept[number]),
     )
 
 

@@ -24,7 +24,7 @@ from d3s.calibrate.report import Report
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
 from d3s.calibrate.validate import errors_over_depth
-from d3s.calibrate.views import KeptFrames, SplitViews
+from d3s.calibrate.views import SmallPictures, SplitViews
 from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
 from d3s.record import shown
 from d3s.rig import Calibration, Provenance, Rig
@@ -132,8 +132,8 @@ def calibrate(
         When nothing usable came out; its `report` says why.
     """
     percent = _Percent(progress)
-    frames = KeptFrames(_read(captures, distances_m, percent.part(_SHARES["reading"])))
-    work = _Work(frames, _checked_design(design), fit_ruler, name, percent)
+    pictures = SmallPictures(_read(captures, distances_m, percent.part(_SHARES["reading"])))
+    work = _Work(pictures, _checked_design(design), fit_ruler, name, percent)
     try:
         with _as_bad_input():
             work.find_fields(left_lens, regions)
@@ -171,14 +171,14 @@ class _Work:
 
     def __init__(
         self,
-        frames: KeptFrames,
+        pictures: SmallPictures,
         design: Rig,
         fit_ruler: bool | None,
         name: str,
         percent: _Percent,
     ) -> None:
-        self.captures = frames.captures()
-        self._frames = frames
+        self.captures = pictures.captures()
+        self._pictures = pictures
         self._design = design
         self._fit_ruler = fit_ruler
         self._name = name
@@ -198,8 +198,8 @@ class _Work:
             shape=self.captures.shape,
             not_read=self.captures.left_out,
             remarks=self.captures.remarks,
-            thumbnails=self._frames.thumbnails,
-            overview=self._frames.overview,
+            thumbnails=self._pictures.thumbnails,
+            overview=self._pictures.overview,
             timings_s=dict(self._timings_s),
             problem=problem,
             **self._found,

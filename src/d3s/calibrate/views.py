@@ -1,4 +1,4 @@
-"""Frames that stay in memory while there is room, small pictures of them, and their views."""
+"""What is made of frames: small pictures for people, and rectified pairs for the steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,71 +7,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.captures import Captures
+from d3s.calibrate.kept import Levels, as_image, as_levels
 from d3s.rig import Calibration
 from d3s.rig.split import split
 
 Image = NDArray[np.float32]
 Picture = NDArray[np.uint8]
 
-# Every step reads the frames again, and a PNG takes a quarter of a second. Half of all memory that
-# a calibration may have.
-ROOM_BYTES = 600_000_000
-_LEVELS = 65535.0
 _THUMBNAIL_COLS, _OVERVIEW_COLS = 200, 1200
 
 
-class KeptFrames:
-    """Frames of captures; those that were read first are not read again, and seen in small."""
+class SmallPictures:
+    """Small pictures of the frames of captures, made as these are asked for."""
 
-    def __init__(self, captures: Captures, room_bytes: int = ROOM_BYTES) -> None:
+    def __init__(self, captures: Captures) -> None:
         self._captures = captures
-        self._room_bytes = room_bytes
-        self._frames: dict[int, NDArray[np.uint16]] = {}
         self.thumbnails: dict[int, Picture] = {}
         self.overview: Picture | None = None
 
     def captures(self) -> Captures:
-        """The same captures, with frames from here."""
+        """The same captures, which are looked at as they are used."""
         return replace(self._captures, source=self._frame)
 
     def _frame(self, number: int) -> Image:
-        kept = self._frames.get(number)
-        if kept is not None:
-            return np.multiply(kept, np.float32(1 / _LEVELS), dtype=np.float32)
         frame = self._captures.image(number)
-        self._show(number, frame)
-        self._keep(number, frame)
-        return frame
-
-    def _show(self, number: int, frame: Image) -> None:
-        if number in self.thumbnails:
-            return
-        self.thumbnails[number] = _small(frame, _THUMBNAIL_COLS)
-        if number == len(self._captures) // 2:
+        if number not in self.thumbnails:
+            self.thumbnails[number] = _small(frame, _THUMBNAIL_COLS)
+        if self.overview is None and number == len(self._captures) // 2:
             self.overview = _small(frame, _OVERVIEW_COLS)
-
-    def _keep(self, number: int, frame: Image) -> None:
-        size = 2 * frame.size
-        # Grey levels of any camera are exact in 16 bits; what is not of full scale 1 is read again.
-        if size > self._room_bytes or frame.min() < 0 or frame.max() > 1:
-            return
-        self._room_bytes -= size
-        self._frames[number] = np.rint(frame * np.float32(_LEVELS)).astype(np.uint16)
+        return frame
 
 
 class SplitViews:
-    """Rectified pairs of some frames, each made when it is asked for."""
+    """Rectified pairs of some frames, each made when it is asked for.
+
+    Those of frames that would have to be read again are kept, in 16 bits.
+    """
 
     def __init__(self, captures: Captures, frames: Sequence[int], calibration: Calibration) -> None:
         self._captures = captures
         self._frames = tuple(frames)
         self._calibration = calibration
+        self._kept: dict[int, tuple[Levels, Levels]] = {}
 
     def __len__(self) -> int:
         return len(self._frames)
 
     def __getitem__(self, number: int, /) -> tuple[Image, Image]:
-        return split(self._captures.image(self._frames[number]), self._calibration)
+        if number in self._kept:
+            left_levels, right_levels = self._kept[number]
+            return as_image(left_levels), as_image(right_levels)
+        frame = self._frames[number]
+        left, right = split(self._captures.image(frame), self._calibration)
+        if not self._captures.is_kept(frame):
+            levels = as_levels(left), as_levels(right)
+            if levels[0] is not None and levels[1] is not None:
+                self._kept[number] = (levels[0], levels[1])
+        return left, right
 
 
 def _small(frame: Image, cols: int) -> Picture:

@@ -1,0 +1,63 @@
+"""Frames that stay in memory once they were read, while there is room."""
+
+from collections.abc import Callable
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.float32]
+Levels = NDArray[np.uint16]
+
+# Every step reads the frames again, and a PNG takes a third of a second. Less than half of all
+# memory that a calibration may have: 36 frames of 3840 x 2160 px.
+ROOM_BYTES = 600_000_000
+_FULL_SCALE = 65535.0
+
+
+class KeptFrames:
+    """Frames by their number; those that were asked for first are not read again."""
+
+    def __init__(self, read: Callable[[int], Image], room_bytes: int = ROOM_BYTES) -> None:
+        self._read = read
+        self._room_bytes = room_bytes
+        self._frames: dict[int, Levels] = {}
+        self._lock = Lock()
+
+    def __call__(self, number: int) -> Image:
+        """One frame, float32 with full scale 1."""
+        kept = self._frames.get(number)
+        if kept is not None:
+            return as_image(kept)
+        frame = self._read(number)
+        self._keep(number, frame)
+        return frame
+
+    def holds(self, number: int) -> bool:
+        """Whether a frame is there without reading."""
+        return number in self._frames
+
+    def _keep(self, number: int, frame: Image) -> None:
+        size = 2 * frame.size
+        with self._lock:
+            if number in self._frames or size > self._room_bytes:
+                return
+            self._room_bytes -= size
+        levels = as_levels(frame)
+        with self._lock:
+            if levels is None:
+                self._room_bytes += size
+            else:
+                self._frames[number] = levels
+
+
+def as_levels(frame: Image) -> Levels | None:
+    """A frame in 16 bits, in which grey levels of any camera are exact; None if they do not do."""
+    if not (frame.min() >= 0 and frame.max() <= 1):  # NaN is neither
+        return None
+    return np.asarray(np.rint(frame * np.float32(_FULL_SCALE)), dtype=np.uint16)
+
+
+def as_image(levels: Levels) -> Image:
+    """The frame again."""
+    return np.divide(levels, np.float32(_FULL_SCALE), dtype=np.float32)
