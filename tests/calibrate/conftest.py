@@ -108,7 +108,7 @@ SMALL_MOUNTS = (
     d3s.Mount(scale=1.002, roll_rad=0.006, shift_x_px=5.0, shift_y_px=-3.0),
     d3s.Mount(scale=0.996, roll_rad=-0.004, shift_x_px=-6.0, shift_y_px=4.0),
 )
-SMALL_DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
+SMALL_DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50, 0.56)
 
 
 def small_rig() -> d3s.Rig:

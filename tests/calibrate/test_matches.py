@@ -104,8 +104,8 @@ def test_turn_of_a_homography():
     np.testing.assert_allclose(fitted, matrix, atol=1e-9)
 
 
-def test_places_are_those_of_the_twin(small_frames, small_matches):
-    depths = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
+def test_places_are_those_of_the_twin(small_frames, small_captures, small_matches):
+    depths = small_captures.distances_m
     assert small_matches.left_out == {}
     for view, pairs in enumerate((small_matches.left, small_matches.right)):
         for pair in pairs:
@@ -151,30 +151,18 @@ def test_frames_of_nothing(small_captures, as_captures):
     seen = []
     images = [np.full_like(image, 0.3) for image in images_of(small_captures)]
     with pytest.raises(
-        CalibrationError, match=r"only 0 of 6 frames .* board_0\.png: .* no texture"
+        CalibrationError, match=r"only 0 of 7 frames .* board_0\.png: .* no texture"
     ):
         find_matches(
             as_captures(images, small_captures.distances_m),
             find_fields(small_captures),
             lambda *at: seen.append(at),
         )
-    assert seen == [(number, 6) for number in range(1, 7)]
+    assert seen == [(number, 7) for number in range(1, 8)]
 
 
 def images_of(captures):
     return [captures.image(number).copy() for number in range(len(captures))]
-
-
-def test_frame_without_texture_is_left_out(small_captures, as_captures):
-    images = images_of(small_captures)
-    fields = find_fields(small_captures)
-    images[2] = np.full_like(images[2], 0.4)
-    matches = find_matches(as_captures(images, small_captures.distances_m), fields)
-    assert list(matches.left_out) == [2]
-    assert "no texture" in matches.left_out[2]
-    # The others are compared over it.
-    assert (1, 3) in {(pair.first, pair.second) for pair in matches.left}
-    assert all(2 not in (pair.first, pair.second) for pair in matches.left + matches.across)
 
 
 @pytest.mark.slow
@@ -202,13 +190,19 @@ def turned(image, fields, angle_deg):
     return out
 
 
-def test_frame_whose_board_is_turned_is_named(small_captures, as_captures):
+def test_frames_without_texture_or_with_a_turned_board_are_named(small_captures, as_captures):
     fields = find_fields(small_captures)
     images = images_of(small_captures)
-    images[3] = turned(images[3], fields, 0.4)
+    images[2] = np.full_like(images[2], 0.4)
+    images[4] = turned(images[4], fields, 0.4)
     matches = find_matches(as_captures(images, small_captures.distances_m), fields)
-    assert list(matches.left_out) == [3]
-    assert "turned by +0.4" in matches.left_out[3]
+    assert sorted(matches.left_out) == [2, 4]
+    assert "no texture" in matches.left_out[2]
+    assert "turned by +0.4" in matches.left_out[4]
+    # The others are compared over the empty one.
+    assert (1, 3) in {(pair.first, pair.second) for pair in matches.left}
+    assert all({2, 4}.isdisjoint((pair.first, pair.second)) for pair in matches.left)
+    assert [pair.first for pair in matches.across] == [0, 1, 3, 5, 6]
 
 
 @pytest.mark.slow
