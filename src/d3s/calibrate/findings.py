@@ -30,7 +30,10 @@ class Finding(NamedTuple):
         """Its standard deviation, with as many digits as say something."""
         if self.spread is None or not math.isfinite(self.spread):
             return ""
-        return f"± {self.spread:.2g}{self.unit}"
+        two_digits = np.format_float_positional(
+            self.spread, precision=2, fractional=False, unique=False, trim="-"
+        )
+        return f"± {two_digits}{self.unit}"
 
 
 def findings_of(report: "Report") -> Iterator[Finding]:

@@ -46,8 +46,8 @@ class Rule(NamedTuple):
 
 _MOVED = "Fix lenses and board so that nothing moves but the distance, and take the frames again."
 _RULERS = (
-    "Measure the distances again, all from the same plane of the camera; if only that plane is "
-    "unsure, let the offset be found (--fit-ruler)."
+    "Measure the distances again, all from the same plane of the camera, and see whether they "
+    "belong to these frames."
 )
 _BOARD = "Use a board with fine texture all over, lit evenly, and more of it in focus."
 
