@@ -131,9 +131,9 @@ def calibrate(
     CalibrationError
         When nothing usable came out; its `report` says why.
     """
-    percent = _Percent(progress)
+    percent, built = _Percent(progress), _checked_design(design)
     pictures = SmallPictures(_read(captures, distances_m, percent.part(_SHARES["reading"])))
-    work = _Work(pictures, _checked_design(design), fit_ruler, name, percent)
+    work = _Work(pictures, built, fit_ruler, name, percent)
     try:
         with _as_bad_input():
             work.find_fields(left_lens, regions)

@@ -1,0 +1,81 @@
+"""All steps in their order, from arrays; the whole of it from files is in tests/cli."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.errors import CalibrationError, InputError
+
+DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
+
+
+def design() -> d3s.Rig:
+    rig = d3s.Rig.paper_prototype()
+    return rig.replace(optics=rig.optics.replace(pixel_pitch_m=9e-6))
+
+
+def test_few_frames_are_usable_and_say_what_is_missing(small_frames):
+    images = [frame.image for frame in small_frames[:6]]
+    told: list[int] = []
+    rig, report = d3s.calibrate(
+        images,
+        DISTANCES_M,
+        design=design(),
+        name="mine",
+        progress=lambda done, total: told.append(done * 100 // total),
+    )
+    assert report.verdict.grade == "usable"
+    words = " ".join(remark.words for remark in report.verdict.remarks)
+    assert "4 frames are missing to ten" in words
+    assert "The nearest distance is 60% of the farthest" in words
+    assert report.validation == ()  # three frames do not make a calibration
+    truth = small_frames[0].truth()
+    found = rig.calibration
+    assert found.anchor_left_px == pytest.approx(truth["anchor_left_px"], abs=0.2)
+    assert found.anchor_right_px == pytest.approx(truth["anchor_right_px"], abs=0.2)
+    assert found.rectify_angle_rad == pytest.approx(float(truth["rectify_angle_rad"]), abs=2e-4)
+    assert rig.name == "mine"
+    assert rig.optics.disparity_offset_px == 0
+    assert (found.frame_rows_px, found.frame_cols_px) == images[0].shape
+    assert found.noise_read == pytest.approx(0.01, rel=0.3)
+    left, right = rig.split(images[0])
+    est = d3s.estimate(left, right, rig)
+    middle = est.depth_m[left.shape[0] // 2 - 20 :, :][:40]
+    assert np.nanmedian(middle) == pytest.approx(0.30, abs=0.003)
+    assert told == sorted(told)
+    assert told[-1] <= 100
+
+
+def test_report_of_what_was_found_comes_with_the_error(small_frames, monkeypatch):
+    def refuse(*_, **__):
+        raise InputError("no waves.")
+
+    monkeypatch.setattr("d3s.calibrate.pipeline.find_defocus", refuse)
+    with pytest.raises(CalibrationError, match=r"no waves\.") as caught:
+        d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
+    report = caught.value.report
+    assert report.verdict.grade == "bad"
+    assert report.problem == "no waves."
+    assert report.geometry is not None
+    assert report.outlines is not None
+    assert report.tuning is None
+    assert sorted(report.thumbnails) == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        (("captures", [0.5]), {}, "distances_m is for frames as arrays"),
+        (([np.zeros((4, 4))],), {}, "distances_m must be given with frames as arrays"),
+        (([np.zeros((4, 4))] * 5, range(1, 6)), {"design": "rig.toml"}, "must be a Rig"),
+    ],
+)
+def test_wrong_arguments(arguments, options, words):
+    with pytest.raises(InputError, match=words):
+        d3s.calibrate(*arguments, **options)
+
+
+def test_pinhole_has_no_focus_to_find():
+    pinhole = d3s.Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1)
+    with pytest.raises(InputError, match="is a pinhole pair"):
+        d3s.calibrate("captures", design=pinhole)
