@@ -29,6 +29,7 @@ from d3s.estimate.refine import Unseen, Views, refined
 from d3s.estimate.search import Found, search
 from d3s.memory import borrowed_memory
 from d3s.rig import Calibration, Rig
+from d3s.threads import together
 
 __all__ = ["JointOptions", "estimate_joint", "joint_reference"]
 
@@ -82,7 +83,7 @@ def joint_result(
     clock = _Clock()
     shape = left.shape[0], left.shape[1]
     plan = make_plan(rig.optics, options, shape)
-    unseen = Unseen(Holes(_missing(left), _missing(right)), Holes(clipped(left), clipped(right)))
+    unseen = _unseen(left, right)
     views = ops.prefilter.centred(left, right)
     noise = _noise(views, plan, ops)
     levels = _levels(views, plan, ops)
@@ -99,6 +100,13 @@ def joint_result(
     contrast = _contrast(levels[plan.cell_px], fit, result, plan)
     clock.stop("judge")
     return JointResult(result, fit, found, contrast, clock.times_s)
+
+
+def _unseen(left: Image, right: Image) -> Unseen:
+    """Holes of both views, each of which has a thread of its own."""
+    masks = together(*(lambda view=view: (_missing(view), clipped(view)) for view in (left, right)))
+    missing, at_limits = zip(*masks, strict=True)
+    return Unseen(Holes(*missing), Holes(*at_limits))
 
 
 def _missing(view: Image) -> Mask:
