@@ -55,36 +55,43 @@ _SMALLEST_PX = 16
 
 
 class SiftOptions(Options):
-    """Choices for the matching of keypoints."""
+    """Choices for the matching of keypoints.
 
-    # OpenCV's own is 0.04, which leaves next to nothing where a defocused view has little contrast.
+    Defaults by benchmarks/tune_peers.py, with --sparse.
+    """
+
+    # OpenCV's own is 0.04. With 0.01 the noise has keypoints, and the error is a tenth larger.
     contrast_threshold: float = Field(
-        default=0.01, ge=0, le=1, description="the contrast that a keypoint must have"
+        default=0.03, ge=0, le=1, description="the contrast that a keypoint must have"
     )
-    # OpenCV's own.
+    # OpenCV's own. 5 leaves a third fewer keypoints and fewer mistakes at edges.
     edge_threshold: float = Field(
         default=10.0, gt=1, le=1000, description="how much longer than wide a keypoint may be"
     )
-    # OpenCV's own, and Lowe's.
+    # OpenCV's own, and Lowe's. 3 is a tenth more exact, and leaves half of the keypoints.
     first_sigma_px: float = Field(
         default=1.6, ge=0.7, le=10, description="the Gaussian of the first octave"
     )
-    # Rectified views differ by what a keypoint is wrong by, up or down.
+    # A match that is wrong by a row is wrong along it: with 2 the error is a quarter larger.
     row_tolerance_px: float = Field(
-        default=1.0, gt=0, le=100, description="what the rows of a match may differ by"
+        default=0.5, gt=0, le=100, description="what the rows of a match may differ by"
     )
-    # Lowe's own.
+    # Lowe's 0.8 is a twentieth worse.
     ratio: float = Field(
-        default=0.8, gt=0, le=1, description="the most of the next distance that the best may have"
+        default=0.7, gt=0, le=1, description="the most of the next distance that the best may have"
     )
-    # A factor of the sizes that rounds to the same layer of the pyramid or the next.
+    # The blur of the views differs by less.
     size_ratio: float = Field(
-        default=1.5, ge=1, le=100, description="what the sizes of a match may differ by"
+        default=1.2, ge=1, le=100, description="what the sizes of a match may differ by"
     )
-    # One column of a keypoint of the smallest size.
+    # What two thirds of the errors on the tuning planes are below.
     column_sigma: float = Field(
-        default=0.05, gt=0, le=10, description="the deviation of a disparity, per keypoint diameter"
+        default=0.028,
+        gt=0,
+        le=10,
+        description="the deviation of a disparity, per keypoint diameter",
     )
+    # The ratio says it already.
     min_confidence: float = Field(
         default=0.0, ge=0, le=1, description="the confidence that a depth must reach"
     )
