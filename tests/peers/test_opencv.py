@@ -142,6 +142,29 @@ def test_a_pair_with_an_offset_has_negative_disparities(method):
 
 
 @pytest.mark.parametrize("method", PEERS)
+def test_filters_can_be_switched_off(method):
+    """What docs/rivals.md names: no left-right check, no uniqueness, no speckles."""
+    unfiltered = {"disp12_max_diff_px": -1, "uniqueness_percent": 0, "speckle_window_px": 0}
+    if method == "sgbm":
+        unfiltered["block_size_px"] = 11  # with larger ones its sums overflow where nothing fits
+    pair = d3s.simulate(d3s.RandomScene(seed=3), RIG, noise=0.02, shape=(160, 320))
+    with_them = d3s.estimate(pair.left, pair.right, RIG, method=method)
+    without = d3s.estimate(pair.left, pair.right, RIG, method=method, options=unfiltered)
+    inner = np.s_[20:-20, 110:-20]
+    assert without.valid[inner].mean() > 0.98
+    assert with_them.valid[inner].mean() < without.valid[inner].mean() - 0.02
+    checked = d3s.estimate(
+        pair.left, pair.right, RIG, method=method, options=unfiltered | {"disp12_max_diff_px": 1}
+    )
+    assert checked.valid[inner].mean() < without.valid[inner].mean() - 0.001
+    # What they leave out is worse than what they keep.
+    kept = with_them.valid & without.valid
+    dropped = without.valid & ~with_them.valid
+    error_m = np.abs(without.depth_m - pair.depth_m)
+    assert error_m[dropped].mean() > 3 * error_m[kept].mean()
+
+
+@pytest.mark.parametrize("method", PEERS)
 def test_depths_outside_the_range_are_not_given(method, one_metre):
     options = {"depth_range_m": (0.3, 0.7)}
     result = d3s.estimate(one_metre.left, one_metre.right, RIG, method=method, options=options)

@@ -203,13 +203,15 @@ def _sgbm(options: Any, search: _Search) -> "cv2.StereoMatcher":
         "3way": cv2.STEREO_SGBM_MODE_SGBM_3WAY,
         "hh4": cv2.STEREO_SGBM_MODE_HH4,
     }
+    # To StereoSGBM a negative number is 1, whatever its manual says; so is 0.
+    most_px = options.disp12_max_diff_px if options.disp12_max_diff_px >= 0 else search.number
     return cv2.StereoSGBM.create(
         minDisparity=search.lowest,
         numDisparities=search.number,
         blockSize=options.block_size_px,
         P1=options.p1,
         P2=options.p2,
-        disp12MaxDiff=options.disp12_max_diff_px,
+        disp12MaxDiff=most_px,
         preFilterCap=options.pre_filter_cap,
         uniquenessRatio=options.uniqueness_percent,
         speckleWindowSize=options.speckle_window_px,
