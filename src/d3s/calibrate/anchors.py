@@ -7,10 +7,10 @@ view. A point of the board that is at x_j in one frame is then in another at
     x_k = r x_j / (1 + (r - 1) t·x_j),    r = ζ_j / ζ_k,
 
 a homography with the anchor as its fixed point. A lens that distorts pushes what is at x outwards
-by k |x|² x, and so adds k x_k (|x_k|² - |x_j|²). `a`, `t` and `k` are common to all frames, each
-pair of frames has its own r. The fit is by least squares on all pairs at once. A board that sways
-on its rail shifts whole pictures, more when it is near; the size of that is found from how the
-pairs scatter, and weighs pairs that shrink little accordingly.
+by ``k |x|² x``, and so adds ``k x_k (|x_k|² - |x_j|²)``. `a`, `t` and `k` are common to all frames,
+each pair of frames has its own r. The fit is by least squares on all pairs at once. A board that
+sways on its rail shifts whole pictures, more when it is near; the size of that is found from how
+the pairs scatter, and weighs pairs that shrink little accordingly.
 
 The paper minimises the shift of features in a window instead (Eq. S6). That is here too, and is
 off by pixels where the fit is off by hundredths: the few features of a window are not spread

@@ -35,7 +35,7 @@ Half = Literal["left", "right"]
 
 # Methods that are tested, and how many rows in the middle of the views they get: enough pixels for
 # a mean, and no more time than the rest takes.
-TESTED_ROWS_PX = {"joint": 600, "consensus": 200}
+TESTED_ROWS_PX = {"joint": 600, "consensus": 120}
 # Percent of the work that each step is, as measured on 50 frames of 3840 x 2160 px.
 _SHARES = {
     "reading": 8,
