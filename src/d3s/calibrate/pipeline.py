@@ -23,7 +23,7 @@ from d3s.calibrate.rectify import Rectification, find_rectification
 from d3s.calibrate.report import Report
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
-from d3s.calibrate.validate import errors_over_depth
+from d3s.calibrate.validate import Validation, errors_over_depth
 from d3s.calibrate.views import SmallPictures, SplitViews
 from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
 from d3s.record import shown
@@ -185,6 +185,7 @@ class _Work:
         self._percent = percent
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
         self._found: dict[str, Any] = {}
+        self._remarks: tuple[str, ...] = ()
         self._timings_s: dict[str, float] = {}
 
     def report(self, problem: str = "") -> Report:
@@ -197,7 +198,7 @@ class _Work:
             distances_m=np.array(self.captures.distances_m),
             shape=self.captures.shape,
             not_read=self.captures.left_out,
-            remarks=self.captures.remarks,
+            remarks=(*self.captures.remarks, *self._remarks),
             thumbnails=self._pictures.thumbnails,
             overview=self._pictures.overview,
             timings_s=dict(self._timings_s),
@@ -239,37 +240,42 @@ class _Work:
 
     def test(self) -> None:
         """Calibrate with every other frame, and see how the rig does on those between."""
-        parts = {step: self._percent.part(share) for step, share in _TEST_SHARES.items()}
         usable = self._alignment.frames
         trained, tested = usable[::2], usable[1::2]
         if len(trained) < FEWEST_FRAMES:
             return
         with self._timed("cross-validation"):
-            some = self.captures.some(trained)
-            found = _aligned(some, self._fields, self._design, self._fit_ruler, parts["matches"])
-            geometry = found.geometry
-            depths = geometry.depths_m[found.frames].tolist()
-            shares = [parts[step] for step in ("defocus", "tuning", "baselines")]
-            rig = _tuned(some, found, depths, self._draft(some, found), shares).rig
-            views = SplitViews(self.captures, tested, _calibration(rig))
-            # As a user would: what the ruler says, not what was found from these very frames.
-            offset_m = geometry.ruler_offset_m if geometry.ruler_is_applied else 0.0
-            true_m = [self.captures.distances_m[frame] + offset_m for frame in tested]
-            self._found["validation"] = tuple(
-                _renumbered(
-                    errors_over_depth(
-                        views,
-                        true_m,
-                        rig,
-                        method,
-                        tilt=_slopes(geometry),
-                        rows_px=rows_px,
-                        progress=parts[method],
-                    ),
-                    tested,
-                )
-                for method, rows_px in TESTED_ROWS_PX.items()
+            try:
+                self._found["validation"] = self._validated(trained, tested)
+            except CalibrationError as error:
+                # Half the frames may be too few where all of them do.
+                self._remarks = (f"The test with every other frame came to nothing: {error}",)
+
+    def _validated(self, trained: list[int], tested: list[int]) -> tuple[Validation, ...]:
+        parts = {step: self._percent.part(share) for step, share in _TEST_SHARES.items()}
+        some = self.captures.some(trained)
+        found = _aligned(some, self._fields, self._design, self._fit_ruler, parts["matches"])
+        geometry = found.geometry
+        depths = geometry.depths_m[found.frames].tolist()
+        shares = [parts[step] for step in ("defocus", "tuning", "baselines")]
+        rig = _tuned(some, found, depths, self._draft(some, found), shares).rig
+        views = SplitViews(self.captures, tested, _calibration(rig))
+        # As a user would: what the ruler says, not what was found from these very frames.
+        offset_m = geometry.ruler_offset_m if geometry.ruler_is_applied else 0.0
+        true_m = [self.captures.distances_m[frame] + offset_m for frame in tested]
+        errors = (
+            errors_over_depth(
+                views,
+                true_m,
+                rig,
+                method,
+                tilt=_slopes(geometry),
+                rows_px=rows_px,
+                progress=parts[method],
             )
+            for method, rows_px in TESTED_ROWS_PX.items()
+        )
+        return tuple(_renumbered(one, tested) for one in errors)
 
     def finished(self, rig: Rig) -> Rig:
         """The rig with all that is left over, to be judged again."""

@@ -109,6 +109,7 @@ class Report:
         if self.rectification is not None:
             found["vertical_rms_px"] = self.rectification.rms_px
         if self.tuning is not None:
+            found["untested"] = float(not self.validation)
             found["cubic_missing"] = 1 - min(self.tuning.a_cubic.r2, self.tuning.b_cubic.r2)
         for one in self.validation:
             if one.method == "joint":

@@ -63,6 +63,12 @@ RULES: dict[str, Rule] = {
         "{value:.0f} frames are missing to ten, the fewest that average errors well.",
         "Take more frames: 25 or 50, from the nearest to the farthest distance of interest.",
     ),
+    "untested": Rule(
+        0.0,
+        1.0,
+        "The calibration was not tested on frames that it did not see.",
+        "Take more frames, at smaller steps: half of them have to do for a calibration.",
+    ),
     "inverse_span": Rule(
         0.5,
         0.8,
