@@ -86,9 +86,8 @@ def estimate_li2010(left: Image, right: Image, rig: Rig, options: Li2010Options)
     kernel_px = kernel_reach_px(float(np.sqrt(extra_px2.max())))
     costs = _costs(levels, tried, extra_px2, options)
     large = round(options.smoothness * _LEVELS / _LARGEST_COST) >> _SHIFT_BITS
-    coarse = np.right_shift(costs, np.uint16(_SHIFT_BITS))
-    sums = gathered(coarse, round(options.small_step_share * large), large)
-    del coarse
+    small = round(options.small_step_share * large)
+    sums = gathered(costs, small, large, shift_bits=_SHIFT_BITS)
     winner = Winner(job.shape)
     for number, shift_px in enumerate(tried.disparity_px):
         winner.add(sums[..., number].astype(np.float32), float(shift_px))
@@ -141,10 +140,11 @@ def _normalised_squares(first: Single, second: Single, window_px: int) -> Single
     return np.asarray(np.clip(share, 0, _LARGEST_COST), dtype=np.float32)
 
 
-def gathered(costs: Volume, small: int, large: int) -> Volume:
+def gathered(costs: Volume, small: int, large: int, *, shift_bits: int = 0) -> Volume:
     """Sum of the costs along four paths to each pixel, with prices for steps of one and of more.
 
-    Paths come from the left, the right, above and below; semi-global matching of Hirschmüller.
+    Paths come from the left, the right, above and below; semi-global matching of Hirschmüller. The
+    lowest bits of the costs can be left out.
     """
     total = np.zeros_like(costs)
     turned, sums = costs.swapaxes(0, 1), total.swapaxes(0, 1)
@@ -152,7 +152,8 @@ def gathered(costs: Volume, small: int, large: int) -> Volume:
         for order in (range(volume.shape[0]), range(volume.shape[0] - 1, -1, -1)):
             path: NDArray[np.uint16] | None = None
             for line in order:
-                path = _next(volume[line], path, np.uint16(small), np.uint16(large))
+                own = np.right_shift(volume[line], np.uint16(shift_bits))
+                path = _next(own, path, np.uint16(small), np.uint16(large))
                 out[line] += path
     return total
 

@@ -41,8 +41,8 @@ from d3s.rig import Optics, Rig
 
 # So that nothing is divided by nothing, at frequency zero or where both views are lost.
 _LEAST_PRIOR = 1e-9
-# Frequencies at which a transfer is computed: 1e-5 at the widest blur.
-_TABLE = 8192
+# At which a transfer is computed: enough for a thousandth of the widest one's first zero.
+_RADII = 16_384
 
 
 class Takeda2013Options(SearchOptions):
@@ -109,10 +109,13 @@ def _residual_squares(
     prefilter = gaussian_otf(radius, options.prefilter_sigma_px).astype(np.float32)
     prior = (options.noise_to_signal * radius**2 + _LEAST_PRIOR).astype(np.float32)
     left, right = (spectrum * prefilter for spectrum in spectra)
+    # A transfer is round, and takes long to compute: once for each radius, not for each frequency.
+    radii = np.linspace(0.0, float(radius.max()), _RADII)
+    place = np.rint(radius * ((_RADII - 1) / radii[-1])).astype(np.int32)
     for shift_px in tried.disparity_px:
         depth_m = float(optics.depth_m(shift_px))
         first, second = (
-            _transfer(radius, optics, depth_m, camera, options.psf) for camera in (0, 1)
+            _transfer(radii, optics, depth_m, camera, options.psf)[place] for camera in (0, 1)
         )
         moved = right * plane.moved(shift_px)
         scene = (first * left + second * moved) / (first**2 + second**2 + prior)
@@ -121,11 +124,10 @@ def _residual_squares(
 
 
 def _transfer(
-    radius: FloatArray, optics: Optics, depth_m: float, camera: int, psf: str
+    frequency: FloatArray, optics: Optics, depth_m: float, camera: int, psf: str
 ) -> NDArray[np.float32]:
-    if psf == "gaussian":
-        return gaussian_otf(radius, optics.blur_sigma_px(depth_m, camera)).astype(np.float32)
-    # A Bessel function is slow, and at so many frequencies as good from a table.
-    table = np.linspace(0.0, float(radius.max()), _TABLE)
-    transfer = disk_otf(table, optics.blur_radius_px(depth_m, camera))
-    return np.interp(radius, table, transfer).astype(np.float32)
+    if psf == "disk":
+        transfer = disk_otf(frequency, optics.blur_radius_px(depth_m, camera))
+    else:
+        transfer = gaussian_otf(frequency, optics.blur_sigma_px(depth_m, camera))
+    return transfer.astype(np.float32)
