@@ -44,7 +44,7 @@ FOLDER = Path("captures")
 BEGIN, END = "<!-- calibration: {} -->", "<!-- end of {} -->"
 NOISE_SEED = 20
 # In the middle of the views: enough pixels for a mean, and consensus takes 2 s for a megapixel.
-WALL_ROWS_PX = 400
+WALL_ROWS_PX = 300
 ACCURATE_M = 0.01
 
 

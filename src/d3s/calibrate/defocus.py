@@ -40,7 +40,7 @@ _INDEPENDENT = 0.6
 # Frames that are compared: so much apart that their blur differs, and no more than that.
 _MAGNIFICATION = 1.25
 _LEAST_MAGNIFICATION = 1.08
-_FRAMES_HELD = 12
+_FRAMES_HELD = 2  # views hold what is dear to make again
 # What the model may be wrong by: as a share of a difference, and in px².
 _MODEL_SHARE = 0.03
 _MODEL_PX2 = 0.01
