@@ -13,7 +13,8 @@ from d3s.estimate.methods import METHODS
 RIG = d3s.Rig.paper_prototype()
 SHAPE = (90, 190)
 DEPTH_M = 0.6  # 39 px of disparity
-HOLE = (45, 110)
+HOLE = (45, 125)
+REACH_PX = 62  # of a window of 41 px and a Gaussian of 10 px, the widest of all methods
 
 # The median error that a method may have on a plane that is easy, in pixels of disparity: a tenth
 # for all that measure disparity. Differential defocus alone knows 0.6 m to a few centimetres, and a
@@ -82,15 +83,6 @@ def test_same_bytes_again(method):
 
 
 @ALL
-def test_inputs_stay_as_they_are(method):
-    left, right = plane().left.copy(), plane().right.copy()
-    left[3, 4] = np.nan
-    before = left.tobytes(), right.tobytes()
-    d3s.estimate(left, right, RIG, method=method)
-    assert (left.tobytes(), right.tobytes()) == before
-
-
-@ALL
 @pytest.mark.parametrize("value", [0.0, 0.7, np.nan], ids=["black", "grey", "NaN"])
 def test_nothing_to_see_gives_nothing(method, value):
     image = np.full(SHAPE, value, dtype=np.float32)
@@ -112,17 +104,20 @@ def test_black_half_gives_nothing_there(method):
 @ALL
 @pytest.mark.parametrize("view", [0, 1], ids=["left", "right"])
 def test_hole_reaches_its_surroundings_only(method, view):
+    """And the inputs stay as they are."""
     views = [plane().left.copy(), plane().right.copy()]
     row, column = HOLE[0], HOLE[1] - (39 if view == 1 else 0)
     views[view][row, column] = np.nan
+    before = [one.tobytes() for one in views]
     result = d3s.estimate(*views, RIG, method=method)
+    assert [one.tobytes() for one in views] == before
     assert_consistent(result, SHAPE)
     assert not result.valid[HOLE]
     if view == 0:
         assert result.flags[HOLE] & Flag.INVALID_INPUT
     whole = found(method)
     away = np.ones(SHAPE, dtype=bool)
-    away[:, HOLE[1] - 60 : HOLE[1] + 60] = False
+    away[:, HOLE[1] - REACH_PX : HOLE[1] + REACH_PX + 1] = False
     same = np.isclose(result.depth_m, whole.depth_m, rtol=1e-3, equal_nan=True)
     assert same[away].mean() > 0.99
 

@@ -164,13 +164,6 @@ def flag_disparity(
     flags[np.isnan(disparity_px)] &= np.uint16(0xFFFF ^ Flag.OUT_OF_RANGE)
 
 
-def flag_disagreement(flags: Flags, disagreement_px: FloatArray, most_px: float) -> None:
-    """Set INCONSISTENT in place where the views disagree by more; nowhere if that is negative."""
-    if most_px >= 0:
-        with np.errstate(invalid="ignore"):
-            add_flag(flags, Flag.INCONSISTENT, disagreement_px > most_px)
-
-
 def flag_invalid(
     flags: Flags, views: tuple[Image, Image], disparity_px: FloatArray, reach_px: int
 ) -> None:

@@ -40,22 +40,11 @@ from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.images import Image
-from d3s.estimate.options import Options, Window
+from d3s.estimate.options import Window
 from d3s.optics.lens import FloatArray
-from d3s.peers.common import (
-    Job,
-    add_flag,
-    box_mean,
-    flag_disagreement,
-    flag_disparity,
-    flag_invalid,
-    flag_outer,
-    is_constant,
-    kernel_reach_px,
-    scaled,
-    smoothed,
-)
+from d3s.peers.common import Job, add_flag, box_mean, kernel_reach_px, scaled, smoothed
 from d3s.peers.hypotheses import Hypotheses, block_match, independent_samples
+from d3s.peers.search import CheckedOptions, Found, flagged
 from d3s.rig import Rig
 
 _SPLINE_REACH_PX = 2
@@ -64,7 +53,7 @@ _TINY = 1e-20
 _LEAST_SIGNAL = 0.01
 
 
-class Guo2017Options(Options):
+class Guo2017Options(CheckedOptions):
     """Choices for differential defocus.
 
     Defaults by benchmarks/tune_peers.py.
@@ -103,16 +92,8 @@ class Guo2017Options(Options):
     tolerance_dpt: float = Field(
         default=0.2, gt=0, le=100, description="the deviation of 1/Z at which confidence is a half"
     )
-    # What makes two thirds of the errors on the tuning planes smaller than sigma.
     sigma_factor: float = Field(
         default=0.6, gt=0, le=100, description="what the predicted deviation is multiplied by"
-    )
-    # Where the views cannot be aligned, there is nothing to compare.
-    consistency_px: float = Field(
-        default=1.0,
-        ge=-1,
-        le=256,
-        description="the most the alignments of both views may differ by, -1 for no check",
     )
     # Leaves out the worst tenth of scenes; more of it leaves nothing of what is near.
     min_confidence: float = Field(
@@ -136,46 +117,26 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
     widest_px = max(options.window_px, options.align_window_px)
     if tried is None or min(job.shape) < widest_px:
         return job.nothing(Flag.BORDER)
-    aligned = _aligned(levels, tried, options)
-    shift_px = aligned.shift_px
-    spread = _fused(levels[0], _sampled(levels[1], shift_px), options)
+    smooth = [smoothed(view, options.prefilter_sigma_px) for view in levels]
+    aligned = block_match(smooth[0], smooth[1], tried, options.align_window_px)
+    spread = _fused(levels[0], _sampled(levels[1], aligned.disparity_px), options)
     per_dpt = alpha_px2_m / options.gain
     vergence_dpt = rig.optics.kappa_dpt - spread.value_px2 / per_dpt
     sigma_dpt = options.sigma_factor * spread.sigma_px2 / abs(per_dpt)
+    confidence = 1.0 / (1.0 + (sigma_dpt / options.tolerance_dpt) ** 2)
+    coarsest_px = options.prefilter_sigma_px * 2.0 ** (options.scales - 1)
+    flags = flagged(
+        job,
+        levels[0],
+        Found(*aligned, sigma_dpt, confidence),
+        widest_px,
+        kernel_reach_px(coarsest_px) + _SPLINE_REACH_PX,
+    )
     with np.errstate(divide="ignore"):
         depth_m = np.where(vergence_dpt > 0, 1.0 / vergence_dpt, np.nan)
-    confidence = 1.0 / (1.0 + (sigma_dpt / options.tolerance_dpt) ** 2)
-    flags = np.zeros(job.shape, dtype=np.uint16)
-    coarsest_px = options.prefilter_sigma_px * 2.0 ** (options.scales - 1)
-    # Views are mirrored at their borders: half of a window is enough.
-    flag_outer(flags, widest_px // 4)
-    add_flag(flags, Flag.LOW_TEXTURE, is_constant(levels[0], options.window_px))
-    flag_disparity(flags, shift_px, rig.optics, job.range_m)
     nearest_m, farthest_m = job.range_m
     add_flag(flags, Flag.OUT_OF_RANGE, ~((depth_m >= nearest_m) & (depth_m <= farthest_m)))
-    flag_disagreement(flags, aligned.disagreement_px, options.consistency_px)
-    add_flag(flags, Flag.LOW_CONFIDENCE, ~(confidence >= options.min_confidence))
-    reach_px = widest_px // 2 + kernel_reach_px(coarsest_px) + _SPLINE_REACH_PX
-    flag_invalid(flags, job.views, shift_px, reach_px)
     return job.finish(flags, depth_m, sigma_dpt * depth_m**2, confidence)
-
-
-class _Alignment(NamedTuple):
-    """Disparity of each pixel, and how far it is from what the right view says."""
-
-    shift_px: FloatArray
-    disagreement_px: FloatArray
-
-
-def _aligned(
-    levels: tuple[FloatArray, FloatArray], tried: Hypotheses, options: Guo2017Options
-) -> _Alignment:
-    """Align by block matching."""
-    first, second = (smoothed(view, options.prefilter_sigma_px) for view in levels)
-    winner = block_match(first, second, tried, options.align_window_px)
-    offset = np.clip(np.nan_to_num(winner.minimum.offset), -0.5, 0.5)
-    shift_px = np.rint(tried.disparity_px)[winner.index] + offset
-    return _Alignment(shift_px, winner.disagreement_px(shift_px))
 
 
 def _sampled(view: FloatArray, shift_px: FloatArray) -> FloatArray:

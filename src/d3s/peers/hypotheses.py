@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d3s.optics.lens import FloatArray
-from d3s.peers.common import SLACK_PX, Mask, box_mean
+from d3s.peers.common import SLACK_PX, box_mean
 from d3s.rig import Optics
 
 Single = NDArray[np.float32]
@@ -76,11 +76,6 @@ class Winner:
         return np.where(inside, np.abs(disparity_px - right_px), np.nan)
 
     @property
-    def is_inner(self) -> Mask:
-        """Where the best is neither the first nor the last."""
-        return np.asarray((self.index > 0) & (self.index < self.count - 1))
-
-    @property
     def minimum(self) -> "Minimum":
         """The parabola through the best and its neighbours."""
         return Minimum.through(self._before, self.least, self._after)
@@ -129,17 +124,26 @@ def independent_samples(window_px: int, sigma_px: float) -> float:
     return max(window_px**2 / max(4.0 * np.pi * sigma_px**2, 1.0), 1.0)
 
 
-def block_match(left: FloatArray, right: FloatArray, tried: Hypotheses, window_px: int) -> Winner:
+class Matched(NamedTuple):
+    """Disparity of each pixel, and how far it is from what the right view says there."""
+
+    disparity_px: FloatArray
+    disagreement_px: FloatArray
+
+
+def block_match(left: FloatArray, right: FloatArray, tried: Hypotheses, window_px: int) -> Matched:
     """Least squares of differences in windows, at whole disparities: plain stereo, as a start.
 
-    Each view is taken less its own mean over the window, so that vignetting does not matter.
+    Each view is taken less its own mean over the window, so that vignetting does not matter. The
+    fraction is from a parabola; the first and the last disparity have none.
     """
     first, second = (
         np.asarray(view - box_mean(view, window_px), dtype=np.float32) for view in (left, right)
     )
-    winner = Winner(first.shape)
+    winner = Winner((first.shape[0], first.shape[1]))
     cols = first.shape[1]
-    for shift in np.rint(tried.disparity_px).astype(int):
+    for shift in tried.disparity_px.astype(int):
         column = np.clip(np.arange(cols) - shift, 0, cols - 1)
         winner.add(box_mean((first - second[:, column]) ** 2, window_px), float(shift))
-    return winner
+    disparity_px = tried.disparity_px[winner.index] + np.nan_to_num(winner.minimum.offset)
+    return Matched(disparity_px, winner.disagreement_px(disparity_px))

@@ -186,11 +186,12 @@ def _found(costs: Volume, winner: Winner, tried: Hypotheses, options: Li2010Opti
     with np.errstate(divide="ignore", invalid="ignore"):
         confidence = 1.0 - minimum.least / costs.mean(axis=2, dtype=np.float64)
     disparity_px = tried.disparity_px[inner] + tried.step_px * np.clip(minimum.offset, -1, 1)
+    # Where the best is the first or the last, there is nothing to tell that it is the least.
+    disparity_px[(winner.index == 0) | (winner.index == last)] = np.nan
     return Found(
         disparity_px=disparity_px,
         sigma_px=minimum.sigma_px(tried.step_px, samples),
         confidence=confidence,
-        is_inner=winner.is_inner,
         disagreement_px=winner.disagreement_px(disparity_px),
     )
 

@@ -30,22 +30,12 @@ from pydantic import Field
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.images import Image
-from d3s.estimate.options import Options, Window
+from d3s.estimate.options import Window
 from d3s.optics.lens import FloatArray
-from d3s.peers.common import (
-    Job,
-    add_flag,
-    flag_disagreement,
-    flag_disparity,
-    flag_invalid,
-    flag_outer,
-    is_constant,
-    scaled,
-    sigma_m,
-    smoothed,
-)
+from d3s.peers.common import Job, scaled, smoothed
 from d3s.peers.fourier import Plane, Single
-from d3s.peers.hypotheses import Hypotheses, block_match
+from d3s.peers.hypotheses import Hypotheses, Matched, block_match
+from d3s.peers.search import CheckedOptions, Found, flagged, measured
 from d3s.rig import Rig
 from d3s.threads import thread_count
 
@@ -63,7 +53,7 @@ _WINDOWS_AT_ONCE = 2048
 _TINY = 1e-20
 
 
-class PhaseOptions(Options):
+class PhaseOptions(CheckedOptions):
     """Choices for windowed phase correlation.
 
     Defaults by benchmarks/tune_peers.py.
@@ -134,29 +124,13 @@ def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -
         return job.nothing(Flag.BORDER)
     rows, cols = (np.arange(0, extent, options.stride_px) for extent in job.shape)
     peaks = _peaks(levels, start.disparity_px[np.ix_(rows, cols)], rows, cols, options)
-    peaks = _between(peaks, job.shape, options)
-    flags = np.zeros(job.shape, dtype=np.uint16)
-    # The taper leaves little weight beyond half of the way from the centre.
-    flag_outer(flags, options.window_px // 4)
-    add_flag(flags, Flag.LOW_TEXTURE, is_constant(levels[0], options.window_px // 2 * 2 - 1))
-    flag_disparity(flags, peaks.disparity_px, rig.optics, job.range_m)
-    flag_disagreement(flags, start.disagreement_px, options.consistency_px)
-    add_flag(flags, Flag.LOW_CONFIDENCE, ~(peaks.confidence >= options.min_confidence))
-    reach_px = options.window_px // 2 + options.stride_px
-    flag_invalid(flags, job.views, peaks.disparity_px, reach_px)
-    depth_m = rig.optics.depth_m(peaks.disparity_px)
-    deviation_px = options.sigma_factor * peaks.sigma_px
-    return job.finish(flags, depth_m, sigma_m(deviation_px, depth_m, rig.optics), peaks.confidence)
+    disparity_px, sigma_px, confidence = _between(peaks, job.shape, options)
+    found = Found(disparity_px, start.disagreement_px, sigma_px, confidence)
+    flags = flagged(job, levels[0], found, options.window_px, options.stride_px)
+    return measured(job, flags, found)
 
 
-class _Start(NamedTuple):
-    """Whole disparity of each pixel, and how far it is from what the right view says."""
-
-    disparity_px: FloatArray
-    disagreement_px: FloatArray
-
-
-def _start(job: Job, levels: tuple[FloatArray, FloatArray]) -> _Start | None:
+def _start(job: Job, levels: tuple[FloatArray, FloatArray]) -> Matched | None:
     """Disparity of each pixel by block matching; None if the frame is too small for a window."""
     import cv2
 
@@ -180,15 +154,13 @@ def _start(job: Job, levels: tuple[FloatArray, FloatArray]) -> _Start | None:
         for view in levels
     ]
     coarse = Hypotheses(tried.disparity_px / _COARSE, 1.0)
-    winner = block_match(small[0], small[1], coarse, window_px)
-    disparity_px = coarse.disparity_px[winner.index] + np.nan_to_num(winner.minimum.offset)
+    matched = block_match(small[0], small[1], coarse, window_px)
     # Pixels of the frame lie in those of the search; where it has an odd one more, the last again.
     places = [
         np.minimum(np.arange(extent) // _COARSE, last)
         for extent, last in zip(job.shape, (rows - 1, cols - 1), strict=True)
     ]
-    found = _COARSE * disparity_px, _COARSE * winner.disagreement_px(disparity_px)
-    return _Start(*(one[np.ix_(*places)] for one in found))
+    return Matched(*(_COARSE * one[np.ix_(*places)] for one in matched))
 
 
 def _peaks(

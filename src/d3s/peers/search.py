@@ -1,4 +1,4 @@
-"""What methods that try one depth after another share: their options, and how they end."""
+"""What methods that compare windows share: their options, and the reasons for no depth."""
 
 from typing import NamedTuple
 
@@ -10,10 +10,9 @@ from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options, Window
 from d3s.optics.lens import FloatArray
 from d3s.peers.common import (
+    Flags,
     Job,
-    Mask,
     add_flag,
-    flag_disagreement,
     flag_disparity,
     flag_invalid,
     flag_outer,
@@ -25,17 +24,10 @@ from d3s.peers.hypotheses import Hypotheses
 from d3s.rig import Optics
 
 
-class SearchOptions(Options):
-    """What a method that tries depths can be told."""
+class CheckedOptions(Options):
+    """What a method can be told of what it believes."""
 
-    window_px: Window = Field(default=31, description="the side of the window of the costs, odd")
-    prefilter_sigma_px: float = Field(
-        default=1.0, ge=0, le=10, description="the Gaussian that both views are smoothed with"
-    )
-    # A parabola through costs that are a pixel apart is too coarse where the views are sharp.
-    step_px: float = Field(
-        default=0.5, ge=0.1, le=4, description="the disparity from one depth to the next"
-    )
+    # What makes two thirds of the errors on the tuning planes smaller than sigma.
     sigma_factor: float = Field(
         default=1.0, gt=0, le=100, description="what the predicted deviation is multiplied by"
     )
@@ -49,14 +41,27 @@ class SearchOptions(Options):
     )
 
 
+class SearchOptions(CheckedOptions):
+    """What a method that tries one depth after another can be told."""
+
+    window_px: Window = Field(default=31, description="the side of the window of the costs, odd")
+    prefilter_sigma_px: float = Field(
+        default=1.0, ge=0, le=10, description="the Gaussian that both views are smoothed with"
+    )
+    # A parabola through costs that are a pixel apart is too coarse where the views are sharp: up to
+    # twice the error at 0.9 m.
+    step_px: float = Field(
+        default=0.5, ge=0.1, le=4, description="the disparity from one depth to the next"
+    )
+
+
 class Found(NamedTuple):
-    """What a search gives for each pixel."""
+    """What a comparison of windows gives for each pixel."""
 
     disparity_px: FloatArray  # NaN where there is none
+    disagreement_px: FloatArray  # with the right view; NaN where that is not known
     sigma_px: FloatArray
     confidence: FloatArray
-    is_inner: Mask  # the best is neither the first nor the last that was tried
-    disagreement_px: FloatArray  # with the right view
 
 
 def hypotheses(job: Job) -> Hypotheses | None:
@@ -73,18 +78,32 @@ def widest_blur_px(optics: Optics, tried: Hypotheses) -> float:
 
 
 def ended(job: Job, left: FloatArray, found: Found, kernel_px: float) -> DepthMap:
-    """The result, with the reasons for no depth; `kernel_px` is how far a blur reaches."""
-    options, optics = job.options, job.rig.optics
+    """The result of a search; `kernel_px` is how far a blur reaches, beside the prefilter."""
+    reach_px = kernel_reach_px(job.options.prefilter_sigma_px) + int(np.ceil(kernel_px))
+    flags = flagged(job, left, found, job.options.window_px, reach_px)
+    # A search ends before the range does only at the border of the frame.
+    add_flag(flags, Flag.OUT_OF_RANGE, np.isnan(found.disparity_px) & (flags == 0))
+    return measured(job, flags, found)
+
+
+def measured(job: Job, flags: Flags, found: Found) -> DepthMap:
+    """The result of a method that measures disparity."""
+    optics = job.rig.optics
+    depth_m = optics.depth_m(found.disparity_px)
+    deviation_px = job.options.sigma_factor * found.sigma_px
+    return job.finish(flags, depth_m, sigma_m(deviation_px, depth_m, optics), found.confidence)
+
+
+def flagged(job: Job, left: FloatArray, found: Found, window_px: int, reach_px: int) -> Flags:
+    """Why a pixel has no depth; `reach_px` is how far a pixel reaches beyond a window."""
+    options = job.options
     flags = np.zeros(job.shape, dtype=np.uint16)
     # Views are mirrored at their borders: half of a window is enough.
-    flag_outer(flags, options.window_px // 4)
-    add_flag(flags, Flag.LOW_TEXTURE, is_constant(left, options.window_px))
-    add_flag(flags, Flag.OUT_OF_RANGE, ~found.is_inner)
-    flag_disparity(flags, found.disparity_px, optics, job.range_m)
-    flag_disagreement(flags, found.disagreement_px, options.consistency_px)
+    flag_outer(flags, window_px // 4)
+    add_flag(flags, Flag.LOW_TEXTURE, is_constant(left, window_px | 1))
+    flag_disparity(flags, found.disparity_px, job.rig.optics, job.range_m)
+    if options.consistency_px >= 0:
+        add_flag(flags, Flag.INCONSISTENT, found.disagreement_px > options.consistency_px)
     add_flag(flags, Flag.LOW_CONFIDENCE, ~(found.confidence >= options.min_confidence))
-    reach_px = options.window_px // 2 + kernel_reach_px(options.prefilter_sigma_px)
-    flag_invalid(flags, job.views, found.disparity_px, reach_px + int(np.ceil(kernel_px)))
-    depth_m = optics.depth_m(found.disparity_px)
-    deviation_px = options.sigma_factor * found.sigma_px
-    return job.finish(flags, depth_m, sigma_m(deviation_px, depth_m, optics), found.confidence)
+    flag_invalid(flags, job.views, found.disparity_px, window_px // 2 + reach_px)
+    return flags

@@ -92,7 +92,6 @@ def _found(winner: Winner, tried: Hypotheses, options: Takeda2013Options) -> Fou
         disparity_px=disparity_px,
         sigma_px=minimum.sigma_px(tried.step_px, samples),
         confidence=winner.distinctness,
-        is_inner=winner.is_inner,
         disagreement_px=winner.disagreement_px(disparity_px),
     )
 
