@@ -46,6 +46,7 @@ def test_few_frames_are_usable_and_say_what_is_missing(small_frames):
     assert told[-1] <= 100
 
 
+@pytest.mark.slow
 def test_report_of_what_was_found_comes_with_the_error(small_frames, monkeypatch):
     def refuse(*_, **__):
         raise InputError("no waves.")

@@ -101,12 +101,12 @@ def test_wrong_use(captures, options, words):
     assert written() == []
 
 
-def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
+def test_nothing_usable_leaves_a_report_and_no_rig(folder, monkeypatch):
     def refuse(*_, **__):
         raise InputError("there is no texture to tune with.")
 
     monkeypatch.setattr("d3s.calibrate.pipeline.find_tuning", refuse)
-    result = run(captures, "--json")
+    result = run(folder, "--json")
     assert result.exit_code == 1
     assert "there is no texture to tune with. No rig was written." in result.stderr
     assert written() == ["cal.html", "cal.json"]
@@ -195,6 +195,7 @@ def _blank(image: np.ndarray) -> np.ndarray:
     return np.where(image > 0.1, 0.5 + noise, 0).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_frames_without_texture(folder):
     for number in (1, 2):
         image = _blank(boards.frame(number).image)
@@ -208,6 +209,7 @@ def test_lenses_exchanged(folder):
     assert "the lenses are exchanged" in refused(folder, "--left-lens", "left")
 
 
+@pytest.mark.slow
 def test_board_that_rotated(folder):
     for number in range(6):
         image = boards.frame(number, 2.0 * number).image
