@@ -86,6 +86,17 @@ def test_files_are_replaced_only_with_force(captures):
     assert written() == ["cal.json"]
 
 
+def test_places_that_cannot_be_are_told_before_the_work(captures):
+    result = run(captures, "--force", "-o", "missing/rig.toml")
+    assert result.exit_code == 3
+    assert result.stderr == (
+        "d3s: missing/rig.toml cannot be written: missing is no folder. Make it.\n"
+    )
+    Path("rig.toml").mkdir()
+    assert "it is a folder" in run(captures, "--force").stderr
+    assert written() == ["rig.toml"]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

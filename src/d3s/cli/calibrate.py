@@ -81,8 +81,7 @@ def calibrate(
 
     page = output.with_suffix(".html") if report is None else report
     _check_names(output, page)
-    if not force:
-        _check_free(output, page, page.with_suffix(".json"))
+    _check_places(output, page, page.with_suffix(".json"), force=force)
     built = None if design is None else Rig.load(design)
     rig, problem = None, ""
     with progress_bar(100, f"Calibrating from {captures}.", quiet=quiet or as_json) as progress:
@@ -119,12 +118,16 @@ def _check_names(output: Path, page: Path) -> None:
         raise typer.BadParameter(f"--output {output} is the name of the report too. Choose two.")
 
 
-def _check_free(*paths: Path) -> None:
+def _check_places(*paths: Path, force: bool) -> None:
     """Refuse names that are taken, or cannot be: better now than after the work."""
     from d3s.errors import OutputError
 
     for path in paths:
-        if os.path.lexists(path):
+        if not path.parent.is_dir():
+            raise OutputError(f"{path} cannot be written: {path.parent} is no folder. Make it.")
+        if path.is_dir():
+            raise OutputError(f"{path} cannot be written: it is a folder. Name a file in it.")
+        if os.path.lexists(path) and not force:
             raise OutputError(
                 f"{path} exists. Choose another name, or allow it to be replaced with --force."
             )
