@@ -1,6 +1,7 @@
 """What methods that compare windows share: their options, and the reasons for no depth."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -18,6 +19,7 @@ from d3s.peers.common import (
     flag_outer,
     is_constant,
     kernel_reach_px,
+    scaled,
     sigma_m,
 )
 from d3s.peers.hypotheses import Hypotheses
@@ -64,24 +66,30 @@ class Found(NamedTuple):
     confidence: FloatArray
 
 
-def hypotheses(job: Job) -> Hypotheses | None:
-    """The disparities to try; None if the frame is too small for any, or for the window."""
-    if min(job.shape) < job.options.window_px:
-        return None
-    return Hypotheses.of(job.rig.optics, job.range_m, job.options.step_px, job.shape[1])
-
-
 def widest_blur_px(optics: Optics, tried: Hypotheses) -> float:
     """Radius of the widest blur of both cameras, among all depths."""
     depth_m = optics.depth_m(tried.disparity_px)
     return float(max(np.abs(optics.blur_radius_px(depth_m, camera)).max() for camera in (0, 1)))
 
 
-def ended(job: Job, left: FloatArray, found: Found, kernel_px: float) -> DepthMap:
-    """The result of a search; `kernel_px` is how far a blur reaches, beside the prefilter."""
-    reach_px = kernel_reach_px(job.options.prefilter_sigma_px) + int(np.ceil(kernel_px))
-    flags = flagged(job, left, found, job.options.window_px, reach_px)
-    # A search ends before the range does only at the border of the frame.
+Views = tuple[FloatArray, FloatArray]
+Search = Callable[[Views, Hypotheses, Optics, Any], tuple[Found, float]]
+"""From scaled views and what is tried: what was found, and how far a blur reached."""
+
+
+def searched(job: Job, search: Search) -> DepthMap:
+    """The result of a search, if there is something to see and room for a window."""
+    levels = scaled(job.views)
+    if levels is None:
+        return job.nothing(Flag.LOW_TEXTURE)
+    options, optics = job.options, job.rig.optics
+    tried = Hypotheses.of(optics, job.range_m, options.step_px, job.shape[1])
+    if tried is None or min(job.shape) < options.window_px:
+        return job.nothing(Flag.BORDER)
+    found, kernel_px = search(levels, tried, optics, options)
+    reach_px = kernel_reach_px(options.prefilter_sigma_px) + int(np.ceil(kernel_px))
+    flags = flagged(job, levels[0], found, options.window_px, reach_px)
+    # No parabola: the best is the first or the last, or no better than its neighbours.
     add_flag(flags, Flag.OUT_OF_RANGE, np.isnan(found.disparity_px) & (flags == 0))
     return measured(job, flags, found)
 
