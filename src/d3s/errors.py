@@ -49,7 +49,7 @@ class InputError(D3SError, ValueError):
 class CalibrationError(D3SError):
     """A calibration that came to nothing.
 
-    `report` is the report of what was found until then; None where a step says it, who has none.
+    `report` is the `Report` of what was found until then; None where a single step was called.
     """
 
     def __init__(self, words: str, report: object = None) -> None:
