@@ -33,7 +33,7 @@ def stripes(depth_m, noise=0.0005):
     [
         ("takeda2013", {"psf": "gaussian", "consistency_px": -1, "min_confidence": 0}),
         ("guo2017", {"gain": 1.0, "consistency_px": -1, "min_confidence": 0}),
-        ("li2010", {"consistency_px": -1, "smoothness": 0, "min_confidence": 0}),
+        ("li2010", {"consistency_px": -1, "min_confidence": 0}),
     ],
 )
 @pytest.mark.parametrize("depth_m", [0.55, 0.9])

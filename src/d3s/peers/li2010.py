@@ -43,10 +43,10 @@ from d3s.rig import Optics, Rig
 Volume = NDArray[np.uint16]
 
 # Costs are kept as whole numbers; two is the largest, of views that are each other's negative.
-_LEVELS = 16_000
+_LEVELS = 64_000
 _LARGEST_COST = 2.0
 # What is gathered is coarser, so that four paths fit into 16 bits.
-_SHIFT_BITS = 4
+_SHIFT_BITS = 6
 _LARGEST_PRICE = 20.0
 # Of the contrast of full scale: what is below it is rounding.
 _LEAST_POWER = 1e-9
