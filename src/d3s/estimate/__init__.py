@@ -8,12 +8,12 @@ depth_map   `DepthMap`, what comes back; flags: why a pixel has no depth
 images      the user's arrays, checked; clipping and holes: pixels that hold no intensity
 candidates  which depths to look at
 
-joint       ours, written once over operations: plan, then search, then refine, then judge; model,
-            fitting and judging are the numbers that these pass on
+joint       ours, written once over operations: plan, then search, then refine, then judge
 operations  what it does to images: compiled in kernels, and plain in plain, its oracle
+model       the camera as it sees it; fitting and judging are what its stages pass on
 
-consensus   the paper's algorithm, as printed, compiled (consensus_kernels); consensus_plan and
-            consensus_result are what it shares with reference, its oracle in plain NumPy
+consensus   the paper's algorithm, as printed, compiled (consensus_kernels)
+reference   its oracle in plain NumPy; both share consensus_plan and consensus_result
 """
 
 import inspect
