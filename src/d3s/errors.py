@@ -1,5 +1,6 @@
 """What can go wrong, by kind. Everything the library raises on purpose is a `D3SError`."""
 
+from collections.abc import Mapping
 from os import PathLike, fspath
 
 
@@ -50,11 +51,16 @@ class CalibrationError(D3SError):
     """A calibration that came to nothing.
 
     `report` is the `Report` of what was found until then; None where a single step was called.
+    `left_out` has the numbers of the frames that the step could not use, and why, where the text
+    does not name them.
     """
 
-    def __init__(self, words: str, report: object = None) -> None:
+    def __init__(
+        self, words: str, report: object = None, *, left_out: Mapping[int, str] | None = None
+    ) -> None:
         super().__init__(words)
         self.report = report
+        self.left_out = dict(left_out or {})
 
 
 class OutputError(D3SError, OSError):
