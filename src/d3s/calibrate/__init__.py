@@ -13,7 +13,7 @@ defocus     where each lens focuses
 tuning      scale and offset of the paper's depth equation; ratios: what it takes from the images
 baselines   the virtual baselines that the consensus compares best
 noise       the noise of the sensor against the light
-validate    errors of a method on boards at known depths
+validate    errors of a method on boards at known depths; reach: depths that it looks at
 report      all of that; findings as a table, verdict in plain words
 """
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.ratios import Image, Progress, Views, shift_sums
+from d3s.calibrate.reach import reach_m
 from d3s.calibrate.tuning import CONSENSUS, Tuning, board_depth_m, shifts_px
 from d3s.compiled import compiled
 from d3s.errors import InputError
@@ -78,6 +79,7 @@ def choose_baselines(
         How many to choose; the best sets of one to five come back as well.
     options
         Of the consensus: a window has a depth where the confidence exceeds their `min_confidence`.
+        Without depths to try, those of the boards are among them.
     progress
         Called after each frame.
 
@@ -88,6 +90,8 @@ def choose_baselines(
     """
     if count not in _COUNTS:
         raise InputError(f"count={count!r} must be a whole number from 1 to {_COUNTS[-1]}.")
+    if options.depth_range_m is None and options.candidates_m is None and len(depths_m):
+        options = options.replace(depth_range_m=reach_m(rig.optics, depths_m))
     frames: list[_Predictions] = []
     windows = np.zeros(len(views), dtype=np.int64)
     for number, depth_m in enumerate(depths_m):

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.ratios import Image, Progress, Views, Windows
+from d3s.calibrate.reach import reach_m
 from d3s.calibrate.tuning import CONSENSUS, board_depth_m
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag, Options, estimate
@@ -61,7 +62,8 @@ def errors_over_depth(
     views, depths_m, tilt
         As for `find_tuning`, depths increasing.
     rig, method, options
-        As for `d3s.estimate`; options of the consensus are those that rigs are tuned for, if left.
+        As for `d3s.estimate`; options of the consensus are those that rigs are tuned for, if left,
+        and the boards are within the depths that are looked for.
     rows_px
         How many rows in the middle of the views to look at, to save time; all of them if left.
     progress
@@ -69,8 +71,8 @@ def errors_over_depth(
     """
     if len(views) != len(depths_m):
         raise InputError(f"{len(views)} views must have as many depths, not {len(depths_m)}.")
-    if method == "consensus" and options is None:
-        options = CONSENSUS
+    if options is None:
+        options = _options(method, reach_m(rig.optics, depths_m) if len(depths_m) else None)
     figures = np.full((len(views), 4), np.nan)
     left_out: dict[int, str] = {}
     for number, depth_m in enumerate(depths_m):
@@ -85,6 +87,12 @@ def errors_over_depth(
     depths = np.array(depths_m, dtype=np.float64)
     range_m = _longest_run(depths.tolist(), (mae < ACCURATE_M).tolist())
     return Validation(method, depths, mae, median, bias, density, range_m, left_out)
+
+
+def _options(method: str, reach: tuple[float, float] | None) -> Options | dict[str, Any]:
+    if method == "consensus":
+        return CONSENSUS.replace(depth_range_m=reach)
+    return {"depth_range_m": reach}
 
 
 def _middle_rows(view: Image, rows_px: int | None) -> Image:
