@@ -95,9 +95,9 @@ class Guo2017Options(CheckedOptions):
     sigma_factor: float = Field(
         default=0.6, gt=0, le=100, description="what the predicted deviation is multiplied by"
     )
-    # Leaves out the worst tenth of scenes; more of it leaves nothing of what is near.
+    # Leaves out the worst twentieth of scenes; more of it leaves nothing of what is near.
     min_confidence: float = Field(
-        default=0.05, ge=0, le=1, description="the confidence that a depth must reach"
+        default=0.02, ge=0, le=1, description="the confidence that a depth must reach"
     )
 
 
