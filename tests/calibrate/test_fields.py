@@ -158,9 +158,25 @@ def test_boxes_that_are_given_are_taken() -> None:
         ((0, 0, 100, 8), "at least 32 rows and columns"),
         ((0, 0, 100), "four whole numbers"),
         ((0.5, 0, 100, 100), "four whole numbers"),
+        ((float("inf"), 0, 100, 100), r"box of the right lens is \(inf, .* four whole numbers"),
+        ((float("nan"), 0, 100, 100), "four whole numbers"),
+        (5, "box of the right lens is 5: it must be four whole numbers"),
         ("left", "four whole numbers"),
     ],
 )
 def test_boxes_that_cannot_be(box: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         find_fields(captures(light()), boxes=(Box(40, 300, 200, 180), box))
+
+
+@pytest.mark.parametrize("boxes", [5, float("inf"), Box(40, 300, 200, 180), (), "left"])
+def test_boxes_that_are_not_two(boxes: Any) -> None:
+    with pytest.raises(InputError, match=r"boxes of the lenses are .*: they must be two"):
+        find_fields(captures(light()), boxes=boxes)
+
+
+def test_boxes_say_themselves_which_is_the_left_one() -> None:
+    boxes = Box(40, 300, 200, 180), Box(45, 30, 210, 190)
+    frames = captures(light())
+    first, second = (find_fields(frames, left_lens=left, boxes=boxes) for left in ("left", "right"))
+    assert (first.left, first.right) == (second.left, second.right) == boxes

@@ -33,6 +33,7 @@ def test_disparity_in_metres(camera):
     assert np.abs(difference_px(camera, found)).max() < 0.01
     np.testing.assert_allclose(found.depths_m, camera.distances_m, rtol=1e-4)
     assert np.abs(found.residuals_px).max() < 0.02
+    assert found.disparity_offset_sigma_px == found.anchor_difference_sigma_px[0]
     assert not found.ruler_is_applied
     assert abs(found.ruler_offset_m) < 4 * found.ruler_offset_sigma_m < 1e-3
     assert found.left_out == {}
@@ -167,6 +168,47 @@ def test_distances_of_another_series(camera):
         found_of(camera, typed)
 
 
+def test_many_distances_beside_the_line_are_named(camera):
+    typed = np.array(camera.distances_m)
+    typed[3:10] += np.array([0.1, -0.1, 0.15, 0.2, -0.15, 0.12, -0.2])
+    words = (
+        r"the distances do not fit .*: [6-8] of 16 are beside the line, and at most a third may be"
+        r"\. 3\.png: its distance is .* m; .* Are the frames in the order of the table\?$"
+    )
+    with pytest.raises(CalibrationError, match=words):
+        found_of(camera, typed)
+
+
+@pytest.mark.parametrize(
+    ("offset_m", "words"),
+    [
+        (0.5, r"the ruler begins 0\.5 m behind the lenses, and at most 0\.3 m are believed"),
+        (-0.15, r"the ruler begins 0\.15 m before the lenses, and at most 0\.0833 m are believed"),
+    ],
+)
+def test_distances_from_elsewhere(camera, offset_m, words):
+    """All on a line, but of a ruler that nobody would lay so."""
+    with pytest.raises(CalibrationError, match=words + r".* Measure from the lenses to the board"):
+        found_of(camera, np.array(camera.distances_m) + offset_m)
+
+
+def test_distances_that_fall_where_the_board_goes_away(camera):
+    """The nearest are right, so that disparity grows with nearness; the others are turned round."""
+    typed = np.array(camera.distances_m)
+    typed[4:] = typed[:3:-1]
+    with pytest.raises(CalibrationError, match=r"most of them fall .* slope of -\d.*order of the"):
+        found_of(camera, typed)
+
+
+def test_too_few_frames_after_one_typed_wrong(camera):
+    few = camera.but(distances_m=camera.distances_m[:10:2])
+    typed = list(few.distances_m)
+    typed[2] += 0.1
+    words = r"4 frames are left to tell distances by, and at least 5 are needed\. 2\.png: its dist"
+    with pytest.raises(CalibrationError, match=words):
+        found_of(few, typed)
+
+
 def test_lenses_exchanged(camera):
     swapped = camera.but(
         anchors_px=camera.anchors_px[::-1],
@@ -186,13 +228,26 @@ def test_lenses_exchanged(camera):
     matches = matches._replace(left=matches.right, right=matches.left, across=tuple(back))
     anchors = find_anchors(matches)
     rectification = find_rectification(matches, anchors)
-    with pytest.raises(CalibrationError, match=r"lenses are exchanged.*left_lens"):
+    with pytest.raises(
+        CalibrationError, match=r"lenses are exchanged\. .*left_lens= or --left-lens"
+    ):
         find_geometry(matches, anchors, rectification, camera.distances_m, DESIGN)
 
 
 def test_distances_in_another_unit(camera):
-    with pytest.raises(CalibrationError, match="Are the distances in metres"):
+    with pytest.raises(
+        CalibrationError, match=r"differ by a factor of 2.*Are the distances in met"
+    ):
         found_of(camera, 100 * np.array(camera.distances_m))
+
+
+def test_another_camera_than_the_prototype_without_a_design(camera):
+    matches = camera.matches()
+    anchors = find_anchors(matches)
+    rectification = find_rectification(matches, anchors)
+    coarse = DESIGN.replace(pixel_pitch_m=3 * DESIGN.pixel_pitch_m)
+    with pytest.raises(CalibrationError, match=r"Without a design .*prototype.*--design"):
+        find_geometry(matches, anchors, rectification, camera.distances_m, coarse)
 
 
 def test_board_that_was_tilted_in_one_frame_is_named(camera):

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.kinds import Image
 from d3s.compiled import compiled, inlined
 from d3s.optics.lens import FloatArray
 from d3s.threads import over_rows
-
-Picture = NDArray[np.float32]
 
 _STEPS = 6  # each leaves about a tenth of the error
 _SETTLED_PX = 0.01  # a last step larger than this has not come to an end
@@ -28,7 +27,7 @@ class Aligned(NamedTuple):
     sigma_px: FloatArray  # (windows,): standard deviation as if all pixels were independent
 
 
-def spline_of(picture: Picture) -> Picture:
+def spline_of(picture: Image) -> Image:
     """Coefficients of the cubic spline through all pixels.
 
     Cubic interpolation without them lags behind by some per cent of a small shift.
@@ -39,7 +38,7 @@ def spline_of(picture: Picture) -> Picture:
 
 
 def align_windows(
-    first: Picture, second: Picture, matrix: FloatArray, centres_px: FloatArray, half_px: int
+    first: Image, second: Image, matrix: FloatArray, centres_px: FloatArray, half_px: int
 ) -> Aligned:
     """Places in `second` of the windows around `centres_px` (x, y, whole numbers) of `first`.
 
@@ -77,8 +76,8 @@ def _cubic(f: Any, taps: Any, slopes: Any) -> None:
 def _align(
     start: int,
     stop: int,
-    first: Picture,
-    second: Picture,
+    first: Image,
+    second: Image,
     matrix: FloatArray,
     centres: NDArray[np.int64],
     half: int,

@@ -22,8 +22,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from d3s.calibrate.kinds import Place
 from d3s.calibrate.least_shift import least_shift
-from d3s.calibrate.matches import Matches, PairMatches, Place
+from d3s.calibrate.matches import Matches, PairMatches
 from d3s.errors import CalibrationError
 from d3s.optics.lens import FloatArray
 

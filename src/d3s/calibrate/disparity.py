@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.matches import PairMatches, Place
+from d3s.calibrate.kinds import Place
+from d3s.calibrate.matches import PairMatches
 from d3s.calibrate.rectify import Rectification
+from d3s.calibrate.robust import robust_sigma, robust_sigmas
 
 _ROUNDS = 5
 _OUTLIER_SIGMAS = 5.0
@@ -44,7 +46,7 @@ def frame_disparity(
         values = np.linalg.lstsq(rows, apart * weights, rcond=None)[0]
         away = apart - terms @ values
         sizes = np.abs(away) / pair.sigma_px
-        spread = max(1.4826 * float(np.median(sizes[keep])), 1e-9)
+        spread = max(robust_sigma(sizes[keep]), 1e-9)
         keep = sizes < _OUTLIER_SIGMAS * spread
     sigma = spread * np.sqrt(np.diag(np.linalg.pinv(rows.T @ rows, hermitian=True)))
     return FrameDisparity(
@@ -65,7 +67,7 @@ def tilted_frames(disparities: Sequence[FrameDisparity], focal_length_px: float)
     tilts, sigmas = tilts / size, np.abs(sigmas / size)
     away = tilts - np.median(tilts, axis=0)
     # Between frames the board's own unevenness and the lens add to what the windows scatter.
-    spread = 1.4826 * np.median(np.abs(away), axis=0)
+    spread = robust_sigmas(away)
     limit = np.maximum(_LARGEST_TILT_CHANGE_RAD, _OUTLIER_SIGMAS * np.hypot(sigmas, spread))
     return {
         one.frame: "the board is tilted by "

@@ -4,18 +4,16 @@ What is bright depends on the board, so several frames are looked at together: l
 them shows gets there. Dark ink that is left is filled in, as a field has no holes and no dents.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.captures import Captures
+from d3s.calibrate.kinds import Half, Image, Mask
 from d3s.errors import CalibrationError, InputError
 from d3s.optics.lens import FloatArray
-
-Image = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-Half = Literal["left", "right"]
+from d3s.record import shown
 
 _FRAMES = 7  # that are looked at, from the nearest to the farthest
 _CELLS_ACROSS = 480  # what is told apart, in columns of the frame
@@ -77,9 +75,9 @@ def find_fields(
     captures
         Frames of a board.
     left_lens
-        The half of the upright frame that the left lens lights.
+        The half of the upright frame that the left lens lights; boxes say it themselves.
     boxes
-        Those of the left and the right lens, if they are known better.
+        Those of the left and the right lens, in this order, if they are known better.
 
     Raises
     ------
@@ -90,9 +88,10 @@ def find_fields(
     """
     if left_lens not in ("left", "right"):
         raise InputError(f"left_lens={left_lens!r} must be 'left' or 'right'.")
+    given = None if boxes is None else _checked_boxes(boxes, captures.shape)
     light, cell_px = _light(captures)
-    if boxes is not None:
-        return _given(boxes, captures.shape, light, cell_px)
+    if given is not None:
+        return _given(given, light, cell_px)
     light = np.maximum(light - np.float32(np.percentile(light, 1)), 0)  # without the black level
     partition = _partition(light)
     halves = light[:, :partition], light[:, partition:]
@@ -190,10 +189,8 @@ def _box(outline_px: FloatArray, shape: tuple[int, int]) -> Box:
     return Box(row, col, last_row - row + 1, last_col - col + 1)
 
 
-def _given(boxes: tuple[Box, Box], shape: tuple[int, int], light: Image, cell_px: float) -> Fields:
-    left, right = (
-        _checked(box, name, shape) for name, box in zip(("left", "right"), boxes, strict=True)
-    )
+def _given(boxes: tuple[Box, Box], light: Image, cell_px: float) -> Fields:
+    left, right = boxes
     outlines = []
     levels = []
     for box in (left, right):
@@ -204,15 +201,27 @@ def _given(boxes: tuple[Box, Box], shape: tuple[int, int], light: Image, cell_px
     return Fields(left, right, outlines[0], outlines[1], (levels[0], levels[1]), None)
 
 
-def _checked(box: Box, name: str, shape: tuple[int, int]) -> Box:
+def _checked_boxes(boxes: Any, shape: tuple[int, int]) -> tuple[Box, Box]:
+    try:
+        left, right = boxes
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the boxes of the lenses are {shown(boxes)}: they must be two, of the left and of the "
+            "right lens, and each of them row, col, rows and cols."
+        ) from error
+    return _checked(left, "left", shape), _checked(right, "right", shape)
+
+
+def _checked(box: Any, name: str, shape: tuple[int, int]) -> Box:
     try:
         whole = Box(*(int(value) for value in box))
         is_whole = tuple(whole) == tuple(box)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         is_whole = False
     if not is_whole:
         raise InputError(
-            f"the box of the {name} lens must be four whole numbers, row, col, rows and cols."
+            f"the box of the {name} lens is {shown(box)}: it must be four whole numbers, row, col, "
+            "rows and cols."
         )
     is_within = whole.row >= 0 and whole.col >= 0
     is_within &= whole.row + whole.rows <= shape[0] and whole.col + whole.cols <= shape[1]

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from d3s.calibrate.kinds import Mask
 from d3s.optics.lens import FloatArray
 
 _FEWEST = 8  # places; 4 are enough for any homography
@@ -17,7 +17,7 @@ class RobustHomography(NamedTuple):
     """A homography, which places it keeps, and their sigma from how they scatter around it."""
 
     matrix: FloatArray
-    is_kept: NDArray[np.bool_]
+    is_kept: Mask
     sigma_px: FloatArray  # of those that are kept
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from d3s.calibrate.matches import PairMatches, Place
+from d3s.calibrate.kinds import Place
+from d3s.calibrate.matches import PairMatches
 from d3s.optics.lens import FloatArray
 
 # The window moves in steps of this share of the view, and reaches so many to each side.

@@ -9,22 +9,21 @@ Frames are compared with their neighbour, and with an earlier one that is far en
 the board an eighth larger: far from the camera a step of the board changes its picture little.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.calibrate.alignment import align_windows
 from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.homography import robust_homography, turn_rad
+from d3s.calibrate.kinds import Image, Mask, Progress
 from d3s.calibrate.pictures import FEWEST_FEATURES, View, across_link, make_view, motion_link
+from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
 from d3s.optics.lens import FloatArray
 from d3s.threads import together
-
-Place = tuple[float, float]  # x, y
 
 _HALF_WINDOW_PX = 15  # of the small pictures
 _FEWEST_WINDOWS = 20
@@ -33,6 +32,7 @@ _HOP = 1.125  # how much larger an earlier frame sees the board
 _FARTHEST_HOP = 16  # frames that are kept in memory
 _LARGEST_TURN_RAD = np.radians(0.05)  # of the board, which then moves the anchors by a pixel
 _LARGEST_SHARE_OUT = 1 / 3
+_MOST_NAMED = 5  # of the frames that are left out, in an error
 _RESTARTS = 2  # how many frames back to look for one that fits
 
 
@@ -83,9 +83,7 @@ class _Frame(NamedTuple):
     views: tuple[View, View]
 
 
-def find_matches(
-    captures: Captures, fields: Fields, progress: Callable[[int, int], None] | None = None
-) -> Matches:
+def find_matches(captures: Captures, fields: Fields, progress: Progress | None = None) -> Matches:
     """Places on the board in all frames; each frame is read once.
 
     Frames without texture, that fit no neighbour, or in which the board is turned are left out.
@@ -203,9 +201,9 @@ class _Finder:
 
 def _frame(
     number: int,
-    image: NDArray[np.float32],
+    image: Image,
     fields: Fields,
-    masks: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    masks: tuple[Mask, Mask],
 ) -> _Frame:
     left, right = together(
         lambda: make_view(image, fields.left, masks[0]),
@@ -270,7 +268,7 @@ def _refined_once(
     return _Refined(first_px[fit.is_kept], second_px[fit.is_kept], fit.sigma_px, fit.matrix)
 
 
-def _is_within(view: View, places_px: FloatArray) -> NDArray[np.bool_]:
+def _is_within(view: View, places_px: FloatArray) -> Mask:
     """Whether a window around each place has light all over."""
     col, row = np.rint(places_px).astype(np.int64).T
     rows, cols = view.from_rim_px.shape
@@ -350,15 +348,15 @@ def _orientation_rad(pairs: Sequence[PairMatches]) -> dict[int, float]:
 
 def _check_enough(matches: Matches) -> None:
     kept = len(matches.kept)
-    if kept >= 5 and kept >= (1 - _LARGEST_SHARE_OUT) * matches.frames:
+    if kept >= FEWEST_FRAMES and kept >= (1 - _LARGEST_SHARE_OUT) * matches.frames:
         return
     listed = "; ".join(
         f"{matches.names[number]}: {reason}"
-        for number, reason in sorted(matches.left_out.items())[:5]
+        for number, reason in sorted(matches.left_out.items())[:_MOST_NAMED]
     )
-    more = len(matches.left_out) - 5
+    more = len(matches.left_out) - _MOST_NAMED
     raise CalibrationError(
-        f"only {kept} of {matches.frames} frames can be used, and at least 5 and two in three "
-        f"are needed. {listed}{f'; and {more} more' if more > 0 else ''}. "
+        f"only {kept} of {matches.frames} frames can be used, and at least {FEWEST_FRAMES} and two "
+        f"in three are needed. {listed}{f'; and {more} more' if more > 0 else ''}. "
         "Use a board with texture all over, evenly lit, and move it along the axis without turning."
     )

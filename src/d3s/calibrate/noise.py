@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import Fields
+from d3s.calibrate.kinds import Image, Mask
 from d3s.errors import CalibrationError
 from d3s.optics.lens import FloatArray
-
-Image = NDArray[np.float32]
 
 _FRAMES = 12  # that are looked at, from the nearest to the farthest
 _BLOCK_PX = 8
@@ -94,7 +93,7 @@ def find_noise(captures: Captures, fields: Fields) -> Noise:
 
 
 def _blocks(
-    frame: Image, fields: Fields, masks: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    frame: Image, fields: Fields, masks: tuple[Mask, Mask]
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and noise variance of all blocks that are lit and nowhere clipped."""
     import cv2

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.alignment import Picture, spline_of
+from d3s.calibrate.alignment import spline_of
 from d3s.calibrate.fields import Box
+from d3s.calibrate.kinds import Image, Mask
 from d3s.optics.lens import FloatArray
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ class Features(NamedTuple):
 class View(NamedTuple):
     """One view of one frame, made small and smooth."""
 
-    picture: Picture
-    spline: Picture
-    from_rim_px: Picture  # of each pixel, to where the light ends
+    picture: Image
+    spline: Image
+    from_rim_px: Image  # of each pixel, to where the light ends
     origin_px: FloatArray  # of its first pixel, in the raw frame
     step_px: int
     sift: Features
@@ -50,7 +51,7 @@ class Link(NamedTuple):
     features_px: tuple[FloatArray, FloatArray]
 
 
-def make_view(image: NDArray[np.float32], box: Box, mask: NDArray[np.bool_]) -> View:
+def make_view(image: Image, box: Box, mask: Mask) -> View:
     """One view of a raw frame; `mask` is the light of that lens within its box."""
     import cv2
 
@@ -74,7 +75,7 @@ def make_view(image: NDArray[np.float32], box: Box, mask: NDArray[np.bool_]) -> 
     )
 
 
-def _from_rim_px(mask: NDArray[np.bool_]) -> Picture:
+def _from_rim_px(mask: Mask) -> Image:
     import cv2
 
     # The edge of the picture is a rim too.
@@ -83,7 +84,7 @@ def _from_rim_px(mask: NDArray[np.bool_]) -> Picture:
     return np.asarray(distance[1:-1, 1:-1], dtype=np.float32)
 
 
-def _even_contrast(picture: Picture) -> NDArray[np.uint8]:
+def _even_contrast(picture: Image) -> NDArray[np.uint8]:
     """Grey values of 8 bits with the same contrast everywhere, but little where there is none."""
     import cv2
 

@@ -6,22 +6,21 @@ which hold next to nothing as fine as a pixel: between whole shifts they are int
 """
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.kinds import Image as Image
+from d3s.calibrate.kinds import Mask
+from d3s.calibrate.kinds import Progress as Progress
 from d3s.compiled import compiled
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus_plan import Settings, settings_of
 from d3s.estimate.prefilter import noise_variance, reach_px, smoothed
 from d3s.optics.lens import FloatArray
 
-Image = NDArray[np.float32]
 Places = NDArray[np.int64]
-Progress = Callable[[int, int], None]
-"""Called with how many frames are done, and how many there are."""
 
 # Whole shifts beyond those asked for, so that the spline through them does not feel its ends.
 _SPARE_PX = 8
@@ -102,7 +101,7 @@ def shift_sums(
 
 def _are_whole(
     left: Image, right: Image, place: Places, reach: int, aside: tuple[int, int]
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Windows without a hole in what they, or their matches, depend on."""
     holes = np.isnan(left) | np.isnan(right)
     before, after = aside

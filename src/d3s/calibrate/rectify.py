@@ -21,7 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.anchors import Anchors
-from d3s.calibrate.matches import Matches, PairMatches, Place
+from d3s.calibrate.kinds import Place
+from d3s.calibrate.matches import Matches, PairMatches
+from d3s.calibrate.robust import robust_sigma, robust_sigmas
+from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
 from d3s.optics.lens import FloatArray
 
@@ -29,7 +32,6 @@ _ROUNDS = 20
 _SETTLED = 1e-9
 _OUTLIER_SIGMAS = 4.0
 _LARGEST_MEDIAN_PX = 0.5  # of a frame's rows; beyond it the frame is no part of the series
-_FEWEST_FRAMES = 3
 
 
 class Similarity(NamedTuple):
@@ -104,12 +106,12 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
     Raises
     ------
     CalibrationError
-        When fewer than three frames are left whose rows agree.
+        When fewer than five frames are left whose rows agree.
     """
     pairs = matches.across
-    if len(pairs) < _FEWEST_FRAMES:
+    if len(pairs) < FEWEST_FRAMES:
         raise CalibrationError(
-            f"{len(pairs)} frames have views that fit each other, and at least {_FEWEST_FRAMES} "
+            f"{len(pairs)} frames have views that fit each other, and at least {FEWEST_FRAMES} "
             "are needed for the rectification."
         )
     places = (np.array(anchors.left_px), np.array(anchors.right_px))
@@ -121,7 +123,7 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
     left_out = _frames_that_disagree(rows, values)
     if left_out:
         rows = rows.of(~np.isin(rows.frame, list(left_out)))
-        if len(set(rows.frame.tolist())) < _FEWEST_FRAMES:
+        if len(set(rows.frame.tolist())) < FEWEST_FRAMES:
             raise CalibrationError(
                 "the rows of the two views fit in no way that is the same for all frames: "
                 + "; ".join(f"{matches.names[frame]}: {why}" for frame, why in left_out.items())
@@ -155,7 +157,7 @@ def _rms(values: FloatArray) -> float:
 
 
 def _spread(values: FloatArray) -> FloatArray:
-    return np.asarray(1.4826 * np.median(np.abs(values - np.median(values, axis=0)), axis=0))
+    return robust_sigmas(values - np.median(values, axis=0))
 
 
 def _similarity(pair: PairMatches, left: FloatArray, right: FloatArray) -> Similarity:
@@ -213,7 +215,7 @@ def _fitted(rows: _Rows, start: FloatArray) -> tuple[FloatArray, NDArray[np.bool
     for _ in range(_ROUNDS):
         left = _residual(rows, values)
         sizes = np.abs(left) / rows.sigma
-        keep = sizes < _OUTLIER_SIGMAS * max(1.4826 * float(np.median(sizes)), 1e-9)
+        keep = sizes < _OUTLIER_SIGMAS * max(robust_sigma(sizes), 1e-9)
         weights = keep / rows.sigma
         slopes = _slopes(rows, values) * weights[:, np.newaxis]
         size = np.sqrt(np.sum(slopes**2, axis=0)) + 1e-300

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.ratios import Image, Progress, Views, Windows, shift_sums
+from d3s.calibrate.kinds import Image, Progress
+from d3s.calibrate.ratios import Views, Windows, shift_sums
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
 from d3s.optics.d3 import practical_depth_m
