@@ -83,7 +83,7 @@ def test_results_are_replaced_only_with_force():
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ("planes -m sgm", 3, "d3s: method='sgm' must be one of joint, consensus, sgbm, bm."),
+        ("planes -m sgm", 3, "d3s: method='sgm' must be one of joint, consensus, sgbm, bm"),
         ("planes -m bm:block", 3, "which says no value. Write NAME:FIELD=VALUE"),
         ("planes -m bm:blck_size_px=9", 3, "Did you mean block_size_px?"),
         ("planes -m bm --patterns leaf", 3, "has 'leaf', and each must be one of leaves"),
