@@ -8,7 +8,7 @@ from scipy.ndimage import gaussian_filter
 
 import d3s
 from d3s.calibrate.defocus import find_defocus
-from d3s.errors import InputError
+from d3s.errors import CalibrationError, InputError
 
 RIG = d3s.Rig.paper_prototype()
 TRUE_DPT = tuple(1.0 / distance_m for distance_m in RIG.optics.focus_distances_m)
@@ -86,11 +86,15 @@ def test_frame_that_moved_is_named_and_left_out():
     assert found.focus_dpt == pytest.approx(TRUE_DPT, abs=0.03)
 
 
-def test_what_the_frames_do_not_tell_is_the_designs_and_said():
-    depths_m = (1.00, 1.01, 1.02, 1.03, 1.04)
-    found = find_defocus(boards(depths_m), depths_m, THOUGHT)
+@pytest.mark.parametrize("designed_m", [0.7e-3, 1.6e-3])
+def test_what_the_frames_do_not_tell_is_the_designs_and_said(designed_m):
+    """The aperture is 1 mm, and boards so near each other could not tell it from either."""
+    depths_m = (1.35, 1.36, 1.37, 1.38, 1.39)
+    design = THOUGHT.replace(aperture_radius_m=designed_m)
+    found = find_defocus(boards(depths_m), depths_m, design)
     assert any("the aperture is the design's" in words for words in found.undetermined)
-    assert found.aperture_radius_m == pytest.approx(1.1e-3, rel=0.3)
+    assert found.aperture_radius_m == pytest.approx(designed_m, rel=0.05)
+    assert found.aperture_radius_sd_m == pytest.approx(0.3 * designed_m, rel=0.1)
 
 
 def test_pinhole_has_no_focus():
@@ -99,9 +103,24 @@ def test_pinhole_has_no_focus():
 
 
 def test_boards_without_texture():
-    grey = np.random.default_rng(0).normal(0.5, 0.01, (12, 2, 300, 560)).astype(np.float32)
-    with pytest.raises(InputError, match="the blur of 0 frames can be compared"):
-        find_defocus([tuple(pair) for pair in grey], DEPTHS_M, THOUGHT)
+    rng = np.random.default_rng(0)
+    grey = [tuple(rng.normal(0.5, 0.01, (2, 300, 560)).astype(np.float32)) for _ in range(3)]
+    views, depths_m = (*grey, *boards()[3:7]), DEPTHS_M[:7]
+    with pytest.raises(
+        CalibrationError, match=r"the blur of 4 of 7 frames .*, and 5 are"
+    ) as caught:
+        find_defocus(views, depths_m, THOUGHT)
+    assert list(caught.value.left_out) == [0, 1, 2]
+    assert "no texture" in caught.value.left_out[0]
+
+
+def test_frame_that_moved_is_one_too_many_of_five():
+    views, depths_m = list(boards()[:5]), DEPTHS_M[:5]
+    views[2] = gaussian_filter(views[2][0], 2.0), views[2][1]
+    with pytest.raises(CalibrationError, match="the blur of 4 of 5 frames") as caught:
+        find_defocus(views, depths_m, THOUGHT)
+    assert list(caught.value.left_out) == [2]
+    assert "standard deviations off" in caught.value.left_out[2]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 import d3s
 from d3s.calibrate.ratios import Windows
 from d3s.calibrate.tuning import board_depth_m, find_tuning, fitted_cubic, least_absolute_lines
-from d3s.errors import InputError
+from d3s.errors import CalibrationError
 
 RIG = d3s.Rig.paper_prototype()
 DEPTHS_M = (0.35, 0.45, 0.55, 0.7, 0.85, 1.0, 1.2, 1.4)
@@ -135,5 +135,13 @@ def test_board_without_texture_is_named_and_left_out():
 
 
 def test_too_few_frames():
-    with pytest.raises(InputError, match="4 frames are left to tune"):
+    with pytest.raises(CalibrationError, match="4 of 4 frames are left to tune"):
         find_tuning(boards()[:4], DEPTHS_M[:4], RIG)
+
+
+def test_too_few_frames_with_texture_are_told_apart():
+    grey = np.random.default_rng(0).normal(0.5, 0.01, (2, 210, 400)).astype(np.float32)
+    views = [boards()[0], tuple(grey), *boards()[2:5]]
+    with pytest.raises(CalibrationError, match=r"4 of 5 frames .*, and 5 are needed") as caught:
+        find_tuning(views, DEPTHS_M[:5], RIG)
+    assert caught.value.left_out == {1: "only 0 windows in its middle have texture"}

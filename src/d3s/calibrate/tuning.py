@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.kinds import Image, Progress
 from d3s.calibrate.ratios import Views, Windows, shift_sums
-from d3s.errors import InputError
+from d3s.calibrate.table import FEWEST_FRAMES
+from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.lens import FloatArray
@@ -43,9 +44,9 @@ _SAMPLES = 16
 GOOD_R2 = 0.98
 """Share of the spread of a, or b, over the baselines that a good cubic explains: the paper's."""
 
-_LEAST_FRAMES = 5
 _LEAST_WINDOWS = 10
 _MOST_WINDOWS = 400
+_BESIDE = FEWEST_FRAMES - 1  # frames that one is held against: as many as there always are
 # A frame is out if it is off from those beside it by so many times what is usual, and by so large a
 # share of its depth: its distance is wrong, or something else stood there.
 _GROSS_TIMES = 8.0
@@ -123,8 +124,8 @@ def find_tuning(
 
     Raises
     ------
-    InputError
-        If fewer than five frames have texture to tune with.
+    CalibrationError
+        If fewer than five frames have texture to tune with, and agree.
     """
     optics = rig.optics
     baselines_m = optics.baseline_m * np.linspace(*SHARES_OF_BASELINE, _SAMPLES)
@@ -233,11 +234,13 @@ def shifts_px(depth_m: FloatArray, baselines_m: FloatArray, optics: Optics) -> F
 
 
 def _check_count(samples: Sequence[_Sample], left_out: dict[int, str]) -> None:
-    if len(samples) < _LEAST_FRAMES:
-        why = "; ".join(f"frame {number}: {reason}" for number, reason in left_out.items())
-        raise InputError(
-            f"{len(samples)} frames are left to tune the depth equation with, and {_LEAST_FRAMES} "
-            f"are needed. {why}. Use a board with more texture, or measure its distances again."
+    if len(samples) < FEWEST_FRAMES:
+        frames = len(samples) + len(left_out)
+        raise CalibrationError(
+            f"{len(samples)} of {frames} frames are left to tune the depth equation with, and "
+            f"{FEWEST_FRAMES} are needed. Use a board with more texture, or measure its distances "
+            "again.",
+            left_out=left_out,
         )
 
 
@@ -297,8 +300,8 @@ def _unlike_neighbours(
     order = np.argsort([np.median(sample.depth_m) for sample in samples])
     off = np.zeros(error.size)
     for place, number in enumerate(order):
-        first = min(max(place - 2, 0), error.size - 5)
-        beside = [other for other in order[first : first + 5] if other != number]
+        first = min(max(place - _BESIDE // 2, 0), error.size - 1 - _BESIDE)
+        beside = [other for other in order[first : first + 1 + _BESIDE] if other != number]
         off[number] = abs(error[number] - np.median(error[beside]))
     return off
 

@@ -1,0 +1,267 @@
+"""Blur of two images of the same texture compared, by the ratio of their power spectra.
+
+Blocks of both show the same piece of the board; blur takes from the power of short waves, the more
+the shorter they are, and a gain takes from all alike.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from d3s.calibrate.kinds import Image
+from d3s.estimate.prefilter import noise_variance
+from d3s.optics.lens import FloatArray
+from d3s.rig import Optics
+
+# Waves up to this phase over the blur's sigma: beyond, the shape of the blur counts, not its width.
+_LARGEST_PHASE = 1.0
+_HIGHEST_RAD_PER_PX = 0.6
+# The taper of a block spreads each wave over two of its neighbours, so the longest say nothing.
+_LOWEST_WAVE = 3
+_WAVES = 9
+_SMALLEST_BLOCK_PX = 96
+_MOST_BLOCKS = 16
+# Blocks overlap by half at most, and then count as fewer.
+_OVERLAP = 0.5
+_INDEPENDENT = 0.6
+# Frames that are compared: so much apart that their blur differs, and no more than that.
+_MAGNIFICATION = 1.25
+_LEAST_MAGNIFICATION = 1.08
+MODEL_SHARE = 0.03  # of a difference of variance: what the model of a disk may be wrong by
+_SMALLEST_BLUR_PX2 = 0.05
+
+
+class Blur(NamedTuple):
+    """The model: what decides the blur of both cameras."""
+
+    gain: float  # w s0 A / p, in px m
+    focus_dpt: tuple[float, float]
+    extra_px2: float
+    ratio: float  # of the gain of the right camera to that of the left one
+
+    @classmethod
+    def of(cls, optics: Optics) -> "Blur":
+        """That of a camera as designed."""
+        gain = optics.aperture_gaussian_width * optics.focal_length_px * optics.aperture_radius_m
+        left, right = (1.0 / distance_m for distance_m in optics.focus_distances_m)
+        return cls(gain, (left, right), 0.0, 1.0)
+
+    @property
+    def vector(self) -> FloatArray:
+        """All of it in a row, to be fitted."""
+        return np.array([self.gain, *self.focus_dpt, self.extra_px2, self.ratio])
+
+    @classmethod
+    def from_vector(cls, vector: FloatArray) -> "Blur":
+        """The other way round."""
+        gain, left, right, extra, ratio = (float(value) for value in vector)
+        return cls(gain, (left, right), extra, ratio)
+
+    def variance_px2(self, depth_m: float, camera: int) -> float:
+        """Blur of one camera at a depth."""
+        gain = self.gain * (self.ratio if camera else 1.0)
+        return (gain * (1.0 / depth_m - self.focus_dpt[camera])) ** 2 + self.extra_px2
+
+
+class Comparison(NamedTuple):
+    """Two images of the same texture: camera and depth of each, and what blocks of them hold.
+
+    Waves are in radians per pixel of the second image, which is the smaller by a magnification.
+    """
+
+    frames: tuple[int, int]
+    cameras: tuple[int, int]
+    depths_m: tuple[float, float]
+    log_ratios: FloatArray  # (blocks, waves): of the power of the first to that of the second
+    squares: FloatArray  # (blocks, waves): mean squared wave number
+    weights: FloatArray  # (blocks, waves)
+    independent: float  # how many blocks these are worth
+
+    def variances_px2(self, blur: Blur) -> tuple[float, float]:
+        """Blur of both, in pixels of the second image."""
+        shrunk = (self.depths_m[0] / self.depths_m[1]) ** 2
+        first, second = (
+            blur.variance_px2(depth_m, camera)
+            for depth_m, camera in zip(self.depths_m, self.cameras, strict=True)
+        )
+        return first * shrunk, second
+
+    def measured_px2(self, blur: Blur) -> tuple[float, float]:
+        """Variance of the first less that of the second, and its standard deviation.
+
+        Blur multiplies the power of a wave by a function of its variance, whose derivative is
+        taken at the mean of both as a model has them; a gain multiplies all waves alike.
+        """
+        middle = max(0.5 * sum(self.variances_px2(blur)), _SMALLEST_BLUR_PX2)
+        rate = _log_power_rate(self.squares, middle)
+        mean_rate, mean_ratio = (
+            (self.weights * values).sum(axis=1, keepdims=True)
+            / self.weights.sum(axis=1, keepdims=True)
+            for values in (rate, self.log_ratios)
+        )
+        rate = rate - mean_rate
+        products = (self.weights * rate * (self.log_ratios - mean_ratio)).sum(axis=1)
+        energies = (self.weights * rate**2).sum(axis=1)
+        blocks = products / energies
+        mean = float(energies @ blocks / energies.sum())
+        spread = float(np.sqrt(energies @ (blocks - mean) ** 2 / energies.sum()))
+        spread = max(spread, MODEL_SHARE * abs(mean))
+        return mean, spread / math.sqrt(max(self.independent - 1.0, 1.0))
+
+
+def _log_power_rate(squares: FloatArray, variance_px2: float) -> FloatArray:
+    """Derivative of the log of a wave's power to the blur variance, for the blur of a disk."""
+    from scipy.special import j1, jv  # importing scipy takes longer than the rest of d3s
+
+    # The disk of radius r = 2 sigma passes 2 J1(x) / x of a wave, x = k r; its logarithm has the
+    # derivative -J2(x) / J1(x) to x, and x has x / (2 v) to the variance v.
+    phase = 2.0 * np.sqrt(squares * variance_px2)
+    return np.asarray(-phase * jv(2, phase) / j1(phase) / variance_px2)
+
+
+def farther_frame(number: int, depths_m: Sequence[float]) -> int | None:
+    """The frame whose distance is most nearly the wanted multiple of this one's."""
+    ratios = np.asarray(depths_m, dtype=np.float64) / depths_m[number]
+    other = int(np.abs(ratios - _MAGNIFICATION).argmin())
+    return other if ratios[other] > _LEAST_MAGNIFICATION else None
+
+
+def compared_views(
+    number: int, depth_m: float, pair: tuple[Image, Image], optics: Optics, design: Blur
+) -> list[Comparison]:
+    """Left and right view of a frame."""
+    shift = round(float(optics.disparity_px(depth_m)))
+    left, right = pair
+    # Columns of the same points: from the first that the right view shows.
+    left, right = (left[:, shift:], right[:, : right.shape[1] - shift]) if shift > 0 else pair
+    both = (number, number), (0, 1), (depth_m, depth_m)
+    return _compared((left, right), both, design, centred=False)
+
+
+def compared_frames(
+    near: int,
+    far: int,
+    depths_m: Sequence[float],
+    pairs: tuple[tuple[Image, Image], tuple[Image, Image]],
+    design: Blur,
+) -> list[Comparison]:
+    """Each view of a frame and the same view of a farther one."""
+    found: list[Comparison] = []
+    for camera in (0, 1):
+        images = pairs[0][camera], pairs[1][camera]
+        both = (near, far), (camera, camera), (depths_m[near], depths_m[far])
+        found += _compared(images, both, design, centred=True)
+    return found
+
+
+_Both = tuple[tuple[int, int], tuple[int, int], tuple[float, float]]
+
+
+def _compared(
+    images: tuple[Image, Image], both: _Both, design: Blur, *, centred: bool
+) -> list[Comparison]:
+    """Spectra of blocks of both images; nothing if no block has the waves."""
+    frames, cameras, depths_m = both
+    magnification = depths_m[1] / depths_m[0]
+    empty = np.zeros((0, 0))
+    plan = Comparison(frames, cameras, depths_m, empty, empty, empty, 0.0)
+    sigma_px = math.sqrt(max(*plan.variances_px2(design), 1.0))
+    highest = min(_HIGHEST_RAD_PER_PX, _LARGEST_PHASE / sigma_px)
+    side = max(_SMALLEST_BLOCK_PX, math.ceil(2.0 * math.pi * _WAVES / highest))
+    side = min(side, math.floor(min(images[0].shape) / magnification))
+    waves = math.floor(highest * side / (2.0 * math.pi))
+    if waves < _LOWEST_WAVE + 2:
+        return []
+    sides = round(side * magnification), side
+    places = _places(images[0].shape, sides[0])
+    noises = [noise_variance(image[::2, ::2]) for image in images]
+    rows = []
+    for place in places:
+        there = _same_point(place, images, sides, magnification) if centred else place
+        blocks = [
+            image[y : y + size, x : x + size]
+            for image, (y, x), size in zip(images, (place, there), sides, strict=True)
+        ]
+        if not any(np.isnan(block).any() for block in blocks):
+            rows.append(_waves(blocks, noises, waves))
+    if not rows:
+        return []
+    log_ratios, squares, weights = (np.array(part) for part in zip(*rows, strict=True))
+    usable = (weights > 0).sum(axis=1) >= 3
+    if not usable.any():
+        return []
+    squares = squares * (2.0 * math.pi / side) ** 2
+    worth = _INDEPENDENT * np.count_nonzero(usable)
+    return [
+        plan._replace(
+            log_ratios=log_ratios[usable],
+            squares=squares[usable],
+            weights=weights[usable],
+            independent=worth,
+        )
+    ]
+
+
+def _places(shape: tuple[int, ...], side: int) -> list[tuple[int, int]]:
+    """Upper left corners of blocks, all over an image and not too many."""
+    counts = [max(1, math.floor((size - side) / (_OVERLAP * side)) + 1) for size in shape]
+    while counts[0] * counts[1] > _MOST_BLOCKS:
+        counts[int(counts[1] > counts[0])] -= 1
+    rows, cols = (
+        np.linspace(0, size - side, count + 2)[1:-1].round().astype(int)
+        if count == 1
+        else np.linspace(0, size - side, count).round().astype(int)
+        for size, count in zip(shape, counts, strict=True)
+    )
+    return [(int(row), int(col)) for row in rows for col in cols]
+
+
+def _same_point(
+    place: tuple[int, int],
+    images: tuple[Image, Image],
+    sides: tuple[int, int],
+    magnification: float,
+) -> tuple[int, int]:
+    """Corner of the block that shows the same piece of the board, of a farther frame."""
+    row, col = (
+        round(
+            0.5 * (images[1].shape[axis] - 1)
+            + (place[axis] + 0.5 * (sides[0] - 1) - 0.5 * (images[0].shape[axis] - 1))
+            / magnification
+            - 0.5 * (sides[1] - 1)
+        )
+        for axis in (0, 1)
+    )
+    return row, col
+
+
+def _waves(
+    blocks: Sequence[Image], noises: Sequence[float], waves: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log ratio of the power of two blocks, mean squared number and weight, of rings of waves."""
+    powers = [_power(block, waves) for block in blocks]
+    down = np.arange(-waves, waves + 1)[:, np.newaxis]
+    square = down**2 + np.arange(waves + 1) ** 2
+    ring = np.rint(np.sqrt(square)).astype(np.int64)
+    ring[ring > waves] = 0
+    counts, first, second, energy = (
+        np.bincount(ring.ravel(), values.ravel(), minlength=waves + 1)[_LOWEST_WAVE:]
+        for values in (np.ones(ring.shape), *powers, (powers[0] + powers[1]) * square)
+    )
+    # Where noise is more than half of the power, what is left says nothing.
+    signals = first - counts * noises[0], second - counts * noises[1]
+    known = (signals[0] > 0.5 * first) & (signals[1] > 0.5 * second)
+    ratio = np.divide(signals[0], signals[1], out=np.ones_like(first), where=known)
+    return np.log(ratio), energy / (first + second), np.where(known, counts, 0.0)
+
+
+def _power(block: Image, waves: int) -> FloatArray:
+    """Power of the waves of a tapered block, (-waves .. waves, 0 .. waves), white noise being 1."""
+    taper = np.hanning(block.shape[0] + 2)[1:-1]
+    values = block - float(taper @ block @ taper) / taper.sum() ** 2
+    spectrum = np.fft.rfft(values * taper[:, np.newaxis] * taper, axis=1)[:, : waves + 1]
+    spectrum = np.fft.fft(spectrum, axis=0)
+    kept = np.concatenate([spectrum[-waves:], spectrum[: waves + 1]])
+    return np.asarray(np.abs(kept) ** 2 / (taper @ taper) ** 2)
