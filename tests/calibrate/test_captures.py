@@ -90,7 +90,9 @@ def test_a_folder_as_it_should_be(tmp_path: Path) -> None:
 def test_tables_as_people_write_them(tmp_path: Path, text: str) -> None:
     captures = read_captures(fill(tmp_path, text))
     assert captures.distances_m == (0.3, 0.4, 0.5, 0.6, 0.7)
-    assert captures.remarks == ("1 images of the folder are not in distances.csv: b5.png.",)
+    assert captures.remarks == (
+        "Images of the folder that distances.csv does not name (1): b5.png.",
+    )
 
 
 def test_two_takes_are_sorted(tmp_path: Path) -> None:
@@ -336,3 +338,21 @@ def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "b3.png")
     (found,) = problems(tmp_path)
     assert "is no ordinary file" in found
+
+
+def test_floats_of_another_full_scale(tmp_path: Path) -> None:
+    images = [255 * frame(number) for number in range(5)]
+    with pytest.raises(CapturesError, match="floats have full scale 1") as caught:
+        captures_of(images, DISTANCES_M[:5])
+    assert len(caught.value.problems) == 5
+    assert caught.value.problems[0].startswith("frame 0 has values up to ")
+    for number in range(6):
+        np.save(tmp_path / f"b{number}.npy", 4095 * frame(number))
+    table = "".join(f"b{number}.npy,{0.3 + 0.1 * number}\n" for number in range(6))
+    (tmp_path / "distances.csv").write_text(table)
+    with pytest.raises(CapturesError, match="floats have full scale 1"):
+        read_captures(tmp_path)
+
+
+def test_a_little_above_full_scale_is_no_problem() -> None:
+    assert len(captures_of([1.3 * frame(number) for number in range(5)], DISTANCES_M[:5])) == 5

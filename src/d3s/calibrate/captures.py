@@ -36,6 +36,8 @@ _CELL_PX = 8  # of the means that texture is looked for in
 _LIT = 0.25  # of the brightest cells
 _LEAST_CONTRAST = 0.01  # of the brightness of the lit cells
 _LEAST_OVER_NOISE = 3.0
+# Of full scale 1: a frame may be a little above it, levels of 8 bit that were not divided are far.
+_LARGEST = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +104,7 @@ def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None =
     paths = [place / row.name for row in rows]
     names = [row.name for row in rows]
     frames = KeptFrames(_Latest(lambda number: _read(paths[number])))
-    looks = _looked_at(lambda number: _look(frames(number)), names, progress)
+    looks = _looked_at(lambda number: _look(frames(number), names[number]), names, progress)
     kept, left_out = _chosen(names, looks, place)
     digests = {TABLE_NAME: _digest(place / TABLE_NAME)}
     digests |= {names[number]: _digest(paths[number]) for number in kept}
@@ -153,7 +155,7 @@ def captures_of(
         single: Image = np.asarray(values, dtype=np.float32)
         return single if unit == 1 else single * np.float32(unit)
 
-    looks = _looked_at(lambda number: _look(read(number)), called, progress)
+    looks = _looked_at(lambda number: _look(read(number), called[number]), called, progress)
     kept, left_out = _chosen(called, looks, None)
     return Captures(
         names=tuple(called[number] for number in kept),
@@ -280,8 +282,15 @@ def _read(path: Path) -> Image:
     return read_image(path)
 
 
-def _look(frame: Image) -> _Look:
-    return _Look((frame.shape[0], frame.shape[1]), "", _trouble(frame))
+def _look(frame: Image, name: str) -> _Look:
+    largest = float(frame.max())
+    problem = (
+        f"{name} has values up to {largest:g}: floats have full scale 1. Divide them by the "
+        "largest value that the sensor can give, or store whole numbers of 8 or 16 bit."
+        if _LARGEST < largest < np.inf
+        else ""
+    )
+    return _Look((frame.shape[0], frame.shape[1]), problem, "" if problem else _trouble(frame))
 
 
 def _trouble(frame: Image) -> str:
@@ -346,4 +355,4 @@ def _remarks(folder: Path, names: list[str]) -> tuple[str, ...]:
     if not others:
         return ()
     shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
-    return (f"{len(others)} images of the folder are not in {TABLE_NAME}: {shown}.",)
+    return (f"Images of the folder that {TABLE_NAME} does not name ({len(others)}): {shown}.",)
