@@ -50,6 +50,21 @@ def test_frames_that_are_not_in_memory_are_read_once(small_captures):
             assert np.abs(left - right).max() < 1e-5
 
 
+def test_pairs_are_kept_while_there_is_room(small_captures):
+    reads = []
+
+    def read(number):
+        reads.append(number)
+        return np.clip(small_captures.image(number), 0, 1)
+
+    captures = replace(small_captures, source=read, is_kept=lambda _: False)
+    pair_bytes = 2 * 2 * 101 * 151
+    views = SplitViews(captures, [0, 1, 2], CALIBRATION, room_bytes=2 * pair_bytes)
+    for number in (0, 1, 2, 0, 1, 2, 2):
+        views[number]
+    assert reads == [0, 1, 2, 2, 2]
+
+
 def test_small_pictures_of_what_was_used(small_captures):
     pictures = SmallPictures(small_captures)
     captures = pictures.captures()

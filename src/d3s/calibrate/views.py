@@ -16,6 +16,9 @@ Picture = NDArray[np.uint8]
 
 _THUMBNAIL_COLS, _OVERVIEW_COLS = 200, 1200
 
+# Beside the frames that are kept (`kept.ROOM_BYTES`): 46 pairs of the paper's prototype.
+ROOM_BYTES = 300_000_000
+
 
 class SmallPictures:
     """Small pictures of the frames of captures, made as these are asked for."""
@@ -41,13 +44,20 @@ class SmallPictures:
 class SplitViews:
     """Rectified pairs of some frames, each made when it is asked for.
 
-    Those of frames that would have to be read again are kept, in 16 bits.
+    Those of frames that would have to be read again are kept, in 16 bits, while there is room.
     """
 
-    def __init__(self, captures: Captures, frames: Sequence[int], calibration: Calibration) -> None:
+    def __init__(
+        self,
+        captures: Captures,
+        frames: Sequence[int],
+        calibration: Calibration,
+        room_bytes: int = ROOM_BYTES,
+    ) -> None:
         self._captures = captures
         self._frames = tuple(frames)
         self._calibration = calibration
+        self._room_bytes = room_bytes
         self._kept: dict[int, tuple[Levels, Levels]] = {}
 
     def __len__(self) -> int:
@@ -60,10 +70,17 @@ class SplitViews:
         frame = self._frames[number]
         left, right = split(self._captures.image(frame), self._calibration)
         if not self._captures.is_kept(frame):
-            levels = as_levels(left), as_levels(right)
-            if levels[0] is not None and levels[1] is not None:
-                self._kept[number] = (levels[0], levels[1])
+            self._keep(number, left, right)
         return left, right
+
+    def _keep(self, number: int, left: Image, right: Image) -> None:
+        size = 2 * (left.size + right.size)
+        if size > self._room_bytes:
+            return
+        left_levels, right_levels = as_levels(left), as_levels(right)
+        if left_levels is not None and right_levels is not None:
+            self._room_bytes -= size
+            self._kept[number] = (left_levels, right_levels)
 
 
 def _small(frame: Image, cols: int) -> Picture:
