@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -95,6 +96,60 @@ def test_frames_left_out_by_one_step_are_not_left_out_of_all(report):
     tested = with_(report, validation=(validation(),))
     assert tested.left_out == {}
     assert tested.left_out_by_step == {"test of joint": {2: "joint found no depth in it"}}
+
+
+def test_frames_that_were_not_read_count(report):
+    spoilt = with_(report, not_read={f"{n}.png": "is overexposed." for n in range(4)})
+    assert spoilt.measures["share_left_out"] == pytest.approx(4 / 20)  # of 16 that were read
+    assert spoilt.verdict.grade == "usable"
+    assert "20% of the frames were left out" in spoilt.verdict.remarks[0].words
+
+
+def test_frame_without_an_anchor_is_left_out_of_these_alone(report):
+    aside = with_(report, anchors=report.anchors._replace(left_out={3: "stood aside"}))
+    assert aside.left_out == {}
+    assert aside.left_out_by_step == {"anchors": {3: "stood aside"}}
+
+
+def test_distances_that_scatter_count(report):
+    errors = 0.02 * report.geometry.depths_m * np.resize([1, -1], report.distances_m.shape)
+    scattered = with_(report, geometry=report.geometry._replace(distance_errors_m=errors))
+    assert scattered.measures["ruler_share"] == pytest.approx(0.02)
+    assert scattered.verdict.grade == "usable"
+
+
+def test_both_ways_stand_beside_each_other(report):
+    found = {one.what: one for one in report.findings}
+    left = report.anchors.left
+    assert report.anchors.method == "expansion"
+    assert found["anchor of the left view, x"].kept.startswith("expansion, ")
+    assert found["the same by least shift, left x"].value == left.least_shift_px[0]
+    assert found["the same by least shift, left y"].spread == left.least_shift_sigma_px[1]
+    paper = found["the same by medians of the frames"]
+    assert paper.value == report.rectification.median_rms_px
+    assert found["distortion at the left view's upper edge"].value == pytest.approx(0, abs=0.01)
+
+
+def test_working_range_is_among_the_findings(report):
+    found = {one.what: one for one in with_(report, validation=(validation(),)).findings}
+    assert found["joint: MAE below 1 cm from"].shown == "0.50 m"
+    assert found["joint: MAE below 1 cm up to"].shown == "1.00 m"
+    none = with_(report, validation=(validation(working_range_m=None),)).findings
+    assert none[-1].shown == "none"
+
+
+def test_notes_are_sentences_of_all_steps(report):
+    class Blur(NamedTuple):
+        undetermined: tuple[str, ...]
+
+    class Tuned(NamedTuple):
+        warnings: tuple[str, ...]
+
+    noted = with_(
+        report, remarks=("One.",), defocus=Blur(("the aperture is as designed.",)),
+        tuning=Tuned(("the cubic is bad.",)),
+    )  # fmt: skip
+    assert noted.notes == ("One.", "The aperture is as designed.", "The cubic is bad.")
 
 
 def test_residuals_fit_a_rig_file(report):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class Finding(NamedTuple):
     @property
     def shown(self) -> str:
         """The number with its unit."""
+        if not math.isfinite(self.value):
+            return "none"
         return f"{self.value:.{self.digits}f}{self.unit}"
 
     @property
@@ -57,11 +59,26 @@ def _of_anchors(report: "Report") -> Iterator[Finding]:
         kept = f"{view.windows} places"
         for axis in (0, 1):
             what = f"anchor of the {name} view, {'xy'[axis]}"
-            yield Finding(what, place[axis], view.sigma_px[axis], " px", 2, kept)
+            sigma_px = _used(anchors.method, view.sigma_px, view.least_shift_sigma_px)
+            yield Finding(what, place[axis], sigma_px[axis], " px", 2, f"{anchors.method}, {kept}")
+    other = _used(anchors.method, "least shift", "expansion")
+    for name, view in (("left", anchors.left), ("right", anchors.right)):
+        place = _used(anchors.method, view.least_shift_px, view.place_px)
+        sigma_px = _used(anchors.method, view.least_shift_sigma_px, view.sigma_px)
+        for axis in (0, 1):
+            what = f"the same by {other}, {name} {'xy'[axis]}"
+            yield Finding(what, place[axis], sigma_px[axis], " px", 2, "not used")
+    for name, view in (("left", anchors.left), ("right", anchors.right)):
+        at_edge = 100 * view.distortion_per_px2 * (report.shape[0] / 2) ** 2
+        yield Finding(f"distortion at the {name} view's upper edge", at_edge, None, " %", 3)
+        yield Finding(f"sway of the board, {name} view", view.sway_px, None, " px", 2)
     if geometry is not None:
-        sigma_px = geometry.anchor_difference_sigma_px[0]
-        offset_px = geometry.disparity_offset_px
-        yield Finding("disparity of infinity, before", offset_px, sigma_px, " px", 3)
+        offset_px, offset_sd_px = geometry.disparity_offset_px, geometry.disparity_offset_sigma_px
+        yield Finding("disparity of infinity, before", offset_px, offset_sd_px, " px", 3)
+
+
+def _used(method: str, by_expansion: Any, by_least_shift: Any) -> Any:
+    return by_expansion if method == "expansion" else by_least_shift
 
 
 def _of_rectification(report: "Report") -> Iterator[Finding]:
@@ -79,6 +96,8 @@ def _of_rectification(report: "Report") -> Iterator[Finding]:
     before_px = float(np.sqrt(np.mean([one.before_rms_px**2 for one in found.residuals])))
     yield Finding("rows apart before, rms", before_px, None, " px", 2, kept)
     yield Finding("rows apart after, rms", found.rms_px, None, " px", 3, kept)
+    medians_px = found.median_rms_px
+    yield Finding("the same by medians of the frames", medians_px, None, " px", 3, "not used")
 
 
 def _of_geometry(report: "Report") -> Iterator[Finding]:
@@ -146,3 +165,6 @@ def _of_validation(report: "Report") -> Iterator[Finding]:
         yield Finding(f"{one.method}: MAE", 100 * one.overall_mae_m, spread_cm, " cm", 2, kept)
         density = 100 * float(np.nanmean(one.density))
         yield Finding(f"{one.method}: have a depth", density, None, " %", 1, kept)
+        ends = one.working_range_m or (math.nan, math.nan)
+        for word, end_m in zip(("from", "up to"), ends, strict=True):
+            yield Finding(f"{one.method}: MAE below 1 cm {word}", end_m, None, " m", 2, kept)

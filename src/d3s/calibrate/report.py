@@ -75,7 +75,11 @@ class Report:
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Frames that do not fit the others, and why; no later step has used them."""
+        """Frames that do not fit the others, and why; no later step has used them.
+
+        What says nothing of the anchors may still have good rows and a good disparity, and is left
+        out by that step alone.
+        """
         out: dict[int, str] = {}
         for name in _FITTING:
             out = {**getattr(getattr(self, name), "left_out", {}), **out}
@@ -84,9 +88,18 @@ class Report:
     @property
     def left_out_by_step(self) -> dict[str, dict[int, str]]:
         """Frames that single steps could do nothing with, though they fit, and why."""
-        steps = {name: getattr(self, name) for name in _STEPS if name not in _FITTING}
+        # The virtual baselines are chosen with the frames of the tuning.
+        told = (*_FITTING, "baselines")
+        steps = {name: getattr(self, name) for name in _STEPS if name not in told}
         steps |= {f"test of {one.method}": one for one in self.validation}
         return {name: step.left_out for name, step in steps.items() if step and step.left_out}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else is worth a word: sentences, of the captures and then of the steps."""
+        blur = () if self.defocus is None else self.defocus.undetermined
+        tuned = () if self.tuning is None else self.tuning.warnings
+        return tuple(f"{one[0].upper()}{one[1:]}" for one in (*self.remarks, *blur, *tuned))
 
     @property
     def verdict(self) -> Verdict:
@@ -96,10 +109,11 @@ class Report:
     @property
     def measures(self) -> dict[str, float]:
         """What the verdict rests on; less is better."""
-        count = len(self.names)
+        count, out = len(self.names), len(self.left_out)
+        unread = len(self.not_read)
         found = {
-            "share_left_out": len(self.left_out) / count,
-            "frames_missing": float(max(10 - count + len(self.left_out), 0)),
+            "share_left_out": (unread + out) / (unread + count),
+            "frames_missing": float(max(10 - count + out, 0)),
             "inverse_span": float(self.distances_m[0] / self.distances_m[-1]),
         }
         if self.geometry is not None:
@@ -181,6 +195,7 @@ class Report:
                 | self.not_read,
                 "remarks": self.remarks,
             },
+            "notes": self.notes,
             "findings": [one._asdict() for one in self.findings],
             "measures": self.measures,
         }
@@ -192,8 +207,10 @@ class Report:
         }
 
 
-_FITTING = ("matches", "anchors", "rectification", "geometry")
-_STEPS = (*_FITTING, "noise", "defocus", "tuning", "baselines")
+_FITTING = ("matches", "rectification", "geometry")
+_STEPS = (
+    "matches", "anchors", "rectification", "geometry", "noise", "defocus", "tuning", "baselines",
+)  # fmt: skip
 
 
 def _rms(values: FloatArray) -> float:

@@ -51,8 +51,7 @@ _RULERS = (
 )
 _BOARD = "Use a board with fine texture all over, lit evenly, and more of it in focus."
 
-# Measured on simulated captures that were right, and on such with one thing wrong; see
-# docs/calibration.md.
+# The limits are our judgement, not measurements; docs/calibration.md gives the grounds of each.
 RULES: dict[str, Rule] = {
     "share_left_out": Rule(
         0.1, 1 / 3, "{value:.0%} of the frames were left out, more than {limit:.0%}.", _BOARD
@@ -60,7 +59,7 @@ RULES: dict[str, Rule] = {
     "frames_missing": Rule(
         0.0,
         5.0,
-        "{value:.0f} frames are missing to ten, the fewest that average errors well.",
+        "The number of frames is {value:.0f} below ten, the fewest that average errors well.",
         "Take more frames: 25 or 50, from the nearest to the farthest distance of interest.",
     ),
     "untested": Rule(
@@ -92,6 +91,13 @@ RULES: dict[str, Rule] = {
         0.15,
         0.5,
         "Disparity is {value:.2g} px (rms) away from that of the distances, more than {limit:g}.",
+        _RULERS,
+    ),
+    "ruler_share": Rule(
+        0.01,
+        0.03,
+        "Single distances are {value:.1%} (rms) away from what the frames say, more than "
+        "{limit:.0%}.",
         _RULERS,
     ),
     "cubic_missing": Rule(

@@ -65,6 +65,7 @@ def _parts(report: Report) -> Iterator[str]:
     yield verdict_block(verdict.grade, verdict.summary, remarks)
     yield heading("What was found")
     yield _findings(report)
+    yield from (words(note) for note in report.notes)
     yield from _error_part(report)
     yield from _geometry_part(report)
     yield from _alignment_part(report)
@@ -161,7 +162,6 @@ def _frames_part(report: Report) -> Iterator[str]:
     ]
     if single:
         yield html_table(("left out by one step", "why"), single)
-    yield from (words(remark) for remark in report.remarks)
     yield grid((_thumbnail(report, frame) for frame in sorted(report.thumbnails)), "frames")
 
 
