@@ -1,10 +1,13 @@
 """All steps in their order, from arrays; the whole of it from files is in tests/cli."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 import d3s
-from d3s.errors import CalibrationError, InputError
+from d3s.calibrate.pipeline import Alignment, _with_names
+from d3s.errors import CalibrationError, InputError, RigError
 
 DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
 
@@ -14,6 +17,7 @@ def design() -> d3s.Rig:
     return rig.replace(optics=rig.optics.replace(pixel_pitch_m=9e-6))
 
 
+@pytest.mark.slow
 def test_few_frames_are_usable_and_say_what_is_missing(small_frames):
     images = [frame.image for frame in small_frames[:6]]
     told: list[int] = []
@@ -26,7 +30,7 @@ def test_few_frames_are_usable_and_say_what_is_missing(small_frames):
     )
     assert report.verdict.grade == "usable"
     words = " ".join(remark.words for remark in report.verdict.remarks)
-    assert "4 frames are missing to ten" in words
+    assert "The number of frames is 4 below ten" in words
     assert "The nearest distance is 60% of the farthest" in words
     assert report.validation == ()  # three frames do not make a calibration
     truth = small_frames[0].truth()
@@ -46,17 +50,35 @@ def test_few_frames_are_usable_and_say_what_is_missing(small_frames):
     assert told[-1] <= 100
 
 
+def test_failed_step_names_files():
+    names = ("a.png", "b.png", "c.png")
+    words = "2 frames are left. frame 2: is grey; Frame 0: is black. Take 1 frame more."
+    named = "2 frames are left. c.png: is grey; a.png: is black. Take 1 frame more."
+    assert _with_names(words, names) == named
+
+
+@pytest.mark.slow
+def test_what_cannot_be_a_rig_is_an_error_with_a_report(small_frames, monkeypatch):
+    def refuse(*_, **__):
+        raise RigError("noise_read=2 must be below 1.")
+
+    monkeypatch.setattr("d3s.calibrate.pipeline._drafted", refuse)
+    with pytest.raises(CalibrationError, match="must be below 1") as caught:
+        d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
+    assert caught.value.report.geometry is not None
+
+
 @pytest.mark.slow
 def test_report_of_what_was_found_comes_with_the_error(small_frames, monkeypatch):
     def refuse(*_, **__):
-        raise InputError("no waves.")
+        raise InputError("no waves. Frame 2: is grey; frame 0: is black.")
 
     monkeypatch.setattr("d3s.calibrate.pipeline.find_defocus", refuse)
-    with pytest.raises(CalibrationError, match=r"no waves\.") as caught:
+    with pytest.raises(CalibrationError, match="no waves") as caught:
         d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
     report = caught.value.report
     assert report.verdict.grade == "bad"
-    assert report.problem == "no waves."
+    assert report.problem == "no waves. frame 2: is grey; frame 0: is black."
     assert report.geometry is not None
     assert report.outlines is not None
     assert report.tuning is None
@@ -80,3 +102,18 @@ def test_pinhole_has_no_focus_to_find():
     pinhole = d3s.Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1)
     with pytest.raises(InputError, match="is a pinhole pair"):
         d3s.calibrate("captures", design=pinhole)
+
+
+def test_name_is_refused_before_anything_is_read():
+    with pytest.raises(RigError, match="name="):
+        d3s.calibrate("captures", name="x" * 300)
+
+
+def test_frame_that_says_nothing_of_the_anchors_is_still_used(camera):
+    class Step(NamedTuple):
+        left_out: dict[int, str]
+
+    matches = camera.but(distances_m=(0.4, 0.5, 0.6, 0.7, 0.8)).matches()
+    alignment = Alignment(matches, Step({1: "aside"}), Step({2: "rows"}), Step({3: "ruler"}))
+    assert alignment.frames == [0, 1, 4]
+    assert alignment.left_out == {2: "rows", 3: "ruler"}

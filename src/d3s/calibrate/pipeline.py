@@ -1,6 +1,7 @@
 """All steps of a calibration in their order, and a test of it on frames that it did not see."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from d3s.calibrate.fields import Box, Fields, find_fields
 from d3s.calibrate.geometry import Geometry, find_geometry
 from d3s.calibrate.matches import Matches, find_matches
 from d3s.calibrate.noise import Noise, find_noise
+from d3s.calibrate.reach import reach_m
 from d3s.calibrate.rectify import Rectification, find_rectification
 from d3s.calibrate.report import Report
 from d3s.calibrate.table import FEWEST_FRAMES
@@ -26,8 +28,9 @@ from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
 from d3s.calibrate.validate import Validation, errors_over_depth
 from d3s.calibrate.views import SmallPictures, SplitViews
 from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
+from d3s.estimate.candidates import default_depth_range_m
 from d3s.record import shown
-from d3s.rig import Calibration, Provenance, Rig
+from d3s.rig import Calibration, Optics, Provenance, Rig
 from d3s.version import __version__
 
 Progress = Callable[[int, int], None]
@@ -68,15 +71,16 @@ class Alignment(NamedTuple):
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Frames that any of them left out."""
+        """Frames that do not fit; those that only say nothing of the anchors do."""
+        steps = self.matches, self.rectification, self.geometry
         out: dict[int, str] = {}
-        for step in self:
+        for step in steps:
             out = {**step.left_out, **out}
         return out
 
     @property
     def frames(self) -> list[int]:
-        """Frames that all of them used."""
+        """Frames whose rows and disparity fit."""
         return [frame for frame in self.matches.kept if frame not in self.left_out]
 
 
@@ -125,23 +129,24 @@ def calibrate(
 
     Raises
     ------
-    CapturesError, InputError
+    CapturesError, InputError, RigError
         When the frames, their distances or an argument are such that there is nothing to calibrate
         with.
     CalibrationError
         When nothing usable came out; its `report` says why.
     """
     percent, built = _Percent(progress), _checked_design(design)
+    built.replace(name=name)  # refused now, and not after the work
     pictures = SmallPictures(_read(captures, distances_m, percent.part(_SHARES["reading"])))
     work = _Work(pictures, built, fit_ruler, name, percent)
+    with _as_bad_input():
+        work.find_fields(left_lens, regions)
+        work.align()
     try:
-        with _as_bad_input():
-            work.find_fields(left_lens, regions)
-            work.align()
         rig = work.tune()
         work.test()
         rig = work.finished(rig)
-    except CalibrationError as error:
+    except D3SError as error:
         raise CalibrationError(str(error), work.report(str(error))) from error
     report = work.report()
     if report.verdict.grade == "bad":
@@ -236,6 +241,7 @@ class _Work:
                 self.captures, alignment, depths.tolist(), draft, [*map(self._percent.part, shares)]
             )
         self._found |= tuned._asdict()
+        self._remarks += _beyond(depths.tolist(), tuned.rig.optics)
         return tuned.rig
 
     def test(self) -> None:
@@ -247,9 +253,9 @@ class _Work:
         with self._timed("cross-validation"):
             try:
                 self._found["validation"] = self._validated(trained, tested)
-            except CalibrationError as error:
+            except D3SError as error:
                 # Half the frames may be too few where all of them do.
-                self._remarks = (f"The test with every other frame came to nothing: {error}",)
+                self._remarks += (f"The test with every other frame came to nothing: {error}",)
 
     def _validated(self, trained: list[int], tested: list[int]) -> tuple[Validation, ...]:
         parts = {step: self._percent.part(share) for step, share in _TEST_SHARES.items()}
@@ -433,9 +439,23 @@ def _tuned(
         )
         rig = rig.replace(calibration=calibration)
     except D3SError as error:
-        raise CalibrationError(str(error)) from error
+        names = [captures.names[frame] for frame in frames]
+        raise CalibrationError(_with_names(str(error), names)) from error
     steps = (_renumbered(step, frames) for step in (defocus, tuning, chosen))
     return Tuned(rig, *steps)
+
+
+def _beyond(depths_m: Sequence[float], optics: Optics) -> tuple[str, ...]:
+    """That a user has to ask for depths at which boards were."""
+    reach = reach_m(optics, depths_m)
+    if reach is None:
+        return ()
+    nearest_m, farthest_m = default_depth_range_m(optics)
+    return (
+        f"Boards were from {min(depths_m):.2f} to {max(depths_m):.2f} m, and with this camera "
+        f"depth is looked for from {nearest_m:.2f} to {farthest_m:.2f} m unless told otherwise: "
+        f"the test was told depth_range_m=({reach[0]:.2f}, {reach[1]:.2f}).",
+    )
 
 
 def _slopes(geometry: Geometry) -> tuple[float, float]:
@@ -447,6 +467,11 @@ def _slopes(geometry: Geometry) -> tuple[float, float]:
 def _renumbered(step: Any, frames: Sequence[int]) -> Any:
     """A finding on some of the frames, with those that it left out called by their own numbers."""
     return step._replace(left_out={frames[number]: why for number, why in step.left_out.items()})
+
+
+def _with_names(words: str, names: Sequence[str]) -> str:
+    """What a step says of frames that it knows by number, in words that a user can follow."""
+    return re.sub(r"\b[Ff]rame (\d+)(?=:)", lambda found: names[int(found[1])], words)
 
 
 def _calibration(rig: Rig) -> Calibration:
