@@ -2,16 +2,19 @@
 
 import json
 import math
+import os
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from d3s.calibrate.report import Report
 from d3s.cli import app
-from d3s.errors import InputError
+from d3s.errors import CalibrationError, OutputError
 from d3s.files import read_image, write_image
 from d3s.rig import Rig
 
@@ -20,12 +23,37 @@ sys.path.insert(0, str(Path(__file__).parent))
 import boards
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def captures(tmp_path_factory) -> Path:
+    """Ten boards, one that is overexposed, and an image that is not in the table."""
     folder = tmp_path_factory.mktemp("calibrate") / "captures"
     boards.write_captures(folder)
+    white = np.minimum(3 * boards.frame(9).image, 1)
+    write_image(folder / "white.png", white)
+    write_image(folder / "stray.png", white)
+    with (folder / "distances.csv").open("a") as table:
+        table.write("white.png,0.6\n")
     boards.designed().save(folder.parent / "design.toml")
     return folder
+
+
+class Calibrated(NamedTuple):
+    """What a run left behind."""
+
+    folder: Path
+    stdout: str
+
+
+@pytest.fixture(scope="session")
+def calibrated(captures, tmp_path_factory) -> Calibrated:
+    """One whole run, which several tests look at."""
+    folder = tmp_path_factory.mktemp("calibrated")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "160")
+        result = run(captures)
+    assert result.exit_code == 0, result.output
+    return Calibrated(folder, result.stdout)
 
 
 @pytest.fixture(autouse=True)
@@ -44,11 +72,13 @@ def written() -> list[str]:
     return sorted(path.name for path in Path().iterdir())
 
 
-def test_from_captures_to_a_camera(captures):
-    result = run(captures)
-    assert result.exit_code == 0, result.output
-    assert written() == ["cal.html", "cal.json", "rig.toml"]
-    rig = Rig.load("rig.toml")
+def test_from_captures_to_a_camera(captures, calibrated):
+    assert sorted(path.name for path in calibrated.folder.iterdir()) == [
+        "cal.html",
+        "cal.json",
+        "rig.toml",
+    ]
+    rig = Rig.load(calibrated.folder / "rig.toml")
     truth = boards.frame(0).truth()
     found = rig.calibration
     assert found.anchor_left_px == pytest.approx(truth["anchor_left_px"], abs=0.1)
@@ -65,15 +95,29 @@ def test_from_captures_to_a_camera(captures):
     assert len(found.provenance.input_sha256) == 11
     assert found.provenance.residuals["joint_mae_m"] < 1e-3
 
-    assert "Verdict: good" in result.stdout
-    assert "Rig file: rig.toml\nReport:   cal.html\nNumbers:  cal.json\n" in result.stdout
-    page = Path("cal.html").read_text()
+
+def test_page_and_numbers_say_the_same(calibrated):
+    page = (calibrated.folder / "cal.html").read_text()
     assert not re.search(r"https?://|src=\"(?!data:)|href=", page)
     assert page.count("data:image/jpeg") == 11  # ten frames, and the fields
-    numbers = json.loads(Path("cal.json").read_text())
+    numbers = json.loads((calibrated.folder / "cal.json").read_text())
     assert numbers["verdict"]["grade"] == "good"
     (embedded,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
     assert json.loads(embedded) == numbers
+
+
+def test_terminal_says_what_was_found_and_what_was_not_used(calibrated):
+    said = calibrated.stdout
+    assert "Verdict: good" in said
+    assert said.endswith("Rig file: rig.toml\nReport:   cal.html\nNumbers:  cal.json\n")
+    assert "Left out: white.png: is overexposed" in said
+    assert "Note: Images of the folder that distances.csv does not name (1): stray.png." in said
+    assert "joint: MAE below 1 cm up to" in said
+    assert "the same by medians of the frames" in said
+    numbers = json.loads((calibrated.folder / "cal.json").read_text())
+    assert numbers["measures"]["share_left_out"] == pytest.approx(1 / 11)
+    for note in numbers["notes"]:
+        assert note.split(".")[0] in (calibrated.folder / "cal.html").read_text()
 
 
 def test_files_are_replaced_only_with_force(captures):
@@ -103,6 +147,9 @@ def test_places_that_cannot_be_are_told_before_the_work(captures):
         (("--report", "cal.pdf"), "must end in .html"),
         (("-o", "cal.html"), "is the name of the report too"),
         (("--left-lens", "top"), "'top' is not one of"),
+        (("-o", ""), "must name a file"),
+        (("-o", ".", "--force"), "must name a file"),
+        (("-o", "..", "--force"), "must name a file"),
     ],
 )
 def test_wrong_use(captures, options, words):
@@ -112,19 +159,77 @@ def test_wrong_use(captures, options, words):
     assert written() == []
 
 
-def test_nothing_usable_leaves_a_report_and_no_rig(folder, monkeypatch):
-    def refuse(*_, **__):
-        raise InputError("there is no texture to tune with.")
+def test_what_it_is_made_from_is_not_replaced(folder):
+    table = folder / "distances.csv"
+    before = table.read_text()
+    for name in (table, folder / "board_2.png", folder.parent / "design.toml"):
+        result = run(folder, "--force", "-o", str(name))
+        assert result.exit_code == 2
+        assert "is what the calibration is made from" in " ".join(result.stderr.split())
+    assert table.read_text() == before
 
-    monkeypatch.setattr("d3s.calibrate.pipeline.find_tuning", refuse)
-    result = run(folder, "--json")
+
+def test_folder_that_is_not_ours_is_told_before_the_work(captures, monkeypatch):
+    here = Path().resolve()
+    monkeypatch.setattr("os.access", lambda path, mode: not (mode & os.W_OK and path == here))
+    result = run(captures)
+    assert result.exit_code == 3
+    assert result.stderr == "d3s: rig.toml cannot be written. Choose a folder you may write to.\n"
+
+
+def test_rig_is_there_though_the_report_could_not_be_written(captures, monkeypatch, calibrated):
+    def full(*_, **__):
+        raise OutputError("cal.html cannot be written: no space left.")
+
+    rig = Rig.load(calibrated.folder / "rig.toml")
+    monkeypatch.setattr("d3s.calibrate", lambda *_, **__: (rig, None))
+    monkeypatch.setattr("d3s.view.calibration.write_report", full)
+    result = run(captures)
+    assert result.exit_code == 3
+    assert "no space left" in result.stderr
+    assert Rig.load("rig.toml") == rig
+
+
+def test_name_that_cannot_be_is_told_before_the_work(folder):
+    (folder / "board_3.png").write_text("not an image")  # which nobody looks at
+    for name in ("x" * 500, "x" * 101, "two\nlines"):
+        words = refused(folder, "--name", name)
+        assert "d3s: name=" in words
+        assert "board_3.png" not in words
+
+
+def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
+    found = Report(
+        name="mine",
+        version="0",
+        created="2025-01-31T12:00:00+00:00",
+        names=("a.png", "b.png"),
+        distances_m=np.array([0.5, 1.0]),
+        shape=(10, 20),
+        not_read={},
+        remarks=("The test came to nothing.",),
+        problem="there is no texture.",
+    )
+
+    def fail(*_, **__):
+        raise CalibrationError("there is no texture.", found)
+
+    monkeypatch.setattr("d3s.calibrate", fail)
+    result = run(captures, "--json")
     assert result.exit_code == 1
-    assert "there is no texture to tune with. No rig was written." in result.stderr
+    assert result.stderr == (
+        "d3s: there is no texture. No rig was written. cal.html shows what was found.\n"
+    )
     assert written() == ["cal.html", "cal.json"]
-    numbers = json.loads(result.stdout)
-    assert numbers["verdict"]["grade"] == "bad"
-    assert numbers["geometry"]["focal_baseline_px_m"] == pytest.approx(5.17, abs=0.01)
-    assert "there is no texture to tune with." in Path("cal.html").read_text()
+    assert json.loads(result.stdout)["verdict"]["grade"] == "bad"
+    assert "there is no texture." in Path("cal.html").read_text()
+
+    Path("rig.toml").write_text("of last week")
+    result = run(captures, "--force")
+    assert result.exit_code == 1
+    assert "Note: The test came to nothing.\n" in result.stdout
+    assert "No rig was written. rig.toml is that of an earlier calibration." in result.stderr
+    assert Path("rig.toml").read_text() == "of last week"
 
 
 # Bad input: a clear word of what and where, and nothing written -----------------------------------
@@ -216,6 +321,7 @@ def test_frames_without_texture(folder):
     assert "texture" in words
 
 
+@pytest.mark.slow
 def test_lenses_exchanged(folder):
     assert "the lenses are exchanged" in refused(folder, "--left-lens", "left")
 

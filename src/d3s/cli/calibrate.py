@@ -79,9 +79,10 @@ def calibrate(
     from d3s.rig import Rig
     from d3s.view.calibration import write_report
 
-    page = output.with_suffix(".html") if report is None else report
-    _check_names(output, page)
-    _check_places(output, page, page.with_suffix(".json"), force=force)
+    page = _page(output, report)
+    files = output, page, page.with_suffix(".json")
+    _check_places(*files, force=force)
+    _check_inputs(captures, design, *files)
     built = None if design is None else Rig.load(design)
     rig, problem = None, ""
     with progress_bar(100, f"Calibrating from {captures}.", quiet=quiet or as_json) as progress:
@@ -98,24 +99,31 @@ def calibrate(
             if not isinstance(error.report, Report):
                 raise
             problem, found = str(error), error.report
-    numbers = write_report(found, page, overwrite=force)
-    if rig is not None:
+    if rig is not None:  # before the report: it is what the work was for
         rig.save(output, overwrite=force)
+    numbers = write_report(found, page, overwrite=force)
     if as_json:
         typer.echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
     elif not quiet:
         _print(found)
         _say_files(None if rig is None else output, page, numbers)
     if rig is None:
-        typer.echo(f"d3s: {problem} No rig was written. {page} shows what was found.", err=True)
+        earlier = f" {output} is that of an earlier calibration." if output.exists() else ""
+        words = f"{problem} No rig was written.{earlier} {page} shows what was found."
+        typer.echo(f"d3s: {words}", err=True)
         raise typer.Exit(NOTHING_USABLE)
 
 
-def _check_names(output: Path, page: Path) -> None:
+def _page(output: Path, report: Path | None) -> Path:
+    """Where the report goes."""
+    if output.name in ("", ".."):
+        raise typer.BadParameter(f"--output {output} must name a file, as rig.toml does.")
+    page = output.with_suffix(".html") if report is None else report
     if page.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"--report {page} must end in .html: it is a page to look at.")
     if output.resolve() in (page.resolve(), page.with_suffix(".json").resolve()):
         raise typer.BadParameter(f"--output {output} is the name of the report too. Choose two.")
+    return page
 
 
 def _check_places(*paths: Path, force: bool) -> None:
@@ -131,6 +139,26 @@ def _check_places(*paths: Path, force: bool) -> None:
             raise OutputError(
                 f"{path} exists. Choose another name, or allow it to be replaced with --force."
             )
+        if not os.access(Path(os.path.realpath(path)).parent, os.W_OK | os.X_OK):
+            raise OutputError(f"{path} cannot be written. Choose a folder you may write to.")
+
+
+def _check_inputs(captures: Path, design: Path | None, *paths: Path) -> None:
+    """Refuse to replace what the calibration is made from."""
+    from d3s.calibrate.table import TABLE_NAME, read_table
+
+    taken = [path for path in paths if path.exists()]
+    if not taken:
+        return
+    names = [TABLE_NAME, *(row.name for row in read_table(captures))]
+    inputs = {(captures / name).resolve() for name in names}
+    if design is not None:
+        inputs.add(design.resolve())
+    for path in taken:
+        if path.resolve() in inputs:
+            raise typer.BadParameter(
+                f"{path} is what the calibration is made from. Choose another name for the result."
+            )
 
 
 def _print(found: "Report") -> None:
@@ -139,12 +167,21 @@ def _print(found: "Report") -> None:
 
     console = Console()
     console.print(_table(found))
-    for frame, reason in found.left_out.items():
-        console.print(escape(f"Left out: {found.names[frame]}: {reason}"), highlight=False)
     verdict = found.verdict
-    console.print(escape(f"Verdict: {verdict.grade}. {verdict.summary}"), highlight=False)
-    for remark in verdict.remarks:
-        console.print(escape(f"  {remark.words} {remark.remedy}"), highlight=False)
+    lines = [
+        *(f"Left out: {name}: {reason}" for name, reason in found.not_read.items()),
+        *(f"Left out: {found.names[frame]}: {why}" for frame, why in found.left_out.items()),
+        *(
+            f"Left out, {step}: {found.names[frame]}: {reason}"
+            for step, frames in found.left_out_by_step.items()
+            for frame, reason in frames.items()
+        ),
+        *(f"Note: {note}" for note in found.notes),
+        f"Verdict: {verdict.grade}. {verdict.summary}",
+        *(f"  {remark.words} {remark.remedy}" for remark in verdict.remarks),
+    ]
+    for line in lines:
+        console.print(escape(line), highlight=False)
 
 
 def _table(found: "Report") -> "Table":
