@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.kinds import Image
-from d3s.compiled import compiled, inlined
+from d3s.compiled import compiled, inlined, part
 from d3s.optics.lens import FloatArray
 from d3s.threads import over_rows
 
@@ -52,8 +52,8 @@ def align_windows(
     weights = np.hanning(2 * half_px + 3)[1:-1]
     centres = np.ascontiguousarray(centres_px, dtype=np.int64)
     over_rows(
-        _align, count, first, second, np.ascontiguousarray(matrix, np.float64), centres, half_px,
-        weights, places, sigma,
+        _align, count, first, second, np.ascontiguousarray(matrix, np.float64), centres, weights,
+        places, sigma,
     )  # fmt: skip
     return Aligned(places, sigma)
 
@@ -72,97 +72,149 @@ def _cubic(f: Any, taps: Any, slopes: Any) -> None:
     slopes[3] = f * f / 2
 
 
+@inlined
+def _carried(matrix: FloatArray, x: float, y: float) -> tuple[float, float]:
+    """Where the homography has a place."""
+    z = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
+    return (
+        (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) / z,
+        (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) / z,
+    )
+
+
+@inlined
+def _read(spline: Image, u: float, v: float, taps: FloatArray, terms: FloatArray) -> None:
+    """Slope along, slope down and value of a spline at a place: the first three of the terms."""
+    col, row = int(u), int(v)
+    _cubic(u - col, taps[0], taps[1])
+    _cubic(v - row, taps[2], taps[3])
+    value, value_x, value_y = 0.0, 0.0, 0.0
+    for k in range(4):
+        line, slope = 0.0, 0.0
+        for m in range(4):
+            grey = spline[row - 1 + k, col - 1 + m]
+            line += taps[0, m] * grey
+            slope += taps[1, m] * grey
+        value += taps[2, k] * line
+        value_x += taps[2, k] * slope
+        value_y += taps[3, k] * line
+    terms[0], terms[1], terms[2] = value_x, value_y, value
+
+
+@inlined
+def _add(terms: FloatArray, weight: float, target: Any, normal: FloatArray, right: Any) -> None:
+    """One pixel to the normal equations, of which the upper half is kept."""
+    for a in range(4):
+        for b in range(a, 4):
+            normal[a, b] += weight * terms[a] * terms[b]
+        right[a] += weight * terms[a] * target
+
+
+@part
+def _sums(
+    first: Image,
+    spline: Image,
+    matrix: FloatArray,
+    centre: NDArray[np.int64],
+    shift: FloatArray,
+    weights: FloatArray,
+    normal: FloatArray,
+    right: FloatArray,
+) -> tuple[float, float]:
+    """Normal equations of a window; its weighted square and its weight, 0 if it leaves the picture.
+
+    The unknowns are the shift along and down, each times the gain, the gain and the offset.
+    """
+    rows, cols = spline.shape
+    half = len(weights) // 2
+    taps, terms = np.empty((4, 4)), np.ones(4)
+    normal[:] = 0.0
+    right[:] = 0.0
+    square, total = 0.0, 0.0
+    for i in range(-half, half + 1):
+        for j in range(-half, half + 1):
+            u, v = _carried(matrix, float(centre[0] + j), float(centre[1] + i))
+            u, v = u + shift[0], v + shift[1]
+            if not (u >= 1.0 and v >= 1.0 and u < cols - 2.0 and v < rows - 2.0):
+                return 0.0, 0.0
+            _read(spline, u, v, taps, terms)
+            weight = weights[half + i] * weights[half + j]
+            target = first[centre[1] + i, centre[0] + j]
+            _add(terms, weight, target, normal, right)
+            square += weight * target * target
+            total += weight
+    return square, total
+
+
+@part
+def _inverse(normal: FloatArray) -> Any:
+    """Inverse of what the upper half of the normal equations says, also where it has none."""
+    for a in range(4):
+        normal[a, a] *= 1 + 1e-9
+        normal[a, a] += 1e-12
+        for b in range(a):
+            normal[a, b] = normal[b, a]
+    return np.linalg.inv(normal)
+
+
+@part
+def _shift_of(
+    first: Image,
+    spline: Image,
+    matrix: FloatArray,
+    centre: NDArray[np.int64],
+    weights: FloatArray,
+    shift: FloatArray,
+) -> tuple[bool, float]:
+    """Shift of a window beside the homography; whether it settled, and its standard deviation."""
+    normal, right = np.empty((4, 4)), np.empty(4)
+    shift[:] = 0.0
+    for _ in range(_STEPS):
+        square, total = _sums(first, spline, matrix, centre, shift, weights, normal, right)
+        if total == 0.0:
+            break
+        inverse = _inverse(normal)
+        solution = inverse @ right
+        gain = solution[2]
+        if not gain > 0.2:
+            break
+        step_x, step_y = solution[0] / gain, solution[1] / gain
+        size = float(np.hypot(step_x, step_y))
+        if not size < _FARTHEST_PX:
+            break
+        # A step beyond a pixel or so is longer than the slope can be trusted.
+        shorten = 1.0 if size < 1.5 else 1.5 / size
+        shift[0] += shorten * step_x
+        shift[1] += shorten * step_y
+        if size < _SETTLED_PX:
+            left = max(float(square - solution @ right), 0.0) / total
+            sigma = np.sqrt(left * (inverse[0, 0] + inverse[1, 1]) / 2) / gain
+            return bool(np.hypot(shift[0], shift[1]) < _FARTHEST_PX), sigma
+    return False, np.nan
+
+
 @compiled
 def _align(
     start: int,
     stop: int,
     first: Image,
-    second: Image,
+    spline: Image,
     matrix: FloatArray,
     centres: NDArray[np.int64],
-    half: int,
     weights: FloatArray,
     places: FloatArray,
     sigma: FloatArray,
 ) -> None:
-    rows, cols = second.shape
-    along, down = np.empty(4), np.empty(4)
-    slope_along, slope_down = np.empty(4), np.empty(4)
-    normal, right = np.empty((4, 4)), np.empty(4)
-    terms = np.empty(4)
+    """Places and standard deviations of some of the windows; what is not found stays as it is."""
+    rows, cols = first.shape
+    half = len(weights) // 2
+    shift = np.empty(2)
     for n in range(start, stop):
-        cx, cy = centres[n, 0], centres[n, 1]
-        if cx < half or cy < half or cx + half >= first.shape[1] or cy + half >= first.shape[0]:
+        x, y = centres[n, 0], centres[n, 1]
+        if x < half or y < half or x + half >= cols or y + half >= rows:
             continue
-        shift_x, shift_y = 0.0, 0.0
-        is_settled = False
-        for _ in range(_STEPS):
-            normal[:] = 0.0
-            right[:] = 0.0
-            square, total = 0.0, 0.0
-            is_inside = True
-            for i in range(-half, half + 1):
-                for j in range(-half, half + 1):
-                    x, y = float(cx + j), float(cy + i)
-                    z = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
-                    u = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) / z + shift_x
-                    v = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) / z + shift_y
-                    if not (u >= 1.0 and v >= 1.0 and u < cols - 2.0 and v < rows - 2.0):
-                        is_inside = False
-                        break
-                    col, row = int(u), int(v)
-                    _cubic(u - col, along, slope_along)
-                    _cubic(v - row, down, slope_down)
-                    value, value_x, value_y = 0.0, 0.0, 0.0
-                    for k in range(4):
-                        line, slope = 0.0, 0.0
-                        for m in range(4):
-                            grey = second[row - 1 + k, col - 1 + m]
-                            line += along[m] * grey
-                            slope += slope_along[m] * grey
-                        value += down[k] * line
-                        value_x += down[k] * slope
-                        value_y += slope_down[k] * line
-                    weight = weights[half + i] * weights[half + j]
-                    terms[0], terms[1], terms[2], terms[3] = value_x, value_y, value, 1.0
-                    target = first[cy + i, cx + j]
-                    for a in range(4):
-                        for b in range(a, 4):
-                            normal[a, b] += weight * terms[a] * terms[b]
-                        right[a] += weight * terms[a] * target
-                    square += weight * target * target
-                    total += weight
-                if not is_inside:
-                    break
-            if not is_inside:
-                break
-            for a in range(4):
-                normal[a, a] *= 1 + 1e-9
-                normal[a, a] += 1e-12
-                for b in range(a):
-                    normal[a, b] = normal[b, a]
-            inverse = np.linalg.inv(normal)
-            solution = inverse @ right
-            gain = solution[2]
-            if not gain > 0.2:
-                break
-            step_x, step_y = solution[0] / gain, solution[1] / gain
-            size = float(np.hypot(step_x, step_y))
-            if not size < _FARTHEST_PX:
-                break
-            # A step beyond a pixel or so is longer than the slope can be trusted.
-            shorten = 1.0 if size < 1.5 else 1.5 / size
-            shift_x += shorten * step_x
-            shift_y += shorten * step_y
-            if size < _SETTLED_PX:
-                is_settled = True
-                left = max(float(square - solution @ right), 0.0) / total
-                sigma[n] = np.sqrt(left * (inverse[0, 0] + inverse[1, 1]) / 2) / gain
-                break
-        if is_settled and np.hypot(shift_x, shift_y) < _FARTHEST_PX:
-            x, y = float(cx), float(cy)
-            z = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
-            places[n, 0] = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) / z + shift_x
-            places[n, 1] = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) / z + shift_y
-        else:
-            sigma[n] = np.nan
+        is_found, spread = _shift_of(first, spline, matrix, centres[n], weights, shift)
+        if is_found:
+            u, v = _carried(matrix, float(x), float(y))
+            places[n, 0], places[n, 1] = u + shift[0], v + shift[1]
+            sigma[n] = spread
