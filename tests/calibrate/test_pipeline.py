@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.pipeline import Alignment, _with_names
+from d3s.calibrate.pipeline import Alignment, _left_out
 from d3s.errors import CalibrationError, InputError, RigError
 
 DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
@@ -52,9 +52,11 @@ def test_few_frames_are_usable_and_say_what_is_missing(small_frames):
 
 def test_failed_step_names_files():
     names = ("a.png", "b.png", "c.png")
-    words = "2 frames are left. frame 2: is grey; Frame 0: is black. Take 1 frame more."
-    named = "2 frames are left. c.png: is grey; a.png: is black. Take 1 frame more."
-    assert _with_names(words, names) == named
+    error = CalibrationError(
+        "too few.", left_out={2: "it is grey", 1: "it is black", 0: "it is grey"}
+    )
+    assert _left_out(error, names) == " Left out were a.png, c.png: it is grey; b.png: it is black."
+    assert _left_out(InputError("nothing."), names) == ""
 
 
 @pytest.mark.slow
@@ -71,14 +73,14 @@ def test_what_cannot_be_a_rig_is_an_error_with_a_report(small_frames, monkeypatc
 @pytest.mark.slow
 def test_report_of_what_was_found_comes_with_the_error(small_frames, monkeypatch):
     def refuse(*_, **__):
-        raise InputError("no waves. Frame 2: is grey; frame 0: is black.")
+        raise CalibrationError("no waves.", left_out={2: "it is grey"})
 
     monkeypatch.setattr("d3s.calibrate.pipeline.find_defocus", refuse)
     with pytest.raises(CalibrationError, match="no waves") as caught:
         d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
     report = caught.value.report
     assert report.verdict.grade == "bad"
-    assert report.problem == "no waves. frame 2: is grey; frame 0: is black."
+    assert report.problem == "no waves. Left out were frame 2: it is grey."
     assert report.geometry is not None
     assert report.outlines is not None
     assert report.tuning is None

@@ -1,7 +1,6 @@
 """All steps of a calibration in their order, and a test of it on frames that it did not see."""
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -440,7 +439,7 @@ def _tuned(
         rig = rig.replace(calibration=calibration)
     except D3SError as error:
         names = [captures.names[frame] for frame in frames]
-        raise CalibrationError(_with_names(str(error), names)) from error
+        raise CalibrationError(str(error) + _left_out(error, names)) from error
     steps = (_renumbered(step, frames) for step in (defocus, tuning, chosen))
     return Tuned(rig, *steps)
 
@@ -469,9 +468,14 @@ def _renumbered(step: Any, frames: Sequence[int]) -> Any:
     return step._replace(left_out={frames[number]: why for number, why in step.left_out.items()})
 
 
-def _with_names(words: str, names: Sequence[str]) -> str:
-    """What a step says of frames that it knows by number, in words that a user can follow."""
-    return re.sub(r"\b[Ff]rame (\d+)(?=:)", lambda found: names[int(found[1])], words)
+def _left_out(error: D3SError, names: Sequence[str]) -> str:
+    """Frames that a failed step could not use, by the names of their files."""
+    by_reason: dict[str, list[str]] = {}
+    if isinstance(error, CalibrationError):
+        for number, why in sorted(error.left_out.items()):
+            by_reason.setdefault(why, []).append(names[number])
+    told = "; ".join(f"{', '.join(files)}: {why}" for why, files in by_reason.items())
+    return f" Left out were {told}." if told else ""
 
 
 def _calibration(rig: Rig) -> Calibration:
