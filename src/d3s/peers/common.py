@@ -160,8 +160,7 @@ def flag_disparity(
     add_flag(flags, Flag.BORDER, (column < 0) | (column > cols - 1))
     nearest_px, farthest_px = optics.disparity_px(range_m)
     is_out = (disparity_px > nearest_px + SLACK_PX) | (disparity_px < farthest_px - SLACK_PX)
-    add_flag(flags, Flag.OUT_OF_RANGE, is_out | ~(disparity_px > optics.disparity_offset_px))
-    flags[np.isnan(disparity_px)] &= np.uint16(0xFFFF ^ Flag.OUT_OF_RANGE)
+    add_flag(flags, Flag.OUT_OF_RANGE, is_out | (disparity_px <= optics.disparity_offset_px))
 
 
 def flag_invalid(

@@ -48,6 +48,7 @@ _SAME_PLACE_PX = 1.5
 _AT_ONCE = 512
 _NUMBERS = 128  # of a descriptor
 _TINY = 1e-9
+_FAR = np.float32(np.inf)
 # A descriptor reaches so many diameters of its keypoint from the centre, with all that it smooths.
 _REACH_DIAMETERS = 6
 # OpenCV's smallest frame whose pyramid has an octave.
@@ -171,26 +172,25 @@ def _best(
         part = slice(start, start + _AT_ONCE)
         some = _Keypoints(*(one[part] for one in own))
         square = _squares(some, others)
-        possible = np.where(_may_match(some, others, limits_px, options), square, np.inf)
+        possible = np.where(_may_match(some, others, limits_px, options), square, _FAR)
         best[part] = possible.argmin(axis=1)
         nearest = possible.min(axis=1)
         # The next best may be anywhere: along one row there is often nothing to compare with.
         here = best[part]
-        apart = np.hypot(
-            others.rows - others.rows[here, np.newaxis], others.cols - others.cols[here, np.newaxis]
-        )
-        next_one = np.where(apart < _SAME_PLACE_PX, np.inf, square).min(axis=1)
+        down, along = (np.abs(axis - axis[here, np.newaxis]) for axis in (others.rows, others.cols))
+        is_same = (down < _SAME_PLACE_PX) & (along < _SAME_PLACE_PX)
+        next_one = np.where(is_same, _FAR, square).min(axis=1)
         with np.errstate(invalid="ignore"):  # infinite by infinite, where there is nothing at all
             share[part] = np.sqrt(nearest / np.maximum(next_one, _TINY))
     return best, share
 
 
-def _squares(own: _Keypoints, others: _Keypoints) -> FloatArray:
+def _squares(own: _Keypoints, others: _Keypoints) -> NDArray[np.float32]:
     """Squared distances of descriptors, (own, others)."""
     lengths = [np.einsum("ij,ij->i", k.descriptors, k.descriptors) for k in (own, others)]
     products = own.descriptors @ others.descriptors.T
-    square = lengths[0][:, np.newaxis] + lengths[1] - 2.0 * products
-    return np.asarray(np.maximum(square, 0.0), dtype=np.float64)
+    square = lengths[0][:, np.newaxis] + lengths[1] - np.float32(2) * products
+    return np.asarray(np.maximum(square, 0), dtype=np.float32)
 
 
 def _may_match(
@@ -198,7 +198,7 @@ def _may_match(
 ) -> Mask:
     """Whether two keypoints lie in one row, at a disparity of the range, and are alike in size."""
     disparity = own.cols[:, np.newaxis] - others.cols
-    growth = np.abs(np.log(own.diameters[:, np.newaxis] / others.diameters))
+    growth = np.abs(np.log(own.diameters)[:, np.newaxis] - np.log(others.diameters))
     return np.asarray(
         (np.abs(own.rows[:, np.newaxis] - others.rows) <= options.row_tolerance_px)
         & (disparity >= limits_px[0])
