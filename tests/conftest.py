@@ -8,8 +8,9 @@ from hypothesis import settings
 
 from d3s import threads
 
-# tests/physics/analytic.py is imported by its name.
-sys.path.insert(0, str(Path(__file__).parent / "physics"))
+# tests/physics/analytic.py and what is in tests/helpers are imported by their names.
+for folder in ("physics", "helpers"):
+    sys.path.insert(0, str(Path(__file__).parent / folder))
 
 # The time of one example says nothing on a busy machine, and tests never assert seconds.
 settings.register_profile("d3s", deadline=None, derandomize=True)

@@ -3,33 +3,19 @@
 import numpy as np
 import pytest
 
+from calibrations import calibration
 from d3s.calibrate.crop import largest_crop
 from d3s.calibrate.fields import Box, Fields
 from d3s.errors import CalibrationError
-from d3s.rig import Calibration, Provenance
+from d3s.rig import Calibration
 from d3s.rig.split import raw_places
 
 FRAME = (1000, 2000)
-PROVENANCE = Provenance(
-    residuals={}, input_sha256={}, created="2025-01-31T12:00:00+00:00", d3s_version="0"
-)
 
 
-def calibration(**changes) -> Calibration:
-    values = {
-        "anchor_left_px": (1500.0, 500.0),
-        "anchor_right_px": (500.0, 500.0),
-        "crop_rows_px": 1,
-        "crop_cols_px": 1,
-        "rectify_scale": 1.0,
-        "rectify_angle_rad": 0.0,
-        "rectify_shift_y_px": 0.0,
-        "virtual_baselines_m": (5e-4,),
-        "a_cubic_m_px": (0.0, 0.0, 0.0, 0.0),
-        "b_cubic_m": (0.0, 0.0, 0.0, 0.0),
-        "provenance": PROVENANCE,
-    }
-    return Calibration(**{**values, **changes})
+def centred(**changes) -> Calibration:
+    """Anchors in the middle of both halves."""
+    return calibration(anchor_left_px=(1500.0, 500.0), anchor_right_px=(500.0, 500.0), **changes)
 
 
 def fields(left: np.ndarray, right: np.ndarray) -> Fields:
@@ -51,30 +37,30 @@ def circle(x, y, radius) -> np.ndarray:
 def test_boxes_leave_what_is_on_both_sides_of_the_anchor():
     left = rectangle(1100, 200, 1850, 760)  # 350 to the right, 260 below
     right = rectangle(100, 100, 900, 900)
-    assert largest_crop(fields(left, right), calibration(), FRAME, 0.0) == (521, 701)
+    assert largest_crop(fields(left, right), centred(), FRAME, 0.0) == (521, 701)
 
 
 def test_rows_beyond_the_frame_do_not_count():
     both = rectangle(1100, -100, 1900, 1100), rectangle(100, -100, 900, 1100)
-    rows, _ = largest_crop(fields(*both), calibration(), FRAME, 0.0)
+    rows, _ = largest_crop(fields(*both), centred(), FRAME, 0.0)
     assert rows == 2 * (999 - 8 - 500) + 1  # the kernel reaches eight pixels further
 
 
 def test_largest_rectangle_in_a_circle_is_a_square():
     both = circle(1500, 500, 400), circle(500, 500, 400)
-    rows, cols = largest_crop(fields(*both), calibration(), FRAME, 0.0)
+    rows, cols = largest_crop(fields(*both), centred(), FRAME, 0.0)
     assert rows == pytest.approx(800 / 2**0.5, abs=4)
     assert cols == pytest.approx(800 / 2**0.5, abs=4)
 
 
 def test_room_for_disparity_makes_it_wider():
     both = circle(1500, 500, 400), circle(500, 500, 400)
-    rows, cols = largest_crop(fields(*both), calibration(), FRAME, 100.0)
+    rows, cols = largest_crop(fields(*both), centred(), FRAME, 100.0)
     assert cols > 590 > 540 > rows
 
 
 def test_corners_of_both_views_lie_within_the_fields():
-    turned = calibration(
+    turned = centred(
         rectify_scale=1.01, rectify_angle_rad=0.02, baseline_angle_rad=-0.03, rectify_shift_y_px=4.0
     )
     both = circle(1520, 480, 400), circle(480, 510, 390)
@@ -95,4 +81,4 @@ def test_corners_of_both_views_lie_within_the_fields():
 def test_anchor_beside_its_field():
     both = rectangle(1600, 200, 1900, 700), rectangle(100, 100, 900, 900)
     with pytest.raises(CalibrationError, match=r"around the anchors \(1500, 500\) and"):
-        largest_crop(fields(*both), calibration(), FRAME, 0.0)
+        largest_crop(fields(*both), centred(), FRAME, 0.0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import d3s
+from calibrations import calibration
 from d3s.estimate.joint import _with_calibrated
-from d3s.rig import Calibration
 from d3s.scene.geometry import Mount
 from d3s.scene.raw import RawLayout, simulate_raw
 
@@ -16,55 +16,33 @@ MOUNTS = (
 )
 
 
-def _calibration(**changes) -> Calibration:
-    values = {
-        "anchor_left_px": (100.0, 50.0),
-        "anchor_right_px": (50.0, 50.0),
-        "crop_rows_px": 200,
-        "crop_cols_px": 400,
-        "rectify_scale": 1.0,
-        "rectify_angle_rad": 0.0,
-        "rectify_shift_y_px": 0.0,
-        "virtual_baselines_m": (5e-4,),
-        "a_cubic_m_px": (1.0, 0.0, 0.0, 0.0),
-        "b_cubic_m": (0.0, 0.0, 0.0, 0.0),
-        "provenance": {
-            "residuals": {},
-            "input_sha256": {},
-            "created": "2026-01-31T12:00:00+01:00",
-            "d3s_version": "0.1.0",
-        },
-    }
-    return Calibration(**values | changes)
-
-
 def test_noise_is_at_least_that_of_the_sensor_at_each_intensity():
     rng = np.random.default_rng(0)
     left = rng.uniform(0.1, 0.9, (40, 60)).astype(np.float32)
     scale, mean = 4.0, 0.37
     centred = (left - mean) * scale
-    calibration = _calibration(noise_read=0.02, noise_gain=1e-3)
+    known = calibration(noise_read=0.02, noise_gain=1e-3)
     little, much = np.full(left.shape, 1e-9, np.float32), np.full(left.shape, 1.0, np.float32)
-    found = _with_calibrated(little, left, centred, (centred, centred), calibration)
+    found = _with_calibrated(little, left, centred, (centred, centred), known)
     np.testing.assert_allclose(found, scale**2 * (0.02**2 + 1e-3 * left), rtol=1e-4)
     assert found.dtype == np.float32
-    found = _with_calibrated(much, left, centred, (centred, centred), calibration)
+    found = _with_calibrated(much, left, centred, (centred, centred), known)
     np.testing.assert_array_equal(found, much)
 
 
-@pytest.mark.parametrize("calibration", [None, _calibration()], ids=["none", "without noise"])
-def test_without_a_noise_model_noise_is_as_measured(calibration):
+@pytest.mark.parametrize("known", [None, calibration()], ids=["none", "without noise"])
+def test_without_a_noise_model_noise_is_as_measured(known):
     noise, view = np.full((8, 9), 0.1, np.float32), np.zeros((8, 9), np.float32)
-    assert _with_calibrated(noise, view, view, (view, view), calibration) is noise
+    assert _with_calibrated(noise, view, view, (view, view), known) is noise
 
 
 def test_views_that_tell_nothing_of_their_unit_leave_the_noise_alone():
-    calibration = _calibration(noise_read=0.02, noise_gain=1e-3)
+    known = calibration(noise_read=0.02, noise_gain=1e-3)
     noise = np.full((8, 9), 0.1, np.float32)
     for value in (0.5, np.nan):
         left = np.full((8, 9), value, np.float32)
         views = (np.zeros_like(left),) * 2
-        assert _with_calibrated(noise, left, views[0], views, calibration) is noise
+        assert _with_calibrated(noise, left, views[0], views, known) is noise
 
 
 def test_sigma_of_resampled_views_is_true_with_the_noise_of_the_sensor():
@@ -73,6 +51,8 @@ def test_sigma_of_resampled_views_is_true_with_the_noise_of_the_sensor():
     frame = simulate_raw(scene, RIG, noise=0.01, seed=3, layout=layout, mounts=MOUNTS)
     truth = frame.truth()
     known = {
+        "crop_rows_px": 200,
+        "crop_cols_px": 400,
         "anchor_left_px": frame.anchor_left_px,
         "anchor_right_px": frame.anchor_right_px,
         "rectify_scale": float(truth["rectify_scale"]),
@@ -81,7 +61,7 @@ def test_sigma_of_resampled_views_is_true_with_the_noise_of_the_sensor():
     }
     within = []
     for noise in ({}, {"noise_read": 0.01, "noise_gain": 0.0}):
-        rig = RIG.replace(calibration=_calibration(**known, **noise))
+        rig = RIG.replace(calibration=calibration(**known, **noise))
         est = d3s.estimate(*rig.split(frame.image), rig)
         error = np.abs(est.depth_m - 1.2)
         is_known = np.isfinite(error)

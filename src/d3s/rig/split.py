@@ -30,9 +30,6 @@ FLAT_UP_TO = 0.36  # cycles per pixel; from there it falls like a cosine
 _COUNTS_UP_TO, _COUNTS = 0.35, 30.0
 _PHASES = 1024  # the weights of the nearest are taken: 0.0005 px away at most
 
-# The variance that white noise of variance 1 has afterwards, for any fraction, to 0.7 %.
-NOISE_VARIANCE = 0.672
-
 _FULL_SCALES = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0}
 _BLOCK_ROWS = 16  # a cache line of a column
 
