@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from d3s.calibrate.verdict import RULES
 from d3s.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -59,6 +60,11 @@ def test_options_of_the_page_exist():
     named = set(re.findall(r"(--[a-z][a-z-]+)", PAGE)) - {"--"}
     assert named <= known
     assert {"--report", "--left-lens", "--design", "--fit-ruler", "--force", "--json"} <= named
+
+
+def test_limits_of_the_page_are_those_of_the_verdict():
+    table = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", PAGE, re.MULTILINE)
+    assert table == [(name, f"{rule.good:g}", f"{rule.usable:.3g}") for name, rule in RULES.items()]
 
 
 def test_make_target_of_the_page_exists():

@@ -119,3 +119,30 @@ def test_frame_that_says_nothing_of_the_anchors_is_still_used(camera):
     alignment = Alignment(matches, Step({1: "aside"}), Step({2: "rows"}), Step({3: "ruler"}))
     assert alignment.frames == [0, 1, 4]
     assert alignment.left_out == {2: "rows", 3: "ruler"}
+
+
+@pytest.mark.slow
+def test_boards_beyond_the_default_range_are_no_reason_to_refuse():
+    # With s0 B / p = 5.16 px m, depth is looked for up to 0.56 m unless told otherwise.
+    distances_m = np.round(np.geomspace(0.3, 1.0, 12), 3)
+    layout = d3s.RawLayout(
+        rows_px=430, cols_px=860, field_radius_px=212.0, field_edge_px=6.0, partition_px=6.0,
+        partition_edge_px=8.0,
+    )  # fmt: skip
+    images = [
+        d3s.simulate_raw(
+            d3s.Plane(depth_m=float(depth_m), texture="calibration"),
+            design(),
+            noise=0.01,
+            seed=number,
+            layout=layout,
+        ).image
+        for number, depth_m in enumerate(distances_m)
+    ]
+    rig, report = d3s.calibrate(images, distances_m, design=design())
+    assert report.verdict.grade != "bad"
+    assert report.measures["joint_holes"] < 0.25
+    joint = report.validation[0]
+    assert (joint.density > 0.6).all()
+    assert any("depth is looked for from" in note for note in report.notes)
+    assert rig.calibration is not None
