@@ -61,7 +61,7 @@ class SiftOptions(Options):
     Defaults by benchmarks/tune_peers.py, with --sparse.
     """
 
-    # OpenCV's own is 0.04. With 0.01 the noise has keypoints, and the error is a tenth larger.
+    # OpenCV's own is 0.04. With 0.01 the error is a twentieth larger.
     contrast_threshold: float = Field(
         default=0.03, ge=0, le=1, description="the contrast that a keypoint must have"
     )
@@ -69,7 +69,7 @@ class SiftOptions(Options):
     edge_threshold: float = Field(
         default=10.0, gt=1, le=1000, description="how much longer than wide a keypoint may be"
     )
-    # OpenCV's own, and Lowe's. 3 is a tenth more exact, and leaves half of the keypoints.
+    # OpenCV's own, and Lowe's. 3 is a twentieth more exact, and leaves half of the keypoints.
     first_sigma_px: float = Field(
         default=1.6, ge=0.7, le=10, description="the Gaussian of the first octave"
     )
