@@ -1,15 +1,18 @@
 """A home-made camera before a board: places that it would see, and raw frames of it."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import d3s
+from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import find_fields
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
+from d3s.calibrate.rectify import Rectification, find_rectification
 
 FOCAL_PX, BASELINE_M = 6050.0, 3.84e-3
 DISTANCES_M = tuple(np.round(np.geomspace(0.25, 1.9, 16), 3).tolist())
@@ -29,8 +32,12 @@ class Camera:
     distortion_per_px2: float = 0.0
     sway_m: float = 0.0  # of the board beside its rail
     seed: int = 0
-    aside_m: dict[int, float] = field(default_factory=dict)  # of the board in single frames
-    tilted: dict[int, float] = field(default_factory=dict)  # slopes added in single frames
+    aside_m: dict[int, float] = field(
+        default_factory=dict, hash=False
+    )  # of the board in single frames
+    tilted: dict[int, float] = field(
+        default_factory=dict, hash=False
+    )  # slopes added in single frames
 
     def but(self, **changes) -> "Camera":
         return replace(self, **changes)
@@ -93,6 +100,17 @@ class Camera:
         )
         across = tuple(self._pair((frame, frame), (0, 1)) for frame in frames)
         return Matches(left, right, across, tuple(f"{frame}.png" for frame in frames), {})
+
+    def steps(self) -> tuple[Matches, Anchors, Rectification]:
+        """What is found from its places, once for all tests of the same camera."""
+        return _steps(self)
+
+
+@cache
+def _steps(camera: Camera) -> tuple[Matches, Anchors, Rectification]:
+    matches = camera.matches()
+    anchors = find_anchors(matches)
+    return matches, anchors, find_rectification(matches, anchors)
 
 
 @pytest.fixture

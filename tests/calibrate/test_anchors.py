@@ -20,6 +20,7 @@ def test_anchors_of_a_tilted_board(camera):
     assert found.left_out == {}
 
 
+@pytest.mark.slow
 def test_sigma_is_what_anchors_scatter_by(camera):
     found = [find_anchors(camera.but(seed=seed).matches()) for seed in range(8)]
     scores = [errors_px(camera, one) / [one.left.sigma_px, one.right.sigma_px] for one in found]

@@ -36,8 +36,13 @@ def boards(depths_m=DEPTHS_M, *, rig=RIG, texture="calibration", seed=0, psf="di
     return tuple((pair.left, pair.right) for pair in pairs)
 
 
-def test_focus_and_aperture_are_found_from_a_wrong_design():
-    found = find_defocus(boards(), DEPTHS_M, THOUGHT)
+@pytest.fixture(scope="module")
+def usual():
+    return find_defocus(boards(), DEPTHS_M, THOUGHT)
+
+
+def test_focus_and_aperture_are_found_from_a_wrong_design(usual):
+    found = usual
     assert found.focus_dpt == pytest.approx(TRUE_DPT, abs=0.025)
     assert max(found.focus_sd_dpt) < 0.03
     assert found.power_difference_dpt == pytest.approx(0.1, abs=0.006)
@@ -50,8 +55,8 @@ def test_focus_and_aperture_are_found_from_a_wrong_design():
     assert optics.alpha_px2_m == pytest.approx(RIG.optics.alpha_px2_m, rel=0.1)
 
 
-def test_relative_blur_is_that_of_the_lenses():
-    relative = find_defocus(boards(), DEPTHS_M, RIG.optics).relative
+def test_relative_blur_is_that_of_the_lenses(usual):
+    relative = usual.relative
     true = [np.subtract(*(RIG.optics.blur_sigma_px(z, i) ** 2 for i in (0, 1))) for z in DEPTHS_M]
     off = (relative.measured_px2 - true) / np.hypot(relative.sd_px2, 0.04 * np.abs(true))
     assert np.sqrt(np.mean(off**2)) < 1.6
@@ -59,12 +64,11 @@ def test_relative_blur_is_that_of_the_lenses():
     assert relative.measured_px2[-1] > 1
 
 
-def test_gain_of_a_view_is_not_blur():
+def test_gain_of_a_view_is_not_blur(usual):
     dimmed = [(left, np.float32(0.7) * right) for left, right in boards()]
     found = find_defocus(dimmed, DEPTHS_M, THOUGHT)
-    same = find_defocus(boards(), DEPTHS_M, THOUGHT)
-    assert found.focus_dpt == pytest.approx(same.focus_dpt, abs=0.01)
-    assert found.power_difference_dpt == pytest.approx(same.power_difference_dpt, abs=0.002)
+    assert found.focus_dpt == pytest.approx(usual.focus_dpt, abs=0.01)
+    assert found.power_difference_dpt == pytest.approx(usual.power_difference_dpt, abs=0.002)
 
 
 def test_right_camera_may_blur_more():

@@ -13,11 +13,8 @@ DESIGN = d3s.Rig.paper_prototype().optics
 
 
 def found_of(camera, distances_m=None, **options):
-    matches = camera.matches()
-    anchors = find_anchors(matches)
     distances_m = camera.distances_m if distances_m is None else distances_m
-    rectification = find_rectification(matches, anchors)
-    return find_geometry(matches, anchors, rectification, distances_m, DESIGN, **options)
+    return find_geometry(*camera.steps(), distances_m, DESIGN, **options)
 
 
 def difference_px(camera, found) -> np.ndarray:
@@ -102,8 +99,7 @@ def test_tilt_of_the_board(camera):
 
 def test_infinity_has_no_disparity_wherever_the_anchors_were_found(camera):
     """Anchors that are beside are put right by disparity, and share what is common."""
-    matches = camera.matches()
-    anchors = find_anchors(matches)
+    matches, anchors, _ = camera.steps()
     moved = anchors.right._replace(
         place_px=(anchors.right.place_px[0] + 0.7, anchors.right.place_px[1] - 0.5),
         covariance_px2=np.diag([1.0, 1.0]),
@@ -242,12 +238,9 @@ def test_distances_in_another_unit(camera):
 
 
 def test_another_camera_than_the_prototype_without_a_design(camera):
-    matches = camera.matches()
-    anchors = find_anchors(matches)
-    rectification = find_rectification(matches, anchors)
     coarse = DESIGN.replace(pixel_pitch_m=3 * DESIGN.pixel_pitch_m)
     with pytest.raises(CalibrationError, match=r"Without a design .*prototype.*--design"):
-        find_geometry(matches, anchors, rectification, camera.distances_m, coarse)
+        find_geometry(*camera.steps(), camera.distances_m, coarse)
 
 
 def test_board_that_was_tilted_in_one_frame_is_named(camera):

@@ -1,11 +1,13 @@
 """Matches: places found again to hundredths of a pixel, and frames that do not fit by name."""
 
+import re
+
 import cv2
 import numpy as np
 import pytest
 
 from d3s.calibrate.alignment import align_windows, spline_of
-from d3s.calibrate.fields import find_fields
+from d3s.calibrate.fields import Box, find_fields
 from d3s.calibrate.homography import carried, fitted_homography, robust_homography, turn_rad
 from d3s.calibrate.matches import find_matches
 from d3s.errors import CalibrationError
@@ -191,14 +193,15 @@ def turned(image, fields, angle_deg):
 
 
 def test_frames_without_texture_or_with_a_turned_board_are_named(small_captures, as_captures):
-    fields = find_fields(small_captures)
+    # Less than all of the light, which is quicker.
+    fields = find_fields(small_captures, boxes=(Box(65, 500, 300, 300), Box(65, 70, 300, 300)))
     images = images_of(small_captures)
     images[2] = np.full_like(images[2], 0.4)
     images[4] = turned(images[4], fields, 0.4)
     matches = find_matches(as_captures(images, small_captures.distances_m), fields)
     assert sorted(matches.left_out) == [2, 4]
     assert "no texture" in matches.left_out[2]
-    assert "turned by +0.4" in matches.left_out[4]
+    assert re.search(r"turned by \+0\.(39|40|41)°", matches.left_out[4])
     # The others are compared over the empty one.
     assert (1, 3) in {(pair.first, pair.second) for pair in matches.left}
     assert all({2, 4}.isdisjoint((pair.first, pair.second)) for pair in matches.left)

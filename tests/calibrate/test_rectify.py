@@ -9,8 +9,7 @@ from d3s.errors import CalibrationError
 
 
 def found_of(camera):
-    matches = camera.matches()
-    return find_rectification(matches, find_anchors(matches))
+    return camera.steps()[-1]
 
 
 def truth_of(camera) -> np.ndarray:
@@ -54,9 +53,7 @@ def test_sigma_is_what_values_scatter_by(camera):
 
 
 def test_rows_agree_afterwards_and_disparity_is_level(camera):
-    matches = camera.matches()
-    anchors = find_anchors(matches)
-    found = find_rectification(matches, anchors)
+    matches, anchors, found = camera.steps()
     for pair, depth_m in zip(matches.across, camera.distances_m, strict=True):
         places = (anchors.left_px, anchors.right_px)
         left, right = found.rectified(pair.first_px, pair.second_px, places)
