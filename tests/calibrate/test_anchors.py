@@ -13,7 +13,7 @@ def errors_px(camera, anchors) -> np.ndarray:
 
 
 def test_anchors_of_a_tilted_board(camera):
-    found = find_anchors(camera.matches())
+    found = camera.steps()[1]
     # 160 windows of 0.02 px, 15 pairs that shrink by a seventh.
     assert np.abs(errors_px(camera, found)).max() < 0.02
     assert found.method == "expansion"
@@ -29,7 +29,7 @@ def test_sigma_is_what_anchors_scatter_by(camera):
 
 
 def test_tilt_and_expansion_come_with_the_anchors(camera):
-    found = find_anchors(camera.matches()).left
+    found = camera.steps()[1].left
     focal_px = 6050.0 * camera.scales[0]
     cos, sin = np.cos(camera.rolls_rad[0]), np.sin(camera.rolls_rad[0])
     # The slopes of the board, seen in the view as it is turned.

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.rectify import find_rectification
 from d3s.errors import CalibrationError
 
@@ -68,29 +67,29 @@ def test_rows_agree_afterwards_and_disparity_is_level(camera):
 
 
 def test_frame_whose_rows_disagree_is_named(camera):
-    matches = camera.matches()
+    matches, anchors, _ = camera.steps()
     across = list(matches.across)
     across[5] = across[5]._replace(second_px=across[5].second_px + np.array([0.0, 2.0]))
-    found = find_rectification(matches._replace(across=tuple(across)), find_anchors(matches))
+    found = find_rectification(matches._replace(across=tuple(across)), anchors)
     assert list(found.left_out) == [5]
     assert "-2.0" in found.left_out[5]
     assert abs(found.scale - truth_of(camera)[0]) < 3e-6
 
 
 def test_windows_that_are_far_off_do_not_count(camera):
-    matches = camera.matches()
+    matches, anchors, _ = camera.steps()
     across = []
     for pair in matches.across:
         second = pair.second_px.copy()
         second[::10] += 3.0
         across.append(pair._replace(second_px=second))
-    found = find_rectification(matches._replace(across=tuple(across)), find_anchors(matches))
+    found = find_rectification(matches._replace(across=tuple(across)), anchors)
     assert (np.abs(values_of(found) - truth_of(camera)) < [3e-6, 3e-6, 0.03, 1e-4]).all()
     assert found.windows == 16 * 144
 
 
 def test_too_few_frames(camera):
-    matches = camera.matches()
-    few = matches._replace(across=matches.across[:2])
-    with pytest.raises(CalibrationError, match="2 frames have views that fit"):
-        find_rectification(few, find_anchors(matches))
+    matches, anchors, _ = camera.steps()
+    few = matches._replace(across=matches.across[:4])
+    with pytest.raises(CalibrationError, match=r"4 frames have views .*, and at least 5 are"):
+        find_rectification(few, anchors)

@@ -96,6 +96,7 @@ def test_tuned_equation_and_its_cubics():
     assert (found.a_sd_m_px > 0).all()
 
 
+@pytest.mark.slow
 def test_tilt_of_the_board_changes_nothing():
     views = [
         d3s.simulate(
