@@ -25,13 +25,14 @@ import numpy as np
 from d3s.calibrate.kinds import Place
 from d3s.calibrate.least_shift import least_shift
 from d3s.calibrate.matches import Matches, PairMatches
+from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
 from d3s.optics.lens import FloatArray
 
 _ROUNDS, _LAST_ROUNDS = 8, 4
 _SETTLED_PX = 1e-3
 _OUTLIER_SIGMAS = 5.0
-_FEWEST_PAIRS = 4
+_FEWEST_PAIRS = FEWEST_FRAMES - 1  # of frames that follow each other
 _OFF_CENTRE = 0.03  # of the reach of a view: from the anchor to the centre of distortion
 _UNLIKE_CUBIC = 0.1  # share of a lens' distortion that does not grow with the cube
 
