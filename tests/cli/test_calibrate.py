@@ -186,7 +186,7 @@ def test_rig_is_there_though_the_report_could_not_be_written(captures, monkeypat
     monkeypatch.setattr("d3s.view.calibration.write_report", full)
     result = run(captures)
     assert result.exit_code == 3
-    assert "no space left" in result.stderr
+    assert "no space left. The rig is in rig.toml.\n" in result.stderr
     assert Rig.load("rig.toml") == rig
 
 

@@ -145,8 +145,16 @@ def _predictions(
     return _Predictions(predicted, truth, np.full(truth.size, 1.0 / max(truth.size, 1)))
 
 
-def _joined(frames: Sequence[_Predictions]) -> _Predictions:
-    depth, truth, weight = (np.concatenate(parts) for parts in zip(*frames, strict=True))
+def _joined(frames: list[_Predictions]) -> _Predictions:
+    """All frames as one; the list is emptied, or twice the memory would be needed."""
+    truth = np.concatenate([one.truth_m for one in frames])
+    weight = np.concatenate([one.weight for one in frames])
+    depth = np.empty((truth.size, *frames[0].depth_m.shape[1:]), dtype=np.float32)
+    stop = truth.size
+    while frames:
+        last = frames.pop().depth_m
+        depth[stop - len(last) : stop] = last
+        stop -= len(last)
     return _Predictions(depth, truth, weight / weight.sum())
 
 

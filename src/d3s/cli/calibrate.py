@@ -75,7 +75,7 @@ def calibrate(
     """
     import d3s
     from d3s.calibrate.report import Report
-    from d3s.errors import CalibrationError
+    from d3s.errors import CalibrationError, OutputError
     from d3s.rig import Rig
     from d3s.view.calibration import write_report
 
@@ -101,7 +101,11 @@ def calibrate(
             problem, found = str(error), error.report
     if rig is not None:  # before the report: it is what the work was for
         rig.save(output, overwrite=force)
-    numbers = write_report(found, page, overwrite=force)
+    try:
+        numbers = write_report(found, page, overwrite=force)
+    except OutputError as error:
+        outcome = f"No rig was written: {problem}" if rig is None else f"The rig is in {output}."
+        raise OutputError(f"{error} {outcome}") from error
     if as_json:
         typer.echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
     elif not quiet:
