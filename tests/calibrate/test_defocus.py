@@ -71,6 +71,7 @@ def test_gain_of_a_view_is_not_blur(usual):
     assert found.power_difference_dpt == pytest.approx(usual.power_difference_dpt, abs=0.002)
 
 
+@pytest.mark.slow
 def test_right_camera_may_blur_more():
     wider = RIG.replace(optics=RIG.optics.replace(aperture_radius_m=1.02e-3))
     views = [

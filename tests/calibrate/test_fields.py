@@ -1,5 +1,6 @@
 """Fields of light: found whatever the board shows, and not invented where there are none."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,17 +37,26 @@ def light(
     return total
 
 
-def captures(
-    share: np.ndarray, *, cell_px: int = 6, frames: int = 6, floor: float = 0.0
-) -> Captures:
-    """Boards of random ink from nearly black to white, seen through the light."""
+@cache
+def boards(cell_px: int, frames: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Random ink from nearly black to white, and noise."""
     rng = np.random.default_rng(5)
-    images = []
+    found = []
     for _ in range(frames):
         ink = rng.choice([0.06, 0.3, 0.8], (-(-SHAPE[0] // cell_px), -(-SHAPE[1] // cell_px)))
         board = np.kron(ink, np.ones((cell_px, cell_px)))[: SHAPE[0], : SHAPE[1]]
-        images.append(share * board + rng.normal(floor, 0.01, SHAPE))
-    frozen = [image.astype(np.float32) for image in images]
+        found.append((board, rng.normal(0.0, 0.01, SHAPE)))
+    return found
+
+
+def captures(
+    share: np.ndarray, *, cell_px: int = 6, frames: int = 6, floor: float = 0.0
+) -> Captures:
+    """Boards seen through the light."""
+    frozen = [
+        (share * board + noise + floor).astype(np.float32)
+        for board, noise in boards(cell_px, frames)
+    ]
     return Captures(
         names=tuple(str(number) for number in range(frames)),
         distances_m=tuple(0.3 + 0.1 * number for number in range(frames)),
@@ -171,7 +181,9 @@ def test_boxes_that_cannot_be(box: Any, words: str) -> None:
 
 @pytest.mark.parametrize("boxes", [5, float("inf"), Box(40, 300, 200, 180), (), "left"])
 def test_boxes_that_are_not_two(boxes: Any) -> None:
-    with pytest.raises(InputError, match=r"boxes of the lenses are .*: they must be two"):
+    with pytest.raises(
+        InputError, match=r"boxes of the lenses \(regions=\) are .*: they must be two"
+    ):
         find_fields(captures(light()), boxes=boxes)
 
 

@@ -194,7 +194,7 @@ def turned(image, fields, angle_deg):
 
 def test_frames_without_texture_or_with_a_turned_board_are_named(small_captures, as_captures):
     # Less than all of the light, which is quicker.
-    fields = find_fields(small_captures, boxes=(Box(65, 500, 300, 300), Box(65, 70, 300, 300)))
+    fields = find_fields(small_captures, boxes=(Box(90, 520, 250, 250), Box(90, 90, 250, 250)))
     images = images_of(small_captures)
     images[2] = np.full_like(images[2], 0.4)
     images[4] = turned(images[4], fields, 0.4)

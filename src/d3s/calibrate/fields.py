@@ -206,8 +206,8 @@ def _checked_boxes(boxes: Any, shape: tuple[int, int]) -> tuple[Box, Box]:
         left, right = boxes
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the boxes of the lenses are {shown(boxes)}: they must be two, of the left and of the "
-            "right lens, and each of them row, col, rows and cols."
+            f"the boxes of the lenses (regions=) are {shown(boxes)}: they must be two, of the left "
+            "and of the right lens, and each of them row, col, rows and cols."
         ) from error
     return _checked(left, "left", shape), _checked(right, "right", shape)
 
