@@ -22,6 +22,7 @@ import fresh
 from d3s.errors import D3SError
 from d3s.estimate import ConsensusOptions, JointOptions
 from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.consensus_plan import settings_of
 from d3s.estimate.images import checked_pair
 from d3s.estimate.joint import joint_reference
 from d3s.estimate.reference import reference_consensus
@@ -245,7 +246,7 @@ def against_oracles(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, An
     rows.append(_times("consensus_oracle", part, best))
     # Even in inverse depth, so an inverse depth is a number of steps.
     near, far = (1 / depth for depth in default_depth_range_m(RIG.optics))
-    per_step = (near - far) / (ConsensusOptions().candidates - 1)
+    per_step = (near - far) / (settings_of(ConsensusOptions(), None).candidates - 1)
     agreement["consensus"] = _agreement(*(1 / one.depth_m / per_step for one in (ours, its)))
     for key, one in agreement.items():
         in_one = f"{100 * one['in_one_only']:.2f} % of all have a depth in one only"

@@ -17,6 +17,7 @@ from rich.table import Table
 
 import d3s
 from d3s.estimate.consensus import estimate_consensus
+from d3s.estimate.consensus_plan import settings_of
 from d3s.estimate.prefilter import smoothed
 from d3s.optics.d3 import finite_differences, gradient_ratio_per_px
 from d3s.optics.stereo import alignment_shift_px
@@ -34,8 +35,8 @@ SAMPLES_PER_PLANE = 2000
 
 def ratios(pair: d3s.Pair, depth_m: float, options: d3s.ConsensusOptions) -> np.ndarray:
     """What the practical form takes from a plane at its true shift, (baselines, samples)."""
-    optics = pair.rig.optics
-    left, right = (smoothed(view, options.prefilter_sigma_px) for view in (pair.left, pair.right))
+    optics, settings = pair.rig.optics, settings_of(options, None)
+    left, right = (smoothed(view, settings.prefilter_sigma_px) for view in (pair.left, pair.right))
     shifts = alignment_shift_px(
         depth_m,
         BASELINES_M,
@@ -45,11 +46,11 @@ def ratios(pair: d3s.Pair, depth_m: float, options: d3s.ConsensusOptions) -> np.
     )
     maps = [
         gradient_ratio_per_px(
-            finite_differences(left, shifted_right(right, shift)), options.window_px
+            finite_differences(left, shifted_right(right, shift)), settings.window_px
         )
         for shift in shifts
     ]
-    margin = options.window_px // 2 + 5
+    margin = settings.window_px // 2 + 5
     inner = np.array(maps)[:, margin:-margin, margin + int(shifts.max()) + 1 : -margin]
     flat = inner.reshape(len(maps), -1)
     return flat[:, np.linspace(0, flat.shape[1] - 1, SAMPLES_PER_PLANE).astype(int)]
