@@ -141,6 +141,11 @@ def test_places_that_cannot_be_are_told_before_the_work(captures):
     assert written() == ["rig.toml"]
 
 
+def unboxed(text: str) -> str:
+    """An error of wrong use without its box, on one line however long the paths are."""
+    return " ".join(text.replace("│", " ").split())
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -155,7 +160,7 @@ def test_places_that_cannot_be_are_told_before_the_work(captures):
 def test_wrong_use(captures, options, words):
     result = run(captures, *options)
     assert result.exit_code == 2
-    assert words in " ".join(result.stderr.replace("│", " ").split())
+    assert words in unboxed(result.stderr)
     assert written() == []
 
 
@@ -165,7 +170,7 @@ def test_what_it_is_made_from_is_not_replaced(folder):
     for name in (table, folder / "board_2.png", folder.parent / "design.toml"):
         result = run(folder, "--force", "-o", str(name))
         assert result.exit_code == 2
-        assert "is what the calibration is made from" in " ".join(result.stderr.split())
+        assert "is what the calibration is made from" in unboxed(result.stderr)
     assert table.read_text() == before
 
 
