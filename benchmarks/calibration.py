@@ -37,11 +37,10 @@ from calibration_sets import (
 from d3s.evaluate.metrics import score
 from d3s.evaluate.truth import Truth, truth_of
 from d3s.files import read_image
-from sheets import Sheet
+from sheets import Sheet, with_parts
 
 RESULTS = Path(__file__).parent / "results" / "calibration.json"
 FOLDER = Path("captures")
-BEGIN, END = "<!-- calibration: {} -->", "<!-- end of {} -->"
 NOISE_SEED = 20
 # In the middle of the views: enough pixels for a mean, and consensus takes 2 s for a megapixel.
 WALL_ROWS_PX = 300
@@ -326,14 +325,8 @@ def _walls_sheet(sets: dict[str, Any]) -> Sheet:
 
 def with_sheets(page: str, made: dict[str, Sheet]) -> str:
     """A page with these tables between the marks of their names, instead of earlier ones."""
-    for name, sheet in made.items():
-        begin, end = BEGIN.format(name), END.format(name)
-        before, found, rest = page.partition(begin)
-        _, closed, after = rest.partition(end)
-        if not (found and closed):
-            raise SystemExit(f"The page must have {begin} and {end}.")
-        page = f"{before}{begin}\n\n{sheet.as_markdown()}\n\n{end}{after}"
-    return page
+    texts = {name: sheet.as_markdown() for name, sheet in made.items()}
+    return with_parts(page, texts, "calibration")
 
 
 if __name__ == "__main__":

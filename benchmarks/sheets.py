@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rich.table import Table
 from rich.text import Text
 
-BEGIN, END = "<!-- speed: {} -->", "<!-- end of {} -->"
+BEGIN, END = "<!-- {}: {} -->", "<!-- end of {} -->"
 
 
 class Sheet(NamedTuple):
@@ -50,10 +50,10 @@ def _plain(cell: str) -> Text:
     return Text(cell.replace("`", "").replace("**", ""))
 
 
-def with_parts(page: str, parts: Mapping[str, str]) -> str:
+def with_parts(page: str, parts: Mapping[str, str], kind: str = "speed") -> str:
     """A page with these texts between the marks of their names, instead of earlier ones."""
     for name, text in parts.items():
-        begin, end = BEGIN.format(name), END.format(name)
+        begin, end = BEGIN.format(kind, name), END.format(name)
         before, found, rest = page.partition(begin)
         _, closed, after = rest.partition(end)
         if not (found and closed):

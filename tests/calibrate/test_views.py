@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 import d3s
+from calibrations import calibration
 from d3s.calibrate.views import SmallPictures, SplitViews
 
-CALIBRATION = d3s.Calibration(
+CALIBRATION = calibration(
     anchor_left_px=(645.0, 215.0),
     anchor_right_px=(215.0, 214.0),
     crop_rows_px=101,
@@ -15,12 +16,6 @@ CALIBRATION = d3s.Calibration(
     rectify_scale=1.002,
     rectify_angle_rad=0.004,
     rectify_shift_y_px=1.0,
-    virtual_baselines_m=(5e-4,),
-    a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
-    b_cubic_m=(0.0, 0.0, 0.0, 0.0),
-    provenance=d3s.Provenance(
-        residuals={}, input_sha256={}, created="2025-01-31T12:00:00+00:00", d3s_version="0"
-    ),
 )
 
 
