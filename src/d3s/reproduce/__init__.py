@@ -1,0 +1,1 @@
+"""The paper's figures and tables again, one item each: computed, drawn, and held beside it."""

@@ -1,0 +1,32 @@
+"""All items, in the order in which they run and stand on the page.
+
+An item that uses another's tables stands after it.
+"""
+
+from collections.abc import Sequence
+
+from d3s.errors import InputError
+from d3s.reproduce.item import Item
+
+ITEMS: tuple[Item, ...] = ()
+
+
+def find_items(names: Sequence[str], items: Sequence[Item] = ITEMS) -> tuple[Item, ...]:
+    """Items of these names, or with these references, in the registry's order; all for none.
+
+    Raises
+    ------
+    InputError
+        Naming what is not known, and all names that are.
+    """
+    if not names:
+        return tuple(items)
+    wanted = {name.strip().lower() for name in names}
+    known = {name for item in items for name in (item.name, *item.aliases)}
+    unknown = sorted(wanted - known)
+    if unknown:
+        raise InputError(
+            f"{', '.join(map(repr, unknown))}: no such item. There are "
+            f"{', '.join(item.name for item in items)}."
+        )
+    return tuple(item for item in items if wanted & {item.name, *item.aliases})
