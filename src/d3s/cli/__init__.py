@@ -9,6 +9,7 @@ import d3s
 from d3s.cli.calibrate import calibrate
 from d3s.cli.demo import demo
 from d3s.cli.evaluate import evaluate
+from d3s.cli.reproduce import reproduce
 from d3s.cli.simulate import simulate
 from d3s.errors import D3SError
 
@@ -32,7 +33,7 @@ app = typer.Typer(
     cls=_Commands,
     help="Metric depth with an honest error bar from one snapshot of a tiny two-lens camera.",
     epilog="Exit codes: 0 done, 1 a calibration that is not usable, 2 wrong use, 3 bad input or a "
-    "place that cannot be written.",
+    "place that cannot be written, 4 some of several inputs or items failed.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -40,6 +41,7 @@ app.command()(demo)
 app.command()(simulate)
 app.command()(calibrate)
 app.add_typer(evaluate, name="evaluate")
+app.command()(reproduce)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,124 @@
+"""`d3s reproduce`: the paper's figures and tables again, on one page."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+    from d3s.reproduce.item import Item, Progress
+    from d3s.reproduce.run import Outcome
+
+SOME_FAILED = 4
+
+_STATES = {"made": "made", "kept": "kept from before", "failed": "FAILED"}
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Items, or their places in the paper such as fig3b; all if left. See --list.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page.")] = Path(
+        "reproduction"
+    ),
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Reduced sizes: some minutes for all, instead of an hour."),
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes at once; all cores if left.", show_default=False),
+    ] = None,
+    list_items: Annotated[
+        bool, typer.Option("--list", help="Say what there is, and stop.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Make again what is there already.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+) -> None:
+    """Make the paper's figures and tables again, each beside what the paper has.
+
+    Writes a folder for each item, with figures (PNG and PDF) and numbers (CSV), and index.html
+    over all of them. What is there already is kept, so that a run which was stopped goes on; an
+    item that fails does not stop the others.
+    """
+    from d3s.reproduce.page import PAGE
+    from d3s.reproduce.registry import find_items
+    from d3s.reproduce.run import reproduce as make
+
+    if list_items:
+        for item in find_items(names or ()):
+            typer.echo(f"{item.name:16} {item.reference:18} {item.title} ({item.needs})")
+        return
+    with _watcher(quiet=quiet) as watcher:
+        outcomes = make(
+            names or (),
+            output,
+            quick=quick,
+            seed=seed,
+            workers=workers,
+            overwrite=force,
+            watcher=watcher,
+        )
+    if not quiet:
+        _say(outcomes)
+        typer.echo(f"Page: {output / PAGE}")
+    if any(outcome.state == "failed" for outcome in outcomes):
+        raise typer.Exit(SOME_FAILED)
+
+
+def _say(outcomes: "tuple[Outcome, ...]") -> None:
+    for outcome in outcomes:
+        reason = f": {outcome.words}" if outcome.words else ""
+        typer.echo(f"{outcome.item.name:16} {_STATES[outcome.state]}{reason}")
+
+
+@contextmanager
+def _watcher(*, quiet: bool) -> "Iterator[_Lines | _Bar | None]":
+    """A bar on a terminal, lines elsewhere, nothing where nobody looks."""
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield _Bar(bar)
+
+
+class _Lines:
+    def starts(self, item: "Item", number: int, count: int) -> None:
+        typer.echo(_words(item, number, count), err=True)
+
+
+class _Bar:
+    def __init__(self, bar: "Bar") -> None:
+        self._bar = bar
+        self._task = bar.add_task("", total=None)
+
+    def starts(self, item: "Item", number: int, count: int) -> "Progress":
+        from rich.markup import escape
+
+        words = escape(_words(item, number, count))
+        self._bar.reset(self._task, total=None, description=words)
+        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+
+
+def _words(item: "Item", number: int, count: int) -> str:
+    return f"[{number}/{count}] {item.reference}: {item.title}"

@@ -1,0 +1,126 @@
+"""The page of a reproduction: every item beside the paper, from what is on disk."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from d3s.atomic import write_text
+from d3s.reproduce.item import Item
+from d3s.reproduce.missing import NOT_REPRODUCED
+from d3s.reproduce.store import ERROR, stored_result
+from d3s.version import __version__
+from d3s.view.page import heading, html_page, html_table, words
+
+PAGE = "index.html"
+_TITLE = "D3S: the paper again"
+_INTRODUCTION = (
+    "Each part below is a figure or a table of “Depth from Dual Differential Defocus and Stereo "
+    "(D3S) Consensus” (Luo, Xu, Chu, Alexander and Guo), made again by this package; have the "
+    "paper beside you. Images are simulated by the package's digital twin of the prototype, so "
+    "that the truth is known; nothing here was captured with a camera. “Same conditions?” says "
+    "whether a value could be the paper's own: where it is no, the two stand beside each other for "
+    "orientation, and no more."
+)
+_COLUMNS = ("", "paper", "ours", "same conditions?", "agrees?")
+_YES_NO = {True: "yes", False: "no", None: "–"}
+_FULL, _QUICK = "Made in full.", "Made quickly, at reduced size: a full run is finer."
+
+
+def write_page(root: Path, items: Sequence[Item]) -> None:
+    """Write the page over what the folder holds of these items."""
+    write_text(root / PAGE, html_page(_TITLE, _parts(root, items)), overwrite=True)
+
+
+def _parts(root: Path, items: Sequence[Item]) -> Iterator[str]:
+    stored = {item.name: stored_result(root, item.name) for item in items}
+    yield heading(_TITLE, level=1)
+    yield words(_INTRODUCTION)
+    yield words(f"Made with d3s {__version__} by: d3s reproduce", "small")
+    yield _contents(items, stored)
+    for item in items:
+        yield from _item(item, stored[item.name], root)
+    yield heading("What cannot be made again")
+    yield html_table(("in the paper", "what", "why"), NOT_REPRODUCED)
+
+
+def _contents(items: Sequence[Item], stored: dict[str, dict[str, Any] | None]) -> str:
+    lines = []
+    for item in items:
+        there = "" if stored[item.name] else " (not made yet)"
+        lines.append(
+            f'<li><a href="#{item.name}">{escape(item.reference)}: {escape(item.title)}</a>'
+            f"{there}</li>"
+        )
+    return "<ul>\n" + "\n".join(lines) + "\n</ul>"
+
+
+def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str]:
+    yield f'<h2 id="{item.name}">{escape(item.reference)}: {escape(item.title)}</h2>'
+    yield words(item.what)
+    if stored is None:
+        failed = (root / item.name / ERROR).is_file()
+        state = "Failed; error.txt in its folder says where." if failed else "Not made yet."
+        yield words(f"{state} To make it: d3s reproduce {item.name}", "verdict bad")
+        return
+    for picture in stored["pictures"]:
+        yield _picture(f"{item.name}/{picture['name']}", picture["caption"])
+    for remark in stored["remarks"]:
+        yield words(remark)
+    for table in stored["tables"]:
+        if table["shown"]:
+            yield from _table(table)
+    if stored["comparisons"]:
+        yield from _comparisons(stored["comparisons"])
+    yield _footer(item, stored)
+
+
+def _picture(path: str, caption: str) -> str:
+    return (
+        f'<figure class="wide"><a href="{path}.pdf"><img alt="{escape(caption)}" '
+        f'src="{path}.png" loading="lazy"></a><figcaption>{escape(caption)}</figcaption></figure>'
+    )
+
+
+def _table(table: dict[str, Any]) -> Iterator[str]:
+    rows = table["rows"]
+    if not rows:
+        return
+    if table["caption"]:
+        yield words(table["caption"], "small")
+    numbers = [i for i, cell in enumerate(rows[0].values()) if isinstance(cell, int | float)]
+    yield html_table(list(rows[0]), ([_shown(c) for c in row.values()] for row in rows), numbers)
+
+
+def _comparisons(rows: list[dict[str, Any]]) -> Iterator[str]:
+    cells = (
+        (
+            row["what"],
+            row["paper"],
+            row["ours"],
+            f"{_YES_NO[row['same_conditions']]}: {row['why']}",
+            _YES_NO[row["agrees"]],
+        )
+        for row in rows
+    )
+    yield html_table(_COLUMNS, cells)
+
+
+def _footer(item: Item, stored: dict[str, Any]) -> str:
+    links = " ".join(
+        f'<a href="{item.name}/{escape(name)}">{escape(name)}</a>' for name in stored["files"]
+    )
+    size = _QUICK if stored["made_from"]["quick"] else _FULL
+    return (
+        f'<p class="small">{size} Again: <code>d3s reproduce --force {item.name}</code>. '
+        f"Files: {links}</p>"
+    )
+
+
+def _shown(cell: Any) -> str:
+    """A cell for people: four digits are enough of a number."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, bool):
+        return _YES_NO[cell]
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

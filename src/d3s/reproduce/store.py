@@ -1,0 +1,85 @@
+"""Results of items on disk: written, and read again.
+
+Each item has a folder, with its pictures, its tables, and `result.json`, which is written last and
+says what the others are and what they were made from.
+"""
+
+import csv
+import dataclasses
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from d3s.atomic import write_text
+from d3s.reproduce.item import Cell, Result, Rows
+from d3s.view.save import save_figure
+
+RESULT = "result.json"
+ERROR = "error.txt"
+_DPI = 150
+
+
+def write_result(result: Result, root: Path, name: str, made_from: dict[str, Any]) -> None:
+    """Pictures and tables first, and then what says that they are there."""
+    folder = root / name
+    earlier = stored_result(root, name)
+    (folder / RESULT).unlink(missing_ok=True)
+    files: list[str] = []
+    for picture in result.pictures:
+        for suffix in (".png", ".pdf"):
+            files.append(picture.name + suffix)
+            save_figure(picture.figure, folder / files[-1], overwrite=True, dpi=_DPI)
+    for table in result.tables:
+        files.append(f"{table.name}.csv")
+        write_text(folder / files[-1], as_csv(table.rows), overwrite=True)
+    document = {
+        "made_from": made_from,
+        "files": files,
+        "remarks": list(result.remarks),
+        "pictures": [{"name": one.name, "caption": one.caption} for one in result.pictures],
+        "tables": [
+            {
+                "name": table.name,
+                "caption": table.caption,
+                "shown": table.shown,
+                "rows": [{key: _plain(cell) for key, cell in row.items()} for row in table.rows],
+            }
+            for table in result.tables
+        ],
+        "comparisons": [dataclasses.asdict(one) for one in result.comparisons],
+    }
+    for old in set(earlier["files"] if earlier else ()) - set(files):
+        (folder / Path(old).name).unlink(missing_ok=True)
+    (folder / ERROR).unlink(missing_ok=True)
+    write_text(folder / RESULT, json.dumps(document, indent=1) + "\n", overwrite=True)
+
+
+def stored_result(root: Path, name: str) -> dict[str, Any] | None:
+    """What an item left on disk; None if it did not finish, or somebody changed it."""
+    try:
+        result = json.loads((root / name / RESULT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return result if isinstance(result, dict) and "made_from" in result else None
+
+
+def as_csv(rows: Rows) -> str:
+    """Rows as text; what is not a finite number is an empty cell."""
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _cell(cell) for name, cell in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _plain(cell: Cell) -> Cell:
+    """A cell for JSON, which knows no infinity."""
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+def _cell(cell: Cell) -> str:
+    plain = _plain(cell)
+    return "" if plain is None else str(plain)
