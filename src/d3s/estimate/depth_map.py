@@ -1,5 +1,6 @@
 """What an estimator gives: depth, its standard deviation, confidence, and why not."""
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -32,6 +33,7 @@ class DepthMap:
     options: Options
     warnings: tuple[str, ...] = ()
     timings_s: dict[str, float] = field(default_factory=dict)  # by stage
+    intensity: Image | None = None  # the left view, as it was given: no copy
 
     @property
     def valid(self) -> NDArray[np.bool_]:
@@ -64,6 +66,49 @@ class DepthMap:
             sigma_m=np.where(keep, self.sigma_m, np.float32(np.nan)),
             flags=flags,
         )
+
+    def save(
+        self, path: str | os.PathLike[str], *, overwrite: bool = False, unit_m: float = 0.001
+    ) -> None:
+        """Write a file, whole or not at all, in the format that its suffix chooses.
+
+        `.npz` holds everything, and `load` gives it back. `.png` has 16 bit and the unit `unit_m`,
+        with 0 where there is no depth. `.tiff` and `.pfm` have depths as 32-bit floats, NaN
+        where there is none; `.exr` has sigma, confidence and intensity beside them. `.ply` and
+        `.csv` have a point for each depth. docs/files.md says more.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        overwrite
+            Whether a file that holds something else may be replaced.
+        unit_m
+            What 1 means in a PNG file, in metres. All others have metres.
+
+        Raises
+        ------
+        InputError
+            When the suffix is unknown, or a depth does not fit into the 16 bit of a PNG file.
+        OutputError
+            When the file cannot be written, or would replace another.
+        """
+        from d3s.estimate.saving import save
+
+        save(self, path, overwrite=overwrite, unit_m=unit_m)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "DepthMap":
+        """Read an NPZ file that `save` has written: the very same depth map.
+
+        Raises
+        ------
+        InputError
+            When the file is missing or damaged, or holds something else.
+        """
+        from d3s.estimate.saving import load
+
+        return load(path)
 
 
 def _drop(

@@ -1,6 +1,7 @@
 """`estimate`: one call for every method, and the table of their names."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -73,7 +74,8 @@ def estimate(
         raise InputError(f"method={shown(method)} must be one of {', '.join(METHODS)}.")
     function, kind = METHODS[method].load()
     told = options_of(options, kind, method)
-    return function(*checked_pair(left, right), rig, told)
+    pair = checked_pair(left, right)
+    return replace(function(*pair, rig, told), intensity=pair.left)
 
 
 def options_of(options: Any, kind: type[Options], method: str) -> Options:

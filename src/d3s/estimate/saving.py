@@ -1,0 +1,151 @@
+"""Depth maps to files and back: all of one in an NPZ file, or what another format can hold."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError, RecordError
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.methods import METHODS
+from d3s.estimate.options import Options
+from d3s.files import note
+from d3s.files.arrays import read_npz, write_npz
+from d3s.files.depth_files import FORMATS, write_depth
+from d3s.files.depth_image import DepthImage
+from d3s.files.raw import cut_short, named
+from d3s.record import shown
+from d3s.rig import Rig
+from d3s.version import __version__
+
+RESULT_SUFFIX = ".npz"
+SCHEMA_VERSION = 1
+
+_ARRAYS = {"depth_m": "f4", "sigma_m": "f4", "confidence": "f4", "flags": "u2", "intensity": "f4"}
+_OPTIONAL = {"intensity"}
+_TOLD = {"rig": dict, "method": str, "options": dict, "warnings": list, "timings_s": dict}
+
+
+def save(
+    depth_map: DepthMap, path: str | os.PathLike[str], *, overwrite: bool, unit_m: float
+) -> None:
+    """Write a depth map; `DepthMap.save` says more."""
+    if Path(os.fsdecode(path)).suffix.lower() == RESULT_SUFFIX:
+        write_npz(path, overwrite=overwrite, **_as_arrays(depth_map))
+        return
+    with named(path):
+        _check_suffix(path)
+    write_depth(path, as_image(depth_map), unit_m=unit_m, overwrite=overwrite)
+
+
+def load(path: str | os.PathLike[str]) -> DepthMap:
+    """Read a depth map; `DepthMap.load` says more."""
+    arrays = read_npz(path)
+    with named(path):
+        try:
+            return _from_arrays(arrays)
+        except RecordError as error:
+            problems = " ".join(error.problems)
+            raise InputError(f"has a rig or options that cannot be: {problems}") from error
+
+
+def as_image(depth_map: DepthMap) -> DepthImage:
+    """What files that are no NPZ hold of a depth map."""
+    return DepthImage(
+        depth_m=depth_map.depth_m,
+        sigma_m=depth_map.sigma_m,
+        confidence=depth_map.confidence,
+        intensity=depth_map.intensity,
+        focal_length_px=depth_map.rig.optics.focal_length_px,
+        notes={
+            "camera": depth_map.rig.name,
+            "method": depth_map.method,
+            "d3s_version": __version__,
+        },
+    )
+
+
+def _check_suffix(path: str | os.PathLike[str]) -> None:
+    suffix = Path(os.fsdecode(path)).suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError(
+            f"a depth map is written as {', '.join((RESULT_SUFFIX, *FORMATS))}, and this ends in "
+            f"{shown(suffix) if suffix else 'nothing'}. Give the name one of these suffixes."
+        )
+
+
+def _as_arrays(depth_map: DepthMap) -> dict[str, NDArray[Any]]:
+    arrays = {name: getattr(depth_map, name) for name in _ARRAYS}
+    told = {
+        "schema_version": SCHEMA_VERSION,
+        "d3s_version": __version__,
+        "rig": depth_map.rig.model_dump(),
+        "method": depth_map.method,
+        "options": depth_map.options.model_dump(),
+        "warnings": depth_map.warnings,
+        "timings_s": depth_map.timings_s,
+    }
+    return {
+        **{name: array for name, array in arrays.items() if array is not None},
+        "K": np.asarray(as_image(depth_map).intrinsics),
+        "note": np.array(json.dumps(told, allow_nan=False)),
+    }
+
+
+def _from_arrays(arrays: dict[str, NDArray[Any]]) -> DepthMap:
+    told = _told(arrays)
+    return DepthMap(
+        **_layers(arrays),
+        rig=Rig(**told["rig"]),
+        method=told["method"],
+        options=_options(told["method"], told["options"]),
+        warnings=tuple(str(words) for words in told["warnings"]),
+        timings_s={name: float(time_s) for name, time_s in told["timings_s"].items()},
+    )
+
+
+def _told(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """The note, with all that it must have."""
+    if "note" not in arrays or arrays["note"].shape or arrays["note"].dtype.kind != "U":
+        found = ", ".join(arrays)[:200] or "nothing"
+        raise InputError(f"is not a depth map that D3S has saved: it holds {found}, and no note.")
+    told = note.parsed(str(arrays["note"]))
+    if told.get("schema_version") != SCHEMA_VERSION:
+        raise InputError(
+            f"has schema_version={shown(told.get('schema_version'))}: this D3S reads version "
+            f"{SCHEMA_VERSION}."
+        )
+    wrong = [name for name, kind in _TOLD.items() if not isinstance(told.get(name), kind)]
+    times = () if wrong else told["timings_s"].values()
+    if wrong or not all(isinstance(time_s, int | float) for time_s in times):
+        raise cut_short(f"has a note whose {wrong[0] if wrong else 'timings_s'} cannot be read")
+    return told
+
+
+def _layers(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of a depth map, all there and alike."""
+    missing = [name for name in _ARRAYS if name not in arrays and name not in _OPTIONAL]
+    if missing:
+        raise cut_short(f"lacks {missing[0]}")
+    found = {name: arrays[name] for name in _ARRAYS if name in arrays}
+    shape = found["depth_m"].shape
+    for name, array in found.items():
+        kind = np.dtype(_ARRAYS[name])
+        if array.dtype != kind or array.shape != shape or array.ndim != 2 or not array.size:
+            raise cut_short(
+                f"has {name} of shape {array.shape} and type {array.dtype}, and {kind} of one "
+                f"shape (rows, cols) is needed"
+            )
+    return found
+
+
+def _options(method: str, values: dict[str, Any]) -> Options:
+    if method not in METHODS:
+        raise InputError(
+            f"was made by method={shown(method)}, which is none of {', '.join(METHODS)}: its "
+            "options cannot be read."
+        )
+    return METHODS[method].load()[1](**values)

@@ -1,0 +1,110 @@
+"""What files of depth hold, as plain arrays: an image of depths, or points in space.
+
+The axes are those of the left camera: x right, y down, z forward, the origin at its lens. Its
+principal point is the middle of the view, ((cols - 1) / 2, (rows - 1) / 2) with pixel centres at
+whole numbers: a calibrated rig cuts its views so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+
+Image = NDArray[np.float32]
+
+LAYERS = ("sigma_m", "confidence", "intensity")
+"""What a file may hold beside the depth, by the names of the fields."""
+
+Notes = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DepthImage:
+    """Depth of each pixel of the left view, and what is known beside it; all (rows, cols)."""
+
+    depth_m: Image  # NaN where there is none
+    sigma_m: Image | None = None
+    confidence: Image | None = None
+    intensity: Image | None = None
+    focal_length_px: float | None = None
+    notes: Notes = field(default_factory=dict)  # what a person may want to know, by name
+
+    def __post_init__(self) -> None:
+        """Check that all layers are one image."""
+        if self.depth_m.ndim != 2 or not self.depth_m.size:
+            raise InputError(f"depth has shape {self.depth_m.shape}: it must be (rows, cols).")
+        for name in self.layers:
+            shape = getattr(self, name).shape
+            if shape != self.depth_m.shape:
+                raise InputError(
+                    f"{name} has shape {shape} and depth {self.depth_m.shape}: they must be alike."
+                )
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """What there is beside the depth."""
+        return tuple(name for name in LAYERS if getattr(self, name) is not None)
+
+    @property
+    def intrinsics(self) -> NDArray[np.float64] | None:
+        """The 3x3 matrix K of the left camera, if its focal length is known."""
+        if self.focal_length_px is None:
+            return None
+        rows, cols = self.depth_m.shape
+        matrix = np.diag([self.focal_length_px, self.focal_length_px, 1.0])
+        matrix[:2, 2] = (cols - 1) / 2, (rows - 1) / 2
+        return matrix
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Points:
+    """Points in space, and what is known of each; all of one length."""
+
+    x_m: Image
+    y_m: Image
+    z_m: Image
+    sigma_m: Image | None = None  # of z
+    confidence: Image | None = None
+    intensity: Image | None = None
+    notes: Notes = field(default_factory=dict)
+
+    @property
+    def columns(self) -> dict[str, Image]:
+        """All that is known, by name."""
+        names = [one.name for one in fields(self) if one.name != "notes"]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+def points_of(image: DepthImage) -> Points:
+    """The points that the pixels with a depth show, row by row.
+
+    Raises
+    ------
+    InputError
+        When the focal length is not known.
+    """
+    if image.focal_length_px is None:
+        raise InputError(
+            "the focal length of the camera is not known, and points need it. Name the rig: "
+            "--rig on the command line, focal_length_px in Python."
+        )
+    rows, cols = np.nonzero(np.isfinite(image.depth_m))
+    z = image.depth_m[rows, cols]
+    height, width = image.depth_m.shape
+    return Points(
+        x_m=_across(cols, width, z, image.focal_length_px),
+        y_m=_across(rows, height, z, image.focal_length_px),
+        z_m=z,
+        notes=image.notes,
+        **{name: getattr(image, name)[rows, cols] for name in image.layers},
+    )
+
+
+def _across(places: NDArray[np.int64], size: int, z: Image, focal_length_px: float) -> Image:
+    """X or y of points: (place - principal point) z / f."""
+    across = (places - (size - 1) / 2) / focal_length_px * z
+    return across.astype(np.float32)

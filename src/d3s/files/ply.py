@@ -1,0 +1,173 @@
+"""PLY: points as binary numbers below a short text, which every viewer of points reads."""
+
+import re
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+from d3s.files import note
+from d3s.files.depth_image import Image, Points
+from d3s.files.raw import cut_short
+
+MAGIC = b"ply"
+MAX_POINTS = 64_000_000
+
+# By the names of the fields of `Points`, what viewers call them.
+NAMES = {
+    "x_m": "x",
+    "y_m": "y",
+    "z_m": "z",
+    "intensity": "intensity",
+    "confidence": "confidence",
+    "sigma_m": "sigma",
+}
+_COLOURS = ("red", "green", "blue")
+# What few points exceed is white: a scale for the eye, the numbers stand beside it.
+_WHITE_PERCENT = 99.5
+
+_KINDS = {
+    "char": "i1",
+    "uchar": "u1",
+    "short": "i2",
+    "ushort": "u2",
+    "int": "i4",
+    "uint": "u4",
+    "float": "f4",
+    "double": "f8",
+}
+_KINDS |= {
+    "int8": "i1",
+    "uint8": "u1",
+    "int16": "i2",
+    "uint16": "u2",
+    "int32": "i4",
+    "uint32": "u4",
+    "float32": "f4",
+    "float64": "f8",
+}
+_ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
+_HEADER_BYTES = 100_000
+_NOTE = f"comment {note.KEY} "
+
+
+class _Header(NamedTuple):
+    points: int
+    record: np.dtype[Any]
+    start: int
+    told: dict[str, Any]
+
+
+def encode(points: Points) -> bytes:
+    """PLY file of points, little-endian; with an intensity, also as a colour for the eye."""
+    columns: dict[str, NDArray[Any]] = {
+        NAMES[name]: values.astype("<f4", copy=False) for name, values in points.columns.items()
+    }
+    if points.intensity is not None:
+        columns |= dict.fromkeys(_COLOURS, _grey_levels(points.intensity))
+    record = np.empty(len(points.z_m), [(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        record[name] = values
+    lines = [
+        "ply",
+        "format binary_little_endian 1.0",
+        "comment metres; x right, y down, z forward, origin at the left lens",
+        f"{_NOTE}{note.note_of(points)}",
+        f"element vertex {len(record)}",
+        *(
+            f"property {'uchar' if name in _COLOURS else 'float'} {name}"
+            for name in record.dtype.names or ()
+        ),
+        "end_header",
+    ]
+    return "\n".join(lines).encode("ascii") + b"\n" + record.tobytes()
+
+
+def read(raw: bytes) -> Points:
+    """Points of a binary PLY file that holds nothing else."""
+    header = _header(raw)
+    size = header.points * header.record.itemsize
+    if len(raw) - header.start != size:
+        raise cut_short(
+            f"has {len(raw) - header.start} bytes of points, and its header says {size}"
+        )
+    record = np.frombuffer(raw, header.record, offset=header.start)
+    known = [one.name for one in fields(Points) if one.name in NAMES]
+    return Points(
+        **{name: _column(record, NAMES[name]) for name in known if NAMES[name] in _names(record)},
+        notes=note.notes_in(header.told),
+    )
+
+
+def _column(record: NDArray[Any], name: str) -> Image:
+    with np.errstate(over="ignore"):
+        return record[name].astype(np.float32)
+
+
+def _names(record: NDArray[Any]) -> tuple[str, ...]:
+    return record.dtype.names or ()
+
+
+def _grey_levels(intensity: Image) -> NDArray[np.uint8]:
+    """Levels of 8 bit by the curve of sRGB, which screens expect; black where it is not known."""
+    known = intensity[np.isfinite(intensity)]
+    white = float(np.percentile(known, _WHITE_PERCENT)) if known.size else 1.0
+    linear = np.clip(np.nan_to_num(intensity) / max(white, 1e-30), 0, 1)
+    curved = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    levels: NDArray[np.uint8] = np.rint(255 * curved).astype(np.uint8)
+    return levels
+
+
+def _header(raw: bytes) -> _Header:
+    end = re.search(rb"\nend_header\r?\n", raw[:_HEADER_BYTES])
+    if not re.match(rb"ply\r?\n", raw) or end is None:
+        raise cut_short("has no proper PLY header")
+    try:
+        lines = raw[: end.start()].decode("ascii").splitlines()[1:]
+    except UnicodeDecodeError as error:
+        raise cut_short("has no proper PLY header") from error
+    told = [line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE)]
+    words = [line.split() for line in lines if not line.startswith(("comment", "obj_info"))]
+    order = _order(words)
+    points = _points(words)
+    return _Header(points, _record(words, order), end.end(), note.parsed(told[0]) if told else {})
+
+
+def _order(words: list[list[str]]) -> str:
+    formats = [line[1:] for line in words if line[:1] == ["format"]]
+    if len(formats) != 1 or len(formats[0]) != 2:
+        raise cut_short("has no proper PLY header")
+    if formats[0][0] not in _ORDERS:
+        raise InputError(
+            f"is a PLY file of format {formats[0][0]}, and binary ones are read. Save it as binary."
+        )
+    return _ORDERS[formats[0][0]]
+
+
+def _points(words: list[list[str]]) -> int:
+    elements = [line[1:] for line in words if line[:1] == ["element"]]
+    if any(len(element) != 2 or not re.fullmatch(r"\d{1,15}", element[1]) for element in elements):
+        raise cut_short("has no proper PLY header")
+    if [name for name, _ in elements] != ["vertex"]:
+        found = ", ".join(name for name, _ in elements)[:80] or "nothing"
+        raise InputError(
+            f"is a PLY file of {found}, and one of vertices alone is read. Save its points alone."
+        )
+    points = int(elements[0][1])
+    if points > MAX_POINTS:
+        raise InputError(f"declares {points} points, and at most {MAX_POINTS} are read.")
+    return points
+
+
+def _record(words: list[list[str]], order: str) -> np.dtype[Any]:
+    properties = [line[1:] for line in words if line[:1] == ["property"]]
+    if any(len(one) != 2 or one[0] not in _KINDS for one in properties):
+        raise InputError(
+            "has vertices with properties that are no plain numbers. Save its points alone."
+        )
+    names = [name for _, name in properties]
+    if len(set(names)) != len(names) or not {"x", "y", "z"} <= set(names):
+        raise cut_short("has no proper PLY header: x, y and z are needed, each once")
+    return np.dtype([(name, order + _KINDS[kind]) for kind, name in properties])
