@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.progress import progress_bar
+from d3s.cli.sweep import Workers, kept_trials
 from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def planes(
     seed: Seed = None,
     rig: RigFile = None,
     output: Output = Path("evaluation"),
+    workers: Workers = None,
     quick: Quick = False,
     force: Force = False,
     quiet: Quiet = False,
@@ -95,7 +97,7 @@ def planes(
 
     Writes planes.csv, with a row for each plane and method, planes_duels.csv, with each method
     against sgbm and bm on the pixels that both retained, and planes.json, with all parameters and
-    the summary.
+    the summary. If it is stopped, the same command goes on where it was.
     """
     from d3s.evaluate.contender import as_contenders
     from d3s.evaluate.planes import PlaneSweep, evaluate_planes
@@ -109,9 +111,18 @@ def planes(
     if not force:
         check_free("planes", output)
     count = len(sweep.depths_m) * len(sweep.patterns)
-    with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
-        results = evaluate_planes(contenders, sweep=sweep, rig=_rig(rig), progress=progress)
-    files = write_results(results, output, overwrite=force)
+    camera = _rig(rig)
+    with kept_trials(output) as folder:
+        with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
+            results = evaluate_planes(
+                contenders,
+                sweep=sweep,
+                rig=camera,
+                workers=workers,
+                folder=folder,
+                progress=progress,
+            )
+        files = write_results(results, output, overwrite=force)
     if not quiet:
         _print_planes(results)
         _say_files(files)
@@ -138,6 +149,7 @@ def scenes(
     seed: Seed = None,
     rig: RigFile = None,
     output: Output = Path("evaluation"),
+    workers: Workers = None,
     quick: Quick = False,
     force: Force = False,
     quiet: Quiet = False,
@@ -146,7 +158,7 @@ def scenes(
 
     Writes scenes.csv, with a row for each scene, region and method, scenes_duels.csv, with each
     method against sgbm and bm on the pixels that both retained, and scenes.json, with all
-    parameters and the summary.
+    parameters and the summary. If it is stopped, the same command goes on where it was.
     """
     from d3s.evaluate.contender import as_contenders
     from d3s.evaluate.scenes import SceneSweep, evaluate_scenes
@@ -160,9 +172,18 @@ def scenes(
     contenders = as_contenders(method or _DEFAULT_METHODS)
     if not force:
         check_free("scenes", output)
-    with progress_bar(sweep.count, f"Trying {sweep.count} pairs.", quiet=quiet) as progress:
-        results = evaluate_scenes(contenders, sweep=sweep, rig=_rig(rig), progress=progress)
-    files = write_results(results, output, overwrite=force)
+    camera = _rig(rig)
+    with kept_trials(output) as folder:
+        with progress_bar(sweep.count, f"Trying {sweep.count} pairs.", quiet=quiet) as progress:
+            results = evaluate_scenes(
+                contenders,
+                sweep=sweep,
+                rig=camera,
+                workers=workers,
+                folder=folder,
+                progress=progress,
+            )
+        files = write_results(results, output, overwrite=force)
     if not quiet:
         _print_scenes(results.summary())
         _say_files(files)
@@ -265,7 +286,7 @@ def _of_all_planes(summaries: "tuple[PlaneSummary, ...]") -> "Table":
         for beyond_m, words in ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m")):
             cells = (_worst(one.rivals, rival, beyond_m) for one in summaries)
             table.add_row(_escaped(f"worst ratio to {rival}{words}"), *cells)
-    table.add_row("seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
+    table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
     return table
 
 
@@ -291,7 +312,7 @@ def _print_scenes(summaries: "tuple[SceneSummary, ...]") -> None:
         ratios = [{row.rival: row.ratio_common for row in one.rivals} for one in summaries]
         cells = (f"{one[rival]:.2f}" if rival in one else "" for one in ratios)
         table.add_row(_escaped(f"ratio to {rival}"), *cells)
-    table.add_row("seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
+    table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
     console = Console()
     console.print(table)
     for start in range(0, len(summaries), _METHODS_ABREAST):

@@ -65,6 +65,16 @@ class Contender:
         _, kind = METHODS[self.method].load()
         return options_of(self.options, kind, self.method)
 
+    def as_table(self) -> dict[str, Any]:
+        """What JSON can hold, with every option as it was checked."""
+        options = self.checked_options().model_dump(mode="json")
+        return {"name": self.name, "method": self.method, "options": options}
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Self:
+        """The contender that `as_table` told."""
+        return cls(method=table["method"], options=table["options"], label=table["name"])
+
     def estimate(self, left: Image, right: Image, rig: Rig) -> DepthMap:
         """Depth of a pair by this method."""
         return estimate(left, right, rig, method=self.method, options=self.options)

@@ -1,13 +1,15 @@
 """Planes that face the camera, over depth and texture: the sweep and its summary."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
 from d3s.evaluate.contender import Contender, as_contenders
+from d3s.evaluate.jobs import Job, Progress, run_jobs
 from d3s.evaluate.metrics import (
     ACCURATE_M,
     Duel,
@@ -17,14 +19,12 @@ from d3s.evaluate.metrics import (
     score,
     working_range_m,
 )
-from d3s.evaluate.trial import Shape, Sweep, make_trial
+from d3s.evaluate.plain import as_table, from_table
+from d3s.evaluate.trial import Shape, Sweep, Trial, contenders_of, jobs_of, make_trial, rig_of
 from d3s.rig import Rig
 from d3s.scene.scenes import Plane
 from d3s.scene.sequence import even_distances_m
 from d3s.scene.textures import Texture
-
-Progress = Callable[[int, int], None]
-"""Called with how many pairs are done, and how many there are."""
 
 BEYOND_M = 0.9
 """From here on stereo of this camera is hard, and our method is to be twice as good as others."""
@@ -193,6 +193,8 @@ def evaluate_planes(
     *,
     sweep: PlaneSweep | None = None,
     rig: Rig | None = None,
+    workers: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> PlaneResults:
     """Every method on every plane of a sweep, all on the same images.
@@ -205,6 +207,12 @@ def evaluate_planes(
         Which planes; 25 depths from 0.25 to 2 m and 8 textures with 1 % noise if left.
     rig
         The camera; the paper's prototype if left.
+    workers
+        Processes to share the planes among, each with one thread; one for each core if left. The
+        figures are the same for any number.
+    folder
+        Where finished planes are kept, so that the same call goes on where it was stopped; nowhere
+        if left.
     progress
         Called after each pair.
 
@@ -216,32 +224,49 @@ def evaluate_planes(
     contenders = as_contenders(methods)
     sweep, rig = sweep or PlaneSweep(), rig or Rig.paper_prototype()
     places = [(i, j) for i in range(len(sweep.patterns)) for j in range(len(sweep.depths_m))]
-    rows: list[PlaneRow] = []
-    duels: list[PlaneDuel] = []
-    for done, (i, j) in enumerate(places, start=1):
-        texture, depth_m = sweep.patterns[i], sweep.depths_m[j]
-        scene = Plane(depth_m=depth_m, texture=Texture(pattern=texture, seed=sweep.seed))
-        trial = make_trial(scene, rig, sweep, sweep.shape, (sweep.seed, i, j))
-        outcomes = trial.run(contenders)
-        for method, outcome in outcomes.items():
-            rows.append(
-                PlaneRow(
-                    texture=texture,
-                    depth_m=depth_m,
-                    method=method,
-                    time_s=outcome.time_s,
-                    score=score(outcome.depth_map, trial.truth),
-                )
-            )
-        for method, rival, fought in trial.duels(contenders, outcomes):
-            duels.append(
-                PlaneDuel(texture=texture, depth_m=depth_m, method=method, rival=rival, duel=fought)
-            )
-        if progress is not None:
-            progress(done, len(places))
-    return PlaneResults(
-        sweep=sweep, rig=rig, contenders=contenders, rows=tuple(rows), duels=tuple(duels)
+    answers = run_jobs(
+        jobs_of("planes", sweep, rig, contenders, places),
+        workers=workers,
+        folder=folder,
+        progress=progress,
     )
+    return PlaneResults(
+        sweep=sweep,
+        rig=rig,
+        contenders=contenders,
+        rows=tuple(from_table(PlaneRow, row) for one in answers for row in one["rows"]),
+        duels=tuple(from_table(PlaneDuel, row) for one in answers for row in one["duels"]),
+    )
+
+
+def try_plane(job: Job) -> dict[str, Any]:
+    """All contenders on one plane: the job's place is the number of its texture and its depth."""
+    sweep, contenders = PlaneSweep(**job["sweep"]), contenders_of(job)
+    texture, depth_m, trial = plane_trial(sweep, rig_of(job), job["place"])
+    outcomes = trial.run(contenders)
+    rows = [
+        PlaneRow(
+            texture=texture,
+            depth_m=depth_m,
+            method=method,
+            time_s=outcome.time_s,
+            score=score(outcome.depth_map, trial.truth),
+        )
+        for method, outcome in outcomes.items()
+    ]
+    duels = [
+        PlaneDuel(texture=texture, depth_m=depth_m, method=method, rival=rival, duel=fought)
+        for method, rival, fought in trial.duels(contenders, outcomes)
+    ]
+    return {"rows": [as_table(row) for row in rows], "duels": [as_table(one) for one in duels]}
+
+
+def plane_trial(sweep: PlaneSweep, rig: Rig, place: Sequence[int]) -> tuple[str, float, Trial]:
+    """Texture, depth and pair of one place of a sweep."""
+    i, j = place
+    texture, depth_m = sweep.patterns[i], sweep.depths_m[j]
+    scene = Plane(depth_m=depth_m, texture=Texture(pattern=texture, seed=sweep.seed))
+    return texture, depth_m, make_trial(scene, rig, sweep, sweep.shape, (sweep.seed, i, j))
 
 
 def _at_depth(rows: Sequence[PlaneRow]) -> DepthSummary:

@@ -1,16 +1,18 @@
 """Random scenes with edges and tilts: the sweep and its summary."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.evaluate.contender import Contender, as_contenders
+from d3s.evaluate.jobs import Job, Progress, run_jobs
 from d3s.evaluate.metrics import Duel, Score, pooled, ratio, score
-from d3s.evaluate.planes import Progress
-from d3s.evaluate.trial import Shape, Sweep, make_trial
+from d3s.evaluate.plain import as_table, from_table
+from d3s.evaluate.trial import Shape, Sweep, Trial, contenders_of, jobs_of, make_trial, rig_of
 from d3s.rig import Rig
 from d3s.scene.random_scene import RandomScene
 
@@ -64,7 +66,7 @@ class SceneRow:
     scene: int  # the seed of the scene
     region: str  # of `Truth.regions`
     method: str
-    time_s: float  # of the whole scene
+    time_s: float  # of the processor, for the whole scene
     score: Score
 
 
@@ -187,6 +189,8 @@ def evaluate_scenes(
     *,
     sweep: SceneSweep | None = None,
     rig: Rig | None = None,
+    workers: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> SceneResults:
     """Every method on every scene of a sweep, all on the same images.
@@ -199,6 +203,8 @@ def evaluate_scenes(
         Which scenes; 30 of 1025 x 1025 pixels from 0.4 to 1.9 m with 1 % noise if left.
     rig
         The camera; the paper's prototype if left.
+    workers, folder
+        As for `evaluate_planes`.
     progress
         Called after each scene.
 
@@ -209,31 +215,51 @@ def evaluate_scenes(
     """
     contenders = as_contenders(methods)
     sweep, rig = sweep or SceneSweep(), rig or Rig.paper_prototype()
-    rows: list[SceneRow] = []
-    duels: list[SceneDuel] = []
-    for number in range(sweep.count):
-        scene = sweep.scene(number)
-        trial = make_trial(scene, rig, sweep, sweep.shape, (sweep.seed, number))
-        outcomes = trial.run(contenders)
-        regions = trial.truth.regions
-        for method, outcome in outcomes.items():
-            for name, region in regions.items():
-                rows.append(
-                    SceneRow(
-                        scene=scene.seed,
-                        region=name,
-                        method=method,
-                        time_s=outcome.time_s,
-                        score=score(outcome.depth_map, trial.truth, region),
-                    )
-                )
-        for method, rival, fought in trial.duels(contenders, outcomes):
-            duels.append(SceneDuel(scene=scene.seed, method=method, rival=rival, duel=fought))
-        if progress is not None:
-            progress(number + 1, sweep.count)
-    return SceneResults(
-        sweep=sweep, rig=rig, contenders=contenders, rows=tuple(rows), duels=tuple(duels)
+    sweep.scene(0)  # so that what no scene can be is told before a process is started
+    answers = run_jobs(
+        jobs_of("scenes", sweep, rig, contenders, [(number,) for number in range(sweep.count)]),
+        workers=workers,
+        folder=folder,
+        progress=progress,
     )
+    return SceneResults(
+        sweep=sweep,
+        rig=rig,
+        contenders=contenders,
+        rows=tuple(from_table(SceneRow, row) for one in answers for row in one["rows"]),
+        duels=tuple(from_table(SceneDuel, row) for one in answers for row in one["duels"]),
+    )
+
+
+def try_scene(job: Job) -> dict[str, Any]:
+    """All contenders on one scene: the job's place is its number."""
+    sweep, contenders = SceneSweep(**job["sweep"]), contenders_of(job)
+    scene, trial = scene_trial(sweep, rig_of(job), job["place"])
+    outcomes = trial.run(contenders)
+    regions = trial.truth.regions
+    rows = [
+        SceneRow(
+            scene=scene,
+            region=name,
+            method=method,
+            time_s=outcome.time_s,
+            score=score(outcome.depth_map, trial.truth, region),
+        )
+        for method, outcome in outcomes.items()
+        for name, region in regions.items()
+    ]
+    duels = [
+        SceneDuel(scene=scene, method=method, rival=rival, duel=fought)
+        for method, rival, fought in trial.duels(contenders, outcomes)
+    ]
+    return {"rows": [as_table(row) for row in rows], "duels": [as_table(one) for one in duels]}
+
+
+def scene_trial(sweep: SceneSweep, rig: Rig, place: Sequence[int]) -> tuple[int, Trial]:
+    """Seed and pair of one scene of a sweep."""
+    (number,) = place
+    scene = sweep.scene(number)
+    return scene.seed, make_trial(scene, rig, sweep, sweep.shape, (sweep.seed, number))
 
 
 def _region(rows: Sequence[SceneRow], everywhere: int) -> RegionSummary:

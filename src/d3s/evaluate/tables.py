@@ -18,7 +18,6 @@ import numpy as np
 
 from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError
-from d3s.evaluate.contender import Contender
 from d3s.evaluate.planes import PlaneResults
 from d3s.evaluate.scenes import SceneResults
 from d3s.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
@@ -93,17 +92,12 @@ def parameters(results: PlaneResults | SceneResults) -> dict[str, Any]:
     return {
         "versions": {"d3s": __version__, "numpy": np.__version__, "opencv": cv2.__version__},
         "sweep": results.sweep.model_dump(mode="json"),
-        "methods": [_contender(one) for one in results.contenders],
+        "methods": [one.as_table() for one in results.contenders],
         "window_px": WINDOW_PX,
         "textured_below_m": TEXTURED_BELOW_M,
         "edge_reach_px": EDGE_REACH_PX,
         "rig": results.rig.model_dump(mode="json", exclude_none=True),
     }
-
-
-def _contender(contender: Contender) -> dict[str, Any]:
-    options = contender.checked_options().model_dump(mode="json")
-    return {"name": contender.name, "method": contender.method, "options": options}
 
 
 def _flat(row: Any) -> dict[str, Any]:

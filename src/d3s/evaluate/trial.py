@@ -1,9 +1,9 @@
 """One noisy pair, its truth, and what each contender makes of it."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field
 
@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
     """What one contender made of a pair."""
 
     depth_map: DepthMap
-    time_s: float
+    time_s: float  # of the processor, all threads together: what else runs does not count
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,9 +77,9 @@ class Trial:
         """Depth maps of all contenders, by their names."""
         outcomes = {}
         for contender in contenders:
-            started = time.perf_counter()
+            started = time.process_time()
             depth_map = contender.estimate(self.left, self.right, self.rig)
-            outcomes[contender.name] = Outcome(depth_map, time.perf_counter() - started)
+            outcomes[contender.name] = Outcome(depth_map, time.process_time() - started)
         return outcomes
 
     def duels(
@@ -101,3 +101,30 @@ def make_trial(
     clean = simulate(scene, rig, shape=shape, psf=sweep.psf)
     left, right = expose_pair(clean.left, clean.right, sweep.noise, noise_seed)
     return Trial(left=left, right=right, truth=truth_of(clean, sweep.noise), rig=rig)
+
+
+def jobs_of(
+    work: str,
+    sweep: Sweep,
+    rig: Rig,
+    contenders: Sequence[Contender],
+    places: Sequence[Sequence[int]],
+) -> list[dict[str, Any]]:
+    """A job for each place of a sweep, as `run_jobs` takes them."""
+    common = {
+        "work": work,
+        "sweep": sweep.model_dump(mode="json"),
+        "rig": rig.model_dump(mode="json", exclude_none=True),
+        "methods": [one.as_table() for one in contenders],
+    }
+    return [{**common, "place": list(place)} for place in places]
+
+
+def rig_of(job: Mapping[str, Any]) -> Rig:
+    """The rig of a job."""
+    return Rig(**job["rig"])
+
+
+def contenders_of(job: Mapping[str, Any]) -> tuple[Contender, ...]:
+    """The contenders of a job."""
+    return tuple(Contender.from_table(table) for table in job["methods"])
