@@ -1,0 +1,174 @@
+"""Figures of the reproduction that need no sweep: one function a figure, from plain numbers."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from d3s.optics.lens import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OURS, PAPER, OTHERS, QUIET = "#c8442d", "#1f6fb4", "#666666", "#999999"
+DEPTH_COLOURS = "viridis"
+Side = Literal["ne", "nw", "se", "sw"]
+
+
+class Point(NamedTuple):
+    """Something on a chart of depth against size, and to which side its name is written."""
+
+    name: str
+    size_mm: float
+    depth_m: float
+    colour: str
+    marker: str = "o"
+    side: Side = "ne"
+
+
+def new_figure(width_in: float, height_in: float) -> "Figure":
+    """An empty figure that nothing else draws in."""
+    from matplotlib.figure import Figure  # not pyplot: no global state, no screen
+
+    return Figure(figsize=(width_in, height_in), layout="constrained")
+
+
+def plot_systems(
+    by_baseline: Sequence[Point],
+    by_focal_length: Sequence[Point],
+    errors_px: Mapping[str, tuple[float, float]],
+) -> "Figure":
+    """Farthest depth against baseline and focal length; disparity errors, printed and computed."""
+    figure = new_figure(11.0, 3.9)
+    first, second, third = figure.subplots(1, 3, width_ratios=(1, 1, 1.1))
+    draw_points(first, by_baseline)
+    draw_points(second, by_focal_length)
+    first.set(xlabel="baseline (mm)", ylabel="farthest depth with MAE < 1 cm (m)")
+    second.set(xlabel="focal length (mm)")
+    _draw_pairs(third, errors_px)
+    return figure
+
+
+def draw_points(axes: "Axes", points: Sequence[Point]) -> None:
+    """Depth over size, both in logarithms, with the line through the systems of others."""
+    for point in points:
+        axes.plot(point.size_mm, point.depth_m, point.marker, color=point.colour, markersize=6)
+        is_left, is_above = "w" in point.side, "n" in point.side
+        axes.annotate(
+            point.name,
+            (point.size_mm, point.depth_m),
+            xytext=(-5 if is_left else 5, 3 if is_above else -3),
+            ha="right" if is_left else "left",
+            va="bottom" if is_above else "top",
+            textcoords="offset points",
+            fontsize="x-small",
+            color=point.colour,
+        )
+    others = [point for point in points if point.colour == OTHERS]
+    if len(others) > 1:
+        slope, offset = np.polyfit(
+            np.log([one.size_mm for one in others]), np.log([one.depth_m for one in others]), 1
+        )
+        ends = np.array([1.5, 150.0])
+        label = f"through those of others: size^{slope:.2f}"
+        axes.plot(ends, np.exp(offset) * ends**slope, "--", color=QUIET, linewidth=1, label=label)
+        axes.legend(loc="upper left", fontsize="x-small", frameon=False)
+    axes.set(xscale="log", yscale="log", xlim=(1.4, 170), ylim=(0.25, 9))
+    _plain_numbers(axes)
+    axes.grid(alpha=0.25, which="both")
+
+
+def _plain_numbers(axes: "Axes") -> None:
+    """Numbers as people write them on axes of logarithms."""
+    sizes_mm, depths_m = (2, 5, 10, 20, 50, 100), (0.3, 0.5, 1, 2, 5)
+    axes.minorticks_off()
+    axes.set_xticks(sizes_mm, [f"{one:g}" for one in sizes_mm])
+    axes.set_yticks(depths_m, [f"{one:g}" for one in depths_m])
+
+
+def _draw_pairs(axes: "Axes", errors_px: Mapping[str, tuple[float, float]]) -> None:
+    place = np.arange(len(errors_px))
+    printed, computed = np.array(list(errors_px.values())).T
+    axes.barh(place - 0.2, printed, 0.38, color=PAPER, label="printed")
+    axes.barh(place + 0.2, computed, 0.38, color=OURS, label="from the other columns")
+    for row, values in enumerate(zip(printed, computed, strict=True)):
+        for step, value in zip((-0.2, 0.2), values, strict=True):
+            axes.text(1.05 * value, row + step, f"{value:.3g}", va="center", fontsize="x-small")
+    axes.set_yticks(place, list(errors_px), fontsize="x-small")
+    axes.set(xscale="log", xlim=(0.05, 20), xlabel="disparity error at the farthest depth (px)")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.invert_yaxis()
+    axes.legend(fontsize="x-small", frameon=False, loc="lower right")
+
+
+def plot_psfs(
+    rows: Mapping[str, Sequence[FloatArray]],
+    depths_m: Sequence[float],
+    curves_px: Mapping[str, tuple[FloatArray, FloatArray]],
+) -> "Figure":
+    """Spots over depth, a row for each lens and kind, and their sizes as curves.
+
+    Parameters
+    ----------
+    rows
+        Images of the spots, one a depth; each from black to its own brightest pixel, and the root
+        of the light, so that what is faint is seen.
+    curves_px
+        Depths in metres, and sizes in pixels, by what they are of.
+    """
+    figure = new_figure(11.0, 7.6)
+    parts = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.7, 1))
+    grid = parts[0, 0].subplots(len(rows), len(depths_m))
+    for axes, depth_m in zip(grid[0], depths_m, strict=True):
+        axes.set_title(f"{depth_m:.1f} m", fontsize="small")
+    for line, (name, spots) in zip(grid, rows.items(), strict=True):
+        for axes, spot in zip(line, spots, strict=True):
+            axes.imshow(np.sqrt(np.maximum(spot, 0.0)), cmap="inferno", vmin=0.0)
+            axes.set(xticks=[], yticks=[])
+        line[0].set_ylabel(name, fontsize="small")
+    axes = parts[1, 0].subplots()
+    for (name, (along_m, size_px)), colour in zip(
+        curves_px.items(), (PAPER, OURS, PAPER, OURS), strict=False
+    ):
+        style = "--" if "diffraction" in name else "-"
+        axes.plot(along_m, size_px, style, color=colour, label=name)
+    axes.set(xlabel="depth (m)", ylabel="radius of 84 % of the light (px)", ylim=(0, None))
+    axes.legend(fontsize="small", frameon=False)
+    axes.grid(alpha=0.25)
+    return figure
+
+
+def plot_cases(
+    true_m: FloatArray, found_m: Mapping[str, tuple[FloatArray, FloatArray | None]]
+) -> "Figure":
+    """Depth found against the true one, a panel for each case: derived, and printed if it differs.
+
+    Depths (depths, pixels) of many pixels: lines are their medians, bands hold nine in ten.
+    """
+    cols = 4
+    figure = new_figure(11.0, 5.2)
+    grid = figure.subplots(2, cols, sharex=True, sharey=True).ravel()
+    for axes in grid[len(found_m) :]:
+        axes.axis("off")
+    for axes, (name, (derived_m, printed_m)) in zip(grid, found_m.items(), strict=False):
+        axes.plot(true_m, true_m, color=QUIET, linewidth=4, alpha=0.4)
+        if printed_m is not None:
+            _draw_band(axes, true_m, printed_m, PAPER, "as printed")
+        _draw_band(axes, true_m, derived_m, OURS, "as derived")
+        axes.set_title(name, fontsize="small")
+        axes.set(xlim=(true_m[0], true_m[-1]), ylim=(0, 1.3 * true_m[-1]))
+        axes.grid(alpha=0.25)
+        if printed_m is not None:
+            axes.legend(fontsize="x-small", frameon=False, loc="upper left")
+    figure.supxlabel("true depth (m)", fontsize="small")
+    figure.supylabel("depth found (m)", fontsize="small")
+    return figure
+
+
+def _draw_band(
+    axes: "Axes", true_m: FloatArray, found_m: FloatArray, colour: str, name: str
+) -> None:
+    low, middle, high = np.nanpercentile(found_m, (5, 50, 95), axis=1)
+    axes.fill_between(true_m, low, high, color=colour, alpha=0.25, linewidth=0)
+    axes.plot(true_m, middle, color=colour, label=name)
