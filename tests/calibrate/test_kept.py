@@ -52,9 +52,16 @@ def test_what_16_bits_cannot_hold_is_read_again(value):
     odd = grey(255)
     odd[0, 0] = value
     disk = Disk(odd, grey(255))
-    frames = KeptFrames(disk, room_bytes=BYTES)
+    frames = KeptFrames(disk, room_bytes=2 * BYTES)
     for _ in range(2):
         assert np.array_equal(frames(0), odd, equal_nan=True)
-    frames(1)
-    assert disk.reads == [0, 0, 1]
-    assert frames.holds(1)  # the room was given back
+    assert disk.reads == [0, 0]
+    assert not frames.holds(0)
+
+
+def test_the_same_frames_are_kept_whichever_is_asked_for_first():
+    disk = Disk(*(grey(255, seed) for seed in range(3)))
+    frames = KeptFrames(disk, room_bytes=2 * BYTES)
+    for number in (2, 1, 0):
+        frames(number)
+    assert [frames.holds(number) for number in range(3)] == [True, True, False]

@@ -3,7 +3,8 @@
 `d3s.calibrate` is this package and can be called: ``rig, report = d3s.calibrate("captures/")``.
 
 pipeline    `calibrate`: the steps below in their order, and a test on frames that it did not see
-captures    raw frames of a board at known distances; table: distances.csv; kept: frames in memory
+captures    raw frames of a board at known distances; table: distances.csv; kept: frames in memory;
+            frames: the same work on each of them
 fields      what of the frame each lens lights; crop: what of it is cut; views: pairs
 matches     places on the board found again; pictures, homography and alignment are how
 anchors     where each view has the point at infinity that the board moves towards; least_shift: as

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.ratios import Image, Progress, Views, shift_sums
+from d3s.calibrate.frames import on_each_frame
+from d3s.calibrate.kinds import Image, Progress
+from d3s.calibrate.ratios import Views, shift_sums
 from d3s.calibrate.reach import reach_m
 from d3s.calibrate.tuning import CONSENSUS, Tuning, board_depth_m, shifts_px
 from d3s.compiled import compiled
@@ -92,14 +94,14 @@ def choose_baselines(
         raise InputError(f"count={count!r} must be a whole number from 1 to {_COUNTS[-1]}.")
     if options.depth_range_m is None and options.candidates_m is None and len(depths_m):
         options = options.replace(depth_range_m=reach_m(rig.optics, depths_m))
-    frames: list[_Predictions] = []
+    numbers = [number for number in range(len(depths_m)) if number not in tuning.left_out]
+    frames = on_each_frame(
+        lambda i: _predictions(views[numbers[i]], depths_m[numbers[i]], rig, tuning, options, tilt),
+        len(numbers),
+        progress,
+    )
     windows = np.zeros(len(views), dtype=np.int64)
-    for number, depth_m in enumerate(depths_m):
-        if number not in tuning.left_out:
-            frames.append(_predictions(views[number], depth_m, rig, tuning, options, tilt))
-            windows[number] = frames[-1].truth_m.size
-        if progress is not None:
-            progress(number + 1, len(views))
+    windows[numbers] = [frame.truth_m.size for frame in frames]
     if not windows.any():
         raise InputError("no frame has texture to choose virtual baselines with.")
     trial = _Trial(_joined(frames), candidates_m(rig, options), tuning.virtual_baselines_m, options)

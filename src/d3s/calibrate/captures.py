@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.frames import on_each_frame
 from d3s.calibrate.kept import KeptFrames
 from d3s.calibrate.table import (
     FEWEST_FRAMES,
@@ -23,7 +24,6 @@ from d3s.calibrate.table import (
 from d3s.errors import CapturesError, InputError
 from d3s.files import list_images, read_image
 from d3s.rig.split import checked_frame
-from d3s.threads import thread_count, together
 
 Image = NDArray[np.float32]
 Progress = Callable[[int, int], None]
@@ -239,13 +239,7 @@ def _looked_at(
         except InputError as error:
             return _Look((0, 0), str(error), "")
 
-    looks: list[_Look] = []
-    while len(looks) < len(names):
-        numbers = range(len(looks), min(len(looks) + thread_count(), len(names)))
-        looks += together(*(lambda number=number: safe_look(number) for number in numbers))
-        if progress is not None:
-            progress(len(looks), len(names))
-    return looks
+    return on_each_frame(safe_look, len(names), progress)
 
 
 def _chosen(

@@ -15,11 +15,12 @@ image shifts, so that neither needs a disparity to better than a pixel.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
+from d3s.calibrate.frames import on_each_frame
 from d3s.calibrate.kinds import Progress
 from d3s.calibrate.ratios import Views
 from d3s.calibrate.robust import robust_sigma
@@ -36,7 +37,6 @@ from d3s.errors import CalibrationError, InputError
 from d3s.optics.lens import FloatArray
 from d3s.rig import Optics
 
-_FRAMES_HELD = 2  # views hold what is dear to make again
 # What is known without a measurement: the design, within these standard deviations.
 _GAIN_SHARE = 0.3
 _FOCUS_DPT = 0.5
@@ -130,16 +130,16 @@ def find_defocus(
     if optics.aperture_radius_m == 0:
         raise InputError("aperture_radius_m=0 must be above 0: a pinhole has no focus to find.")
     design = Blur.of(optics)
-    comparisons: list[Comparison] = []
-    read = lru_cache(maxsize=_FRAMES_HELD)(lambda number: views[number])
-    for number, depth_m in enumerate(depths_m):
-        comparisons += compared_views(number, depth_m, read(number), optics, design)
+
+    def compared(number: int) -> list[Comparison]:
+        pair = views[number]
+        found = compared_views(number, depths_m[number], pair, optics, design)
         other = farther_frame(number, depths_m)
-        if other is not None:
-            pairs = read(number), read(other)
-            comparisons += compared_frames(number, other, depths_m, pairs, design)
-        if progress is not None:
-            progress(number + 1, len(views))
+        if other is None:
+            return found
+        return found + compared_frames(number, other, depths_m, (pair, views[other]), design)
+
+    comparisons = list(chain.from_iterable(on_each_frame(compared, len(depths_m), progress)))
     return _fitted(comparisons, depths_m, optics, design)
 
 

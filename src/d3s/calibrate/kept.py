@@ -1,7 +1,6 @@
 """Frames that stay in memory once they were read, while there is room."""
 
 from collections.abc import Callable
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,12 @@ _FULL_SCALE = 65535.0
 
 
 class KeptFrames:
-    """Frames by their number; those that were asked for first are not read again."""
+    """Frames by their number; as many of the first ones as there is room for are not read again."""
 
     def __init__(self, read: Callable[[int], Image], room_bytes: int = ROOM_BYTES) -> None:
         self._read = read
         self._room_bytes = room_bytes
         self._frames: dict[int, Levels] = {}
-        self._lock = Lock()
 
     def __call__(self, number: int) -> Image:
         """One frame, float32 with full scale 1."""
@@ -30,25 +28,16 @@ class KeptFrames:
         if kept is not None:
             return as_image(kept)
         frame = self._read(number)
-        self._keep(number, frame)
+        # By its number, whichever thread comes first: the same frames are kept in every run.
+        if 2 * frame.size * (number + 1) <= self._room_bytes:
+            levels = as_levels(frame)
+            if levels is not None:
+                self._frames[number] = levels
         return frame
 
     def holds(self, number: int) -> bool:
         """Whether a frame is there without reading."""
         return number in self._frames
-
-    def _keep(self, number: int, frame: Image) -> None:
-        size = 2 * frame.size
-        with self._lock:
-            if number in self._frames or size > self._room_bytes:
-                return
-            self._room_bytes -= size
-        levels = as_levels(frame)
-        with self._lock:
-            if levels is None:
-                self._room_bytes += size
-            else:
-                self._frames[number] = levels
 
 
 def as_levels(frame: Image) -> Levels | None:

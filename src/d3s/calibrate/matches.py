@@ -10,6 +10,7 @@ the board an eighth larger: far from the camera a step of the board changes its 
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from d3s.calibrate.alignment import align_windows
 from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.homography import robust_homography, turn_rad
-from d3s.calibrate.kinds import Image, Mask, Progress
+from d3s.calibrate.kinds import Mask, Progress
 from d3s.calibrate.pictures import FEWEST_FEATURES, View, across_link, make_view, motion_link
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
@@ -95,8 +96,12 @@ def find_matches(captures: Captures, fields: Fields, progress: Progress | None =
     """
     finder = _Finder(captures.distances_m)
     masks = (fields.mask(0), fields.mask(1))
+    made = partial(_frame, captures, fields, masks)
+    frames = [made(0)]
     for number in range(len(captures)):
-        finder.add(_frame(number, captures.image(number), fields, masks))
+        # The next one is made while this one is compared with those before it.
+        following = [partial(made, number + 1)] if number + 1 < len(captures) else []
+        _, *frames = together(partial(finder.add, *frames), *following)
         if progress is not None:
             progress(number + 1, len(captures))
     matches = finder.matches(captures.names)
@@ -199,12 +204,8 @@ class _Finder:
         return found.without(alone)
 
 
-def _frame(
-    number: int,
-    image: Image,
-    fields: Fields,
-    masks: tuple[Mask, Mask],
-) -> _Frame:
+def _frame(captures: Captures, fields: Fields, masks: tuple[Mask, Mask], number: int) -> _Frame:
+    image = captures.image(number)
     left, right = together(
         lambda: make_view(image, fields.left, masks[0]),
         lambda: make_view(image, fields.right, masks[1]),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.frames import on_each_frame
 from d3s.calibrate.kinds import Image, Progress
 from d3s.calibrate.ratios import Views, Windows, shift_sums
 from d3s.calibrate.table import FEWEST_FRAMES
@@ -129,18 +130,20 @@ def find_tuning(
     """
     optics = rig.optics
     baselines_m = optics.baseline_m * np.linspace(*SHARES_OF_BASELINE, _SAMPLES)
-    samples: list[_Sample] = []
-    left_out: dict[int, str] = {}
-    windows = np.zeros(len(views), dtype=np.int64)
-    for number, depth_m in enumerate(depths_m):
-        sample = _sampled(views[number], number, depth_m, baselines_m, optics, options, tilt)
-        windows[number] = sample.depth_m.size
-        if windows[number] >= _LEAST_WINDOWS:
-            samples.append(sample)
-        else:
-            left_out[number] = f"only {windows[number]} windows in its middle have texture"
-        if progress is not None:
-            progress(number + 1, len(views))
+    found = on_each_frame(
+        lambda number: _sampled(
+            views[number], number, depths_m[number], baselines_m, optics, options, tilt
+        ),
+        len(depths_m),
+        progress,
+    )
+    windows = np.array([sample.depth_m.size for sample in found], dtype=np.int64)
+    left_out = {
+        number: f"only {count} windows in its middle have texture"
+        for number, count in enumerate(windows)
+        if count < _LEAST_WINDOWS
+    }
+    samples = [sample for number, sample in enumerate(found) if number not in left_out]
     _check_count(samples, left_out)
     lines, samples = _without_gross(samples, left_out, baselines_m / optics.baseline_m)
     return _tuning(baselines_m, lines, samples, windows, left_out)

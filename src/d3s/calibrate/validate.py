@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.ratios import Image, Progress, Views, Windows
+from d3s.calibrate.frames import on_each_frame
+from d3s.calibrate.kinds import Image, Progress
+from d3s.calibrate.ratios import Views, Windows
 from d3s.calibrate.reach import reach_m
 from d3s.calibrate.tuning import CONSENSUS, board_depth_m
 from d3s.errors import InputError
@@ -73,16 +75,18 @@ def errors_over_depth(
         raise InputError(f"{len(views)} views must have as many depths, not {len(depths_m)}.")
     if options is None:
         options = _options(method, reach_m(rig.optics, depths_m) if len(depths_m) else None)
-    figures = np.full((len(views), 4), np.nan)
-    left_out: dict[int, str] = {}
-    for number, depth_m in enumerate(depths_m):
+
+    def figures_of(number: int) -> tuple[float, float, float, float]:
         left, right = (_middle_rows(view, rows_px) for view in views[number])
         found = estimate(left, right, rig, method=method, options=options)
-        figures[number] = _figures(found, depth_m, rig, tilt)
-        if not figures[number, 3] > 0:
-            left_out[number] = f"{method} found no depth in it"
-        if progress is not None:
-            progress(number + 1, len(views))
+        return _figures(found, depths_m[number], rig, tilt)
+
+    figures = np.array(on_each_frame(figures_of, len(views), progress)).reshape(-1, 4)
+    left_out = {
+        number: f"{method} found no depth in it"
+        for number, density in enumerate(figures[:, 3])
+        if not density > 0
+    }
     mae, median, bias, density = figures.T
     depths = np.array(depths_m, dtype=np.float64)
     range_m = _longest_run(depths.tolist(), (mae < ACCURATE_M).tolist())

@@ -57,30 +57,25 @@ class SplitViews:
         self._captures = captures
         self._frames = tuple(frames)
         self._calibration = calibration
-        self._room_bytes = room_bytes
         self._kept: dict[int, tuple[Levels, Levels]] = {}
+        size = 4 * calibration.crop_rows_px * calibration.crop_cols_px
+        dear = [n for n, frame in enumerate(self._frames) if not captures.is_kept(frame)]
+        self._to_keep = frozenset(dear[: room_bytes // size])
 
     def __len__(self) -> int:
         return len(self._frames)
 
     def __getitem__(self, number: int, /) -> tuple[Image, Image]:
-        if number in self._kept:
-            left_levels, right_levels = self._kept[number]
-            return as_image(left_levels), as_image(right_levels)
-        frame = self._frames[number]
-        left, right = split(self._captures.image(frame), self._calibration)
-        if not self._captures.is_kept(frame):
-            self._keep(number, left, right)
-        return left, right
-
-    def _keep(self, number: int, left: Image, right: Image) -> None:
-        size = 2 * (left.size + right.size)
-        if size > self._room_bytes:
-            return
-        left_levels, right_levels = as_levels(left), as_levels(right)
-        if left_levels is not None and right_levels is not None:
-            self._room_bytes -= size
-            self._kept[number] = (left_levels, right_levels)
+        kept = self._kept.get(number)
+        if kept is None:
+            pair = split(self._captures.image(self._frames[number]), self._calibration)
+            if number not in self._to_keep:
+                return pair
+            left, right = (as_levels(view) for view in pair)
+            if left is None or right is None:
+                return pair
+            kept = self._kept[number] = left, right
+        return as_image(kept[0]), as_image(kept[1])
 
 
 def _small(frame: Image, cols: int) -> Picture:
