@@ -25,7 +25,7 @@ class Finding(NamedTuple):
         """The number with its unit."""
         if not math.isfinite(self.value):
             return "none"
-        return f"{self.value:.{self.digits}f}{self.unit}"
+        return f"{self.value:z.{self.digits}f}{self.unit}"
 
     @property
     def spread_shown(self) -> str:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 Image = NDArray[np.float32]
 Levels = NDArray[np.uint16]
 
-# Every step reads the frames again, and a PNG takes a third of a second. Less than half of all
-# memory that a calibration may have: 30 frames of 3840 x 2160 px.
-ROOM_BYTES = 500_000_000
+# Every step reads the frames again, and a PNG takes a third of a second. A quarter of all memory
+# that a calibration may have: 21 frames of 3840 x 2160 px.
+ROOM_BYTES = 350_000_000
 _FULL_SCALE = 65535.0
 
 

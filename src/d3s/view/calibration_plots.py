@@ -175,7 +175,8 @@ def plot_noise(report: Report) -> "Figure":
                     fmt="o", color=colour, markersize=3.5, label=name,
                 )  # fmt: skip
         axes.legend(fontsize="small", frameon=False)
-    axes.set(xlabel="intensity, of full scale", ylabel="noise (% of full scale)", ylim=(0, None))
+    axes.set(xlabel="intensity, of full scale", ylabel="noise (% of full scale)")
+    axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
     return figure
 
 
