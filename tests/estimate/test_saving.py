@@ -1,6 +1,8 @@
 """Depth maps to files and back."""
 
 import dataclasses
+import errno
+import json
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ import d3s
 from calibrations import calibration
 from d3s.errors import InputError, OutputError
 from d3s.estimate.methods import METHODS
-from d3s.files import ply
+from d3s.files import ply, read_npz, write_npz
+from d3s.files.depth_files import read_depth
 
 RIG = d3s.Rig.paper_prototype()
 LAYERS = ("depth_m", "sigma_m", "confidence", "flags", "intensity")
@@ -97,3 +100,108 @@ def test_a_file_is_replaced_only_when_told_to(tmp_path, made, suffix):
     assert path.read_text() == "of mine"
     made.save(path, overwrite=True)
     assert path.stat().st_size > 1000
+
+
+def test_every_format_holds_the_depths(tmp_path, made):
+    for suffix in (".png", ".tiff", ".tif", ".pfm", ".npy", ".exr"):
+        path = tmp_path / f"a{suffix}"
+        made.save(path)
+        found = read_depth(path)
+        np.testing.assert_allclose(
+            found.depth_m, made.depth_m, atol=0.000501 if suffix == ".png" else 0
+        )
+        assert found.focal_length_px == 6050
+    made.save(tmp_path / "b.png", unit_m=0.0001)
+    np.testing.assert_allclose(read_depth(tmp_path / "b.png").depth_m, made.depth_m, atol=0.0000501)
+
+
+def test_npz_is_depth_for_others_too(tmp_path, made):
+    path = tmp_path / "a.npz"
+    made.save(path)
+    found = read_depth(path)
+    for name in ("depth_m", "sigma_m", "confidence", "intensity"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(made, name))
+    assert found.focal_length_px == 6050
+    assert found.notes == {
+        "camera": "paper prototype",
+        "method": "joint",
+        "d3s_version": d3s.__version__,
+    }
+    with np.load(path, allow_pickle=False) as arrays:  # as anybody reads it
+        np.testing.assert_array_equal(arrays["flags"], made.flags)
+        np.testing.assert_array_equal(arrays["K"], [[6050, 0, 64.5], [0, 6050, 29.5], [0, 0, 1]])
+        told = json.loads(str(arrays["note"]))
+    assert told["rig"]["optics"]["baseline_m"] == 3.84e-3
+    assert told["options"]["depth_range_m"] == [0.5, 1.5]
+
+
+def changed(path, **changes) -> None:
+    """Write the file again, with other arrays or without them."""
+    arrays = {**read_npz(path), **changes}
+    kept = {name: array for name, array in arrays.items() if array is not None}
+    write_npz(path, overwrite=True, **kept)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"note": None}, "is not a depth map that D3S has saved: it holds depth_m, .*and no note"),
+        ({"note": np.array("{")}, "has a note of D3S that cannot be read"),
+        ({"note": np.array(3.0)}, "is not a depth map that D3S has saved"),
+        ({"flags": None}, "lacks flags"),
+        ({"sigma_m": np.zeros((60, 130))}, "has sigma_m of shape .* and type float64, and float32"),
+        ({"confidence": np.zeros((60, 129), "f4")}, r"has confidence of shape \(60, 129\)"),
+        ({"depth_m": np.zeros(3, "f4")}, r"has depth_m of shape \(3,\)"),
+    ],
+)
+def test_npz_that_is_none_of_ours_is_refused(tmp_path, made, changes, words):
+    path = tmp_path / "a.npz"
+    made.save(path)
+    changed(path, **changes)
+    with pytest.raises(InputError, match=rf"a\.npz: .*{words}"):
+        d3s.DepthMap.load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"schema_version": 2}, "has schema_version=2: this D3S reads version 1"),
+        ({"method": "by hand"}, "made by method='by hand', which is none of joint, consensus"),
+        ({"method": None}, "whose method cannot be read"),
+        ({"options": {"window": 3}}, "options that cannot be: window is unknown"),
+        ({"options": []}, "whose options cannot be read"),
+        ({"rig": {"name": "a"}}, "rig or options that cannot be: optics is missing"),
+        ({"timings_s": {"all": "long"}}, "whose timings_s cannot be read"),
+    ],
+)
+def test_note_that_cannot_be_is_refused(tmp_path, made, changes, words):
+    path = tmp_path / "a.npz"
+    made.save(path)
+    told = json.loads(str(read_npz(path)["note"])) | changes
+    changed(path, note=np.array(json.dumps(told)))
+    with pytest.raises(InputError, match=rf"a\.npz: .*{words}"):
+        d3s.DepthMap.load(path)
+
+
+def test_nothing_in_a_file_is_run(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, note=np.array([print], dtype=object))
+    with pytest.raises(InputError, match=r"values of type '\|O', and numbers are read"):
+        d3s.DepthMap.load(path)
+
+
+def test_full_disk_and_closed_folder_leave_what_was_there(tmp_path, made, monkeypatch):
+    path = tmp_path / "a.npz"
+    path.write_text("before")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("d3s.atomic.os.fsync", full)
+    for suffix in (".npz", ".png", ".ply"):
+        with pytest.raises(OutputError, match=r"No space left.*Free some space"):
+            made.save(path.with_suffix(suffix), overwrite=True)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.npz"]
+    assert path.read_text() == "before"
+    with pytest.raises(OutputError, match="Make its folder first"):
+        made.save(tmp_path / "none" / "a.ply")

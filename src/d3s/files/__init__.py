@@ -13,21 +13,28 @@ png, jpeg, tiff, netpbm, npy    one format each, from bytes to samples
 jpeg_check, jpeg_scan           whether a JPEG is whole
 compiled                        the loops of both, compiled where it is worth it
 tiff_codec                      how a TIFF packs its samples
-ply, csv_points                 one format of points each
-note                            what files of depth say beside their numbers
+depth_png, exr, ply, csv_points one format of depth or points each
+note, camera_file               what such files say beside their numbers, and the camera of those
+                                that have no room for it
 """
 
 from d3s.files.arrays import read_npz, write_npz
+from d3s.files.depth_files import read_depth, write_depth
+from d3s.files.depth_image import DepthImage, Points
 from d3s.files.images import IMAGE_SUFFIXES, list_images, read_image, write_image
 from d3s.files.pairs import LoadedPair, load_pair
 
 __all__ = [
     "IMAGE_SUFFIXES",
+    "DepthImage",
     "LoadedPair",
+    "Points",
     "list_images",
     "load_pair",
+    "read_depth",
     "read_image",
     "read_npz",
+    "write_depth",
     "write_image",
     "write_npz",
 ]

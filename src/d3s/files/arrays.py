@@ -72,7 +72,7 @@ def read_npz(
     with named(path):
         with open_file(path) as file:
             raw = read_rest(file, max_bytes)
-        return _arrays(raw, max_bytes)
+        return unpacked(raw, max_bytes)
 
 
 def _writable(name: str, array: ArrayLike) -> NDArray[Any]:
@@ -87,7 +87,8 @@ def _writable(name: str, array: ArrayLike) -> NDArray[Any]:
     return values
 
 
-def _arrays(raw: bytes, max_bytes: int) -> dict[str, NDArray[Any]]:
+def unpacked(raw: bytes, max_bytes: int = MAX_BYTES) -> dict[str, NDArray[Any]]:
+    """Arrays in the bytes of an NPZ file, by name."""
     if not raw.startswith(b"PK"):
         raise InputError("does not begin like an NPZ file. Is it one?")
     try:

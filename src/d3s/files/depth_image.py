@@ -7,7 +7,6 @@ whole numbers: a calibrated rig cuts its views so.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ Image = NDArray[np.float32]
 LAYERS = ("sigma_m", "confidence", "intensity")
 """What a file may hold beside the depth, by the names of the fields."""
 
-Notes = Mapping[str, Any]
+Notes = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,7 +10,11 @@ from d3s.files.raw import cut_short
 KEY = "d3s"
 """Name of the note, where the format wants one."""
 
+FOR_PEOPLE = ("camera", "method", "d3s_version")
+"""What it says that no number depends on."""
+
 MAX_CHARS = 1_000_000
+_MAX_WORDS = 200
 _LARGEST = 1e12
 
 
@@ -51,9 +55,10 @@ def positive(told: dict[str, Any], name: str) -> float:
     return float(value)
 
 
-_OWN = {"unit", "focal_length_px", "principal_point_px", "depth_unit_m"}
-
-
-def notes_in(told: dict[str, Any]) -> dict[str, Any]:
-    """What a note says beside what the numbers need."""
-    return {name: value for name, value in told.items() if name not in _OWN}
+def notes_in(told: dict[str, Any]) -> dict[str, str]:
+    """What a note says for people, of all that a stranger may have written into it."""
+    return {
+        name: value
+        for name, value in told.items()
+        if name in FOR_PEOPLE and isinstance(value, str) and len(value) <= _MAX_WORDS
+    }

@@ -26,6 +26,7 @@ _PLANAR, _PREDICTOR, _TILE_WIDTH, _TILE_HEIGHT, _TILE_OFFSETS, _TILE_BYTES, _FOR
     325,
     339,
 )
+_DESCRIPTION, _TEXT = 270, 2
 _DEFAULTS = {_BITS: 1, _COMPRESSION: 1, _FILL_ORDER: 1, _CHANNELS: 1, _PLANAR: 1, _PREDICTOR: 1}
 _DEFAULTS[_FORMAT] = 1
 _KNOWN = {_WIDTH, _HEIGHT, _PHOTOMETRIC, _STRIP_OFFSETS, _STRIP_ROWS, _STRIP_BYTES, *_DEFAULTS}
@@ -34,6 +35,8 @@ _KNOWN |= {_TILE_WIDTH, _TILE_HEIGHT, _TILE_OFFSETS, _TILE_BYTES}
 _TYPES = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q"}
 _KINDS = {(8, 1): "u1", (16, 1): "u2", (32, 3): "f4"}
 _PHOTOMETRICS = {0: "white is zero", 3: "a palette", 5: "CMYK", 6: "YCbCr", 8: "L*a*b*"}
+
+_Entry = tuple[int, int, int, bytes]  # tag, type, count, and the value or where it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +101,21 @@ def read(raw: bytes, max_pixels: int) -> Samples:
     return Samples(values=values, full_scale={1: 255, 2: 65535}.get(layout.kind.itemsize))
 
 
-def encode(image: NDArray[np.float32]) -> bytes:
-    """TIFF file of a grey image: 32-bit floats, not compressed, no date, no software."""
+def description(raw: bytes) -> str:
+    """The text that a TIFF file says of itself; nothing if it says nothing."""
+    order, entries = _entries(raw)
+    for tag, kind, count, value in entries:
+        if tag == _DESCRIPTION and kind == _TEXT:
+            text = value[:count] if count <= len(value) else _beyond(raw, order, tag, count, value)
+            return text.rstrip(b"\0").decode("utf-8", "replace")
+    return ""
+
+
+def encode(image: NDArray[np.float32], text: str | None = None) -> bytes:
+    """TIFF file of a grey image: 32-bit floats, not compressed, no date, no software.
+
+    `text`, in ASCII, is what it says of itself.
+    """
     import tifffile
 
     buffer = io.BytesIO()
@@ -108,6 +124,7 @@ def encode(image: NDArray[np.float32]) -> bytes:
         image,
         byteorder="<",
         photometric="minisblack",
+        description=text,
         metadata=None,
         software=False,
         datetime=None,
@@ -117,6 +134,12 @@ def encode(image: NDArray[np.float32]) -> bytes:
 
 def _directory(raw: bytes) -> _Directory:
     """The first directory, which must be the only one."""
+    order, entries = _entries(raw)
+    return _Directory(order=order, tags=dict(_tag(raw, order, *entry) for entry in entries))
+
+
+def _entries(raw: bytes) -> tuple[Literal["<", ">"], list[_Entry]]:
+    """Byte order, and tag, type, count and value of all that the directory lists."""
     order: Literal["<", ">"] = "<" if raw[:2] == b"II" else ">"
     try:
         if struct.unpack_from(order + "H", raw, 2)[0] == 43:  # BigTIFF
@@ -128,17 +151,15 @@ def _directory(raw: bytes) -> _Directory:
             at = struct.unpack_from(order + "I", raw, 4)[0]
             formats = ("H", "HHI4s", "I")
         count, entry, following = (struct.Struct(order + text) for text in formats)
-        entries = count.unpack_from(raw, at)[0]
+        number = count.unpack_from(raw, at)[0]
         at += count.size
-        last = following.unpack_from(raw, at + entries * entry.size)[0]
-        tags = dict(
-            _tag(raw, order, *entry.unpack_from(raw, at + i * entry.size)) for i in range(entries)
-        )
+        last = following.unpack_from(raw, at + number * entry.size)[0]
+        entries = [entry.unpack_from(raw, at + i * entry.size) for i in range(number)]
     except (struct.error, OverflowError) as error:  # OverflowError for a place beyond 2**63
         raise cut_short("has a TIFF directory that reaches beyond its end") from error
     if last:
         raise InputError("holds several images, and one is read. Save each in a file of its own.")
-    return _Directory(order=order, tags=tags)
+    return order, entries
 
 
 def _tag(
@@ -148,15 +169,16 @@ def _tag(
     if kind not in _TYPES or tag not in _KNOWN:
         return tag, ()
     size = count * struct.calcsize(_TYPES[kind])
-    if size > len(raw):
-        raise cut_short(f"has a TIFF tag {tag} that reaches beyond its end")
-    numbers = struct.Struct(f"{order}{count}{_TYPES[kind]}")
-    if size <= len(value):
-        return tag, numbers.unpack(value[:size])
+    held = value[:size] if size <= len(value) else _beyond(raw, order, tag, size, value)
+    return tag, struct.unpack(f"{order}{count}{_TYPES[kind]}", held)
+
+
+def _beyond(raw: bytes, order: str, tag: int, size: int, value: bytes) -> bytes:
+    """What a tag holds that has no room in the directory: there is where it is."""
     start = struct.unpack(order + ("I" if len(value) == 4 else "Q"), value)[0]
     if start + size > len(raw):
         raise cut_short(f"has a TIFF tag {tag} that reaches beyond its end")
-    return tag, numbers.unpack_from(raw, start)
+    return raw[start : start + size]
 
 
 def _check_kind(directory: _Directory) -> None:

@@ -1,0 +1,72 @@
+"""The camera of a depth file that has no room for it: a small JSON file beside it.
+
+It has the form in which Open3D keeps a pinhole camera, which is easy to read elsewhere too.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d3s.errors import InputError
+from d3s.files.depth_image import DepthImage
+from d3s.files.raw import cut_short, named, open_file, read_rest
+
+SUFFIX = ".camera.json"
+_MAX_BYTES = 100_000
+_LARGEST_PX = 1e12
+_CLOSE_PX = 1e-6
+
+
+def beside(path: str | os.PathLike[str]) -> Path:
+    """Where the camera of a depth file is: scene.camera.json for scene.png."""
+    return Path(os.fsdecode(path)).with_suffix(SUFFIX)
+
+
+def encode(image: DepthImage) -> bytes | None:
+    """The camera of an image of depths; None if it is not known."""
+    matrix = image.intrinsics
+    if matrix is None:
+        return None
+    rows, cols = image.depth_m.shape
+    camera = {
+        "width": cols,
+        "height": rows,
+        "intrinsic_matrix": matrix.T.ravel().tolist(),  # column by column, as Open3D has it
+    }
+    return (json.dumps(camera, indent=2) + "\n").encode("ascii")
+
+
+def focal_length_px(path: str | os.PathLike[str], shape: tuple[int, ...]) -> float | None:
+    """Focal length in the camera file beside a depth file; None if there is none."""
+    camera = beside(path)
+    if not os.path.lexists(camera):
+        return None
+    with named(camera):
+        with open_file(camera) as file:
+            raw = read_rest(file, _MAX_BYTES)
+        return _focal_length_px(raw, shape)
+
+
+def _focal_length_px(raw: bytes, shape: tuple[int, ...]) -> float:
+    try:
+        camera: dict[str, Any] = json.loads(raw)
+        size = camera["height"], camera["width"]
+        matrix = np.array(camera["intrinsic_matrix"], dtype=np.float64).reshape(3, 3).T
+    except (ValueError, TypeError, LookupError, RecursionError, OverflowError) as error:
+        raise cut_short("is not a camera file") from error
+    if size != tuple(shape):
+        raise InputError(
+            f"is of views of {size[0]} x {size[1]} px, and the depths have {shape[0]} x {shape[1]}."
+        )
+    focal = float(matrix[0, 0])
+    expected = np.diag([focal, focal, 1.0])
+    expected[:2, 2] = (shape[1] - 1) / 2, (shape[0] - 1) / 2
+    if not 0 < focal < _LARGEST_PX or not np.allclose(matrix, expected, rtol=0, atol=_CLOSE_PX):
+        raise InputError(
+            "has a camera that is none of ours: one focal length above 0, and the principal point "
+            "in the middle of the view."
+        )
+    return focal

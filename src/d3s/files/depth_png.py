@@ -1,0 +1,88 @@
+"""PNG of depth: 16 bit, whole numbers of a unit, 0 where there is none, and a note with the unit.
+
+Nothing is clamped: a depth that 16 bit cannot hold is an error.
+"""
+
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from d3s.errors import InputError
+from d3s.files import note, png
+from d3s.files.depth_image import DepthImage
+
+_LARGEST = 65535
+_HEADER_END = len(png.SIGNATURE) + 25  # of IHDR, after which a text may stand
+_TEXT = b"tEXt" + note.KEY.encode() + b"\0"
+UNIT_LIMITS_M = (1e-6, 1.0)
+
+
+def encode(image: DepthImage, unit_m: float) -> bytes:
+    """PNG file of the depths, rounded to whole units."""
+    _check_unit(unit_m)
+    steps = np.rint(image.depth_m.astype(np.float64) / unit_m)
+    known = steps[np.isfinite(steps)]
+    if known.size and known.max() > _LARGEST:
+        raise InputError(
+            f"a depth of {np.nanmax(image.depth_m):.4g} m does not fit into 16 bit of {unit_m:g} m "
+            f"each, which end at {_LARGEST * unit_m:g} m. Take a larger unit, filter the depths, "
+            "or write .tiff, which holds any."
+        )
+    if known.size and known.min() < 1:
+        raise InputError(
+            f"a depth of {np.nanmin(image.depth_m):.4g} m is less than half of the unit, "
+            f"{unit_m:g} m, and 0 means that there is none. Take a smaller unit."
+        )
+    encoded = png.encode(np.nan_to_num(steps, nan=0.0).astype(np.uint16))
+    text = _TEXT + note.note_of(image, depth_unit_m=unit_m).encode("ascii")
+    chunk = (len(text) - 4).to_bytes(4, "big") + text + zlib.crc32(text).to_bytes(4, "big")
+    return encoded[:_HEADER_END] + chunk + encoded[_HEADER_END:]
+
+
+def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage:
+    """Depths of a 16-bit PNG file; `unit_m` is for files that do not say it themselves."""
+    samples = png.read(raw, max_pixels)
+    if samples.full_scale != _LARGEST or samples.values.ndim != 2:
+        raise InputError("is a PNG, but not of depths: those are grey and have 16 bit.")
+    text = said(raw)
+    told = {} if text is None else note.parsed(text)
+    if "depth_unit_m" in told:
+        unit_m = note.positive(told, "depth_unit_m")
+    if unit_m is None:
+        raise InputError(
+            "does not say what unit its depths have. If it holds depths, name it: --input-unit 1mm "
+            "on the command line, unit_m=0.001 in Python."
+        )
+    _check_unit(unit_m)
+    depth_m = (samples.values * np.float64(unit_m)).astype(np.float32)
+    depth_m[samples.values == 0] = np.nan
+    return DepthImage(
+        depth_m=depth_m, focal_length_px=note.focal_length_px(told), notes=note.notes_in(told)
+    )
+
+
+def said(raw: bytes) -> str | None:
+    """The note of a PNG file, if it has one."""
+    for chunk in _chunks(raw):
+        if chunk.startswith(_TEXT):
+            return chunk.removeprefix(_TEXT).decode("latin-1")
+    return None
+
+
+def _chunks(raw: bytes) -> Iterator[bytes]:
+    """Kind and content of each chunk; `png.read` has seen that they are whole."""
+    at = len(png.SIGNATURE)
+    while at + 12 <= len(raw):
+        end = at + 8 + int.from_bytes(raw[at : at + 4], "big")
+        yield raw[at + 4 : end]
+        at = end + 4
+
+
+def _check_unit(unit_m: float) -> None:
+    low, high = UNIT_LIMITS_M
+    if isinstance(unit_m, bool) or not isinstance(unit_m, int | float) or not low <= unit_m <= high:
+        raise InputError(
+            f"unit_m={unit_m!r} must be from {low:g} to {high:g}: it is in metres, and 0.001 is a "
+            "millimetre."
+        )
