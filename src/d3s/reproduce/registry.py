@@ -6,9 +6,26 @@ An item that uses another's tables stands after it.
 from collections.abc import Sequence
 
 from d3s.errors import InputError
+from d3s.reproduce.ab_fit import AB_FIT
+from d3s.reproduce.baselines import BASELINES
+from d3s.reproduce.cases import SPECIAL_CASES
+from d3s.reproduce.consensus_plane import CONSENSUS_PLANE
 from d3s.reproduce.item import Item
+from d3s.reproduce.psf import PSF
+from d3s.reproduce.systems import SYSTEMS
+from d3s.reproduce.teaser import TEASER
+from d3s.reproduce.zici import ZICI
 
-ITEMS: tuple[Item, ...] = ()
+ITEMS: tuple[Item, ...] = (
+    CONSENSUS_PLANE,
+    TEASER,
+    SYSTEMS,
+    SPECIAL_CASES,
+    ZICI,
+    AB_FIT,
+    BASELINES,
+    PSF,
+)
 
 
 def find_items(names: Sequence[str], items: Sequence[Item] = ITEMS) -> tuple[Item, ...]:

@@ -34,6 +34,68 @@ def new_figure(width_in: float, height_in: float) -> "Figure":
     return Figure(figsize=(width_in, height_in), layout="constrained")
 
 
+class Range(NamedTuple):
+    """A working range, drawn as a bar; `is_open` where only its far end is known."""
+
+    name: str
+    size_mm: float
+    nearest_m: float
+    farthest_m: float
+    colour: str
+    is_open: bool = False
+
+
+def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figure":
+    """Working ranges against the larger of baseline and focal length, each with its name.
+
+    Parameters
+    ----------
+    commercial_mm
+        Shortest baseline of commercial stereo cameras, from which on the chart is shaded.
+    """
+    figure = new_figure(9.0, 5.0)
+    axes = figure.subplots()
+    axes.axvspan(commercial_mm, 170, color="0.93", zorder=0)
+    axes.text(
+        commercial_mm * 1.04,
+        0.06,
+        "commercial stereo cameras:\nbaseline from 5 cm",
+        fontsize="small",
+    )
+    for one in ranges:
+        ends = (one.farthest_m, one.farthest_m) if one.is_open else (one.nearest_m, one.farthest_m)
+        axes.plot(
+            [one.size_mm] * 2,
+            ends,
+            color=one.colour,
+            linewidth=5,
+            solid_capstyle="butt",
+            marker="v" if one.is_open else None,
+            markersize=6,
+        )
+        axes.annotate(
+            one.name,
+            (one.size_mm, one.farthest_m),
+            xytext=(0, 6),
+            textcoords="offset points",
+            rotation=90,
+            ha="center",
+            fontsize="x-small",
+            color=one.colour,
+        )
+    axes.set(
+        xlabel="larger of baseline and focal length (mm)",
+        ylabel="depth with MAE below 1 cm (m)",
+        xscale="log",
+        xlim=(3.2, 170),
+        ylim=(0, 8.0),
+    )
+    axes.minorticks_off()
+    axes.set_xticks((5, 10, 20, 50, 100), ("5", "10", "20", "50", "100"))
+    axes.grid(alpha=0.25)
+    return figure
+
+
 def plot_systems(
     by_baseline: Sequence[Point],
     by_focal_length: Sequence[Point],
