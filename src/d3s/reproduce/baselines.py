@@ -3,8 +3,9 @@
 import numpy as np
 
 from d3s.calibrate.baselines import MISSING_M, BaselineSet, ChosenBaselines
+from d3s.reproduce.ab_fit import twin_for
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.tuned import TunedTwin, tuned_twin
+from d3s.reproduce.tuned import TunedTwin
 from d3s.view.reproduction_consensus import plot_baselines
 
 PRINTED_M = (0.45e-3, 0.50e-3, 0.55e-3)
@@ -14,7 +15,7 @@ _AS_GOOD = 1.1
 
 def make_baselines(context: Context) -> Result:
     """All sets of virtual baselines that were tried on the twin's boards."""
-    return baselines_of(tuned_twin(seed=context.seed))
+    return baselines_of(twin_for(context))
 
 
 def baselines_of(twin: TunedTwin) -> Result:

@@ -5,9 +5,10 @@ import numpy as np
 from d3s.calibrate.tuning import shifts_px
 from d3s.optics.consensus import disagreement
 from d3s.optics.lens import FloatArray
+from d3s.reproduce.ab_fit import twin_for
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.pixel import plane_views, watch
-from d3s.reproduce.tuned import TunedTwin, tuned_twin
+from d3s.reproduce.tuned import TunedTwin
 from d3s.view.reproduction_consensus import Predictions, plot_plane
 
 TRUE_M = 1.0
@@ -23,7 +24,7 @@ _WINDOWS = 25
 
 def make_consensus_plane(context: Context) -> Result:
     """Predictions for one pixel over the whole plane, and along the lines of candidates."""
-    return consensus_plane_of(tuned_twin(seed=context.seed), context.seed)
+    return consensus_plane_of(twin_for(context), context.seed)
 
 
 def consensus_plane_of(twin: TunedTwin, seed: int) -> Result:

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from d3s.optics.systems import COMPARED_SYSTEMS, System
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Rows, Table
 from d3s.reproduce.systems import OWN
+from d3s.reproduce.tuned import THRESHOLD
 from d3s.rig import Rig
 from d3s.view.reproduction import OTHERS, OURS, PAPER, Range, plot_working_ranges
 
 PRINTED_RANGE_M = (0.3, 1.64)
 COMMERCIAL_BASELINE_M = 0.05
+_SHOWN = ("joint", "consensus")
 _SPREAD = 1.09  # bars of one camera stand beside each other by this factor of its size
 
 
@@ -21,11 +23,12 @@ def make_teaser(context: Context) -> Result:
 
 def measured_ranges(tables: Mapping[str, Rows]) -> list[tuple[str, float, float]]:
     """Method, nearest and farthest depth of the working ranges that the accuracy item found."""
-    return [
-        (str(row["method"]), float(row["nearest_m"] or 0), float(row["farthest_m"] or 0))
-        for row in tables.get("working_ranges", ())
-        if row["nearest_m"] is not None and row["farthest_m"] is not None
-    ]
+    found = {
+        str(row["method"]): (float(row["from"] or 0.0), float(row["to"]))
+        for row in tables["accuracy_ranges"]
+        if row["threshold"] in (None, THRESHOLD) and row["to"] is not None
+    }
+    return [(name, *ends) for name, ends in found.items() if name.startswith(_SHOWN)]
 
 
 def teaser_of(measured: Sequence[tuple[str, float, float]]) -> Result:

@@ -9,9 +9,10 @@ from d3s.estimate.consensus_plan import candidates_m
 from d3s.evaluate.patterns import REPORT_PATTERNS
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.optics.lens import FloatArray
+from d3s.reproduce.ab_fit import twin_for
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.pixel import plane_views, watch
-from d3s.reproduce.tuned import TunedTwin, tuned_twin
+from d3s.reproduce.tuned import TunedTwin
 from d3s.view.reproduction_consensus import plot_confidence
 
 DEPTHS_M = (0.8, 1.1, 1.4, 1.7)
@@ -50,7 +51,7 @@ class Searched(NamedTuple):
 def make_zici(context: Context) -> Result:
     """A pixel where depth alone fails, found by going through planes in a fixed order."""
     depths_m = QUICK_DEPTHS_M if context.quick else DEPTHS_M
-    return zici_of(searched(tuned_twin(seed=context.seed), depths_m, REPORT_PATTERNS, context.seed))
+    return zici_of(searched(twin_for(context), depths_m, REPORT_PATTERNS, context.seed))
 
 
 def searched(
