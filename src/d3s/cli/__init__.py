@@ -7,6 +7,8 @@ from typer.core import TyperGroup
 
 import d3s
 from d3s.cli.calibrate import calibrate
+from d3s.cli.compare import compare
+from d3s.cli.convert import convert
 from d3s.cli.demo import demo
 from d3s.cli.evaluate import evaluate
 from d3s.cli.reproduce import reproduce
@@ -41,7 +43,9 @@ app.command()(demo)
 app.command()(simulate)
 app.command()(calibrate)
 app.add_typer(evaluate, name="evaluate")
+app.command()(compare)
 app.command()(reproduce)
+app.command()(convert)
 
 
 def _print_version(wanted: bool) -> None:

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.images import Image
 from d3s.estimate.methods import METHODS, options_of
+from d3s.evaluate.ranking import Key
 from d3s.record import shown
 from d3s.rig import Rig
 
@@ -64,6 +65,27 @@ class Contender:
             raise InputError(f"method={shown(self.method)} must be one of {', '.join(METHODS)}.")
         _, kind = METHODS[self.method].load()
         return options_of(self.options, kind, self.method)
+
+    @property
+    def ranked_by(self) -> Key:
+        """What tells its good pixels from its bad ones, where it has to choose.
+
+        `ranked_by` of the class of its options: the better of the two on the tuning textures. Where
+        it says nothing, the confidence.
+        """
+        key: Key = getattr(type(self.checked_options()), "ranked_by", "confidence")
+        return key
+
+    def unfiltered(self) -> Self:
+        """The same with all of its own filters off, under the same name.
+
+        `unfiltered` of the class of its options says which values do that; where it says nothing,
+        a `min_confidence` of 0.
+        """
+        options = self.checked_options()
+        off = {"min_confidence": 0.0} if hasattr(options, "min_confidence") else {}
+        off = getattr(type(options), "unfiltered", off)
+        return replace(self, options=options.replace(**off), label=self.name)
 
     def as_table(self) -> dict[str, Any]:
         """What JSON can hold, with every option as it was checked."""

@@ -35,6 +35,9 @@ Job = Mapping[str, Any]
 WORKS = {
     "planes": ("d3s.evaluate.planes", "try_plane"),
     "scenes": ("d3s.evaluate.scenes", "try_scene"),
+    "thresholds": ("d3s.evaluate.thresholds", "try_thresholds"),
+    "league planes": ("d3s.evaluate.league", "try_plane"),
+    "league scenes": ("d3s.evaluate.league", "try_scene"),
 }
 # What decides the figures of a trial.
 _DECISIVE = ("evaluate", "scene", "estimate", "peers", "optics", "rig")

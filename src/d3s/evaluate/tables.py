@@ -21,6 +21,7 @@ from d3s.errors import OutputError
 from d3s.evaluate.planes import PlaneResults
 from d3s.evaluate.scenes import SceneResults
 from d3s.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
+from d3s.rig import Rig
 from d3s.version import __version__
 
 
@@ -69,7 +70,7 @@ def write_results(
     rows, duels, summary = paths = result_files(name, folder)
     write_text(rows, as_csv(results.rows), overwrite=overwrite)
     write_text(duels, as_csv(results.duels), overwrite=overwrite)
-    document = {"parameters": parameters(results), "summary": _plain(results.summary())}
+    document = {"parameters": parameters(results), "summary": plain(results.summary())}
     write_text(summary, json.dumps(document, indent=1) + "\n", overwrite=overwrite)
     return paths
 
@@ -87,16 +88,23 @@ def as_csv(rows: Sequence[Any]) -> str:
 
 def parameters(results: PlaneResults | SceneResults) -> dict[str, Any]:
     """All that decides the figures, to make them again."""
+    return {
+        **setting(results.rig),
+        "sweep": results.sweep.model_dump(mode="json"),
+        "methods": [one.as_table() for one in results.contenders],
+    }
+
+
+def setting(rig: Rig) -> dict[str, Any]:
+    """What decides the figures of every sweep: versions, the camera, and which pixels count."""
     import cv2
 
     return {
         "versions": {"d3s": __version__, "numpy": np.__version__, "opencv": cv2.__version__},
-        "sweep": results.sweep.model_dump(mode="json"),
-        "methods": [one.as_table() for one in results.contenders],
         "window_px": WINDOW_PX,
         "textured_below_m": TEXTURED_BELOW_M,
         "edge_reach_px": EDGE_REACH_PX,
-        "rig": results.rig.model_dump(mode="json", exclude_none=True),
+        "rig": rig.model_dump(mode="json", exclude_none=True),
     }
 
 
@@ -113,12 +121,12 @@ def _flat(row: Any) -> dict[str, Any]:
     return cells
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """What JSON can hold of dataclasses and tuples of them."""
     if dataclasses.is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

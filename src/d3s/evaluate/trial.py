@@ -3,12 +3,14 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
 from d3s.errors import OptionsError, RecordError
-from d3s.estimate import DepthMap
+from d3s.estimate import DepthMap, estimate
 from d3s.estimate.images import Image
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.metrics import Duel, duel
@@ -25,6 +27,7 @@ from d3s.scene.textures import check_pattern
 _SMALLEST_PX = 3 * WINDOW_PX
 _Pixels = Annotated[int, Field(ge=_SMALLEST_PX, le=8000)]
 Shape = tuple[_Pixels, _Pixels]
+_WARM_SHAPE = (48, 128)
 
 
 def _known(patterns: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,6 +80,7 @@ class Trial:
         """Depth maps of all contenders, by their names."""
         outcomes = {}
         for contender in contenders:
+            _warm_up(contender.method)
             started = time.process_time()
             depth_map = contender.estimate(self.left, self.right, self.rig)
             outcomes[contender.name] = Outcome(depth_map, time.process_time() - started)
@@ -92,6 +96,13 @@ class Trial:
                     names = contender.name, rival.name
                     own, other = (outcomes[name].depth_map for name in names)
                     yield *names, duel(own, other, self.truth)
+
+
+@cache
+def _warm_up(method: str) -> None:
+    """Load and compile a method, once in each process, so that no trial's time has that in it."""
+    left, right = np.random.default_rng(0).random((2, *_WARM_SHAPE))
+    estimate(left, right, Rig.paper_prototype(), method=method)
 
 
 def make_trial(

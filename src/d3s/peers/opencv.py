@@ -14,7 +14,7 @@ Neither knows of defocus: that the two views differ in blur is an error to them.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,12 @@ class OpencvOptions(Options):
     (scenes) of the textured pixels were retained. One setting for both, as for our own method. For
     sharp images of another camera see benchmarks/motorcycle.py.
     """
+
+    unfiltered: ClassVar[dict[str, int]] = {
+        "disp12_max_diff_px": -1,
+        "uniqueness_percent": 0,
+        "speckle_window_px": 0,
+    }
 
     # Takes out what is seen in one view only; 2, or no check at all, gave the same but at edges.
     disp12_max_diff_px: int = Field(

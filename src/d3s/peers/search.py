@@ -1,7 +1,7 @@
 """What methods that compare windows share: their options, and the reasons for no depth."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -28,6 +28,8 @@ from d3s.rig import Optics
 
 class CheckedOptions(Options):
     """What a method can be told of what it believes."""
+
+    unfiltered: ClassVar[dict[str, float]] = {"consistency_px": -1.0, "min_confidence": 0.0}
 
     # What makes two thirds of the errors on the tuning planes smaller than sigma.
     sigma_factor: float = Field(

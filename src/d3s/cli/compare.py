@@ -1,0 +1,194 @@
+"""`d3s compare`: the league of all methods on simulated planes and scenes."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from d3s.cli.progress import progress_bar
+from d3s.cli.sweep import Workers, kept_trials
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from d3s.evaluate.league import League, Section
+    from d3s.evaluate.league_tables import Column
+
+
+def compare(
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME...",
+            help="Methods to compare, with options if you like: joint,sgbm:mode=3way. All if left.",
+            show_default=False,
+        ),
+    ] = None,
+    rig: Annotated[
+        Path | None,
+        typer.Option(help="Rig file; the paper's prototype if left.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the tables and the chart.")
+    ] = Path("league"),
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Page in Markdown to put the tables into, between its marks for the league.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the scenes and of the noise; 0 if left.")
+    ] = None,
+    workers: Workers = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small league for a first look, of two minutes.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier league.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the league as JSON instead of tables.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+) -> None:
+    """Compare all methods on the same simulated images: planes over depth, and random scenes.
+
+    Three ways: at full density, with all filters of a method off; with its own filter, as it
+    comes; and at a common density, where each keeps the same share of the pixels, those that it
+    trusts most. Writes league.csv, league_pairs.csv, league.json and league.png. If it is stopped,
+    the same command goes on where it was.
+    """
+    from d3s.evaluate.contender import as_contenders
+    from d3s.evaluate.league import Program, league, league_jobs
+    from d3s.evaluate.league_tables import (
+        check_league_free,
+        league_document,
+        league_files,
+        league_markdown,
+        with_league,
+        write_league,
+    )
+    from d3s.rig import Rig
+
+    contenders = as_contenders(_methods(methods))
+    program = Program.quick() if quick else Program.full()
+    program = program if seed is None else program.with_seed(seed)
+    camera = Rig.paper_prototype() if rig is None else Rig.load(rig)
+    text = None if page is None else _page(page)
+    if not force:
+        check_league_free(output)
+    count = len(league_jobs(program, camera, contenders))
+    with kept_trials(output) as folder:
+        with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
+            found = league(
+                contenders,
+                program=program,
+                rig=camera,
+                workers=workers,
+                folder=folder,
+                progress=progress,
+            )
+        write_league(found, output, overwrite=force)
+        _draw(found, league_files(output)[-1])
+    if page is not None and text is not None:
+        from d3s.atomic import write_text
+
+        tables = league_markdown(found, _command())
+        write_text(page, with_league(text, tables, page), overwrite=True)
+    if as_json and not quiet:
+        typer.echo(json.dumps(league_document(found), indent=1))
+    elif not quiet:
+        _print(found)
+        names = ("Standings", "Pairs", "All of it", "Chart")
+        for name, path in zip(names, league_files(output), strict=True):
+            typer.echo(f"{name}: {path}")
+
+
+def _methods(text: str | None) -> tuple[str, ...]:
+    from d3s.estimate.methods import METHODS
+
+    return tuple(METHODS) if text is None else tuple(one.strip() for one in text.split(","))
+
+
+def _page(path: Path) -> str:
+    """The page, if the league can go into it: better known now than after the games."""
+    from d3s.errors import InputError
+    from d3s.evaluate.league_tables import with_league
+
+    try:
+        text = path.read_text()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}. Name a page in Markdown.") from error
+    with_league(text, "", path)
+    return text
+
+
+def _command() -> str:
+    """What was typed, without the page that it is written into."""
+    words = iter(sys.argv[1:])
+    kept = []
+    for word in words:
+        if word == "--page":
+            next(words, None)
+        elif not word.startswith("--page="):
+            kept.append(word)
+    return " ".join(["d3s", *kept])
+
+
+def _draw(found: "League", path: Path) -> None:
+    from d3s.view.league import plot_league
+    from d3s.view.save import save_figure
+
+    save_figure(plot_league(found), path, overwrite=True)
+
+
+def _print(found: "League") -> None:
+    from rich.console import Console
+
+    from d3s.evaluate.league_tables import MORE_TITLE, columns, more_columns, title_of
+
+    console, sections = Console(), found.sections()
+    for section in sections:
+        title = f"{title_of(section)}: errors in cm, densities in percent"
+        console.print(_table(title, section, columns(section)))
+    if sections[0].name == "planes":
+        console.print(_table(MORE_TITLE, sections[0], more_columns()))
+    console.print(
+        "Simulated. Full: with all of its own filters off. Own filter: as it comes. At a common "
+        "density: the same share of each pair, the pixels that a method trusts most; only there "
+        "all answer for equally much. Density: pixels with a depth, of those whose window lies in "
+        "both frames. MAE: of all of them together, also where the right view does not show the "
+        "point. Median: of the absolute error, the mean over the pairs. Green: the best of those "
+        "that reach the common density.",
+        style="dim",
+    )
+
+
+def _table(title: str, section: "Section", shown: "Sequence[Column]") -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from d3s.evaluate.league_tables import best_of
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    last = ""
+    for column in shown:
+        # The name of a group stands above its first column only.
+        group = column.group if column.group != last else ""
+        last = column.group
+        heading = Text(f"{group}\n{column.heading}".replace("density", "dens."))
+        table.add_column(heading, justify="left" if not column.group else "right", no_wrap=True)
+    best = [best_of(column, section) for column in shown]
+    for one in section.standings:
+        table.add_row(
+            *(
+                Text(column.shown(one), style="bold green" if winner == one.method else "")
+                for column, winner in zip(shown, best, strict=True)
+            )
+        )
+    return table

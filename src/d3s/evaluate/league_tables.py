@@ -1,0 +1,296 @@
+"""The league as files and as Markdown."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d3s.atomic import make_folder, write_text
+from d3s.errors import InputError, OutputError
+from d3s.evaluate.league import SHARES, Figures, League, LeagueRow, Section, Standing
+from d3s.evaluate.tables import as_csv, plain, setting
+
+MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
+MARKS = ("<!-- compare: league -->", "<!-- end of league -->")
+"""Between these stands the league in a page."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StandingRow:
+    """A line of league.csv."""
+
+    section: str
+    method: str
+    at: str  # full, own or common
+    density: float
+    mae_m: float
+    median_m: float
+    range_from_m: float
+    range_to_m: float
+    time_s_per_mpx: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column of the league: its heading, what it shows, and whether less of it is better."""
+
+    group: str  # that neighbours may share
+    heading: str
+    shown: Callable[[Standing], str]
+    value: Callable[[Standing], float] | None = None  # the lowest is the best; None: no contest
+
+
+def league_files(folder: str | os.PathLike[str]) -> tuple[Path, Path, Path, Path]:
+    """Where a league goes: the standings, the pairs, all of it as JSON, and the chart."""
+    return (
+        Path(folder, "league.csv"),
+        Path(folder, "league_pairs.csv"),
+        Path(folder, "league.json"),
+        Path(folder, "league.png"),
+    )
+
+
+def check_league_free(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder that has a league already: better now than after the games.
+
+    Raises
+    ------
+    OutputError
+        Naming the file that is there.
+    """
+    for path in league_files(folder):
+        if os.path.lexists(path):
+            raise OutputError(
+                f"{path} exists. Choose another folder, or allow it to be replaced: --force on the "
+                "command line, overwrite=True in Python."
+            )
+
+
+def write_league(
+    league: League, folder: str | os.PathLike[str], *, overwrite: bool = False
+) -> tuple[Path, Path, Path]:
+    """Write the standings and all pairs as CSV, and everything that made them as JSON.
+
+    Raises
+    ------
+    OutputError
+        When a file cannot be written, or is there and `overwrite` is not set.
+    """
+    if not overwrite:
+        check_league_free(folder)
+    make_folder(folder)
+    standings, pairs, document, _ = league_files(folder)
+    write_text(standings, as_csv(_standing_rows(league.sections())), overwrite=overwrite)
+    write_text(pairs, as_csv([_without_cuts(row) for row in league.rows]), overwrite=overwrite)
+    text = json.dumps(league_document(league), indent=1)
+    write_text(document, text + "\n", overwrite=overwrite)
+    return standings, pairs, document
+
+
+def league_document(league: League) -> dict[str, Any]:
+    """All that decides the figures, to make them again, and the figures."""
+    program = {
+        name: getattr(league.program, name).model_dump(mode="json") for name in ("planes", "scenes")
+    }
+    methods = [
+        {
+            **one.as_table(),
+            "unfiltered": one.unfiltered().as_table()["options"],
+            "ranked_by": one.ranked_by,
+        }
+        for one in league.contenders
+    ]
+    return {
+        "parameters": {
+            **setting(league.rig),
+            "program": program,
+            "methods": methods,
+            "shares": SHARES,
+            "time": "processor seconds of one thread, the median over the pairs",
+        },
+        "sections": plain(league.sections()),
+    }
+
+
+def _standing_rows(sections: Sequence[Section]) -> list[_StandingRow]:
+    return [
+        _StandingRow(
+            section=section.name,
+            method=one.method,
+            at=at,
+            density=figures.density,
+            mae_m=figures.mae_m,
+            median_m=figures.median_m,
+            range_from_m=figures.range_m[0] if figures.range_m else float("nan"),
+            range_to_m=figures.range_m[1] if figures.range_m else float("nan"),
+            time_s_per_mpx=one.time_s_per_mpx,
+        )
+        for section in sections
+        for one in section.standings
+        for at, figures in (("full", one.full), ("own", one.own), ("common", one.common))
+        if figures is not None
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PairRow:
+    """A line of league_pairs.csv."""
+
+    group: str
+    pair: str
+    depth_m: float
+    method: str
+    time_s: float
+    pixels: int
+    full_retained: int
+    full_mae_m: float
+    full_median_m: float
+    own_retained: int
+    own_mae_m: float
+    own_median_m: float
+
+
+def _without_cuts(row: LeagueRow) -> _PairRow:
+    return _PairRow(
+        group=row.group,
+        pair=row.pair,
+        depth_m=row.depth_m,
+        method=row.method,
+        time_s=row.time_s,
+        pixels=row.pixels,
+        full_retained=row.full.retained,
+        full_mae_m=row.full.mae_m,
+        full_median_m=row.full.median_m,
+        own_retained=row.own.retained,
+        own_mae_m=row.own.mae_m,
+        own_median_m=row.own.median_m,
+    )
+
+
+def columns(section: Section) -> tuple[Column, ...]:
+    """Error and density of a section."""
+    common = f"at {100 * section.common_density:.0f} %"
+    return (
+        Column(group="", heading="method", shown=lambda one: one.method),
+        *_figure_columns("full", lambda one: one.full),
+        *_figure_columns("own filter", lambda one: one.own),
+        *_figure_columns(common, lambda one: one.common)[:2],
+    )
+
+
+def more_columns() -> tuple[Column, ...]:
+    """Working range and time, of the section of all planes."""
+    return (
+        Column(group="", heading="method", shown=lambda one: one.method),
+        Column(group="range (m)", heading="full", shown=lambda one: _range(one.full)),
+        Column(group="range (m)", heading="own filter", shown=lambda one: _range(one.own)),
+        Column(group="range (m)", heading="common", shown=lambda one: _range(one.common)),
+        Column(
+            group="time",
+            heading="s / Mpx",
+            shown=lambda one: f"{one.time_s_per_mpx:.2f}",
+            value=lambda one: one.time_s_per_mpx,
+        ),
+    )
+
+
+def _figure_columns(
+    group: str, part: Callable[[Standing], Figures | None]
+) -> tuple[Column, Column, Column]:
+    def of(field: str) -> Callable[[Standing], float]:
+        def value(one: Standing) -> float:
+            figures = part(one)
+            return float("nan") if figures is None else float(getattr(figures, field))
+
+        return value
+
+    mae, median, density = of("mae_m"), of("median_m"), of("density")
+    return (
+        Column(group=group, heading="MAE", shown=lambda one: _cm(mae(one)), value=mae),
+        Column(group=group, heading="median", shown=lambda one: _cm(median(one)), value=median),
+        Column(group=group, heading="density", shown=lambda one: _percent(density(one))),
+    )
+
+
+def best_of(column: Column, section: Section) -> str | None:
+    """The method that is best in a column, among those that are dense; None if nobody can be."""
+    if column.value is None:
+        return None
+    values = {one.method: column.value(one) for one in section.standings if one.common is not None}
+    known = {method: value for method, value in values.items() if np.isfinite(value)}
+    return min(known, key=lambda method: known[method]) if known else None
+
+
+def league_markdown(league: League, command: str) -> str:
+    """A table for each section, the best of each column in bold, and the command that made them."""
+    sections = league.sections()
+    parts = [f"Simulated; made by `{command}`. Errors in cm, densities in percent."]
+    parts += [_section_markdown(title_of(one), one, columns(one)) for one in sections]
+    if sections[0].name == "planes":
+        parts.append(_section_markdown(MORE_TITLE, sections[0], more_columns()))
+    return "\n\n".join(parts)
+
+
+def title_of(section: Section) -> str:
+    """The name of a section, and how many pairs it has."""
+    return f"{section.name[0].upper()}{section.name[1:]}, {section.pairs} pairs"
+
+
+def _section_markdown(title: str, section: Section, shown: Sequence[Column]) -> str:
+    best = [best_of(column, section) for column in shown]
+    lines = [
+        [
+            f"**{column.shown(one)}**" if winner == one.method else column.shown(one)
+            for column, winner in zip(shown, best, strict=True)
+        ]
+        for one in section.standings
+    ]
+    headings = [f"{one.group}: {one.heading}".removeprefix(": ") for one in shown]
+    return f"**{title}**\n\n{_markdown(headings, lines)}"
+
+
+def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    cells = [list(headings), *map(list, lines)]
+    widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(headings))]
+
+    def line(row: Sequence[str]) -> str:
+        first, *others = zip(row, widths, strict=True)
+        padded = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
+        return f"| {' | '.join(padded)} |"
+
+    rules = ["-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:])]
+    return "\n".join([line(cells[0]), f"|{'|'.join(rules)}|", *map(line, cells[1:])])
+
+
+def with_league(page: str, text: str, name: str | os.PathLike[str]) -> str:
+    """A page with the league between its marks, instead of an earlier one.
+
+    Raises
+    ------
+    InputError
+        When the page has no such marks.
+    """
+    begin, end = MARKS
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise InputError(f"{name} must have the lines {begin} and {end}: the league goes between.")
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
+
+
+def _cm(metres: float) -> str:
+    return f"{100 * metres:.3f}" if np.isfinite(metres) else "-"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}" if np.isfinite(share) else "-"
+
+
+def _range(figures: Figures | None) -> str:
+    if figures is None:
+        return "-"
+    return f"{figures.range_m[0]:.2f} to {figures.range_m[1]:.2f}" if figures.range_m else "none"

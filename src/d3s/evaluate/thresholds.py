@@ -1,0 +1,73 @@
+"""Planes over depth, texture and threshold of confidence: what a stricter filter buys."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from d3s.evaluate.contender import Contender, as_contenders
+from d3s.evaluate.jobs import Job, Progress, run_jobs
+from d3s.evaluate.plain import as_table, from_table
+from d3s.evaluate.planes import PlaneSweep, plane_trial
+from d3s.evaluate.ranking import AtThreshold, threshold_curve
+from d3s.evaluate.trial import contenders_of, jobs_of, rig_of
+from d3s.rig import Rig
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdRow:
+    """One method on one plane at one threshold."""
+
+    texture: str
+    depth_m: float
+    method: str
+    pixels: int  # that are judged
+    at: AtThreshold
+
+
+def evaluate_thresholds(
+    methods: str | Contender | Sequence[str | Contender],
+    thresholds: Sequence[float],
+    *,
+    sweep: PlaneSweep | None = None,
+    rig: Rig | None = None,
+    workers: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> tuple[ThresholdRow, ...]:
+    """Every method on every plane of a sweep, cut at thresholds of its confidence.
+
+    Each is run once, with its own filters off. The other arguments are those of `evaluate_planes`.
+
+    Raises
+    ------
+    InputError, OptionsError
+        Naming the method or the option that cannot be, before anything is rendered.
+    """
+    contenders = as_contenders(methods)
+    sweep, rig = sweep or PlaneSweep(), rig or Rig.paper_prototype()
+    places = [(i, j) for i in range(len(sweep.patterns)) for j in range(len(sweep.depths_m))]
+    jobs = [
+        {**job, "thresholds": [float(one) for one in thresholds]}
+        for job in jobs_of("thresholds", sweep, rig, contenders, places)
+    ]
+    answers = run_jobs(jobs, workers=workers, folder=folder, progress=progress)
+    return tuple(from_table(ThresholdRow, row) for one in answers for row in one["rows"])
+
+
+def try_thresholds(job: Job) -> dict[str, Any]:
+    """All contenders on one plane: the job's place is the number of its texture and its depth."""
+    sweep, contenders = PlaneSweep(**job["sweep"]), contenders_of(job)
+    texture, depth_m, trial = plane_trial(sweep, rig_of(job), job["place"])
+    rows = [
+        ThresholdRow(
+            texture=texture,
+            depth_m=depth_m,
+            method=method,
+            pixels=int(trial.truth.judged.sum()),
+            at=at,
+        )
+        for method, outcome in trial.run([one.unfiltered() for one in contenders]).items()
+        for at in threshold_curve(outcome.depth_map, trial.truth, job["thresholds"])
+    ]
+    return {"rows": [as_table(row) for row in rows]}

@@ -1,0 +1,96 @@
+"""`d3s compare`, as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from d3s.cli import app
+from d3s.evaluate import PlaneSweep, Program, SceneSweep
+from d3s.evaluate.league_tables import MARKS
+
+TINY = Program(
+    planes=PlaneSweep(depths_m=(0.6, 0.95), patterns=("brick",), shape=(93, 220)),
+    scenes=SceneSweep(count=1, shape=(93, 220)),
+)
+HERE = ("--methods", "bm,sift", "--workers", "1")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Program, "quick", classmethod(lambda cls: TINY))
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["compare", "--quick", *arguments])
+
+
+def test_tables_files_and_page(monkeypatch):
+    Path("page.md").write_text(f"# Mine\n\n{MARKS[0]}\n{MARKS[1]}\n")
+    monkeypatch.setattr("sys.argv", ["d3s", "compare", "--quick", "--page", "page.md"])
+    result = run(*HERE, "-o", "out", "--page", "page.md")
+    assert result.exit_code == 0, result.stderr
+    for words in ("Planes beyond 0.9 m, 1 pairs", "own filter", "s / Mpx", "Chart: out/league.png"):
+        assert words in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert {path.name for path in Path("out").iterdir()} == {
+        "league.csv",
+        "league.json",
+        "league.png",
+        "league_pairs.csv",
+    }
+    page = Path("page.md").read_text()
+    assert page.startswith("# Mine")
+    assert "made by `d3s compare --quick`" in page
+    again = run(*HERE, "-o", "out")
+    assert again.exit_code == 3
+    assert "out/league.csv exists. Choose another folder" in again.stderr
+
+
+def test_json_for_programs():
+    result = run(*HERE, "--json", "--seed", "4")
+    told = json.loads(result.stdout)
+    assert told["parameters"]["program"]["scenes"]["seed"] == 4
+    assert [one["name"] for one in told["sections"]] == ["planes", "planes beyond 0.9 m", "scenes"]
+
+
+def test_stopped_and_gone_on_with(monkeypatch):
+    from d3s.evaluate import jobs
+
+    real, calls = jobs.do, []
+
+    def stopped(text):
+        calls.append(text)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(text)
+
+    monkeypatch.setattr(jobs, "do", stopped)
+    first = run(*HERE, "-o", "out")
+    assert first.exit_code == 130
+    assert "The same command goes on from here: 1 finished trials are kept in" in first.stderr
+    second = run(*HERE, "-o", "out", "--quiet")
+    assert second.exit_code == 0, second.stderr
+    assert second.output == ""
+    assert len(calls) == 4  # one, the one that was stopped, and the two that were left
+    assert not Path("out/.trials").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ("--methods bm,sgm", 3, "method='sgm' must be one of joint"),
+        ("--methods bm,bm", 3, "methods has 'bm' twice"),
+        ("--page none.md", 3, "none.md cannot be read"),
+        ("--workers 0", 3, "workers=0 must be a whole number"),
+        ("--rig none.toml", 3, "none.toml"),
+        ("--seed -1", 3, "seed=-1 must be at least 0"),
+    ],
+)
+def test_wrong_use_is_told(arguments, code, words):
+    result = run("--methods", "bm", *arguments.split())
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert not Path("league").exists()

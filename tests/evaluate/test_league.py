@@ -1,0 +1,161 @@
+"""The league on tiny images, and its standings on rows made by hand."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from d3s.errors import InputError, OutputError
+from d3s.estimate.methods import METHODS
+from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, league
+from d3s.evaluate.league import SHARES, LeagueRow, Tally
+from d3s.evaluate.league_tables import (
+    MARKS,
+    best_of,
+    columns,
+    league_markdown,
+    with_league,
+    write_league,
+)
+
+TINY = Program(
+    planes=PlaneSweep(depths_m=(0.6, 0.95), patterns=("brick",), shape=(93, 220)),
+    scenes=SceneSweep(count=1, shape=(93, 220)),
+)
+
+
+@pytest.fixture(scope="module")
+def played():
+    return league(("bm", "joint", "sift"), program=TINY, workers=1)
+
+
+def row(method, density, error_m, *, depth_m=1.0, full=1.0, slope=0.0):
+    """A row of a hundred pixels whose error grows with the share that is kept."""
+
+    def tally(share):
+        kept = round(100 * min(share, full))
+        mae_m = error_m * (1 + slope * min(share, full)) if kept else math.nan
+        return Tally(retained=kept, mae_m=mae_m, median_m=mae_m)
+
+    return LeagueRow(
+        group="planes", pair="brick", depth_m=depth_m, method=method, megapixels=2.0, time_s=3.0,
+        pixels=100, textured=100, full=tally(full), own=tally(density),
+        cuts=tuple(tally(share) for share in SHARES),
+    )  # fmt: skip
+
+
+def made(played, *rows):
+    contenders = tuple(Contender(method="bm", label=one.method) for one in rows)
+    return replace(played, contenders=contenders, rows=rows)
+
+
+def test_common_density_is_the_lowest_that_dense_methods_keep(played):
+    (section, beyond) = made(
+        played,
+        row("a", 0.93, 0.002, slope=1.0),
+        row("b", 0.78, 0.003),
+        row("c", 0.3, 0.0001),  # not dense, but it can be made to answer
+        row("d", 0.02, 0.004, full=0.02),  # sparse
+    ).sections()
+    assert (section.name, beyond.name) == ("planes", "planes beyond 0.9 m")
+    assert section.common_density == 0.75
+    a, b, c, d = section.standings
+    assert a.common.mae_m == pytest.approx(0.002 * 1.75)
+    assert a.own.mae_m == pytest.approx(0.002 * 1.93)
+    assert a.full.density == 1
+    assert (b.common.density, c.common.density) == (0.75, 0.75)
+    assert d.common is None
+    assert d.own.density == 0.02
+    assert a.time_s_per_mpx == 1.5
+    assert math.isnan(d.curve_m[3])
+    assert d.full.range_m == (1.0, 1.0)
+    mae = next(one for one in columns(section) if (one.group, one.heading) == ("at 75 %", "MAE"))
+    assert best_of(mae, section) == "c"
+
+
+def test_without_a_dense_method_there_is_no_common_density(played):
+    (section, _) = made(played, row("a", 0.2, 0.1, full=0.2)).sections()
+    assert math.isnan(section.common_density)
+    assert section.standings[0].common is None
+
+
+def test_a_range_ends_where_a_texture_is_given_up(played):
+    near, far = (row("a", 0.9, 0.001, depth_m=depth_m) for depth_m in (0.5, 1.0))
+    lost = replace(far, own=Tally(retained=0, mae_m=math.nan, median_m=math.nan))
+    one = replace(made(played, near), rows=(near, lost)).sections()[0].standings[0]
+    assert (one.own.range_m, one.full.range_m) == ((0.5, 0.5), (0.5, 1.0))
+
+
+def test_planes_and_scenes_of_a_tiny_league(played):
+    planes, beyond, scenes = played.sections()
+    assert [one.name for one in (planes, beyond, scenes)] == [
+        "planes",
+        "planes beyond 0.9 m",
+        "scenes",
+    ]
+    assert (planes.pairs, beyond.pairs, scenes.pairs) == (2, 1, 1)
+    bm, joint, sift = planes.standings
+    assert joint.common.mae_m < bm.common.mae_m
+    assert sift.common is None
+    assert sift.own.density < 0.05
+    # A cut keeps the same share of each pair, those first that the filter of a method keeps.
+    for one in played.rows:
+        for share, cut in zip(SHARES, one.cuts, strict=True):
+            assert cut.retained == min(round(share * one.pixels), one.cuts[-1].retained)
+        if one.method != "sift":
+            assert one.cuts[-1].retained >= one.own.retained
+
+
+def test_filters_that_are_off_keep_more(played):
+    for method in METHODS:
+        contender = Contender(method=method)
+        off = contender.unfiltered()
+        assert off.name == contender.name
+        options = off.checked_options()
+        assert getattr(options, "min_confidence", 0) == 0
+        assert getattr(options, "consistency_px", -1) == -1
+        assert getattr(options, "speckle_window_px", 0) == 0
+    assert Contender(method="guo2017").ranked_by == "sigma_m"
+    assert Contender(method="joint").ranked_by == "confidence"
+    kept = Contender.parse("bm:block_size_px=15").unfiltered().checked_options()
+    assert (kept.block_size_px, kept.disp12_max_diff_px) == (15, -1)
+
+
+def test_files_of_a_league(played, tmp_path):
+    standings, pairs, document = write_league(played, tmp_path)
+    lines = list(csv.DictReader(standings.read_text().splitlines()))
+    assert {(one["method"], one["at"]) for one in lines if one["section"] == "planes"} == {
+        *((method, at) for method in ("bm", "joint") for at in ("full", "own", "common")),
+        ("sift", "full"),
+        ("sift", "own"),
+    }
+    assert len(list(csv.DictReader(pairs.read_text().splitlines()))) == 9
+    told = json.loads(document.read_text())
+    assert told["parameters"]["program"]["planes"]["seed"] == 0
+    assert told["parameters"]["methods"][0]["unfiltered"]["disp12_max_diff_px"] == -1
+    assert told["sections"][0]["standings"][2]["common"] is None
+    with pytest.raises(OutputError, match=r"league\.csv exists"):
+        write_league(played, tmp_path)
+
+
+def test_a_page_gets_the_league_between_its_marks(played):
+    text = league_markdown(played, "d3s compare")
+    assert "`d3s compare`" in text
+    assert "| method " in text
+    assert "**" in text
+    page = f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n"
+    new = with_league(page, text, "page.md")
+    assert new.startswith("before\n")
+    assert new.endswith("after\n")
+    assert "old" not in new
+    assert with_league(new, text, "page.md") == new
+    with pytest.raises(InputError, match=r"page\.md must have the lines <!-- compare: league -->"):
+        with_league("nothing", text, "page.md")
+
+
+def test_programs():
+    assert Program.full().planes.depths_m[-1] == 2.0
+    assert len(Program.full().planes.patterns) == 8
+    assert Program.quick().with_seed(3).scenes.seed == 3

@@ -1,0 +1,44 @@
+"""The chart of the league: what is drawn, and that it can be."""
+
+import math
+
+import pytest
+
+from d3s.evaluate import Program
+from d3s.evaluate.contender import as_contenders
+from d3s.evaluate.league import SHARES, League, LeagueRow, Tally
+from d3s.rig import Rig
+from d3s.view.league import plot_league
+
+
+def made(names):
+    def row(group, number, name):
+        some = Tally(retained=80, mae_m=0.001 * (number + 1), median_m=0.001)
+        return LeagueRow(
+            group=group, pair="0", depth_m=1.0 if group == "planes" else math.nan, method=name,
+            megapixels=1.0, time_s=1.0, pixels=100, textured=100, full=some, own=some,
+            cuts=(some,) * len(SHARES),
+        )  # fmt: skip
+
+    rows = [row(group, i, one) for group in ("planes", "scenes") for i, one in enumerate(names)]
+    return League(
+        program=Program.quick(),
+        rig=Rig.paper_prototype(),
+        contenders=as_contenders(names),
+        rows=tuple(rows),
+    )
+
+
+def test_a_panel_each_section_and_a_mark_each_method():
+    figure = plot_league(made(("joint", "bm", "bm:block_size_px=15")))
+    assert [axes.get_title() for axes in figure.axes] == [
+        "planes (1 pairs)",
+        "planes beyond 0.9 m (1 pairs)",
+        "scenes (1 pairs)",
+    ]
+    marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
+    assert [line.get_label() for line in marks] == ["joint", "bm", "bm:block_size_px=15"]
+    assert marks[1].get_xdata() == pytest.approx(80)
+    assert marks[1].get_ydata() == pytest.approx(0.2)
+    assert len({line.get_color() for line in marks}) == 3
+    figure.draw_without_rendering()
