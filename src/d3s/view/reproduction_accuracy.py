@@ -1,0 +1,229 @@
+"""Figures of the reproduction that are measured: errors over depth, ranges, and depth maps."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from d3s.optics.lens import FloatArray
+from d3s.view.panels import Values, depth_norm, set_depth_ticks, show_depth, show_grey
+from d3s.view.reproduction import OURS, PAPER, QUIET, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+METHOD_COLOURS = {
+    "joint": OURS,
+    "consensus": PAPER,
+    "sgbm": "#8a63b0",
+    "bm": "#c39bd3",
+    "sift": "#7f7f7f",
+    "phase": "#2f8f4e",
+    "guo2017": "#e39b2d",
+    "li2010": "#17a2a2",
+    "takeda2013": "#9c5a3c",
+}
+"""Colours of methods, the same in every figure."""
+
+_ACCURATE_CM = 1.0
+_LEAST_CM, _MOST_CM = 0.02, 50.0
+_TICKS_CM = (0.03, 0.1, 0.3, 1, 3, 10, 30)
+
+
+class Curve(NamedTuple):
+    """Mean absolute error over depth; NaN where nothing was retained."""
+
+    name: str
+    depth_m: FloatArray
+    mae_m: FloatArray
+    colour: str
+    style: str = "-"
+
+
+class Reach(NamedTuple):
+    """Where a method errs by less than a centimetre, and how much of a view it says there."""
+
+    name: str
+    range_m: tuple[float, float] | None
+    words: str
+    colour: str
+
+
+def plot_thresholds(
+    curves: Sequence[Curve],
+    thresholds: Sequence[float],
+    ranges_m: Sequence[tuple[float, float] | None],
+    density: Sequence[float],
+    paper: tuple[float, tuple[float, float]],
+) -> "Figure":
+    """Error over depth for some thresholds; working range and density over all of them.
+
+    Parameters
+    ----------
+    paper
+        The threshold that the paper gives a range for, and that range.
+    """
+    figure = new_figure(11.0, 4.2)
+    errors, reach = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    draw_errors(errors, curves)
+    errors.plot(paper[1], (_ACCURATE_CM,) * 2, color=PAPER, linewidth=7, alpha=0.3)
+    errors.annotate(
+        f"paper's prototype at {paper[0]:g}",
+        (np.mean(paper[1]), 1.1 * _ACCURATE_CM),
+        ha="center",
+        va="bottom",
+        fontsize="x-small",
+        color=PAPER,
+    )
+    errors.set_title("a  Error at several thresholds of confidence", loc="left", fontsize="medium")
+    errors.legend(title="threshold", fontsize="x-small", title_fontsize="x-small", frameon=False)
+    _draw_reach(reach, thresholds, ranges_m, density, paper)
+    reach.set_title("b  Working range and density", loc="left", fontsize="medium")
+    return figure
+
+
+def shade(share: float) -> str:
+    """A grey that is the lighter, the smaller the share from 0 to 1."""
+    return f"{0.75 * (1 - share):.2f}"
+
+
+def plot_methods(curves: Sequence[Curve], reaches: Sequence[Reach]) -> "Figure":
+    """Errors of all methods over depth, and their working ranges."""
+    figure = new_figure(11.0, 4.8)
+    errors, ranges = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    draw_errors(errors, curves)
+    errors.set_title("c  Error of all methods", loc="left", fontsize="medium")
+    errors.legend(fontsize="x-small", frameon=False, ncols=3, loc="upper left")
+    _draw_ranges(ranges, reaches)
+    ranges.set_title("Depths with a mean error below 1 cm", loc="left", fontsize="medium")
+    return figure
+
+
+def draw_errors(axes: "Axes", curves: Sequence[Curve]) -> None:
+    """Mean absolute error over depth in logarithms, and the line that decides the range."""
+    for one in curves:
+        is_ours = one.colour in (OURS, PAPER)
+        axes.plot(
+            one.depth_m,
+            100 * one.mae_m,
+            one.style,
+            color=one.colour,
+            linewidth=2.0 if is_ours else 1.2,
+            zorder=3 if is_ours else 2,
+            label=one.name,
+        )
+    axes.axhline(_ACCURATE_CM, color="black", linewidth=0.8, linestyle=":")
+    axes.set(yscale="log", ylim=(_LEAST_CM, _MOST_CM), xlabel="true depth (m)")
+    axes.set_ylabel("mean absolute error (cm)")
+    axes.set_yticks(_TICKS_CM, [f"{tick:g}" for tick in _TICKS_CM])
+    axes.minorticks_off()
+    axes.grid(alpha=0.25)
+
+
+def _draw_reach(
+    axes: "Axes",
+    thresholds: Sequence[float],
+    ranges_m: Sequence[tuple[float, float] | None],
+    density: Sequence[float],
+    paper: tuple[float, tuple[float, float]],
+) -> None:
+    ends = np.array([ends or (np.nan, np.nan) for ends in ranges_m])
+    axes.fill_between(thresholds, ends[:, 0], ends[:, 1], color=PAPER, alpha=0.2, linewidth=0)
+    for end in ends.T:
+        axes.plot(thresholds, end, ".-", color=PAPER)
+    axes.plot((paper[0],) * 2, paper[1], "_-", color="black", markersize=9)
+    axes.annotate("paper ", (paper[0], np.mean(paper[1])), ha="right", fontsize="x-small")
+    axes.set(xlabel="threshold of confidence", ylim=(0, 2.1), xlim=(0, 1))
+    axes.set_ylabel("depths with MAE < 1 cm (m)", color=PAPER)
+    shares = axes.twinx()
+    shares.plot(thresholds, 100 * np.asarray(density), ".--", color=OURS)
+    shares.set(ylim=(0, 105))
+    shares.set_ylabel("pixels with a depth (%)", color=OURS)
+    axes.grid(alpha=0.25)
+
+
+def _draw_ranges(axes: "Axes", reaches: Sequence[Reach]) -> None:
+    for place, one in enumerate(reaches):
+        if one.range_m is not None:
+            near_m, far_m = one.range_m
+            axes.barh(place, max(far_m - near_m, 0.01), left=near_m, height=0.6, color=one.colour)
+        where = 0.27 if one.range_m is None else one.range_m[1] + 0.03
+        axes.text(where, place, one.words, va="center", fontsize="x-small")
+    axes.set_yticks(range(len(reaches)), [one.name for one in reaches], fontsize="small")
+    axes.set(xlabel="true depth (m)", xlim=(0.2, 2.6))
+    axes.invert_yaxis()
+    axes.grid(alpha=0.25, axis="x")
+
+
+class SceneStrip(NamedTuple):
+    """One scene: what the left camera sees, its depth, and depth maps of it with their words."""
+
+    name: str
+    left: Values
+    depth_m: Values
+    maps: Mapping[str, tuple[Values, str]]  # by title
+
+
+def plot_scenes(strips: Sequence[SceneStrip], truth_first: bool = True) -> "Figure":
+    """A row for each scene: the left view, the truth, and what methods made of it, on one scale."""
+    titles = list(strips[0].maps)
+    rows, cols = strips[0].left.shape
+    across = 2 + len(titles)
+    width_in = 12.0
+    tall_in = width_in / across * rows / cols
+    figure = new_figure(width_in, (tall_in + 0.1) * len(strips) + 0.8)
+    figure.set_layout_engine("constrained", h_pad=0.02, w_pad=0.02, hspace=0.01, wspace=0.01)
+    grid = figure.subplots(len(strips), across, squeeze=False)
+    norm = depth_norm(np.concatenate([one.depth_m.ravel() for one in strips]))
+    for number, (strip, line) in enumerate(zip(strips, grid, strict=True)):
+        show_grey(line[0], strip.left, "Left view" if number == 0 else "")
+        line[0].set_ylabel(strip.name, fontsize="small")
+        places = [*line[2:], line[1]] if truth_first else [*line[1:-1], line[-1]]
+        panels = {**strip.maps, "True depth": (strip.depth_m, "")}
+        for axes, (title, (depth_m, said)) in zip(places, panels.items(), strict=True):
+            shown = show_depth(axes, depth_m, norm, title if number == 0 else "")
+            _write_in(axes, said)
+    bar = figure.colorbar(shown, ax=grid, location="bottom", aspect=60, shrink=0.6)
+    set_depth_ticks(bar)
+    bar.set_label("depth (m); grey where there is none", fontsize="small")
+    return figure
+
+
+def _write_in(axes: "Axes", said: str) -> None:
+    """Words in the corner of a panel, legible on any colour."""
+    if said:
+        box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
+        axes.text(
+            0.02, 0.03, said, transform=axes.transAxes, fontsize="x-small", va="bottom", bbox=box
+        )
+
+
+def plot_scene_errors(scenes: Sequence[str], mae_m: Mapping[str, Sequence[float]]) -> "Figure":
+    """Mean absolute error of each method on each scene, methods in the order given."""
+    figure = new_figure(11.0, 3.8)
+    axes = figure.subplots()
+    place = np.arange(len(scenes))
+    for number, (name, errors_m) in enumerate(mae_m.items()):
+        shift = 0.7 * ((number + 0.5) / len(mae_m) - 0.5)
+        colour = METHOD_COLOURS[name.split(",")[0].split(" ")[0]]
+        face = "white" if "Eq." in name else colour
+        axes.plot(
+            place + shift,
+            100 * np.asarray(errors_m),
+            "o",
+            color=colour,
+            markerfacecolor=face,
+            label=name,
+        )
+    axes.axhline(_ACCURATE_CM, color="black", linewidth=0.8, linestyle=":")
+    for edge in place[:-1] + 0.5:
+        axes.axvline(edge, color=QUIET, linewidth=0.5, alpha=0.5)
+    axes.set_xticks(place, scenes, fontsize="small")
+    axes.set(yscale="log", ylabel="mean absolute error (cm)", xlim=(-0.5, len(scenes) - 0.5))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.grid(alpha=0.25, axis="y")
+    axes.legend(
+        fontsize="x-small", frameon=False, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5)
+    )
+    return figure
