@@ -6,25 +6,33 @@ An answer begins with a space, and the words of a `D3SError` with an exclamation
 import json
 import os
 import sys
+from queue import SimpleQueue
+from threading import Thread
 
 from d3s.errors import D3SError
 from d3s.evaluate.jobs import do
 
 
 def main() -> None:
-    """Do jobs until there are none, or nobody listens any more."""
+    """Do jobs until nobody asks any more."""
     import cv2
 
     cv2.setNumThreads(1)
     # Lines are ours alone: what a library prints goes where errors go.
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        try:
-            for line in sys.stdin:
-                answers.write(_answer(line) + "\n")
-                answers.flush()
-        except BrokenPipeError:  # who asked is gone
-            os._exit(0)
+        questions: SimpleQueue[str] = SimpleQueue()
+        Thread(target=_listen, args=(questions,), daemon=True).start()
+        while True:
+            answers.write(_answer(questions.get()) + "\n")
+            answers.flush()
+
+
+def _listen(questions: "SimpleQueue[str]") -> None:
+    """Take in jobs; when nobody is there any more, end at once, in the middle of a trial."""
+    for line in sys.stdin:
+        questions.put(line)
+    os._exit(0)
 
 
 def _answer(line: str) -> str:
