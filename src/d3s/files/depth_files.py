@@ -28,7 +28,7 @@ from d3s.files import (
     png,
     tiff,
 )
-from d3s.files.depth_image import LAYERS, DepthImage, Image, Points, points_of
+from d3s.files.depth_image import LAYERS, DepthImage, Image, Points, check_camera, points_of
 from d3s.files.images import MAX_PIXELS
 from d3s.files.note import notes_in
 from d3s.files.raw import named, open_file, read_rest
@@ -146,6 +146,40 @@ def format_of(path: str | os.PathLike[str]) -> DepthFormat:
     return FORMATS[suffix]
 
 
+def lost(
+    content: DepthImage | Points, path: str | os.PathLike[str], unit_m: float = MILLIMETRE_M
+) -> tuple[str, ...]:
+    """What a file does not hold that was known, in words."""
+    if isinstance(content, Points):
+        return ()
+    chosen = format_of(path)
+    words = [*(name for name in content.layers if name not in chosen.keeps), *content.more]
+    if chosen.encode is depth_png.encode:
+        words.append(f"all that is finer than {1e3 * unit_m:g} mm")
+    if chosen.words.startswith("points") and content.density < 1:
+        words.append("pixels without depth")
+    return tuple(words)
+
+
+def check_target(content: DepthImage | Points, path: str | os.PathLike[str]) -> None:
+    """Refuse a file that could not hold this, as its name and the content show.
+
+    Raises
+    ------
+    InputError
+        With what could be written instead.
+    """
+    if Path(os.fsdecode(path)).suffix.lower() == ".npz":
+        raise InputError(
+            "an .npz holds all of a depth map, with its rig and options, and only an estimate has "
+            "them. Write .tiff or .exr, or make the .npz with d3s depth."
+        )
+    if isinstance(content, Points):
+        _point_encoder(path)
+    elif format_of(path).words.startswith("points"):
+        check_camera(content)
+
+
 def _point_encoder(path: str | os.PathLike[str]) -> Callable[[Points], bytes]:
     suffix = Path(os.fsdecode(path)).suffix.lower()
     if suffix not in POINT_ENCODERS:
@@ -256,7 +290,10 @@ def _from_npz(found: dict[str, NDArray[Any]]) -> DepthImage:
     matrix = found.get("K")
     if matrix is not None and matrix.shape == (3, 3) and matrix.dtype.kind == "f":
         told["focal_length_px"] = float(matrix[0, 0])
-    return _with_layers(_from_samples(found["depth_m"], told), found)
+    image = _with_layers(_from_samples(found["depth_m"], told), found)
+    more = set(found) - {"depth_m", "K", "note", *image.layers}
+    options = ("rig and options",) if "note" in found else ()
+    return replace(image, more=(*sorted(more), *options))
 
 
 def _with_layers(image: DepthImage, found: Mapping[str, NDArray[Any] | None]) -> DepthImage:

@@ -6,7 +6,8 @@ whole numbers: a calibrated rig cuts its views so.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ class DepthImage:
     intensity: Image | None = None
     focal_length_px: float | None = None
     notes: Notes = field(default_factory=dict)  # what a person may want to know, by name
+    more: tuple[str, ...] = ()  # names of what the file holds that no other format does
 
     def __post_init__(self) -> None:
         """Check that all layers are one image."""
@@ -49,6 +51,11 @@ class DepthImage:
         return tuple(name for name in LAYERS if getattr(self, name) is not None)
 
     @property
+    def density(self) -> float:
+        """Share of the pixels that have a depth."""
+        return float(np.isfinite(self.depth_m).mean())
+
+    @property
     def intrinsics(self) -> NDArray[np.float64] | None:
         """The 3x3 matrix K of the left camera, if its focal length is known."""
         if self.focal_length_px is None:
@@ -57,6 +64,21 @@ class DepthImage:
         matrix = np.diag([self.focal_length_px, self.focal_length_px, 1.0])
         matrix[:2, 2] = (cols - 1) / 2, (rows - 1) / 2
         return matrix
+
+    def with_camera(self, focal_length_px: float) -> Self:
+        """The same with a focal length, where none was known.
+
+        Raises
+        ------
+        InputError
+            When another is known.
+        """
+        if self.focal_length_px not in (None, focal_length_px):
+            raise InputError(
+                f"knows its camera, of focal length {self.focal_length_px:g} px, and the rig has "
+                f"{focal_length_px:g} px. Leave the rig, or name the one it was taken with."
+            )
+        return replace(self, focal_length_px=focal_length_px)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,21 +108,33 @@ def points_of(image: DepthImage) -> Points:
     InputError
         When the focal length is not known.
     """
+    focal_length_px = check_camera(image)
+    rows, cols = np.nonzero(np.isfinite(image.depth_m))
+    z = image.depth_m[rows, cols]
+    height, width = image.depth_m.shape
+    return Points(
+        x_m=_across(cols, width, z, focal_length_px),
+        y_m=_across(rows, height, z, focal_length_px),
+        z_m=z,
+        notes=image.notes,
+        **{name: getattr(image, name)[rows, cols] for name in image.layers},
+    )
+
+
+def check_camera(image: DepthImage) -> float:
+    """The focal length, which points need.
+
+    Raises
+    ------
+    InputError
+        When it is not known.
+    """
     if image.focal_length_px is None:
         raise InputError(
             "the focal length of the camera is not known, and points need it. Name the rig: "
             "--rig on the command line, focal_length_px in Python."
         )
-    rows, cols = np.nonzero(np.isfinite(image.depth_m))
-    z = image.depth_m[rows, cols]
-    height, width = image.depth_m.shape
-    return Points(
-        x_m=_across(cols, width, z, image.focal_length_px),
-        y_m=_across(rows, height, z, image.focal_length_px),
-        z_m=z,
-        notes=image.notes,
-        **{name: getattr(image, name)[rows, cols] for name in image.layers},
-    )
+    return image.focal_length_px
 
 
 def _across(places: NDArray[np.int64], size: int, z: Image, focal_length_px: float) -> Image:

@@ -43,7 +43,10 @@ def encode(image: DepthImage, unit_m: float) -> bytes:
 def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage:
     """Depths of a 16-bit PNG file; `unit_m` is for files that do not say it themselves."""
     samples = png.read(raw, max_pixels)
-    if samples.full_scale != _LARGEST or samples.values.ndim != 2:
+    levels = samples.values
+    if levels.ndim == 3 and levels.shape[2] == 1:
+        levels = levels[:, :, 0]
+    if samples.full_scale != _LARGEST or levels.ndim != 2:
         raise InputError("is a PNG, but not of depths: those are grey and have 16 bit.")
     text = said(raw)
     told = {} if text is None else note.parsed(text)
@@ -55,8 +58,8 @@ def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage
             "on the command line, unit_m=0.001 in Python."
         )
     _check_unit(unit_m)
-    depth_m = (samples.values * np.float64(unit_m)).astype(np.float32)
-    depth_m[samples.values == 0] = np.nan
+    depth_m = (levels * np.float64(unit_m)).astype(np.float32)
+    depth_m[levels == 0] = np.nan
     return DepthImage(
         depth_m=depth_m, focal_length_px=note.focal_length_px(told), notes=note.notes_in(told)
     )

@@ -1,0 +1,177 @@
+"""`d3s convert`: depth from one format to others."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from d3s.cli.output import BAD_INPUT, SOME_FAILED, Force, Quiet
+from d3s.cli.units import length_m
+
+if TYPE_CHECKING:
+    from d3s.files import DepthImage, Points
+
+
+class _Asked(NamedTuple):
+    """What the command line says of all conversions."""
+
+    focal_length_px: float | None
+    unit_m: float
+    input_unit_m: float | None
+    force: bool
+
+
+def convert(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A file of depth, then the files to write; with --to, files of depth alone.",
+            metavar="IN OUT...",
+        ),
+    ],
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Suffix, such as .ply: convert every file to it, beside the file. May be given "
+            "several times.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the files of --to.", show_default=False),
+    ] = None,
+    rig: Annotated[
+        Path | None,
+        typer.Option(
+            help="Rig file, for points from a file that does not know its camera.",
+            show_default=False,
+        ),
+    ] = None,
+    unit: Annotated[
+        str, typer.Option(help="What 1 means in a PNG that is written, such as 0.1mm.")
+    ] = "1mm",
+    input_unit: Annotated[
+        str | None,
+        typer.Option(
+            help="What 1 means in a PNG that is read and does not say it itself, such as 1mm.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was written as JSON.")
+    ] = False,
+) -> None:
+    """Convert depth between formats: .png .tiff .pfm .npy .exr .ply, from .npz, and to .csv.
+
+    The suffix chooses the format, and a name that ends in _preview.png is a picture in colours
+    with a bar. What a format cannot hold is said. With --to every file is converted that can be;
+    those that cannot are named, and the exit code is 4, or 3 if there was none that could.
+    """
+    from d3s.errors import D3SError
+    from d3s.rig import Rig
+
+    asked = _Asked(
+        None if rig is None else Rig.load(rig).optics.focal_length_px,
+        length_m(unit),
+        None if input_unit is None else length_m(input_unit),
+        force,
+    )
+    done, refused = [], []
+    for source, targets in _jobs(files, to, output):
+        try:
+            done += _convert(source, targets, asked)
+        except D3SError as error:
+            if not to:
+                raise
+            refused.append(str(error))
+    if as_json:
+        typer.echo(json.dumps({"written": done, "refused": refused}, indent=2))
+    elif not quiet:
+        for one in done:
+            typer.echo(_line(one))
+    for words in refused:
+        typer.echo(f"d3s: {words}", err=True)
+    if refused:
+        raise typer.Exit(SOME_FAILED if done else BAD_INPUT)
+
+
+def _jobs(
+    files: list[Path], to: list[str] | None, output: Path | None
+) -> list[tuple[Path, list[Path]]]:
+    """Each file to read, with the files to write."""
+    from d3s.atomic import make_folder
+
+    if not to:
+        if output is not None:
+            raise typer.BadParameter(
+                "--output is for the files of --to. Name the files themselves."
+            )
+        if len(files) < 2:
+            raise typer.BadParameter("Name a file to read, and then one or more to write.")
+        return [(files[0], files[1:])]
+    if output is not None:
+        make_folder(output)
+    endings = [suffix if suffix.startswith((".", "_")) else f".{suffix}" for suffix in to]
+    return [
+        (path, [(output or path.parent) / f"{path.stem}{ending}" for ending in endings])
+        for path in files
+    ]
+
+
+def _convert(source: Path, targets: list[Path], asked: _Asked) -> list[dict[str, Any]]:
+    from d3s.files import DepthImage, read_depth
+    from d3s.files.raw import named
+
+    content = read_depth(source, unit_m=asked.input_unit_m)
+    if asked.focal_length_px is not None and isinstance(content, DepthImage):
+        with named(source):
+            content = content.with_camera(asked.focal_length_px)
+    _check(content, targets)
+    return [_write(content, source, target, asked) for target in targets]
+
+
+def _check(content: "DepthImage | Points", targets: list[Path]) -> None:
+    """Refuse all that cannot be written before the first is."""
+    from d3s.errors import InputError
+    from d3s.files import Points
+    from d3s.files.depth_files import check_target
+    from d3s.files.raw import named
+    from d3s.view.preview import ENDING
+
+    for target in targets:
+        with named(target):
+            if not target.name.endswith(ENDING):
+                check_target(content, target)
+            elif isinstance(content, Points):
+                raise InputError("a picture needs an image of depths, and these are points.")
+
+
+def _write(
+    content: "DepthImage | Points", source: Path, target: Path, asked: _Asked
+) -> dict[str, Any]:
+    from d3s.files import DepthImage, write_depth
+    from d3s.files.depth_files import lost
+    from d3s.view.preview import ENDING, write_preview
+
+    if isinstance(content, DepthImage) and target.name.endswith(ENDING):
+        rows, cols = content.depth_m.shape
+        names = [content.notes[name] for name in ("camera", "method") if name in content.notes]
+        words = f"{content.density:.0%} of {rows} x {cols} px have a depth"
+        title = ": ".join([", ".join(names), words]) if names else words
+        write_preview(target, content.depth_m, title=title, overwrite=asked.force)
+        return _entry(source, [target], ("the numbers",))
+    written = write_depth(target, content, unit_m=asked.unit_m, overwrite=asked.force)
+    return _entry(source, written, lost(content, target, asked.unit_m))
+
+
+def _entry(source: Path, written: list[Path], without: tuple[str, ...]) -> dict[str, Any]:
+    return {"from": str(source), "files": [str(path) for path in written], "without": list(without)}
+
+
+def _line(entry: dict[str, Any]) -> str:
+    without = f" (without {', '.join(entry['without'])})" if entry["without"] else ""
+    return f"{', '.join(entry['files'])}{without}"
