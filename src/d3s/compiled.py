@@ -48,7 +48,7 @@ class _Notice(event.Listener):
 @cache
 def _say_that_it_compiles() -> None:
     getLogger("d3s").warning(
-        "d3s is compiling its loops for this machine: once, for up to half a minute."
+        "d3s is compiling its loops for this machine: once, for up to a minute."
     )
 
 

@@ -10,6 +10,7 @@ depth_files   depth, with what is known beside it, from and to the common format
 depth_image   what these hold, as arrays
 raw       the bytes of a file, and what every format shares
 png, jpeg, tiff, netpbm, npy    one format each, from bytes to samples
+png_rows                        what the filters of a PNG left of its rows, undone
 jpeg_check, jpeg_scan           whether a JPEG is whole
 compiled                        the loops of both, compiled where it is worth it
 tiff_codec                      how a TIFF packs its samples

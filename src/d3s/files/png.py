@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
+from d3s.files import png_rows
 from d3s.files.raw import Samples, check_size, cut_short
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -39,6 +40,11 @@ class _Header:
     colour: int
     interlaced: bool
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its rows follow each other, of whole bytes of grey or of red, green, blue."""
+        return self.colour in (0, 2) and self.depth >= 8 and not self.interlaced
+
     def rows(self) -> list[tuple[int, int]]:
         """Number of rows, and bytes of one with its filter byte, of each pass."""
         passes = _PASSES if self.interlaced else ((0, 0, 1, 1),)
@@ -57,7 +63,10 @@ def read(raw: bytes, max_pixels: int) -> Samples:
     header = _header(raw)
     check_size(header.width, header.height, max_pixels)
     chunks = _chunks(raw)
-    _check_pixels(header, b"".join(body for kind, body in chunks if kind == b"IDAT"))
+    pixels = _inflated(header, b"".join(body for kind, body in chunks if kind == b"IDAT"))
+    if header.is_plain and png_rows.worth_it(pixels):
+        plain = png_rows.samples(pixels, header.height, _CHANNELS[header.colour], header.depth // 8)
+        return Samples(values=plain, full_scale=int(np.iinfo(plain.dtype).max))
     values = _decode(_essential(header, chunks))
     if values is None or values.shape[:2] != (header.height, header.width):
         raise cut_short("cannot be decoded")
@@ -109,8 +118,8 @@ def _chunks(raw: bytes) -> list[tuple[bytes, bytes]]:
     raise cut_short(f"ends within the PNG chunk at byte {at}")
 
 
-def _check_pixels(header: _Header, stream: bytes) -> None:
-    """Refuse pixels that are not exactly as many as the header says."""
+def _inflated(header: _Header, stream: bytes) -> bytes:
+    """Rows with their filter bytes, which must be exactly as many as the header says."""
     expected = sum(rows * size for rows, size in header.rows())
     inflater = zlib.decompressobj()
     try:
@@ -126,6 +135,7 @@ def _check_pixels(header: _Header, stream: bytes) -> None:
         if filters.max() > 4:
             raise cut_short("has PNG rows with an unknown filter")
         at += rows * size
+    return pixels
 
 
 def _essential(header: _Header, chunks: list[tuple[bytes, bytes]]) -> bytes:
