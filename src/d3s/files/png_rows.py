@@ -26,7 +26,7 @@ def samples(pixels: bytes, rows: int, channels: int, sample_bytes: int) -> NDArr
 
 def undo_filters(filtered: NDArray[np.uint8], plain: NDArray[np.uint8], pixel_bytes: int) -> int:
     """Write the bytes of all rows; every one but the first pixel and row knows its neighbours."""
-    rows, size = plain.shape
+    rows, size = len(plain), plain.shape[1]
     for row in range(rows):
         kind = filtered[row, 0]
         here, above = plain[row], plain[max(row - 1, 0)]
