@@ -10,7 +10,9 @@ from d3s.cli.calibrate import calibrate
 from d3s.cli.compare import compare
 from d3s.cli.convert import convert
 from d3s.cli.demo import demo
+from d3s.cli.doctor import doctor
 from d3s.cli.evaluate import evaluate
+from d3s.cli.info import info
 from d3s.cli.reproduce import reproduce
 from d3s.cli.simulate import simulate
 from d3s.errors import D3SError
@@ -46,6 +48,8 @@ app.add_typer(evaluate, name="evaluate")
 app.command()(compare)
 app.command()(reproduce)
 app.command()(convert)
+app.command()(info)
+app.command()(doctor)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,99 +1,76 @@
-"""`d3s demo`: what the paper's prototype can see, as a table and a picture."""
+"""`d3s demo`: the whole story on one simulated snapshot, with a picture and a page."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from d3s.cli.output import Force, Json, Quiet, check_free, say_step
+
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from d3s.design.limits import DepthLimits
-
-# The paper's working range and a little beyond, in steps that a person can read.
-TABLE_DEPTHS_M = (0.25, 0.30, 0.40, 0.50, 0.65, 0.80, 0.85, 1.00, 1.25, 1.64, 2.00, 2.50)
+    from d3s.demo import Demo
 
 
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
-    force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
+        "demo"
+    ),
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
-    """Show the optics of the paper's prototype, and how well it could know depth at best."""
-    import numpy as np
+    """See what it is: a simulated snapshot, its depth by three methods, and a page about it.
+
+    The first time takes up to a minute, most of it for compiling; later ones some ten seconds.
+    """
+    from d3s.demo import run_demo
+    from d3s.view.demo import FILES, write_demo
+
+    check_free(output, [output / name for name in FILES], force=force)
+    made = run_demo(progress=None if quiet or as_json else say_step)
+    files = write_demo(made, output, overwrite=force)
+    if as_json:
+        typer.echo(json.dumps(_as_json(made, files), indent=2))
+    elif not quiet:
+        _print(made)
+        typer.echo(f"Picture: {files['demo.png']}\nPage:    {files['index.html']}")
+
+
+def _as_json(made: "Demo", files: dict[str, Path]) -> dict[str, object]:
+    figures = {
+        name: {
+            "mae_m": one.score.mae_m,
+            "median_m": one.score.median_m,
+            "density": one.score.density,
+            "coverage": one.score.coverage,
+            "time_s": one.time_s,
+        }
+        for name, one in made.outcomes.items()
+    }
+    return {"simulated": True, "methods": figures, "files": [str(one) for one in files.values()]}
+
+
+def _print(made: "Demo") -> None:
     from rich.console import Console
+    from rich.table import Table
 
-    from d3s.atomic import make_folder
-    from d3s.design.limits import Conditions, depth_limits
-    from d3s.optics.psf import diffraction_range_m
-    from d3s.rig import Rig
-    from d3s.view.optics import plot_optics
-    from d3s.view.save import save_figure
+    from d3s.view.demo import TABLE_HEADINGS, TABLE_WORDS, table_rows
 
-    console, conditions = Console(), Conditions()
-    rig = Rig.paper_prototype()
+    rig, depth_m = made.pair.rig, made.pair.depth_m
     optics = rig.optics
     left_m, right_m = optics.focus_distances_m
-    table = depth_limits(optics, TABLE_DEPTHS_M, spread="disk", conditions=conditions)
-    diffracted = depth_limits(optics, TABLE_DEPTHS_M, spread="diffraction", conditions=conditions)
+    console = Console()
     console.print(
         f"The {rig.name}: baseline {1e3 * optics.baseline_m:.2f} mm, sensor distance "
         f"{1e3 * optics.sensor_distance_m:.1f} mm, f/{optics.f_number:.2f}, focused at "
-        f"{left_m:.3f} m (left) and {right_m:.3f} m (right)."
+        f"{left_m:.3f} m (left) and {right_m:.3f} m (right). The scene is from "
+        f"{depth_m.min():.2f} to {depth_m.max():.2f} m."
     )
-    console.print(_table(table, diffracted))
-    console.print(
-        "Bound: the smallest possible standard deviation of the depth of a "
-        f"{conditions.window_px} x {conditions.window_px} px window of natural texture (contrast "
-        f"{conditions.contrast:.0%}) with {conditions.noise_sigma:.0%} noise, for the blur disk of "
-        "geometric optics, then for a lens limited by diffraction. Defocus: its part of the "
-        "information; stereo has the rest. Computed from the optics, not measured."
-    )
-    for name, camera in (("left", 0), ("right", 1)):
-        near_m, far_m = diffraction_range_m(optics.lens(camera), conditions.wavelength_m)
-        console.print(
-            f"Diffraction, not defocus, sets the size of a point from {near_m:.2f} to "
-            f"{far_m:.2f} m ({name} camera, {1e9 * conditions.wavelength_m:.0f} nm)."
-        )
-    depths = np.linspace(0.25, 2.5, 181)
-    figure = plot_optics(
-        rig,
-        depth_limits(optics, depths, spread="disk", conditions=conditions),
-        depth_limits(optics, depths, spread="diffraction", conditions=conditions),
-    )
-    make_folder(output)
-    save_figure(figure, output / "optics.png", overwrite=force)
-    rig.save(output / "rig.toml", overwrite=force)
-    # Not through rich, which would wrap a long path and read brackets in it as markup.
-    typer.echo(f"Plot:     {output / 'optics.png'}\nRig file: {output / 'rig.toml'}")
-
-
-def _table(limits: "DepthLimits", diffracted: "DepthLimits") -> "Table":
-    from rich.table import Table
-
-    table = Table(title="Optics over depth")
-    for heading in (
-        "depth\n(m)",
-        "disparity\n(px)",
-        "blur L\n(px)",
-        "blur R\n(px)",
-        "bound\n(cm)",
-        "of it\ndefocus",
-        "diffr.\n(cm)",
-        "of it\ndefocus",
-    ):
-        table.add_column(heading, justify="right")
-    for i, depth in enumerate(limits.depth_m):
-        table.add_row(
-            f"{depth:.2f}",
-            f"{limits.disparity_px[i]:.2f}",
-            f"{limits.blur_sigma_px[0][i]:+.2f}",
-            f"{limits.blur_sigma_px[1][i]:+.2f}",
-            *_bound_cells(limits, i),
-            *_bound_cells(diffracted, i),
-        )
-    return table
-
-
-def _bound_cells(limits: "DepthLimits", row: int) -> tuple[str, str]:
-    share = limits.information.defocus_share[row]
-    return f"{100 * limits.bound.total_m[row]:.3f}", f"{100 * share:.1f} %"
+    table = Table(title="One simulated snapshot")
+    for i, heading in enumerate(TABLE_HEADINGS):
+        table.add_column(heading, justify="right" if i else "left")
+    for row in table_rows(made):
+        table.add_row(*row)
+    console.print(table)
+    console.print(TABLE_WORDS, style="dim", highlight=False)

@@ -1,4 +1,4 @@
-"""Pages of HTML with everything inside: no link leads out, and one file is the whole of it."""
+"""Pages of HTML. No link leads out, and but for `picture_block` one file is the whole of it."""
 
 import base64
 import io
@@ -96,6 +96,11 @@ def figure_block(figure: "Figure", caption: str, *, is_photo: bool = False) -> s
     figure.savefig(buffer, format=kind, dpi=130)
     address = f"data:image/{kind};base64,{_base64(buffer.getvalue())}"
     return _block(address, caption, caption, "wide" if is_photo else "")
+
+
+def picture_block(address: str, caption: str) -> str:
+    """A wide picture that lies beside the page, with words below it."""
+    return _block(escape(address), caption, caption, "wide")
 
 
 def photo_block(image: NDArray[np.uint8], caption: str, *, kind: str = "") -> str:

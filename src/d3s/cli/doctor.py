@@ -1,0 +1,88 @@
+"""`d3s doctor`: what this machine has, and whether d3s works on it."""
+
+import dataclasses
+import json
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from d3s.cli.output import NOTHING_USABLE, Quiet, say_step
+
+if TYPE_CHECKING:
+    from d3s.doctor import Health
+
+
+def doctor(
+    quiet: Quiet = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print everything as JSON, and no table.")
+    ] = False,
+) -> None:
+    """Check the installation: packages, cores, memory, and a self-test with its error.
+
+    Exit code 1 if the self-test fails. The first run compiles for up to a minute.
+    """
+    from d3s.doctor import examine
+
+    if not (quiet or as_json):
+        say_step("Looking at the machine, and trying a simulated plane ...")
+    health = examine()
+    if as_json:
+        typer.echo(json.dumps(_as_json(health), indent=2, allow_nan=False))
+    elif not quiet:
+        _print(health)
+    if not health.self_test.passed:
+        raise typer.Exit(NOTHING_USABLE)
+
+
+def _as_json(health: "Health") -> dict[str, object]:
+    values = dataclasses.asdict(health)
+    error_m = health.self_test.error_m
+    values["self_test"]["error_m"] = error_m if math.isfinite(error_m) else None
+    values["self_test"]["passed"] = health.self_test.passed
+    return {**values, "remarks": health.remarks}
+
+
+def _print(health: "Health") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=f"d3s {health.version}", show_header=False)
+    for what, found in _rows(health):
+        table.add_row(what, escape(found))
+    console = Console()
+    console.print(table)
+    for remark in health.remarks:
+        console.print(escape(remark), highlight=False)
+    if not health.remarks:
+        console.print("All is well.")
+
+
+def _rows(health: "Health") -> list[tuple[str, str]]:
+    from d3s.doctor import EXTRAS
+
+    test = health.self_test
+    extras = [
+        f"{name} ({what}): {'yes' if health.extras[name] else 'no'}"
+        for name, (_, what) in EXTRAS.items()
+    ]
+    return [
+        ("Python", f"{health.python}, {health.system}"),
+        *((name, version or "not installed") for name, version in health.packages.items()),
+        ("extras", "; ".join(extras)),
+        ("cores", f"{health.cores}, of which d3s uses {health.threads}"),
+        ("vectors", " ".join(health.simd) or "none that is known"),
+        ("memory", f"{_gb(health.memory_bytes)}, free {_gb(health.free_memory_bytes)}"),
+        ("compiled loops", health.cache + ("" if health.cache_is_writable else ": not writable")),
+        (
+            "self-test",
+            f"{'passed' if test.passed else 'FAILED'}: plane at 1 m, error "
+            f"{1e3 * test.error_m:.2f} mm, density {test.density:.1%}, {1e3 * test.time_s:.0f} ms",
+        ),
+    ]
+
+
+def _gb(size: int | None) -> str:
+    return "unknown" if size is None else f"{size / 1e9:.1f} GB"

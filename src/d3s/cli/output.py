@@ -1,0 +1,51 @@
+"""What the commands share: their common options, and places that are free to write to."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NOTHING_USABLE, BAD_INPUT, SOME_FAILED = 1, 3, 4
+"""Exit codes besides 0, all done, and 2, wrong use."""
+
+Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, and no table.")]
+
+
+def say_step(words: str) -> None:
+    """A line on what is done next, beside the results."""
+    typer.echo(words, err=True)
+
+
+def check_free(folder: Path, files: Iterable[Path], *, force: bool) -> None:
+    """Refuse a folder that cannot be written to, or files that are there: before the work.
+
+    Raises
+    ------
+    OutputError
+        Naming the place, and what to do.
+    """
+    from d3s.errors import OutputError
+
+    check_folder(folder)
+    taken = [path for path in files if os.path.lexists(path)]
+    if taken and not force:
+        others = f", and {len(taken) - 1} more" if len(taken) > 1 else ""
+        raise OutputError(
+            f"{taken[0]} exists{others}. Choose another --output, or replace with --force."
+        )
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written to, or cannot be made."""
+    from d3s.atomic import make_folder
+    from d3s.errors import OutputError
+
+    make_folder(folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(
+            f"{folder} cannot be written to. Choose a folder you may write to with --output."
+        )

@@ -1,0 +1,179 @@
+"""The whole story on one simulated snapshot: what is seen, what is found, and how wrong it is."""
+
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from d3s.estimate import DepthMap, estimate
+from d3s.evaluate.metrics import Score, score
+from d3s.evaluate.truth import Truth, truth_of
+from d3s.rig import Rig
+from d3s.scene.masks import Mask, bar, blob, ring
+from d3s.scene.pair import Pair, simulate
+from d3s.scene.scenes import Layer, Layered
+from d3s.scene.sensor import expose_pair
+from d3s.scene.textures import Texture
+from d3s.threads import thread_count
+
+METHODS = ("joint", "consensus", "sgbm")
+"""Ours, the paper's, and the best known of stereo."""
+SHAPE = (720, 1440)
+"""Of a view: two thirds of the pixels of the prototype's, so that all is done in a minute."""
+NOISE = 0.01
+"""Standard deviation of the noise, of full scale."""
+
+# A floor 0.66 m away at the lower edge of the frame, and 1.3 m where it ends.
+_FLOOR_M, _FLOOR_SLOPE = 0.9, -8.0
+_FLOOR_END = 0.19  # of the height of the frame
+# Rows that a method compiles itself on before its time is taken.
+_STRIP_PX = 96
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What one method made of the snapshot."""
+
+    depth_map: DepthMap
+    score: Score
+    time_s: float  # compiled
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Demo:
+    """One simulated snapshot of the prototype, with its truth, and what each method made of it."""
+
+    pair: Pair  # with the noise of the sensor
+    truth: Truth
+    outcomes: dict[str, Outcome]  # by method
+
+
+def run_demo(shape: tuple[int, int] = SHAPE, *, progress: Progress | None = None) -> Demo:
+    """Simulate the snapshot and try the methods on it.
+
+    `progress` is told in words what is done next.
+    """
+    say = progress or _nobody
+    rig = Rig.paper_prototype()
+    with _compiling():
+        say("Simulating a snapshot of the prototype ...")
+        clean = simulate(demo_scene(rig, shape), rig, shape=shape)
+        left, right = expose_pair(clean.left, clean.right, NOISE, seed=0)
+        pair, truth = replace(clean, left=left, right=right), truth_of(clean, NOISE)
+        outcomes = {}
+        for method in reversed(METHODS):  # ours last, since it takes longest to compile
+            say(f"Depth by {method} ...")
+            outcomes[method] = _outcome(method, pair, truth)
+    return Demo(pair=pair, truth=truth, outcomes={name: outcomes[name] for name in METHODS})
+
+
+def _outcome(method: str, pair: Pair, truth: Truth) -> Outcome:
+    estimate(pair.left[:_STRIP_PX], pair.right[:_STRIP_PX], pair.rig, method=method)
+    started = time.perf_counter()
+    depth_map = estimate(pair.left, pair.right, pair.rig, method=method)
+    time_s = time.perf_counter() - started
+    return Outcome(depth_map=depth_map, score=score(depth_map, truth), time_s=time_s)
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Our method is compiled by another process meanwhile: on a second core that is half the wait.
+
+    What it compiles is kept on disk, where this process finds it.
+    """
+    if thread_count() == 1:
+        yield
+        return
+    command = [sys.executable, "-c", "from d3s.demo import compile_joint; compile_joint()"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def compile_joint() -> None:
+    """Have the joint method compiled, on a pair that means nothing."""
+    views = np.random.default_rng(0).normal(size=(2, _STRIP_PX, 2 * _STRIP_PX)).astype(np.float32)
+    estimate(views[0], views[1], Rig.paper_prototype())
+
+
+def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
+    """Things on a floor of gravel, before a wall of bricks: 0.3 to 1.9 m.
+
+    Made for frames about twice as wide as high, which it fills whatever their size. None of its
+    textures was used to choose anything.
+    """
+    high = shape[0]
+    slope = _FLOOR_SLOPE * 720 / high  # the same depths from top to bottom
+    focal_px = rig.optics.focal_length_px
+
+    def foot(depth_m: float) -> float:
+        """How far down the frame something that stands on the floor touches it, 0 to 1."""
+        return 0.5 + (1 - _FLOOR_M / depth_m) * focal_px / (slope * high)
+
+    def seeded(outline: Callable[..., Mask], centre: tuple[float, float], radius: float) -> Mask:
+        rng = np.random.default_rng(5)
+        return outline(shape, (high * centre[0], high * centre[1]), high * radius, rng)
+
+    return Layered(
+        layers=[
+            _layer(0.31, "bark", seeded(bar, (1.70, 0.20), 0.36), scale=0.5),
+            _layer(0.45, "carpet", seeded(ring, (0.30, 0.70), 0.24), scale=0.6),
+            _layer(
+                0.69,
+                "text",
+                _card(shape, (0.60, 0.30, 1.02, foot(0.69))),
+                scale=0.5,
+                tilt_x_rad=0.5,
+            ),
+            _layer(0.80, "grass", seeded(blob, (1.60, 0.50), 0.20), scale=0.5),
+            _layer(1.00, "bark", _card(shape, (1.18, -0.1, 1.32, foot(1.00))), scale=0.6, seed=2),
+            _layer(
+                _FLOOR_M,
+                "gravel",
+                _card(shape, (-1.0, _FLOOR_END, 4.0, 2.0)),
+                tilt_y_rad=math.atan(slope),
+            ),
+            _layer(1.88, "brick", None, scale=0.6, tilt_x_rad=-0.2),
+        ]
+    )
+
+
+def _layer(
+    depth_m: float,
+    pattern: str,
+    mask: Mask | None,
+    *,
+    scale: float = 1.0,
+    seed: int = 0,
+    tilt_x_rad: float = 0.0,
+    tilt_y_rad: float = 0.0,
+) -> Layer:
+    return Layer(
+        depth_m=depth_m,
+        tilt_x_rad=tilt_x_rad,
+        tilt_y_rad=tilt_y_rad,
+        texture=Texture(pattern=pattern, scale=scale, seed=seed),
+        mask=mask,
+    )
+
+
+def _card(shape: tuple[int, int], edges: tuple[float, float, float, float]) -> Mask:
+    """An upright rectangle; left, top, right and bottom in heights of the frame."""
+    left, top, right, bottom = (shape[0] * edge for edge in edges)
+    x, y = np.arange(shape[1]), np.arange(shape[0])[:, np.newaxis]
+    inside = np.minimum(np.minimum(x - left, right - x), np.minimum(y - top, bottom - y))
+    return np.asarray(np.clip(inside + 0.5, 0.0, 1.0), dtype=np.float32)
+
+
+def _nobody(words: str) -> None:
+    pass
