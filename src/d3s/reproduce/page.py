@@ -22,7 +22,7 @@ _INTRODUCTION = (
     "whether a value could be the paper's own: where it is no, the two stand beside each other for "
     "orientation, and no more."
 )
-_COLUMNS = ("", "paper", "ours", "same conditions?", "agrees?")
+_COLUMNS = ("what", "paper", "ours", "same conditions?", "agrees?")
 _YES_NO = {True: "yes", False: "no", None: "–"}
 _FULL, _QUICK = "Made in full.", "Made quickly, at reduced size: a full run is finer."
 
@@ -45,14 +45,20 @@ def _parts(root: Path, items: Sequence[Item]) -> Iterator[str]:
 
 
 def _contents(items: Sequence[Item], stored: dict[str, dict[str, Any] | None]) -> str:
-    lines = []
-    for item in items:
-        there = "" if stored[item.name] else " (not made yet)"
-        lines.append(
-            f'<li><a href="#{item.name}">{escape(item.reference)}: {escape(item.title)}</a>'
-            f"{there}</li>"
-        )
+    lines = [
+        f'<li><a href="#{item.name}">{escape(item.reference)}: {escape(item.title)}</a> '
+        f'<span class="small">{_agreement(stored[item.name])}</span></li>'
+        for item in items
+    ]
     return "<ul>\n" + "\n".join(lines) + "\n</ul>"
+
+
+def _agreement(stored: dict[str, Any] | None) -> str:
+    """How many of the values that can be held against the paper's bear them out."""
+    if stored is None:
+        return "not made yet"
+    told = [row["agrees"] for row in stored["comparisons"] if row["agrees"] is not None]
+    return f"{sum(told)} of {len(told)} values agree" if told else ""
 
 
 def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str]:
@@ -89,7 +95,8 @@ def _table(table: dict[str, Any]) -> Iterator[str]:
     if table["caption"]:
         yield words(table["caption"], "small")
     numbers = [i for i, cell in enumerate(rows[0].values()) if isinstance(cell, int | float)]
-    yield html_table(list(rows[0]), ([_shown(c) for c in row.values()] for row in rows), numbers)
+    headings = [name.replace("_", " ") for name in rows[0]]
+    yield html_table(headings, ([_shown(c) for c in row.values()] for row in rows), numbers)
 
 
 def _comparisons(rows: list[dict[str, Any]]) -> Iterator[str]:

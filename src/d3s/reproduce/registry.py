@@ -1,29 +1,30 @@
-"""All items, in the order in which they run and stand on the page.
-
-An item that uses another's tables stands after it.
-"""
+"""All items, in the order of the paper, in which they stand on the page."""
 
 from collections.abc import Sequence
 
 from d3s.errors import InputError
 from d3s.reproduce.ab_fit import AB_FIT
+from d3s.reproduce.accuracy import ACCURACY
 from d3s.reproduce.baselines import BASELINES
 from d3s.reproduce.cases import SPECIAL_CASES
 from d3s.reproduce.consensus_plane import CONSENSUS_PLANE
 from d3s.reproduce.item import Item
 from d3s.reproduce.psf import PSF
+from d3s.reproduce.synthetic import SYNTHETIC
 from d3s.reproduce.systems import SYSTEMS
 from d3s.reproduce.teaser import TEASER
 from d3s.reproduce.zici import ZICI
 
 ITEMS: tuple[Item, ...] = (
-    CONSENSUS_PLANE,
     TEASER,
+    CONSENSUS_PLANE,
+    ACCURACY,
     SYSTEMS,
     SPECIAL_CASES,
     ZICI,
     AB_FIT,
     BASELINES,
+    SYNTHETIC,
     PSF,
 )
 

@@ -78,7 +78,8 @@ def reproduce(
     OutputError
         If the folder is a file, holds other things, or cannot be written to.
     """
-    chosen = find_items(names, items)
+    # What takes tables of others comes after them.
+    chosen = sorted(find_items(names, items), key=lambda item: bool(item.uses))
     _check_workers(workers)
     root = Path(folder)
     _take(root, overwrite=overwrite)

@@ -53,7 +53,7 @@ def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figur
     commercial_mm
         Shortest baseline of commercial stereo cameras, from which on the chart is shaded.
     """
-    figure = new_figure(9.0, 5.0)
+    figure = new_figure(10.0, 4.2)
     axes = figure.subplots()
     axes.axvspan(commercial_mm, 170, color="0.93", zorder=0)
     axes.text(
