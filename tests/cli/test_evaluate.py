@@ -22,7 +22,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 def run(*arguments):
     # In this process: another would take longer to start than these sweeps take.
-    here = () if "--help" in arguments or "--workers" in arguments else ("--workers", "1")
+    here = ("--workers", "1") if arguments[0] in ("planes", "scenes") else ()
     return CliRunner().invoke(app, ["evaluate", *arguments, *here])
 
 
@@ -97,6 +97,9 @@ def test_results_are_replaced_only_with_force():
         ("scenes -m bm --scenes 0", 3, "count=0 must be at least 1"),
         ("scenes -m bm --near 2", 3, "must be at least 1.1 times nearest_m=2"),
         ("scenes -m bm --rig none.toml", 3, "none.toml"),
+        ("quality --frames 1", 3, "frames=1 must be from 2 to 1000"),
+        ("quality --region 2 --frames 2 -m bm --shape 93x220", 3, "share=2.0 must be above 0"),
+        ("quality none.npz", 3, "none.npz"),
     ],
 )
 def test_wrong_use_is_told(arguments, code, words):
@@ -106,7 +109,43 @@ def test_wrong_use_is_told(arguments, code, words):
     assert not Path("evaluation").exists()
 
 
-def test_help_names_both_sweeps():
+def test_quality_of_a_simulated_plane():
+    small = ("--shape", "100x220", "--frames", "3", "-m", "bm", "-m", "sgbm")
+    result = done("quality", "--distance", "60cm", *small)
+    for words in ("A plane, 3 frames", "Z-accuracy", "sub-pixel RMS", "temporal noise", "sgbm"):
+        assert words in result.stdout
+    told = json.loads(done("quality", "--distance", "60cm", *small, "--json").stdout)
+    assert (told["distance_m"], told["region"]) == (0.6, 0.8)
+    bm = told["methods"]["bm"]
+    assert bm["plane"]["fill_rate"] > 0.6
+    assert abs(bm["plane"]["z_accuracy"]) < 0.01
+    assert 0 < bm["plane"]["plane_fit_rms"] < 0.01
+    assert 0 < bm["temporal"]["temporal_noise_m"] < 0.01
+
+
+def test_quality_of_depth_maps_of_a_camera():
+    import d3s
+
+    rig = Rig.paper_prototype()
+    for seed in range(2):
+        plane = d3s.Plane(depth_m=0.6, texture="brick")
+        pair = d3s.simulate(plane, rig, noise=0.01, seed=seed, shape=(100, 220))
+        d3s.estimate(pair.left, pair.right, rig, method="bm").save(f"{seed}.npz")
+    told = json.loads(done("quality", "0.npz", "1.npz", "--json").stdout)
+    measured = told["methods"]["as measured"]
+    assert told["distance_m"] is None
+    assert measured["plane"]["z_accuracy"] is None
+    assert measured["plane"]["plane_fit_rms_m"] < 0.005
+    assert measured["frames"] == 2
+    one = json.loads(done("quality", "0.npz", "--distance", "0.6", "--json").stdout)
+    assert abs(one["methods"]["as measured"]["plane"]["z_accuracy"]) < 0.01
+    assert one["methods"]["as measured"]["temporal"] is None
+    wrong = run("quality", "0.npz", "--frames", "3")
+    assert wrong.exit_code == 2
+    assert "--frames is for simulated planes" in wrong.stderr
+
+
+def test_help_names_all_of_them():
     text = run("--help").stdout
-    assert "planes" in text
-    assert "scenes" in text
+    for name in ("planes", "scenes", "quality"):
+        assert name in text

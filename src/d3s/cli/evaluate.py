@@ -13,7 +13,9 @@ from d3s.cli.units import length_m, shape_px
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from d3s.estimate import DepthMap
     from d3s.evaluate.planes import PlaneResults, PlaneSummary, RivalSummary
+    from d3s.evaluate.quality import Quality
     from d3s.evaluate.scenes import SceneSummary
 
 evaluate = typer.Typer(
@@ -189,6 +191,135 @@ def scenes(
         _say_files(files)
 
 
+@evaluate.command()
+def quality(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DEPTH.npz]...",
+            help="Depth maps of one plane, as d3s writes them; a plane is simulated if left.",
+            show_default=False,
+        ),
+    ] = None,
+    distance: Annotated[
+        float | None,
+        typer.Option(
+            parser=length_m,
+            metavar="LENGTH",
+            help="True distance of the plane. Of files: none is known if left; else 1 m.",
+        ),
+    ] = None,
+    region: Annotated[
+        float, typer.Option(help="Part of each side of the frame to look at, about its middle.")
+    ] = 0.8,
+    method: Method = None,
+    frames: Annotated[
+        int | None, typer.Option(help="How many frames to simulate; 10 if left.")
+    ] = None,
+    texture: Annotated[
+        str | None, typer.Option(help="Texture of the simulated plane; brick if left.")
+    ] = None,
+    noise: Noise = None,
+    shape: Shape = None,
+    seed: Seed = None,
+    rig: RigFile = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the figures as JSON instead of a table.")
+    ] = False,
+) -> None:
+    """See what users of depth cameras ask: fill rate, Z-accuracy, spatial and temporal noise.
+
+    Definitions are those of the RealSense depth quality tool. Point your camera at a textured wall,
+    save several depth maps as NPZ, and name them; or leave them, to see simulated ones.
+    """
+    from d3s.estimate import DepthMap
+    from d3s.evaluate.quality import central_region, quality_of
+
+    if files:
+        values = (method, frames, texture, noise, shape, seed, rig)
+        names = ("method", "frames", "texture", "noise", "shape", "seed", "rig")
+        for name, value in zip(names, values, strict=True):
+            if value is not None:
+                raise typer.BadParameter(
+                    f"--{name} is for simulated planes. Leave it, or leave the files."
+                )
+        maps = {"as measured": [DepthMap.load(path) for path in files]}
+    else:
+        given = _given(None, noise, shape, None, seed)
+        distance = 1.0 if distance is None else distance
+        maps = _simulated(method, distance, texture, frames, given, _rig(rig))
+    found = {
+        name: quality_of(frames, distance, central_region(_shape_of(frames[0]), region))
+        for name, frames in maps.items()
+    }
+    if as_json:
+        typer.echo(_quality_json(found, distance, region))
+    else:
+        _print_quality(found)
+
+
+def _simulated(
+    method: list[str] | None,
+    distance_m: float,
+    texture: str | None,
+    frames: int | None,
+    given: dict[str, Any],
+    rig: Any,
+) -> "dict[str, list[DepthMap]]":
+    """Frames of a plane that differ in their noise, by each method."""
+    from d3s.evaluate.contender import as_contenders
+    from d3s.evaluate.frames import simulated_frames
+
+    contenders = as_contenders(method or _DEFAULT_METHODS)
+    if frames is not None:
+        given["frames"] = frames
+    return simulated_frames(contenders, distance_m, texture=texture or "brick", rig=rig, **given)
+
+
+def _shape_of(depth_map: "DepthMap") -> tuple[int, int]:
+    rows, cols = depth_map.depth_m.shape
+    return rows, cols
+
+
+def _quality_json(found: "dict[str, Quality]", distance_m: float | None, region: float) -> str:
+    import json
+
+    from d3s.evaluate.tables import plain
+
+    methods = {name: plain(one) for name, one in found.items()}
+    return json.dumps({"distance_m": distance_m, "region": region, "methods": methods}, indent=1)
+
+
+def _print_quality(found: "dict[str, Quality]") -> None:
+    from rich.console import Console
+
+    first = next(iter(found.values()))
+    table = _figures(f"A plane, {first.frames} frames", list(found))
+    planes = [one.plane for one in found.values()]
+    table.add_row("fill rate", *(_p(one.fill_rate) for one in planes))
+    table.add_row("Z-accuracy", *(f"{100 * one.z_accuracy:+.3f} %" for one in planes))
+    table.add_row("plane-fit RMS", *(f"{100 * one.plane_fit_rms:.3f} %" for one in planes))
+    table.add_row("", *(f"{1000 * one.plane_fit_rms_m:.2f} mm" for one in planes))
+    table.add_row("sub-pixel RMS", *(f"{one.subpixel_rms_px:.3f} px" for one in planes))
+    flicker = [one.temporal for one in found.values()]
+    table.add_row(
+        "temporal noise",
+        *("-" if one is None else f"{100 * one.temporal_noise:.3f} %" for one in flicker),
+    )
+    table.add_row(
+        "",
+        *("-" if one is None else f"{1000 * one.temporal_noise_m:.2f} mm" for one in flicker),
+    )
+    console = Console()
+    console.print(table)
+    console.print(
+        "As RealSense's depth quality tool has them. Percent: of the distance. Z-accuracy: the "
+        "median error, positive if too far. RMS: about the plane through the depths. Temporal "
+        "noise: standard deviation over the frames, the median over the pixels.",
+        style="dim",
+    )
+
+
 def _given(
     patterns: str | None,
     noise: float | None,
@@ -250,7 +381,9 @@ def _print_planes(results: "PlaneResults") -> None:
         "MAE: the mean over the textures, and that of the worst. Density: retained textured "
         "pixels over textured ones. Range: of an MAE below 1 cm on every texture. Bound: "
         "Cramér-Rao, of a window of 31 x 31 px; at the bound, Gaussian errors have 0.8. Against a "
-        "rival: the largest MAE ratio over depths, on the pixels that both retained.",
+        "rival: the largest MAE ratio over depths, on the pixels that both retained. Gain: what "
+        "leaving out the pixels of largest sigma wins, of what an oracle would win. Fill rate to "
+        "sub-pixel RMS: as RealSense's depth quality tool has them, the median over the planes.",
         style="dim",
     )
 
@@ -286,6 +419,11 @@ def _of_all_planes(summaries: "tuple[PlaneSummary, ...]") -> "Table":
         for beyond_m, words in ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m")):
             cells = (_worst(one.rivals, rival, beyond_m) for one in summaries)
             table.add_row(_escaped(f"worst ratio to {rival}{words}"), *cells)
+    table.add_row("gain by sigma", *(_p(one.sigma_gain) for one in summaries))
+    table.add_row("fill rate", *(_p(one.fill_rate) for one in summaries))
+    table.add_row("Z-accuracy, size of", *(f"{100 * one.z_accuracy:.2f} %" for one in summaries))
+    table.add_row("plane-fit RMS", *(f"{100 * one.plane_fit_rms:.2f} %" for one in summaries))
+    table.add_row("sub-pixel RMS", *(f"{one.subpixel_rms_px:.3f} px" for one in summaries))
     table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
     return table
 
@@ -312,6 +450,8 @@ def _print_scenes(summaries: "tuple[SceneSummary, ...]") -> None:
         ratios = [{row.rival: row.ratio_common for row in one.rivals} for one in summaries]
         cells = (f"{one[rival]:.2f}" if rival in one else "" for one in ratios)
         table.add_row(_escaped(f"ratio to {rival}"), *cells)
+    table.add_row("gain by sigma", *(_p(one.sigma_gain) for one in summaries))
+    table.add_row("gain by confidence", *(_p(one.confidence_gain) for one in summaries))
     table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
     console = Console()
     console.print(table)
@@ -320,7 +460,8 @@ def _print_scenes(summaries: "tuple[SceneSummary, ...]") -> None:
     console.print(
         "MAE: over all retained pixels, also those that the right view does not show. Density: "
         "retained textured pixels over textured ones. Bound: Cramér-Rao, of a window of 31 x 31 "
-        "px. Ratio: of the MAE on the pixels that both retained.",
+        "px. Ratio: of the MAE on the pixels that both retained. Gain: what leaving out the least "
+        "trusted pixels wins, of what an oracle would win.",
         style="dim",
     )
 

@@ -3,6 +3,7 @@
 patterns   which textures choices may be made on, and which the report is made on
 truth      what is true of a pair, and which of its pixels count
 metrics    the figures of one depth map, and of two on the pixels that both retained
+quality    fill rate, Z-accuracy, plane-fit and sub-pixel RMS, temporal noise
 ranking    does a method know where it is wrong: thresholds, sparsification, coverage
 contender  who takes part
 trial      one noisy pair, its truth, and what each contender makes of it
@@ -10,6 +11,7 @@ jobs       trials in several processes, kept on disk until the sweep is done
 planes     the sweep over planes, and its summary
 scenes     the sweep over random scenes, and its summary
 league     all methods at full density, as they come, and at a common density
+frames     repeated frames of one plane
 tables     results as CSV and JSON
 """
 
@@ -18,13 +20,23 @@ from d3s.evaluate.league import League, Program, league
 from d3s.evaluate.metrics import Duel, Score, duel, score, working_range_m
 from d3s.evaluate.patterns import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.planes import PlaneResults, PlaneSweep, evaluate_planes
+from d3s.evaluate.quality import (
+    PlaneQuality,
+    Quality,
+    TemporalNoise,
+    plane_quality,
+    quality_of,
+    temporal_noise,
+)
 from d3s.evaluate.ranking import (
     AtThreshold,
     Ranking,
+    Trust,
     coverage,
     ranked_errors_m,
     ranking,
     threshold_curve,
+    trust_of,
 )
 from d3s.evaluate.scenes import SceneResults, SceneSweep, evaluate_scenes
 from d3s.evaluate.truth import Truth, truth_of
@@ -36,23 +48,31 @@ __all__ = [
     "Contender",
     "Duel",
     "League",
+    "PlaneQuality",
     "PlaneResults",
     "PlaneSweep",
     "Program",
+    "Quality",
     "Ranking",
     "SceneResults",
     "SceneSweep",
     "Score",
+    "TemporalNoise",
+    "Trust",
     "Truth",
     "coverage",
     "duel",
     "evaluate_planes",
     "evaluate_scenes",
     "league",
+    "plane_quality",
+    "quality_of",
     "ranked_errors_m",
     "ranking",
     "score",
+    "temporal_noise",
     "threshold_curve",
+    "trust_of",
     "truth_of",
     "working_range_m",
 ]

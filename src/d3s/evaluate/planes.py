@@ -20,6 +20,8 @@ from d3s.evaluate.metrics import (
     working_range_m,
 )
 from d3s.evaluate.plain import as_table, from_table
+from d3s.evaluate.quality import PlaneQuality, plane_quality
+from d3s.evaluate.ranking import Trust, trust_of
 from d3s.evaluate.trial import Shape, Sweep, Trial, contenders_of, jobs_of, make_trial, rig_of
 from d3s.rig import Rig
 from d3s.scene.scenes import Plane
@@ -64,6 +66,8 @@ class PlaneRow:
     method: str
     time_s: float
     score: Score
+    trust: Trust
+    quality: PlaneQuality  # over the judged pixels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +121,11 @@ class PlaneSummary:
     worst_density: float  # in that range, of a depth
     mae_over_bound: float  # the median over all depths
     time_s: float  # the median over all pairs
+    sigma_gain: float  # likewise, as the next four
+    fill_rate: float
+    z_accuracy: float  # of its size
+    plane_fit_rms: float
+    subpixel_rms_px: float
     depths: tuple[DepthSummary, ...]
     rivals: tuple[RivalSummary, ...]
 
@@ -154,6 +163,11 @@ class PlaneResults:
             ),
             mae_over_bound=_median([one.mae_over_bound for one in depths]),
             time_s=_median([row.time_s for row in rows]),
+            sigma_gain=_median([row.trust.sigma_gain for row in rows]),
+            fill_rate=_median([row.quality.fill_rate for row in rows]),
+            z_accuracy=_median([abs(row.quality.z_accuracy) for row in rows]),
+            plane_fit_rms=_median([row.quality.plane_fit_rms for row in rows]),
+            subpixel_rms_px=_median([row.quality.subpixel_rms_px for row in rows]),
             depths=depths,
             rivals=tuple(self._rivals(method)),
         )
@@ -251,6 +265,8 @@ def try_plane(job: Job) -> dict[str, Any]:
             method=method,
             time_s=outcome.time_s,
             score=score(outcome.depth_map, trial.truth),
+            trust=trust_of(outcome.depth_map, trial.truth),
+            quality=plane_quality(outcome.depth_map, depth_m, trial.truth.judged),
         )
         for method, outcome in outcomes.items()
     ]

@@ -1,7 +1,7 @@
 """Does a method know where it is wrong? Errors in the order of its own confidence or sigma."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -41,6 +41,35 @@ class Ranking:
     ause_m: float  # area between the mean error and the oracle's, over the shares that are kept
     gain: float  # what the order wins over a random one, as a share of what the oracle wins
     deciles_m: tuple[float, ...]  # mean error of the tenth that is trusted most, to the least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trust:
+    """How far the sigma and the confidence of a depth map can be trusted, over some pixels."""
+
+    sigma_ause_m: float
+    sigma_gain: float
+    confidence_ause_m: float
+    confidence_gain: float
+    coverage_2: float  # share of the errors below two sigma; 0.954 if Gaussian and sigma is true
+    coverage_3: float  # below three; 0.997
+
+
+def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Trust:
+    """The figures over the judged pixels, or over those of them in a region."""
+    part = truth if region is None else replace(truth, judged=truth.judged & region)
+    sigma, confidence = (
+        ranking(ranked_errors_m(depth_map, part, by)) for by in ("sigma_m", "confidence")
+    )
+    two, three = coverage(depth_map, part, (2.0, 3.0))
+    return Trust(
+        sigma_ause_m=sigma.ause_m,
+        sigma_gain=sigma.gain,
+        confidence_ause_m=confidence.ause_m,
+        confidence_gain=confidence.gain,
+        coverage_2=two,
+        coverage_3=three,
+    )
 
 
 def threshold_curve(

@@ -12,6 +12,7 @@ from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, Progress, run_jobs
 from d3s.evaluate.metrics import Duel, Score, pooled, ratio, score
 from d3s.evaluate.plain import as_table, from_table
+from d3s.evaluate.ranking import Trust, trust_of
 from d3s.evaluate.trial import Shape, Sweep, Trial, contenders_of, jobs_of, make_trial, rig_of
 from d3s.rig import Rig
 from d3s.scene.random_scene import RandomScene
@@ -68,6 +69,7 @@ class SceneRow:
     method: str
     time_s: float  # of the processor, for the whole scene
     score: Score
+    trust: Trust
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +122,8 @@ class SceneSummary:
     density: float  # of all textured pixels together
     mae_over_bound: float  # likewise
     time_s: float  # the median over the scenes
+    sigma_gain: float  # likewise, as the next
+    confidence_gain: float
     regions: tuple[RegionSummary, ...]
     rivals: tuple[SceneRivalSummary, ...]
 
@@ -161,6 +165,8 @@ class SceneResults:
                 pooled([one.bound_mean_m for one in scores], counts),
             ),
             time_s=float(np.median([row.time_s for row in rows])),
+            sigma_gain=_median([row.trust.sigma_gain for row in rows]),
+            confidence_gain=_median([row.trust.confidence_gain for row in rows]),
             regions=tuple(_region(self._rows(method, name), everywhere) for name in regions),
             rivals=tuple(
                 self._against(method, one.name)
@@ -244,6 +250,7 @@ def try_scene(job: Job) -> dict[str, Any]:
             method=method,
             time_s=outcome.time_s,
             score=score(outcome.depth_map, trial.truth, region),
+            trust=trust_of(outcome.depth_map, trial.truth, region),
         )
         for method, outcome in outcomes.items()
         for name, region in regions.items()
@@ -293,3 +300,8 @@ def _density(scores: Sequence[Score]) -> float:
 def _mean(values: Sequence[float]) -> float:
     known = [value for value in values if np.isfinite(value)]
     return float(np.mean(known)) if known else float("nan")
+
+
+def _median(values: Sequence[float]) -> float:
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.median(known)) if known else float("nan")
