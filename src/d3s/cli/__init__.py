@@ -10,14 +10,14 @@ from d3s.cli.calibrate import calibrate
 from d3s.cli.compare import compare
 from d3s.cli.convert import convert
 from d3s.cli.demo import demo
+from d3s.cli.depth import depth
 from d3s.cli.doctor import doctor
 from d3s.cli.evaluate import evaluate
 from d3s.cli.info import info
+from d3s.cli.output import BAD_INPUT
 from d3s.cli.reproduce import reproduce
 from d3s.cli.simulate import simulate
 from d3s.errors import D3SError
-
-BAD_INPUT = 3
 
 
 class _Commands(TyperGroup):
@@ -36,19 +36,21 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     help="Metric depth with an honest error bar from one snapshot of a tiny two-lens camera.",
-    epilog="Exit codes: 0 done, 1 a calibration that is not usable, 2 wrong use, 3 bad input or a "
-    "place that cannot be written, 4 some of several inputs or items failed.",
+    epilog="Exit codes: 0 done, 1 nothing usable came out, 2 wrong use, 3 bad input or a place that "
+    "cannot be written, 4 some of several inputs or items failed.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+# In the order in which people come to need them.
 app.command()(demo)
-app.command()(simulate)
+app.command()(depth)
+app.command()(info)
+app.command()(convert)
 app.command()(calibrate)
+app.command()(simulate)
 app.add_typer(evaluate, name="evaluate")
 app.command()(compare)
 app.command()(reproduce)
-app.command()(convert)
-app.command()(info)
 app.command()(doctor)
 
 

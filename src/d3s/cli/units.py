@@ -31,3 +31,14 @@ def shape_px(text: str) -> tuple[int, int]:
     if found is None:
         raise typer.BadParameter(f"{text!r} is not a shape. Write ROWSxCOLS, such as 902x1802.")
     return int(found[1]), int(found[2])
+
+
+def depth_range_m(text: str) -> tuple[float, float]:
+    """The nearest and the farthest depth in metres, from 0.25:2.5 or 25cm:2.5m."""
+    nearest, sign, farthest = text.partition(":")
+    if not sign:
+        raise typer.BadParameter(
+            f"{text!r} is not a range of depths. Write NEAREST:FARTHEST, such as 0.25:2.5 or "
+            "25cm:2.5m."
+        )
+    return length_m(nearest), length_m(farthest)

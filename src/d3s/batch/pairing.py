@@ -1,0 +1,236 @@
+"""Which files belong together: pairs by their names, or one frame a file."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from d3s.errors import InputError
+from d3s.files import IMAGE_SUFFIXES
+from d3s.files.raw import shown
+
+_SIDE = re.compile(
+    r"(?:(?P<before>.*)[-_. ])?(?P<side>left|right)(?:[-_. ](?P<after>.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
+_RULE = (
+    "A pair is left.png right.png. Several are a folder with names that end in _left and _right, "
+    "two folders with the same names in both, or left/*.png right/*.png."
+)
+
+
+class Frame(NamedTuple):
+    """What one depth map is made from, and what it is to be called."""
+
+    name: str  # may be empty: left.png and right.png have no other
+    left: Path
+    right: Path | None  # None if the one file has both views
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it is read from."""
+        return (self.left,) if self.right is None else (self.left, self.right)
+
+
+class Refused(NamedTuple):
+    """What was not done, and why."""
+
+    name: str
+    reason: str
+
+
+class Found(NamedTuple):
+    """Frames to work on, files without a partner, and files that are none of either."""
+
+    frames: tuple[Frame, ...]
+    refused: tuple[Refused, ...] = ()
+    ignored: tuple[Path, ...] = ()
+
+
+class _Sided(NamedTuple):
+    """A file, which view it is by its name (or that of its folder), and the rest of the name."""
+
+    path: Path
+    side: str
+    key: str
+
+
+def find_frames(inputs: Sequence[str | os.PathLike[str]], *, one_file_each: bool = False) -> Found:
+    """Frames of files and folders that a person has named.
+
+    Names that say left or right, as a word of their own, are paired by what else they say:
+    `a_left.png` with `a_right.png`, `left/7.png` with `right/7.png`. So are files of the same name
+    in two folders. Other files are pairs if the first half of the list are left views and the
+    second half right ones, of the same names; two files are a pair whatever their names.
+
+    Parameters
+    ----------
+    inputs
+        Files, or a folder, or two.
+    one_file_each
+        Whether every file is a frame of its own: raw, or both views side by side.
+
+    Raises
+    ------
+    InputError
+        When the names do not say what belongs together.
+    """
+    paths = [Path(os.fsdecode(one)) for one in inputs]
+    if not paths:
+        raise InputError(f"there are no files. {_RULE}")
+    _check_kinds(paths)
+    if _is_folder(paths[0]):
+        return _in_folders(paths, one_file_each)
+    if one_file_each or len(paths) == 1:
+        return _unique([Frame(path.stem, path, None) for path in paths])
+    return _of_files(paths)
+
+
+def _check_kinds(paths: Sequence[Path]) -> None:
+    """Refuse what is neither images nor folders, in words that say what was meant."""
+    for path in paths:
+        if path.suffix.lower() == ".toml":
+            raise InputError(f"{shown(path)} is a rig file, by its name. Give it as --rig.")
+    folders = [path for path in paths if _is_folder(path)]
+    if folders and len(folders) < len(paths):
+        raise InputError(
+            f"{shown(folders[0])} is a folder, and {len(paths) - len(folders)} of the others are "
+            f"files. Name the image in it, or the folder where results go with --output. {_RULE}"
+        )
+    if len(folders) > 2:
+        raise InputError(f"there are {len(folders)} folders, and at most two can be given. {_RULE}")
+
+
+def _in_folders(folders: list[Path], one_file_each: bool) -> Found:
+    images: list[Path] = []
+    ignored: list[Path] = []
+    for folder in folders:
+        for path in _entries(folder):
+            (images if path.suffix.lower() in IMAGE_SUFFIXES else ignored).append(path)
+    if one_file_each:
+        return _unique([Frame(path.stem, path, None) for path in images], ignored=ignored)
+    if len(folders) == 2:
+        sides = zip(folders, ("left", "right"), strict=True)
+        _check_order(folders)
+        sided = [
+            _Sided(path, side, _key(path))
+            for folder, side in sides
+            for path in images
+            if path.parent == folder
+        ]
+        return _paired(sided, ignored)
+    sided = [one for path in images if (one := _from_stem(path)) is not None]
+    if not sided:
+        raise InputError(
+            f"{shown(folders[0])} has no image whose name says left or right, of {len(images)}. "
+            "Name pairs a_left.png and a_right.png; or say --raw, or --side-by-side, if each file "
+            "has both views."
+        )
+    known = {one.path for one in sided}
+    return _paired(sided, [*ignored, *(path for path in images if path not in known)])
+
+
+def _of_files(paths: list[Path]) -> Found:
+    sided = [one for path in paths if (one := _sided(path)) is not None]
+    if len(paths) == 2:
+        _check_order(paths)
+        both = {one.side for one in sided}
+        key = sided[0].key if both == {"left", "right"} else _key(paths[0])
+        return Found((Frame(key, *paths),))
+    if len(sided) == len(paths):
+        return _paired(sided, [])
+    half, odd = divmod(len(paths), 2)
+    left, right = paths[:half], paths[half:]
+    if odd or [_key(path) for path in left] != [_key(path) for path in right]:
+        raise InputError(
+            f"the {len(paths)} files do not pair up: their names do not say which are left and "
+            f"right, and the first half has not the names of the second. {_RULE} If each file has "
+            "both views, say --raw or --side-by-side."
+        )
+    return _unique([Frame(_key(one), one, other) for one, other in zip(left, right, strict=True)])
+
+
+def _check_order(paths: list[Path]) -> None:
+    """Refuse right before left, where the names say so."""
+    sides = [one.side if (one := _sided(path)) is not None else "" for path in paths]
+    if sides == ["right", "left"]:
+        raise InputError(
+            f"{shown(paths[0])} comes before {shown(paths[1])}: the left view goes first. "
+            "Give them in the other order."
+        )
+
+
+def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> Found:
+    """Pairs of the same key; a view that has no partner, or several, is refused."""
+    groups: dict[str, dict[str, list[Path]]] = {}
+    for one in sided:
+        groups.setdefault(one.key, {"left": [], "right": []})[one.side].append(one.path)
+    frames, refused = [], []
+    for key, views in groups.items():
+        left, right = views["left"], views["right"]
+        if len(left) == len(right) == 1:
+            frames.append(Frame(key, left[0], right[0]))
+            continue
+        several = len(left) > 1 or len(right) > 1
+        missing = "right" if left else "left"
+        reason = (
+            "several files have this name. Leave one left and one right view."
+            if several
+            else f"there is no {missing} view of this name."
+        )
+        refused += [Refused(shown(path), reason) for path in (*left, *right)]
+    return Found(tuple(frames), tuple(refused), tuple(ignored))
+
+
+def _unique(frames: Iterable[Frame], *, ignored: Iterable[Path] = ()) -> Found:
+    """Frames of different names; of those with the same the first is kept."""
+    kept: dict[str, Frame] = {}
+    refused = []
+    for frame in frames:
+        if frame.name in kept:
+            reason = f"its results would have the name of those of {shown(kept[frame.name].left)}."
+            refused.append(Refused(shown(frame.left), f"{reason} Rename one."))
+        else:
+            kept[frame.name] = frame
+    return Found(tuple(kept.values()), tuple(refused), tuple(ignored))
+
+
+def _sided(path: Path) -> _Sided | None:
+    """Which view a file is by its name, or by the folder it is in."""
+    of_stem = _from_stem(path)
+    if of_stem is not None:
+        return of_stem
+    of_folder = _SIDE.fullmatch(path.parent.name)
+    return None if of_folder is None else _Sided(path, of_folder["side"].lower(), path.stem)
+
+
+def _from_stem(path: Path) -> _Sided | None:
+    found = _SIDE.fullmatch(path.stem)
+    if found is None:
+        return None
+    rest = [part for part in (found["before"], found["after"]) if part]
+    return _Sided(path, found["side"].lower(), "_".join(rest))
+
+
+def _key(path: Path) -> str:
+    """The name of a file without what says left or right."""
+    of_stem = _from_stem(path)
+    return path.stem if of_stem is None else of_stem.key
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder and not hidden, by name."""
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise InputError(
+            f"{shown(folder)}: cannot be read: {error.strerror}. Check the name and the rights."
+        ) from error
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # a name that cannot be: reading it will say so
+        return False
