@@ -120,6 +120,19 @@ def test_a_failing_item_loses_no_other(tmp_path, calls):
     assert "Failed" not in (tmp_path / "index.html").read_text()
 
 
+def test_a_failure_leaves_what_was_made_before(tmp_path, calls):
+    def fail(context):
+        raise ZeroDivisionError
+
+    one = an_item("one", calls)
+    reproduce((), tmp_path, items=(one,))
+    assert states(reproduce((), tmp_path, items=(replace(one, run=fail),), overwrite=True)) == {
+        "one": "failed"
+    }
+    page = (tmp_path / "index.html").read_text()
+    assert page.index("Failed") < page.index("was made before") < page.index("found it")
+
+
 def test_a_disk_that_fails_stops_everything(tmp_path, calls):
     def fail(context):
         raise OutputError("the disk is full")
@@ -174,6 +187,10 @@ def test_the_page_has_every_item_also_those_not_made(tmp_path, calls):
     ):
         assert words in page
     assert page.index("title of one") < page.index("title of two")
+    assert (tmp_path / "comparisons.csv").read_text() == (
+        "item,reference,quick,what,paper,ours,same_conditions,why,agrees\n"
+        "one,Fig. one,False,a thing,1 < 2,2 & 3,False,so,True\n"
+    )
 
 
 def test_the_watcher_is_told(tmp_path, calls):
@@ -210,7 +227,7 @@ def test_wrong_use(tmp_path, calls):
     items = an_item("one", calls), an_item("two", calls)
     with pytest.raises(InputError, match=r"'fog', 'rain': no such item. There are one, two\."):
         reproduce(["rain", "one", "fog"], tmp_path / "x", items=items)
-    with pytest.raises(InputError, match="workers=0 must be at least 1"):
+    with pytest.raises(InputError, match="workers=0 must be a whole number"):
         reproduce((), tmp_path / "x", items=items, workers=0)
     assert not (tmp_path / "x").exists()
     with pytest.raises(InputError, match="lower case"):

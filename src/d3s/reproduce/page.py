@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import write_text
-from d3s.reproduce.item import Item
+from d3s.reproduce.item import Cell, Item
 from d3s.reproduce.missing import NOT_REPRODUCED
-from d3s.reproduce.store import ERROR, stored_result
+from d3s.reproduce.store import ERROR, as_csv, stored_result
 from d3s.version import __version__
 from d3s.view.page import heading, html_page, html_table, words
 
 PAGE = "index.html"
+COMPARISONS = "comparisons.csv"
 _TITLE = "D3S: the paper again"
 _INTRODUCTION = (
     "Each part below is a figure or a table of “Depth from Dual Differential Defocus and Stereo "
@@ -28,15 +29,30 @@ _FULL, _QUICK = "Made in full.", "Made quickly, at reduced size: a full run is f
 
 
 def write_page(root: Path, items: Sequence[Item]) -> None:
-    """Write the page over what the folder holds of these items."""
+    """Write the page over what the folder holds of these items, and all comparisons as a table."""
     write_text(root / PAGE, html_page(_TITLE, _parts(root, items)), overwrite=True)
+    write_text(root / COMPARISONS, as_csv(comparison_rows(root, items)), overwrite=True)
+
+
+def comparison_rows(root: Path, items: Sequence[Item]) -> list[dict[str, Cell]]:
+    """What the folder holds of these items beside the paper's values."""
+    return [
+        {"item": item.name, "reference": item.reference, "quick": stored["made_from"]["quick"]}
+        | row
+        for item in items
+        if (stored := stored_result(root, item.name))
+        for row in stored["comparisons"]
+    ]
 
 
 def _parts(root: Path, items: Sequence[Item]) -> Iterator[str]:
     stored = {item.name: stored_result(root, item.name) for item in items}
     yield heading(_TITLE, level=1)
     yield words(_INTRODUCTION)
-    yield words(f"Made with d3s {__version__} by: d3s reproduce", "small")
+    yield (
+        f'<p class="small">Made by <code>d3s reproduce</code>, version {__version__}. All values '
+        f'beside the paper\'s: <a href="{COMPARISONS}">{COMPARISONS}</a></p>'
+    )
     yield _contents(items, stored)
     for item in items:
         yield from _item(item, stored[item.name], root)
@@ -64,11 +80,14 @@ def _agreement(stored: dict[str, Any] | None) -> str:
 def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str]:
     yield f'<h2 id="{item.name}">{escape(item.reference)}: {escape(item.title)}</h2>'
     yield words(item.what)
+    failed = (root / item.name / ERROR).is_file()
+    if failed:
+        yield words(f"Failed; {ERROR} in its folder says where.", "verdict bad")
     if stored is None:
-        failed = (root / item.name / ERROR).is_file()
-        state = "Failed; error.txt in its folder says where." if failed else "Not made yet."
-        yield words(f"{state} To make it: d3s reproduce {item.name}", "verdict bad")
+        yield words(f"Not made yet. To make it: d3s reproduce {item.name}", "verdict usable")
         return
+    if failed:
+        yield words("What follows was made before.", "small")
     for picture in stored["pictures"]:
         yield _picture(f"{item.name}/{picture['name']}", picture["caption"])
     for remark in stored["remarks"]:

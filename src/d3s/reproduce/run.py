@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError, OutputError
+from d3s.evaluate.jobs import checked_workers, code_digest
 from d3s.reproduce.item import Context, Item, Progress, Result, Rows
 from d3s.reproduce.page import write_page
 from d3s.reproduce.registry import ITEMS, find_items
@@ -74,13 +75,13 @@ def reproduce(
     Raises
     ------
     InputError
-        Naming an item that is not known.
+        Naming an item that is not known, or workers that cannot be.
     OutputError
         If the folder is a file, holds other things, or cannot be written to.
     """
     # What takes tables of others comes after them.
     chosen = sorted(find_items(names, items), key=lambda item: bool(item.uses))
-    _check_workers(workers)
+    checked_workers(workers)
     root = Path(folder)
     _take(root, overwrite=overwrite)
     outcomes: list[Outcome] = []
@@ -100,11 +101,6 @@ def reproduce(
         write_page(root, items)  # after each, so that what is there is seen
     write_page(root, items)
     return tuple(outcomes)
-
-
-def _check_workers(workers: int | None) -> None:
-    if workers is not None and workers < 1:
-        raise InputError(f"workers={workers} must be at least 1.")
 
 
 def _take(root: Path, *, overwrite: bool) -> None:
@@ -143,6 +139,7 @@ def _made_from(item: Item, root: Path, quick: bool, seed: int) -> dict[str, Any]
     """All that decides the result of an item."""
     return {
         "version": __version__,
+        "code": code_digest()[:16],
         "source": _source_digest(item.run),
         "quick": quick,
         "seed": seed,
@@ -160,7 +157,7 @@ def _is_kept(item: Item, root: Path, quick: bool, seed: int) -> bool:
 
 
 def _source_digest(run: Callable[[Context], Result]) -> str:
-    """Of the file that the item is in: while it is being written, the version does not change."""
+    """Of the file that the item is in, which `code_digest` does not count."""
     path = getattr(sys.modules.get(run.__module__), "__file__", None)
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if path else ""
 
