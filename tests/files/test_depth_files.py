@@ -65,6 +65,7 @@ def test_png_has_whole_units_and_says_which(tmp_path, unit_m):
     with Image.open(path) as opened:
         told = json.loads(opened.text["d3s"])
     assert told == {
+        "d3s": 1,
         "unit": "m",
         **NOTES,
         "depth_unit_m": unit_m,
@@ -285,7 +286,7 @@ def test_camera_lies_beside_formats_without_room_for_it(tmp_path):
         ("{", "is not a camera file"),
         ("[" * 50_000, "is not a camera file"),
         ('{"width": 17, "height": 12, "intrinsic_matrix": [1, 2]}', "is not a camera file"),
-        ('{"width": 9, "height": 12, "intrinsic_matrix": [1,0,0,0,1,0,8,5.5,1]}', "12 x 9 px"),
+        ('{"width": 9, "height": 12, "intrinsic_matrix": [1,0,0,0,1,0,4,5.5,1]}', "12 x 9 px"),
         ('{"width": 17, "height": 12, "intrinsic_matrix": [1,0,0,0,2,0,8,5.5,1]}', "none of ours"),
         ('{"width": 17, "height": 12, "intrinsic_matrix": [1,0,0,0,1,0,9,5.5,1]}', "none of ours"),
         ('{"width":17,"height":12,"intrinsic_matrix":[NaN,0,0,0,1,0,8,5.5,1]}', "none of ours"),

@@ -6,18 +6,26 @@ It has the form in which Open3D keeps a pinhole camera, which is easy to read el
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from d3s.errors import InputError
 from d3s.files.depth_image import DepthImage
-from d3s.files.raw import cut_short, named, open_file, read_rest
+from d3s.files.raw import cut_short, named, open_file, read_rest, shown
 
 SUFFIX = ".camera.json"
 _MAX_BYTES = 100_000
-_LARGEST_PX = 1e12
+_LARGEST = 1e12
 _CLOSE_PX = 1e-6
+
+
+class Camera(NamedTuple):
+    """A camera whose principal point is the middle of its view."""
+
+    rows: int
+    cols: int
+    focal_length_px: float
 
 
 def beside(path: str | os.PathLike[str]) -> Path:
@@ -41,32 +49,47 @@ def encode(image: DepthImage) -> bytes | None:
 
 def focal_length_px(path: str | os.PathLike[str], shape: tuple[int, ...]) -> float | None:
     """Focal length in the camera file beside a depth file; None if there is none."""
-    camera = beside(path)
-    if not os.path.lexists(camera):
+    beside_it = beside(path)
+    if not os.path.lexists(beside_it):
         return None
-    with named(camera):
-        with open_file(camera) as file:
+    camera = read(beside_it)
+    if (camera.rows, camera.cols) != tuple(shape):
+        raise InputError(
+            f"{shown(beside_it)}: is of views of {camera.rows} x {camera.cols} px, and the depths "
+            f"have {shape[0]} x {shape[1]}."
+        )
+    return camera.focal_length_px
+
+
+def read(path: str | os.PathLike[str]) -> Camera:
+    """The camera in a file.
+
+    Raises
+    ------
+    InputError
+        Naming the file and what is wrong.
+    """
+    with named(path):
+        with open_file(path) as file:
             raw = read_rest(file, _MAX_BYTES)
-        return _focal_length_px(raw, shape)
+        return _camera(raw)
 
 
-def _focal_length_px(raw: bytes, shape: tuple[int, ...]) -> float:
+def _camera(raw: bytes) -> Camera:
     try:
-        camera: dict[str, Any] = json.loads(raw)
-        size = camera["height"], camera["width"]
-        matrix = np.array(camera["intrinsic_matrix"], dtype=np.float64).reshape(3, 3).T
+        told: dict[str, Any] = json.loads(raw)
+        rows, cols = told["height"], told["width"]
+        matrix = np.array(told["intrinsic_matrix"], dtype=np.float64).reshape(3, 3).T
     except (ValueError, TypeError, LookupError, RecursionError, OverflowError) as error:
         raise cut_short("is not a camera file") from error
-    if size != tuple(shape):
-        raise InputError(
-            f"is of views of {size[0]} x {size[1]} px, and the depths have {shape[0]} x {shape[1]}."
-        )
+    if not all(type(size) is int and 0 < size < _LARGEST for size in (rows, cols)):
+        raise cut_short("is not a camera file")
     focal = float(matrix[0, 0])
     expected = np.diag([focal, focal, 1.0])
-    expected[:2, 2] = (shape[1] - 1) / 2, (shape[0] - 1) / 2
-    if not 0 < focal < _LARGEST_PX or not np.allclose(matrix, expected, rtol=0, atol=_CLOSE_PX):
+    expected[:2, 2] = (cols - 1) / 2, (rows - 1) / 2
+    if not 0 < focal < _LARGEST or not np.allclose(matrix, expected, rtol=0, atol=_CLOSE_PX):
         raise InputError(
             "has a camera that is none of ours: one focal length above 0, and the principal point "
             "in the middle of the view."
         )
-    return focal
+    return Camera(rows, cols, focal)

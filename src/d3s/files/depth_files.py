@@ -270,7 +270,7 @@ def _from_samples(values: NDArray[Any], told: dict[str, Any]) -> DepthImage:
 def _from_tiff(raw: bytes, max_pixels: int) -> DepthImage:
     samples = tiff.read(raw, max_pixels)
     text = tiff.description(raw)
-    return _from_samples(samples.values, note.parsed(text) if text.startswith("{") else {})
+    return _from_samples(samples.values, note.of_depth(text) if text.startswith(note.START) else {})
 
 
 def _from_exr(raw: bytes, max_pixels: int) -> DepthImage:
@@ -278,7 +278,7 @@ def _from_exr(raw: bytes, max_pixels: int) -> DepthImage:
     names = [name for name in (_EXR_NAMES["depth_m"], *images) if name in images]
     if len(images) > 1 and names[0] != _EXR_NAMES["depth_m"]:
         raise InputError(f"has the channels {', '.join(images)[:200]}, and depth is in Z.")
-    told = note.parsed(texts[note.KEY]) if note.KEY in texts else {}
+    told = note.of_depth(texts[note.KEY]) if note.KEY in texts else {}
     found = _from_samples(images[names[0]], told)
     return _with_layers(found, {name: images.get(channel) for name, channel in _EXR_NAMES.items()})
 
@@ -286,6 +286,11 @@ def _from_exr(raw: bytes, max_pixels: int) -> DepthImage:
 def _from_npz(found: dict[str, NDArray[Any]]) -> DepthImage:
     if "depth_m" not in found:
         raise InputError(f"has the arrays {', '.join(found)[:200]}, and no depth_m.")
+    if "anchor_left_px" in found:
+        raise InputError(
+            "is the truth of a raw frame, whose depths lie in two views that are not rectified. "
+            "Simulate a pair, for depths of one view."
+        )
     told = _told(found.get("note"))
     matrix = found.get("K")
     if matrix is not None and matrix.shape == (3, 3) and matrix.dtype.kind == "f":

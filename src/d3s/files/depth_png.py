@@ -49,7 +49,7 @@ def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage
     if samples.full_scale != _LARGEST or levels.ndim != 2:
         raise InputError("is a PNG, but not of depths: those are grey and have 16 bit.")
     text = said(raw)
-    told = {} if text is None else note.parsed(text)
+    told = {} if text is None else note.of_depth(text)
     if "depth_unit_m" in told:
         unit_m = note.positive(told, "depth_unit_m")
     if unit_m is None:

@@ -4,11 +4,16 @@ import json
 import reprlib
 from typing import Any
 
+from d3s.errors import InputError
 from d3s.files.depth_image import DepthImage, Points
 from d3s.files.raw import cut_short
 
 KEY = "d3s"
 """Name of the note, where the format wants one."""
+
+VERSION = 1
+START = f'{{"{KEY}": '
+"""How it begins, which tells it from the notes of other programs."""
 
 FOR_PEOPLE = ("camera", "method", "d3s_version")
 """What it says that no number depends on."""
@@ -20,12 +25,21 @@ _LARGEST = 1e12
 
 def note_of(content: DepthImage | Points, **more: Any) -> str:
     """What a format should say beside its numbers."""
-    told: dict[str, Any] = {"unit": "m", **content.notes, **more}
+    told: dict[str, Any] = {KEY: VERSION, "unit": "m", **content.notes, **more}
     if isinstance(content, DepthImage) and content.focal_length_px is not None:
         rows, cols = content.depth_m.shape
         told["focal_length_px"] = content.focal_length_px
         told["principal_point_px"] = [(cols - 1) / 2, (rows - 1) / 2]
     return json.dumps(told, allow_nan=False)
+
+
+def of_depth(text: str) -> dict[str, Any]:
+    """What the note of a file of depth says."""
+    told = parsed(text)
+    if told.get(KEY) != VERSION:
+        found = reprlib.repr(told.get(KEY))
+        raise InputError(f"has a note of version {found}: this D3S reads version {VERSION}.")
+    return told
 
 
 def parsed(text: str) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def _header(raw: bytes) -> _Header:
     words = [line.split() for line in lines if not line.startswith(("comment", "obj_info"))]
     order = _order(words)
     points = _points(words)
-    return _Header(points, _record(words, order), end.end(), note.parsed(told[0]) if told else {})
+    return _Header(points, _record(words, order), end.end(), note.of_depth(told[0]) if told else {})
 
 
 def _order(words: list[list[str]]) -> str:

@@ -1,0 +1,114 @@
+"""`d3s info`: what a file is."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from d3s.cli.output import BAD_INPUT, SOME_FAILED
+
+if TYPE_CHECKING:
+    from d3s.info import Histogram, Info
+
+_BAR_CHARS, _NAME_CHARS = 40, 24
+_SHARES = ("density", "share_", "known")
+
+
+def info(
+    files: Annotated[list[Path], typer.Argument(help="Files or folders.", metavar="FILE...")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print everything as JSON, a list.")
+    ] = False,
+) -> None:
+    """Say what a file is: an image, depth, points, a rig, a recipe, a folder of captures.
+
+    Sizes, ranges, percentiles and a small histogram; of a depth map also how it was made. Of
+    several files those that cannot be read are named, and the exit code is 4, or 3 if there was
+    none that could.
+    """
+    from d3s.errors import D3SError
+    from d3s.info import info as info_of
+
+    found, refused = [], []
+    for path in files:
+        try:
+            found.append(info_of(path))
+        except D3SError as error:
+            if len(files) == 1:
+                raise
+            refused.append(str(error))
+    if as_json:
+        typer.echo(json.dumps([one.as_json() for one in found], indent=2, allow_nan=False))
+    else:
+        typer.echo("\n\n".join(_page(one) for one in found))
+    for words in refused:
+        typer.echo(f"d3s: {words}", err=True)
+    if refused:
+        raise typer.Exit(SOME_FAILED if found else BAD_INPUT)
+
+
+def _page(one: "Info") -> str:
+    lines = [f"{one.path}: {one.kind}", *_lines(one.facts, "  ")]
+    if one.histogram is not None:
+        lines += [f"  histogram of {one.histogram.of}", *_bars(one.histogram)]
+    return "\n".join(lines)
+
+
+def _lines(facts: dict[str, Any], indent: str) -> list[str]:
+    """One line a fact; a table of tables has an indented line for each."""
+    lines = []
+    if "rows" in facts and "cols" in facts:
+        lines.append(
+            _line("size", f"{facts['rows']} x {facts['cols']} px (rows x columns)", indent)
+        )
+        facts = {name: value for name, value in facts.items() if name not in ("rows", "cols")}
+    for name, value in facts.items():
+        if value is None or value in ([], {}):
+            continue
+        if isinstance(value, dict) and "percentiles" in value:
+            lines += _range(name, value, indent)
+        elif isinstance(value, dict):
+            lines += [f"{indent}{name}", *_lines(value, indent + "  ")]
+        else:
+            lines.append(_line(name, _words(name, value), indent))
+    return lines
+
+
+def _line(name: str, words: str, indent: str) -> str:
+    return f"{indent}{name:<{_NAME_CHARS - len(indent)}} {words}"
+
+
+def _range(name: str, value: dict[str, Any], indent: str) -> list[str]:
+    """Two lines on an array: its ends, and its percentiles."""
+    first = f"{value['least']:.5g} to {value['largest']:.5g}"
+    if value["known"] < 1:
+        first += f", known of {value['known']:.1%}"
+    if "shape" in value:
+        first = f"{value['type']} ({', '.join(map(str, value['shape']))}): {first}"
+    percents = "  ".join(
+        f"{percent}%: {_words('', part)}" for percent, part in value["percentiles"].items()
+    )
+    return [_line(name, first, indent), _line("", percents, indent)]
+
+
+def _words(name: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.1%}" if name.startswith(_SHARES) or name.isupper() else f"{value:.5g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_words(name, part) for part in value)
+    return str(value)
+
+
+def _bars(histogram: "Histogram") -> list[str]:
+    most, total = max(histogram.counts), sum(histogram.counts)
+    ends = zip(histogram.edges[:-1], histogram.edges[1:], histogram.counts, strict=True)
+    return [
+        f"    {low:>9.4g} to {high:<9.4g} {count / total:>4.0%} "
+        f"{'#' * round(_BAR_CHARS * count / most)}".rstrip()
+        for low, high, count in ends
+    ]

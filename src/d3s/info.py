@@ -1,0 +1,366 @@
+"""What a file is: one of ours, or an image, in words and numbers."""
+
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+from d3s.estimate import DepthMap
+from d3s.estimate.flags import share_of_each
+from d3s.files import (
+    IMAGE_SUFFIXES,
+    DepthImage,
+    Points,
+    camera_file,
+    depth_png,
+    exr,
+    jpeg,
+    note,
+    npy,
+    ply,
+    png,
+    read_depth,
+    tiff,
+)
+from d3s.files import arrays as npz
+from d3s.files.images import MAX_PIXELS, _samples
+from d3s.files.raw import named, open_file, read_rest
+from d3s.rig import Rig
+from d3s.scene.folder import DISTANCES_NAME, RECIPE_NAME
+from d3s.scene.recipe import Recipe
+
+Facts = dict[str, Any]
+
+PERCENTS = (1, 5, 25, 50, 75, 95, 99)
+_BINS = 12
+# Of a histogram: what few exceed is in its first and last bin.
+_ENDS_PERCENT = (0.5, 99.5)
+_WIDEST = 1e30  # more than that is no distribution that one could look at
+_START_BYTES = 8
+_MAX_BYTES = 2_000_000_000
+
+_FORMATS = {
+    png.SIGNATURE: "PNG",
+    jpeg.MAGIC: "JPEG",
+    **dict.fromkeys(tiff.MAGICS, "TIFF"),
+    npy.MAGIC: "NPY",
+    **dict.fromkeys((b"P5", b"P6"), "PGM or PPM"),
+    **dict.fromkeys((b"Pf", b"PF"), "PFM"),
+    exr.MAGIC: "OpenEXR",
+    ply.MAGIC: "PLY",
+    b"PK": "NPZ",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram:
+    """How many values lie between each edge and the next."""
+
+    of: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Info:
+    """What a file is. All facts are numbers, texts, and lists and tables of them."""
+
+    path: str
+    kind: str
+    facts: Facts
+    histogram: Histogram | None = None
+
+    def as_json(self) -> Facts:
+        """All of it as one table."""
+        shape = None
+        if self.histogram is not None:
+            shape = {
+                "of": self.histogram.of,
+                "edges": list(self.histogram.edges),
+                "counts": list(self.histogram.counts),
+            }
+        return {"path": self.path, "kind": self.kind, **self.facts, "histogram": shape}
+
+
+def info(path: str | os.PathLike[str]) -> Info:
+    """Say what a file or a folder is.
+
+    Raises
+    ------
+    D3SError
+        When it is missing or damaged, or nothing that D3S knows; what is wrong is in the text.
+    """
+    place = Path(os.fsdecode(path))
+    if place.is_dir():
+        return _folder(place)
+    with named(path), open_file(path) as file:
+        start = file.read(_START_BYTES)
+    found = next((name for magic, name in _FORMATS.items() if start.startswith(magic)), None)
+    if found is None:
+        return _text(place)
+    if found == "NPZ":
+        return _archive(place)
+    if found == "PLY" or _is_depth(place, found):
+        return _depth(place, found)
+    return _image(place, found)
+
+
+def _is_depth(path: Path, found: str) -> bool:
+    """Whether the file, or a camera beside it, says so: floats alone may be an image."""
+    if found == "OpenEXR":
+        return True
+    if found in ("PFM", "NPY"):
+        return os.path.lexists(camera_file.beside(path))
+    with named(path):
+        if found == "PNG":
+            return depth_png.said(_raw(path)) is not None
+        return found == "TIFF" and tiff.description(_raw(path)).startswith(note.START)
+
+
+def _raw(path: Path) -> bytes:
+    with open_file(path) as file:
+        return read_rest(file, _MAX_BYTES)
+
+
+def _image(path: Path, found: str) -> Info:
+    with named(path):
+        samples = _samples(path, MAX_PIXELS)
+    values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
+    rows, cols, channels = values.shape
+    colours = values[:, :, : 1 if channels < 3 else 3]
+    facts: Facts = {
+        "format": found,
+        "rows": rows,
+        "cols": cols,
+        "channels": channels,
+        "type": str(values.dtype.newbyteorder("=")),
+        "full_scale": samples.full_scale,
+        "values": _range(colours),
+    }
+    if samples.full_scale is not None:
+        facts["share_at_0"] = float(np.mean(colours == 0))
+        facts["share_at_full_scale"] = float(np.mean(colours == samples.full_scale))
+    return Info(
+        path=str(path),
+        kind="image" if samples.full_scale is not None else "image of floats",
+        facts=facts,
+        histogram=_histogram(colours, "values"),
+    )
+
+
+def _depth(path: Path, found: str) -> Info:
+    content = read_depth(path)
+    if isinstance(content, Points):
+        return _points(path, content)
+    told = {"unit_m": _unit_m(path)} if found == "PNG" else {}
+    return _depth_image(path, content, {"format": found, **told})
+
+
+def _unit_m(path: Path) -> float:
+    with named(path):
+        return note.positive(note.of_depth(depth_png.said(_raw(path)) or ""), "depth_unit_m")
+
+
+def _depth_image(path: Path, image: DepthImage, told: Facts) -> Info:
+    rows, cols = image.depth_m.shape
+    facts: Facts = {
+        **told,
+        "rows": rows,
+        "cols": cols,
+        "density": image.density,
+        "depth_m": _range(image.depth_m),
+        "beside_depth": list(image.layers),
+        "focal_length_px": image.focal_length_px,
+        **image.notes,
+    }
+    for name in image.layers:
+        facts[name] = _range(getattr(image, name))
+    return Info(
+        path=str(path), kind="depth", facts=facts, histogram=_histogram(image.depth_m, "depth_m")
+    )
+
+
+def _points(path: Path, points: Points) -> Info:
+    facts: Facts = {"format": "PLY", "points": len(points.z_m), **points.notes}
+    facts |= {name: _range(values) for name, values in points.columns.items()}
+    return Info(path=str(path), kind="points", facts=facts, histogram=_histogram(points.z_m, "z_m"))
+
+
+def _archive(path: Path) -> Info:
+    found = npz.read_npz(path)
+    if "note" in found and "depth_m" in found:
+        return _depth_map(path, DepthMap.load(path))
+    facts = {
+        name: {"shape": list(values.shape), "type": str(values.dtype), **_numbers(values)}
+        for name, values in found.items()
+    }
+    depth = found.get("depth_m")
+    return Info(
+        path=str(path),
+        kind="arrays",
+        facts={"format": "NPZ", "arrays": facts},
+        histogram=None if depth is None else _histogram(depth, "depth_m"),
+    )
+
+
+def _depth_map(path: Path, depth_map: DepthMap) -> Info:
+    rows, cols = depth_map.depth_m.shape
+    flags = {name: share for name, share in share_of_each(depth_map.flags).items() if share}
+    facts: Facts = {
+        "format": "NPZ",
+        "rows": rows,
+        "cols": cols,
+        "method": depth_map.method,
+        "options": depth_map.options.model_dump(exclude_none=True),
+        "rig": _rig_facts(depth_map.rig),
+        "density": depth_map.density,
+        "depth_m": _range(depth_map.depth_m),
+        "sigma_m": _range(depth_map.sigma_m),
+        "confidence": _range(depth_map.confidence),
+        "has_intensity": depth_map.intensity is not None,
+        "flags": flags,
+        "warnings": list(depth_map.warnings),
+        "timings_s": dict(depth_map.timings_s),
+    }
+    return Info(
+        path=str(path),
+        kind="depth map",
+        facts=facts,
+        histogram=_histogram(depth_map.depth_m, "depth_m"),
+    )
+
+
+def _text(path: Path) -> Info:
+    """A file of ours that is text, by its suffix."""
+    suffix = path.suffix.lower()
+    if suffix == ".toml":
+        return _document(path)
+    if path.name.endswith(camera_file.SUFFIX):
+        return Info(path=str(path), kind="camera", facts=camera_file.read(path)._asdict())
+    if suffix == ".csv":
+        return _table(path)
+    raise InputError(
+        f"{path}: is none of the files that D3S knows: images ({', '.join(IMAGE_SUFFIXES)}), files "
+        "of depth (.npz, .exr, .ply), tables (.csv), rigs and recipes (.toml), and folders."
+    )
+
+
+def _document(path: Path) -> Info:
+    with named(path):
+        text = _raw(path)
+    if re.search(rb"^\s*\[scene", text, re.MULTILINE):
+        return Info(path=str(path), kind="recipe", facts=_recipe_facts(Recipe.load(path)))
+    return Info(path=str(path), kind="rig", facts=_rig_facts(Rig.load(path)))
+
+
+def _table(path: Path) -> Info:
+    with named(path):
+        lines = _raw(path).splitlines()
+    names = lines[0].decode("utf-8", "replace")[:1000].split(",")
+    return Info(path=str(path), kind="table", facts={"columns": names, "rows": len(lines) - 1})
+
+
+def _folder(path: Path) -> Info:
+    try:
+        names = sorted(one.name for one in path.iterdir() if not one.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}. Check its rights.") from error
+    counts = Counter(Path(name).suffix.lower() or "others" for name in names)
+    facts: Facts = {"files": dict(sorted(counts.items()))}
+    kind = "folder"
+    if DISTANCES_NAME in names:
+        kind, facts["distances"] = "folder of captures", _table(path / DISTANCES_NAME).facts["rows"]
+    if RECIPE_NAME in names:
+        kind = "simulated folder"
+        facts["recipe"] = _recipe_facts(Recipe.load(path / RECIPE_NAME))
+    return Info(path=str(path), kind=kind, facts=facts)
+
+
+def _recipe_facts(recipe: Recipe) -> Facts:
+    return {
+        "of": recipe.kind,
+        "scene": recipe.model_dump(exclude_none=True)["scene"],
+        "frames": recipe.frame_count,
+        "shape": None if recipe.shape is None else list(recipe.shape),
+        "seed": recipe.seed,
+        "psf": recipe.psf,
+        "rig": recipe.rig.name,
+        "d3s_version": recipe.d3s_version,
+    }
+
+
+def _rig_facts(rig: Rig) -> Facts:
+    optics = rig.optics
+    facts: Facts = {
+        "name": rig.name,
+        "baseline_m": optics.baseline_m,
+        "focal_length_px": optics.focal_length_px,
+        "focus_distances_m": [_finite(one) for one in optics.focus_distances_m],
+        "f_number": _finite(optics.f_number),
+        "pixel_pitch_m": optics.pixel_pitch_m,
+        "calibrated": rig.calibration is not None,
+    }
+    if rig.calibration is not None:
+        facts |= {
+            "views_px": [rig.calibration.crop_rows_px, rig.calibration.crop_cols_px],
+            "frame_px": [rig.calibration.frame_rows_px, rig.calibration.frame_cols_px],
+            "calibrated_on": rig.calibration.provenance.created,
+        }
+    return facts
+
+
+def _numbers(values: NDArray[Any]) -> Facts:
+    """The range of an array of numbers; the value of a single one."""
+    if values.dtype.kind not in "buif":
+        return {"value": str(values)[:80]} if not values.shape else {}
+    if not values.shape:
+        return {"value": _finite(float(values))}
+    return _range(values)
+
+
+def _range(values: NDArray[Any]) -> Facts:
+    """Smallest, largest and what lies between, of the values that are numbers."""
+    known = _known(values)
+    if not known.size:
+        return {"known": 0.0}
+    with np.errstate(over="ignore", invalid="ignore"):
+        percentiles = [_finite(one) for one in np.percentile(known, PERCENTS).tolist()]
+    return {
+        "known": known.size / values.size,
+        "least": float(known.min()),
+        "largest": float(known.max()),
+        "mean": _finite(float(known.mean(dtype=np.float64))),
+        "percentiles": dict(zip(map(str, PERCENTS), percentiles, strict=True)),
+    }
+
+
+def _histogram(values: NDArray[Any], of: str) -> Histogram | None:
+    known = _known(values)
+    if not known.size:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = (float(end) for end in np.percentile(known, _ENDS_PERCENT))
+    if not high > low:
+        low, high = float(known.min()), float(known.max())
+    if not low < high < low + _WIDEST:
+        return None
+    edges = np.linspace(low, high, _BINS + 1)
+    counts, _ = np.histogram(np.clip(known.astype(np.float64), low, high), edges)
+    return Histogram(of=of, edges=tuple(edges.tolist()), counts=tuple(counts.tolist()))
+
+
+def _known(values: NDArray[Any]) -> NDArray[Any]:
+    numbers = values.astype(np.uint8) if values.dtype.kind == "b" else values
+    known: NDArray[Any] = numbers[np.isfinite(numbers)]
+    return known
+
+
+def _finite(value: float) -> float | None:
+    """A number that JSON has."""
+    return value if np.isfinite(value) else None
