@@ -272,7 +272,8 @@ def _reaches(lines: Sequence[Line]) -> list[Reach]:
 
 
 def _by_range(lines: Sequence[Line]) -> list[Line]:
-    return sorted(lines, key=lambda one: -_length_m(one.range_m))
+    """The longest range first; of ranges alike, that of the least error."""
+    return sorted(lines, key=lambda one: (-_length_m(one.range_m), one.over(one.range_m)[0]))
 
 
 def _length_m(range_m: tuple[float, float] | None) -> float:

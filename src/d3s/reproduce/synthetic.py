@@ -9,7 +9,13 @@ from d3s.evaluate.scenes import SceneRow, SceneSummary, scene_trial
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.tuned import NOISE, OTHERS, PRINTED, THRESHOLD, TUNED, in_turn, tuned_twin
 from d3s.rig import Rig
-from d3s.view.reproduction_accuracy import SceneStrip, plot_scene_errors, plot_scenes
+from d3s.view.panels import Values
+from d3s.view.reproduction_accuracy import (
+    TRUE_DEPTH,
+    SceneStrip,
+    plot_scene_errors,
+    plot_scenes,
+)
 
 _COUNT, _SHOWN = 8, 4
 _QUICK_COUNT, _QUICK_SHAPE = 3, (300, 400)
@@ -81,14 +87,14 @@ def _strip(
     sweep: SceneSweep, number: int, rigs: tuple[Rig, Rig], rows: Sequence[SceneRow]
 ) -> SceneStrip:
     """A scene as the sweep had it, with the figures of the sweep."""
-    maps = {}
+    maps: dict[str, tuple[Values, str]] = {}
     for contender in _DRAWN:
         seed, trial = scene_trial(sweep, rigs[0] if contender is PRINTED else rigs[1], (number,))
         depth_map = contender.estimate(trial.left, trial.right, trial.rig)
         score = next(r.score for r in rows if (r.scene, r.method) == (seed, contender.name))
         kept = score.retained / max(score.pixels, 1)
         maps[_title(contender)] = depth_map.depth_m, f"{100 * score.mae_m:.2f} cm, {kept:.0%}"
-    return SceneStrip(f"scene {seed}", trial.left, trial.truth.depth_m, maps)
+    return SceneStrip(f"scene {seed}", trial.left, {TRUE_DEPTH: (trial.truth.depth_m, ""), **maps})
 
 
 def _title(contender: Contender) -> str:

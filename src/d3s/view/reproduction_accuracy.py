@@ -27,8 +27,8 @@ METHOD_COLOURS = {
 """Colours of methods, the same in every figure."""
 
 _ACCURATE_CM = 1.0
-_LEAST_CM, _MOST_CM = 0.02, 50.0
-_TICKS_CM = (0.03, 0.1, 0.3, 1, 3, 10, 30)
+_LEAST_CM, _MOST_CM = 0.008, 80.0
+_TICKS_CM = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)
 
 
 class Curve(NamedTuple):
@@ -147,41 +147,47 @@ def _draw_ranges(axes: "Axes", reaches: Sequence[Reach]) -> None:
     for place, one in enumerate(reaches):
         if one.range_m is not None:
             near_m, far_m = one.range_m
-            axes.barh(place, max(far_m - near_m, 0.01), left=near_m, height=0.6, color=one.colour)
+            axes.barh(
+                place,
+                max(far_m - near_m, 0.01),
+                left=near_m,
+                height=0.6,
+                color=one.colour,
+                alpha=0.9,
+            )
         where = 0.27 if one.range_m is None else one.range_m[1] + 0.03
         axes.text(where, place, one.words, va="center", fontsize="x-small")
     axes.set_yticks(range(len(reaches)), [one.name for one in reaches], fontsize="small")
-    axes.set(xlabel="true depth (m)", xlim=(0.2, 2.6))
+    axes.set(xlabel="true depth (m)", xlim=(0.2, 2.9), xticks=np.arange(0.25, 2.1, 0.25))
     axes.invert_yaxis()
     axes.grid(alpha=0.25, axis="x")
 
 
+TRUE_DEPTH = "True depth"
+"""Title of the panel that sets the scale of all others."""
+
+
 class SceneStrip(NamedTuple):
-    """One scene: what the left camera sees, its depth, and depth maps of it with their words."""
+    """One scene: what the left camera sees, and depth maps of it by title, each with its words."""
 
     name: str
     left: Values
-    depth_m: Values
-    maps: Mapping[str, tuple[Values, str]]  # by title
+    maps: Mapping[str, tuple[Values, str]]  # `TRUE_DEPTH` among them
 
 
-def plot_scenes(strips: Sequence[SceneStrip], truth_first: bool = True) -> "Figure":
-    """A row for each scene: the left view, the truth, and what methods made of it, on one scale."""
-    titles = list(strips[0].maps)
+def plot_scenes(strips: Sequence[SceneStrip]) -> "Figure":
+    """A row for each scene: the left view, and its depth maps on one scale."""
     rows, cols = strips[0].left.shape
-    across = 2 + len(titles)
+    across = 1 + len(strips[0].maps)
     width_in = 12.0
-    tall_in = width_in / across * rows / cols
-    figure = new_figure(width_in, (tall_in + 0.1) * len(strips) + 0.8)
-    figure.set_layout_engine("constrained", h_pad=0.02, w_pad=0.02, hspace=0.01, wspace=0.01)
+    figure = new_figure(width_in, (width_in / across * rows / cols + 0.08) * len(strips) + 1.0)
+    figure.set_layout_engine("constrained", h_pad=0.04, w_pad=0.02, hspace=0, wspace=0)
     grid = figure.subplots(len(strips), across, squeeze=False)
-    norm = depth_norm(np.concatenate([one.depth_m.ravel() for one in strips]))
+    norm = depth_norm(np.concatenate([one.maps[TRUE_DEPTH][0].ravel() for one in strips]))
     for number, (strip, line) in enumerate(zip(strips, grid, strict=True)):
         show_grey(line[0], strip.left, "Left view" if number == 0 else "")
         line[0].set_ylabel(strip.name, fontsize="small")
-        places = [*line[2:], line[1]] if truth_first else [*line[1:-1], line[-1]]
-        panels = {**strip.maps, "True depth": (strip.depth_m, "")}
-        for axes, (title, (depth_m, said)) in zip(places, panels.items(), strict=True):
+        for axes, (title, (depth_m, said)) in zip(line[1:], strip.maps.items(), strict=True):
             shown = show_depth(axes, depth_m, norm, title if number == 0 else "")
             _write_in(axes, said)
     bar = figure.colorbar(shown, ax=grid, location="bottom", aspect=60, shrink=0.6)
