@@ -29,24 +29,19 @@ def refused(*arguments):
     return result.stderr
 
 
-def test_two_items_and_their_page_and_then_nothing_to_do():
-    result = run("systems", "tables1", "--quick", "-o", "a [b]")
+def test_an_item_and_its_page_and_then_nothing_to_do():
+    result = run("tables2", "--quick", "-o", "a [b]")
     assert result.exit_code == 0, result.output
-    assert "[1/2] Fig. 6, Table S2: Working range against size" in result.stderr
-    assert result.stdout.splitlines() == [
-        "systems          made",
-        "cases            made",
-        "Page: a [b]/index.html",
-    ]
+    assert "[1/1] Fig. 6, Table S2: Working range against size" in result.stderr
+    assert result.stdout == "systems          made\nPage: a [b]/index.html\n"
     page = Path("a [b]/index.html").read_text()
     for item in ITEMS:
         assert item.title in page
     for name in ("systems.png", "systems.pdf", "systems.csv"):
         assert Path("a [b]/systems", name).is_file()
-    again = run("systems", "cases", "--quick", "-o", "a [b]")
+    again = run("systems", "--quick", "-o", "a [b]")
     assert again.stdout.splitlines()[0] == "systems          kept from before"
     assert again.stderr == ""
-    assert run("systems", "--force", "--quiet", "-o", "a [b]").output == ""
 
 
 def test_list_makes_nothing():
@@ -79,22 +74,40 @@ def test_places_that_cannot_be_written():
         assert "shut" in refused("systems", "-o", "shut")
 
 
+def fakes(monkeypatch, *runs):
+    """Items that cost nothing, in place of the registered ones."""
+    items = tuple(
+        Item(name=name, title=name, reference="Fig. 0", what="It.", needs="seconds", run=run)
+        for name, run in runs
+    )
+    monkeypatch.setattr("d3s.reproduce.run.find_items", lambda *_: items)
+
+
 def test_an_item_that_fails_is_told_and_the_others_are_made(monkeypatch):
     def fail(context):
         raise KeyError("lost")
 
-    common = {"reference": "Fig. 0", "what": "It.", "needs": "seconds"}
-    items = (
-        Item(name="bad", title="Bad", run=fail, **common),
-        Item(name="good", title="Good", run=lambda context: Result(), **common),
-    )
-    monkeypatch.setattr("d3s.reproduce.run.find_items", lambda *_: items)
+    fakes(monkeypatch, ("bad", fail), ("good", lambda context: Result()))
     result = run()
     assert result.exit_code == 4
     first, second, page = result.stdout.splitlines()
     assert first.startswith("bad              FAILED: KeyError: 'lost'")
     assert second == "good             made"
     assert page == "Page: reproduction/index.html"
+
+
+def test_options_reach_the_items(monkeypatch):
+    seen = []
+
+    def look(context):
+        seen.append((context.quick, context.seed, context.workers))
+        return Result()
+
+    fakes(monkeypatch, ("one", look))
+    assert run("--quick", "--seed", "5", "--workers", "2", "--quiet").output == ""
+    assert run("--quick", "--seed", "5").stdout.startswith("one              kept")
+    assert run("--force").stdout.startswith("one              made")
+    assert seen == [(True, 5, 2), (False, 0, None)]
 
 
 @pytest.mark.parametrize("wrong", [("--workers", "0"), ("--seed", "-1"), ("--what",)])

@@ -10,6 +10,7 @@ from d3s.reproduce.cases import SPECIAL_CASES
 from d3s.reproduce.consensus_plane import CONSENSUS_PLANE
 from d3s.reproduce.item import Item
 from d3s.reproduce.psf import PSF
+from d3s.reproduce.real_world import REAL_WORLD
 from d3s.reproduce.synthetic import SYNTHETIC
 from d3s.reproduce.systems import SYSTEMS
 from d3s.reproduce.teaser import TEASER
@@ -20,6 +21,7 @@ ITEMS: tuple[Item, ...] = (
     CONSENSUS_PLANE,
     ACCURACY,
     SYSTEMS,
+    REAL_WORLD,
     SPECIAL_CASES,
     ZICI,
     AB_FIT,

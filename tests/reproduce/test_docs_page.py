@@ -1,0 +1,52 @@
+"""docs/reproduction.md says what the code says."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from d3s.reproduce.missing import NOT_REPRODUCED
+from d3s.reproduce.registry import ITEMS
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "reproduction.md").read_text()
+SCRIPT = runpy.run_path(str(DOCS / "reproduction_table.py"))
+
+
+def test_every_item_has_its_row():
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)
+    told = dict(rows)
+    assert list(told) == [item.name for item in ITEMS]
+    for item in ITEMS:
+        # "Fig. 5" for all of its parts.
+        assert told[item.name].strip() in item.reference
+
+
+def test_what_cannot_be_made_is_told():
+    for one in NOT_REPRODUCED:
+        assert f"| {one.reference} | {one.what} | {one.why} |" in PAGE
+
+
+def test_the_table_goes_between_its_marks_and_replaces_an_earlier_one():
+    rows = [
+        {
+            "item": "zici",
+            "reference": "Fig. S1",
+            "quick": "False",
+            "what": "depth",
+            "paper": "1",
+            "ours": "2",
+            "same_conditions": "True",
+            "why": "so",
+            "agrees": "",
+        }
+    ]
+    table = SCRIPT["as_markdown"](rows)
+    assert table.splitlines()[2] == "| Fig. S1 (`zici`) | depth | 1 | 2 | yes | – |"
+    once = SCRIPT["with_table"](PAGE, table)
+    assert once.count(table) == 1
+    assert SCRIPT["with_table"](once, table) == once
+    with pytest.raises(SystemExit, match="must have"):
+        SCRIPT["with_table"]("nothing", table)
+    assert "(`zici`, quick)" in SCRIPT["as_markdown"]([rows[0] | {"quick": "True"}])
