@@ -5,12 +5,13 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from d3s.errors import InputError, OutputError
 from d3s.estimate.methods import METHODS
 from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, league
-from d3s.evaluate.league import SHARES, LeagueRow, Tally
+from d3s.evaluate.league import STEPS, LeagueRow, Prefixes, Tally, prefixes_of, steps_at
 from d3s.evaluate.league_tables import (
     MARKS,
     best_of,
@@ -31,7 +32,7 @@ def played():
     return league(("bm", "joint", "sift"), program=TINY, workers=1)
 
 
-def row(method, density, error_m, *, depth_m=1.0, full=1.0, slope=0.0):
+def row(method, density, error_m, *, depth_m=1.0, full=1.0, slope=0.0, trust=None):
     """A row of a hundred pixels whose error grows with the share that is kept."""
 
     def tally(share):
@@ -39,10 +40,16 @@ def row(method, density, error_m, *, depth_m=1.0, full=1.0, slope=0.0):
         mae_m = error_m * (1 + slope * min(share, full)) if kept else math.nan
         return Tally(retained=kept, mae_m=mae_m, median_m=mae_m)
 
+    steps = [tally((step + 1) / STEPS) for step in range(STEPS)]
     return LeagueRow(
         group="planes", pair="brick", depth_m=depth_m, method=method, megapixels=2.0, time_s=3.0,
         pixels=100, textured=100, full=tally(full), own=tally(density),
-        cuts=tuple(tally(share) for share in SHARES),
+        prefixes=Prefixes(
+            retained=tuple(one.retained for one in steps),
+            mae_m=tuple(one.mae_m for one in steps),
+            median_m=tuple(one.median_m for one in steps),
+            trust=tuple(trust or np.linspace(1, 0, STEPS)),
+        ),
     )  # fmt: skip
 
 
@@ -66,6 +73,7 @@ def test_common_density_is_the_lowest_that_dense_methods_keep(played):
     assert a.own.mae_m == pytest.approx(0.002 * 1.93)
     assert a.full.density == 1
     assert (b.common.density, c.common.density) == (0.75, 0.75)
+    assert a.curve_m[9] == pytest.approx(0.003)
     assert d.common is None
     assert d.own.density == 0.02
     assert a.time_s_per_mpx == 1.5
@@ -100,12 +108,39 @@ def test_planes_and_scenes_of_a_tiny_league(played):
     assert joint.common.mae_m < bm.common.mae_m
     assert sift.common is None
     assert sift.own.density < 0.05
-    # A cut keeps the same share of each pair, those first that the filter of a method keeps.
     for one in played.rows:
-        for share, cut in zip(SHARES, one.cuts, strict=True):
-            assert cut.retained == min(round(share * one.pixels), one.cuts[-1].retained)
-        if one.method != "sift":
-            assert one.cuts[-1].retained >= one.own.retained
+        found = one.prefixes
+        assert len(found.retained) == STEPS
+        assert list(found.retained) == sorted(found.retained)
+        assert found.retained[49] == min(round(0.5 * one.pixels), found.retained[-1])
+        assert found.retained[-1] >= one.own.retained
+        assert list(found.trust) == sorted(found.trust, reverse=True)
+    assert bm.curve_m[-1] == pytest.approx(bm.full.mae_m, rel=0.1)
+
+
+def test_one_threshold_for_all_pairs():
+    sure = row("a", 1, 0.001, trust=[0.9] * STEPS)
+    unsure = row("a", 1, 0.01, trust=[0.8] * 50 + [0.1] * 50)
+    assert steps_at([sure, unsure], 0.5) == [100, 0]
+    assert steps_at([sure, unsure], 0.7) == [100, 40]
+    assert steps_at([sure, unsure], 1.0) == [100, 100]
+
+
+def test_equals_are_shared_by_all_pairs():
+    rows = [row("a", 1, 0.001, trust=[1.0] * STEPS) for _ in range(4)]
+    assert steps_at(rows, 0.25) == [25, 25, 25, 25]
+
+
+def test_the_own_filter_comes_first(depth_map, truth):
+    """Of three pixels the filter drops that of the highest confidence, which is wrong."""
+    full = depth_map([[1.0, 1.1, 1.2, np.nan]])
+    full = replace(full, confidence=np.float32([[0.2, 0.9, 0.5, 1.0]]))
+    own = replace(full, depth_m=np.float32([[1.0, np.nan, 1.2, np.nan]]))
+    contender = Contender(method="joint")
+    found = prefixes_of(contender, own, full, truth(np.ones((1, 4))))
+    assert [found.retained[step] for step in (24, 49, 74, 99)] == [1, 2, 3, 3]
+    maes_m = [found.mae_m[step] for step in (24, 49, 74)]
+    assert maes_m == pytest.approx([0.2, 0.1, 0.1], rel=1e-5)
 
 
 def test_filters_that_are_off_keep_more(played):

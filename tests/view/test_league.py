@@ -6,7 +6,7 @@ import pytest
 
 from d3s.evaluate import Program
 from d3s.evaluate.contender import as_contenders
-from d3s.evaluate.league import SHARES, League, LeagueRow, Tally
+from d3s.evaluate.league import STEPS, League, LeagueRow, Prefixes, Tally
 from d3s.rig import Rig
 from d3s.view.league import plot_league
 
@@ -17,7 +17,11 @@ def made(names):
         return LeagueRow(
             group=group, pair="0", depth_m=1.0 if group == "planes" else math.nan, method=name,
             megapixels=1.0, time_s=1.0, pixels=100, textured=100, full=some, own=some,
-            cuts=(some,) * len(SHARES),
+            prefixes=Prefixes(
+                retained=tuple(min(step + 1, 80) for step in range(STEPS)),
+                mae_m=(some.mae_m,) * STEPS, median_m=(some.mae_m,) * STEPS,
+                trust=(1.0,) * STEPS,
+            ),
         )  # fmt: skip
 
     rows = [row(group, i, one) for group in ("planes", "scenes") for i, one in enumerate(names)]

@@ -4,11 +4,11 @@ Three ways to compare, since a method that answers only where it is sure looks b
 
 full    all of its own filters switched off (`unfiltered` of its options)
 own     as it comes
-common  the same share of the pixels for all: in each pair, the pixels that a method keeps are cut
-        to that share in the order of its own trust. Those that its own filter keeps come first.
+common  the same share of all pixels for everybody: those that a method trusts most, by one
+        threshold for all pairs. Those that its own filter keeps come first, then the others.
 
 The common share is the lowest of what dense methods keep with their own filter, in steps of 5 %; a
-method is dense if that is at least half of the pixels. A method that cannot reach the share even
+method is dense if that is at least half of the pixels. A method that does not have so many even
 without its filter has no figure there.
 """
 
@@ -34,12 +34,14 @@ from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
 from d3s.scene.sequence import even_distances_m
 
+STEPS = 100
+"""The pixels of a pair are taken in so many steps, the most trusted ones first."""
 SHARES = tuple(round(0.05 * step, 2) for step in range(1, 21))
-"""Shares of the judged pixels at which every method is measured."""
+"""Shares of all judged pixels at which every method is measured."""
 DENSE = 0.5
 """A method that keeps at least this share with its own filter decides about the common one."""
-# Of 5 %, what a frame that is not quite full may lack to count as full.
-_SLACK = 0.005
+# What may lack of a share for it to be reached; and what puts one pixel before all others.
+_SLACK, _FIRST = 0.005, 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +86,25 @@ class Tally:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Prefixes:
+    """The most trusted pixels of one pair, at each of `STEPS` shares of its judged pixels."""
+
+    retained: tuple[int, ...]
+    mae_m: tuple[float, ...]
+    median_m: tuple[float, ...]
+    trust: tuple[float, ...]  # of the last of them; comparable between pairs
+
+    def tally(self, steps: int) -> Tally:
+        """Of so many steps."""
+        if not steps:
+            return Tally(retained=0, mae_m=float("nan"), median_m=float("nan"))
+        last = steps - 1
+        return Tally(
+            retained=self.retained[last], mae_m=self.mae_m[last], median_m=self.median_m[last]
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LeagueRow:
     """One method on one pair."""
 
@@ -97,7 +118,7 @@ class LeagueRow:
     textured: int  # of them, that hold depth enough
     full: Tally
     own: Tally
-    cuts: tuple[Tally, ...]  # at `SHARES`
+    prefixes: Prefixes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +249,7 @@ def _played(job: Job, trial: Trial, place: Mapping[str, Any]) -> dict[str, Any]:
             textured=int(np.count_nonzero(trial.truth.textured)),
             full=_tally(_errors_m(full.depth_map, trial.truth)),
             own=_tally(_errors_m(own.depth_map, trial.truth)),
-            cuts=_cuts(contender, own.depth_map, full.depth_map, trial.truth),
+            prefixes=prefixes_of(contender, own.depth_map, full.depth_map, trial.truth),
         )
         rows.append(as_table(row))
     return {"rows": rows}
@@ -249,17 +270,37 @@ def _tally(errors_m: FloatArray) -> Tally:
     )
 
 
-def _cuts(contender: Contender, own: DepthMap, full: DepthMap, truth: Truth) -> tuple[Tally, ...]:
-    """Errors of the most trusted pixels, at each of `SHARES`; all there are if there are fewer."""
+def prefixes_of(contender: Contender, own: DepthMap, full: DepthMap, truth: Truth) -> Prefixes:
+    """Errors of the most trusted pixels; those that the method's own filter keeps come first."""
     kept = truth.judged & (own.valid | full.valid)
     passes = own.valid[kept]
     depth_m = np.where(passes, own.depth_m[kept], full.depth_m[kept])
     by = contender.ranked_by
-    key = np.where(passes, trust(own, by)[kept], trust(full, by)[kept])
-    errors = np.abs(depth_m - truth.depth_m[kept]).astype(np.float64)
-    errors = errors[trust_order(passes.astype(np.float64), key)]
+    key = np.where(passes, _FIRST + trust(own, by)[kept], trust(full, by)[kept])
+    order = trust_order(key)
+    errors = np.abs(depth_m - truth.depth_m[kept]).astype(np.float64)[order]
     pixels = np.count_nonzero(truth.judged)
-    return tuple(_tally(errors[: round(share * pixels)]) for share in SHARES)
+    counts = [min(round(step * pixels / STEPS), errors.size) for step in range(1, STEPS + 1)]
+    tallies = [_tally(errors[:count]) for count in counts]
+    return Prefixes(
+        retained=tuple(counts),
+        mae_m=tuple(one.mae_m for one in tallies),
+        median_m=tuple(one.median_m for one in tallies),
+        trust=tuple(float(key[order[count - 1]]) if count else -np.inf for count in counts),
+    )
+
+
+def steps_at(rows: Sequence[LeagueRow], share: float) -> list[int]:
+    """How many steps of each pair are kept, if this share of all pixels is: the most trusted."""
+    retained = np.array([row.prefixes.retained for row in rows])
+    gained = np.diff(retained, axis=1, prepend=0)
+    falling = -np.array([row.prefixes.trust for row in rows])
+    number, step = np.indices(gained.shape)
+    # Equals go around the pairs: none is favoured.
+    order = np.lexsort([number.ravel(), step.ravel(), falling.ravel()])
+    total = np.cumsum(gained.ravel()[order])
+    taken = order[total <= share * sum(row.pixels for row in rows) + 0.5]
+    return [int(count) for count in np.bincount(number.ravel()[taken], minlength=len(rows))]
 
 
 def _section(name: str, rows: Sequence[LeagueRow], methods: Sequence[str]) -> Section:
@@ -281,23 +322,25 @@ def _section(name: str, rows: Sequence[LeagueRow], methods: Sequence[str]) -> Se
 
 def _standing(method: str, rows: Sequence[LeagueRow], common: float) -> Standing:
     full = _figures(rows, [row.full for row in rows])
-    cuts = [_figures(rows, [row.cuts[i] for row in rows]) for i in range(len(SHARES))]
-    at_common = None
-    if np.isfinite(common):
-        at_common = cuts[SHARES.index(common)]
-        if at_common.density < common - _SLACK:
-            at_common = None
+    reaches = full.density >= common - _SLACK  # never if there is no common density
     return Standing(
         method=method,
         full=full,
         own=_figures(rows, [row.own for row in rows]),
-        common=at_common,
+        common=_figures(rows, _tallies_at(rows, common)) if reaches else None,
         time_s_per_mpx=float(np.median([row.time_s / row.megapixels for row in rows])),
         curve_m=tuple(
-            cut.mae_m if cut.density >= share - _SLACK else float("nan")
-            for share, cut in zip(SHARES, cuts, strict=True)
+            _figures(rows, _tallies_at(rows, share)).mae_m
+            if full.density >= share - _SLACK
+            else float("nan")
+            for share in SHARES
         ),
     )
+
+
+def _tallies_at(rows: Sequence[LeagueRow], share: float) -> list[Tally]:
+    steps = steps_at(rows, share)
+    return [row.prefixes.tally(count) for row, count in zip(rows, steps, strict=True)]
 
 
 def _figures(rows: Sequence[LeagueRow], tallies: Sequence[Tally]) -> Figures:

@@ -85,7 +85,7 @@ def write_league(
     make_folder(folder)
     standings, pairs, document, _ = league_files(folder)
     write_text(standings, as_csv(_standing_rows(league.sections())), overwrite=overwrite)
-    write_text(pairs, as_csv([_without_cuts(row) for row in league.rows]), overwrite=overwrite)
+    write_text(pairs, as_csv([_pair_row(row) for row in league.rows]), overwrite=overwrite)
     text = json.dumps(league_document(league), indent=1)
     write_text(document, text + "\n", overwrite=overwrite)
     return standings, pairs, document
@@ -154,7 +154,7 @@ class _PairRow:
     own_median_m: float
 
 
-def _without_cuts(row: LeagueRow) -> _PairRow:
+def _pair_row(row: LeagueRow) -> _PairRow:
     return _PairRow(
         group=row.group,
         pair=row.pair,
