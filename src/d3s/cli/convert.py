@@ -67,7 +67,7 @@ def convert(
 ) -> None:
     """Convert depth between formats: .png .tiff .pfm .npy .exr .ply, from .npz, and to .csv.
 
-    The suffix chooses the format, and a name that ends in _preview.png is a picture in colours
+    The suffix chooses the format, and a name that ends in preview.png is a picture in colours
     with a bar. What a format cannot hold is said. With --to every file is converted that can be;
     those that cannot are named, and the exit code is 4, or 3 if there was none that could.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-ENDING = "_preview.png"
+ENDING = "preview.png"
 """How the name of such a picture ends on the command line."""
 
 # What few pixels exceed does not set the scale; the bar has a point at its end then.

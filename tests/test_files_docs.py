@@ -1,0 +1,93 @@
+"""The page on files tells the truth: its code runs, and its tables are those of the code."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import d3s
+from calibrations import calibration
+from d3s.cli import app
+from d3s.files.depth_files import FORMATS, read_depth
+
+PAGE = (Path(__file__).parents[1] / "docs" / "files.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """All that the page takes for granted."""
+    place = tmp_path_factory.mktemp("page")
+    layout = calibration(frame_rows_px=120, frame_cols_px=260)
+    rig = d3s.Rig.paper_prototype().replace(calibration=layout)
+    rig.save(place / "rig.toml")
+    frame = np.random.default_rng(0).integers(0, 65536, (120, 260), dtype=np.uint16)
+    smooth = cv2.GaussianBlur(frame, (0, 0), 2)
+    for name in ("left.png", "right.png", "both.png", "raw.png"):
+        cv2.imwrite(str(place / name), smooth)
+    return place
+
+
+@pytest.fixture(scope="module")
+def names(folder):
+    """The variables that the page has at its end."""
+    scope: dict[str, object] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for block in BLOCKS:
+            modules = re.findall(r"^(?:import|from) (\w+)", block, re.MULTILINE)
+            if all(importlib.util.find_spec(module) for module in modules):
+                exec(compile(block, "files.md", "exec"), scope)
+    return scope
+
+
+def test_code_of_the_page_runs(folder, names):
+    est = names["est"]
+    np.testing.assert_array_equal(d3s.DepthMap.load(folder / "scene.npz").depth_m, est.depth_m)
+    np.testing.assert_array_equal(names["depth_m"], est.depth_m)
+    np.testing.assert_array_equal(names["sigma_m"], est.sigma_m)
+    assert names["K"][0, 0] == names["focal_length_px"] == 6050
+    assert names["unit_m"] == 0.001
+    assert names["options"] == est.options.model_dump(mode="json")
+    assert (folder / "scene.camera.json").exists()
+    assert len(BLOCKS) == 8
+
+
+def test_table_of_formats_is_that_of_the_code():
+    rows = {
+        suffix: row
+        for row in re.findall(r"^\| `\..*$", PAGE, re.MULTILINE)
+        for suffix in re.findall(r"`(\.\w+)`", row.split("|")[1])
+    }
+    assert set(rows) == {".npz", *FORMATS}
+    for suffix, chosen in FORMATS.items():
+        beside, camera = rows[suffix].strip("|").split("|")[3:]
+        assert [layer.split("_")[0] in beside for layer in chosen.keeps] == [True] * len(
+            chosen.keeps
+        )
+        assert bool(chosen.keeps) == ("sigma" in beside)
+        assert ("camera.json" in camera) is not chosen.has_camera
+
+
+def test_commands_of_the_page_run(folder, names, monkeypatch):
+    monkeypatch.chdir(folder)
+    cv2.imwrite("theirs.png", np.full((5, 5), 1500, np.uint16))
+    (folder / "out").mkdir()
+    names["est"].save("out/a_depth.npz")
+    commands = re.findall(r"^    d3s (convert .*)$", PAGE, re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        words = [
+            name
+            for word in command.split()
+            for name in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
+        ]
+        done = CliRunner().invoke(app, [*words, "--force"])
+        assert done.exit_code == 0, done.output
+    assert len(read_depth("theirs.ply").z_m) == 25
+    assert (folder / "clouds" / "a_depth.ply").exists()
+    assert (folder / "scene_preview.png").exists()
