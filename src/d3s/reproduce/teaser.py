@@ -24,9 +24,9 @@ def make_teaser(context: Context) -> Result:
 def measured_ranges(tables: Mapping[str, Rows]) -> list[tuple[str, float, float]]:
     """Method, nearest and farthest depth of the working ranges that the accuracy item found."""
     found = {
-        str(row["method"]): (float(row["from"] or 0.0), float(row["to"]))
-        for row in tables["accuracy_ranges"]
-        if row["threshold"] in (None, THRESHOLD) and row["to"] is not None
+        str(row["method"]): (float(row["nearest_m"] or 0.0), float(row["farthest_m"]))
+        for row in tables["working_ranges"]
+        if row["threshold"] in (None, THRESHOLD) and row["farthest_m"] is not None
     }
     return [(name, *ends) for name, ends in found.items() if name.startswith(_SHOWN)]
 

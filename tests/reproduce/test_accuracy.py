@@ -1,0 +1,141 @@
+"""Accuracy on planes: the protocol, ranges by hand, and what is said beside the paper."""
+
+import numpy as np
+import pytest
+
+from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.reproduce import accuracy
+from d3s.reproduce.accuracy import THRESHOLDS, Measured, lines_of, make_accuracy, sweeps
+from d3s.reproduce.item import Context
+from d3s.reproduce.teaser import measured_ranges
+from d3s.reproduce.tuned import BOARD, OTHERS, PRINTED, THRESHOLD, TUNED
+
+DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
+
+
+def row(method="joint", depth_m=1.0, mae_m=0.005, **changes):
+    values = {
+        "method": method,
+        "threshold": None,
+        "texture": "brick",
+        "depth_m": depth_m,
+        "pixels": 100,
+        "retained": 50,
+        "mae_m": mae_m,
+        "median_m": mae_m,
+        "density": 0.5,
+    }
+    return Measured(**values | changes)
+
+
+def made_up(reach_m):
+    """Every method with an error of 1 mm up to its reach, and 2 cm beyond; 0.9 m if not told."""
+    told = {name: reach_m.get(name, 0.9) for name in (one.name for one in OTHERS)}
+    rows = [
+        row(name, z, 0.001 if z <= far else 0.02) for name, far in told.items() for z in DEPTHS_M
+    ]
+    for threshold in THRESHOLDS:
+        far = reach_m[TUNED.name] if threshold >= THRESHOLD else 1.0
+        kept = 80 if threshold < THRESHOLD else 40
+        rows += [
+            row(TUNED.name, z, 0.001 if z <= far else 0.02, threshold=threshold, retained=kept)
+            for z in DEPTHS_M
+        ]
+    rows += [row(PRINTED.name, z, 0.009, threshold=THRESHOLD) for z in DEPTHS_M]
+    return rows
+
+
+@pytest.fixture
+def make(monkeypatch, tmp_path):
+    def made(**reach_m):
+        rows = made_up(reach_m | {TUNED.name: 1.64})
+        monkeypatch.setattr(accuracy, "measure", lambda context: rows)
+        return make_accuracy(Context(folder=tmp_path))
+
+    return made
+
+
+def table(result, name):
+    (found,) = [one for one in result.tables if one.name == name]
+    return list(found.rows)
+
+
+def test_the_protocol_is_the_papers(tmp_path):
+    near, far = sweeps(Context(folder=tmp_path))
+    assert (near.depths_m[0], near.depths_m[-1], len(near.depths_m)) == (0.25, 1.21, 25)
+    assert (far.depths_m[0], far.depths_m[-1], len(far.depths_m)) == (1.01, 1.97, 25)
+    assert len(set(near.depths_m) & set(far.depths_m)) == 6
+    assert near.patterns == far.patterns
+    assert len(near.patterns) == 4
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_nothing_is_tuned_on_what_is_reported(quick, tmp_path):
+    for sweep in sweeps(Context(folder=tmp_path, quick=quick)):
+        assert set(sweep.patterns) <= set(REPORT_PATTERNS)
+    assert BOARD in TUNING_PATTERNS
+
+
+def test_planes_of_a_depth_count_alike():
+    (line,) = lines_of(
+        [
+            row(mae_m=0.004, retained=100),
+            row(mae_m=0.012, retained=20, texture="bark"),
+            row(depth_m=2.0, mae_m=0.03),
+        ]
+    )
+    np.testing.assert_allclose(line.depth_m, (1.0, 2.0))
+    np.testing.assert_allclose(line.mae_m, (0.008, 0.03))
+    np.testing.assert_allclose(line.worst_mae_m, (0.012, 0.03))
+    np.testing.assert_allclose(line.share, (0.6, 0.5))
+    assert line.range_m == (1.0, 1.0)
+    assert line.strict_range_m is None
+
+
+def test_a_depth_without_any_pixel_ends_a_range():
+    nothing = {"mae_m": float("nan"), "retained": 0}
+    rows = [row(depth_m=0.5), row(depth_m=1.0), row(depth_m=1.5, **nothing), row(depth_m=2.0)]
+    (line,) = lines_of(rows)
+    assert line.range_m == (0.5, 1.0)
+    assert line.over((0.4, 2.0)) == pytest.approx((0.005, 0.5))
+
+
+def test_a_texture_that_holds_nothing_is_no_failure():
+    flat = row(texture="bark", mae_m=float("nan"), retained=0, density=float("nan"))
+    missed = flat._replace(density=0.0)
+    assert lines_of([row(), flat])[0].strict_range_m == (1.0, 1.0)
+    assert lines_of([row(), missed])[0].strict_range_m is None
+
+
+def test_working_ranges_are_found_by_the_teaser(make):
+    result = make(joint=1.97, sift=0.29)
+    tables = {one.name: one.rows for one in result.tables}
+    ranges = {method: ends for method, *ends in measured_ranges(tables)}
+    assert ranges["joint"] == [0.25, 1.97]
+    assert ranges["sift"] == [0.25, 0.29]
+    assert ranges[TUNED.name] == [0.25, 1.64]
+    assert table(result, "working_ranges")[0]["method"] == "joint"  # the longest first
+    assert len(table(result, "threshold_ranges")) == len(THRESHOLDS)
+
+
+def test_the_page_says_where_a_rival_wins(make):
+    rows = {one.what: one for one in make(li2010=1.97, takeda2013=0.29).comparisons}
+    assert not rows["li2010 against the consensus, on the same images"].agrees
+    assert rows["takeda2013 against the consensus, on the same images"].agrees
+    assert not any(one.same_conditions for one in rows.values())
+
+
+def test_a_threshold_that_buys_range_agrees(make):
+    rows = {one.what: one for one in make().comparisons}
+    assert rows["a threshold of 0.8 against 0.5"].agrees  # 0.6 to 1.64 m, for half of the pixels
+    assert rows["thresholds from 0.1 to 0.5"].agrees
+    assert not rows["a threshold of 0.1 against none"].agrees  # nothing changes there
+    assert rows[f"working range of the consensus at C > {THRESHOLD:g} (MAE < 1 cm)"].agrees
+
+
+def test_figures_can_be_drawn(make):
+    result = make()
+    assert [one.name for one in result.pictures] == ["thresholds", "methods"]
+    for picture in result.pictures:
+        picture.figure.draw_without_rendering()
+        assert picture.caption.startswith("Simulated")
