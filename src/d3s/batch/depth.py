@@ -131,6 +131,7 @@ def estimate_files(
         made from; and when a file cannot be written: what was finished until then stays.
     """
     folder = Path(os.fsdecode(output))
+    was_there = folder.is_dir()
     make_folder(folder)
     _check_targets(frames, wish, folder, overwrite or skip_done)
     done: list[Done] = []
@@ -144,6 +145,8 @@ def estimate_files(
             _one(frame, wish, files, overwrite or skip_done, done, refused)
         if progress is not None:
             progress(number + 1, len(frames))
+    if not (was_there or done):
+        folder.rmdir()
     return Batch(done=tuple(done), refused=tuple(refused), skipped=tuple(skipped))
 
 
@@ -166,7 +169,7 @@ def _one(
         words = f"{len(done)} frames before it are finished." if done else "Nothing is finished."
         raise OutputError(f"{error} {words} --skip-done goes on from there.") from error
     except D3SError as error:
-        refused.append(Refused(" ".join(shown(path) for path in frame.files), str(error)))
+        refused.append(Refused(shown(frame.left), str(error)))
         return
     done.append(_figures(frame.name, found, files, remarks, time_s))
 
@@ -247,8 +250,9 @@ def _check_targets(frames: Sequence[Frame], wish: Wish, folder: Path, may_replac
     if folders:
         raise OutputError(f"{shown(folders[0])} is a folder, where a result should go. Remove it.")
     if taken and not may_replace:
+        others = f", and {len(taken) - 1} more results" if len(taken) > 1 else ""
         raise OutputError(
-            f"{shown(taken[0])} exists, and {len(taken) - 1} more results. Choose another folder; "
-            "or replace them: --force on the command line, overwrite=True in Python; or go on "
-            "where an earlier run was stopped: --skip-done, skip_done=True."
+            f"{shown(taken[0])} exists{others}. Choose another folder; or replace them: --force on "
+            "the command line, overwrite=True in Python; or go on where an earlier run was "
+            "stopped: --skip-done, skip_done=True."
         )

@@ -36,8 +36,8 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     help="Metric depth with an honest error bar from one snapshot of a tiny two-lens camera.",
-    epilog="Exit codes: 0 done, 1 nothing usable came out, 2 wrong use, 3 bad input or a place that "
-    "cannot be written, 4 some of several inputs or items failed.",
+    epilog="Exit codes: 0 done, 1 nothing usable came out, 2 wrong use, 3 bad input or a place "
+    "that cannot be written, 4 some of several inputs or items failed.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -1,0 +1,197 @@
+"""Depth maps of files: all that can be done is done."""
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from d3s import DepthMap, atomic
+from d3s.batch import Frame, estimate_files, find_frames
+from d3s.batch.depth import Wish
+from d3s.errors import InputError, OutputError
+from d3s.files import write_image
+from pairs import DEPTH_M, RIG, views, write_views
+
+QUICK = Wish(rig=RIG, method="bm", formats=("npz",))
+
+
+def frames(folder: Path, count: int) -> tuple[Frame, ...]:
+    folder.mkdir(exist_ok=True)
+    for i in range(count):
+        write_views(folder / f"{i:03}_left.png", folder / f"{i:03}_right.png", seed=i)
+    return find_frames([folder]).frames
+
+
+def test_depth_and_figures_of_a_pair(tmp_path):
+    wish = Wish(rig=RIG, formats=("npz", "png", "ply", "preview"))
+    batch = estimate_files(frames(tmp_path / "in", 1), wish, tmp_path / "out")
+    (done,) = batch.done
+    assert not batch.refused
+    assert done.density > 0.5
+    assert done.nearest_m == pytest.approx(DEPTH_M, abs=0.1)
+    assert done.farthest_m == pytest.approx(DEPTH_M, abs=0.1)
+    assert 0 < done.median_sigma_m < 0.05
+    assert done.time_s > 0
+    names = ["000_depth.camera.json", "000_depth.npz", "000_depth.ply", "000_depth.png"]
+    assert sorted(path.name for path in done.files) == [*names, "000_preview.png"]
+    assert all(path.is_file() for path in done.files)
+    found = DepthMap.load(tmp_path / "out/000_depth.npz")
+    assert found.density == done.density
+    assert np.nanmedian(found.depth_m) == pytest.approx(DEPTH_M, abs=0.05)
+
+
+def test_what_is_left_out_is_left_out(tmp_path):
+    given = frames(tmp_path / "in", 1)
+    (all_of_it,) = estimate_files(given, QUICK, tmp_path / "all").done
+    limit_m = all_of_it.median_sigma_m
+    strict = Wish(rig=RIG, method="bm", formats=("npz",), max_sigma_m=limit_m)
+    (some,) = estimate_files(given, strict, tmp_path / "some").done
+    assert 0 < some.density < all_of_it.density
+    assert np.nanmax(DepthMap.load(some.files[0]).sigma_m) <= np.float32(limit_m)
+
+
+def test_side_by_side(tmp_path):
+    write_image(tmp_path / "both.png", np.hstack(views()))
+    given = find_frames([tmp_path / "both.png"], one_file_each=True).frames
+    wish = Wish(rig=RIG, method="bm", side_by_side=True, formats=("npz",))
+    (done,) = estimate_files(given, wish, tmp_path / "out").done
+    assert done.nearest_m == pytest.approx(DEPTH_M, abs=0.1)
+
+
+def test_swapped_views_are_named(tmp_path):
+    left, right = tmp_path / "a.png", tmp_path / "b.png"
+    write_views(right, left)
+    batch = estimate_files([Frame("a", left, right)], Wish(rig=RIG), tmp_path / "out")
+    assert not batch.done
+    assert "left and right seem to be swapped" in batch.refused[0].reason
+    assert "other order" in batch.refused[0].reason
+    assert not (tmp_path / "out").exists()
+
+
+def test_noise_is_not_called_swapped(tmp_path):
+    left, right = tmp_path / "a.png", tmp_path / "b.png"
+    write_image(left, views(1)[0])
+    write_image(right, views(2)[1])
+    batch = estimate_files([Frame("a", left, right)], Wish(rig=RIG), tmp_path / "out")
+    assert not batch.refused
+    assert batch.done[0].density < 0.01
+
+
+def messy(folder: Path, good: int, bad: int) -> list[str]:
+    """A folder of good pairs, and each kind of bad one so often; names of the bad left views."""
+    frames(folder, good)
+    names = []
+    for i in range(bad):
+        (folder / f"empty {i}_left.png").touch()
+        write_views(folder / "t_left.png", folder / f"empty {i}_right.png")
+        whole = (folder / "t_left.png").read_bytes()
+        (folder / f"cut{i}_left.png").write_bytes(whole[: len(whole) // 2])
+        write_image(folder / f"cut{i}_right.png", views()[1])
+        (folder / f"loop{i}_left.png").symlink_to(f"loop{i}_right.png")
+        (folder / f"loop{i}_right.png").symlink_to(f"loop{i}_left.png")
+        (folder / f"folder{i}_left.png").mkdir()
+        write_image(folder / f"folder{i}_right.png", views()[1])
+        (folder / f"text{i}_left.png").write_text("not an image")
+        (folder / f"text{i}_right.png").write_text("not an image")
+        write_image(folder / f"small{i}_left.png", views()[0][:30])
+        write_image(folder / f"small{i}_right.png", views()[1])
+        os.mkfifo(folder / f"pipe{i}_left.png")
+        write_image(folder / f"pipe{i}_right.png", views()[1])
+        (folder / "t_left.png").rename(folder / f"alone{i}_left.png")
+        kinds = (f"empty {i}", f"cut{i}", f"loop{i}", f"folder{i}", f"text{i}", f"small{i}")
+        names += [f"{kind}_left.png" for kind in (*kinds, f"pipe{i}", f"alone{i}")]
+    write_views(folder / "odd [red]\n$é_left.png", folder / "odd [red]\n$é_right.png")
+    (folder / "recipe.toml").touch()
+    (folder / "sub").mkdir()
+    (folder / "sub" / "up").symlink_to("..")
+    return names
+
+
+def check_messy(tmp_path: Path, good: int, bad: int) -> None:
+    folder = tmp_path / "in"
+    expected = messy(folder, good, bad)
+    found = find_frames([folder])
+    batch = estimate_files(found.frames, QUICK, tmp_path / "out")
+    done = {one.name for one in batch.done}
+    assert done == {*(f"{i:03}" for i in range(good)), "odd [red]\n$é"}
+    assert all(one.density > 0.3 for one in batch.done)
+    assert len(list((tmp_path / "out").iterdir())) == good + 1
+    refused = [Path(one.name).name for one in (*found.refused, *batch.refused)]
+    assert sorted(refused) == sorted(expected)
+    assert {path.name for path in found.ignored} == {"recipe.toml", "sub"}
+
+
+def test_a_messy_folder_has_all_good_pairs_done_and_all_others_named(tmp_path):
+    check_messy(tmp_path, 12, 5)
+
+
+@pytest.mark.slow
+def test_a_messy_folder_of_a_thousand(tmp_path):
+    check_messy(tmp_path, 120, 48)
+    assert len(list((tmp_path / "in").iterdir())) > 960
+
+
+def test_earlier_results_are_not_replaced_unless_told(tmp_path):
+    given = frames(tmp_path / "in", 2)
+    estimate_files(given, QUICK, tmp_path / "out")
+    before = (tmp_path / "out/001_depth.npz").read_bytes()
+    (tmp_path / "out/000_depth.npz").unlink()
+    with pytest.raises(OutputError, match=r"001_depth.npz exists\. .*--force.*--skip-done"):
+        estimate_files(given, QUICK, tmp_path / "out")
+    assert not (tmp_path / "out/000_depth.npz").exists()
+    batch = estimate_files(given, QUICK, tmp_path / "out", skip_done=True)
+    assert [one.name for one in batch.done] == ["000"]
+    assert batch.skipped == ("001",)
+    assert (tmp_path / "out/001_depth.npz").read_bytes() == before
+    assert len(estimate_files(given, QUICK, tmp_path / "out", overwrite=True).done) == 2
+
+
+def test_an_input_is_never_replaced(tmp_path):
+    write_views(tmp_path / "depth.png", tmp_path / "other.png")
+    frame = Frame("", tmp_path / "depth.png", tmp_path / "other.png")
+    wish = Wish(rig=RIG, method="bm", formats=("png",))
+    with pytest.raises(OutputError, match=r"depth.png is one of the inputs"):
+        estimate_files([frame], wish, tmp_path, overwrite=True)
+
+
+def test_a_full_disk_leaves_what_is_finished_and_goes_on_later(tmp_path, monkeypatch):
+    given = frames(tmp_path / "in", 3)
+    wish = Wish(rig=RIG, method="bm", formats=("pfm", "npz"))
+    written = []
+    real = atomic._write_beside
+
+    def fill_up(target: Path, content: bytes, overwrite: bool) -> None:
+        written.append(target)
+        if target.name == "001_depth.npz":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(target, content, overwrite)
+
+    monkeypatch.setattr(atomic, "_write_beside", fill_up)
+    words = r"001_depth.npz cannot be written: No space.*Free some space.*1 frames before.*--skip-"
+    with pytest.raises(OutputError, match=words):
+        estimate_files(given, wish, tmp_path / "out")
+    assert DepthMap.load(tmp_path / "out/000_depth.npz").density > 0
+    assert not (tmp_path / "out/001_depth.pfm").exists()
+    assert "002_depth.pfm" not in [path.name for path in written]
+    monkeypatch.undo()
+    batch = estimate_files(given, wish, tmp_path / "out", skip_done=True)
+    assert batch.skipped == ("000",)
+    assert [one.name for one in batch.done] == ["001", "002"]
+
+
+def test_a_name_that_becomes_too_long_does_not_stop_the_others(tmp_path):
+    folder = tmp_path / "in"
+    given = frames(folder, 1)
+    long = "x" * 246
+    write_views(folder / f"{long}_left.png", folder / "short.png")
+    frame = Frame(long, folder / f"{long}_left.png", folder / "short.png")
+    batch = estimate_files([frame, *given], QUICK, tmp_path / "out")
+    assert [one.name for one in batch.done] == ["000"]
+    assert "too long" in batch.refused[0].reason
+
+
+def test_unknown_formats_are_refused_by_name():
+    with pytest.raises(InputError, match=r"formats has jpg: it can have npz, png"):
+        Wish(rig=RIG, formats=("npz", "jpg"))
