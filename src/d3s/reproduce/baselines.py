@@ -58,15 +58,18 @@ def _told_mm(baselines_m: tuple[float, ...]) -> str:
 
 def _chosen(found: ChosenBaselines) -> Comparison:
     theirs_m, ours_m = printed_cost_m(found), found.chosen.cost_m
+    step_m = float(found.sampled_m[1] - found.sampled_m[0])
+    away_m = np.abs(np.subtract(found.chosen.virtual_baselines_m, PRINTED_M)).max()
     return Comparison(
         what="the best three (mm)",
         paper=_told_mm(PRINTED_M),
-        ours=_told_mm(found.chosen.virtual_baselines_m),
+        ours=f"{_told_mm(found.chosen.virtual_baselines_m)}; the paper's three cost "
+        f"{100 * (theirs_m / ours_m - 1):.0f} % more",
         same_conditions=False,
         why="Boards of the twin, sampled every 0.04 mm; the paper does not say what a pixel "
         f"without a depth counts. On them the paper's set costs {1e3 * theirs_m:.2f} mm and the "
-        f"best one {1e3 * ours_m:.2f} mm.",
-        agrees=theirs_m < _AS_GOOD * ours_m,
+        f"best one {1e3 * ours_m:.2f} mm: the valley is flat.",
+        agrees=bool(away_m <= step_m),
     )
 
 
