@@ -112,9 +112,9 @@ def test_working_ranges_are_found_by_the_teaser(make):
     tables = {one.name: one.rows for one in result.tables}
     ranges = {method: ends for method, *ends in measured_ranges(tables)}
     assert ranges["joint"] == [0.25, 1.97]
-    assert ranges["sift"] == [0.25, 0.29]
     assert ranges[TUNED.name] == [0.25, 1.64]
-    assert table(result, "working_ranges")[0]["method"] == "joint"  # the longest first
+    order = [row["method"] for row in table(result, "working_ranges")]
+    assert (order[0], order[-1]) == ("joint", "sift")  # the longest first
     assert len(table(result, "threshold_ranges")) == len(THRESHOLDS)
 
 
