@@ -22,7 +22,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 def run(*arguments):
     # In this process: another would take longer to start than these sweeps take.
-    here = ("--workers", "1") if arguments[0] in ("planes", "scenes") else ()
+    here = ("--workers", "1") if arguments[0] in ("planes", "scenes", "thresholds") else ()
     return CliRunner().invoke(app, ["evaluate", *arguments, *here])
 
 
@@ -97,6 +97,8 @@ def test_results_are_replaced_only_with_force():
         ("scenes -m bm --scenes 0", 3, "count=0 must be at least 1"),
         ("scenes -m bm --near 2", 3, "must be at least 1.1 times nearest_m=2"),
         ("scenes -m bm --rig none.toml", 3, "none.toml"),
+        ("thresholds -m bm --confidence 0,x", 2, "must be numbers from 0 to 1 with commas"),
+        ("thresholds -m bm --confidence 2", 2, "must be numbers from 0 to 1 with commas"),
         ("quality --frames 1", 3, "frames=1 must be from 2 to 1000"),
         ("quality --region 2 --frames 2 -m bm --shape 93x220", 3, "share=2.0 must be above 0"),
         ("quality none.npz", 3, "none.npz"),
@@ -107,6 +109,21 @@ def test_wrong_use_is_told(arguments, code, words):
     assert result.exit_code == code
     assert words in result.stderr
     assert not Path("evaluation").exists()
+
+
+def test_thresholds_as_a_table_and_as_a_file():
+    result = done("thresholds", "-m", "bm", *TINY, "--confidence", "0,1")
+    assert "range (m)" in result.stdout
+    rows = list(csv.DictReader(Path("evaluation/thresholds.csv").read_text().splitlines()))
+    assert [(row["depth_m"], row["threshold"]) for row in rows] == [
+        ("0.6", "0.0"),
+        ("0.6", "1.0"),
+        ("0.9", "0.0"),
+        ("0.9", "1.0"),
+    ]
+    again = run("thresholds", "-m", "bm", *TINY)
+    assert again.exit_code == 3
+    assert "evaluation/thresholds.csv exists" in again.stderr
 
 
 def test_quality_of_a_simulated_plane():
@@ -147,5 +164,5 @@ def test_quality_of_depth_maps_of_a_camera():
 
 def test_help_names_all_of_them():
     text = run("--help").stdout
-    for name in ("planes", "scenes", "quality"):
+    for name in ("planes", "scenes", "thresholds", "quality"):
         assert name in text

@@ -1,42 +1,43 @@
-"""Thresholds of confidence, cut afterwards: the same as if the method itself had cut."""
+"""Planes over thresholds of confidence."""
+
+import math
 
 import pytest
 
-from d3s.evaluate import Contender, PlaneSweep, evaluate_planes
-from d3s.evaluate.thresholds import evaluate_thresholds
-
-SWEEP = PlaneSweep(depths_m=(0.8, 1.6), patterns=("gravel",), shape=(110, 160))
-FEW = {"candidates": 60}
+from d3s.evaluate import PlaneSweep
+from d3s.evaluate.ranking import AtThreshold
+from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds, threshold_summary
 
 
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kept")
-    method = Contender(method="consensus", options=FEW | {"min_confidence": 0.8})
-    return evaluate_thresholds(method, (0.0, 0.5, 0.8, 1.0), sweep=SWEEP, workers=1, folder=folder)
+def row(depth_m, threshold, retained, mae_m, texture="brick"):
+    at = AtThreshold(
+        threshold=threshold, retained=retained, density=0.5, mae_m=mae_m, median_m=mae_m / 2
+    )
+    return ThresholdRow(texture=texture, depth_m=depth_m, method="a", pixels=100, at=at)
 
 
-def test_one_row_for_each_plane_and_threshold(rows):
-    assert [(row.depth_m, row.at.threshold) for row in rows] == [
-        (z, t) for z in SWEEP.depths_m for t in (0.0, 0.5, 0.8, 1.0)
+def test_a_stricter_threshold_keeps_less():
+    sweep = PlaneSweep(depths_m=(0.6,), patterns=("brick",), shape=(93, 220))
+    rows = evaluate_thresholds("joint", (0.0, 0.9, 1.0), sweep=sweep, workers=1)
+    assert [one.at.threshold for one in rows] == [0.0, 0.9, 1.0]
+    kept = [one.at.retained for one in rows]
+    assert kept[0] > kept[1] > kept[2]
+    assert rows[0].pixels >= kept[0]
+
+
+def test_summary_by_hand():
+    rows = [
+        row(0.5, 0.0, 100, 0.004),
+        row(0.5, 0.0, 50, 0.012, "grass"),
+        row(1.0, 0.0, 50, 0.008),
+        row(0.5, 0.8, 20, 0.002),
+        row(1.0, 0.8, 0, math.nan),
     ]
-
-
-def test_a_higher_threshold_keeps_less(rows):
-    for depth_m in SWEEP.depths_m:
-        own = [row for row in rows if row.depth_m == depth_m]
-        kept = [row.at.retained for row in own]
-        assert kept == sorted(kept, reverse=True)
-        assert own[0].pixels >= kept[0] > kept[-1]
-
-
-@pytest.mark.parametrize("threshold", [0.5, 0.8])
-def test_as_if_the_method_had_cut(rows, threshold):
-    method = Contender(method="consensus", options=FEW | {"min_confidence": threshold})
-    whole = evaluate_planes(method, sweep=SWEEP, workers=1).rows
-    cut = [row for row in rows if row.at.threshold == threshold]
-    for one, other in zip(whole, cut, strict=True):
-        assert one.score.retained == other.at.retained
-        assert one.score.pixels == other.pixels
-        assert one.score.mae_m == pytest.approx(other.at.mae_m)
-        assert one.score.density == pytest.approx(other.at.density)
+    loose, strict = threshold_summary(rows)
+    assert (loose.threshold, strict.threshold) == (0.0, 0.8)
+    assert loose.mae_m == pytest.approx((0.4 + 0.6 + 0.4) / 200)
+    assert loose.density == pytest.approx(200 / 300)
+    assert loose.median_m == pytest.approx((0.002 + 0.006 + 0.004) / 3)
+    assert loose.range_m == (1.0, 1.0)
+    assert strict.range_m == (0.5, 0.5)
+    assert strict.density == pytest.approx(0.1)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from d3s.evaluate.planes import PlaneResults, PlaneSummary, RivalSummary
     from d3s.evaluate.quality import Quality
     from d3s.evaluate.scenes import SceneSummary
+    from d3s.evaluate.thresholds import ThresholdRow
 
 evaluate = typer.Typer(
     help="See how good the methods are, where the truth is known.", no_args_is_help=True
@@ -43,6 +44,13 @@ Method = Annotated[
         help="Method to try, with options if you like: consensus:min_confidence=0.8. Repeatable; "
         f"{', '.join(_DEFAULT_METHODS)} if left.",
         show_default=False,
+    ),
+]
+Depths = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DEPTHS",
+        help="START:STOP:COUNT, or depths with commas between; 0.25:2.0:25 if left.",
     ),
 ]
 Patterns = Annotated[
@@ -76,13 +84,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
 @evaluate.command()
 def planes(
     method: Method = None,
-    depths: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DEPTHS",
-            help="START:STOP:COUNT, or depths with commas between; 0.25:2.0:25 if left.",
-        ),
-    ] = None,
+    depths: Depths = None,
     patterns: Patterns = None,
     noise: Noise = None,
     shape: Shape = None,
@@ -189,6 +191,103 @@ def scenes(
     if not quiet:
         _print_scenes(results.summary())
         _say_files(files)
+
+
+@evaluate.command()
+def thresholds(
+    method: Method = None,
+    confidence: Annotated[
+        str,
+        typer.Option(metavar="NUMBER,NUMBER...", help="Confidences that a depth must reach."),
+    ] = "0,0.25,0.5,0.75,0.9",
+    depths: Depths = None,
+    patterns: Patterns = None,
+    noise: Noise = None,
+    shape: Shape = None,
+    psf: Psf = None,
+    seed: Seed = None,
+    rig: RigFile = None,
+    output: Output = Path("evaluation"),
+    workers: Workers = None,
+    quick: Quick = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """See what a stricter filter buys: error and density on planes over thresholds of confidence.
+
+    The methods' own filters are off. Writes thresholds.csv, with a row for each plane, method and
+    threshold. If it is stopped, the same command goes on where it was.
+    """
+    from d3s.evaluate.contender import as_contenders
+    from d3s.evaluate.planes import PlaneSweep
+    from d3s.evaluate.tables import check_absent, threshold_file, write_thresholds
+    from d3s.evaluate.thresholds import evaluate_thresholds
+
+    limits = _confidences(confidence)
+    given = _given(patterns, noise, shape, psf, seed)
+    if depths is not None:
+        given["depths_m"] = _depths_m(depths)
+    sweep = (PlaneSweep.quick() if quick else PlaneSweep()).replace(**given)
+    contenders = as_contenders(method or _DEFAULT_METHODS)
+    if not force:
+        check_absent(threshold_file(output))
+    count = len(sweep.depths_m) * len(sweep.patterns)
+    camera = _rig(rig)
+    with kept_trials(output) as folder:
+        with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
+            rows = evaluate_thresholds(
+                contenders,
+                limits,
+                sweep=sweep,
+                rig=camera,
+                workers=workers,
+                folder=folder,
+                progress=progress,
+            )
+        path = write_thresholds(rows, output, overwrite=force)
+    if not quiet:
+        _print_thresholds(rows)
+        typer.echo(f"Rows: {path}")
+
+
+def _confidences(text: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(word) for word in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or not all(0 <= one <= 1 for one in numbers):
+        raise typer.BadParameter(
+            f"--confidence {text!r} must be numbers from 0 to 1 with commas between, such as "
+            "0,0.5,0.8."
+        )
+    return numbers
+
+
+def _print_thresholds(rows: "tuple[ThresholdRow, ...]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from d3s.evaluate.thresholds import threshold_summary
+
+    table = Table(title="Over all planes, by the confidence that a depth must reach")
+    for name in ("method", "confidence", "density (%)", "MAE (cm)", "median (cm)", "range (m)"):
+        table.add_column(name, justify="left" if name == "method" else "right")
+    for one in threshold_summary(rows):
+        table.add_row(
+            _escaped(one.method),
+            f"{one.threshold:g}",
+            f"{100 * one.density:.1f}",
+            _cm(one.mae_m),
+            _cm(one.median_m),
+            _range(one.range_m),
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        "Density: of the judged pixels. MAE: of all of them together. Median: the mean over the "
+        "planes. Range: of an MAE below 1 cm on every texture.",
+        style="dim",
+    )
 
 
 @evaluate.command()

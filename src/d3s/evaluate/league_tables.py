@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from d3s.atomic import make_folder, write_text
-from d3s.errors import InputError, OutputError
+from d3s.errors import InputError
 from d3s.evaluate.league import SHARES, Figures, League, LeagueRow, Section, Standing
-from d3s.evaluate.tables import as_csv, plain, setting
+from d3s.evaluate.tables import as_csv, check_absent, plain, setting
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
 MARKS = ("<!-- compare: league -->", "<!-- end of league -->")
@@ -62,12 +62,7 @@ def check_league_free(folder: str | os.PathLike[str]) -> None:
     OutputError
         Naming the file that is there.
     """
-    for path in league_files(folder):
-        if os.path.lexists(path):
-            raise OutputError(
-                f"{path} exists. Choose another folder, or allow it to be replaced: --force on the "
-                "command line, overwrite=True in Python."
-            )
+    check_absent(*league_files(folder))
 
 
 def write_league(

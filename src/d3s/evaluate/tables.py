@@ -20,9 +20,15 @@ from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError
 from d3s.evaluate.planes import PlaneResults
 from d3s.evaluate.scenes import SceneResults
+from d3s.evaluate.thresholds import ThresholdRow
 from d3s.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
 from d3s.rig import Rig
 from d3s.version import __version__
+
+
+def threshold_file(folder: str | os.PathLike[str]) -> Path:
+    """Where rows of `evaluate_thresholds` go."""
+    return Path(folder, "thresholds.csv")
 
 
 def result_files(name: str, folder: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
@@ -42,7 +48,18 @@ def check_free(name: str, folder: str | os.PathLike[str]) -> None:
     OutputError
         Naming the file that is there.
     """
-    for path in result_files(name, folder):
+    check_absent(*result_files(name, folder))
+
+
+def check_absent(*paths: Path) -> None:
+    """Refuse to go on if one of these files is there.
+
+    Raises
+    ------
+    OutputError
+        Naming the file that is there.
+    """
+    for path in paths:
         if os.path.lexists(path):
             raise OutputError(
                 f"{path} exists. Choose another folder, or allow it to be replaced: --force on the "
@@ -73,6 +90,22 @@ def write_results(
     document = {"parameters": parameters(results), "summary": plain(results.summary())}
     write_text(summary, json.dumps(document, indent=1) + "\n", overwrite=overwrite)
     return paths
+
+
+def write_thresholds(
+    rows: Sequence[ThresholdRow], folder: str | os.PathLike[str], *, overwrite: bool = False
+) -> Path:
+    """Write rows of `evaluate_thresholds` as CSV; return the path.
+
+    Raises
+    ------
+    OutputError
+        When the file cannot be written, or is there and `overwrite` is not set.
+    """
+    make_folder(folder)
+    path = threshold_file(folder)
+    write_text(path, as_csv(rows), overwrite=overwrite)
+    return path
 
 
 def as_csv(rows: Sequence[Any]) -> str:

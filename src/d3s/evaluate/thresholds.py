@@ -7,6 +7,7 @@ from typing import Any
 
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, Progress, run_jobs
+from d3s.evaluate.metrics import ACCURATE_M, pooled, ratio, working_range_m
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.planes import PlaneSweep, plane_trial
 from d3s.evaluate.ranking import AtThreshold, threshold_curve
@@ -23,6 +24,18 @@ class ThresholdRow:
     method: str
     pixels: int  # that are judged
     at: AtThreshold
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdSummary:
+    """One method at one threshold, over all planes."""
+
+    method: str
+    threshold: float
+    density: float  # share of the judged pixels that are left
+    mae_m: float  # of all of them together
+    median_m: float  # the mean over the planes
+    range_m: tuple[float, float] | None  # of MAE below a centimetre on every texture
 
 
 def evaluate_thresholds(
@@ -53,6 +66,34 @@ def evaluate_thresholds(
     ]
     answers = run_jobs(jobs, workers=workers, folder=folder, progress=progress)
     return tuple(from_table(ThresholdRow, row) for one in answers for row in one["rows"])
+
+
+def threshold_summary(rows: Sequence[ThresholdRow]) -> tuple[ThresholdSummary, ...]:
+    """One for each method and threshold, in the order in which they were given."""
+    places = dict.fromkeys((row.method, row.at.threshold) for row in rows)
+    return tuple(
+        _summary([row for row in rows if (row.method, row.at.threshold) == place])
+        for place in places
+    )
+
+
+def _summary(rows: Sequence[ThresholdRow]) -> ThresholdSummary:
+    counts = [row.at.retained for row in rows]
+    medians = [row.at.median_m for row in rows if row.at.retained]
+    depths_m = sorted({row.depth_m for row in rows})
+    # A plane on which nothing is left has NaN, which is not below anything.
+    accurate = [
+        all(row.at.mae_m < ACCURATE_M for row in rows if row.depth_m == depth_m)
+        for depth_m in depths_m
+    ]
+    return ThresholdSummary(
+        method=rows[0].method,
+        threshold=rows[0].at.threshold,
+        density=ratio(sum(counts), sum(row.pixels for row in rows)),
+        mae_m=pooled([row.at.mae_m for row in rows], counts),
+        median_m=ratio(sum(medians), len(medians)),
+        range_m=working_range_m(depths_m, accurate),
+    )
 
 
 def try_thresholds(job: Job) -> dict[str, Any]:
