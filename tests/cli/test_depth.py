@@ -1,0 +1,305 @@
+"""`d3s depth`, as a new user would run it, rightly and wrongly."""
+
+import json
+import os
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from calibrations import calibration
+from d3s import DepthMap, Rig
+from d3s.cli import app
+from d3s.files import write_image
+from pairs import DEPTH_M, PINHOLE, views, write_views
+
+QUICK = (*PINHOLE, "--method", "bm", "--format", "npz")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["depth", *map(str, arguments)])
+
+
+def words(result: Result) -> str:
+    """What went to stderr, on one line: a terminal breaks lines and draws boxes."""
+    return " ".join(result.stderr.replace("│", " ").split())
+
+
+@pytest.fixture
+def pair(tmp_path):
+    paths = tmp_path / "left.png", tmp_path / "right.png"
+    write_views(*paths)
+    return paths
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def test_a_pair_with_pinhole_flags(pair, out):
+    result = run(*pair, *PINHOLE, "--output", out)
+    assert result.exit_code == 0, result.stderr
+    for word in ("density", "depth (m)", "2.50", "median sigma", "time (ms)", str(out)):
+        assert word in result.stdout
+    assert "depth.npz, depth.png, preview.png" in result.stdout
+    assert np.nanmedian(DepthMap.load(out / "depth.npz").depth_m) == pytest.approx(
+        DEPTH_M, abs=0.05
+    )
+    assert cv2.imread(str(out / "depth.png"), cv2.IMREAD_UNCHANGED).dtype == np.uint16
+
+
+def test_json_tells_the_same_to_a_script(pair, out):
+    result = run(*pair, *QUICK, "--output", out, "--json")
+    told = json.loads(result.stdout)
+    (one,) = told["done"]
+    assert one["nearest_m"] == pytest.approx(DEPTH_M, abs=0.1)
+    assert one["files"] == [str(out / "depth.npz")]
+    assert told["refused"] == []
+
+
+def test_quiet_prints_nothing(pair, out):
+    result = run(*pair, *QUICK, "--output", out, "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert (out / "depth.npz").exists()
+
+
+def test_what_the_method_is_told_reaches_it(pair, out):
+    result = run(
+        *pair,
+        *QUICK,
+        "--output",
+        out,
+        "--depth-range",
+        "1m:400cm",
+        "--option",
+        "speckle_window_px=15",
+    )
+    assert result.exit_code == 0, result.stderr
+    options = DepthMap.load(out / "depth.npz").options
+    assert options.depth_range_m == (1.0, 4.0)
+    assert options.speckle_window_px == 15
+
+
+def test_limits_leave_depths_out(pair, out):
+    assert run(*pair, *QUICK, "--output", out).exit_code == 0
+    all_of_it = DepthMap.load(out / "depth.npz").density
+    limit = 1e3 * float(np.nanmedian(DepthMap.load(out / "depth.npz").sigma_m))
+    assert run(*pair, *QUICK, "-o", out, "--force", "--max-sigma", f"{limit} mm").exit_code == 0
+    assert 0 < DepthMap.load(out / "depth.npz").density < all_of_it
+
+
+def test_a_raw_frame_of_a_calibrated_rig(tmp_path, out):
+    rig = Rig.from_pinhole(focal_length_px=500.0, baseline_m=0.1)
+    calibrated = rig.replace(
+        calibration=calibration(
+            anchor_left_px=(340.0, 60.0),
+            anchor_right_px=(100.0, 60.0),
+            crop_rows_px=81,
+            crop_cols_px=161,
+        )
+    )
+    calibrated.save(tmp_path / "rig.toml")
+    frame = np.zeros((120, 440), np.float32)
+    left, right = views(shape=(100, 180))
+    frame[10:110, 250:430], frame[10:110, 10:190] = left, right
+    write_image(tmp_path / "raw.png", frame)
+    result = run(tmp_path / "raw.png", "--rig", tmp_path / "rig.toml", "-m", "bm", "-o", out)
+    assert result.exit_code == 0, result.stderr
+    assert np.nanmedian(DepthMap.load(out / "raw_depth.npz").depth_m) == pytest.approx(
+        DEPTH_M, abs=0.1
+    )
+
+
+def test_colour_is_told_once(tmp_path, out):
+    for i in range(3):
+        for side, view in zip(("left", "right"), views(i), strict=True):
+            grey = np.rint(255 * view).astype(np.uint8)
+            cv2.imwrite(str(tmp_path / f"{i}_{side}.jpg"), cv2.merge([grey, grey, grey]))
+    result = run(tmp_path, *QUICK, "--output", out)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("is in colour") == 3  # once a frame, naming it
+    assert "Files of 3 frames" in result.stdout
+
+
+def test_some_bad_inputs_are_listed_and_the_rest_done(tmp_path, out):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_views(folder / "a_left.png", folder / "a_right.png")
+    (folder / "b_left.png").write_text("no image")
+    write_image(folder / "b_right.png", views()[1])
+    write_image(folder / "c_left.png", views()[0])
+    result = run(folder, *QUICK, "--output", out)
+    assert result.exit_code == 4
+    assert [path.name for path in out.iterdir()] == ["a_depth.npz"]
+    assert "b_left.png: does not begin like an image" in words(result)
+    assert "c_left.png: there is no right view of this name" in words(result)
+    assert (
+        len(json.loads(run(folder, *QUICK, "-o", tmp_path / "2", "--json").stdout)["refused"]) == 2
+    )
+
+
+def test_nothing_usable(tmp_path, out):
+    for side in ("left", "right"):
+        write_image(tmp_path / f"{side}.png", np.full((60, 120), 0.5, np.float32))
+    result = run(tmp_path / "left.png", tmp_path / "right.png", *QUICK, "--output", out)
+    assert result.exit_code == 1
+    assert "No pixel has one" in words(result)
+
+
+BAD = [
+    pytest.param(["{left}", "{right}"], 2, "--rig paper", id="no rig"),
+    pytest.param(
+        ["{left}", "{right}"], 2, "--focal-length-px and --baseline", id="no rig, pinhole"
+    ),
+    pytest.param(
+        ["{left}", "{right}", "--focal-length-px", "500"], 2, "--baseline", id="half a pinhole"
+    ),
+    pytest.param(
+        ["{left}", "{right}", "--rig", "paper", "--baseline", "1mm"], 2, "leave it, or", id="both"
+    ),
+    pytest.param(
+        ["{left}", "{right}", "--focal-length-px", "500", "--baseline", "100"],
+        3,
+        "must be below 1: it is in metres. Did you pass millimetres?",
+        id="baseline in millimetres",
+    ),
+    pytest.param(
+        ["{left}", "{right}", "--rig", "{millimetres}"],
+        3,
+        "Did you pass millimetres?",
+        id="rig in millimetres",
+    ),
+    pytest.param(["{right}", "{left}", *PINHOLE], 3, "the left view goes first", id="wrong order"),
+    pytest.param(
+        ["{other_right}", "{other_left}", *PINHOLE], 3, "seem to be swapped", id="swapped"
+    ),
+    pytest.param(["{rig}", "{left}", "{right}"], 2, "which camera", id="rig without its flag"),
+    pytest.param(
+        ["{rig}", "{left}", "{right}", *PINHOLE], 3, "Give it as --rig", id="rig as an image"
+    ),
+    pytest.param(
+        ["{left}", "{right}", "--rig", "{left}"], 3, "left.png: is not", id="image as rig"
+    ),
+    pytest.param(
+        ["{left}", "{right}", "--rig", "no.toml"], 3, "there is no such file", id="no file"
+    ),
+    pytest.param(
+        ["{left}", "{folder}", *PINHOLE], 3, "is a folder, and 1 of", id="folder and file"
+    ),
+    pytest.param(["{empty}", *PINHOLE], 3, "no image whose name says left", id="empty folder"),
+    pytest.param(["{left}", "gone.png", *PINHOLE], 3, "gone.png: there is no such", id="missing"),
+    pytest.param(["{left}", "{small}", *PINHOLE], 3, "both views must have one size", id="sizes"),
+    pytest.param(["{left}", *PINHOLE], 3, "If it has both views side by side", id="one view"),
+    pytest.param(["{left}", "{right}", *PINHOLE, "-o", "{left}"], 3, "is a file", id="output"),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "-o", "{left}/x"], 3, "is a file", id="output in a file"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--depth-range", "2"], 2, "NEAREST:FARTHEST", id="range"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--depth-range", "2:1"], 3, "then a larger one", id="ends"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--max-sigma", "5 inch"], 2, "is not a length", id="unit"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--min-confidence", "80"], 3, "from 0 to 1", id="percent"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "-m", "jont"], 3, "must be one of joint", id="name"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--option", "window=3"], 3, "Did you mean", id="option"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--option", "rounds"], 3, "says no value", id="no value"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--format", "jpg"], 3, "it can have npz, png", id="format"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--raw", "--side-by-side"], 2, "leave one", id="raw or not"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--force", "--skip-done"], 2, "leave one", id="force"
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "expected"), BAD)
+def test_bad_input_is_told_in_a_sentence(tmp_path, monkeypatch, pair, arguments, code, expected):
+    monkeypatch.chdir(tmp_path)
+    for name in ("folder", "empty"):
+        (tmp_path / name).mkdir()
+    write_views(tmp_path / "other_1.png", tmp_path / "other_2.png")
+    write_image(tmp_path / "small.png", views()[1][:40])
+    Rig.paper_prototype().save(tmp_path / "rig.toml")
+    text = (tmp_path / "rig.toml").read_text()
+    (tmp_path / "mm.toml").write_text(text.replace("baseline_m = 0.00384", "baseline_m = 3.84"))
+    places = {
+        "left": pair[0],
+        "right": pair[1],
+        "other_left": tmp_path / "other_1.png",
+        "other_right": tmp_path / "other_2.png",
+        "rig": tmp_path / "rig.toml",
+        "millimetres": tmp_path / "mm.toml",
+        "folder": tmp_path / "folder",
+        "empty": tmp_path / "empty",
+        "small": tmp_path / "small.png",
+    }
+    before = sorted(path.name for path in tmp_path.iterdir())
+    result = run(*(one.format_map(places) for one in arguments))
+    assert result.exit_code == code, result.stderr
+    assert expected in words(result)
+    assert "Traceback" not in result.stderr
+    assert len(words(result)) < 700
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written(tmp_path, pair):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    result = run(*pair, *QUICK, "-o", closed)
+    assert result.exit_code == 3
+    assert "Choose a folder you may write to" in words(result)
+
+
+def test_a_place_that_cannot_be_made(pair):
+    result = run(*pair, *QUICK, "-o", "/proc/nothing")
+    assert result.exit_code == 3
+    assert "/proc/nothing cannot be written" in words(result)
+
+
+def test_debug_shows_where_an_error_comes_from(tmp_path):
+    result = CliRunner().invoke(
+        app, ["--debug", "depth", str(tmp_path / "a.png"), "--rig", str(tmp_path / "no.toml")]
+    )
+    assert isinstance(result.exception, Exception)
+    assert "no such file" in str(result.exception)
+
+
+def test_earlier_results_stay_until_told(pair, out):
+    assert run(*pair, *QUICK, "-o", out).exit_code == 0
+    before = (out / "depth.npz").read_bytes()
+    result = run(*pair, *QUICK, "-o", out)
+    assert result.exit_code == 3
+    assert "exists" in words(result)
+    assert "--force" in words(result)
+    assert (out / "depth.npz").read_bytes() == before
+    result = run(*pair, *QUICK, "-o", out, "--skip-done")
+    assert result.exit_code == 0
+    assert "their results are there: 1 frames" in result.stdout
+    assert run(*pair, *QUICK, "-o", out, "--force").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["[red]x", "a place " + "with a long name " * 8])
+def test_places_are_told_as_they_are(tmp_path, pair, name):
+    result = run(*pair, *QUICK, "-o", tmp_path / name)
+    assert result.exit_code == 0, result.stderr
+    assert f"Files in {tmp_path / name}: depth.npz" in result.stdout
+    assert Path(tmp_path / name / "depth.npz").is_file()
