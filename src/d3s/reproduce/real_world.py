@@ -27,6 +27,7 @@ DEPTHS_M = (0.4, 1.8)
 """Between which the paper's scenes are."""
 
 _SHAPE, _QUICK_SHAPE = (902, 1802), (300, 600)
+_QUICK = " A quick run: smaller frames than in full."
 _INPAINT_RADIUS_PX = 3
 _SPARSE, _DENSE, _JOINT = f"Consensus, C > {THRESHOLD:g}", "Densified", "Joint"
 
@@ -59,7 +60,7 @@ def make_real_world(context: Context) -> Result:
             Picture(
                 name="real_world",
                 figure=plot_scenes([_strip(one) for one in shown]),
-                caption=_caption(shape),
+                caption=_caption(shape) + _QUICK * context.quick,
             )
         ],
         tables=[

@@ -19,6 +19,7 @@ from d3s.view.reproduction_accuracy import (
 
 _COUNT, _SHOWN = 8, 4
 _QUICK_COUNT, _QUICK_SHAPE = 3, (300, 400)
+_QUICK = " A quick run: fewer and smaller scenes than in full."
 _JOINT = next(one for one in OTHERS if one.method == "joint")
 _DRAWN = (PRINTED, TUNED, _JOINT)
 
@@ -50,7 +51,11 @@ def make_synthetic(context: Context) -> Result:
     summaries = [one for result in results for one in result.summary()]
     return Result(
         pictures=[
-            Picture(name="scenes", figure=plot_scenes(strips), caption=_scenes_caption(sweep)),
+            Picture(
+                name="scenes",
+                figure=plot_scenes(strips),
+                caption=_scenes_caption(sweep) + _QUICK * context.quick,
+            ),
             Picture(
                 name="scene_errors",
                 figure=plot_scene_errors([f"scene {seed}" for seed in scenes], errors_m),
