@@ -313,8 +313,8 @@ def _densified(shown: Sequence[Shown]) -> Comparison:
 def _about_joint(shown: Sequence[Shown]) -> str:
     told = ", ".join(f"{one.name} {_figures(one.score_of(_JOINT))}" for one in shown)
     return (
-        f"Our own method on the same images: {told}. It needs no densifier where there is texture; "
-        "what is still empty is hidden from one of the views, or within reach of an edge."
+        f"Our own method on the same images: {told}. Most of what is still empty is "
+        "hidden from one of the views, within reach of an edge, or nearly without texture."
     )
 
 
