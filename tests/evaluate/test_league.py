@@ -10,7 +10,7 @@ import pytest
 
 from d3s.errors import InputError, OutputError
 from d3s.estimate.methods import METHODS
-from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, league
+from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare
 from d3s.evaluate.league import STEPS, LeagueRow, Prefixes, Tally, prefixes_of, steps_at
 from d3s.evaluate.league_tables import (
     MARKS,
@@ -29,7 +29,7 @@ TINY = Program(
 
 @pytest.fixture(scope="module")
 def played():
-    return league(("bm", "joint", "sift"), program=TINY, workers=1)
+    return compare(("bm", "joint", "sift"), program=TINY, workers=1)
 
 
 def row(method, density, error_m, *, depth_m=1.0, full=1.0, slope=0.0, trust=None):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import InputError
-from d3s.evaluate import coverage, ranked_errors_m, ranking, threshold_curve
+from d3s.evaluate import coverage, rank, ranked_errors_m, threshold_curve
 from d3s.evaluate.ranking import trust_order
 
 NAN = np.nan
@@ -54,7 +54,7 @@ def test_order_of_errors(four):
 
 def test_ranking_by_hand():
     # Means of the first 1, 2, 3, 4: own 2, 2.5, 2, 3; the oracle's 1, 1.5, 2, 3; at random 3.
-    found = ranking(np.array([2.0, 3.0, 1.0, 6.0]))
+    found = rank(np.array([2.0, 3.0, 1.0, 6.0]))
     assert found.ause_m == pytest.approx((1 + 1 + 0 + 0) / 4)
     assert found.gain == pytest.approx((3 - 9.5 / 4) / (3 - 7.5 / 4))
     assert found.deciles_m[:4] == (2.0, 3.0, 1.0, 6.0)
@@ -63,12 +63,12 @@ def test_ranking_by_hand():
 
 def test_the_best_and_the_worst_order():
     errors = np.arange(1.0, 101.0)
-    assert ranking(errors).gain == pytest.approx(1)
-    assert ranking(errors).ause_m == 0
-    assert ranking(errors).deciles_m[0] == pytest.approx(5.5)
-    assert ranking(errors[::-1]).gain < -0.9
-    assert math.isnan(ranking(np.ones(5)).gain)  # there is nothing to win
-    assert math.isnan(ranking(np.array([])).ause_m)
+    assert rank(errors).gain == pytest.approx(1)
+    assert rank(errors).ause_m == 0
+    assert rank(errors).deciles_m[0] == pytest.approx(5.5)
+    assert rank(errors[::-1]).gain < -0.9
+    assert math.isnan(rank(np.ones(5)).gain)  # there is nothing to win
+    assert math.isnan(rank(np.array([])).ause_m)
 
 
 def test_equals_are_in_no_order_of_their_own():

@@ -63,7 +63,8 @@ def compare(
     the same command goes on where it was.
     """
     from d3s.evaluate.contender import as_contenders
-    from d3s.evaluate.league import Program, league, league_jobs
+    from d3s.evaluate.league import Program, league_jobs
+    from d3s.evaluate.league import compare as play
     from d3s.evaluate.league_tables import (
         check_league_free,
         league_document,
@@ -84,7 +85,7 @@ def compare(
     count = len(league_jobs(program, camera, contenders))
     with kept_trials(output) as folder:
         with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
-            found = league(
+            found = play(
                 contenders,
                 program=program,
                 rig=camera,

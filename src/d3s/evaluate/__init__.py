@@ -16,7 +16,7 @@ tables     results as CSV and JSON
 """
 
 from d3s.evaluate.contender import Contender
-from d3s.evaluate.league import League, Program, league
+from d3s.evaluate.league import League, Program, compare
 from d3s.evaluate.metrics import Duel, Score, duel, score, working_range_m
 from d3s.evaluate.patterns import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.planes import PlaneResults, PlaneSweep, evaluate_planes
@@ -33,8 +33,8 @@ from d3s.evaluate.ranking import (
     Ranking,
     Trust,
     coverage,
+    rank,
     ranked_errors_m,
-    ranking,
     threshold_curve,
     trust_of,
 )
@@ -60,15 +60,15 @@ __all__ = [
     "TemporalNoise",
     "Trust",
     "Truth",
+    "compare",
     "coverage",
     "duel",
     "evaluate_planes",
     "evaluate_scenes",
-    "league",
     "plane_quality",
     "quality_of",
+    "rank",
     "ranked_errors_m",
-    "ranking",
     "score",
     "temporal_noise",
     "threshold_curve",

@@ -174,7 +174,7 @@ class League:
         return tuple(_section(name, rows, names) for name, rows in parts.items() if rows)
 
 
-def league(
+def compare(
     methods: str | Contender | Sequence[str | Contender] = tuple(METHODS),
     *,
     program: Program | None = None,

@@ -59,7 +59,7 @@ def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> T
     """The figures over the judged pixels, or over those of them in a region."""
     part = truth if region is None else replace(truth, judged=truth.judged & region)
     sigma, confidence = (
-        ranking(ranked_errors_m(depth_map, part, by)) for by in ("sigma_m", "confidence")
+        rank(ranked_errors_m(depth_map, part, by)) for by in ("sigma_m", "confidence")
     )
     two, three = coverage(depth_map, part, (2.0, 3.0))
     return Trust(
@@ -140,7 +140,7 @@ def trust_order(*keys: FloatArray) -> NDArray[np.intp]:
     return np.asarray(chance[order])
 
 
-def ranking(errors_m: FloatArray) -> Ranking:
+def rank(errors_m: FloatArray) -> Ranking:
     """How good the order of absolute errors is, the most trusted one first."""
     errors = np.asarray(errors_m, dtype=np.float64)
     if errors.size == 0:

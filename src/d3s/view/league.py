@@ -65,7 +65,7 @@ def _draw(axes: "Axes", section: Section) -> None:
             mark,
             color=colour,
             markeredgecolor="white",
-            markersize=9,
+            markersize=13 if mark == "*" else 9,
             linestyle="none",
             zorder=4,
             label=one.method,
