@@ -4,7 +4,7 @@
 
 methods     `estimate`, and the table of methods by name
 options     what each method can be told, with reasons
-depth_map   `DepthMap`, what comes back; flags: why a pixel has no depth
+depth_map   `DepthMap`, what comes back; flags: why a pixel has no depth; saving: its files
 images      the user's arrays, checked; clipping and holes: pixels that hold no intensity
 candidates  which depths to look at
 
