@@ -28,8 +28,8 @@ SHAPE = (720, 1440)
 NOISE = 0.01
 """Standard deviation of the noise, of full scale."""
 
-# A floor 0.66 m away at the lower edge of the frame, and 1.3 m where it ends.
-_FLOOR_M, _FLOOR_SLOPE = 0.9, -8.0
+# A floor 0.61 m away at the lower edge of the frame, and 1.3 m where it ends.
+_FLOOR_M, _FLOOR_SLOPE, _STEEPEST_SLOPE = 0.9, -8.0, -14.0
 _FLOOR_END = 0.19  # of the height of the frame
 # Rows that a method compiles itself on before its time is taken.
 _STRIP_PX = 96
@@ -109,11 +109,11 @@ def compile_joint() -> None:
 def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
     """Things on a floor of gravel, before a wall of bricks: 0.3 to 1.9 m.
 
-    Made for frames about twice as wide as high, which it fills whatever their size. None of its
-    textures was used to choose anything.
+    Made for frames about twice as wide as high. None of its textures was used to choose anything.
     """
     high = shape[0]
-    slope = _FLOOR_SLOPE * 720 / high  # the same depths from top to bottom
+    # The same depths from top to bottom, as far as a plane may be tilted.
+    slope = max(_FLOOR_SLOPE * SHAPE[0] / high, _STEEPEST_SLOPE)
     focal_px = rig.optics.focal_length_px
 
     def foot(depth_m: float) -> float:

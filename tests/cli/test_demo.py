@@ -1,88 +1,168 @@
-"""`d3s demo`, as a user runs it."""
+"""`d3s demo`, as a user runs it, with a smaller picture."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
+from typer.testing import CliRunner
 
-from d3s.rig import Rig
+import d3s.demo
+import d3s.view.demo
+from d3s import DepthMap, Rig
+from d3s.cli import app
+from d3s.demo import METHODS, demo_scene, run_demo
+from d3s.view.demo import FILES
 
 D3S = Path(sys.executable).with_name("d3s")
-
-
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(D3S), *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
-    )
+SMALL = (240, 480)
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
-    return folder, run("demo", cwd=folder)
+def small():
+    return run_demo(SMALL)
 
 
-def test_demo_prints_the_optics_and_says_where_the_results_are(demo):
-    folder, result = demo
-    assert result.returncode == 0, result.stderr
-    for word in ("0.809 m", "0.881 m", "92.93", "Diffraction", "demo/optics.png", "demo/rig.toml"):
+def invoke(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def written(small, tmp_path_factory):
+    """The folder of a demonstration that was made before, and what the command said."""
+    folder = tmp_path_factory.mktemp("written") / "demo"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(d3s.demo, "run_demo", lambda progress: small)
+        return folder, invoke("demo", "--output", folder)
+
+
+@pytest.fixture
+def run(monkeypatch, small):
+    """The command without the work: neither computes nor draws."""
+
+    def write(_, folder, overwrite):
+        (folder / "rig.toml").write_text(f"{overwrite=}")
+        return {name: folder / name for name in FILES}
+
+    monkeypatch.setattr(d3s.demo, "run_demo", lambda progress: small)
+    monkeypatch.setattr(d3s.view.demo, "write_demo", write)
+    return invoke
+
+
+def test_our_method_is_the_best_of_the_three_and_finds_depth(small):
+    scores = {name: one.score for name, one in small.outcomes.items()}
+    assert tuple(scores) == METHODS
+    assert scores["joint"].mae_m < 0.5 * scores["consensus"].mae_m
+    assert scores["joint"].median_m < scores["sgbm"].median_m < scores["consensus"].median_m
+    assert scores["joint"].density > 0.5
+    assert 0.4 < scores["joint"].coverage < 0.9
+
+
+def test_the_scene_has_the_depths_it_should_at_full_size():
+    rig = Rig.paper_prototype()
+    layers = demo_scene(rig, d3s.demo.SHAPE).layers
+    depths_m = [layer.depth_m for layer in layers]
+    assert depths_m[0] == pytest.approx(0.31)
+    assert max(depths_m) == pytest.approx(1.88)
+    floor = layers[-2]
+    rows = np.flatnonzero(floor.mask.any(axis=1)) - (d3s.demo.SHAPE[0] - 1) / 2
+    slope = np.tan(floor.tilt_y_rad) / rig.optics.focal_length_px
+    ends_m = floor.depth_m / (1 - slope * rows[[0, -1]])
+    np.testing.assert_allclose(ends_m, (1.276, 0.61), atol=0.005)
+
+
+def test_nothing_of_the_scene_was_tuned_on():
+    from d3s.evaluate.patterns import TUNING_PATTERNS
+
+    layers = demo_scene(Rig.paper_prototype(), SMALL).layers
+    assert not {layer.texture.pattern for layer in layers} & set(TUNING_PATTERNS)
+
+
+def test_demo_prints_the_table_and_says_where_the_results_are(written):
+    out, result = written
+    assert result.exit_code == 0, result.stderr
+    for word in ("0.809 m", "0.881 m", *METHODS, "MAE", "median", "density", "within sigma"):
         assert word in result.stdout
-    assert (folder / "demo/optics.png").read_bytes().startswith(b"\x89PNG")
-    assert Rig.load(folder / "demo/rig.toml") == Rig.paper_prototype()
+    assert "imulated" in result.stdout
+    assert f"Page:    {out / 'index.html'}" in result.stdout
+    assert {path.name for path in out.iterdir()} == set(FILES)
+    assert Rig.load(out / "rig.toml") == Rig.paper_prototype()
+    assert DepthMap.load(out / "depth.npz").depth_m.shape == SMALL
+    assert (out / "depth.ply").read_bytes().startswith(b"ply")
+    with Image.open(out / "demo.png") as picture:
+        assert picture.width > 1000
 
 
-def test_second_demo_finds_the_same_and_needs_no_force(demo):
-    folder, _ = demo
-    assert run("demo", cwd=folder).returncode == 0
+def test_the_page_explains_and_its_pictures_are_beside_it(written):
+    folder, _ = written
+    page = (folder / "index.html").read_text()
+    assert "Everything on this page is simulated" in page
+    for address in re.findall(r'src="([^"]+)"', page):
+        assert (folder / address).is_file()
+    for method in METHODS:
+        assert f"<td>{method}</td>" in page
 
 
-def test_demo_does_not_replace_what_is_not_its_own(tmp_path):
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "demo/rig.toml").write_text("mine")
-    result = run("demo", cwd=tmp_path)
-    assert result.returncode == 3
-    assert "exists and holds something else" in result.stderr
+def test_commands_of_the_page_are_commands_of_ours(written, monkeypatch, tmp_path):
+    folder, _ = written
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"<pre>d3s (.*)</pre>", (folder / "index.html").read_text())
+    assert len(commands) == 2
+    for command in commands:
+        result = CliRunner().invoke(app, command.split())
+        assert result.exit_code == 3  # no such pictures here, and nothing else is wrong
+        assert "there is no such file" in result.stderr
+
+
+def test_json(run, tmp_path):
+    told = json.loads(run("demo", "--output", tmp_path, "--json").stdout)
+    assert told["simulated"] is True
+    assert told["methods"]["joint"]["mae_m"] < told["methods"]["consensus"]["mae_m"]
+
+
+def test_quiet(run, tmp_path):
+    result = run("demo", "--output", tmp_path, "--quiet")
+    assert (result.stdout, result.stderr) == ("", "")
+
+
+def test_demo_does_not_replace_what_is_there_and_says_so_first(monkeypatch, tmp_path):
+    monkeypatch.setattr(d3s.demo, "run_demo", lambda **_: pytest.fail("too early"))
+    (tmp_path / "rig.toml").write_text("mine")
+    result = CliRunner().invoke(app, ["demo", "--output", str(tmp_path)])
+    assert result.exit_code == 3
+    assert "rig.toml exists" in result.stderr
     assert "--force" in result.stderr
-    assert "Traceback" not in result.stderr
-    assert (tmp_path / "demo/rig.toml").read_text() == "mine"
-    assert run("demo", "--force", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "rig.toml").read_text() == "mine"
 
 
-def test_output_that_is_a_file(tmp_path):
+def test_force_replaces(run, tmp_path):
+    (tmp_path / "rig.toml").write_text("mine")
+    assert run("demo", "--output", tmp_path, "--force").exit_code == 0
+    assert (tmp_path / "rig.toml").read_text() == "overwrite=True"
+
+
+def test_output_that_is_a_file(run, tmp_path):
     (tmp_path / "results").write_text("mine")
-    result = run("demo", "--output", "results", cwd=tmp_path)
-    assert result.returncode == 3
-    assert "results" in result.stderr
-    assert "Traceback" not in result.stderr
+    result = run("demo", "--output", tmp_path / "results")
+    assert result.exit_code == 3
+    assert "results is a file" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["[red]x", "[/x]", "a folder " + "with a long name " * 8])
-def test_places_are_told_as_they_are(tmp_path, name):
-    result = run("demo", "--output", name, cwd=tmp_path)
+def test_what_is_told_on_the_way(monkeypatch):
+    steps = []
+    monkeypatch.setattr(d3s.demo, "METHODS", ("sgbm",))
+    run_demo((120, 240), progress=steps.append)
+    assert steps == ["Simulating a snapshot of the prototype ...", "Depth by sgbm ..."]
+
+
+@pytest.mark.slow
+def test_the_whole_demo_as_installed(tmp_path):
+    command = [str(D3S), "demo", "--output", "demo", "--force"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    (line,) = [line for line in result.stdout.splitlines() if line.startswith("Plot:")]
-    assert (tmp_path / line.removeprefix("Plot:").strip()).is_file()
-
-
-def test_debug_shows_the_traceback(tmp_path):
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "demo/rig.toml").write_text("mine")
-    result = run("--debug", "demo", cwd=tmp_path)
-    assert result.returncode != 0
-    assert "Traceback" in result.stderr
-
-
-def test_version_and_help(tmp_path):
-    import d3s
-
-    assert run("--version", cwd=tmp_path).stdout == f"d3s {d3s.__version__}\n"
-    shown = run("--help", cwd=tmp_path).stdout
-    assert "demo" in shown
-    assert "Exit codes" in shown
-
-
-def test_wrong_use(tmp_path):
-    result = run("dmeo", cwd=tmp_path)
-    assert result.returncode == 2
-    assert "dmeo" in result.stderr
+    assert (tmp_path / "demo/index.html").is_file()

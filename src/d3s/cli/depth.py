@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from d3s.rig import Rig
 
 PAPER = "paper"
+_MOST_REMARKS = 3
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
 
 
@@ -222,8 +223,11 @@ def _print(batch: "Batch", ignored: int, output: Path) -> None:
 
     if batch.done:
         Console().print(_table(batch.done))
-    for remark in dict.fromkeys(remark for one in batch.done for remark in one.remarks):
+    remarks = list(dict.fromkeys(remark for one in batch.done for remark in one.remarks))
+    for remark in remarks[:_MOST_REMARKS]:
         typer.echo(f"Note: {remark}")
+    if len(remarks) > _MOST_REMARKS:
+        typer.echo(f"And {len(remarks) - _MOST_REMARKS} more notes; --json has them all.")
     if batch.skipped:
         typer.echo(f"Skipped, since their results are there: {len(batch.skipped)} frames.")
     if ignored:
