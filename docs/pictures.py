@@ -1,4 +1,4 @@
-"""`make pictures`: the pictures that docs/twin.md and docs/estimator.md show.
+"""`make pictures`: the pictures that docs/twin.md, docs/estimator.md and docs/method.md show.
 
 The same code gives the same bytes. A palette of few greys keeps the files small.
 """
@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
+import method_figures
 import numpy as np
 from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
@@ -16,11 +17,13 @@ from PIL import Image
 
 import d3s
 from d3s.atomic import write_bytes
+from d3s.demo import run_demo
 from d3s.evaluate import SceneSweep
 from d3s.scene.masks import blob, ring
 from d3s.scene.pair import Pair
 from d3s.scene.patterns import PATTERNS
 from d3s.scene.raw import RawFrame
+from d3s.view.demo import plot_demo
 from d3s.view.depth import FLAG_COLOURS, plot_depth_map
 from d3s.view.panels import HIDDEN, NOTHING, SEEN
 from d3s.view.save import save_figure
@@ -107,6 +110,17 @@ OF_SCENES = palette(64, {"viridis_r": 160}, [HIDDEN, SEEN, NOTHING])
 OF_DEPTH_MAPS = palette(
     48, {"viridis": 104, "coolwarm": 90}, [SEEN, NOTHING, *FLAG_COLOURS.values()]
 )
+# Lines of few colours, and what becomes of their edges on white.
+OF_LINES = (
+    (
+        255
+        + np.linspace(0, 1, 32)[:, np.newaxis, np.newaxis]
+        * (255 * to_rgba_array(["black", *method_figures.COLOURS])[:, :3] - 255)
+    )
+    .reshape(-1, 3)
+    .round()
+    .astype(np.uint8)
+)
 
 
 def with_palette(image: Image.Image, few: NDArray[np.uint8]) -> Image.Image:
@@ -149,6 +163,8 @@ def main() -> None:
     save_small(sheet, STATIC / "twin_textures.png", dpi=110)
     save_small(plot_scenes(scenes()), STATIC / "twin_scenes.png", dpi=100)
     save_small(depth_map(), STATIC / "estimator_scene.png", dpi=95, colours=OF_DEPTH_MAPS)
+    for name, draw in method_figures.FIGURES.items():
+        save_small(draw(), STATIC / f"{name}.png", dpi=120, colours=OF_LINES)
 
 
 if __name__ == "__main__":
