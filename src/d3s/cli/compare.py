@@ -160,8 +160,8 @@ def _print(found: "League") -> None:
         console.print(_table(MORE_TITLE, sections[0], more_columns()))
     console.print(
         "Simulated. Full: with all of its own filters off. Own filter: as it comes. At a common "
-        "density: the same share of each pair, the pixels that a method trusts most; only there "
-        "all answer for equally much. Density: pixels with a depth, of those whose window lies in "
+        "density: the same share of all pixels, those that a method trusts most; only there all "
+        "answer for equally much. Density: pixels with a depth, of those whose window lies in "
         "both frames. MAE: of all of them together, also where the right view does not show the "
         "point. Median: of the absolute error, the mean over the pairs. Green: the best of those "
         "that reach the common density.",

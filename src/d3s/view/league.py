@@ -38,7 +38,7 @@ def plot_league(league: League) -> "Figure":
     every[0].set_ylabel("mean absolute error (cm)")
     handles, labels = every[0].get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(len(labels), 9), frameon=False
+        handles, labels, loc="outside lower center", ncols=3 * len(sections), frameon=False
     )
     figure.suptitle(
         "Error against density, simulated: lower is better, farther right is more of the frame",
