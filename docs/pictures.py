@@ -1,4 +1,4 @@
-"""`make pictures`: the pictures that docs/twin.md, docs/estimator.md and docs/method.md show.
+"""`make pictures`: pictures of README.md, docs/twin.md, docs/estimator.md and docs/method.md.
 
 The same code gives the same bytes. A palette of few greys keeps the files small.
 """
@@ -163,6 +163,7 @@ def main() -> None:
     save_small(sheet, STATIC / "twin_textures.png", dpi=110)
     save_small(plot_scenes(scenes()), STATIC / "twin_scenes.png", dpi=100)
     save_small(depth_map(), STATIC / "estimator_scene.png", dpi=95, colours=OF_DEPTH_MAPS)
+    save_small(plot_demo(run_demo()), STATIC / "demo.png", dpi=72, colours=OF_DEPTH_MAPS)
     for name, draw in method_figures.FIGURES.items():
         save_small(draw(), STATIC / f"{name}.png", dpi=120, colours=OF_LINES)
 

@@ -33,6 +33,7 @@ _FLOOR_M, _FLOOR_SLOPE, _STEEPEST_SLOPE = 0.9, -8.0, -14.0
 _FLOOR_END = 0.19  # of the height of the frame
 # Rows that a method compiles itself on before its time is taken.
 _STRIP_PX = 96
+_SLOW_TO_COMPILE = ("joint", "consensus")
 
 Progress = Callable[[str], None]
 
@@ -84,26 +85,30 @@ def _outcome(method: str, pair: Pair, truth: Truth) -> Outcome:
 
 @contextmanager
 def _compiling() -> Iterator[None]:
-    """Our method is compiled by another process meanwhile: on a second core that is half the wait.
+    """The slow ones are compiled by other processes meanwhile, as many as there are other cores.
 
-    What it compiles is kept on disk, where this process finds it.
+    What they compile is kept on disk, where this process finds it.
     """
-    if thread_count() == 1:
-        yield
-        return
-    command = [sys.executable, "-c", "from d3s.demo import compile_joint; compile_joint()"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", f"from d3s.demo import warm_up; warm_up({method!r})"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for method in _SLOW_TO_COMPILE[: thread_count() - 1]
+    ]
     try:
         yield
     finally:
-        process.kill()
-        process.wait()
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
-def compile_joint() -> None:
-    """Have the joint method compiled, on a pair that means nothing."""
+def warm_up(method: str) -> None:
+    """Have a method compiled, on a pair that means nothing."""
     views = np.random.default_rng(0).normal(size=(2, _STRIP_PX, 2 * _STRIP_PX)).astype(np.float32)
-    estimate(views[0], views[1], Rig.paper_prototype())
+    estimate(views[0], views[1], Rig.paper_prototype(), method=method)
 
 
 def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
