@@ -21,7 +21,7 @@ WORDS = {"True": "yes", "False": "no", "": "–"}
 def cells(row: Mapping[str, str]) -> tuple[str, ...]:
     """A row of comparisons.csv for people."""
     size = ", quick" if row["quick"] == "True" else ""
-    place = f"{row['reference']} (`{row['item']}`{size})"
+    place = f"{row['reference']}{size}"
     told = row["what"], row["paper"], row["ours"]
     return place, *told, WORDS[row["same_conditions"]], WORDS[row["agrees"]]
 

@@ -29,7 +29,7 @@ def an_item(name, calls, *, uses=(), make=None):
             pictures=[Picture(name=name, figure=Figure((1, 1)), caption="see <this>")],
             tables=[Table(name="numbers", rows=[{"x": 1.5, "ok": True}], shown=True)],
             comparisons=[row("2 & 3")],
-            remarks=["found it"],
+            remarks=["found it with `d3s & co`"],
         )
 
     return Item(
@@ -177,7 +177,7 @@ def test_the_page_has_every_item_also_those_not_made(tmp_path, calls):
         "1 &lt; 2",
         "2 &amp; 3",
         "no: so",
-        "found it",
+        "found it with <code>d3s &amp; co</code>",
         "1 of 1 values agree",
         "title of two",
         "Not made yet",

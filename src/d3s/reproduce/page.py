@@ -1,5 +1,6 @@
 """The page of a reproduction: every item beside the paper, from what is on disk."""
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -57,7 +58,7 @@ def _parts(root: Path, items: Sequence[Item]) -> Iterator[str]:
     for item in items:
         yield from _item(item, stored[item.name], root)
     yield heading("What cannot be made again")
-    yield html_table(("in the paper", "what", "why"), NOT_REPRODUCED)
+    yield _with_code(html_table(("in the paper", "what", "why"), NOT_REPRODUCED))
 
 
 def _contents(items: Sequence[Item], stored: dict[str, dict[str, Any] | None]) -> str:
@@ -79,7 +80,7 @@ def _agreement(stored: dict[str, Any] | None) -> str:
 
 def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str]:
     yield f'<h2 id="{item.name}">{escape(item.reference)}: {escape(item.title)}</h2>'
-    yield words(item.what)
+    yield _with_code(words(item.what))
     failed = (root / item.name / ERROR).is_file()
     if failed:
         yield words(f"Failed; {ERROR} in its folder says where.", "verdict bad")
@@ -91,7 +92,7 @@ def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str
     for picture in stored["pictures"]:
         yield _picture(f"{item.name}/{picture['name']}", picture["caption"])
     for remark in stored["remarks"]:
-        yield words(remark)
+        yield _with_code(words(remark))
     for table in stored["tables"]:
         if table["shown"]:
             yield from _table(table)
@@ -129,6 +130,7 @@ def _comparisons(rows: list[dict[str, Any]]) -> Iterator[str]:
         )
         for row in rows
     )
+    yield words("Beside the paper:", "small")
     yield html_table(_COLUMNS, cells)
 
 
@@ -141,6 +143,11 @@ def _footer(item: Item, stored: dict[str, Any]) -> str:
         f'<p class="small">{size} Again: <code>d3s reproduce --force {item.name}</code>. '
         f"Files: {links}</p>"
     )
+
+
+def _with_code(html: str) -> str:
+    """What stands between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html)
 
 
 def _shown(cell: Any) -> str:
