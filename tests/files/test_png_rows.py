@@ -53,6 +53,7 @@ def test_large_files_are_read_as_opencv_reads_them(tmp_path, monkeypatch, shape,
     array = (soft / soft.max() * np.iinfo(dtype).max).astype(dtype)
     path = tmp_path / "a.png"
     cv2.imwrite(str(path), array)
+    monkeypatch.setattr(png_rows, "worth_it", lambda _: True)
     here = read_image(path)
     monkeypatch.setattr(png_rows, "worth_it", lambda _: False)
     assert np.array_equal(here, read_image(path))
@@ -62,7 +63,7 @@ def test_large_files_go_this_way_and_small_ones_do_not(monkeypatch):
     def never(*_):
         raise AssertionError
 
-    for side, is_here in ((100, False), (1100, True)):
+    for side, is_here in ((1000, False), (2100, True)):
         raw = png.encode(np.zeros((side, side), np.uint16))
         with monkeypatch.context() as patched:
             patched.setattr(*((png, "_decode") if is_here else (png_rows, "samples")), never)

@@ -5,14 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.files.compiled import COMPILE_ABOVE_BYTES, compiled
+from d3s.files.compiled import compiled
 
 SUB, UP, AVERAGE, PAETH = 1, 2, 3, 4
+# Raw frames, of which there are many. A first small picture is not to wait for a compiler.
+_WORTH_BYTES = 8_000_000
 
 
 def worth_it(pixels: bytes) -> bool:
-    """Whether there is so much that it is done here sooner than OpenCV inflates it once more."""
-    return len(pixels) > COMPILE_ABOVE_BYTES
+    """Whether there is so much that OpenCV, which would inflate it once more, is too slow."""
+    return len(pixels) > _WORTH_BYTES
 
 
 def samples(pixels: bytes, rows: int, channels: int, sample_bytes: int) -> NDArray[Any]:
