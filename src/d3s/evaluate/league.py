@@ -2,10 +2,10 @@
 
 Three ways to compare, since a method that answers only where it is sure looks better than it is:
 
-full    all of its own filters switched off (`unfiltered` of its options)
-own     as it comes
-common  the same share of all pixels for everybody: those that a method trusts most, by one
-        threshold for all pairs. Those that its own filter keeps come first, then the others.
+- full: all of its own filters switched off (`unfiltered` of its options);
+- own: as it comes;
+- common: the same share of all pixels for everybody: those that a method trusts most, by one
+  threshold for all pairs. Those that its own filter keeps come first, then the others.
 
 The common share is the lowest of what dense methods keep with their own filter, in steps of 5 %; a
 method is dense if that is at least half of the pixels. A method that does not have so many even

@@ -3,16 +3,15 @@
 A camera looks at a plane. Definitions after Intel's tool (librealsense, tools/depth-quality: its
 readme, `depth-metrics.h` and `rs-depth-quality.cpp`), worked out here anew:
 
-fill rate       pixels with a depth, of all pixels of the region
-Z-accuracy      median of the signed error, over the true distance; positive is too far. The plane
-                through the depths is turned to face the camera first, about where it meets the
-                optical axis, so that a camera that is not quite square to the wall is not blamed
-plane-fit RMS   root mean square of the distances from the plane through the depths
-sub-pixel RMS   the same in pixels of disparity: focal length x baseline over the depth of a point,
-                less that over the depth of its foot on the plane
-temporal noise  standard deviation of a pixel's depth over repeated frames, the median over the
-                pixels that have a depth in all of them; from Intel's testing methodology, since
-                the tool itself does not show it
+- fill rate: pixels with a depth, of all pixels of the region;
+- Z-accuracy: median of the signed error, over the true distance; positive is too far. The plane
+  through the depths is turned to face the camera first, about where it meets the optical axis, so
+  that a camera that is not quite square to the wall is not blamed;
+- plane-fit RMS: root mean square of the distances from the plane through the depths;
+- sub-pixel RMS: the same in pixels of disparity: focal length times baseline over the depth of a
+  point, less that over the depth of its foot on the plane;
+- temporal noise: standard deviation of a pixel's depth over repeated frames, the median over the
+  pixels that have a depth in all of them. The tool does not show it, but tests of such cameras do.
 
 As in the tool, 0.5 % of the points at either end of depth are left out of the three middle ones
 after the plane was fitted. The region is that of the caller; depth is along the optical axis.
