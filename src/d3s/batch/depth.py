@@ -4,6 +4,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -198,21 +199,20 @@ def _depth_map(
 
 def _write(found: DepthMap, frame: Frame, files: dict[str, Path], overwrite: bool) -> None:
     """All files of a frame; of one that cannot be finished, none."""
-    begun = []
+    new = [path for path in files.values() if not os.path.lexists(path)]
     try:
         for kind, path in files.items():
             if kind == "camera":  # written with the file that it is for
                 continue
-            if not os.path.lexists(path):
-                begun.append(path)
             if kind == PREVIEW:
                 title = f"{shown(frame.name or frame.left.name)}: {found.density:.0%} have a depth"
                 write_preview(path, found.depth_m, title=title, overwrite=overwrite)
             else:
                 found.save(path, overwrite=overwrite)
     except D3SError:
-        for path in begun:
-            path.unlink(missing_ok=True)
+        for path in new:
+            with suppress(OSError):
+                path.unlink()
         raise
 
 
