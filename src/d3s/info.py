@@ -29,7 +29,7 @@ from d3s.files import (
     tiff,
 )
 from d3s.files import arrays as npz
-from d3s.files.images import MAX_PIXELS, _samples
+from d3s.files.images import read_samples
 from d3s.files.raw import named, open_file, read_rest
 from d3s.rig import Rig
 from d3s.scene.folder import DISTANCES_NAME, RECIPE_NAME
@@ -130,7 +130,7 @@ def _raw(path: Path) -> bytes:
 
 def _image(path: Path, found: str) -> Info:
     with named(path):
-        samples = _samples(path, MAX_PIXELS)
+        samples = read_samples(path)
     values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
     rows, cols, channels = values.shape
     colours = values[:, :, : 1 if channels < 3 else 3]

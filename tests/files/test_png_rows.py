@@ -72,9 +72,9 @@ def test_large_files_go_this_way_and_small_ones_do_not(monkeypatch):
 
 def test_an_unknown_filter_is_refused(tmp_path):
     raw = png.encode(np.zeros((800, 800), np.uint16))
-    rows = bytearray(zlib.decompress(b"".join(b for k, b in png._chunks(raw) if k == b"IDAT")))
+    rows = bytearray(zlib.decompress(b"".join(b for k, b in png.chunks_of(raw) if k == b"IDAT")))
     rows[1601 * 400] = 5
-    chunks = [png._chunks(raw)[0], (b"IDAT", zlib.compress(bytes(rows))), (b"IEND", b"")]
+    chunks = [png.chunks_of(raw)[0], (b"IDAT", zlib.compress(bytes(rows))), (b"IEND", b"")]
     path = tmp_path / "a.png"
     path.write_bytes(png.SIGNATURE + b"".join(png._chunk(*one) for one in chunks))
     with pytest.raises(png.InputError, match="unknown filter"):

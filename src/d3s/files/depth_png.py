@@ -4,7 +4,6 @@ Nothing is clamped: a depth that 16 bit cannot hold is an error.
 """
 
 import zlib
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -67,19 +66,10 @@ def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage
 
 def said(raw: bytes) -> str | None:
     """The note of a PNG file, if it has one."""
-    for chunk in _chunks(raw):
-        if chunk.startswith(_TEXT):
-            return chunk.removeprefix(_TEXT).decode("latin-1")
+    for kind, body in png.chunks_of(raw):
+        if (kind + body).startswith(_TEXT):
+            return (kind + body).removeprefix(_TEXT).decode("latin-1")
     return None
-
-
-def _chunks(raw: bytes) -> Iterator[bytes]:
-    """Kind and content of each chunk; `png.read` has seen that they are whole."""
-    at = len(png.SIGNATURE)
-    while at + 12 <= len(raw):
-        end = at + 8 + int.from_bytes(raw[at : at + 4], "big")
-        yield raw[at + 4 : end]
-        at = end + 4
 
 
 def _check_unit(unit_m: float) -> None:

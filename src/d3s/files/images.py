@@ -71,7 +71,7 @@ def read_image(
         refused whole.
     """
     with named(path):
-        return _grey(_samples(path, max_pixels), linear, allow_nan)
+        return as_grey(read_samples(path, max_pixels), linear, allow_nan)
 
 
 def write_image(path: str | os.PathLike[str], image: ArrayLike, *, overwrite: bool = False) -> None:
@@ -140,7 +140,8 @@ def _images(folder: Path) -> list[Path]:
     ]
 
 
-def _samples(path: str | os.PathLike[str], max_pixels: int) -> Samples:
+def read_samples(path: str | os.PathLike[str], max_pixels: int = MAX_PIXELS) -> Samples:
+    """What an image file holds, as its format has it; errors do not name the file."""
     with open_file(path) as file:
         start = file.read(8)
         reader = next((_READERS[magic] for magic in _READERS if start.startswith(magic)), None)
@@ -152,7 +153,7 @@ def _samples(path: str | os.PathLike[str], max_pixels: int) -> Samples:
     return reader(raw, max_pixels)
 
 
-def _grey(samples: Samples, linear: bool, allow_nan: bool) -> NDArray[np.float32]:
+def as_grey(samples: Samples, linear: bool, allow_nan: bool) -> NDArray[np.float32]:
     """Grey of each pixel, a few rows at a time: in double precision, which is then rounded once."""
     values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
     levels = None if samples.full_scale is None else _levels(samples.full_scale, linear)

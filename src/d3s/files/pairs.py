@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.images import MAX_PIXELS, _grey, _samples
+from d3s.files.images import MAX_PIXELS, as_grey, read_samples
 from d3s.files.raw import named, shown
 
 Image = NDArray[np.float32]
@@ -103,10 +103,10 @@ def _two(left: _Path, right: _Path, linear: bool | None, max_pixels: int) -> Loa
 def _read(path: _Path, linear: bool | None, max_pixels: int) -> tuple[Image, tuple[str, ...]]:
     """Grey image of a file, and what to say of it."""
     with named(path):
-        samples = _samples(path, max_pixels)
+        samples = read_samples(path, max_pixels)
         in_colour = samples.values.ndim == 3 and samples.values.shape[2] >= 3
         as_linear = not in_colour if linear is None else linear
-        image = _grey(samples, as_linear, allow_nan=True)
+        image = as_grey(samples, as_linear, allow_nan=True)
     if not in_colour:
         return image, ()
     curved = samples.full_scale is not None and not as_linear

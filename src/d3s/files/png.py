@@ -62,7 +62,7 @@ def read(raw: bytes, max_pixels: int) -> Samples:
     """Samples of a PNG file whose every checksum holds."""
     header = _header(raw)
     check_size(header.width, header.height, max_pixels)
-    chunks = _chunks(raw)
+    chunks = chunks_of(raw)
     pixels = _inflated(header, b"".join(body for kind, body in chunks if kind == b"IDAT"))
     if header.is_plain and png_rows.worth_it(pixels):
         plain = png_rows.samples(pixels, header.height, _CHANNELS[header.colour], header.depth // 8)
@@ -100,7 +100,7 @@ def _header(raw: bytes) -> _Header:
     )
 
 
-def _chunks(raw: bytes) -> list[tuple[bytes, bytes]]:
+def chunks_of(raw: bytes) -> list[tuple[bytes, bytes]]:
     """Kind and content of each chunk, up to IEND."""
     chunks = []
     at = len(SIGNATURE)

@@ -74,7 +74,8 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
     rows, cols = pair.left.shape
     figure = Figure(figsize=(13, 2.2 + 6.2 * rows / cols))
     figure.set_layout_engine("constrained", h_pad=0.02, w_pad=0.03, hspace=0, wspace=0)
-    figure.suptitle(_headline(pair, est, error_m), fontsize="medium")
+    headline = _headline(pair, est, error_m).replace("$", r"\$")  # no formula
+    figure.suptitle(headline, fontsize="medium")
     # The scales have rows of their own, so that the panels stand in line.
     tall = 13 / 4 * rows / cols
     sheet = figure.add_gridspec(4, 4, height_ratios=(tall, 0.1, tall, 0.1))
