@@ -192,6 +192,7 @@ BAD = [
     pytest.param(["{empty}", *PINHOLE], 3, "no image whose name says left", id="empty folder"),
     pytest.param(["{left}", "gone.png", *PINHOLE], 3, "gone.png: there is no such", id="missing"),
     pytest.param(["{left}", "{small}", *PINHOLE], 3, "both views must have one size", id="sizes"),
+    pytest.param(["{wide}", "{narrow}", *PINHOLE], 3, "must have one size", id="colour JPEGs"),
     pytest.param(["{left}", *PINHOLE], 3, "If it has both views side by side", id="one view"),
     pytest.param(["{left}", "{right}", *PINHOLE, "-o", "{left}"], 3, "is a file", id="output"),
     pytest.param(
@@ -237,6 +238,9 @@ def test_bad_input_is_told_in_a_sentence(tmp_path, monkeypatch, pair, arguments,
         (tmp_path / name).mkdir()
     write_views(tmp_path / "other_1.png", tmp_path / "other_2.png")
     write_image(tmp_path / "small.png", views()[1][:40])
+    for name, cols in (("wide", 90), ("narrow", 80)):
+        colour = np.random.default_rng(0).integers(0, 256, (60, cols, 3), dtype=np.uint8)
+        cv2.imwrite(str(tmp_path / f"{name}.jpg"), colour)
     Rig.paper_prototype().save(tmp_path / "rig.toml")
     text = (tmp_path / "rig.toml").read_text()
     (tmp_path / "mm.toml").write_text(text.replace("baseline_m = 0.00384", "baseline_m = 3.84"))
@@ -250,6 +254,8 @@ def test_bad_input_is_told_in_a_sentence(tmp_path, monkeypatch, pair, arguments,
         "folder": tmp_path / "folder",
         "empty": tmp_path / "empty",
         "small": tmp_path / "small.png",
+        "wide": tmp_path / "wide.jpg",
+        "narrow": tmp_path / "narrow.jpg",
     }
     before = sorted(path.name for path in tmp_path.iterdir())
     result = run(*(one.format_map(places) for one in arguments))
