@@ -90,6 +90,9 @@ def test_what_was_damaged_is_made_again(tmp_path, calls):
     (tmp_path / "one/result.json").write_text(json.dumps(stored))
     reproduce((), tmp_path, items=items)
     assert len(calls) == 4
+    (tmp_path / "one/result.json").write_text('{"made_from": {}}')
+    reproduce((), tmp_path, items=items)
+    assert len(calls) == 5
 
 
 def test_pictures_that_are_no_more_are_removed(tmp_path, calls):
@@ -118,6 +121,16 @@ def test_a_failing_item_loses_no_other(tmp_path, calls):
     assert states(reproduce((), tmp_path, items=items)) == {"bad": "made", "good": "kept"}
     assert not (tmp_path / "bad/error.txt").exists()
     assert "Failed" not in (tmp_path / "index.html").read_text()
+
+
+def test_a_figure_that_cannot_be_drawn_is_a_failure_too(tmp_path, calls):
+    def make(context):
+        figure = Figure((1, 1))
+        figure.text(0, 0, "$\\no$")  # which matplotlib does not read before it draws
+        return Result(pictures=[Picture(name="x", figure=figure, caption="")])
+
+    items = an_item("bad", calls, make=make), an_item("good", calls)
+    assert states(reproduce((), tmp_path, items=items)) == {"bad": "failed", "good": "made"}
 
 
 def test_a_failure_leaves_what_was_made_before(tmp_path, calls):

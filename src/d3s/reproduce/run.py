@@ -125,13 +125,14 @@ def _made(item: Item, root: Path, context: Context) -> Outcome:
     make_folder(folder)
     try:
         result = item.run(context)
+        made_from = _made_from(item, root, context.quick, context.seed)
+        write_result(result, root, item.name, made_from)
     except OutputError:  # of the user's disk, which fails for the others too
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the others must not be lost
         words = str(error) if isinstance(error, D3SError) else f"{type(error).__name__}: {error}"
         write_text(folder / ERROR, traceback.format_exc(), overwrite=True)
         return Outcome(item, "failed", f"{words} (where: {folder / ERROR})")
-    write_result(result, root, item.name, _made_from(item, root, context.quick, context.seed))
     return Outcome(item, "made")
 
 

@@ -18,6 +18,7 @@ from d3s.view.save import save_figure
 
 RESULT = "result.json"
 ERROR = "error.txt"
+_PARTS = {"made_from", "files", "remarks", "pictures", "tables", "comparisons"}
 _DPI = 150
 
 
@@ -62,7 +63,7 @@ def stored_result(root: Path, name: str) -> dict[str, Any] | None:
         result = json.loads((root / name / RESULT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return result if isinstance(result, dict) and "made_from" in result else None
+    return result if isinstance(result, dict) and _PARTS.issubset(result) else None
 
 
 def as_csv(rows: Rows) -> str:
