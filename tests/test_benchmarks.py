@@ -5,22 +5,21 @@ import math
 import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 import d3s
+from pages import ROOT, python_blocks
 
-ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import fresh  # noqa: E402
-import measures  # noqa: E402
-import speed  # noqa: E402
-from figures import TARGETS, Row, shown_time  # noqa: E402
-from sheets import Sheet, with_parts  # noqa: E402
-from speed_page import chart, parts, sheets  # noqa: E402
-from timing import Work, best_seconds, race  # noqa: E402
+import fresh
+import measures
+import speed
+from figures import TARGETS, Row, shown_time
+from sheets import Sheet, with_parts
+from speed_page import chart, parts, sheets
+from timing import Work, best_seconds, race
 
 PAGE = ROOT / "docs" / "speed.md"
 ASKED = [key for key, target in TARGETS.items() if target.sense is not None]
@@ -229,7 +228,7 @@ def test_reach_of_a_region_is_that_of_the_method():
 
 def test_python_of_the_page_runs():
     names: dict[str, object] = {}
-    for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+    for code in python_blocks(PAGE):
         exec(compile(code, "speed.md", "exec"), names)
     assert set(names["est"].timings_s) >= {"search"}
     assert names["depth_m"].shape == (80, 150)

@@ -10,19 +10,10 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from d3s.rig import Calibration, Optics, Provenance, Rig
-
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
+from pages import DOCS, ROOT, python_blocks, table_rows
 
 # Numbers of the paper's equations: 18 in the text, 11 in the supplement.
 EQUATIONS = [str(n) for n in range(1, 19)] + [f"S{n}" for n in range(1, 12)]
-
-
-def _rows(page: str) -> list[list[str]]:
-    """Cells of all table rows of a page."""
-    lines = (DOCS / page).read_text().splitlines()
-    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ")]
-    return [[cell.strip(" |") for cell in row] for row in rows]
 
 
 def _functions_of(path: Path) -> set[str]:
@@ -48,7 +39,9 @@ EQUATION_PAGE = (DOCS / "equations.md").read_text()
 
 
 def test_every_equation_has_its_row():
-    rows = {row[0]: row for row in _rows("equations.md") if re.fullmatch(r"S?\d+", row[0])}
+    rows = {
+        row[0]: row for row in table_rows(DOCS / "equations.md") if re.fullmatch(r"S?\d+", row[0])
+    }
     assert list(rows) == EQUATIONS
     for number, row in rows.items():
         assert row[2].startswith("`d3s."), number
@@ -85,7 +78,7 @@ def test_every_public_function_of_the_physics_is_used_by_some_test():
 def test_every_erratum_names_a_test_of_its_own():
     known = _functions_of(ROOT / "tests/physics/test_errata.py")
     tested = sorted({name[5:8] for name in known if name.startswith("test_")})
-    rows = [row for row in _rows("errata.md") if re.fullmatch(r"E\d+", row[0])]
+    rows = [row for row in table_rows(DOCS / "errata.md") if re.fullmatch(r"E\d+", row[0])]
     assert [row[0] for row in rows] == [f"E{n}" for n in range(1, len(rows) + 1)]
     assert [row[-1].strip("`") for row in rows] == [f"e{n:02d}" for n in range(1, len(rows) + 1)]
     assert tested == [row[-1].strip("`") for row in rows]
@@ -108,7 +101,7 @@ def _rule(field: FieldInfo) -> str:
 
 
 def test_page_of_the_rig_file_has_every_field_with_its_rule():
-    rows = {(row[0], row[1]): row[2:] for row in _rows("rig.md") if len(row) == 4}
+    rows = {(row[0], row[1]): row[2:] for row in table_rows(DOCS / "rig.md") if len(row) == 4}
     expected = {
         (f"`{table}`", f"`{name}`"): [_rule(field), field.description]
         for table, record in RECORDS.items()
@@ -131,7 +124,7 @@ def test_example_of_the_rig_page_is_a_rig(tmp_path):
 
 
 def test_python_of_the_readme_runs_and_says_what_it_says(tmp_path, monkeypatch):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (code,) = python_blocks(ROOT / "README.md")
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
     exec(compile(code, "README.md", "exec"), scope)

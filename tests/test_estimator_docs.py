@@ -4,7 +4,6 @@ import importlib.util
 import re
 import shlex
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ import typer.main
 import d3s
 from d3s.cli import app
 from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options, fitting, judge, refine
+from pages import DOCS, ROOT, python_blocks
 
-ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "estimator.md").read_text()
+PAGE = (DOCS / "estimator.md").read_text()
 RIG = d3s.Rig.paper_prototype()
 
 
@@ -65,7 +64,7 @@ def test_rules_of_the_filter_have_the_numbers_of_the_code():
 @pytest.fixture(scope="module")
 def scope() -> dict[str, object]:
     names: dict[str, object] = {}
-    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+    for code in python_blocks(DOCS / "estimator.md"):
         exec(compile(code, "estimator.md", "exec"), names)
     return names
 
@@ -177,7 +176,7 @@ def test_tables_go_between_the_marks(ablation):
 
 
 def test_five_lines_of_the_readme_give_the_depth(tmp_path, monkeypatch):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (code,) = python_blocks(ROOT / "README.md")
     names: dict[str, object] = {}
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), names)

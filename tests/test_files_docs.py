@@ -13,9 +13,10 @@ import d3s
 from calibrations import calibration
 from d3s.cli import app
 from d3s.files.depth_files import FORMATS, read_depth
+from pages import DOCS, python_blocks
 
-PAGE = (Path(__file__).parents[1] / "docs" / "files.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PAGE = (DOCS / "files.md").read_text()
+BLOCKS = python_blocks(DOCS / "files.md")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from d3s.errors import InputError
 from d3s.scene.patterns import PATTERNS
 from d3s.view.save import save_figure
 from d3s.view.scene import plot_pair, plot_scenes, plot_textures
+from pages import DOCS, ROOT, python_blocks
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "twin.md").read_text()
+PAGE = (DOCS / "twin.md").read_text()
 RIG = d3s.Rig.paper_prototype()
 SMALL = (120, 180)
 
@@ -173,7 +172,7 @@ def test_pictures_of_the_page_are_there_and_small():
 def test_python_of_the_page_runs():
     scope: dict[str, object] = {}
     shapes = []
-    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+    for code in python_blocks(DOCS / "twin.md"):
         exec(compile(code, "twin.md", "exec"), scope)
         shapes.append(scope["pair"].occluded.shape)
     assert shapes == [(902, 1802), (400, 600)]

@@ -1,0 +1,52 @@
+"""Pages of the documentation as tests read them: their code, their commands, their tables."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+_BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    code: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """All fenced blocks of a page, in order; also those within a list."""
+    found = _BLOCK.findall(page.read_text())
+    return [Block(language, dedent(code)) for _, language, code in found]
+
+
+def python_blocks(page: Path) -> list[str]:
+    """The Python of a page, block by block."""
+    return [block.code for block in blocks(page) if block.language == "python"]
+
+
+def shell_lines(code: str) -> Iterator[list[str]]:
+    """Words of each command of a block, without comments."""
+    for line in code.splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            yield words
+
+
+def inline_commands(page: Path, program: str) -> list[list[str]]:
+    """Commands of a program that stand in the text, between backticks."""
+    found = re.findall(rf"`({program} [^`\n]+)`", page.read_text())
+    return [shlex.split(line) for line in found]
+
+
+def table_rows(page: Path) -> list[list[str]]:
+    """Cells of all table rows of a page."""
+    lines = page.read_text().splitlines()
+    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ")]
+    return [[cell.strip(" |") for cell in row] for row in rows]

@@ -1,0 +1,327 @@
+"""The guides work: every command and every line of Python in them is run, in the order of the page.
+
+Pictures that a reader has, a stereo pair, raw frames and captures of a board, are small simulated
+ones here; so is what a command makes that would take minutes.
+"""
+
+import glob
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+import d3s
+from calibrations import calibration
+from d3s.cli import app
+from d3s.estimate import candidates
+from d3s.estimate.flags import share_of_each
+from d3s.files import write_image
+from d3s.rig import Rig
+from pages import DOCS, ROOT, Block, blocks, inline_commands, shell_lines, table_rows
+
+sys.path.insert(0, str(Path(__file__).parent / "cli"))
+
+import boards
+
+GUIDES = ("index", "first_depth", "method", "how_good", "build")
+RIG = Rig.paper_prototype()
+MOTORCYCLE = Rig.from_pinhole(
+    focal_length_px=994.978, baseline_m=0.193001, disparity_offset_px=-31.086
+)
+BOARD = 5  # which of the boards stands for the frames of a camera
+
+# What is smaller here than in the page, so that a test takes seconds.
+SMALLER = {
+    "450x600": "160x300",
+    "0.25:1.2:12": "0.4:0.5:2",
+    "--distance 1.0": f"--distance {boards.DISTANCES_M[BOARD]}",
+    "--rig design.toml -o rehearsal": "--rig design.toml -o simulated",
+    "--design design.toml": "--design board.toml",
+}
+
+
+class Reader:
+    """Somebody who types what a page says, in a folder with pictures of their own."""
+
+    def __init__(self, page: str) -> None:
+        self.page = page
+        self.scope: dict[str, Any] = {}
+        self.said: dict[str, str] = {}  # by command
+        for block in blocks(DOCS / f"{page}.md"):
+            self._follow(block)
+
+    def _follow(self, block: Block) -> None:
+        if block.language == "python":
+            exec(compile(block.code, f"{self.page}.md", "exec"), self.scope)
+        elif block.language == "shell":
+            code = block.code
+            for words, fewer in SMALLER.items():
+                code = code.replace(words, fewer)
+            for command in shell_lines(code):
+                self._run(command)
+
+    def _run(self, words: list[str]) -> None:
+        if words[0] == "make":
+            assert is_target(words[1])
+        elif words[0] != "source":
+            assert words[0] == "d3s", words
+            arguments = [one for word in words[1:] for one in expanded(word)]
+            done = CliRunner().invoke(app, arguments)
+            assert done.exit_code == 0, f"{' '.join(words)}\n{done.output}"
+            self.said[" ".join(words)] = done.output
+
+
+def expanded(word: str) -> list[str]:
+    return sorted(glob.glob(word)) if "*" in word else [word]  # noqa: PTH207 - as a shell does
+
+
+def is_target(name: str) -> bool:
+    makefile = (ROOT / "Makefile").read_text()
+    return re.search(rf"^{name}:", makefile, re.MULTILINE) is not None
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Where the reader sits, with pictures."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
+def write_stereo_pair(left: Path, right: Path, seed: int = 3) -> None:
+    scene = d3s.RandomScene(seed=seed, nearest_m=2.0, farthest_m=4.5)
+    pair = d3s.simulate(scene, MOTORCYCLE, noise=0.005, shape=(120, 240))
+    write_image(left, pair.left)
+    write_image(right, pair.right)
+
+
+def calibrated_rig() -> Rig:
+    """The camera of the boards, with what is true of it."""
+    frame = boards.frame(BOARD)
+    left, right = frame.mounts
+    found = calibration(
+        anchor_left_px=frame.anchor_left_px,
+        anchor_right_px=frame.anchor_right_px,
+        crop_rows_px=181,
+        crop_cols_px=281,
+        rectify_scale=left.scale / right.scale,
+        rectify_angle_rad=left.roll_rad - right.roll_rad,
+        baseline_angle_rad=left.roll_rad,
+    )
+    return boards.designed().replace(calibration=found)
+
+
+def write_raw_frames(place: Path, count: int) -> None:
+    place.mkdir()
+    for number in range(count):
+        write_image(place / f"wall_{number}.png", boards.frame(BOARD).image)
+
+
+# Page by page -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_first_depth_map(folder):
+    write_stereo_pair(Path("im0.png"), Path("im1.png"))
+    for side in ("left", "right"):
+        Path(side).mkdir()
+    for number in range(2):
+        write_stereo_pair(Path(f"left/{number}.png"), Path(f"right/{number}.png"), seed=number)
+    calibrated_rig().save("rig.toml")
+    write_image("frame.png", boards.frame(BOARD).image)
+    reader = Reader("first_depth")
+
+    est, sure, surer = (reader.scope[name] for name in ("est", "sure", "surer"))
+    assert 0.3 < est.density < 1
+    assert 0 < surer.density <= sure.density < est.density
+    assert reader.scope["points_m"].shape == (est.valid.sum(), 3)
+    cloud = Path("motorcycle.ply").read_bytes()
+    assert f"element vertex {est.valid.sum()}".encode() in cloud
+    names = {path.name for path in Path("sim/depth").iterdir()}
+    told = {row[0].strip("`") for row in table_rows(DOCS / "first_depth.md")}
+    assert names <= told
+    frame = d3s.DepthMap.load("frame/frame_depth.npz")
+    error_m = np.nanmedian(frame.depth_m) - boards.DISTANCES_M[BOARD]
+    assert abs(error_m) < 0.01
+    assert frame.density > 0.5
+
+
+@pytest.mark.slow
+def test_how_good_is_it(folder):
+    calibrated_rig().save("rig.toml")
+    write_raw_frames(Path("wall"), 2)
+    reader = Reader("how_good")
+
+    text = (DOCS / "how_good.md").read_text()
+    told_mm = [float(word) for word in re.findall(r"bound_mm = .*?# (.*)", text)[0].split(", ")]
+    assert told_mm == np.round(reader.scope["bound_mm"], 2).tolist()
+    est, error_m = reader.scope["est"], reader.scope["error_m"]
+    share = np.mean(np.abs(error_m) < est.sigma_m[est.valid])
+    assert f"# {share:.2f}\n" in text
+    assert reader.scope["fine"].density < est.density > reader.scope["safe"].density
+    assert f"# {reader.scope['gain']:.1f}\n" in text
+    assert "# {:.2f}, {:.2f}\n".format(*reader.scope["density"]) in text
+    assert any("fill rate" in said.lower() for said in reader.said.values())
+
+
+@pytest.mark.slow
+def test_camera_of_your_own(folder):
+    boards.write_captures(Path("rehearsal"), range(7))
+    boards.write_captures(Path("captures"))
+    boards.designed().save("board.toml")
+    write_image("frame.png", boards.frame(BOARD).image)
+    reader = Reader("build")
+
+    optics = reader.scope["optics"]
+    assert optics == RIG.optics
+    assert [str(m)[:5] for m in optics.focus_distances_m] == ["0.809", "0.880"]
+    text = (DOCS / "build.md").read_text()
+    assert repr(optics.disparity_px([0.3, 1.0, 2.0])) in text
+    assert np.round(optics.blur_radius_px([0.3, 1.0, 2.0], 0), 1).tolist() == [12.7, -1.4, -4.4]
+    assert f"# {reader.scope['step_m']:.2e}: 15 µm" in text
+    assert len(list(Path("simulated").glob("*.png"))) == 2
+    frame = d3s.DepthMap.load("frame/frame_depth.npz")
+    assert abs(np.nanmedian(frame.depth_m) - boards.DISTANCES_M[BOARD]) < 0.01
+
+
+def test_front_page(folder):
+    """A pair of the camera in the rig file."""
+    RIG.save("rig.toml")
+    pair = d3s.simulate(d3s.Plane(depth_m=0.8), RIG, noise=0.01, shape=(100, 200))
+    for side in ("left", "right"):
+        write_image(f"{side}.png", getattr(pair, side))
+    Reader("index")
+    assert d3s.DepthMap.load("depth/depth.npz").density > 0.3
+
+
+# What pages say without being run -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_commands_and_options_exist(guide):
+    page = DOCS / f"{guide}.md"
+    commands = inline_commands(page, "d3s")
+    for block in blocks(page):
+        if block.language == "shell":
+            commands += [words for words in shell_lines(block.code) if words[0] == "d3s"]
+    for words in commands:
+        check_command(words)
+
+
+def check_command(words: list[str]) -> None:
+    command = typer.main.get_command(app)
+    options = {name for one in command.params for name in one.opts}
+    for word in words[1:]:
+        if word in getattr(command, "commands", {}):
+            command = command.commands[word]
+            options |= {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        elif re.match(r"--?[a-z]", word):
+            assert word in options, words
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_options_that_are_named_exist(guide):
+    """`--depth-range` in the text is an option of some command."""
+    commands = typer.main.get_command(app).commands.values()
+    known = {name for one in commands for option in one.params for name in option.opts}
+    text = (DOCS / f"{guide}.md").read_text()
+    assert set(re.findall(r"`(--[a-z][a-z-]+)", text)) <= known | {"--debug"}
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_targets_that_are_named_exist(guide):
+    for name in re.findall(r"`make (\w+)`", (DOCS / f"{guide}.md").read_text()):
+        assert is_target(name), name
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_links_lead_to_headings(guide):
+    text = (DOCS / f"{guide}.md").read_text()
+    for name, anchor in re.findall(r"\]\((\w+\.md)#([\w-]+)\)", text):
+        headings = re.findall(r"^#+ (.*)$", (DOCS / name).read_text(), re.MULTILINE)
+        slugs = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+        assert anchor in slugs, f"{guide}.md: {name}#{anchor}"
+
+
+def test_errors_over_depth_are_those_of_the_estimator():
+    """The table of the guide has rows of the page that has their command."""
+    known = {tuple(row[:5]) for row in table_rows(DOCS / "estimator.md")}
+    rows = [row for row in table_rows(DOCS / "how_good.md") if re.fullmatch(r"\d\.\d\d", row[0])]
+    assert len(rows) == 6
+    assert {tuple(row) for row in rows} <= known
+
+
+@pytest.mark.parametrize(
+    ("guide", "words", "page"),
+    [
+        ("how_good", "within 20 % from 0.4 m on", "estimator"),
+        ("how_good", "65 to 71 % of the errors are below it", "estimator"),
+        ("how_good", "0.119", "estimator"),
+        ("how_good", "63 %", "estimator"),
+        ("method", "at most 12 %", "limits"),
+        ("build", "60 %", "calibration"),
+        ("build", "0.12 %", "errata"),
+        ("build", "2 cm", "calibration"),
+    ],
+)
+def test_numbers_that_are_quoted(guide, words, page):
+    """What one page says with its command, the other repeats."""
+    for name in (guide, page):
+        text = " ".join((DOCS / f"{name}.md").read_text().split())
+        assert words in text, name
+
+
+def test_disparities_that_are_looked_for():
+    text = " ".join((DOCS / "first_depth.md").read_text().split())
+    largest, smallest = candidates._LARGEST_DISPARITY_PX, candidates._SMALLEST_DISPARITY_PX
+    assert f"a disparity of {largest:g} px to one of {smallest:g} px" in text
+    assert f"below some {candidates._WIDEST_BLUR_PX:g} px" in (DOCS / "build.md").read_text()
+
+
+# Where it fails -----------------------------------------------------------------------------------
+
+
+def row_of_failure(words: str) -> str:
+    rows = table_rows(DOCS / "how_good.md")
+    (row,) = [row for row in rows if row[0].startswith(words)]
+    return row[2]
+
+
+def stripes_along_the_rows() -> d3s.Photo:
+    steps = np.random.default_rng(0).uniform(0.02, 0.08, 1024)
+    wave = 0.5 + 0.3 * np.sin(2 * np.pi * np.cumsum(steps))
+    image = np.repeat(wave[:, np.newaxis], 1024, axis=1).astype(np.float32)
+    return d3s.Photo(image=image, width_m=0.2, encoding="linear")
+
+
+@pytest.mark.parametrize(
+    ("what", "scene", "flag"),
+    [
+        (
+            "stripes along the rows",
+            d3s.Plane(depth_m=1.0, texture=stripes_along_the_rows()),
+            "LOW_CONFIDENCE",
+        ),
+        ("nearer than the range", d3s.Plane(depth_m=0.22, texture="gravel"), "OUT_OF_RANGE"),
+        ("farther than the range", d3s.Plane(depth_m=2.8, texture="gravel"), "OUT_OF_RANGE"),
+    ],
+)
+def test_no_depth_where_the_guide_says_so(what, scene, flag):
+    pair = d3s.simulate(scene, RIG, noise=0.01, shape=(80, 300))
+    est = d3s.estimate(pair.left, pair.right, RIG)
+    assert est.density == 0
+    assert share_of_each(est.flags)[flag] > 0.6
+    assert f"`{flag}`" in row_of_failure(what)
+
+
+def test_wall_without_texture():
+    left, right = np.random.default_rng(0).normal(0.5, 0.01, (2, 80, 300))
+    est = d3s.estimate(left, right, RIG)
+    assert est.density == 0
+    assert share_of_each(est.flags)["LOW_TEXTURE"] > 0.95
+    assert row_of_failure("a wall without texture") == "`LOW_TEXTURE`"
