@@ -24,9 +24,11 @@ from d3s.files import write_image
 from d3s.rig import Rig
 from pages import DOCS, ROOT, Block, blocks, inline_commands, shell_lines, table_rows
 
-sys.path.insert(0, str(Path(__file__).parent / "cli"))
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+sys.path.insert(0, str(DOCS))
 
 import boards
+import method_figures
 
 GUIDES = ("index", "first_depth", "method", "how_good", "build")
 RIG = Rig.paper_prototype()
@@ -151,7 +153,6 @@ def test_first_depth_map(folder):
     assert frame.density > 0.5
 
 
-@pytest.mark.slow
 def test_how_good_is_it(folder):
     calibrated_rig().save("rig.toml")
     write_raw_frames(Path("wall"), 2)
@@ -281,6 +282,52 @@ def test_disparities_that_are_looked_for():
     largest, smallest = candidates._LARGEST_DISPARITY_PX, candidates._SMALLEST_DISPARITY_PX
     assert f"a disparity of {largest:g} px to one of {smallest:g} px" in text
     assert f"below some {candidates._WIDEST_BLUR_PX:g} px" in (DOCS / "build.md").read_text()
+
+
+# The figures of the method ------------------------------------------------------------------------
+
+VERGENCE_DPT = np.linspace(0.4, 4.0, 181)
+
+
+def test_page_of_the_method_shows_every_figure():
+    shown = re.findall(r"!\[[^\]]+\]\((.+?)\)", (DOCS / "method.md").read_text())
+    assert shown == [f"_static/{name}.png" for name in method_figures.FIGURES]
+    for name in shown:
+        data = (DOCS / name).read_bytes()
+        assert data.startswith(b"\x89PNG")
+        assert len(data) < 150_000, name
+
+
+def test_both_cues_find_the_depth_of_one_pixel():
+    pixel = method_figures.pixel_of("gravel", 1.2)
+    both = pixel.residual_energy(1 / VERGENCE_DPT, 31)
+    assert 1 / VERGENCE_DPT[both.argmin()] == pytest.approx(1.2, abs=0.02)
+
+
+def test_only_defocus_tells_even_waves_apart():
+    """What the page says of the right half of its figure."""
+    pixel = method_figures.pixel_of(method_figures.waves(2.0, 12.0), 2.0)
+    period_dpt = 12.0 / float(RIG.optics.disparity_px(1.0))
+    valleys_m = 1 / (0.5 + period_dpt * np.arange(4))
+    stereo = pixel.residual_energy(valleys_m, 31, use_defocus=False)
+    both = pixel.residual_energy(valleys_m, 31)
+    assert stereo.max() < 1.2 * stereo.min()
+    assert both.argmin() == 0
+    assert both[1:].min() > 3 * both[0]
+
+
+@pytest.mark.parametrize("side_px", [9, 23, 57])
+def test_likelihood_is_a_bell_of_the_width_that_the_page_says(side_px):
+    pixel = method_figures.pixel_of("gravel", 1.2)
+    noise, optics = pixel.noise_energy(side_px), RIG.optics
+    sigma_px = np.sqrt(noise / np.square(pixel.gradient(side_px)).sum())
+    sigma_m = 1.2**2 / (optics.focal_length_px * optics.baseline_m) * sigma_px
+    depths_m = np.linspace(1.2 - 4 * sigma_m, 1.2 + 4 * sigma_m, 81)
+    energy = pixel.residual_energy(depths_m, side_px)
+    best = int(energy.argmin())
+    away = np.array([best - 10, best + 10])  # one sigma
+    rise = side_px**2 * (energy[away] - energy.min()) / noise
+    assert rise.mean() == pytest.approx(1.0, abs=0.15)
 
 
 # Where it fails -----------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def python_blocks(page: Path) -> list[str]:
 
 def shell_lines(code: str) -> Iterator[list[str]]:
     """Words of each command of a block, without comments."""
-    for line in code.splitlines():
+    for line in code.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words:
             yield words
