@@ -340,7 +340,7 @@ def sigma() -> Figure:
 
 
 def _draw_likelihood(axes: Axes, pixel: Pixel) -> None:
-    depths_m = np.linspace(DEPTH_M - 0.03, DEPTH_M + 0.03, 121)
+    depths_m = np.linspace(DEPTH_M - 0.03, DEPTH_M + 0.03, 241)
     for side_px, colour in ((9, LEFT), (23, PURPLE), (57, ACCENT)):
         energy = pixel.residual_energy(depths_m, side_px)
         chi_squared = side_px**2 * (energy - energy.min()) / pixel.noise_energy(side_px)
