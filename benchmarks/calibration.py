@@ -93,8 +93,13 @@ TARGETS = {
     "r2": Target("R² of the cubic fits", ">=", 0.98, "", 4),
     "joint_mae_cm": Target("`joint`, 0.25 to 1.9 m: largest MAE of a texture", "<", 1, " cm", 2),
     "joint_density": Target("`joint`, 0.25 to 1.9 m: smallest density", ">=", 85, " %", 1),
-    "consensus_near_m": Target("`consensus`, C > 0.8: MAE < 1 cm from", "<=", 0.30, " m", 2),
-    "consensus_far_m": Target("`consensus`, C > 0.8: MAE < 1 cm up to", ">=", 1.64, " m", 2),
+    "consensus_near_m": Target(
+        "`consensus`: mean of all textures < 1 cm from", "<=", 0.30, " m", 2
+    ),
+    "consensus_far_m": Target(
+        "`consensus`: mean of all textures < 1 cm up to", ">=", 1.64, " m", 2
+    ),
+    "worst_far_m": Target("`consensus`: every texture < 1 cm up to", ">=", 1.64, " m", 2),
     "time_s": Target("time for 50 raw frames", "<", 180, " s", 0),
     "memory_gb": Target("peak memory", "<", 1.5, " GB", 2),
 }
@@ -119,9 +124,10 @@ def main(words: list[str] | None = None) -> None:
         return
     is_there = given.read or given.timing
     results = json.loads(given.json.read_text()) if is_there else measured(given)
-    if given.timing:
-        for name, one in results["sets"].items():
+    for name, one in results["sets"].items():
+        if given.timing:
             one["figures"] |= calibrated(given.folder / name, _out(given.folder, name))
+        one["figures"] |= _of_walls([Wall(**wall) for wall in one["walls"]])
     if not given.read:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps(results, indent=1) + "\n")
@@ -168,7 +174,7 @@ def _measured_set(folder: Path, name: str) -> dict[str, Any]:
     truth = json.loads((folder / name / "truth.json").read_text())
     walls = list(seen_walls(rig, folder / f"{name}_walls")) if name in REPORT_SETS else []
     report = json.loads((out / "cal.json").read_text())
-    figures = usage | errors(rig, truth) | {"r2": _r2(report)} | _of_walls(walls)
+    figures = usage | errors(rig, truth) | {"r2": _r2(report)}
     kept = {name: report[name] for name in ("verdict", "findings", "measures", "timings_s")}
     return {"figures": figures, "walls": [asdict(wall) for wall in walls], "report": kept}
 
@@ -277,21 +283,24 @@ def _of_walls(walls: list[Wall]) -> dict[str, float]:
     if not walls:
         return {}
     joint = [wall for wall in walls if wall.method == "joint"]
-    near, far = _accurate_range([wall for wall in walls if wall.method == "consensus"])
+    consensus = [wall for wall in walls if wall.method == "consensus"]
+    near, far = _accurate_range(consensus, np.mean)
+    _, worst_far = _accurate_range(consensus, np.max)
     return {
         "joint_mae_cm": max(wall.mae_cm for wall in joint),
         "joint_density": min(wall.density for wall in joint),
         "consensus_near_m": near,
         "consensus_far_m": far,
+        "worst_far_m": worst_far,
     }
 
 
-def _accurate_range(walls: list[Wall]) -> tuple[float, float]:
-    """Longest run of depths at which every texture has an MAE below 1 cm; NaN if there is none."""
+def _accurate_range(walls: list[Wall], over_textures: Any) -> tuple[float, float]:
+    """Longest run of depths whose MAE over the textures is below 1 cm; NaN if there is none."""
     from d3s.evaluate.metrics import working_range_m
 
     accurate = [
-        all(wall.mae_cm < 100 * ACCURATE_M for wall in walls if wall.depth_m == depth_m)
+        over_textures([wall.mae_cm for wall in walls if wall.depth_m == depth_m]) < 100 * ACCURATE_M
         for depth_m in SCENE_DEPTHS_M
     ]
     return working_range_m(SCENE_DEPTHS_M, accurate) or (math.nan, math.nan)
