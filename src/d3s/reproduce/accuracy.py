@@ -260,7 +260,7 @@ def _reaches(lines: Sequence[Line]) -> list[Reach]:
         Reach(
             one.method,
             one.range_m,
-            f"{_ends(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} % of pixels"
+            f"{_ends(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
             if one.range_m
             else "nowhere",
             METHOD_COLOURS[one.method.partition(",")[0]],

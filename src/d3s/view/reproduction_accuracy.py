@@ -159,7 +159,7 @@ def _draw_ranges(axes: "Axes", reaches: Sequence[Reach]) -> None:
         axes.text(where, place, one.words, va="center", fontsize="x-small")
     axes.set_yticks(range(len(reaches)), [one.name for one in reaches], fontsize="small")
     axes.set(xlabel="true depth (m)", xlim=(0.2, 2.9), xticks=np.arange(0.25, 2.1, 0.25))
-    axes.invert_yaxis()
+    axes.set_ylim(len(reaches) - 0.4, -0.6)  # the first above
     axes.grid(alpha=0.25, axis="x")
 
 
