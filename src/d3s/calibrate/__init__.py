@@ -2,23 +2,23 @@
 
 `d3s.calibrate` is this package and can be called: ``rig, report = d3s.calibrate("captures/")``.
 
-pipeline    `calibrate`: the steps below in their order, and a test on frames that it did not see
-captures    raw frames of a board at known distances; table: distances.csv; kept: frames in memory;
-            frames: the same work on each of them
-fields      what of the frame each lens lights; crop: what of it is cut; views: pairs
-matches     places on the board found again; pictures, homography and alignment are how
-anchors     where each view has the point at infinity that the board moves towards; least_shift: as
-            the paper finds it
-rectify     what brings the rows of both views together
-geometry    what disparity means in metres, where the ruler begins, how the board is tilted;
-            disparity: of single frames; distances: the fit of all
-defocus     where each lens focuses; spectra: blur of two images compared
-tuning      scale and offset of the paper's depth equation; ratios: what it takes from the images
-baselines   the virtual baselines that the consensus compares best
-noise       the noise of the sensor against the light
-validate    errors of a method on boards at known depths; reach: depths that it looks at
-report      all of that; findings as a table, verdict in plain words
-kinds       values that the steps hand to each other; robust: how far they scatter
+pipeline      `calibrate`: the steps below in their order, and a test on frames that it did not see
+captures      raw frames of a board at known distances; table: distances.csv
+kept, frames  frames in memory, and the same work on each of them
+fields        what of the frame each lens lights; crop: what of it is cut; views: pairs
+matches       places on the board found again; pictures, homography and alignment are how
+anchors       where each view has the point at infinity that the board moves towards
+least_shift   the same as the paper finds it
+rectify       what brings the rows of both views together
+geometry      what disparity means in metres, where the ruler begins, how the board is tilted
+disparity     of single frames; distances: the fit of all
+defocus       where each lens focuses; spectra: blur of two images compared
+tuning        scale and offset of the paper's depth equation; ratios: what it takes from the images
+baselines     the virtual baselines that the consensus compares best
+noise         the noise of the sensor against the light
+validate      errors of a method on boards at known depths; reach: depths that it looks at
+report        all of that; findings as a table, verdict in plain words
+kinds         values that the steps hand to each other; robust: how far they scatter
 """
 
 import inspect

@@ -15,8 +15,7 @@ jpeg_check, jpeg_scan           whether a JPEG is whole
 compiled                        the loops of both, compiled where it is worth it
 tiff_codec                      how a TIFF packs its samples
 depth_png, exr, ply, csv_points one format of depth or points each
-note, camera_file               what such files say beside their numbers, and the camera of those
-                                that have no room for it
+note, camera_file               what such files say of the camera, within or beside them
 """
 
 from d3s.files.arrays import read_npz, write_npz
