@@ -10,7 +10,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from d3s.rig import Calibration, Optics, Provenance, Rig
-from pages import DOCS, ROOT, python_blocks, table_rows
+from pages import DOCS, ROOT, table_rows
 
 # Numbers of the paper's equations: 18 in the text, 11 in the supplement.
 EQUATIONS = [str(n) for n in range(1, 19)] + [f"S{n}" for n in range(1, 12)]
@@ -121,26 +121,6 @@ def test_example_of_the_rig_page_is_a_rig(tmp_path):
     rig.save(tmp_path / "again.toml")
     saved = (tmp_path / "again.toml").read_text()
     assert re.sub(r"^#.*\n", "", saved, flags=re.MULTILINE).strip() == text.strip()
-
-
-def test_python_of_the_readme_runs_and_says_what_it_says(tmp_path, monkeypatch):
-    (code,) = python_blocks(ROOT / "README.md")
-    monkeypatch.chdir(tmp_path)
-    scope: dict[str, object] = {}
-    exec(compile(code, "README.md", "exec"), scope)
-    rig = scope["rig"]
-    assert Rig.load(tmp_path / "rig.toml") == rig
-    assert [str(m)[:5] for m in rig.optics.focus_distances_m] == ["0.809", "0.880"]
-    assert "(0.809..., 0.880...)" in code
-    assert repr(rig.optics.disparity_px([0.5, 1.0])) in code
-
-
-def test_commands_of_the_readme_exist():
-    makefile = (ROOT / "Makefile").read_text()
-    commands = set(re.findall(r"make ([\w-]+)", (ROOT / "README.md").read_text()))
-    assert commands >= {"demo", "test"}
-    for command in commands:
-        assert re.search(rf"^{command}:", makefile, re.MULTILINE), command
 
 
 def test_links_between_pages_lead_somewhere():

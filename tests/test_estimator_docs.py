@@ -170,16 +170,3 @@ def test_tables_go_between_the_marks(ablation):
     assert ablation.with_tables(changed, "new") == changed
     with pytest.raises(SystemExit):
         ablation.with_tables("no marks", "new")
-
-
-# The README ---------------------------------------------------------------------------------------
-
-
-def test_five_lines_of_the_readme_give_the_depth(tmp_path, monkeypatch):
-    (code,) = python_blocks(ROOT / "README.md")
-    names: dict[str, object] = {}
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code, "README.md", "exec"), names)
-    est = names["est"]
-    assert 0.9 <= est.density < 1
-    assert np.nanmedian(est.depth_m) == pytest.approx(1.0, abs=0.002)

@@ -4,38 +4,38 @@ Pictures that a reader has, a stereo pair, raw frames and captures of a board, a
 ones here; so is what a command makes that would take minutes.
 """
 
-import glob
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import typer.main
-from typer.testing import CliRunner
 
 import d3s
-from calibrations import calibration
 from d3s.cli import app
 from d3s.estimate import candidates
 from d3s.estimate.flags import share_of_each
 from d3s.files import write_image
 from d3s.rig import Rig
-from pages import DOCS, ROOT, Block, blocks, inline_commands, shell_lines, table_rows
+from pages import DOCS, table_rows
+from readers import (
+    BOARD,
+    Reader,
+    boards,
+    calibrated_rig,
+    check_commands,
+    is_target,
+    write_raw_frames,
+    write_stereo_pair,
+)
 
-sys.path.insert(0, str(ROOT / "tests" / "cli"))
 sys.path.insert(0, str(DOCS))
 
-import boards
 import method_figures
 
 GUIDES = ("index", "first_depth", "method", "how_good", "build")
 RIG = Rig.paper_prototype()
-MOTORCYCLE = Rig.from_pinhole(
-    focal_length_px=994.978, baseline_m=0.193001, disparity_offset_px=-31.086
-)
-BOARD = 5  # which of the boards stands for the frames of a camera
 
 # What is smaller here than in the page, so that a test takes seconds.
 SMALLER = {
@@ -47,44 +47,8 @@ SMALLER = {
 }
 
 
-class Reader:
-    """Somebody who types what a page says, in a folder with pictures of their own."""
-
-    def __init__(self, page: str) -> None:
-        self.page = page
-        self.scope: dict[str, Any] = {}
-        self.said: dict[str, str] = {}  # by command
-        for block in blocks(DOCS / f"{page}.md"):
-            self._follow(block)
-
-    def _follow(self, block: Block) -> None:
-        if block.language == "python":
-            exec(compile(block.code, f"{self.page}.md", "exec"), self.scope)
-        elif block.language == "shell":
-            code = block.code
-            for words, fewer in SMALLER.items():
-                code = code.replace(words, fewer)
-            for command in shell_lines(code):
-                self._run(command)
-
-    def _run(self, words: list[str]) -> None:
-        if words[0] == "make":
-            assert is_target(words[1])
-        elif words[0] != "source":
-            assert words[0] == "d3s", words
-            arguments = [one for word in words[1:] for one in expanded(word)]
-            done = CliRunner().invoke(app, arguments)
-            assert done.exit_code == 0, f"{' '.join(words)}\n{done.output}"
-            self.said[" ".join(words)] = done.output
-
-
-def expanded(word: str) -> list[str]:
-    return sorted(glob.glob(word)) if "*" in word else [word]  # noqa: PTH207 - as a shell does
-
-
-def is_target(name: str) -> bool:
-    makefile = (ROOT / "Makefile").read_text()
-    return re.search(rf"^{name}:", makefile, re.MULTILINE) is not None
+def read(page: str) -> Reader:
+    return Reader(DOCS / f"{page}.md", SMALLER)
 
 
 @pytest.fixture
@@ -93,35 +57,6 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
-
-
-def write_stereo_pair(left: Path, right: Path, seed: int = 3) -> None:
-    scene = d3s.RandomScene(seed=seed, nearest_m=2.0, farthest_m=4.5)
-    pair = d3s.simulate(scene, MOTORCYCLE, noise=0.005, shape=(120, 240))
-    write_image(left, pair.left)
-    write_image(right, pair.right)
-
-
-def calibrated_rig() -> Rig:
-    """The camera of the boards, with what is true of it."""
-    frame = boards.frame(BOARD)
-    left, right = frame.mounts
-    found = calibration(
-        anchor_left_px=frame.anchor_left_px,
-        anchor_right_px=frame.anchor_right_px,
-        crop_rows_px=181,
-        crop_cols_px=281,
-        rectify_scale=left.scale / right.scale,
-        rectify_angle_rad=left.roll_rad - right.roll_rad,
-        baseline_angle_rad=left.roll_rad,
-    )
-    return boards.designed().replace(calibration=found)
-
-
-def write_raw_frames(place: Path, count: int) -> None:
-    place.mkdir()
-    for number in range(count):
-        write_image(place / f"wall_{number}.png", boards.frame(BOARD).image)
 
 
 # Page by page -------------------------------------------------------------------------------------
@@ -136,7 +71,7 @@ def test_first_depth_map(folder):
         write_stereo_pair(Path(f"left/{number}.png"), Path(f"right/{number}.png"), seed=number)
     calibrated_rig().save("rig.toml")
     write_image("frame.png", boards.frame(BOARD).image)
-    reader = Reader("first_depth")
+    reader = read("first_depth")
 
     est, sure, surer = (reader.scope[name] for name in ("est", "sure", "surer"))
     assert 0.3 < est.density < 1
@@ -156,7 +91,7 @@ def test_first_depth_map(folder):
 def test_how_good_is_it(folder):
     calibrated_rig().save("rig.toml")
     write_raw_frames(Path("wall"), 2)
-    reader = Reader("how_good")
+    reader = read("how_good")
 
     text = (DOCS / "how_good.md").read_text()
     told_mm = [float(word) for word in re.findall(r"bound_mm = .*?# (.*)", text)[0].split(", ")]
@@ -176,7 +111,7 @@ def test_camera_of_your_own(folder):
     boards.write_captures(Path("captures"))
     boards.designed().save("board.toml")
     write_image("frame.png", boards.frame(BOARD).image)
-    reader = Reader("build")
+    reader = read("build")
 
     optics = reader.scope["optics"]
     assert optics == RIG.optics
@@ -196,7 +131,7 @@ def test_front_page(folder):
     pair = d3s.simulate(d3s.Plane(depth_m=0.8), RIG, noise=0.01, shape=(100, 200))
     for side in ("left", "right"):
         write_image(f"{side}.png", getattr(pair, side))
-    Reader("index")
+    read("index")
     assert d3s.DepthMap.load("depth/depth.npz").density > 0.3
 
 
@@ -205,24 +140,7 @@ def test_front_page(folder):
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_commands_and_options_exist(guide):
-    page = DOCS / f"{guide}.md"
-    commands = inline_commands(page, "d3s")
-    for block in blocks(page):
-        if block.language == "shell":
-            commands += [words for words in shell_lines(block.code) if words[0] == "d3s"]
-    for words in commands:
-        check_command(words)
-
-
-def check_command(words: list[str]) -> None:
-    command = typer.main.get_command(app)
-    options = {name for one in command.params for name in one.opts}
-    for word in words[1:]:
-        if word in getattr(command, "commands", {}):
-            command = command.commands[word]
-            options |= {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
-        elif re.match(r"--?[a-z]", word):
-            assert word in options, words
+    check_commands(DOCS / f"{guide}.md")
 
 
 @pytest.mark.parametrize("guide", GUIDES)

@@ -13,10 +13,12 @@ from d3s.estimate.methods import METHODS
 from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare
 from d3s.evaluate.league import STEPS, LeagueRow, Prefixes, Tally, prefixes_of, steps_at
 from d3s.evaluate.league_tables import (
+    BRIEF_MARKS,
     MARKS,
     best_of,
     columns,
     league_markdown,
+    league_texts,
     with_league,
     write_league,
 )
@@ -181,13 +183,34 @@ def test_a_page_gets_the_league_between_its_marks(played):
     assert "| method " in text
     assert "**" in text
     page = f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n"
-    new = with_league(page, text, "page.md")
+    texts = league_texts(played, "d3s compare")
+    assert texts[MARKS] == text
+    new = with_league(page, texts, "page.md")
     assert new.startswith("before\n")
     assert new.endswith("after\n")
     assert "old" not in new
-    assert with_league(new, text, "page.md") == new
+    assert with_league(new, texts, "page.md") == new
     with pytest.raises(InputError, match=r"page\.md must have the lines <!-- compare: league -->"):
-        with_league("nothing", text, "page.md")
+        with_league("nothing", texts, "page.md")
+
+
+def test_a_page_with_other_marks_gets_one_table(played):
+    page = f"before\n{BRIEF_MARKS[0]}\n{BRIEF_MARKS[1]}\nafter\n"
+    new = with_league(page, league_texts(played, "d3s compare"), "page.md")
+    rows = [line for line in new.splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + len(played.contenders)
+    heading, bm, joint, sift = ([cell.strip() for cell in row.split("|")[1:-1]] for row in rows)
+    assert heading[0] == "method"
+    assert [cell.partition(", at")[0] for cell in heading[1:4]] == [
+        "planes",
+        "planes beyond 0.9 m",
+        "scenes",
+    ]
+    assert heading[4:] == ["range (m)", "s / Mpx"]
+    planes = played.sections()[0].standings
+    assert float(bm[1].strip("*")) == pytest.approx(100 * planes[0].common.mae_m, abs=6e-4)
+    assert joint[1].startswith("**")
+    assert sift[1:4] == ["-"] * 3
 
 
 def test_programs():

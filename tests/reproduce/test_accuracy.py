@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.evaluate.tuned import BOARD
 from d3s.reproduce import accuracy
 from d3s.reproduce.accuracy import THRESHOLDS, Measured, lines_of, make_accuracy, sweeps
 from d3s.reproduce.item import Context
+from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED
 from d3s.reproduce.teaser import measured_ranges
-from d3s.reproduce.tuned import BOARD, OTHERS, PRINTED, THRESHOLD, TUNED
 
 DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from d3s.calibrate.baselines import BaselineSet, ChosenBaselines
+from d3s.evaluate.tuned import tuned_twin
 from d3s.reproduce.ab_fit import ab_fit_of, least_region_m
 from d3s.reproduce.baselines import baselines_of, printed_cost_m
 from d3s.reproduce.cases import CASES, make_cases
@@ -16,7 +17,6 @@ from d3s.reproduce.psf import DEPTHS_M, make_psf, spot
 from d3s.reproduce.registry import ITEMS, find_items
 from d3s.reproduce.systems import make_systems
 from d3s.reproduce.teaser import make_teaser, measured_ranges, teaser_of
-from d3s.reproduce.tuned import tuned_twin
 from d3s.reproduce.zici import Pixel, Searched, searched, zici_of
 from d3s.rig import Rig
 

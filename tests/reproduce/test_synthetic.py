@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from d3s.evaluate import Contender, SceneSweep
+from d3s.evaluate.tuned import tuned_twin
 from d3s.reproduce import synthetic
 from d3s.reproduce.item import Context
+from d3s.reproduce.measured import PRINTED, TUNED
 from d3s.reproduce.synthetic import make_synthetic, scene_sweep
-from d3s.reproduce.tuned import PRINTED, TUNED, tuned_twin
 from d3s.view.reproduction_accuracy import TRUE_DEPTH
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)

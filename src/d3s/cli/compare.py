@@ -30,15 +30,16 @@ def compare(
     ] = None,
     rig: Annotated[
         Path | None,
-        typer.Option(help="Rig file; the paper's prototype if left.", show_default=False),
+        typer.Option(help="Rig file; the paper's prototype, tuned, if left.", show_default=False),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the tables and the chart.")
     ] = Path("league"),
     page: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            help="Page in Markdown to put the tables into, between its marks for the league.",
+            help="Page in Markdown to put the tables into, between its marks for the league; may "
+            "be given twice.",
             show_default=False,
         ),
     ] = None,
@@ -62,14 +63,15 @@ def compare(
     trusts most. Writes league.csv, league_pairs.csv, league.json and league.png. If it is stopped,
     the same command goes on where it was.
     """
+    from d3s.atomic import write_text
     from d3s.evaluate.contender import as_contenders
-    from d3s.evaluate.league import Program, league_jobs
+    from d3s.evaluate.league import Program, default_rig, league_jobs
     from d3s.evaluate.league import compare as play
     from d3s.evaluate.league_tables import (
         check_league_free,
         league_document,
         league_files,
-        league_markdown,
+        league_texts,
         with_league,
         write_league,
     )
@@ -78,10 +80,12 @@ def compare(
     contenders = as_contenders(_methods(methods))
     program = Program.quick() if quick else Program.full()
     program = program if seed is None else program.with_seed(seed)
-    camera = Rig.paper_prototype() if rig is None else Rig.load(rig)
-    text = None if page is None else _page(page)
+    pages = {one: _page(one) for one in page or ()}
     if not force:
         check_league_free(output)
+    if rig is None and not quiet:
+        typer.echo("Tuning the camera's twin on simulated boards.", err=True)
+    camera = default_rig(contenders) if rig is None else Rig.load(rig)
     count = len(league_jobs(program, camera, contenders))
     with kept_trials(output) as folder:
         with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
@@ -95,11 +99,8 @@ def compare(
             )
         write_league(found, output, overwrite=force)
         _draw(found, league_files(output)[-1])
-    if page is not None and text is not None:
-        from d3s.atomic import write_text
-
-        tables = league_markdown(found, _command())
-        write_text(page, with_league(text, tables, page), overwrite=True)
+    for one, text in pages.items():
+        write_text(one, with_league(text, league_texts(found, _command()), one), overwrite=True)
     if as_json and not quiet:
         typer.echo(json.dumps(league_document(found), indent=1))
     elif not quiet:
@@ -118,13 +119,13 @@ def _methods(text: str | None) -> tuple[str, ...]:
 def _page(path: Path) -> str:
     """The page, if the league can go into it: better known now than after the games."""
     from d3s.errors import InputError
-    from d3s.evaluate.league_tables import with_league
+    from d3s.evaluate.league_tables import BRIEF_MARKS, MARKS, with_league
 
     try:
         text = path.read_text()
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}. Name a page in Markdown.") from error
-    with_league(text, "", path)
+    with_league(text, {MARKS: "", BRIEF_MARKS: ""}, path)
     return text
 
 

@@ -11,6 +11,7 @@ jobs       trials in several processes, kept on disk until the sweep is done
 planes     the sweep over planes, and its summary
 scenes     the sweep over random scenes, and its summary
 league     all methods at full density, as they come, and at a common density
+tuned      the camera whose depth equation is tuned as the paper tunes its own
 frames     repeated frames of one plane
 tables     results as CSV and JSON
 """

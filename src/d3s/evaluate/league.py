@@ -30,6 +30,7 @@ from d3s.evaluate.ranking import trust, trust_order
 from d3s.evaluate.scenes import SceneSweep, scene_trial
 from d3s.evaluate.trial import Trial, contenders_of, jobs_of, rig_of
 from d3s.evaluate.truth import Truth
+from d3s.evaluate.tuned import tuned_twin
 from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
 from d3s.scene.sequence import even_distances_m
@@ -192,7 +193,7 @@ def compare(
     program
         Which planes and scenes; `Program.full` if left.
     rig
-        The camera; the paper's prototype if left.
+        The camera; `default_rig` if left.
     workers, folder, progress
         As for `evaluate_planes`.
 
@@ -202,12 +203,19 @@ def compare(
         Naming the method or the option that cannot be, before anything is rendered.
     """
     contenders = as_contenders(methods)
-    program, rig = program or Program.full(), rig or Rig.paper_prototype()
+    program, rig = program or Program.full(), rig or default_rig(contenders)
     answers = run_jobs(
         league_jobs(program, rig, contenders), workers=workers, folder=folder, progress=progress
     )
     rows = tuple(from_table(LeagueRow, row) for answer in answers for row in answer["rows"])
     return League(program=program, rig=rig, contenders=contenders, rows=rows)
+
+
+def default_rig(contenders: Sequence[Contender]) -> Rig:
+    """The paper's prototype; tuned on simulated boards, if a method takes part that needs it."""
+    if any(one.method == "consensus" for one in contenders):
+        return tuned_twin().rig
+    return Rig.paper_prototype()
 
 
 def league_jobs(

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,11 @@ from d3s.evaluate.league import SHARES, Figures, League, LeagueRow, Section, Sta
 from d3s.evaluate.tables import as_csv, check_absent, plain, setting
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
-MARKS = ("<!-- compare: league -->", "<!-- end of league -->")
+Marks = tuple[str, str]
+MARKS: Marks = ("<!-- compare: league -->", "<!-- end of league -->")
 """Between these stands the league in a page."""
+BRIEF_MARKS: Marks = ("<!-- compare: standings -->", "<!-- end of standings -->")
+"""Between these stands the one table that says most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +239,10 @@ def title_of(section: Section) -> str:
 
 
 def _section_markdown(title: str, section: Section, shown: Sequence[Column]) -> str:
+    return f"**{title}**\n\n{_standings(section, shown)}"
+
+
+def _standings(section: Section, shown: Sequence[Column]) -> str:
     best = [best_of(column, section) for column in shown]
     lines = [
         [
@@ -245,7 +252,7 @@ def _section_markdown(title: str, section: Section, shown: Sequence[Column]) -> 
         for one in section.standings
     ]
     headings = [f"{one.group}: {one.heading}".removeprefix(": ") for one in shown]
-    return f"**{title}**\n\n{_markdown(headings, lines)}"
+    return _markdown(headings, lines)
 
 
 def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -261,20 +268,60 @@ def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join([line(cells[0]), f"|{'|'.join(rules)}|", *map(line, cells[1:])])
 
 
-def with_league(page: str, text: str, name: str | os.PathLike[str]) -> str:
-    """A page with the league between its marks, instead of an earlier one.
+def standings_markdown(league: League, command: str) -> str:
+    """One table: the error of each section at its common density, working range and time."""
+    sections = league.sections()
+    first = sections[0]
+    shown = [
+        Column(group="", heading="method", shown=lambda one: one.method),
+        *(_common_column(section) for section in sections),
+    ]
+    if first.name == "planes":
+        own, time = more_columns()[2], more_columns()[-1]
+        shown += [replace(own, group="", heading="range (m)"), replace(time, group="")]
+    words = f"Simulated; made by `{command}`. Mean absolute errors in cm."
+    return f"{words}\n\n{_standings(first, shown)}"
+
+
+def _common_column(section: Section) -> Column:
+    """Error at the common density of another section, of whoever is asked for."""
+    errors_m = {
+        one.method: one.common.mae_m if one.common else float("nan") for one in section.standings
+    }
+    return Column(
+        group="",
+        heading=f"{section.name}, at {100 * section.common_density:.0f} %",
+        shown=lambda one: _cm(errors_m[one.method]),
+        value=lambda one: errors_m[one.method],
+    )
+
+
+def with_league(page: str, texts: Mapping[Marks, str], name: str | os.PathLike[str]) -> str:
+    """A page with the league between such marks as it has, instead of an earlier one.
 
     Raises
     ------
     InputError
         When the page has no such marks.
     """
-    begin, end = MARKS
-    before, found, rest = page.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise InputError(f"{name} must have the lines {begin} and {end}: the league goes between.")
-    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
+    made = page
+    for (begin, end), text in texts.items():
+        before, found, rest = made.partition(begin)
+        _, closed, after = rest.partition(end)
+        if found and closed:
+            made = f"{before}{begin}\n\n{text}\n\n{end}{after}"
+    if not any(begin in page and end in page for begin, end in texts):
+        lines = " or ".join(f"{begin} and {end}" for begin, end in texts)
+        raise InputError(f"{name} must have the lines {lines}: the league goes between.")
+    return made
+
+
+def league_texts(league: League, command: str) -> dict[Marks, str]:
+    """What goes between which marks of a page."""
+    return {
+        MARKS: league_markdown(league, command),
+        BRIEF_MARKS: standings_markdown(league, command),
+    }
 
 
 def _cm(metres: float) -> str:

@@ -1,9 +1,9 @@
 """Scale and offset of the practical depth equation over the virtual baseline."""
 
 from d3s.calibrate.tuning import GOOD_R2
+from d3s.evaluate.tuned import TunedTwin, tuned_twin
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.tuned import TunedTwin, tuned_twin
 from d3s.view.reproduction_consensus import plot_tuning
 
 PRINTED_REGION_M = (0.45e-3, 0.55e-3)

@@ -10,23 +10,12 @@ from d3s.evaluate import PlaneSweep, evaluate_planes, working_range_m
 from d3s.evaluate.metrics import ACCURATE_M, ratio
 from d3s.evaluate.planes import PlaneRow
 from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
+from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M, tuned_twin
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
+from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED, in_turn
 from d3s.reproduce.systems import OWN
 from d3s.reproduce.teaser import PRINTED_RANGE_M
-from d3s.reproduce.tuned import (
-    FAR_M,
-    NEAR_M,
-    NOISE,
-    OTHERS,
-    PRINTED,
-    QUICK_FAR_M,
-    QUICK_NEAR_M,
-    THRESHOLD,
-    TUNED,
-    in_turn,
-    tuned_twin,
-)
 from d3s.rig import Rig
 from d3s.view.reproduction import PAPER
 from d3s.view.reproduction_accuracy import (

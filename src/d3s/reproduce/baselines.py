@@ -3,9 +3,9 @@
 import numpy as np
 
 from d3s.calibrate.baselines import MISSING_M, BaselineSet, ChosenBaselines
+from d3s.evaluate.tuned import TunedTwin
 from d3s.reproduce.ab_fit import twin_for
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.tuned import TunedTwin
 from d3s.view.reproduction_consensus import plot_baselines
 
 PRINTED_M = (0.45e-3, 0.50e-3, 0.55e-3)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from d3s.estimate import DepthMap, estimate
 from d3s.evaluate import REPORT_PATTERNS, SceneSweep, Score, score
 from d3s.evaluate.trial import Trial, make_trial
+from d3s.evaluate.tuned import NOISE, tuned_twin
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.tuned import NOISE, tuned_twin
 from d3s.rig import Rig
 from d3s.scene.pair import simulate
 from d3s.scene.random_scene import RandomScene

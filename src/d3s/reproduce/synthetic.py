@@ -6,8 +6,9 @@ import numpy as np
 
 from d3s.evaluate import Contender, SceneResults, SceneSweep, evaluate_scenes
 from d3s.evaluate.scenes import SceneRow, SceneSummary, scene_trial
+from d3s.evaluate.tuned import NOISE, tuned_twin
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.tuned import NOISE, OTHERS, PRINTED, THRESHOLD, TUNED, in_turn, tuned_twin
+from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED, in_turn
 from d3s.rig import Rig
 from d3s.view.panels import Values
 from d3s.view.reproduction_accuracy import (

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from d3s.optics.systems import COMPARED_SYSTEMS, System
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Rows, Table
+from d3s.reproduce.measured import THRESHOLD
 from d3s.reproduce.systems import OWN
-from d3s.reproduce.tuned import THRESHOLD
 from d3s.rig import Rig
 from d3s.view.reproduction import OTHERS, OURS, PAPER, Range, plot_working_ranges
 

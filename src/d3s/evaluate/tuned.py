@@ -1,18 +1,11 @@
-"""The twin of the prototype, tuned as the paper tunes its own, and the methods that are measured.
+"""The twin of the prototype, tuned as the paper tunes its own camera, on a board in no report."""
 
-It is tuned on a board that is in no report.
-"""
-
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
 from d3s.calibrate.kinds import Image
 from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
-from d3s.estimate.methods import METHODS
-from d3s.evaluate import Contender
-from d3s.reproduce.item import Progress
 from d3s.rig import Calibration, Provenance, Rig
 from d3s.scene.pair import simulate
 from d3s.scene.scenes import Plane
@@ -31,22 +24,6 @@ NOISE = 0.01
 
 BOARD = "calibration"
 """Pattern of the board to tune with; none of those that are reported on."""
-
-THRESHOLD = 0.8
-"""Of the confidence of the consensus, at which the paper gives its accuracy."""
-
-PRINTED = Contender(
-    method="consensus",
-    options=CONSENSUS.replace(min_confidence=THRESHOLD),
-    label="consensus, Eq. 10",
-)
-"""The depth equation as derived: for a rig without calibration, as in the paper's simulations."""
-TUNED = Contender(
-    method="consensus", options={"min_confidence": THRESHOLD}, label="consensus, tuned"
-)
-"""The depth equation with a and b, for a rig that carries them, as in the paper's experiments."""
-OTHERS = tuple(Contender(method=name) for name in METHODS if name != "consensus")
-"""All other methods, each with its own defaults."""
 
 # Keeps the noise of the boards apart from that of the planes of a sweep with the same seed.
 _STREAM = int.from_bytes(b"board")
@@ -119,14 +96,3 @@ def _calibration(tuning: Tuning, baselines: ChosenBaselines, shape: tuple[int, i
             d3s_version=__version__,
         ),
     )
-
-
-def in_turn(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
-    """Progress of works that come one after the other, each of so many steps, as one."""
-    if progress is None:
-        return [None] * len(sizes)
-
-    def after(begun: int) -> Progress:
-        return lambda done, _: progress(begun + done, sum(sizes))
-
-    return [after(sum(sizes[:number])) for number in range(len(sizes))]

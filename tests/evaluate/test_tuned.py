@@ -5,7 +5,8 @@ from functools import cache
 import numpy as np
 
 import d3s
-from d3s.reproduce.tuned import FAR_M, NEAR_M, TUNED, in_turn, tuned_twin
+from d3s.evaluate.tuned import FAR_M, NEAR_M, tuned_twin
+from d3s.reproduce.measured import TUNED, in_turn
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
 

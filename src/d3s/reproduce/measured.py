@@ -1,0 +1,35 @@
+"""The methods that are measured on the tuned twin, and how far that is."""
+
+from collections.abc import Sequence
+
+from d3s.calibrate.tuning import CONSENSUS
+from d3s.estimate.methods import METHODS
+from d3s.evaluate import Contender
+from d3s.reproduce.item import Progress
+
+THRESHOLD = 0.8
+"""Of the confidence of the consensus, at which the paper gives its accuracy."""
+
+PRINTED = Contender(
+    method="consensus",
+    options=CONSENSUS.replace(min_confidence=THRESHOLD),
+    label="consensus, Eq. 10",
+)
+"""The depth equation as derived: for a rig without calibration, as in the paper's simulations."""
+TUNED = Contender(
+    method="consensus", options={"min_confidence": THRESHOLD}, label="consensus, tuned"
+)
+"""The depth equation with a and b, for a rig that carries them, as in the paper's experiments."""
+OTHERS = tuple(Contender(method=name) for name in METHODS if name != "consensus")
+"""All other methods, each with its own defaults."""
+
+
+def in_turn(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
+    """Progress of works that come one after the other, each of so many steps, as one."""
+    if progress is None:
+        return [None] * len(sizes)
+
+    def after(begun: int) -> Progress:
+        return lambda done, _: progress(begun + done, sum(sizes))
+
+    return [after(sum(sizes[:number])) for number in range(len(sizes))]
