@@ -20,6 +20,7 @@ HERE = ("--methods", "bm,sift", "--workers", "1")
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(Program, "quick", classmethod(lambda cls: TINY))
 
 
@@ -28,8 +29,17 @@ def run(*arguments):
 
 
 def test_tables_files_and_page(monkeypatch):
+    from d3s.evaluate import jobs
+
     Path("page.md").write_text(f"# Mine\n\n{MARKS[0]}\n{MARKS[1]}\n")
-    monkeypatch.setattr("sys.argv", ["d3s", "compare", "--quick", "--page", "page.md"])
+    real = jobs.do
+
+    def written_to_meanwhile(text):
+        with Path("page.md").open("a") as page:
+            page.write("more\n")
+        return real(text)
+
+    monkeypatch.setattr(jobs, "do", written_to_meanwhile)
     result = run(*HERE, "-o", "out", "--page", "page.md")
     assert result.exit_code == 0, result.stderr
     for words in ("Planes beyond 0.9 m, 1 pairs", "own filter", "s / Mpx", "Chart: out/league.png"):
@@ -43,15 +53,20 @@ def test_tables_files_and_page(monkeypatch):
     }
     page = Path("page.md").read_text()
     assert page.startswith("# Mine")
-    assert "made by `d3s compare --quick`" in page
+    # What decides the figures, and not where they went.
+    assert "made by `d3s compare --quick --methods bm,sift`" in page
+    assert page.endswith("more\nmore\nmore\n")
     again = run(*HERE, "-o", "out")
     assert again.exit_code == 3
     assert "out/league.csv exists. Choose another folder" in again.stderr
 
 
 def test_json_for_programs():
-    result = run(*HERE, "--json", "--seed", "4")
+    methods = "bm:depth_range_m=[0.3,2.0],sift"
+    result = run("--methods", methods, "--workers", "1", "--json", "--seed", "4")
+    assert result.stderr == "Trying 3 pairs.\n"  # nobody needs the tuned camera
     told = json.loads(result.stdout)
+    assert [one["name"] for one in told["parameters"]["methods"]] == [methods[:-5], "sift"]
     assert told["parameters"]["program"]["scenes"]["seed"] == 4
     assert [one["name"] for one in told["sections"]] == ["planes", "planes beyond 0.9 m", "scenes"]
 

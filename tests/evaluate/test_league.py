@@ -146,6 +146,12 @@ def test_the_own_filter_comes_first(depth_map, truth):
 
 
 def test_filters_that_are_off_keep_more(played):
+    for one in played.rows:
+        assert one.full.retained >= one.own.retained
+    assert any(one.full.retained > one.own.retained for one in played.rows)
+
+
+def test_every_method_says_how_its_filters_are_switched_off():
     for method in METHODS:
         contender = Contender(method=method)
         off = contender.unfiltered()
@@ -190,8 +196,9 @@ def test_a_page_gets_the_league_between_its_marks(played):
     assert new.endswith("after\n")
     assert "old" not in new
     assert with_league(new, texts, "page.md") == new
-    with pytest.raises(InputError, match=r"page\.md must have the lines <!-- compare: league -->"):
-        with_league("nothing", texts, "page.md")
+    for wrong in ("nothing", MARKS[0], f"{MARKS[1]}\n{MARKS[0]}"):
+        with pytest.raises(InputError, match=r"page\.md must have the lines <!-- compare: league"):
+            with_league(wrong, texts, "page.md")
 
 
 def test_a_page_with_other_marks_gets_one_table(played):

@@ -1,12 +1,14 @@
 """`d3s compare`: the league of all methods on simulated planes and scenes."""
 
 import json
-import sys
+import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from d3s.cli.output import Force, Quiet, say_step
 from d3s.cli.progress import progress_bar
 from d3s.cli.sweep import Workers, kept_trials
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from d3s.evaluate.league import League, Section
     from d3s.evaluate.league_tables import Column
+
+_BETWEEN_METHODS = r",(?![^\[]*\])"  # a comma that is not within the brackets of an option
 
 
 def compare(
@@ -50,11 +54,11 @@ def compare(
     quick: Annotated[
         bool, typer.Option("--quick", help="A small league for a first look, of two minutes.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier league.")] = False,
+    force: Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the league as JSON instead of tables.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare all methods on the same simulated images: planes over depth, and random scenes.
 
@@ -65,7 +69,7 @@ def compare(
     """
     from d3s.atomic import write_text
     from d3s.evaluate.contender import as_contenders
-    from d3s.evaluate.league import Program, default_rig, league_jobs
+    from d3s.evaluate.league import Program, default_rig, league_jobs, needs_tuning
     from d3s.evaluate.league import compare as play
     from d3s.evaluate.league_tables import (
         check_league_free,
@@ -80,11 +84,12 @@ def compare(
     contenders = as_contenders(_methods(methods))
     program = Program.quick() if quick else Program.full()
     program = program if seed is None else program.with_seed(seed)
-    pages = {one: _page(one) for one in page or ()}
+    for one in page or ():
+        _page(one)  # better known now than after the games
     if not force:
         check_league_free(output)
-    if rig is None and not quiet:
-        typer.echo("Tuning the camera's twin on simulated boards.", err=True)
+    if rig is None and not quiet and needs_tuning(contenders):
+        say_step("Tuning the camera's twin on simulated boards.")
     camera = default_rig(contenders) if rig is None else Rig.load(rig)
     count = len(league_jobs(program, camera, contenders))
     with kept_trials(output) as folder:
@@ -99,8 +104,9 @@ def compare(
             )
         write_league(found, output, overwrite=force)
         _draw(found, league_files(output)[-1])
-    for one, text in pages.items():
-        write_text(one, with_league(text, league_texts(found, _command()), one), overwrite=True)
+    texts = league_texts(found, _command(methods, rig, seed, quick=quick))
+    for one in page or ():  # read again: somebody may have written into it meanwhile
+        write_text(one, with_league(_page(one), texts, one), overwrite=True)
     if as_json and not quiet:
         typer.echo(json.dumps(league_document(found), indent=1))
     elif not quiet:
@@ -113,32 +119,29 @@ def compare(
 def _methods(text: str | None) -> tuple[str, ...]:
     from d3s.estimate.methods import METHODS
 
-    return tuple(METHODS) if text is None else tuple(one.strip() for one in text.split(","))
+    if text is None:
+        return tuple(METHODS)
+    return tuple(one.strip() for one in re.split(_BETWEEN_METHODS, text))
 
 
 def _page(path: Path) -> str:
-    """The page, if the league can go into it: better known now than after the games."""
+    """The page, if the league can go into it."""
     from d3s.errors import InputError
     from d3s.evaluate.league_tables import BRIEF_MARKS, MARKS, with_league
 
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}. Name a page in Markdown.") from error
     with_league(text, {MARKS: "", BRIEF_MARKS: ""}, path)
     return text
 
 
-def _command() -> str:
-    """What was typed, without the page that it is written into."""
-    words = iter(sys.argv[1:])
-    kept = []
-    for word in words:
-        if word == "--page":
-            next(words, None)
-        elif not word.startswith("--page="):
-            kept.append(word)
-    return " ".join(["d3s", *kept])
+def _command(methods: str | None, rig: Path | None, seed: int | None, *, quick: bool) -> str:
+    """What to type for the same figures: not where they are written, and by how many processes."""
+    told = {"--methods": methods, "--rig": rig, "--seed": seed}
+    words = [str(word) for pair in told.items() if pair[1] is not None for word in pair]
+    return shlex.join(["d3s", "compare", *(["--quick"] if quick else []), *words])
 
 
 def _draw(found: "League", path: Path) -> None:

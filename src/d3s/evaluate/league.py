@@ -213,9 +213,12 @@ def compare(
 
 def default_rig(contenders: Sequence[Contender]) -> Rig:
     """The paper's prototype; tuned on simulated boards, if a method takes part that needs it."""
-    if any(one.method == "consensus" for one in contenders):
-        return tuned_twin().rig
-    return Rig.paper_prototype()
+    return tuned_twin().rig if needs_tuning(contenders) else Rig.paper_prototype()
+
+
+def needs_tuning(contenders: Sequence[Contender]) -> bool:
+    """Whether a method takes part that uses what is tuned: the consensus alone."""
+    return any(one.method == "consensus" for one in contenders)
 
 
 def league_jobs(
