@@ -28,7 +28,7 @@ def thread_count() -> int:
     """How many threads to use: `D3S_THREADS`, or the cores that this process may run on."""
     text = os.environ.get("D3S_THREADS", "").strip()
     if not text:
-        return _allowed_cores()
+        return allowed_cores()
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
         raise InputError(f"D3S_THREADS={text!r} must be a whole number from 1 to 1024.")
     return int(text)
@@ -62,7 +62,7 @@ def together(*works: Callable[[], Any]) -> list[Any]:
     crew = _crew(os.getpid())
     hands = crew.taken(min(len(works), threads) - 1)
     # With fewer cores than threads whoever waits awake is in the way of those who work.
-    turns = _TURNS if threads <= _allowed_cores() else 0
+    turns = _TURNS if threads <= allowed_cores() else 0
     try:
         # Each hand has one piece, and what is left over the caller does after its own.
         for hand, work in zip(hands, works[1:], strict=False):
@@ -197,7 +197,8 @@ def _nothing() -> None:
     return None
 
 
-def _allowed_cores() -> int:
+def allowed_cores() -> int:
+    """How many cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

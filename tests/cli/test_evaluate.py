@@ -121,6 +121,11 @@ def test_thresholds_as_a_table_and_as_a_file():
         ("0.9", "0.0"),
         ("0.9", "1.0"),
     ]
+    told = json.loads(Path("evaluation/thresholds.json").read_text())
+    assert told["parameters"]["thresholds"] == [0.0, 1.0]
+    assert told["parameters"]["sweep"]["patterns"] == ["brick"]
+    assert told["parameters"]["rig"]["optics"]["baseline_m"] == 3.84e-3
+    assert [one["threshold"] for one in told["summary"]] == [0.0, 1.0]
     again = run("thresholds", "-m", "bm", *TINY)
     assert again.exit_code == 3
     assert "evaluation/thresholds.csv exists" in again.stderr
@@ -157,6 +162,9 @@ def test_quality_of_depth_maps_of_a_camera():
     one = json.loads(done("quality", "0.npz", "--distance", "0.6", "--json").stdout)
     assert abs(one["methods"]["as measured"]["plane"]["z_accuracy"]) < 0.01
     assert one["methods"]["as measured"]["temporal"] is None
+    shown = done("quality", "0.npz").stdout
+    assert "nan" not in shown
+    assert next(line for line in shown.splitlines() if "Z-accuracy" in line).count(" - ") == 1
     wrong = run("quality", "0.npz", "--frames", "3")
     assert wrong.exit_code == 2
     assert "--frames is for simulated planes" in wrong.stderr

@@ -1,6 +1,7 @@
 """Trials in several processes, trials that are found again, and what ends in between."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,7 +154,7 @@ def is_running(process):
 
 
 def test_a_process_that_dies_is_told(monkeypatch):
-    monkeypatch.setattr(jobs.sys, "executable", "/bin/false")
+    monkeypatch.setattr(jobs.sys, "executable", shutil.which("false"))
     with pytest.raises(D3SError, match="ended with code 1 before its trial was done"):
         jobs.run_jobs([{"work": "planes"}] * 2, workers=2)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from d3s.evaluate import duel, score, working_range_m
-from d3s.evaluate.metrics import pooled
+from d3s.evaluate.metrics import known_mean, known_median, pooled
 
 NAN = float("nan")
 
@@ -86,6 +86,13 @@ def test_a_duel_is_on_common_pixels(depth_map, truth):
 )
 def test_the_working_range_is_the_longest_run(depths, good, expected):
     assert working_range_m(depths, [sign == "1" for sign in good]) == expected
+
+
+def test_what_is_not_known_is_left_out_of_means():
+    assert known_mean([1.0, NAN, 4.0, math.inf]) == 2.5
+    assert known_median([1.0, NAN, 2.0, 9.0]) == 2.0
+    assert math.isnan(known_mean([NAN]))
+    assert math.isnan(known_median([]))
 
 
 def test_means_of_groups_weigh_as_many_as_they_are():

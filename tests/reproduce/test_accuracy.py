@@ -10,6 +10,7 @@ from d3s.reproduce.accuracy import THRESHOLDS, Measured, lines_of, make_accuracy
 from d3s.reproduce.item import Context
 from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED
 from d3s.reproduce.teaser import measured_ranges
+from d3s.view.reproduction_accuracy import method_colour
 
 DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
 
@@ -98,7 +99,9 @@ def test_a_depth_without_any_pixel_ends_a_range():
     rows = [row(depth_m=0.5), row(depth_m=1.0), row(depth_m=1.5, **nothing), row(depth_m=2.0)]
     (line,) = lines_of(rows)
     assert line.range_m == (0.5, 1.0)
-    assert line.over((0.4, 2.0)) == pytest.approx((0.005, 0.5))
+    # It has no error, but counts in the share: 0.5, 0.5, nothing and 0.5.
+    assert line.over((0.4, 2.0)) == pytest.approx((0.005, 0.375))
+    assert np.isnan(line.over((3.0, 4.0))).all()
 
 
 def test_a_texture_that_holds_nothing_is_no_failure():
@@ -132,6 +135,12 @@ def test_a_threshold_that_buys_range_agrees(make):
     assert rows["thresholds from 0.1 to 0.5"].agrees
     assert not rows["a threshold of 0.1 against none"].agrees  # nothing changes there
     assert rows[f"working range of the consensus at C > {THRESHOLD:g} (MAE < 1 cm)"].agrees
+
+
+def test_a_rival_that_is_registered_later_has_a_colour_too():
+    known = {method_colour(one.name) for one in (TUNED, *OTHERS)}
+    assert method_colour("somebody2030") not in known
+    assert method_colour("consensus, tuned") == method_colour("consensus")
 
 
 def test_figures_can_be_drawn(make):

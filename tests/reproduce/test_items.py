@@ -207,6 +207,9 @@ def test_working_ranges_are_taken_from_the_accuracy(context):
     result = drawn(teaser_of(found))
     assert [one.agrees for one in result.comparisons] == [True, True, True]
     assert not teaser_of([("x", 0.4, 1.97)]).comparisons[1].agrees
+    # As in the item on accuracy, a step of the protocol is no difference: 1.61 and 1.65 m.
+    assert teaser_of([("x", 0.25, 1.61)]).comparisons[1].agrees
+    assert not teaser_of([("x", 0.25, 1.57)]).comparisons[1].agrees
     # Without it the figure says so.
     bare = drawn(make_teaser(context))
     assert "d3s reproduce accuracy" in bare.remarks[0]

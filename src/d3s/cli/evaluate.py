@@ -1,12 +1,14 @@
 """`d3s evaluate`: how good the methods are on simulated planes and scenes."""
 
-from enum import StrEnum
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.output import Force, Quiet
 from d3s.cli.progress import progress_bar
+from d3s.cli.simulate import Spread
 from d3s.cli.sweep import Workers, kept_trials
 from d3s.cli.units import length_m, shape_px
 
@@ -18,18 +20,11 @@ if TYPE_CHECKING:
     from d3s.evaluate.quality import Quality
     from d3s.evaluate.scenes import SceneSummary
     from d3s.evaluate.thresholds import ThresholdRow
+    from d3s.rig import Rig
 
 evaluate = typer.Typer(
     help="See how good the methods are, where the truth is known.", no_args_is_help=True
 )
-
-
-class Spread(StrEnum):
-    """What --psf can be."""
-
-    DISK = "disk"
-    GAUSSIAN = "gaussian"
-    DIFFRACTION = "diffraction"
 
 
 _DEFAULT_METHODS = ("joint", "sgbm", "bm")
@@ -77,8 +72,6 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the tab
 Quick = Annotated[
     bool, typer.Option("--quick", help="A small sweep for a first look, of half a minute.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
 
 
 @evaluate.command()
@@ -216,11 +209,12 @@ def thresholds(
     """See what a stricter filter buys: error and density on planes over thresholds of confidence.
 
     The methods' own filters are off. Writes thresholds.csv, with a row for each plane, method and
-    threshold. If it is stopped, the same command goes on where it was.
+    threshold, and thresholds.json, with all parameters and the summary. If it is stopped, the same
+    command goes on where it was.
     """
     from d3s.evaluate.contender import as_contenders
     from d3s.evaluate.planes import PlaneSweep
-    from d3s.evaluate.tables import check_absent, threshold_file, write_thresholds
+    from d3s.evaluate.tables import check_absent, parameters, threshold_files, write_thresholds
     from d3s.evaluate.thresholds import evaluate_thresholds
 
     limits = _confidences(confidence)
@@ -230,7 +224,7 @@ def thresholds(
     sweep = (PlaneSweep.quick() if quick else PlaneSweep()).replace(**given)
     contenders = as_contenders(method or _DEFAULT_METHODS)
     if not force:
-        check_absent(threshold_file(output))
+        check_absent(*threshold_files(output))
     count = len(sweep.depths_m) * len(sweep.patterns)
     camera = _rig(rig)
     with kept_trials(output) as folder:
@@ -244,10 +238,11 @@ def thresholds(
                 folder=folder,
                 progress=progress,
             )
-        path = write_thresholds(rows, output, overwrite=force)
+        told = parameters(sweep, camera, contenders) | {"thresholds": limits}
+        table, summary = write_thresholds(rows, told, output, overwrite=force)
     if not quiet:
         _print_thresholds(rows)
-        typer.echo(f"Rows: {path}")
+        typer.echo(f"Rows: {table}\nSummary: {summary}")
 
 
 def _confidences(text: str) -> tuple[float, ...]:
@@ -276,7 +271,7 @@ def _print_thresholds(rows: "tuple[ThresholdRow, ...]") -> None:
         table.add_row(
             _escaped(one.method),
             f"{one.threshold:g}",
-            f"{100 * one.density:.1f}",
+            _number(100 * one.density, ".1f"),
             _cm(one.mae_m),
             _cm(one.median_m),
             _range(one.range_m),
@@ -363,7 +358,7 @@ def _simulated(
     texture: str | None,
     frames: int | None,
     given: dict[str, Any],
-    rig: Any,
+    rig: "Rig",
 ) -> "dict[str, list[DepthMap]]":
     """Frames of a plane that differ in their noise, by each method."""
     from d3s.evaluate.contender import as_contenders
@@ -396,18 +391,26 @@ def _print_quality(found: "dict[str, Quality]") -> None:
     table = _figures(f"A plane, {first.frames} frames", list(found))
     planes = [one.plane for one in found.values()]
     table.add_row("fill rate", *(_p(one.fill_rate) for one in planes))
-    table.add_row("Z-accuracy", *(f"{100 * one.z_accuracy:+.3f} %" for one in planes))
-    table.add_row("plane-fit RMS", *(f"{100 * one.plane_fit_rms:.3f} %" for one in planes))
-    table.add_row("", *(f"{1000 * one.plane_fit_rms_m:.2f} mm" for one in planes))
-    table.add_row("sub-pixel RMS", *(f"{one.subpixel_rms_px:.3f} px" for one in planes))
+    table.add_row("Z-accuracy", *(_number(100 * one.z_accuracy, "+.3f", " %") for one in planes))
+    table.add_row(
+        "plane-fit RMS", *(_number(100 * one.plane_fit_rms, ".3f", " %") for one in planes)
+    )
+    table.add_row("", *(_number(1000 * one.plane_fit_rms_m, ".2f", " mm") for one in planes))
+    table.add_row("sub-pixel RMS", *(_number(one.subpixel_rms_px, ".3f", " px") for one in planes))
     flicker = [one.temporal for one in found.values()]
     table.add_row(
         "temporal noise",
-        *("-" if one is None else f"{100 * one.temporal_noise:.3f} %" for one in flicker),
+        *(
+            "-" if one is None else _number(100 * one.temporal_noise, ".3f", " %")
+            for one in flicker
+        ),
     )
     table.add_row(
         "",
-        *("-" if one is None else f"{1000 * one.temporal_noise_m:.2f} mm" for one in flicker),
+        *(
+            "-" if one is None else _number(1000 * one.temporal_noise_m, ".2f", " mm")
+            for one in flicker
+        ),
     )
     console = Console()
     console.print(table)
@@ -458,10 +461,10 @@ def _depths_m(text: str) -> tuple[float, ...]:
     return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
 
 
-def _rig(path: Path | None) -> Any:
+def _rig(path: Path | None) -> "Rig":
     from d3s.rig import Rig
 
-    return None if path is None else Rig.load(path)
+    return Rig.paper_prototype() if path is None else Rig.load(path)
 
 
 def _say_files(files: tuple[Path, Path, Path]) -> None:
@@ -500,7 +503,7 @@ def _over_depth(summaries: "tuple[PlaneSummary, ...]") -> "Table":
         cells = [
             cell
             for row in rows
-            for cell in (_cm(row.mae_m), _cm(row.worst_mae_m), f"{100 * row.density:.1f}")
+            for cell in (_cm(row.mae_m), _cm(row.worst_mae_m), _number(100 * row.density, ".1f"))
         ]
         table.add_row(f"{rows[0].depth_m:.3f}", *cells)
     return table
@@ -513,16 +516,22 @@ def _of_all_planes(summaries: "tuple[PlaneSummary, ...]") -> "Table":
     table.add_row("range (m)", *(_range(one.range_m) for one in summaries))
     table.add_row("density in the range", *(_p(one.density) for one in summaries))
     table.add_row("of its worst depth", *(_p(one.worst_density) for one in summaries))
-    table.add_row("MAE / bound", *(f"{one.mae_over_bound:.2f}" for one in summaries))
+    table.add_row("MAE / bound", *(_number(one.mae_over_bound, ".2f") for one in summaries))
     for rival in _rivals(summaries):
         for beyond_m, words in ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m")):
             cells = (_worst(one.rivals, rival, beyond_m) for one in summaries)
             table.add_row(_escaped(f"worst ratio to {rival}{words}"), *cells)
     table.add_row("gain by sigma", *(_p(one.sigma_gain) for one in summaries))
     table.add_row("fill rate", *(_p(one.fill_rate) for one in summaries))
-    table.add_row("Z-accuracy, size of", *(f"{100 * one.z_accuracy:.2f} %" for one in summaries))
-    table.add_row("plane-fit RMS", *(f"{100 * one.plane_fit_rms:.2f} %" for one in summaries))
-    table.add_row("sub-pixel RMS", *(f"{one.subpixel_rms_px:.3f} px" for one in summaries))
+    table.add_row(
+        "Z-accuracy, size of", *(_number(100 * one.z_accuracy, ".2f", " %") for one in summaries)
+    )
+    table.add_row(
+        "plane-fit RMS", *(_number(100 * one.plane_fit_rms, ".2f", " %") for one in summaries)
+    )
+    table.add_row(
+        "sub-pixel RMS", *(_number(one.subpixel_rms_px, ".3f", " px") for one in summaries)
+    )
     table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
     return table
 
@@ -544,10 +553,10 @@ def _print_scenes(summaries: "tuple[SceneSummary, ...]") -> None:
     table.add_row("mean over scenes", *(_cm(one.mean_mae_m) for one in summaries))
     table.add_row("worst scene", *(_cm(one.worst_mae_m) for one in summaries))
     table.add_row("density", *(_p(one.density) for one in summaries))
-    table.add_row("MAE / bound", *(f"{one.mae_over_bound:.2f}" for one in summaries))
+    table.add_row("MAE / bound", *(_number(one.mae_over_bound, ".2f") for one in summaries))
     for rival in _rivals(summaries):
         ratios = [{row.rival: row.ratio_common for row in one.rivals} for one in summaries]
-        cells = (f"{one[rival]:.2f}" if rival in one else "" for one in ratios)
+        cells = (_number(one[rival], ".2f") if rival in one else "" for one in ratios)
         table.add_row(_escaped(f"ratio to {rival}"), *cells)
     table.add_row("gain by sigma", *(_p(one.sigma_gain) for one in summaries))
     table.add_row("gain by confidence", *(_p(one.confidence_gain) for one in summaries))
@@ -575,8 +584,8 @@ def _by_region(summaries: "tuple[SceneSummary, ...]") -> "Table":
         table.add_column(f"{_escaped(one.method)}\nMAE", justify="right")
         table.add_column("\nkept", justify="right")
     for rows in zip(*(one.regions for one in summaries), strict=True):
-        cells = [c for row in rows for c in (_cm(row.mae_m), f"{100 * row.retained:.1f}")]
-        table.add_row(rows[0].region, f"{100 * rows[0].share:.1f}", *cells)
+        cells = [c for row in rows for c in (_cm(row.mae_m), _number(100 * row.retained, ".1f"))]
+        table.add_row(rows[0].region, _number(100 * rows[0].share, ".1f"), *cells)
     return table
 
 
@@ -607,8 +616,13 @@ def _range(ends_m: tuple[float, float] | None) -> str:
 
 
 def _cm(metres: float) -> str:
-    return f"{100 * metres:.3f}"
+    return _number(100 * metres, ".3f")
 
 
 def _p(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return _number(100 * share, ".1f", " %")
+
+
+def _number(value: float, form: str, unit: str = "") -> str:
+    """A number with its unit; a dash for what there is nothing to take the mean of."""
+    return "-" if math.isnan(value) else f"{value:{form}}{unit}"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from d3s.cli.output import SOME_FAILED, Quiet
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from d3s.reproduce.item import Item, Progress
     from d3s.reproduce.run import Outcome
-
-SOME_FAILED = 4
 
 _STATES = {"made": "made", "kept": "kept from before", "failed": "FAILED"}
 
@@ -46,7 +46,7 @@ def reproduce(
     force: Annotated[
         bool, typer.Option("--force", help="Make again what is there already.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make the paper's figures and tables again, each beside what the paper has.
 

@@ -8,12 +8,17 @@ ranking    does a method know where it is wrong: thresholds, sparsification, cov
 contender  who takes part
 trial      one noisy pair, its truth, and what each contender makes of it
 jobs       trials in several processes, kept on disk until the sweep is done
+worker     one process of a sweep
+plain      results as tables that JSON can hold, and back
 planes     the sweep over planes, and its summary
 scenes     the sweep over random scenes, and its summary
+thresholds planes over thresholds of confidence
 league     all methods at full density, as they come, and at a common density
 tuned      the camera whose depth equation is tuned as the paper tunes its own
 frames     repeated frames of one plane
 tables     results as CSV and JSON
+
+league_tables  the league as files and as Markdown
 """
 
 from d3s.evaluate.contender import Contender

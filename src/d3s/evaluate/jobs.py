@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cache
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -25,6 +26,7 @@ import numpy as np
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError
 from d3s.record import shown
+from d3s.threads import allowed_cores
 from d3s.version import __version__
 
 Progress = Callable[[int, int], None]
@@ -40,9 +42,15 @@ WORKS = {
     "league scenes": ("d3s.evaluate.league", "try_scene"),
 }
 # What decides the figures of a trial.
-_DECISIVE = ("evaluate", "scene", "estimate", "peers", "optics", "rig")
+_DECISIVE = ("evaluate", "scene", "estimate", "peers", "optics", "rig", "lanes.py")
 # One thread in each process, of whatever library: there is a process for each core.
-_ONE_THREAD = ("D3S_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_ONE_THREAD = (
+    "D3S_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 
 
 def run_jobs(
@@ -110,7 +118,7 @@ def checked_workers(workers: int | None) -> int:
         When it is no whole number from 1 to 1024.
     """
     if workers is None:
-        return _allowed_cores()
+        return allowed_cores()
     if not isinstance(workers, int) or not 1 <= workers <= 1024:
         raise InputError(
             f"workers={shown(workers)} must be a whole number from 1 to 1024, or left for one "
@@ -120,16 +128,31 @@ def checked_workers(workers: int | None) -> int:
 
 
 @cache
-def code_digest() -> str:
-    """Digest of all that decides the figures of a trial beside the trial: our code, and others'."""
-    import cv2
+def code_digest(*more: str) -> str:
+    """Digest of all that decides the figures of a trial beside the trial: our code, and others'.
 
-    digest = hashlib.sha256(f"{__version__} {np.__version__} {cv2.__version__}".encode())
+    `more` are further packages of ours, of what is made from trials.
+    """
+    digest = hashlib.sha256(" ".join(versions().values()).encode())
     root = Path(__file__).parents[1]
-    for package in _DECISIVE:
-        for path in sorted((root / package).rglob("*.py")):
+    for name in (*_DECISIVE, *more):
+        place = root / name
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Of this package, and of those that decide figures with it."""
+    import cv2
+
+    return {
+        "d3s": __version__,
+        "numpy": np.__version__,
+        "scipy": version("scipy"),
+        "numba": version("numba"),
+        "opencv": cv2.__version__,
+    }
 
 
 def _place(folder: str | os.PathLike[str], text: str) -> Path:
@@ -249,9 +272,3 @@ class _Worker:
 def _environment() -> dict[str, str]:
     paths = os.pathsep.join(path for path in sys.path if path)
     return {**os.environ, "PYTHONPATH": paths, **dict.fromkeys(_ONE_THREAD, "1")}
-
-
-def _allowed_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

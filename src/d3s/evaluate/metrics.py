@@ -1,6 +1,6 @@
 """The figures of a depth map against the truth."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +115,26 @@ def pooled(means: Sequence[float], counts: Sequence[int]) -> float:
     """The mean over all, of the means of several groups; empty groups have a mean of NaN."""
     total = sum(mean * count for mean, count in zip(means, counts, strict=True) if count)
     return ratio(total, sum(counts))
+
+
+def pooled_density(scores: Sequence[Score]) -> float:
+    """Share of the textured pixels of all scores together that are retained."""
+    return ratio(sum(one.textured_retained for one in scores), sum(one.textured for one in scores))
+
+
+def known_mean(values: Iterable[float]) -> float:
+    """The mean of those that are finite; NaN if none is."""
+    return _mean(_known(values))
+
+
+def known_median(values: Iterable[float]) -> float:
+    """The median of those that are finite; NaN if none is."""
+    return _median(_known(values))
+
+
+def _known(values: Iterable[float]) -> FloatArray:
+    every = np.array(list(values), dtype=np.float64)
+    return np.asarray(every[np.isfinite(every)])
 
 
 def _count(mask: Mask) -> int:

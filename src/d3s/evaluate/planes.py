@@ -14,7 +14,10 @@ from d3s.evaluate.metrics import (
     ACCURATE_M,
     Duel,
     Score,
+    known_mean,
+    known_median,
     pooled,
+    pooled_density,
     ratio,
     score,
     working_range_m,
@@ -29,7 +32,7 @@ from d3s.scene.sequence import even_distances_m
 from d3s.scene.textures import Texture
 
 BEYOND_M = 0.9
-"""From here on stereo of this camera is hard, and our method is to be twice as good as others."""
+"""From here on stereo of this camera is hard."""
 
 
 def _rising(depths_m: tuple[float, ...]) -> tuple[float, ...]:
@@ -156,18 +159,18 @@ class PlaneResults:
         return PlaneSummary(
             method=method,
             range_m=range_m,
-            density=_density(within),
+            density=pooled_density(within),
             worst_density=min(
                 (one.density for one in depths if near_m <= one.depth_m <= far_m),
                 default=float("nan"),
             ),
-            mae_over_bound=_median([one.mae_over_bound for one in depths]),
-            time_s=_median([row.time_s for row in rows]),
-            sigma_gain=_median([row.trust.sigma_gain for row in rows]),
-            fill_rate=_median([row.quality.fill_rate for row in rows]),
-            z_accuracy=_median([abs(row.quality.z_accuracy) for row in rows]),
-            plane_fit_rms=_median([row.quality.plane_fit_rms for row in rows]),
-            subpixel_rms_px=_median([row.quality.subpixel_rms_px for row in rows]),
+            mae_over_bound=known_median([one.mae_over_bound for one in depths]),
+            time_s=known_median([row.time_s for row in rows]),
+            sigma_gain=known_median([row.trust.sigma_gain for row in rows]),
+            fill_rate=known_median([row.quality.fill_rate for row in rows]),
+            z_accuracy=known_median([abs(row.quality.z_accuracy) for row in rows]),
+            plane_fit_rms=known_median([row.quality.plane_fit_rms for row in rows]),
+            subpixel_rms_px=known_median([row.quality.subpixel_rms_px for row in rows]),
             depths=depths,
             rivals=tuple(self._rivals(method)),
         )
@@ -296,13 +299,13 @@ def _at_depth(rows: Sequence[PlaneRow]) -> DepthSummary:
     return DepthSummary(
         method=rows[0].method,
         depth_m=rows[0].depth_m,
-        mae_m=_mean([one.mae_m for one in scores]),
+        mae_m=known_mean([one.mae_m for one in scores]),
         worst_mae_m=worst_mae_m,
         worst_texture=worst.texture,
         accurate=worst_mae_m < ACCURATE_M,
-        density=_density(scores),
+        density=pooled_density(scores),
         worst_density=min((s.density for s in scores if s.textured), default=float("nan")),
-        mae_over_bound=_mean([one.mae_over_bound for one in scores]),
+        mae_over_bound=known_mean([one.mae_over_bound for one in scores]),
         bias_m=pooled([one.bias_m for one in scores], counts),
         bad_2cm=pooled([one.bad_2cm for one in scores], counts),
         coverage=pooled([one.coverage for one in scores], counts),
@@ -311,17 +314,3 @@ def _at_depth(rows: Sequence[PlaneRow]) -> DepthSummary:
 
 def _mae_or_infinite(row: PlaneRow) -> float:
     return row.score.mae_m if row.score.retained else float("inf")
-
-
-def _density(scores: Sequence[Score]) -> float:
-    return ratio(sum(s.textured_retained for s in scores), sum(s.textured for s in scores))
-
-
-def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.mean(known)) if known else float("nan")
-
-
-def _median(values: Sequence[float]) -> float:
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.median(known)) if known else float("nan")

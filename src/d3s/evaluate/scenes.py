@@ -10,7 +10,16 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, Progress, run_jobs
-from d3s.evaluate.metrics import Duel, Score, pooled, ratio, score
+from d3s.evaluate.metrics import (
+    Duel,
+    Score,
+    known_mean,
+    known_median,
+    pooled,
+    pooled_density,
+    ratio,
+    score,
+)
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.ranking import Trust, trust_of
 from d3s.evaluate.trial import Shape, Sweep, Trial, contenders_of, jobs_of, make_trial, rig_of
@@ -156,17 +165,17 @@ class SceneResults:
         return SceneSummary(
             method=method,
             mae_m=_mae_m(rows),
-            mean_mae_m=_mean([row.score.mae_m for row in retained]),
+            mean_mae_m=known_mean([row.score.mae_m for row in retained]),
             worst_mae_m=worst.score.mae_m,
             worst_scene=worst.scene,
-            density=_density(scores),
+            density=pooled_density(scores),
             mae_over_bound=ratio(
                 pooled([one.textured_mae_m for one in scores], counts),
                 pooled([one.bound_mean_m for one in scores], counts),
             ),
             time_s=float(np.median([row.time_s for row in rows])),
-            sigma_gain=_median([row.trust.sigma_gain for row in rows]),
-            confidence_gain=_median([row.trust.confidence_gain for row in rows]),
+            sigma_gain=known_median([row.trust.sigma_gain for row in rows]),
+            confidence_gain=known_median([row.trust.confidence_gain for row in rows]),
             regions=tuple(_region(self._rows(method, name), everywhere) for name in regions),
             rivals=tuple(
                 self._against(method, one.name)
@@ -280,28 +289,14 @@ def _region(rows: Sequence[SceneRow], everywhere: int) -> RegionSummary:
         share=ratio(pixels, everywhere),
         retained=ratio(sum(counts), pixels),
         mae_m=_mae_m(rows),
-        median_m=_mean([one.median_m for one in scores]),
+        median_m=known_mean([one.median_m for one in scores]),
         rmse_m=float(np.sqrt(pooled([one.rmse_m**2 for one in scores], counts))),
         bad_2cm=pooled([one.bad_2cm for one in scores], counts),
         bias_m=pooled([one.bias_m for one in scores], counts),
         coverage=pooled([one.coverage for one in scores], counts),
-        density=_density(scores),
+        density=pooled_density(scores),
     )
 
 
 def _mae_m(rows: Sequence[SceneRow]) -> float:
     return pooled([row.score.mae_m for row in rows], [row.score.retained for row in rows])
-
-
-def _density(scores: Sequence[Score]) -> float:
-    return ratio(sum(s.textured_retained for s in scores), sum(s.textured for s in scores))
-
-
-def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.mean(known)) if known else float("nan")
-
-
-def _median(values: Sequence[float]) -> float:
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.median(known)) if known else float("nan")

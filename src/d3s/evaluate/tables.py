@@ -10,25 +10,24 @@ import io
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError
-from d3s.evaluate.planes import PlaneResults
-from d3s.evaluate.scenes import SceneResults
-from d3s.evaluate.thresholds import ThresholdRow
+from d3s.evaluate.contender import Contender
+from d3s.evaluate.jobs import versions
+from d3s.evaluate.planes import PlaneResults, PlaneSweep
+from d3s.evaluate.scenes import SceneResults, SceneSweep
+from d3s.evaluate.thresholds import ThresholdRow, threshold_summary
 from d3s.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
 from d3s.rig import Rig
-from d3s.version import __version__
 
 
-def threshold_file(folder: str | os.PathLike[str]) -> Path:
-    """Where rows of `evaluate_thresholds` go."""
-    return Path(folder, "thresholds.csv")
+def threshold_files(folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Where the results of `evaluate_thresholds` go: the rows, and the summary."""
+    return Path(folder, "thresholds.csv"), Path(folder, "thresholds.json")
 
 
 def result_files(name: str, folder: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
@@ -87,25 +86,36 @@ def write_results(
     rows, duels, summary = paths = result_files(name, folder)
     write_text(rows, as_csv(results.rows), overwrite=overwrite)
     write_text(duels, as_csv(results.duels), overwrite=overwrite)
-    document = {"parameters": parameters(results), "summary": plain(results.summary())}
-    write_text(summary, json.dumps(document, indent=1) + "\n", overwrite=overwrite)
+    told = parameters(results.sweep, results.rig, results.contenders)
+    write_text(summary, _document(told, results.summary()), overwrite=overwrite)
     return paths
 
 
 def write_thresholds(
-    rows: Sequence[ThresholdRow], folder: str | os.PathLike[str], *, overwrite: bool = False
-) -> Path:
-    """Write rows of `evaluate_thresholds` as CSV; return the path.
+    rows: Sequence[ThresholdRow],
+    parameters: Mapping[str, Any],
+    folder: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+) -> tuple[Path, Path]:
+    """Write rows of `evaluate_thresholds` as CSV, what made them and the summary as JSON.
 
     Raises
     ------
     OutputError
-        When the file cannot be written, or is there and `overwrite` is not set.
+        When a file cannot be written, or is there and `overwrite` is not set.
     """
+    table, summary = paths = threshold_files(folder)
+    if not overwrite:
+        check_absent(*paths)
     make_folder(folder)
-    path = threshold_file(folder)
-    write_text(path, as_csv(rows), overwrite=overwrite)
-    return path
+    write_text(table, as_csv(rows), overwrite=overwrite)
+    write_text(summary, _document(parameters, threshold_summary(rows)), overwrite=overwrite)
+    return paths
+
+
+def _document(parameters: Mapping[str, Any], summary: Any) -> str:
+    return json.dumps({"parameters": parameters, "summary": plain(summary)}, indent=1) + "\n"
 
 
 def as_csv(rows: Sequence[Any]) -> str:
@@ -119,21 +129,21 @@ def as_csv(rows: Sequence[Any]) -> str:
     return text.getvalue()
 
 
-def parameters(results: PlaneResults | SceneResults) -> dict[str, Any]:
+def parameters(
+    sweep: PlaneSweep | SceneSweep, rig: Rig, contenders: Sequence[Contender]
+) -> dict[str, Any]:
     """All that decides the figures, to make them again."""
     return {
-        **setting(results.rig),
-        "sweep": results.sweep.model_dump(mode="json"),
-        "methods": [one.as_table() for one in results.contenders],
+        **setting(rig),
+        "sweep": sweep.model_dump(mode="json"),
+        "methods": [one.as_table() for one in contenders],
     }
 
 
 def setting(rig: Rig) -> dict[str, Any]:
     """What decides the figures of every sweep: versions, the camera, and which pixels count."""
-    import cv2
-
     return {
-        "versions": {"d3s": __version__, "numpy": np.__version__, "opencv": cv2.__version__},
+        "versions": versions(),
         "window_px": WINDOW_PX,
         "textured_below_m": TEXTURED_BELOW_M,
         "edge_reach_px": EDGE_REACH_PX,

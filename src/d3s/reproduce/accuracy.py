@@ -1,13 +1,13 @@
 """Accuracy over depth on planes, after the paper's protocol: thresholds, and all rivals."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from d3s.evaluate import PlaneSweep, evaluate_planes, working_range_m
-from d3s.evaluate.metrics import ACCURATE_M, ratio
+from d3s.evaluate.metrics import ACCURATE_M, known_mean, ratio
 from d3s.evaluate.planes import PlaneRow
 from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
 from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M, tuned_twin
@@ -15,13 +15,13 @@ from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED, in_turn
 from d3s.reproduce.systems import OWN
-from d3s.reproduce.teaser import PRINTED_RANGE_M
+from d3s.reproduce.teaser import PRINTED_RANGE_M, STEP_M, holds_printed_range
 from d3s.rig import Rig
 from d3s.view.reproduction import PAPER
 from d3s.view.reproduction_accuracy import (
-    METHOD_COLOURS,
     Curve,
     Reach,
+    method_colour,
     plot_methods,
     plot_thresholds,
     shade,
@@ -42,7 +42,6 @@ _PARTS = {
     "from 0.9 to 1.5 m": (0.9, 1.5),
     "beyond 1.5 m": (1.5, np.inf),
 }
-_ALIKE_M = 0.04  # two ranges are alike if both ends are, within a step of the protocol
 
 
 class Measured(NamedTuple):
@@ -80,12 +79,13 @@ class Line(NamedTuple):
         return working_range_m(self.depth_m.tolist(), (self.worst_mae_m < ACCURATE_M).tolist())
 
     def over(self, ends_m: tuple[float, float] | None) -> tuple[float, float]:
-        """Mean error and share from one depth to another; NaN if there are none."""
+        """Mean error and share from one depth to another; NaN if there are none.
+
+        A depth at which nothing was found has no error, but counts in the share.
+        """
         near_m, far_m = ends_m or (np.inf, -np.inf)
-        inside = (self.depth_m >= near_m) & (self.depth_m <= far_m) & np.isfinite(self.mae_m)
-        if not inside.any():
-            return float("nan"), float("nan")
-        return float(self.mae_m[inside].mean()), float(self.share[inside].mean())
+        inside = (self.depth_m >= near_m) & (self.depth_m <= far_m)
+        return known_mean(self.mae_m[inside]), known_mean(self.share[inside])
 
 
 def make_accuracy(context: Context) -> Result:
@@ -199,9 +199,9 @@ def _line(rows: Sequence[Measured]) -> Line:
         rows[0].method,
         rows[0].threshold,
         np.array(depths_m),
-        np.array([_mean(one.mae_m for one in planes) for planes in at]),
+        np.array([known_mean(one.mae_m for one in planes) for planes in at]),
         np.array([max(map(_mae_or_infinite, planes)) for planes in at]),
-        np.array([_mean(ratio(one.retained, one.pixels) for one in planes) for planes in at]),
+        np.array([known_mean(ratio(one.retained, one.pixels) for one in planes) for planes in at]),
     )
 
 
@@ -210,11 +210,6 @@ def _mae_or_infinite(one: Measured) -> float:
     if one.retained:
         return one.mae_m
     return np.inf if np.isfinite(one.density) else 0.0
-
-
-def _mean(values: Iterable[float]) -> float:
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.mean(known)) if known else float("nan")
 
 
 def _thresholds_figure(lines: Sequence[Line]) -> Any:
@@ -238,9 +233,8 @@ def _thresholds_figure(lines: Sequence[Line]) -> Any:
 
 
 def _curve(line: Line) -> Curve:
-    method = line.method.partition(",")[0]
     style = "--" if line.method == PRINTED.name else "-"
-    return Curve(line.method, line.depth_m, line.mae_m, METHOD_COLOURS[method], style)
+    return Curve(line.method, line.depth_m, line.mae_m, method_colour(line.method), style)
 
 
 def _reaches(lines: Sequence[Line]) -> list[Reach]:
@@ -252,7 +246,7 @@ def _reaches(lines: Sequence[Line]) -> list[Reach]:
             f"{_ends(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
             if one.range_m
             else "nowhere",
-            METHOD_COLOURS[one.method.partition(",")[0]],
+            method_colour(one.method),
         )
         for one in _by_range(lines)
     ]
@@ -364,7 +358,7 @@ def _range_comparison(lines: Sequence[Line]) -> Comparison:
         why=f"{_TWIN}: no aberrations, crosstalk or wrong distances, but 1 % noise, which the "
         "paper does not print. Smoothing and window are not printed either; ours were chosen on "
         "the board.",
-        agrees=range_m[0] <= PRINTED_RANGE_M[0] and range_m[1] >= PRINTED_RANGE_M[1] - _ALIKE_M,
+        agrees=holds_printed_range(*range_m),
     )
 
 
@@ -383,32 +377,31 @@ def _error_comparison(lines: Sequence[Line]) -> Comparison:
 def _threshold_comparisons(lines: Sequence[Line]) -> list[Comparison]:
     every, low, middle, high = (_at(lines, one) for one in (0.0, 0.1, 0.5, THRESHOLD))
     first, second = _change(every, low), _change(middle, high)
-    same = f"{_TWIN}. "
     return [
         Comparison(
             what="a threshold of 0.1 against none",
             paper="range much longer, density hardly less",
             ours=_changed(every, low),
             same_conditions=False,
-            why=same.strip(),
-            agrees=first.longer_m > _ALIKE_M and first.kept > 0.9,
+            why=f"{_TWIN}.",
+            agrees=first.longer_m > STEP_M and first.kept > 0.9,
         ),
         Comparison(
             what="thresholds from 0.1 to 0.5",
             paper="range nearly constant",
             ours=_changed(low, middle),
             same_conditions=False,
-            why=same.strip(),
-            agrees=abs(_change(low, middle).longer_m) <= 2 * _ALIKE_M,
+            why=f"{_TWIN}.",
+            agrees=abs(_change(low, middle).longer_m) <= 2 * STEP_M,
         ),
         Comparison(
             what=f"a threshold of {THRESHOLD:g} against 0.5",
             paper="range longer, density much less",
             ours=_changed(middle, high),
             same_conditions=False,
-            why=same + "Smoothing and window decide, and are not printed: with less of both, near "
-            "planes agree less, and the density falls as the paper says.",
-            agrees=second.longer_m > _ALIKE_M and second.kept < 0.8,
+            why=f"{_TWIN}. Smoothing and window decide, and are not printed: with less of both, "
+            "near planes agree less, and the density falls as the paper says.",
+            agrees=second.longer_m > STEP_M and second.kept < 0.8,
         ),
     ]
 
@@ -463,7 +456,7 @@ def _printed_comparison(methods: Sequence[Line]) -> Comparison:
         same_conditions=False,
         why="Both simulated with the same optics; the paper on layered scenes of photographs with "
         "unknown noise, here on planes with 1 %.",
-        agrees=bool(line.range_m and line.range_m[1] >= printed_m - _ALIKE_M),
+        agrees=bool(line.range_m and line.range_m[1] >= printed_m - STEP_M),
     )
 
 

@@ -23,6 +23,7 @@ from d3s.reproduce.store import ERROR, stored_result, write_result
 from d3s.version import __version__
 
 _MARK = "reproduction.json"  # a folder that has it is ours to write to
+_MAKES_ITEMS = ("calibrate", "view", "reproduce")  # beside what decides the figures of a trial
 
 
 class Outcome(NamedTuple):
@@ -140,7 +141,7 @@ def _made_from(item: Item, root: Path, quick: bool, seed: int) -> dict[str, Any]
     """All that decides the result of an item."""
     return {
         "version": __version__,
-        "code": code_digest()[:16],
+        "code": code_digest(*_MAKES_ITEMS)[:16],
         "source": _source_digest(item.run),
         "quick": quick,
         "seed": seed,
@@ -158,7 +159,7 @@ def _is_kept(item: Item, root: Path, quick: bool, seed: int) -> bool:
 
 
 def _source_digest(run: Callable[[Context], Result]) -> str:
-    """Of the file that the item is in, which `code_digest` does not count."""
+    """Of the file that the item is in, which need not be in this package."""
     path = getattr(sys.modules.get(run.__module__), "__file__", None)
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if path else ""
 

@@ -113,8 +113,9 @@ def _scenes_caption(sweep: SceneSweep) -> str:
         f"Simulated: layers of {rows} x {cols} px with random outlines, tilts and textures between "
         f"{sweep.nearest_m:g} and {sweep.farthest_m:g} m, {sweep.noise:.0%} noise. In the corners "
         "the mean absolute error of the depths shown, and the share of the pixels that have one, "
-        f"both where the truth can be seen by both views. The consensus is at C > {THRESHOLD:g}, "
-        "with the depth equation as derived and with the tuned one; joint at its default."
+        "both where a window around the pixel and around its match lies in the frames. The "
+        f"consensus is at C > {THRESHOLD:g}, with the depth equation as derived and with the tuned "
+        "one; joint at its default."
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-METHOD_COLOURS = {
+_METHOD_COLOURS = {
     "joint": OURS,
     "consensus": PAPER,
     "sgbm": "#8a63b0",
@@ -24,7 +25,7 @@ METHOD_COLOURS = {
     "li2010": "#17a2a2",
     "takeda2013": "#9c5a3c",
 }
-"""Colours of methods, the same in every figure."""
+_MORE_COLOURS = ("#393b79", "#637939", "#843c39", "#7b4173")  # for methods that are not listed
 
 _ACCURATE_CM = 1.0
 _LEAST_CM, _MOST_CM = 0.008, 80.0
@@ -98,6 +99,12 @@ def plot_methods(curves: Sequence[Curve], reaches: Sequence[Reach]) -> "Figure":
     _draw_ranges(ranges, reaches)
     ranges.set_title("Depths with a mean error below 1 cm", loc="left", fontsize="medium")
     return figure
+
+
+def method_colour(name: str) -> str:
+    """Colour of a method, the same in all of these figures; a name may go on after a comma."""
+    method = name.partition(",")[0]
+    return _METHOD_COLOURS.get(method, _MORE_COLOURS[crc32(method.encode()) % len(_MORE_COLOURS)])
 
 
 def draw_errors(axes: "Axes", curves: Sequence[Curve]) -> None:
@@ -212,7 +219,7 @@ def plot_scene_errors(scenes: Sequence[str], mae_m: Mapping[str, Sequence[float]
     place = np.arange(len(scenes))
     for number, (name, errors_m) in enumerate(mae_m.items()):
         shift = 0.7 * ((number + 0.5) / len(mae_m) - 0.5)
-        colour = METHOD_COLOURS[name.split(",")[0].split(" ")[0]]
+        colour = method_colour(name)
         face = "white" if "Eq." in name else colour
         axes.plot(
             place + shift,
