@@ -3,9 +3,10 @@
 from functools import cache
 
 import numpy as np
+import pytest
 
 import d3s
-from d3s.evaluate.tuned import FAR_M, NEAR_M, tuned_twin
+from d3s.evaluate.tuned import FAR_M, NEAR_M, tuned_rig, tuned_twin
 from d3s.reproduce.measured import TUNED, in_turn
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
@@ -49,3 +50,22 @@ def test_progress_of_works_in_turn():
     second(2, 2)
     assert told == [(1, 5), (3, 5), (4, 5), (5, 5)]
     assert in_turn(None, (3, 2)) == [None, None]
+
+
+def test_the_kept_rig_is_the_prototype_and_finds_depth():
+    rig = tuned_rig()
+    assert rig.optics == d3s.Rig.paper_prototype().optics
+    pair = d3s.simulate(
+        d3s.Plane(depth_m=1.2, texture="gravel"), rig, noise=0.01, seed=5, shape=(140, 260)
+    )
+    found = TUNED.estimate(pair.left, pair.right, rig)
+    assert np.nanmean(np.abs(found.depth_m - 1.2)) < 0.01
+
+
+@pytest.mark.slow
+def test_the_kept_rig_is_what_tuning_gives():
+    kept, made = (one.calibration for one in (tuned_rig(), tuned_twin().rig))
+    assert kept.virtual_baselines_m == made.virtual_baselines_m
+    assert kept.a_cubic_m_px == pytest.approx(made.a_cubic_m_px, rel=1e-6)
+    assert kept.b_cubic_m == pytest.approx(made.b_cubic_m, rel=1e-6)
+    assert kept.tuned == made.tuned

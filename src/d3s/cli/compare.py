@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from d3s.cli.output import Force, Quiet, say_step
+from d3s.cli.output import Force, Quiet
 from d3s.cli.progress import progress_bar
 from d3s.cli.sweep import Workers, kept_trials
 
@@ -69,7 +69,7 @@ def compare(
     """
     from d3s.atomic import write_text
     from d3s.evaluate.contender import as_contenders
-    from d3s.evaluate.league import Program, default_rig, league_jobs, needs_tuning
+    from d3s.evaluate.league import Program, default_rig, league_jobs
     from d3s.evaluate.league import compare as play
     from d3s.evaluate.league_tables import (
         check_league_free,
@@ -88,8 +88,6 @@ def compare(
         _page(one)  # better known now than after the games
     if not force:
         check_league_free(output)
-    if rig is None and not quiet and needs_tuning(contenders):
-        say_step("Tuning the camera's twin on simulated boards.")
     camera = default_rig(contenders) if rig is None else Rig.load(rig)
     count = len(league_jobs(program, camera, contenders))
     with kept_trials(output) as folder:

@@ -30,7 +30,7 @@ from d3s.evaluate.ranking import trust, trust_order
 from d3s.evaluate.scenes import SceneSweep, scene_trial
 from d3s.evaluate.trial import Trial, contenders_of, jobs_of, rig_of
 from d3s.evaluate.truth import Truth
-from d3s.evaluate.tuned import tuned_twin
+from d3s.evaluate.tuned import tuned_rig
 from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
 from d3s.scene.sequence import even_distances_m
@@ -213,7 +213,7 @@ def compare(
 
 def default_rig(contenders: Sequence[Contender]) -> Rig:
     """The paper's prototype; tuned on simulated boards, if a method takes part that needs it."""
-    return tuned_twin().rig if needs_tuning(contenders) else Rig.paper_prototype()
+    return tuned_rig() if needs_tuning(contenders) else Rig.paper_prototype()
 
 
 def needs_tuning(contenders: Sequence[Contender]) -> bool:
