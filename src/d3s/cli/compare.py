@@ -90,7 +90,7 @@ def compare(
         check_league_free(output)
     camera = default_rig(contenders) if rig is None else Rig.load(rig)
     count = len(league_jobs(program, camera, contenders))
-    with kept_trials(output) as folder:
+    with kept_trials(output, "compare") as folder:
         with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
             found = play(
                 contenders,

@@ -109,7 +109,7 @@ def planes(
         check_free("planes", output)
     count = len(sweep.depths_m) * len(sweep.patterns)
     camera = _rig(rig)
-    with kept_trials(output) as folder:
+    with kept_trials(output, "planes") as folder:
         with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
             results = evaluate_planes(
                 contenders,
@@ -170,7 +170,7 @@ def scenes(
     if not force:
         check_free("scenes", output)
     camera = _rig(rig)
-    with kept_trials(output) as folder:
+    with kept_trials(output, "scenes") as folder:
         with progress_bar(sweep.count, f"Trying {sweep.count} pairs.", quiet=quiet) as progress:
             results = evaluate_scenes(
                 contenders,
@@ -227,7 +227,7 @@ def thresholds(
         check_absent(*threshold_files(output))
     count = len(sweep.depths_m) * len(sweep.patterns)
     camera = _rig(rig)
-    with kept_trials(output) as folder:
+    with kept_trials(output, "thresholds") as folder:
         with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
             rows = evaluate_thresholds(
                 contenders,

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -21,12 +21,13 @@ Workers = Annotated[
 
 
 @contextmanager
-def kept_trials(output: Path) -> Iterator[Path]:
-    """A hidden folder beside the results, which is gone when all is done.
+def kept_trials(output: Path, command: str) -> Iterator[Path]:
+    """A hidden folder of a command beside its results, which is gone when all is done.
 
-    After Ctrl-C it is still there, and somebody is told how to go on.
+    After Ctrl-C it is still there, and somebody is told how to go on. What other commands have in
+    the same place stays.
     """
-    folder = output / ".trials"
+    folder = output / ".trials" / command
     try:
         yield folder
     except KeyboardInterrupt:
@@ -38,3 +39,5 @@ def kept_trials(output: Path) -> Iterator[Path]:
         )
         raise typer.Exit(INTERRUPTED) from None
     shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # another command has trials there
+        folder.parent.rmdir()

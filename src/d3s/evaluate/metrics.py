@@ -117,6 +117,15 @@ def pooled(means: Sequence[float], counts: Sequence[int]) -> float:
     return ratio(total, sum(counts))
 
 
+def common_ratio(duels: Sequence[Duel]) -> float:
+    """MAE over the rival's on the pixels that both retained, of all duels together."""
+    counts = [one.common for one in duels]
+    return ratio(
+        pooled([one.mae_m for one in duels], counts),
+        pooled([one.rival_mae_m for one in duels], counts),
+    )
+
+
 def pooled_density(scores: Sequence[Score]) -> float:
     """Share of the textured pixels of all scores together that are retained."""
     return ratio(sum(one.textured_retained for one in scores), sum(one.textured for one in scores))

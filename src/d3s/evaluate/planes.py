@@ -14,6 +14,7 @@ from d3s.evaluate.metrics import (
     ACCURATE_M,
     Duel,
     Score,
+    common_ratio,
     known_mean,
     known_median,
     pooled,
@@ -191,17 +192,13 @@ class PlaneResults:
         both = [(a, b) for a, b in zip(own, other, strict=True) if np.isfinite(a + b)]
         place = (method, rival, depth_m)
         duels = [one.duel for one in self.duels if (one.method, one.rival, one.depth_m) == place]
-        counts = [one.common for one in duels]
         return RivalSummary(
             method=method,
             rival=rival,
             depth_m=depth_m,
             ratio_own=ratio(sum(a for a, _ in both), sum(b for _, b in both)),
-            ratio_common=ratio(
-                pooled([one.mae_m for one in duels], counts),
-                pooled([one.rival_mae_m for one in duels], counts),
-            ),
-            common=sum(counts),
+            ratio_common=common_ratio(duels),
+            common=sum(one.common for one in duels),
         )
 
 

@@ -13,6 +13,7 @@ from d3s.evaluate.jobs import Job, Progress, run_jobs
 from d3s.evaluate.metrics import (
     Duel,
     Score,
+    common_ratio,
     known_mean,
     known_median,
     pooled,
@@ -186,16 +187,12 @@ class SceneResults:
 
     def _against(self, method: str, rival: str) -> SceneRivalSummary:
         duels = [one.duel for one in self.duels if (one.method, one.rival) == (method, rival)]
-        counts = [one.common for one in duels]
         return SceneRivalSummary(
             method=method,
             rival=rival,
             ratio_own=ratio(_mae_m(self._rows(method)), _mae_m(self._rows(rival))),
-            ratio_common=ratio(
-                pooled([one.mae_m for one in duels], counts),
-                pooled([one.rival_mae_m for one in duels], counts),
-            ),
-            common=sum(counts),
+            ratio_common=common_ratio(duels),
+            common=sum(one.common for one in duels),
         )
 
 
