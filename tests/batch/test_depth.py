@@ -148,6 +148,14 @@ def test_earlier_results_are_not_replaced_unless_told(tmp_path):
     assert len(estimate_files(given, QUICK, tmp_path / "out", overwrite=True).done) == 2
 
 
+def test_the_same_input_gives_the_same_bytes(tmp_path):
+    given = frames(tmp_path / "in", 1)
+    for name in ("one", "two"):
+        estimate_files(given, QUICK, tmp_path / name)
+    one, two = (tmp_path / name / "000_depth.npz" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+
+
 def test_an_input_is_never_replaced(tmp_path):
     write_views(tmp_path / "depth.png", tmp_path / "other.png")
     frame = Frame("", tmp_path / "depth.png", tmp_path / "other.png")

@@ -135,3 +135,12 @@ def test_wrong_paths_are_named(tmp_path, files):
         load_pair(tmp_path, files[1])
     with pytest.raises(InputError, match="declares 10 x 6 pixels, more than max_pixels=59"):
         load_pair(*files, max_pixels=59)
+
+
+def test_grey_with_transparency_is_not_colour(tmp_path):
+    levels = np.arange(0, 240, 2, dtype=np.uint8).reshape(10, 12)
+    path = tmp_path / "grey.png"
+    Image.fromarray(np.dstack([levels, levels[::-1]])).save(path)
+    pair = load_pair(path, path)
+    assert pair.remarks == ()
+    np.testing.assert_array_equal(pair.left, (levels / 255).astype(np.float32))

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,8 @@ def _one(
 ) -> None:
     try:
         found, remarks, time_s = _depth_map(frame, wish, is_first=not done)
-        _write(found, frame, files, overwrite)
+        # Without times: the same input gives the same bytes, also after a run that was stopped.
+        _write(replace(found, timings_s={}), frame, files, overwrite)
     except OutputError as error:
         if getattr(error.__cause__, "errno", None) == errno.ENAMETOOLONG:
             refused.append(Refused(shown(frame.left), f"{error} Give the input a shorter one."))

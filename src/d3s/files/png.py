@@ -19,7 +19,7 @@ COMPRESSION_LEVEL = 1
 
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
-_PALETTE = 3
+_PALETTE, _GREY_ALPHA = 3, 4
 # Adam7: first column, first row, column step, row step of each pass.
 _PASSES = (
     (0, 0, 8, 8),
@@ -71,7 +71,8 @@ def read(raw: bytes, max_pixels: int) -> Samples:
     if values is None or values.shape[:2] != (header.height, header.width):
         raise cut_short("cannot be decoded")
     if values.ndim == 3:
-        values = values[:, :, 2::-1]  # OpenCV has blue first
+        # OpenCV has blue first, and makes colours of grey that has transparency.
+        values = values[:, :, 0] if header.colour == _GREY_ALPHA else values[:, :, 2::-1]
     return Samples(values=values, full_scale=int(np.iinfo(values.dtype).max))
 
 
