@@ -29,7 +29,7 @@ from d3s.evaluate.planes import BEYOND_M, PlaneSweep, plane_trial
 from d3s.evaluate.ranking import trust, trust_order
 from d3s.evaluate.scenes import SceneSweep, scene_trial
 from d3s.evaluate.trial import Trial, contenders_of, jobs_of, rig_of
-from d3s.evaluate.truth import Truth
+from d3s.evaluate.truth import Truth, within_frames
 from d3s.evaluate.tuned import tuned_rig
 from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
@@ -75,6 +75,12 @@ class Program:
         return replace(
             self, planes=self.planes.replace(seed=seed), scenes=self.scenes.replace(seed=seed)
         )
+
+
+BORDER_PX = 33
+"""So near to the ends of the views nobody is judged: as far as the methods look around a pixel.
+
+In a full frame it is a strip, and in the small ones that are played with it would decide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +253,9 @@ def try_scene(job: Job) -> dict[str, Any]:
 
 
 def _played(job: Job, trial: Trial, place: Mapping[str, Any]) -> dict[str, Any]:
+    disparity_px = trial.rig.optics.disparity_px(trial.truth.depth_m)
+    inner = trial.truth.judged & within_frames(disparity_px, BORDER_PX)
+    trial = replace(trial, truth=replace(trial.truth, judged=inner))
     rows = []
     for contender in contenders_of(job):
         (own,) = trial.run((contender,)).values()

@@ -1,6 +1,7 @@
 """What is true of a pair, and which of its pixels count."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,20 +73,19 @@ def truth_of(clean: Pair, noise_sigma: float) -> Truth:
     return Truth(
         depth_m=clean.depth_m.astype(np.float64),
         bound_m=bound.total_m,
-        judged=_in_frames(disparity),
+        judged=within_frames(disparity, WINDOW_PX // 2),
         visible=~clean.occluded,
         near_edge=_near_edges(disparity),
     )
 
 
-def _in_frames(disparity_px: NDArray[np.float32]) -> Mask:
-    """Where the window around a pixel, and around its match, leaves neither view."""
+def within_frames(disparity_px: NDArray[Any], border_px: int) -> Mask:
+    """Pixels that are so far from the ends of the left view, and their matches from the right's."""
     rows, cols = disparity_px.shape
-    half = WINDOW_PX // 2
     inside = np.zeros((rows, cols), dtype=np.bool_)
-    inside[half : rows - half, half : cols - half] = True
+    inside[border_px : rows - border_px, border_px : cols - border_px] = True
     column = np.arange(cols) - disparity_px
-    return np.asarray(inside & (column >= half) & (column <= cols - 1 - half))
+    return np.asarray(inside & (column >= border_px) & (column <= cols - 1 - border_px))
 
 
 def _near_edges(disparity_px: NDArray[np.float32]) -> Mask:
