@@ -143,3 +143,10 @@ def test_what_cannot_be_meant(tmp_path, names, words):
         paths.append(path)
     with pytest.raises(InputError, match=words):
         find_frames(paths)
+
+
+def test_one_thing_given_twice_is_no_pair(tmp_path):
+    (tmp_path / "a.png").touch()
+    for path in (tmp_path / "a.png", tmp_path):
+        with pytest.raises(InputError, match="is given twice, and a pair has two views"):
+            find_frames([path, path])

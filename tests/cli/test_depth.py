@@ -141,6 +141,16 @@ def test_some_bad_inputs_are_listed_and_the_rest_done(tmp_path, out):
     )
 
 
+def test_what_is_refused_is_named_also_beside_one_of_the_same_name(tmp_path, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    for path in (tmp_path / "x.png", tmp_path / "in/x.png"):
+        write_image(path, np.hstack(views()))
+    result = run("in/x.png", "x.png", "--side-by-side", *QUICK, "--output", out)
+    assert result.exit_code == 4
+    assert "Refused: x.png: its results would have the name of those of in/x.png" in words(result)
+
+
 def test_nothing_usable(tmp_path, out):
     for side in ("left", "right"):
         write_image(tmp_path / f"{side}.png", np.full((60, 120), 0.5, np.float32))

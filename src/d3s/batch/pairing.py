@@ -98,6 +98,8 @@ def _check_kinds(paths: Sequence[Path]) -> None:
             f"{shown(folders[0])} is a folder, and {len(paths) - len(folders)} of the others are "
             f"files. Name the image in it, or the folder where results go with --output. {_RULE}"
         )
+    if len(paths) == 2 and os.path.realpath(paths[0]) == os.path.realpath(paths[1]):
+        raise InputError(f"{shown(paths[0])} is given twice, and a pair has two views. {_RULE}")
     if len(folders) > 2:
         raise InputError(f"there are {len(folders)} folders, and at most two can be given. {_RULE}")
 

@@ -206,7 +206,7 @@ def _tell(found: "Found", batch: "Batch", output: Path, *, quiet: bool, as_json:
     elif not quiet:
         _print(batch, len(found.ignored), output)
     for name, reason in refused:
-        named = reason if name in reason else f"{name}: {reason}"
+        named = reason if reason.startswith(name) else f"{name}: {reason}"
         typer.echo(f"Refused: {named}", err=True)
     for one in batch.empty:
         typer.echo(f"No depth: {shown(one.name) or 'the pair'}. {_NO_DEPTH}", err=True)
