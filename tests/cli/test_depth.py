@@ -51,6 +51,19 @@ def test_a_pair_with_pinhole_flags(pair, out):
     assert cv2.imread(str(out / "depth.png"), cv2.IMREAD_UNCHANGED).dtype == np.uint16
 
 
+def test_pinhole_flags_are_typed_once(pair, out, tmp_path):
+    saved = tmp_path / "moto.toml"
+    assert run(*pair, *QUICK, "--output", out, "--save-rig", saved).exit_code == 0
+    again = run(*pair, "--rig", saved, "--output", tmp_path / "again", *QUICK[len(PINHOLE) :])
+    assert again.exit_code == 0, again.stderr
+    assert DepthMap.load(tmp_path / "again" / "depth.npz").rig == Rig.load(saved)
+    other = (*QUICK, "--disparity-offset-px", 1, "--save-rig", saved)
+    refused = run(*pair, *other, "--output", tmp_path / "third")
+    assert refused.exit_code == 3
+    assert "moto.toml exists" in refused.stderr
+    assert not (tmp_path / "third").exists()
+
+
 def test_json_tells_the_same_to_a_script(pair, out):
     result = run(*pair, *QUICK, "--output", out, "--json")
     told = json.loads(result.stdout)
@@ -186,7 +199,7 @@ BAD = [
     pytest.param(
         ["{other_right}", "{other_left}", *PINHOLE], 3, "seem to be swapped", id="swapped"
     ),
-    pytest.param(["{rig}", "{left}", "{right}"], 2, "which camera", id="rig without its flag"),
+    pytest.param(["{rig}", "{left}", "{right}"], 3, "Give it as --rig", id="rig without its flag"),
     pytest.param(
         ["{rig}", "{left}", "{right}", *PINHOLE], 3, "Give it as --rig", id="rig as an image"
     ),
@@ -210,6 +223,12 @@ BAD = [
     ),
     pytest.param(
         ["{left}", "{right}", *PINHOLE, "--depth-range", "2"], 2, "NEAREST:FARTHEST", id="range"
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--depth-range", "300:2000"],
+        2,
+        "300mm:2000mm",
+        id="millimetres",
     ),
     pytest.param(
         ["{left}", "{right}", *PINHOLE, "--depth-range", "2:1"], 3, "then a larger one", id="ends"
@@ -309,7 +328,7 @@ def test_earlier_results_stay_until_told(pair, out):
     assert (out / "depth.npz").read_bytes() == before
     result = run(*pair, *QUICK, "-o", out, "--skip-done")
     assert result.exit_code == 0
-    assert "their results are there: 1 frames" in result.stdout
+    assert "results are there: 1 frame." in result.stdout
     assert run(*pair, *QUICK, "-o", out, "--force").exit_code == 0
 
 

@@ -53,6 +53,12 @@ def depth(
         float | None,
         typer.Option(help="And x_left - x_right of a point at infinity; 0 if left."),
     ] = None,
+    save_rig: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the camera to a rig file, for --rig.", show_default=False
+        ),
+    ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Each file is a raw frame of a calibrated rig.")
     ] = False,
@@ -117,8 +123,10 @@ def depth(
     from d3s.evaluate.contender import as_contenders
 
     _check_combination(raw, side_by_side, force, skip_done)
-    camera = _rig(rig, focal_length_px, baseline, disparity_offset_px)
     found = find_frames(inputs, one_file_each=raw or side_by_side)
+    camera = _rig(rig, focal_length_px, baseline, disparity_offset_px)
+    if save_rig is not None:
+        camera.save(save_rig, overwrite=force)
     # The same words for options as everywhere else: NAME:FIELD=VALUE.
     contender = as_contenders(":".join((method, *(option or ()))))[0]
     options = contender.checked_options()
@@ -214,7 +222,7 @@ def _tell(found: "Found", batch: "Batch", output: Path, *, quiet: bool, as_json:
 
 _NO_DEPTH = (
     "No pixel has one: is this the camera that took it, are both views rectified, and is there "
-    "texture? flags in the .npz say why."
+    "texture? d3s info of the .npz says which flags stand in the way."
 )
 
 
@@ -229,15 +237,19 @@ def _print(batch: "Batch", ignored: int, output: Path) -> None:
     if len(remarks) > _MOST_REMARKS:
         typer.echo(f"And {len(remarks) - _MOST_REMARKS} more notes; --json has them all.")
     if batch.skipped:
-        typer.echo(f"Skipped, since their results are there: {len(batch.skipped)} frames.")
+        typer.echo(f"Skipped, since results are there: {_counted(len(batch.skipped), 'frame')}.")
     if ignored:
-        typer.echo(f"Left alone: {ignored} other files.")
+        typer.echo(f"Left alone: {_counted(ignored, 'other file')}.")
     # Not through rich, which would wrap a long path and read brackets in it as markup.
     if len(batch.done) == 1:
         names = ", ".join(path.name for path in batch.done[0].files)
         typer.echo(f"Files in {output}: {names}")
     elif batch.done:
         typer.echo(f"Files of {len(batch.done)} frames in {output}.")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _table(done: "tuple[Done, ...]") -> Any:

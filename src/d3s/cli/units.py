@@ -11,6 +11,7 @@ _PER_METRE = {unit: round(1 / metres) for unit, metres in _METRES.items()}
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _LENGTH = re.compile(rf"\s*({_NUMBER})\s*([a-zµ]*)\s*", re.ASCII)
 _SHAPE = re.compile(r"\s*(\d{1,9})\s*[x×]\s*(\d{1,9})\s*", re.ASCII)
+_FARTHEST_M = 100.0  # of what two cameras less than a metre apart can measure
 _LENGTH_FORMS = "Write metres, or a number with its unit: 1.0, 0.3m, 300mm, 25cm"
 
 
@@ -41,4 +42,10 @@ def depth_range_m(text: str) -> tuple[float, float]:
             f"{text!r} is not a range of depths. Write NEAREST:FARTHEST, such as 0.25:2.5 or "
             "25cm:2.5m."
         )
-    return length_m(nearest), length_m(farthest)
+    range_m = length_m(nearest), length_m(farthest)
+    if range_m[0] > _FARTHEST_M:
+        raise typer.BadParameter(
+            f"{text!r} begins {range_m[0]:g} m away. A bare number is metres; for others say the "
+            "unit, such as 300mm:2000mm."
+        )
+    return range_m
