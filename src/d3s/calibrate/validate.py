@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 from d3s.calibrate.frames import on_each_frame
 from d3s.calibrate.kinds import Image, Progress
 from d3s.calibrate.ratios import Views, Windows
-from d3s.calibrate.reach import reach_m
+from d3s.calibrate.reach import ACCURATE_M, reach_m, working_range_m
 from d3s.calibrate.tuning import CONSENSUS, board_depth_m
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag, Options, estimate
 from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
-
-ACCURATE_M = 0.01
-"""Depths at which the mean absolute error is below this are in the working range."""
 
 # Farther out a lens is worse, and a board may end.
 _MIDDLE_SHARE = 0.9
@@ -89,7 +86,7 @@ def errors_over_depth(
     }
     mae, median, bias, density = figures.T
     depths = np.array(depths_m, dtype=np.float64)
-    range_m = _longest_run(depths.tolist(), (mae < ACCURATE_M).tolist())
+    range_m = working_range_m(depths.tolist(), (mae < ACCURATE_M).tolist())
     return Validation(method, depths, mae, median, bias, density, range_m, left_out)
 
 
@@ -132,16 +129,3 @@ def _is_judged(found: DepthMap, truth_m: FloatArray, rig: Rig) -> NDArray[np.boo
     match = col - rig.optics.disparity_px(truth_m)
     inside = (match >= margin) & (match < cols) & (col >= margin) & (col < cols - margin)
     return np.asarray(inside & ((found.flags & np.uint16(Flag.BORDER)) == 0))
-
-
-def _longest_run(
-    depths_m: Sequence[float], is_accurate: Sequence[bool]
-) -> tuple[float, float] | None:
-    """First and last depth of the longest run of accurate ones, in metres; None without any."""
-    best: tuple[float, float] | None = None
-    start: float | None = None
-    for depth_m, accurate in zip(depths_m, is_accurate, strict=True):
-        start = (depth_m if start is None else start) if accurate else None
-        if start is not None and (best is None or depth_m - start > best[1] - best[0]):
-            best = (start, depth_m)
-    return best

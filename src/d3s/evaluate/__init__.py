@@ -21,9 +21,10 @@ tables     results as CSV and JSON
 league_tables  the league as files and as Markdown
 """
 
+from d3s.calibrate.reach import working_range_m
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.league import League, Program, compare
-from d3s.evaluate.metrics import Duel, Score, duel, score, working_range_m
+from d3s.evaluate.metrics import Duel, Score, duel, score
 from d3s.evaluate.patterns import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.planes import PlaneResults, PlaneSweep, evaluate_planes
 from d3s.evaluate.quality import (

@@ -19,11 +19,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from d3s.calibrate.reach import ACCURATE_M, working_range_m
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, Progress, run_jobs
-from d3s.evaluate.metrics import ACCURATE_M, pooled, ratio, working_range_m
+from d3s.evaluate.metrics import pooled, ratio
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.planes import BEYOND_M, PlaneSweep, plane_trial
 from d3s.evaluate.ranking import trust, trust_order

@@ -10,8 +10,6 @@ from d3s.evaluate.truth import Mask, Truth
 from d3s.optics.lens import FloatArray
 
 BAD_M = 0.02
-ACCURATE_M = 0.01
-"""A depth at which the mean absolute error is below this is in the working range."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,25 +83,6 @@ def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
         _mean(np.abs(one.depth_m[common] - truth.depth_m[common])) for one in (depth_map, rival)
     )
     return Duel(common=_count(common), mae_m=own, rival_mae_m=other)
-
-
-def working_range_m(
-    depths_m: Sequence[float], accurate: Sequence[bool]
-) -> tuple[float, float] | None:
-    """First and last depth of the longest continuous run of accurate ones; None if there is none.
-
-    The longest in metres; of equally long ones the nearest.
-    """
-    best: tuple[float, float] | None = None
-    start: float | None = None
-    for depth_m, is_accurate in zip(depths_m, accurate, strict=True):
-        if not is_accurate:
-            start = None
-            continue
-        start = depth_m if start is None else start
-        if best is None or depth_m - start > best[1] - best[0]:
-            best = (start, depth_m)
-    return best
 
 
 def ratio(part: float, whole: float) -> float:

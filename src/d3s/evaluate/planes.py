@@ -8,10 +8,10 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from d3s.calibrate.reach import ACCURATE_M, working_range_m
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, Progress, run_jobs
 from d3s.evaluate.metrics import (
-    ACCURATE_M,
     Duel,
     Score,
     common_ratio,
@@ -21,7 +21,6 @@ from d3s.evaluate.metrics import (
     pooled_density,
     ratio,
     score,
-    working_range_m,
 )
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.quality import PlaneQuality, plane_quality

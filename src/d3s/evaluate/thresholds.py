@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from d3s.calibrate.reach import ACCURATE_M, working_range_m
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, Progress, run_jobs
-from d3s.evaluate.metrics import ACCURATE_M, pooled, ratio, working_range_m
+from d3s.evaluate.metrics import pooled, ratio
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.planes import PlaneSweep, plane_trial
 from d3s.evaluate.ranking import AtThreshold, threshold_curve

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from d3s.calibrate.reach import ACCURATE_M
 from d3s.evaluate import PlaneSweep, evaluate_planes, working_range_m
-from d3s.evaluate.metrics import ACCURATE_M, known_mean, ratio
+from d3s.evaluate.metrics import known_mean, ratio
 from d3s.evaluate.planes import PlaneRow
 from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
 from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M, tuned_twin
