@@ -1,12 +1,28 @@
-"""Files that are there whole or not at all, and that never silently replace one of the user's."""
+"""Files that are there whole or not at all, and that never silently replace one of the user's.
+
+A file is written under a hidden name, and locked until it has its own. The lock ends with the
+process, however that ends: what has such a name and no lock was left by one that was killed, and
+goes when somebody next writes into the folder.
+"""
 
 import errno
 import os
+import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from d3s.errors import OutputError
 
+try:
+    import fcntl
+except ImportError:  # Windows: nothing is locked there, and nothing cleared away
+    fcntl = None  # type: ignore[assignment]
+
+_TEMPORARY = re.compile(r"\.d3s-[0-9a-f]{16}\.tmp")
 _REMEDIES = {
     errno.EACCES: "Choose a folder you may write to.",
     errno.EPERM: "Choose a folder you may write to.",
@@ -36,6 +52,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
     """
     try:
         target = Path(os.path.realpath(path))
+        _clear_leftovers(target.parent)
         if os.path.lexists(target):
             _check_replaceable(target)
             if _holds(target, content):
@@ -61,6 +78,7 @@ def make_folder(path: str | os.PathLike[str]) -> None:
     """
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
+        _clear_leftovers(Path(os.path.realpath(path)))
     except FileExistsError as error:
         raise OutputError(f"{path} is a file, and a folder is needed. Name another.") from error
     except (OSError, ValueError) as error:
@@ -94,19 +112,60 @@ def _holds(target: Path, content: bytes) -> bool:
 
 
 def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:
-    # In the same folder, since a rename is atomic only within one file system. The name does not
-    # grow with the target's, which may be as long as the file system allows.
-    temporary = target.with_name(f".d3s-{os.urandom(8).hex()}.tmp")
-    try:
-        with temporary.open("xb") as file:
+    with _temporary(target.parent) as temporary:
+        with temporary.open("r+b") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         _move(temporary, target, overwrite)
+
+
+@contextmanager
+def _temporary(folder: Path) -> Iterator[Path]:
+    """A new file that nobody clears away until it is done with."""
+    path, file = _locked(folder)
+    try:
+        yield path
     finally:
-        temporary.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        file.close()
+
+
+def _locked(folder: Path) -> tuple[Path, BinaryIO]:
+    """A new file, and what holds its lock while it is open."""
+    while True:
+        # In the same folder, since a rename is atomic only within one file system. The name does
+        # not grow with the target's, which may be as long as the file system allows.
+        path = folder / f".d3s-{os.urandom(8).hex()}.tmp"
+        file = path.open("xb")
+        if fcntl is None:
+            file.close()  # Windows does not rename an open file
+            return path, file
+        with suppress(OSError):  # a file system without locks: there nobody clears it, either
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if path.exists():  # else it was cleared away before it was locked
+            return path, file
+        file.close()
+
+
+@cache
+def _clear_leftovers(folder: Path) -> None:
+    """Remove what killed processes left; once a process, since a folder may be long to list."""
+    if fcntl is None:
+        return
+    left: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        left = [
+            entry.path
+            for entry in entries
+            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+        ]
+    for path in left:
+        with suppress(OSError), Path(path).open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error if it is being written
+            Path(path).unlink()
 
 
 def _move(temporary: Path, target: Path, overwrite: bool) -> None:
