@@ -167,7 +167,7 @@ def test_every_method_says_how_its_filters_are_switched_off():
 
 
 def test_files_of_a_league(played, tmp_path):
-    standings, pairs, document = write_league(played, tmp_path)
+    standings, pairs, document = write_league(played, tmp_path).values()
     lines = list(csv.DictReader(standings.read_text().splitlines()))
     assert {(one["method"], one["at"]) for one in lines if one["section"] == "planes"} == {
         *((method, at) for method in ("bm", "joint") for at in ("full", "own", "common")),

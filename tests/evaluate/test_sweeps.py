@@ -158,7 +158,7 @@ def test_scenes_by_region(scenes):
 
 
 def test_files_hold_the_rows_and_what_made_them(planes, scenes, tmp_path):
-    rows, duels, summary = write_results(planes, tmp_path / "new")
+    rows, duels, summary = write_results(planes, tmp_path / "new").values()
     first, *others = table(rows.read_text())
     assert len(others) == 7
     assert (first["texture"], first["depth_m"], first["method"]) == ("brick", "0.6", "sgbm")

@@ -18,7 +18,7 @@ def row(depth_m, threshold, retained, mae_m, texture="brick"):
 
 def test_a_stricter_threshold_keeps_less():
     sweep = PlaneSweep(depths_m=(0.6,), patterns=("brick",), shape=(93, 220))
-    rows = evaluate_thresholds("joint", (0.0, 0.9, 1.0), sweep=sweep, workers=1)
+    rows = evaluate_thresholds("joint", (0.0, 0.9, 1.0), sweep=sweep, workers=1).rows
     assert [one.at.threshold for one in rows] == [0.0, 0.9, 1.0]
     kept = [one.at.retained for one in rows]
     assert kept[0] > kept[1] > kept[2]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.output import Force, Quiet
-from d3s.cli.progress import progress_bar
-from d3s.cli.sweep import Workers, kept_trials
+from d3s.cli.sweep import Workers, say_files, sweep_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +71,6 @@ def compare(
     from d3s.evaluate.league import Program, default_rig, league_jobs
     from d3s.evaluate.league import compare as play
     from d3s.evaluate.league_tables import (
-        check_league_free,
         league_document,
         league_files,
         league_texts,
@@ -86,22 +84,13 @@ def compare(
     program = program if seed is None else program.with_seed(seed)
     for one in page or ():
         _page(one)  # better known now than after the games
-    if not force:
-        check_league_free(output)
     camera = default_rig(contenders) if rig is None else Rig.load(rig)
-    count = len(league_jobs(program, camera, contenders))
-    with kept_trials(output, "compare") as folder:
-        with progress_bar(count, f"Trying {count} pairs.", quiet=quiet) as progress:
-            found = play(
-                contenders,
-                program=program,
-                rig=camera,
-                workers=workers,
-                folder=folder,
-                progress=progress,
-            )
+    pairs = len(league_jobs(program, camera, contenders))
+    files = league_files(output)
+    with sweep_run(files, pairs, workers=workers, force=force, quiet=quiet) as run:
+        found = play(contenders, program=program, rig=camera, **run)
         write_league(found, output, overwrite=force)
-        _draw(found, league_files(output)[-1])
+        _draw(found, files["chart"])
     texts = league_texts(found, _command(methods, rig, seed, quick=quick))
     for one in page or ():  # read again: somebody may have written into it meanwhile
         write_text(one, with_league(_page(one), texts, one), overwrite=True)
@@ -109,9 +98,7 @@ def compare(
         typer.echo(json.dumps(league_document(found), indent=1))
     elif not quiet:
         _print(found)
-        names = ("Standings", "Pairs", "All of it", "Chart")
-        for name, path in zip(names, league_files(output), strict=True):
-            typer.echo(f"{name}: {path}")
+        say_files(files)
 
 
 def _methods(text: str | None) -> tuple[str, ...]:

@@ -1,12 +1,17 @@
-"""Trials of a long command that are kept until it has written its results."""
+"""What commands with many trials share: how these are run, kept until all is written, and told."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
+
+from d3s.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from d3s.evaluate.jobs import Progress
 
 INTERRUPTED = 130
 
@@ -20,8 +25,50 @@ Workers = Annotated[
 ]
 
 
+class Run(TypedDict):
+    """How the library is to run a sweep; the arguments of that name."""
+
+    workers: int | None
+    folder: Path
+    progress: "Progress | None"
+
+
 @contextmanager
-def kept_trials(output: Path, command: str) -> Iterator[Path]:
+def sweep_run(
+    files: Mapping[str, Path], pairs: int, *, workers: int | None, force: bool, quiet: bool
+) -> Iterator[Run]:
+    """Run a sweep of so many pairs, and write its files within.
+
+    Trials are kept beside these files until then, under the name of the first of them; and who
+    looks on sees how far it is.
+
+    Raises
+    ------
+    OutputError
+        At once, if one of the files is there already and may not be replaced.
+    """
+    from d3s.evaluate.tables import check_absent
+
+    if not force:
+        check_absent(*files.values())
+    first = next(iter(files.values()))
+    words = f"Trying {pairs} pairs."
+    with (
+        _kept_trials(first.parent, first.stem) as folder,
+        progress_bar(pairs, words, quiet=quiet) as progress,
+    ):
+        yield {"workers": workers, "folder": folder, "progress": progress}
+
+
+def say_files(files: Mapping[str, Path]) -> None:
+    """Where the results are, by what they are."""
+    for what, path in files.items():
+        # Not through rich, which would wrap a long path and read brackets in it as markup.
+        typer.echo(f"{what.capitalize()}: {path}")
+
+
+@contextmanager
+def _kept_trials(output: Path, command: str) -> Iterator[Path]:
     """A hidden folder of a command beside its results, which is gone when all is done.
 
     After Ctrl-C it is still there, and somebody is told how to go on. What other commands have in

@@ -232,12 +232,9 @@ def league_jobs(
     program: Program, rig: Rig, contenders: Sequence[Contender]
 ) -> list[dict[str, Any]]:
     """A job for each pair; scenes come first, since they take longest."""
-    planes, scenes = program.planes, program.scenes
-    places = [(i, j) for i in range(len(planes.patterns)) for j in range(len(planes.depths_m))]
-    numbers = [(number,) for number in range(scenes.count)]
     return [
-        *jobs_of("league scenes", scenes, rig, contenders, numbers),
-        *jobs_of("league planes", planes, rig, contenders, places),
+        *jobs_of("league scenes", program.scenes, rig, contenders),
+        *jobs_of("league planes", program.planes, rig, contenders),
     ]
 
 

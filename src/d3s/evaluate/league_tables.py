@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from d3s.atomic import make_folder, write_text
 from d3s.errors import InputError
 from d3s.evaluate.league import SHARES, Figures, League, LeagueRow, Section, Standing
-from d3s.evaluate.tables import as_csv, check_absent, plain, setting
+from d3s.evaluate.tables import as_csv, plain, setting, write_texts
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
 Marks = tuple[str, str]
@@ -47,46 +46,39 @@ class Column:
     value: Callable[[Standing], float] | None = None  # the lowest is the best; None: no contest
 
 
-def league_files(folder: str | os.PathLike[str]) -> tuple[Path, Path, Path, Path]:
-    """Where a league goes: the standings, the pairs, all of it as JSON, and the chart."""
-    return (
-        Path(folder, "league.csv"),
-        Path(folder, "league_pairs.csv"),
-        Path(folder, "league.json"),
-        Path(folder, "league.png"),
-    )
-
-
-def check_league_free(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that has a league already: better now than after the games.
-
-    Raises
-    ------
-    OutputError
-        Naming the file that is there.
-    """
-    check_absent(*league_files(folder))
+def league_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
+    """Where a league goes, by what it is: standings, pairs, all of it as JSON, and the chart."""
+    names = {
+        "standings": "league.csv",
+        "pairs": "league_pairs.csv",
+        "all of it": "league.json",
+        "chart": "league.png",
+    }
+    return {what: Path(folder, name) for what, name in names.items()}
 
 
 def write_league(
     league: League, folder: str | os.PathLike[str], *, overwrite: bool = False
-) -> tuple[Path, Path, Path]:
+) -> dict[str, Path]:
     """Write the standings and all pairs as CSV, and everything that made them as JSON.
+
+    Returns
+    -------
+    The files, by what they are, as `league_files` has them; the chart is none of them.
 
     Raises
     ------
     OutputError
         When a file cannot be written, or is there and `overwrite` is not set.
     """
-    if not overwrite:
-        check_league_free(folder)
-    make_folder(folder)
-    standings, pairs, document, _ = league_files(folder)
-    write_text(standings, as_csv(_standing_rows(league.sections())), overwrite=overwrite)
-    write_text(pairs, as_csv([_pair_row(row) for row in league.rows]), overwrite=overwrite)
-    text = json.dumps(league_document(league), indent=1)
-    write_text(document, text + "\n", overwrite=overwrite)
-    return standings, pairs, document
+    texts = {
+        "standings": as_csv(_standing_rows(league.sections())),
+        "pairs": as_csv([_pair_row(row) for row in league.rows]),
+        "all of it": json.dumps(league_document(league), indent=1) + "\n",
+    }
+    files = {what: path for what, path in league_files(folder).items() if what in texts}
+    write_texts({path: texts[what] for what, path in files.items()}, overwrite=overwrite)
+    return files
 
 
 def league_document(league: League) -> dict[str, Any]:

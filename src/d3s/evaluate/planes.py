@@ -59,6 +59,11 @@ class PlaneSweep(Sweep):
             depths_m=even_distances_m(0.25, 2.0, 8), patterns=("brick", "grass"), shape=(200, 400)
         )
 
+    @property
+    def places(self) -> list[tuple[int, ...]]:
+        """Numbers of texture and depth."""
+        return [(i, j) for i in range(len(self.patterns)) for j in range(len(self.depths_m))]
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlaneRow:
@@ -236,9 +241,8 @@ def evaluate_planes(
     """
     contenders = as_contenders(methods)
     sweep, rig = sweep or PlaneSweep(), rig or Rig.paper_prototype()
-    places = [(i, j) for i in range(len(sweep.patterns)) for j in range(len(sweep.depths_m))]
     answers = run_jobs(
-        jobs_of("planes", sweep, rig, contenders, places),
+        jobs_of("planes", sweep, rig, contenders),
         workers=workers,
         folder=folder,
         progress=progress,

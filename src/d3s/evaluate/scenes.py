@@ -60,6 +60,11 @@ class SceneSweep(Sweep):
         """Return a sweep of half a minute, for a first look."""
         return cls(count=3, shape=(400, 500))
 
+    @property
+    def places(self) -> list[tuple[int, ...]]:
+        """Numbers of the scenes."""
+        return [(number,) for number in range(self.count)]
+
     def scene(self, number: int) -> RandomScene:
         """One of the scenes; its own seed is that of the sweep plus its number."""
         return RandomScene(
@@ -229,7 +234,7 @@ def evaluate_scenes(
     sweep, rig = sweep or SceneSweep(), rig or Rig.paper_prototype()
     sweep.scene(0)  # so that what no scene can be is told before a process is started
     answers = run_jobs(
-        jobs_of("scenes", sweep, rig, contenders, [(number,) for number in range(sweep.count)]),
+        jobs_of("scenes", sweep, rig, contenders),
         workers=workers,
         folder=folder,
         progress=progress,

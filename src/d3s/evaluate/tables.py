@@ -16,38 +16,26 @@ from typing import Any
 
 from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError
-from d3s.evaluate.contender import Contender
 from d3s.evaluate.jobs import versions
-from d3s.evaluate.planes import PlaneResults, PlaneSweep
-from d3s.evaluate.scenes import SceneResults, SceneSweep
-from d3s.evaluate.thresholds import ThresholdRow, threshold_summary
+from d3s.evaluate.planes import PlaneResults
+from d3s.evaluate.scenes import SceneResults
+from d3s.evaluate.thresholds import ThresholdResults
 from d3s.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
 from d3s.rig import Rig
 
-
-def threshold_files(folder: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Where the results of `evaluate_thresholds` go: the rows, and the summary."""
-    return Path(folder, "thresholds.csv"), Path(folder, "thresholds.json")
+Results = PlaneResults | SceneResults | ThresholdResults
+_NAMES = {PlaneResults: "planes", SceneResults: "scenes", ThresholdResults: "thresholds"}
 
 
-def result_files(name: str, folder: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
-    """Where the results of "planes" or "scenes" go: the rows, the duels, and the summary."""
-    return (
-        Path(folder, f"{name}.csv"),
-        Path(folder, f"{name}_duels.csv"),
-        Path(folder, f"{name}.json"),
-    )
+def result_files(name: str, folder: str | os.PathLike[str]) -> dict[str, Path]:
+    """Where results of "planes", "scenes" or "thresholds" go, by what they are.
 
-
-def check_free(name: str, folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that has such results already: better now than after the sweep.
-
-    Raises
-    ------
-    OutputError
-        Naming the file that is there.
+    There are rows and a summary, and duels as well, but for thresholds.
     """
-    check_absent(*result_files(name, folder))
+    endings = {"rows": ".csv", "duels": "_duels.csv", "summary": ".json"}
+    if name == _NAMES[ThresholdResults]:
+        del endings["duels"]
+    return {what: Path(folder, name + ending) for what, ending in endings.items()}
 
 
 def check_absent(*paths: Path) -> None:
@@ -67,55 +55,55 @@ def check_absent(*paths: Path) -> None:
 
 
 def write_results(
-    results: PlaneResults | SceneResults,
-    folder: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-) -> tuple[Path, Path, Path]:
-    """Write all rows as CSV, and the parameters and the summary as JSON; return the paths.
+    results: Results, folder: str | os.PathLike[str], *, overwrite: bool = False
+) -> dict[str, Path]:
+    """Write all rows as CSV, and the parameters and the summary as JSON.
+
+    Returns
+    -------
+    The files, by what they are, as `result_files` has them.
 
     Raises
     ------
     OutputError
         When a file cannot be written, or is there and `overwrite` is not set.
     """
-    name = "planes" if isinstance(results, PlaneResults) else "scenes"
-    if not overwrite:
-        check_free(name, folder)
-    make_folder(folder)
-    rows, duels, summary = paths = result_files(name, folder)
-    write_text(rows, as_csv(results.rows), overwrite=overwrite)
-    write_text(duels, as_csv(results.duels), overwrite=overwrite)
-    told = parameters(results.sweep, results.rig, results.contenders)
-    write_text(summary, _document(told, results.summary()), overwrite=overwrite)
-    return paths
+    texts = {"rows": as_csv(results.rows), "summary": _document(results)}
+    if not isinstance(results, ThresholdResults):
+        texts["duels"] = as_csv(results.duels)
+    files = result_files(_NAMES[type(results)], folder)
+    write_texts({path: texts[what] for what, path in files.items()}, overwrite=overwrite)
+    return files
 
 
-def write_thresholds(
-    rows: Sequence[ThresholdRow],
-    parameters: Mapping[str, Any],
-    folder: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-) -> tuple[Path, Path]:
-    """Write rows of `evaluate_thresholds` as CSV, what made them and the summary as JSON.
+def write_texts(texts: Mapping[Path, str], *, overwrite: bool) -> None:
+    """Write several files, or none of them if one is there and `overwrite` is not set.
 
     Raises
     ------
     OutputError
-        When a file cannot be written, or is there and `overwrite` is not set.
+        Naming the file that is there, or that cannot be written.
     """
-    table, summary = paths = threshold_files(folder)
     if not overwrite:
-        check_absent(*paths)
-    make_folder(folder)
-    write_text(table, as_csv(rows), overwrite=overwrite)
-    write_text(summary, _document(parameters, threshold_summary(rows)), overwrite=overwrite)
-    return paths
+        check_absent(*texts)
+    for path, text in texts.items():
+        make_folder(path.parent)
+        write_text(path, text, overwrite=overwrite)
 
 
-def _document(parameters: Mapping[str, Any], summary: Any) -> str:
-    return json.dumps({"parameters": parameters, "summary": plain(summary)}, indent=1) + "\n"
+def _document(results: Results) -> str:
+    document = {"parameters": _parameters(results), "summary": plain(results.summary())}
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _parameters(results: Results) -> dict[str, Any]:
+    """All that decides the figures, to make them again."""
+    return {
+        **setting(results.rig),
+        "sweep": results.sweep.model_dump(mode="json"),
+        "methods": [one.as_table() for one in results.contenders],
+        **({"thresholds": results.thresholds} if isinstance(results, ThresholdResults) else {}),
+    }
 
 
 def as_csv(rows: Sequence[Any]) -> str:
@@ -127,17 +115,6 @@ def as_csv(rows: Sequence[Any]) -> str:
         writer.writeheader()
         writer.writerows(flat)
     return text.getvalue()
-
-
-def parameters(
-    sweep: PlaneSweep | SceneSweep, rig: Rig, contenders: Sequence[Contender]
-) -> dict[str, Any]:
-    """All that decides the figures, to make them again."""
-    return {
-        **setting(rig),
-        "sweep": sweep.model_dump(mode="json"),
-        "methods": [one.as_table() for one in contenders],
-    }
 
 
 def setting(rig: Rig) -> dict[str, Any]:

@@ -39,6 +39,21 @@ class ThresholdSummary:
     range_m: tuple[float, float] | None  # of MAE below a centimetre on every texture
 
 
+@dataclass(frozen=True, kw_only=True)
+class ThresholdResults:
+    """All rows of a sweep over planes and thresholds, and what made them."""
+
+    sweep: PlaneSweep
+    rig: Rig
+    contenders: tuple[Contender, ...]
+    thresholds: tuple[float, ...]
+    rows: tuple[ThresholdRow, ...]
+
+    def summary(self) -> tuple[ThresholdSummary, ...]:
+        """One for each method and threshold, in the order in which they were given."""
+        return threshold_summary(self.rows)
+
+
 def evaluate_thresholds(
     methods: str | Contender | Sequence[str | Contender],
     thresholds: Sequence[float],
@@ -48,7 +63,7 @@ def evaluate_thresholds(
     workers: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> tuple[ThresholdRow, ...]:
+) -> ThresholdResults:
     """Every method on every plane of a sweep, cut at thresholds of its confidence.
 
     Each is run once, with its own filters off. The other arguments are those of `evaluate_planes`.
@@ -60,13 +75,18 @@ def evaluate_thresholds(
     """
     contenders = as_contenders(methods)
     sweep, rig = sweep or PlaneSweep(), rig or Rig.paper_prototype()
-    places = [(i, j) for i in range(len(sweep.patterns)) for j in range(len(sweep.depths_m))]
+    limits = tuple(float(one) for one in thresholds)
     jobs = [
-        {**job, "thresholds": [float(one) for one in thresholds]}
-        for job in jobs_of("thresholds", sweep, rig, contenders, places)
+        {**job, "thresholds": list(limits)} for job in jobs_of("thresholds", sweep, rig, contenders)
     ]
     answers = run_jobs(jobs, workers=workers, folder=folder, progress=progress)
-    return tuple(from_table(ThresholdRow, row) for one in answers for row in one["rows"])
+    return ThresholdResults(
+        sweep=sweep,
+        rig=rig,
+        contenders=contenders,
+        thresholds=limits,
+        rows=tuple(from_table(ThresholdRow, row) for one in answers for row in one["rows"]),
+    )
 
 
 def threshold_summary(rows: Sequence[ThresholdRow]) -> tuple[ThresholdSummary, ...]:

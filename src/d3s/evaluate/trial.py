@@ -1,10 +1,11 @@
 """One noisy pair, its truth, and what each contender makes of it."""
 
 import time
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -58,6 +59,16 @@ class Sweep(Record):
         default="disk", description="the shape of a blurred point"
     )
     seed: int = Field(default=0, ge=0, lt=2**31, description="of the textures and of the noise")
+
+    @classmethod
+    @abstractmethod
+    def quick(cls) -> Self:
+        """Return a sweep of half a minute, for a first look."""
+
+    @property
+    @abstractmethod
+    def places(self) -> list[tuple[int, ...]]:
+        """Where the pairs stand in the sweep, one for each: what a trial is found by."""
 
 
 class Outcome(NamedTuple):
@@ -115,20 +126,16 @@ def make_trial(
 
 
 def jobs_of(
-    work: str,
-    sweep: Sweep,
-    rig: Rig,
-    contenders: Sequence[Contender],
-    places: Sequence[Sequence[int]],
+    work: str, sweep: Sweep, rig: Rig, contenders: Sequence[Contender]
 ) -> list[dict[str, Any]]:
-    """A job for each place of a sweep, as `run_jobs` takes them."""
+    """A job for each pair of a sweep, as `run_jobs` takes them."""
     common = {
         "work": work,
         "sweep": sweep.model_dump(mode="json"),
         "rig": rig.model_dump(mode="json", exclude_none=True),
         "methods": [one.as_table() for one in contenders],
     }
-    return [{**common, "place": list(place)} for place in places]
+    return [{**common, "place": list(place)} for place in sweep.places]
 
 
 def rig_of(job: Mapping[str, Any]) -> Rig:

@@ -141,7 +141,7 @@ def measure(context: Context) -> list[Measured]:
     """Every method on every plane of both series."""
     bare, tuned = Rig.paper_prototype(), tuned_twin(seed=context.seed).rig
     both = sweeps(context)
-    parts = in_turn(context.progress, 3 * [len(one.depths_m) * len(one.patterns) for one in both])
+    parts = in_turn(context.progress, 3 * [len(one.places) for one in both])
     measured: list[Measured] = []
     for number, sweep in enumerate(both):
         common: dict[str, Any] = {
@@ -150,10 +150,11 @@ def measure(context: Context) -> list[Measured]:
             "folder": context.folder,
         }
         begin, middle, end = parts[number::2]
-        cut = evaluate_thresholds(TUNED, THRESHOLDS, rig=tuned, progress=begin, **common)
-        cut += evaluate_thresholds(PRINTED, (THRESHOLD,), rig=bare, progress=middle, **common)
-        whole = evaluate_planes(OTHERS, rig=tuned, progress=end, **common)
-        measured += [*map(_of_threshold, cut), *map(_of_plane, whole.rows)]
+        own = evaluate_thresholds(TUNED, THRESHOLDS, rig=tuned, progress=begin, **common)
+        printed = evaluate_thresholds(PRINTED, (THRESHOLD,), rig=bare, progress=middle, **common)
+        others = evaluate_planes(OTHERS, rig=tuned, progress=end, **common)
+        measured += map(_of_threshold, (*own.rows, *printed.rows))
+        measured += map(_of_plane, others.rows)
     return measured
 
 

@@ -1,0 +1,116 @@
+"""What the commands of `d3s evaluate` are told in the same words, and what the library makes of it.
+
+An option that is left is None: the library has the default, and finds what is wrong with a value.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from d3s.cli.simulate import Spread
+from d3s.cli.units import length_m, shape_px
+
+if TYPE_CHECKING:
+    from d3s.evaluate.contender import Contender
+    from d3s.evaluate.trial import Sweep
+    from d3s.rig import Rig
+
+_Sweep = TypeVar("_Sweep", bound="Sweep")
+
+DEFAULT_METHODS = ("joint", "sgbm", "bm")
+
+
+def _depths_m(text: str) -> tuple[float, ...]:
+    from d3s.scene.sequence import even_distances_m
+
+    if ":" not in text:
+        return tuple(length_m(one) for one in text.split(","))
+    first, *rest = text.split(":")
+    if len(rest) != 2 or not rest[1].strip().isdecimal():
+        raise typer.BadParameter(
+            f"{text!r} is no series of depths. Write START:STOP:COUNT, such as 0.25:2.0:25, or "
+            "depths with commas between, such as 0.5,1.0."
+        )
+    return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    from d3s.evaluate.patterns import REPORT_PATTERNS, TUNING_PATTERNS
+
+    sets = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
+    return sets.get(text, tuple(name.strip() for name in text.split(",")))
+
+
+Method = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME[:FIELD=VALUE...]",
+        help="Method to try, with options if you like: consensus:min_confidence=0.8. Repeatable; "
+        f"{', '.join(DEFAULT_METHODS)} if left.",
+        show_default=False,
+    ),
+]
+Depths = Annotated[
+    Any,
+    typer.Option(
+        parser=_depths_m,
+        metavar="DEPTHS",
+        help="START:STOP:COUNT, or depths with commas between; 0.25:2.0:25 if left.",
+    ),
+]
+Patterns = Annotated[
+    Any,
+    typer.Option(
+        parser=_patterns,
+        metavar="NAME,NAME...",
+        help="Textures, or one word: report (those that nothing was tuned on), or tuning.",
+        show_default=False,
+    ),
+]
+Noise = Annotated[
+    float | None,
+    typer.Option(help="Standard deviation of the noise, of full scale; 0.01 if left."),
+]
+Shape = Annotated[
+    Any,
+    typer.Option(
+        parser=shape_px, metavar="ROWSxCOLS", help="Size of each view, 300x640 for instance."
+    ),
+]
+Psf = Annotated[Spread | None, typer.Option(help="Shape of a blurred point; disk if left.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the scenes and of the noise; 0 if left.")]
+RigFile = Annotated[
+    Path | None, typer.Option(help="Rig file; the paper's prototype if left.", show_default=False)
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A small sweep for a first look, of half a minute.")
+]
+
+
+def contenders_of(method: list[str] | None) -> "tuple[Contender, ...]":
+    """Those who take part."""
+    from d3s.evaluate.contender import as_contenders
+
+    return as_contenders(method or DEFAULT_METHODS)
+
+
+def rig_of(path: Path | None) -> "Rig":
+    """The camera."""
+    from d3s.rig import Rig
+
+    return Rig.paper_prototype() if path is None else Rig.load(path)
+
+
+def sweep_of(kind: type[_Sweep], *, quick: bool, psf: Spread | None, **fields: Any) -> _Sweep:
+    """A sweep with such fields as were given."""
+    start = kind.quick() if quick else kind()
+    return start.replace(**given(psf=None if psf is None else psf.value, **fields))
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Those that are not None."""
+    return {name: value for name, value in values.items() if value is not None}

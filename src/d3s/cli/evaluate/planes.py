@@ -1,0 +1,150 @@
+"""`d3s evaluate planes`: planes over depth and texture."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from d3s.cli.evaluate.cells import (
+    abreast,
+    centimetres,
+    ends,
+    escaped,
+    figures_table,
+    number,
+    percent,
+    print_tables,
+)
+from d3s.cli.evaluate.options import (
+    Depths,
+    Method,
+    Noise,
+    Output,
+    Patterns,
+    Psf,
+    Quick,
+    RigFile,
+    Seed,
+    Shape,
+    contenders_of,
+    rig_of,
+    sweep_of,
+)
+from d3s.cli.output import Force, Quiet
+from d3s.cli.sweep import Workers, say_files, sweep_run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from d3s.evaluate.planes import PlaneSummary, RivalSummary
+
+
+def planes(
+    method: Method = None,
+    depths: Depths = None,
+    patterns: Patterns = None,
+    noise: Noise = None,
+    shape: Shape = None,
+    psf: Psf = None,
+    seed: Seed = None,
+    rig: RigFile = None,
+    output: Output = Path("evaluation"),
+    workers: Workers = None,
+    quick: Quick = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try methods on planes over depth and texture, all on the same images.
+
+    Writes planes.csv, with a row for each plane and method, planes_duels.csv, with each method
+    against sgbm and bm on the pixels that both retained, and planes.json, with all parameters and
+    the summary. If it is stopped, the same command goes on where it was.
+    """
+    from d3s.evaluate.planes import PlaneSweep, evaluate_planes
+    from d3s.evaluate.tables import result_files, write_results
+
+    sweep = sweep_of(
+        PlaneSweep,
+        quick=quick,
+        psf=psf,
+        depths_m=depths,
+        patterns=patterns,
+        noise=noise,
+        shape=shape,
+        seed=seed,
+    )
+    contenders, camera = contenders_of(method), rig_of(rig)
+    files = result_files("planes", output)
+    with sweep_run(files, len(sweep.places), workers=workers, force=force, quiet=quiet) as run:
+        results = evaluate_planes(contenders, sweep=sweep, rig=camera, **run)
+        write_results(results, output, overwrite=force)
+    if not quiet:
+        _print(results.summary())
+        say_files(files)
+
+
+def _print(summaries: "Sequence[PlaneSummary]") -> None:
+    print_tables(
+        *abreast(summaries, _over_depth),
+        _of_all(summaries),
+        notes="MAE: the mean over the textures, and that of the worst. Density: retained textured "
+        "pixels over textured ones. Range: of an MAE below 1 cm on every texture. Bound: "
+        "Cramér-Rao, of a window of 31 x 31 px; at the bound, Gaussian errors have 0.8. Against a "
+        "rival: the largest MAE ratio over depths, on the pixels that both retained. Gain: what "
+        "leaving out the pixels of largest sigma wins, of what an oracle would win. Fill rate to "
+        "sub-pixel RMS: as RealSense's depth quality tool has them, the median over the planes.",
+    )
+
+
+def _over_depth(summaries: "Sequence[PlaneSummary]") -> "Table":
+    from rich.table import Table
+
+    table = Table(title="MAE and worst MAE (cm), density (%) over depth")
+    table.add_column("depth\n(m)", justify="right")
+    for one in summaries:
+        table.add_column(f"{escaped(one.method)}\nMAE", justify="right")
+        table.add_column("\nworst", justify="right")
+        table.add_column("\ndens.", justify="right")
+    for rows in zip(*(one.depths for one in summaries), strict=True):
+        cells = [
+            cell
+            for row in rows
+            for cell in (
+                centimetres(row.mae_m),
+                centimetres(row.worst_mae_m),
+                number(100 * row.density, ".1f"),
+            )
+        ]
+        table.add_row(f"{rows[0].depth_m:.3f}", *cells)
+    return table
+
+
+def _of_all(summaries: "Sequence[PlaneSummary]") -> "Table":
+    from d3s.evaluate.planes import BEYOND_M
+
+    table = figures_table("All planes", (one.method for one in summaries))
+    table.add_row("range (m)", *(ends(one.range_m) for one in summaries))
+    table.add_row("density in the range", *(percent(one.density) for one in summaries))
+    table.add_row("of its worst depth", *(percent(one.worst_density) for one in summaries))
+    table.add_row("MAE / bound", *(number(one.mae_over_bound, ".2f") for one in summaries))
+    for rival in dict.fromkeys(row.rival for one in summaries for row in one.rivals):
+        for beyond_m, words in ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m")):
+            cells = (_worst(one.rivals, rival, beyond_m) for one in summaries)
+            table.add_row(escaped(f"worst ratio to {rival}{words}"), *cells)
+    table.add_row("gain by sigma", *(percent(one.sigma_gain) for one in summaries))
+    table.add_row("fill rate", *(percent(one.fill_rate) for one in summaries))
+    table.add_row("Z-accuracy, size of", *(percent(one.z_accuracy, ".2f") for one in summaries))
+    table.add_row("plane-fit RMS", *(percent(one.plane_fit_rms, ".2f") for one in summaries))
+    table.add_row(
+        "sub-pixel RMS", *(number(one.subpixel_rms_px, ".3f", " px") for one in summaries)
+    )
+    table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
+    return table
+
+
+def _worst(rows: "Sequence[RivalSummary]", rival: str, beyond_m: float) -> str:
+    ratios = [
+        row.ratio_common
+        for row in rows
+        if row.rival == rival and row.depth_m >= beyond_m and row.common
+    ]
+    return f"{max(ratios):.2f}" if ratios else ""

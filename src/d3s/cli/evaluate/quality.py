@@ -1,0 +1,127 @@
+"""`d3s evaluate quality`: what users of depth cameras ask, of a plane."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from d3s.cli.evaluate.cells import figures_table, number, percent, print_tables
+from d3s.cli.evaluate.options import (
+    Method,
+    Noise,
+    RigFile,
+    Seed,
+    Shape,
+    contenders_of,
+    given,
+    rig_of,
+)
+from d3s.cli.units import length_m
+
+if TYPE_CHECKING:
+    from d3s.evaluate.quality import Quality
+
+
+def quality(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DEPTH.npz]...",
+            help="Depth maps of one plane, as d3s writes them; a plane is simulated if left.",
+            show_default=False,
+        ),
+    ] = None,
+    distance: Annotated[
+        float | None,
+        typer.Option(
+            parser=length_m,
+            metavar="LENGTH",
+            help="True distance of the plane. Of files: none is known if left; else 1 m.",
+        ),
+    ] = None,
+    region: Annotated[
+        float, typer.Option(help="Part of each side of the frame to look at, about its middle.")
+    ] = 0.8,
+    method: Method = None,
+    frames: Annotated[
+        int | None, typer.Option(help="How many frames to simulate; 10 if left.")
+    ] = None,
+    texture: Annotated[
+        str | None, typer.Option(help="Texture of the simulated plane; brick if left.")
+    ] = None,
+    noise: Noise = None,
+    shape: Shape = None,
+    seed: Seed = None,
+    rig: RigFile = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the figures as JSON instead of a table.")
+    ] = False,
+) -> None:
+    """See what users of depth cameras ask: fill rate, Z-accuracy, spatial and temporal noise.
+
+    Definitions are those of the RealSense depth quality tool. Point your camera at a textured wall,
+    save several depth maps as NPZ, and name them; or leave them, to see simulated ones.
+    """
+    from d3s.estimate import DepthMap
+    from d3s.evaluate.frames import simulated_frames
+    from d3s.evaluate.quality import central_region, quality_of
+
+    simulated = given(frames=frames, texture=texture, noise=noise, shape=shape, seed=seed)
+    if files:
+        _refuse(*simulated, *given(method=method, rig=rig))
+        maps = {"as measured": [DepthMap.load(path) for path in files]}
+    else:
+        distance = 1.0 if distance is None else distance
+        maps = simulated_frames(contenders_of(method), distance, rig=rig_of(rig), **simulated)
+    found = {
+        name: quality_of(every, distance, central_region(every[0].depth_m.shape, region))
+        for name, every in maps.items()
+    }
+    if as_json:
+        typer.echo(_json(found, distance, region))
+    else:
+        _print(found)
+
+
+def _refuse(*names: str) -> None:
+    """Options that say nothing about files."""
+    for name in names:
+        raise typer.BadParameter(f"--{name} is for simulated planes. Leave it, or leave the files.")
+
+
+def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: float) -> str:
+    from d3s.evaluate.tables import plain
+
+    methods = {name: plain(one) for name, one in found.items()}
+    return json.dumps({"distance_m": distance_m, "region": region, "methods": methods}, indent=1)
+
+
+def _print(found: "Mapping[str, Quality]") -> None:
+    first = next(iter(found.values()))
+    table = figures_table(f"A plane, {first.frames} frames", found)
+    planes = [one.plane for one in found.values()]
+    table.add_row("fill rate", *(percent(one.fill_rate) for one in planes))
+    table.add_row("Z-accuracy", *(percent(one.z_accuracy, "+.3f") for one in planes))
+    table.add_row("plane-fit RMS", *(percent(one.plane_fit_rms, ".3f") for one in planes))
+    table.add_row("", *(number(1000 * one.plane_fit_rms_m, ".2f", " mm") for one in planes))
+    table.add_row("sub-pixel RMS", *(number(one.subpixel_rms_px, ".3f", " px") for one in planes))
+    flicker = [one.temporal for one in found.values()]
+    table.add_row(
+        "temporal noise",
+        *("-" if one is None else percent(one.temporal_noise, ".3f") for one in flicker),
+    )
+    table.add_row(
+        "",
+        *(
+            "-" if one is None else number(1000 * one.temporal_noise_m, ".2f", " mm")
+            for one in flicker
+        ),
+    )
+    print_tables(
+        table,
+        notes="As RealSense's depth quality tool has them. Percent: of the distance. Z-accuracy: "
+        "the median error, positive if too far. RMS: about the plane through the depths. Temporal "
+        "noise: standard deviation over the frames, the median over the pixels.",
+    )
