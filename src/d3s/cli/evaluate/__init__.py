@@ -1,7 +1,7 @@
 """`d3s evaluate`: how good the methods are on simulated planes and scenes. One module a command.
 
 options  what several of them are told in the same words
-cells    numbers and tables as all of them print them
+tables   tables and numbers as all of them print them
 """
 
 import typer

@@ -4,31 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from d3s.cli.evaluate.cells import (
-    abreast,
-    centimetres,
-    ends,
-    escaped,
-    figures_table,
-    number,
-    percent,
-    print_tables,
-)
-from d3s.cli.evaluate.options import (
-    Depths,
-    Method,
-    Noise,
-    Output,
-    Patterns,
-    Psf,
-    Quick,
-    RigFile,
-    Seed,
-    Shape,
-    contenders_of,
-    rig_of,
-    sweep_of,
-)
+from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet
 from d3s.cli.sweep import Workers, say_files, sweep_run
 
@@ -39,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def planes(
-    method: Method = None,
-    depths: Depths = None,
-    patterns: Patterns = None,
-    noise: Noise = None,
-    shape: Shape = None,
-    psf: Psf = None,
-    seed: Seed = None,
-    rig: RigFile = None,
-    output: Output = Path("evaluation"),
+    method: options.Method = None,
+    depths: options.Depths = None,
+    patterns: options.Patterns = None,
+    noise: options.Noise = None,
+    shape: options.Shape = None,
+    psf: options.Psf = None,
+    seed: options.Seed = None,
+    rig: options.RigFile = None,
+    output: options.Output = Path("evaluation"),
     workers: Workers = None,
-    quick: Quick = False,
+    quick: options.Quick = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,7 +38,7 @@ def planes(
     from d3s.evaluate.planes import PlaneSweep, evaluate_planes
     from d3s.evaluate.tables import result_files, write_results
 
-    sweep = sweep_of(
+    sweep = options.sweep_of(
         PlaneSweep,
         quick=quick,
         psf=psf,
@@ -72,7 +48,7 @@ def planes(
         shape=shape,
         seed=seed,
     )
-    contenders, camera = contenders_of(method), rig_of(rig)
+    contenders, camera = options.contenders_of(method), options.rig_of(rig)
     files = result_files("planes", output)
     with sweep_run(files, len(sweep.places), workers=workers, force=force, quiet=quiet) as run:
         results = evaluate_planes(contenders, sweep=sweep, rig=camera, **run)
@@ -83,8 +59,8 @@ def planes(
 
 
 def _print(summaries: "Sequence[PlaneSummary]") -> None:
-    print_tables(
-        *abreast(summaries, _over_depth),
+    tables.show(
+        *tables.abreast(summaries, _over_depth),
         _of_all(summaries),
         notes="MAE: the mean over the textures, and that of the worst. Density: retained textured "
         "pixels over textured ones. Range: of an MAE below 1 cm on every texture. Bound: "
@@ -101,7 +77,7 @@ def _over_depth(summaries: "Sequence[PlaneSummary]") -> "Table":
     table = Table(title="MAE and worst MAE (cm), density (%) over depth")
     table.add_column("depth\n(m)", justify="right")
     for one in summaries:
-        table.add_column(f"{escaped(one.method)}\nMAE", justify="right")
+        table.add_column(f"{tables.escaped(one.method)}\nMAE", justify="right")
         table.add_column("\nworst", justify="right")
         table.add_column("\ndens.", justify="right")
     for rows in zip(*(one.depths for one in summaries), strict=True):
@@ -109,9 +85,9 @@ def _over_depth(summaries: "Sequence[PlaneSummary]") -> "Table":
             cell
             for row in rows
             for cell in (
-                centimetres(row.mae_m),
-                centimetres(row.worst_mae_m),
-                number(100 * row.density, ".1f"),
+                tables.centimetres(row.mae_m),
+                tables.centimetres(row.worst_mae_m),
+                tables.number(100 * row.density, ".1f"),
             )
         ]
         table.add_row(f"{rows[0].depth_m:.3f}", *cells)
@@ -121,21 +97,23 @@ def _over_depth(summaries: "Sequence[PlaneSummary]") -> "Table":
 def _of_all(summaries: "Sequence[PlaneSummary]") -> "Table":
     from d3s.evaluate.planes import BEYOND_M
 
-    table = figures_table("All planes", (one.method for one in summaries))
-    table.add_row("range (m)", *(ends(one.range_m) for one in summaries))
-    table.add_row("density in the range", *(percent(one.density) for one in summaries))
-    table.add_row("of its worst depth", *(percent(one.worst_density) for one in summaries))
-    table.add_row("MAE / bound", *(number(one.mae_over_bound, ".2f") for one in summaries))
+    table = tables.figures("All planes", (one.method for one in summaries))
+    table.add_row("range (m)", *(tables.ends(one.range_m) for one in summaries))
+    table.add_row("density in the range", *(tables.percent(one.density) for one in summaries))
+    table.add_row("of its worst depth", *(tables.percent(one.worst_density) for one in summaries))
+    table.add_row("MAE / bound", *(tables.number(one.mae_over_bound, ".2f") for one in summaries))
     for rival in dict.fromkeys(row.rival for one in summaries for row in one.rivals):
         for beyond_m, words in ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m")):
             cells = (_worst(one.rivals, rival, beyond_m) for one in summaries)
-            table.add_row(escaped(f"worst ratio to {rival}{words}"), *cells)
-    table.add_row("gain by sigma", *(percent(one.sigma_gain) for one in summaries))
-    table.add_row("fill rate", *(percent(one.fill_rate) for one in summaries))
-    table.add_row("Z-accuracy, size of", *(percent(one.z_accuracy, ".2f") for one in summaries))
-    table.add_row("plane-fit RMS", *(percent(one.plane_fit_rms, ".2f") for one in summaries))
+            table.add_row(tables.escaped(f"worst ratio to {rival}{words}"), *cells)
+    table.add_row("gain by sigma", *(tables.percent(one.sigma_gain) for one in summaries))
+    table.add_row("fill rate", *(tables.percent(one.fill_rate) for one in summaries))
     table.add_row(
-        "sub-pixel RMS", *(number(one.subpixel_rms_px, ".3f", " px") for one in summaries)
+        "Z-accuracy, size of", *(tables.percent(one.z_accuracy, ".2f") for one in summaries)
+    )
+    table.add_row("plane-fit RMS", *(tables.percent(one.plane_fit_rms, ".2f") for one in summaries))
+    table.add_row(
+        "sub-pixel RMS", *(tables.number(one.subpixel_rms_px, ".3f", " px") for one in summaries)
     )
     table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
     return table

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from d3s.cli.evaluate.cells import figures_table, number, percent, print_tables
-from d3s.cli.evaluate.options import (
-    Method,
-    Noise,
-    RigFile,
-    Seed,
-    Shape,
-    contenders_of,
-    given,
-    rig_of,
-)
+from d3s.cli.evaluate import options, tables
 from d3s.cli.units import length_m
 
 if TYPE_CHECKING:
@@ -44,17 +34,17 @@ def quality(
     region: Annotated[
         float, typer.Option(help="Part of each side of the frame to look at, about its middle.")
     ] = 0.8,
-    method: Method = None,
+    method: options.Method = None,
     frames: Annotated[
         int | None, typer.Option(help="How many frames to simulate; 10 if left.")
     ] = None,
     texture: Annotated[
         str | None, typer.Option(help="Texture of the simulated plane; brick if left.")
     ] = None,
-    noise: Noise = None,
-    shape: Shape = None,
-    seed: Seed = None,
-    rig: RigFile = None,
+    noise: options.Noise = None,
+    shape: options.Shape = None,
+    seed: options.Seed = None,
+    rig: options.RigFile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the figures as JSON instead of a table.")
     ] = False,
@@ -68,13 +58,15 @@ def quality(
     from d3s.evaluate.frames import simulated_frames
     from d3s.evaluate.quality import central_region, quality_of
 
-    simulated = given(frames=frames, texture=texture, noise=noise, shape=shape, seed=seed)
+    simulated = options.given(frames=frames, texture=texture, noise=noise, shape=shape, seed=seed)
     if files:
-        _refuse(*simulated, *given(method=method, rig=rig))
+        _check_alone(*simulated, *options.given(method=method, rig=rig))
         maps = {"as measured": [DepthMap.load(path) for path in files]}
     else:
         distance = 1.0 if distance is None else distance
-        maps = simulated_frames(contenders_of(method), distance, rig=rig_of(rig), **simulated)
+        maps = simulated_frames(
+            options.contenders_of(method), distance, rig=options.rig_of(rig), **simulated
+        )
     found = {
         name: quality_of(every, distance, central_region(every[0].depth_m.shape, region))
         for name, every in maps.items()
@@ -85,10 +77,12 @@ def quality(
         _print(found)
 
 
-def _refuse(*names: str) -> None:
-    """Options that say nothing about files."""
-    for name in names:
-        raise typer.BadParameter(f"--{name} is for simulated planes. Leave it, or leave the files.")
+def _check_alone(*options_of_simulation: str) -> None:
+    """Refuse options that say nothing about files, beside files."""
+    if options_of_simulation:
+        raise typer.BadParameter(
+            f"--{options_of_simulation[0]} is for simulated planes. Leave it, or leave the files."
+        )
 
 
 def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: float) -> str:
@@ -100,26 +94,28 @@ def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: floa
 
 def _print(found: "Mapping[str, Quality]") -> None:
     first = next(iter(found.values()))
-    table = figures_table(f"A plane, {first.frames} frames", found)
+    table = tables.figures(f"A plane, {first.frames} frames", found)
     planes = [one.plane for one in found.values()]
-    table.add_row("fill rate", *(percent(one.fill_rate) for one in planes))
-    table.add_row("Z-accuracy", *(percent(one.z_accuracy, "+.3f") for one in planes))
-    table.add_row("plane-fit RMS", *(percent(one.plane_fit_rms, ".3f") for one in planes))
-    table.add_row("", *(number(1000 * one.plane_fit_rms_m, ".2f", " mm") for one in planes))
-    table.add_row("sub-pixel RMS", *(number(one.subpixel_rms_px, ".3f", " px") for one in planes))
+    table.add_row("fill rate", *(tables.percent(one.fill_rate) for one in planes))
+    table.add_row("Z-accuracy", *(tables.percent(one.z_accuracy, "+.3f") for one in planes))
+    table.add_row("plane-fit RMS", *(tables.percent(one.plane_fit_rms, ".3f") for one in planes))
+    table.add_row("", *(tables.number(1000 * one.plane_fit_rms_m, ".2f", " mm") for one in planes))
+    table.add_row(
+        "sub-pixel RMS", *(tables.number(one.subpixel_rms_px, ".3f", " px") for one in planes)
+    )
     flicker = [one.temporal for one in found.values()]
     table.add_row(
         "temporal noise",
-        *("-" if one is None else percent(one.temporal_noise, ".3f") for one in flicker),
+        *("-" if one is None else tables.percent(one.temporal_noise, ".3f") for one in flicker),
     )
     table.add_row(
         "",
         *(
-            "-" if one is None else number(1000 * one.temporal_noise_m, ".2f", " mm")
+            "-" if one is None else tables.number(1000 * one.temporal_noise_m, ".2f", " mm")
             for one in flicker
         ),
     )
-    print_tables(
+    tables.show(
         table,
         notes="As RealSense's depth quality tool has them. Percent: of the distance. Z-accuracy: "
         "the median error, positive if too far. RMS: about the plane through the depths. Temporal "

@@ -6,29 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from d3s.cli.evaluate.cells import (
-    abreast,
-    centimetres,
-    escaped,
-    figures_table,
-    number,
-    percent,
-    print_tables,
-)
-from d3s.cli.evaluate.options import (
-    Method,
-    Noise,
-    Output,
-    Patterns,
-    Psf,
-    Quick,
-    RigFile,
-    Seed,
-    Shape,
-    contenders_of,
-    rig_of,
-    sweep_of,
-)
+from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet
 from d3s.cli.sweep import Workers, say_files, sweep_run
 from d3s.cli.units import length_m
@@ -40,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def scenes(
-    method: Method = None,
+    method: options.Method = None,
     count: Annotated[
         int | None, typer.Option("--scenes", help="How many random scenes; 30 if left.")
     ] = None,
@@ -52,15 +30,15 @@ def scenes(
         float | None,
         typer.Option(parser=length_m, metavar="LENGTH", help="Largest depth; 1.9 m if left."),
     ] = None,
-    patterns: Patterns = None,
-    noise: Noise = None,
-    shape: Shape = None,
-    psf: Psf = None,
-    seed: Seed = None,
-    rig: RigFile = None,
-    output: Output = Path("evaluation"),
+    patterns: options.Patterns = None,
+    noise: options.Noise = None,
+    shape: options.Shape = None,
+    psf: options.Psf = None,
+    seed: options.Seed = None,
+    rig: options.RigFile = None,
+    output: options.Output = Path("evaluation"),
     workers: Workers = None,
-    quick: Quick = False,
+    quick: options.Quick = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -73,7 +51,7 @@ def scenes(
     from d3s.evaluate.scenes import SceneSweep, evaluate_scenes
     from d3s.evaluate.tables import result_files, write_results
 
-    sweep = sweep_of(
+    sweep = options.sweep_of(
         SceneSweep,
         quick=quick,
         psf=psf,
@@ -85,7 +63,7 @@ def scenes(
         shape=shape,
         seed=seed,
     )
-    contenders, camera = contenders_of(method), rig_of(rig)
+    contenders, camera = options.contenders_of(method), options.rig_of(rig)
     files = result_files("scenes", output)
     with sweep_run(files, len(sweep.places), workers=workers, force=force, quiet=quiet) as run:
         results = evaluate_scenes(contenders, sweep=sweep, rig=camera, **run)
@@ -96,9 +74,9 @@ def scenes(
 
 
 def _print(summaries: "Sequence[SceneSummary]") -> None:
-    print_tables(
+    tables.show(
         _of_all(summaries),
-        *abreast(summaries, _by_region),
+        *tables.abreast(summaries, _by_region),
         notes="MAE: over all retained pixels, also those that the right view does not show. "
         "Density: retained textured pixels over textured ones. Bound: Cramér-Rao, of a window of "
         "31 x 31 px. Ratio: of the MAE on the pixels that both retained. Gain: what leaving out "
@@ -107,18 +85,18 @@ def _print(summaries: "Sequence[SceneSummary]") -> None:
 
 
 def _of_all(summaries: "Sequence[SceneSummary]") -> "Table":
-    table = figures_table("All scenes", (one.method for one in summaries))
-    table.add_row("MAE (cm)", *(centimetres(one.mae_m) for one in summaries))
-    table.add_row("mean over scenes", *(centimetres(one.mean_mae_m) for one in summaries))
-    table.add_row("worst scene", *(centimetres(one.worst_mae_m) for one in summaries))
-    table.add_row("density", *(percent(one.density) for one in summaries))
-    table.add_row("MAE / bound", *(number(one.mae_over_bound, ".2f") for one in summaries))
+    table = tables.figures("All scenes", (one.method for one in summaries))
+    table.add_row("MAE (cm)", *(tables.centimetres(one.mae_m) for one in summaries))
+    table.add_row("mean over scenes", *(tables.centimetres(one.mean_mae_m) for one in summaries))
+    table.add_row("worst scene", *(tables.centimetres(one.worst_mae_m) for one in summaries))
+    table.add_row("density", *(tables.percent(one.density) for one in summaries))
+    table.add_row("MAE / bound", *(tables.number(one.mae_over_bound, ".2f") for one in summaries))
     for rival in dict.fromkeys(row.rival for one in summaries for row in one.rivals):
         ratios = [{row.rival: row.ratio_common for row in one.rivals} for one in summaries]
-        cells = (number(one[rival], ".2f") if rival in one else "" for one in ratios)
-        table.add_row(escaped(f"ratio to {rival}"), *cells)
-    table.add_row("gain by sigma", *(percent(one.sigma_gain) for one in summaries))
-    table.add_row("gain by confidence", *(percent(one.confidence_gain) for one in summaries))
+        cells = (tables.number(one[rival], ".2f") if rival in one else "" for one in ratios)
+        table.add_row(tables.escaped(f"ratio to {rival}"), *cells)
+    table.add_row("gain by sigma", *(tables.percent(one.sigma_gain) for one in summaries))
+    table.add_row("gain by confidence", *(tables.percent(one.confidence_gain) for one in summaries))
     table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
     return table
 
@@ -130,13 +108,13 @@ def _by_region(summaries: "Sequence[SceneSummary]") -> "Table":
     table.add_column("region", no_wrap=True)
     table.add_column("of all\npixels", justify="right")
     for one in summaries:
-        table.add_column(f"{escaped(one.method)}\nMAE", justify="right")
+        table.add_column(f"{tables.escaped(one.method)}\nMAE", justify="right")
         table.add_column("\nkept", justify="right")
     for rows in zip(*(one.regions for one in summaries), strict=True):
         cells = [
             cell
             for row in rows
-            for cell in (centimetres(row.mae_m), number(100 * row.retained, ".1f"))
+            for cell in (tables.centimetres(row.mae_m), tables.number(100 * row.retained, ".1f"))
         ]
-        table.add_row(rows[0].region, number(100 * rows[0].share, ".1f"), *cells)
+        table.add_row(rows[0].region, tables.number(100 * rows[0].share, ".1f"), *cells)
     return table

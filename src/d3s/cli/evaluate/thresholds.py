@@ -6,22 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.evaluate.cells import centimetres, ends, escaped, number, print_tables
-from d3s.cli.evaluate.options import (
-    Depths,
-    Method,
-    Noise,
-    Output,
-    Patterns,
-    Psf,
-    Quick,
-    RigFile,
-    Seed,
-    Shape,
-    contenders_of,
-    rig_of,
-    sweep_of,
-)
+from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet
 from d3s.cli.sweep import Workers, say_files, sweep_run
 
@@ -42,7 +27,7 @@ def _confidences(text: str) -> tuple[float, ...]:
 
 
 def thresholds(
-    method: Method = None,
+    method: options.Method = None,
     confidence: Annotated[
         Any,
         typer.Option(
@@ -51,16 +36,16 @@ def thresholds(
             help="Confidences that a depth must reach.",
         ),
     ] = "0,0.25,0.5,0.75,0.9",
-    depths: Depths = None,
-    patterns: Patterns = None,
-    noise: Noise = None,
-    shape: Shape = None,
-    psf: Psf = None,
-    seed: Seed = None,
-    rig: RigFile = None,
-    output: Output = Path("evaluation"),
+    depths: options.Depths = None,
+    patterns: options.Patterns = None,
+    noise: options.Noise = None,
+    shape: options.Shape = None,
+    psf: options.Psf = None,
+    seed: options.Seed = None,
+    rig: options.RigFile = None,
+    output: options.Output = Path("evaluation"),
     workers: Workers = None,
-    quick: Quick = False,
+    quick: options.Quick = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -74,7 +59,7 @@ def thresholds(
     from d3s.evaluate.tables import result_files, write_results
     from d3s.evaluate.thresholds import evaluate_thresholds
 
-    sweep = sweep_of(
+    sweep = options.sweep_of(
         PlaneSweep,
         quick=quick,
         psf=psf,
@@ -84,7 +69,7 @@ def thresholds(
         shape=shape,
         seed=seed,
     )
-    contenders, camera = contenders_of(method), rig_of(rig)
+    contenders, camera = options.contenders_of(method), options.rig_of(rig)
     files = result_files("thresholds", output)
     with sweep_run(files, len(sweep.places), workers=workers, force=force, quiet=quiet) as run:
         results = evaluate_thresholds(contenders, confidence, sweep=sweep, rig=camera, **run)
@@ -102,14 +87,14 @@ def _print(summaries: "Sequence[ThresholdSummary]") -> None:
         table.add_column(name, justify="left" if name == "method" else "right")
     for one in summaries:
         table.add_row(
-            escaped(one.method),
+            tables.escaped(one.method),
             f"{one.threshold:g}",
-            number(100 * one.density, ".1f"),
-            centimetres(one.mae_m),
-            centimetres(one.median_m),
-            ends(one.range_m),
+            tables.number(100 * one.density, ".1f"),
+            tables.centimetres(one.mae_m),
+            tables.centimetres(one.median_m),
+            tables.ends(one.range_m),
         )
-    print_tables(
+    tables.show(
         table,
         notes="Density: of the judged pixels. MAE: of all of them together. Median: the mean over "
         "the planes. Range: of an MAE below 1 cm on every texture.",

@@ -12,7 +12,7 @@ _METHODS_ABREAST = 3  # with three columns each, a terminal of 80 characters is 
 _Summary = TypeVar("_Summary")
 
 
-def figures_table(title: str, methods: Iterable[str]) -> "Table":
+def figures(title: str, methods: Iterable[str]) -> "Table":
     """A table with a column for each method, and one before them for what it is."""
     from rich.table import Table
 
@@ -23,7 +23,7 @@ def figures_table(title: str, methods: Iterable[str]) -> "Table":
     return table
 
 
-def print_tables(*tables: "Table", notes: str) -> None:
+def show(*tables: "Table", notes: str) -> None:
     """Tables, and below them what their words mean."""
     from rich.console import Console
 
