@@ -18,7 +18,7 @@ PINHOLE = d3s.Rig.from_pinhole(focal_length_px=995, baseline_m=0.193)
 # What is smaller here than in the page, so that a test takes seconds.
 SMALLER = {
     "captures/ -o": "captures/ --design board.toml -o",
-    "compare -o": "compare --quick --methods joint,bm --workers 1 -o",
+    "compare -o": "compare --quick -m joint,bm --workers 1 -o",
 }
 
 

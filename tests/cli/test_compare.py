@@ -14,7 +14,7 @@ TINY = Program(
     planes=PlaneSweep(depths_m=(0.6, 0.95), patterns=("brick",), shape=(93, 220)),
     scenes=SceneSweep(count=1, shape=(93, 220)),
 )
-HERE = ("--methods", "bm,sift", "--workers", "1")
+HERE = ("-m", "bm,sift", "--workers", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_tables_files_and_page(monkeypatch):
     page = Path("page.md").read_text()
     assert page.startswith("# Mine")
     # What decides the figures, and not where they went.
-    assert "made by `d3s compare --quick --methods bm,sift`" in page
+    assert "made by `d3s compare --quick -m bm,sift`" in page
     assert page.endswith("more\nmore\nmore\n")
     again = run(*HERE, "-o", "out")
     assert again.exit_code == 3
@@ -62,11 +62,17 @@ def test_tables_files_and_page(monkeypatch):
 
 
 def test_json_for_programs():
-    methods = "bm:depth_range_m=[0.3,2.0],sift"
-    result = run("--methods", methods, "--workers", "1", "--json", "--seed", "4")
+    near, by_blocks = "bm:depth_range_m=[0.3,2.0]", "bm:block_size_px=15"
+    methods = ("-m", f"{near}, sift", "-m", by_blocks)
+    result = run(*methods, "--workers", "1", "--json", "--seed", "4")
     assert result.stderr == "Trying 3 pairs.\n"  # nobody needs the tuned camera
     told = json.loads(result.stdout)
-    assert [one["name"] for one in told["parameters"]["methods"]] == [methods[:-5], "sift"]
+    first, sift, last = told["parameters"]["methods"]
+    assert [one["name"] for one in (first, sift, last)] == [near, "sift", by_blocks]
+    # With its own filter and without it: what was asked for is what plays.
+    for options in ("options", "unfiltered"):
+        assert first[options]["depth_range_m"] == [0.3, 2.0]
+        assert last[options]["block_size_px"] == 15
     assert told["parameters"]["program"]["scenes"]["seed"] == 4
     assert [one["name"] for one in told["sections"]] == ["planes", "planes beyond 0.9 m", "scenes"]
 
@@ -101,8 +107,8 @@ def test_stopped_and_gone_on_with(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ("--methods bm,sgm", 3, "method='sgm' must be one of joint"),
-        ("--methods bm,bm", 3, "methods has 'bm' twice"),
+        ("-m bm,sgm", 3, "method='sgm' must be one of joint"),
+        ("-m bm -m bm", 3, "methods has 'bm' twice"),
         ("--page none.md", 3, "none.md cannot be read"),
         ("--workers 0", 3, "workers=0 must be a whole number"),
         ("--rig none.toml", 3, "none.toml"),
@@ -110,7 +116,7 @@ def test_stopped_and_gone_on_with(monkeypatch):
     ],
 )
 def test_wrong_use_is_told(arguments, code, words):
-    result = run("--methods", "bm", *arguments.split())
+    result = run("--method", "sift", *arguments.split())
     assert result.exit_code == code
     assert words in result.stderr
     assert not Path("league").exists()

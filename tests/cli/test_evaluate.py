@@ -33,7 +33,7 @@ def done(*arguments):
 
 
 def test_planes_as_a_table_and_as_files():
-    result = done("planes", "-m", "sgbm", "-m", "bm", *TINY, "-o", "a [b]")
+    result = done("planes", "-m", "sgbm,bm", *TINY, "-o", "a [b]")
     assert result.stderr == "Trying 2 pairs.\n"
     for words in ("0.600", "0.900", "MAE / bound", "worst ratio to sgbm beyond 0.9 m", "dens."):
         assert words in result.stdout
@@ -86,6 +86,7 @@ def test_results_are_replaced_only_with_force():
     ("arguments", "code", "words"),
     [
         ("planes -m sgm", 3, "d3s: method='sgm' must be one of joint, consensus, sgbm, bm"),
+        ("planes -m bm,", 3, "d3s: method='' must be one of joint"),
         ("planes -m bm:block", 3, "which says no value. Write NAME:FIELD=VALUE"),
         ("planes -m bm:blck_size_px=9", 3, "Did you mean block_size_px?"),
         ("planes -m bm --patterns leaf", 3, "has 'leaf', and each must be one of leaves"),

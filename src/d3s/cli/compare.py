@@ -1,13 +1,13 @@
 """`d3s compare`: the league of all methods on simulated planes and scenes."""
 
 import json
-import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from d3s.cli.methods import contenders_of, method_option
 from d3s.cli.output import Force, Quiet
 from d3s.cli.sweep import Workers, say_files, sweep_run
 
@@ -19,18 +19,9 @@ if TYPE_CHECKING:
     from d3s.evaluate.league import League, Section
     from d3s.evaluate.league_tables import Column
 
-_BETWEEN_METHODS = r",(?![^\[]*\])"  # a comma that is not within the brackets of an option
-
 
 def compare(
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,NAME...",
-            help="Methods to compare, with options if you like: joint,sgbm:mode=3way. All if left.",
-            show_default=False,
-        ),
-    ] = None,
+    method: Annotated[list[str] | None, method_option(if_left="All")] = None,
     rig: Annotated[
         Path | None,
         typer.Option(help="Rig file; the paper's prototype, tuned, if left.", show_default=False),
@@ -67,7 +58,7 @@ def compare(
     the same command goes on where it was.
     """
     from d3s.atomic import write_text
-    from d3s.evaluate.contender import as_contenders
+    from d3s.estimate.methods import METHODS
     from d3s.evaluate.league import Program, default_rig, league_jobs
     from d3s.evaluate.league import compare as play
     from d3s.evaluate.league_tables import (
@@ -79,7 +70,7 @@ def compare(
     )
     from d3s.rig import Rig
 
-    contenders = as_contenders(_methods(methods))
+    contenders = contenders_of(method, METHODS)
     program = Program.quick() if quick else Program.full()
     program = program if seed is None else program.with_seed(seed)
     for one in page or ():
@@ -91,7 +82,7 @@ def compare(
         found = play(contenders, program=program, rig=camera, **run)
         write_league(found, output, overwrite=force)
         _draw(found, files["chart"])
-    texts = league_texts(found, _command(methods, rig, seed, quick=quick))
+    texts = league_texts(found, _command(method or (), rig, seed, quick=quick))
     for one in page or ():  # read again: somebody may have written into it meanwhile
         write_text(one, with_league(_page(one), texts, one), overwrite=True)
     if as_json and not quiet:
@@ -99,14 +90,6 @@ def compare(
     elif not quiet:
         _print(found)
         say_files(files)
-
-
-def _methods(text: str | None) -> tuple[str, ...]:
-    from d3s.estimate.methods import METHODS
-
-    if text is None:
-        return tuple(METHODS)
-    return tuple(one.strip() for one in re.split(_BETWEEN_METHODS, text))
 
 
 def _page(path: Path) -> str:
@@ -122,11 +105,13 @@ def _page(path: Path) -> str:
     return text
 
 
-def _command(methods: str | None, rig: Path | None, seed: int | None, *, quick: bool) -> str:
+def _command(method: "Sequence[str]", rig: Path | None, seed: int | None, *, quick: bool) -> str:
     """What to type for the same figures: not where they are written, and by how many processes."""
-    told = {"--methods": methods, "--rig": rig, "--seed": seed}
-    words = [str(word) for pair in told.items() if pair[1] is not None for word in pair]
-    return shlex.join(["d3s", "compare", *(["--quick"] if quick else []), *words])
+    words = ["d3s", "compare", *(["--quick"] if quick else [])]
+    for name, value in (*(("-m", one) for one in method), ("--rig", rig), ("--seed", seed)):
+        if value is not None:
+            words += [name, str(value)]
+    return shlex.join(words)
 
 
 def _draw(found: "League", path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from d3s.cli import methods
 from d3s.cli.simulate import Spread
 from d3s.cli.units import length_m, shape_px
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from d3s.rig import Rig
 
 _Sweep = TypeVar("_Sweep", bound="Sweep")
-
-DEFAULT_METHODS = ("joint", "sgbm", "bm")
+_IF_LEFT = ("joint", "sgbm", "bm")  # our method, and what everybody has
 
 
 def _depths_m(text: str) -> tuple[float, ...]:
@@ -42,17 +42,7 @@ def _patterns(text: str) -> tuple[str, ...]:
     return sets.get(text, tuple(name.strip() for name in text.split(",")))
 
 
-Method = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method",
-        "-m",
-        metavar="NAME[:FIELD=VALUE...]",
-        help="Method to try, with options if you like: consensus:min_confidence=0.8. Repeatable; "
-        f"{', '.join(DEFAULT_METHODS)} if left.",
-        show_default=False,
-    ),
-]
+Method = Annotated[list[str] | None, methods.method_option(if_left=", ".join(_IF_LEFT))]
 Depths = Annotated[
     Any,
     typer.Option(
@@ -93,9 +83,7 @@ Quick = Annotated[
 
 def contenders_of(method: list[str] | None) -> "tuple[Contender, ...]":
     """Those who take part."""
-    from d3s.evaluate.contender import as_contenders
-
-    return as_contenders(method or DEFAULT_METHODS)
+    return methods.contenders_of(method, _IF_LEFT)
 
 
 def rig_of(path: Path | None) -> "Rig":
