@@ -437,7 +437,8 @@ def test_finished(scale, cell, shape, windows_px):
         np.testing.assert_array_equal(ours.flags, theirs.flags)
         # A slope may be over half a step, with offsets of nine cells.
         np.testing.assert_allclose(ours.disparity_px, theirs.disparity_px, rtol=1e-5, atol=2e-4)
-        for one, other in zip(ours[1:4], theirs[1:4], strict=True):
+        np.testing.assert_allclose(ours.sigma_px, theirs.sigma_px, rtol=1e-5, atol=2e-4)
+        for one, other in zip(ours[2:4], theirs[2:4], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
@@ -744,6 +745,42 @@ def test_slopes_are_taken_off(ops, scale, cell):
         # Without larger windows nothing is known of slopes.
         alone = ops.finished(fit._replace(used=np.zeros_like(used)), fitting, scale)
         np.testing.assert_allclose(alone.disparity_px / scale, disparity, rtol=1e-6)
+
+
+@BOTH
+@GRID
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sigma_has_what_a_fold_adds(ops, scale, cell, axis):
+    shape = 184, 190
+    fitting = _fitting(tuple(size * cell for size in shape), scale, cell)
+    half, middle = fitting.halves[-1], shape[axis] // 2
+    kind = np.float64 if ops is PLAIN else np.float32
+    place = np.indices(shape)[axis] - middle
+    zero, used = np.zeros(shape), np.full(shape, len(fitting.halves) - 1, np.uint8)
+
+    def sigma(disparity, noise=1e-3):
+        parts = (disparity, zero + noise, zero, zero, zero, zero)
+        fit = Fit(*(part.astype(kind) for part in parts), used)
+        return ops.finished(fit, fitting, scale).sigma_px / scale
+
+    # Like a floor and a wall: each window has the mean of what it covers.
+    slope = 0.05
+    reach = np.clip((place + half) / (2 * half), 0, 1)
+    windows = 12 + slope * half * np.where(place < half, reach**2, place / half)
+    found = sigma(windows).take(middle, axis)
+    inner = found[half:-half]
+    error = slope * half / 4
+    assert (inner > 0.5 * error).all()
+    assert (inner < 1.1 * error).all()
+    # Beyond the reach of the windows it is a plane again, and so is a slope anywhere.
+    away = np.abs(place) > 2 * half + 1
+    away &= np.minimum(place + middle, shape[axis] - 1 - middle - place) >= half
+    assert away.any()
+    for disparity, where in ((windows, away), (12 + slope * place, np.abs(place) < half)):
+        np.testing.assert_allclose(sigma(disparity)[where], 1e-3, rtol=0.05)
+    # Noise makes bends too.
+    noise = 0.01 * np.random.default_rng(0).uniform(-1, 1, shape)
+    np.testing.assert_allclose(sigma(12 + noise, noise=0.014), 0.014, rtol=1e-5)
 
 
 @BOTH

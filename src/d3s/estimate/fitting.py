@@ -28,6 +28,8 @@ class Fitting(NamedTuple):
     reach: float  # how far from its start a disparity may go
     apart: float  # standard deviations between windows that are still of one surface
     unexplained: float  # share of the residual beyond noise that acts like noise
+    bend: float  # share of a bend of the surface that is an error of its disparity,
+    bend_noise: float  # and what noise may make of its square, over the variance
     smoothed_gain: float  # what white noise of variance one becomes in the views,
     laplacian_gain: float  # in their Laplacians,
     gradient_gain: float  # and in their derivatives

@@ -29,6 +29,10 @@ _STEP_PX, _STEP_SHARE = 2.0, 0.06
 # Share of the residual beyond noise that acts like noise. The rest is the blur that a Gaussian
 # leaves out of a disk: as even as the texture, it hardly moves the fit. From the tuning textures.
 _UNEXPLAINED = 0.3
+# Share of a bend between windows that is an error of the middle one: a window on a fold, as where a
+# thing stands on a floor, lies a half of it to one side; on even curvature it is a sixth. And what
+# noise makes of its square, over the variance of a window. From the tuning textures.
+_BEND, _BEND_NOISE = 0.3, 9.0
 # A window whose disparity is this many standard deviations off that of the small one within it
 # does not lie on one surface.
 _APART = 3.0
@@ -170,6 +174,8 @@ def fitting_of(shape: tuple[int, ...], scale: int, plan: Plan) -> Fitting:
         reach=_REACH,
         apart=_APART,
         unexplained=_UNEXPLAINED,
+        bend=_BEND,
+        bend_noise=_BEND_NOISE,
         smoothed_gain=gains.smoothed,
         laplacian_gain=gains.laplacian,
         gradient_gain=gains.gradient,

@@ -167,6 +167,8 @@ class CompiledRefine:
             fitting.cell,
             fitting.shape[1],
             np.float32(scale),
+            np.float32(fitting.bend),
+            np.float32(fitting.bend_noise),
             out.disparity_px,
             out.sigma_px,
             out.flags,

@@ -1,4 +1,4 @@
-"""Windows that lie on one surface, and the slopes of surfaces."""
+"""Windows that lie on one surface, and the slopes and bends of surfaces."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _BORDER = int(Flag.BORDER)
 # Lines of a row of cells for slopes: the row itself with its ends repeated, then windows,
 # disparities and offsets of rows above and below in turn, and what comes out.
 _WINDOW, _DISPARITY, _ACROSS, _OFFSET, _COLUMN, _ABOVE, _BELOW = range(7)
-_SLOPE_DOWN, _SLOPE_ACROSS, _STRAIGHT, _OUTSIDE, _SLOPE_LINES = range(11, 16)
+_SLOPE_DOWN, _SLOPE_ACROSS, _BEND_DOWN, _BEND_ACROSS, _STRAIGHT, _OUTSIDE, _LINES = range(11, 18)
 
 
 @compiled
@@ -144,18 +144,21 @@ def finished(
     cell: int,
     frame_cols: int,
     scale: np.float32,
+    bend: np.float32,
+    bend_noise: np.float32,
     out: Image,
     out_sigma: Image,
     flags: NDArray[np.uint16],
 ) -> None:
     """Disparity less what a slope adds where the texture lies to one side of the window.
 
-    The slope is taken from as far apart as the surface is known to be one.
+    And sigma with what a bend may add, which is more than noise makes of one. Both are taken from
+    as far apart as the surface is known to be one.
     """
     rows, cols = disparity.shape
     margin = halves[halves.size - 1]
     room = cols + 2 * margin + EIGHT
-    lines = np.zeros((_SLOPE_LINES, room), dtype=np.float32)
+    lines = np.zeros((_LINES, room), dtype=np.float32)
     flat = lines.reshape(lines.size)
     for col in range(cols):
         lines[_COLUMN, col] = np.float32(col * cell)
@@ -164,7 +167,7 @@ def finished(
         _fill_wide(disparity[row], margin, lines[_DISPARITY])
         _fill_wide(across[row], margin, lines[_ACROSS])
         fill(down[row], lines[_OFFSET])
-        lines[_SLOPE_DOWN : _SLOPE_ACROSS + 1] = 0
+        lines[_SLOPE_DOWN : _BEND_ACROSS + 1] = 0
         for place in range(1, halves.size):
             above, below = max(row - halves[place], 0), min(row + halves[place], rows - 1)
             fill(used[above], lines[_ABOVE])
@@ -175,12 +178,10 @@ def finished(
             fill(down[below], lines[_BELOW + 4])
             _slopes(flat, room, cols, margin, place, halves[place])
         _straighten(flat, room, cols, margin, halves, min(row, rows - 1 - row), cell, frame_cols)
-        target, own, line, bits = out[row], sigma[row], lines[_STRAIGHT], flags[row]
+        target, line, bits = out[row], lines[_STRAIGHT], flags[row]
         for col in range(cols):
             target[col] = scale * line[col]
-        target = out_sigma[row]
-        for col in range(cols):
-            target[col] = scale * own[col]
+        _with_bends(sigma[row], lines, scale, bend * bend, bend_noise, out_sigma[row])
         line = lines[_OUTSIDE]
         for col in range(cols):
             bits[col] = np.int32(line[col]) * np.int32(_BORDER)
@@ -198,30 +199,58 @@ def _fill_wide(line: Any, margin: int, out: Image) -> None:
 
 @part
 def _slopes(lines: Image, room: int, cols: int, margin: int, place: int, step: int) -> None:
-    """Slopes of the surface down and across, where cells `step` apart are known to be on it."""
+    """Slopes and bends of the surface down and across, where cells `step` apart are on it.
+
+    Bends are squared.
+    """
     zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
     here, apart = spread_8(np.float32(place)), np.float32(2 * step)
-    least = spread_8(np.float32(0.5 * step))
+    least, two = spread_8(np.float32(0.5 * step)), np.float32(2)
     for col in range(0, cols, EIGHT):
+        middle = two * load_8(lines, _DISPARITY * room + margin + col)
         above, below = _ABOVE * room + col, _BELOW * room + col
         fits = if_at_most(here, load_8(lines, _WINDOW * room + margin + col), one, zero)
         is_one = if_at_most(here, load_8(lines, above), fits, zero)
         is_one = if_at_most(here, load_8(lines, below), is_one, zero)
-        run = apart + (load_8(lines, below + 4 * room) - load_8(lines, above + 4 * room))
+        start, end = load_8(lines, above + 4 * room), load_8(lines, below + 4 * room)
+        run = apart + (end - start)
         is_one = if_lower(least, run, is_one, zero)
-        rise = load_8(lines, below + 2 * room) - load_8(lines, above + 2 * room)
+        low, high = load_8(lines, above + 2 * room), load_8(lines, below + 2 * room)
+        slope = (high - low) / run
+        off = start + end - two * load_8(lines, _OFFSET * room + col)
+        bend = low + high - middle - slope * off
         at = _SLOPE_DOWN * room + col
-        store(lines, at, if_lower(zero, is_one, rise / run, load_8(lines, at)))
+        store(lines, at, if_lower(zero, is_one, slope, load_8(lines, at)))
+        at = _BEND_DOWN * room + col
+        store(lines, at, if_lower(zero, is_one, bend * bend, load_8(lines, at)))
         before, after = margin + col - step, margin + col + step
         is_one = if_at_most(here, load_8(lines, _WINDOW * room + before), fits, zero)
         is_one = if_at_most(here, load_8(lines, _WINDOW * room + after), is_one, zero)
-        run = apart + (
-            load_8(lines, _ACROSS * room + after) - load_8(lines, _ACROSS * room + before)
-        )
+        start, end = load_8(lines, _ACROSS * room + before), load_8(lines, _ACROSS * room + after)
+        run = apart + (end - start)
         is_one = if_lower(least, run, is_one, zero)
-        rise = load_8(lines, _DISPARITY * room + after) - load_8(lines, _DISPARITY * room + before)
+        low = load_8(lines, _DISPARITY * room + before)
+        high = load_8(lines, _DISPARITY * room + after)
+        slope = (high - low) / run
+        off = start + end - two * load_8(lines, _ACROSS * room + margin + col)
+        bend = low + high - middle - slope * off
         at = _SLOPE_ACROSS * room + col
-        store(lines, at, if_lower(zero, is_one, rise / run, load_8(lines, at)))
+        store(lines, at, if_lower(zero, is_one, slope, load_8(lines, at)))
+        at = _BEND_ACROSS * room + col
+        store(lines, at, if_lower(zero, is_one, bend * bend, load_8(lines, at)))
+
+
+@part
+def _with_bends(
+    sigma: Image, lines: Image, scale: np.float32, share: np.float32, noise: np.float32, out: Image
+) -> None:
+    """Sigma with what bends beyond noise add to it."""
+    down, across, zero = lines[_BEND_DOWN], lines[_BEND_ACROSS], np.float32(0)
+    for col in range(out.size):
+        own = sigma[col] * sigma[col]
+        one, other = down[col] - noise * own, across[col] - noise * own
+        more = (one if one > zero else zero) + (other if other > zero else zero)
+        out[col] = scale * np.sqrt(own + share * more)
 
 
 @part

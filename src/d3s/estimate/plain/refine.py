@@ -130,9 +130,10 @@ class PlainRefine:
         """A fit in pixels of the frame."""
         halves = np.asarray(fitting.halves)[fit.used]
         inside = _is_inside(fit.disparity, halves, fitting)
+        disparity, sigma = self.straightened(fit, fitting)
         return Refined(
-            disparity_px=self.straightened(fit, fitting) * scale,
-            sigma_px=fit.sigma * scale,
+            disparity_px=disparity * scale,
+            sigma_px=sigma * scale,
             correlation=fit.correlation,
             misfit=fit.misfit,
             flags=np.where(inside, 0, int(Flag.BORDER)).astype(np.uint16),
@@ -274,20 +275,29 @@ class PlainRefine:
             used=np.where(wanted, used, 0).astype(np.uint8),
         )
 
-    def straightened(self, fit: Fit, fitting: Fitting) -> Array:
-        """Disparity less what a slope adds where the texture lies to one side of the window."""
-        out = fit.disparity.copy()
+    def straightened(self, fit: Fit, fitting: Fitting) -> tuple[Array, Array]:
+        """Disparity and sigma of a surface that is not flat.
+
+        Less what a slope adds to the disparity where the texture lies to one side of the window.
+        Sigma has what a bend may add, which is more than noise makes of one.
+        """
+        disparity, variance = fit.disparity.copy(), fit.sigma**2
         for axis, offset in ((0, fit.down), (1, fit.across)):
-            slope = np.zeros_like(out)
+            slope, bend = np.zeros_like(disparity), np.zeros_like(disparity)
             for place, step in enumerate(fitting.halves[1:], start=1):
                 fits = fit.used >= place
                 is_one = fits & _shifted(fits, step, axis) & _shifted(fits, -step, axis)
-                rise = _shifted(fit.disparity, step, axis) - _shifted(fit.disparity, -step, axis)
-                run = 2 * step + _shifted(offset, step, axis) - _shifted(offset, -step, axis)
+                before, after = (_shifted(fit.disparity, side, axis) for side in (-step, step))
+                lies, ends = (_shifted(offset, side, axis) for side in (-step, step))
+                run = 2 * step + ends - lies
                 is_one &= run > 0.5 * step
-                slope = np.where(is_one, rise / np.where(is_one, run, 1), slope)
-            out -= offset * slope
-        return out
+                slope = np.where(is_one, (after - before) / np.where(is_one, run, 1), slope)
+                by_slope = slope * (lies + ends - 2 * offset)
+                bend = np.where(is_one, before + after - 2 * fit.disparity - by_slope, bend)
+            disparity -= offset * slope
+            more = np.maximum(bend**2 - fitting.bend_noise * fit.sigma**2, 0)
+            variance += fitting.bend**2 * more
+        return disparity, np.sqrt(variance)
 
 
 def _is_inside(disparity: Array, half: Array | int, fitting: Fitting) -> Mask:
