@@ -10,7 +10,7 @@ from d3s.reproduce.accuracy import THRESHOLDS, Measured, lines_of, make_accuracy
 from d3s.reproduce.item import Context
 from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED
 from d3s.reproduce.teaser import measured_ranges
-from d3s.view.reproduction_accuracy import method_colour
+from d3s.view.methods import styles_of
 
 DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
 
@@ -137,10 +137,10 @@ def test_a_threshold_that_buys_range_agrees(make):
     assert rows[f"working range of the consensus at C > {THRESHOLD:g} (MAE < 1 cm)"].agrees
 
 
-def test_a_rival_that_is_registered_later_has_a_colour_too():
-    known = {method_colour(one.name) for one in (TUNED, *OTHERS)}
-    assert method_colour("somebody2030") not in known
-    assert method_colour("consensus, tuned") == method_colour("consensus")
+def test_both_equations_are_drawn_in_one_colour():
+    tuned, printed = styles_of((TUNED.name, PRINTED.name)).values()
+    assert tuned.colour == printed.colour
+    assert tuned.line != printed.line
 
 
 def test_figures_can_be_drawn(make):

@@ -41,7 +41,10 @@ def test_a_panel_each_section_and_a_mark_each_method():
         "scenes (1 pairs)",
     ]
     marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
-    assert [line.get_label() for line in marks] == ["joint", "bm", "bm:block_size_px=15"]
+    names = ["joint", "bm", "bm:block_size_px=15"]
+    (key,) = figure.legends
+    assert [text.get_text() for text in key.get_texts()] == names
+    assert [line.get_color() for line in key.get_lines()] == [line.get_color() for line in marks]
     assert marks[1].get_xdata() == pytest.approx(80)
     assert marks[1].get_ydata() == pytest.approx(0.2)
     assert len({line.get_color() for line in marks}) == 3

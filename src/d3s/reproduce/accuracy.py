@@ -18,11 +18,11 @@ from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED, in_turn
 from d3s.reproduce.systems import OWN
 from d3s.reproduce.teaser import PRINTED_RANGE_M, STEP_M, holds_printed_range
 from d3s.rig import Rig
-from d3s.view.reproduction import PAPER
+from d3s.view.methods import PAPER, Style, styles_of
+from d3s.view.reproduction import PROTOTYPE
 from d3s.view.reproduction_accuracy import (
     Curve,
     Reach,
-    method_colour,
     plot_methods,
     plot_thresholds,
     shade,
@@ -102,7 +102,7 @@ def make_accuracy(context: Context) -> Result:
             ),
             Picture(
                 name="methods",
-                figure=plot_methods([_curve(one) for one in methods], _reaches(methods)),
+                figure=plot_methods(_curves(methods), _reaches(methods)),
                 caption=_methods_caption(context),
             ),
         ],
@@ -221,7 +221,9 @@ def _thresholds_figure(lines: Sequence[Line]) -> Any:
             f"{one.threshold:g}",
             one.depth_m,
             one.mae_m,
-            PAPER if one.threshold == THRESHOLD else shade(number / len(drawn)),
+            Style(PAPER, width=2.0)
+            if one.threshold == THRESHOLD
+            else Style(shade(number / len(drawn))),
         )
         for number, one in enumerate(drawn)
     ]
@@ -234,13 +236,14 @@ def _thresholds_figure(lines: Sequence[Line]) -> Any:
     )
 
 
-def _curve(line: Line) -> Curve:
-    style = "--" if line.method == PRINTED.name else "-"
-    return Curve(line.method, line.depth_m, line.mae_m, method_colour(line.method), style)
+def _curves(lines: Sequence[Line]) -> list[Curve]:
+    styles = styles_of(one.method for one in lines)
+    return [Curve(one.method, one.depth_m, one.mae_m, styles[one.method]) for one in lines]
 
 
 def _reaches(lines: Sequence[Line]) -> list[Reach]:
     """The longest first, and the paper's own before all."""
+    styles = styles_of(one.method for one in lines)
     rest = [
         Reach(
             one.method,
@@ -248,12 +251,15 @@ def _reaches(lines: Sequence[Line]) -> list[Reach]:
             f"{_ends(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
             if one.range_m
             else "nowhere",
-            method_colour(one.method),
+            styles[one.method],
         )
         for one in _by_range(lines)
     ]
     words = f"{_ends(PRINTED_RANGE_M)}, printed"
-    return [Reach("paper's prototype", PRINTED_RANGE_M, words, "#555555"), *rest]
+    return [
+        Reach("paper's prototype", PRINTED_RANGE_M, words, Style(PROTOTYPE, is_hollow=True)),
+        *rest,
+    ]
 
 
 def _by_range(lines: Sequence[Line]) -> list[Line]:

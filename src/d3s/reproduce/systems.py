@@ -11,7 +11,8 @@ from d3s.optics.systems import (
     printed_values_agree,
 )
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.view.reproduction import OTHERS, PAPER, Point, Side, plot_systems
+from d3s.view.methods import PAPER
+from d3s.view.reproduction import OTHERS, Point, Side, plot_systems
 
 OWN = COMPARED_SYSTEMS[-1]
 """The paper's own row: the prototype, simulated."""

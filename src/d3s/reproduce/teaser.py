@@ -7,7 +7,8 @@ from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result,
 from d3s.reproduce.measured import THRESHOLD
 from d3s.reproduce.systems import OWN
 from d3s.rig import Rig
-from d3s.view.reproduction import OTHERS, OURS, PAPER, Range, plot_working_ranges
+from d3s.view.methods import styles_of
+from d3s.view.reproduction import OTHERS, PROTOTYPE, Range, plot_working_ranges
 
 PRINTED_RANGE_M = (0.3, 1.64)
 STEP_M = 0.04
@@ -36,18 +37,21 @@ def measured_ranges(tables: Mapping[str, Rows]) -> list[tuple[str, float, float]
 def teaser_of(measured: Sequence[tuple[str, float, float]]) -> Result:
     """The figure and its rows, from working ranges of methods on the twin."""
     size_mm = 1e3 * _size_m(OWN)
-    ranges = [Range("paper: prototype", size_mm / _SPREAD, *PRINTED_RANGE_M, PAPER)]
+    ranges = [Range("paper: prototype", size_mm / _SPREAD, *PRINTED_RANGE_M, PROTOTYPE)]
+    styles = styles_of(method for method, *_ in measured)
     for i, (method, nearest_m, farthest_m) in enumerate(measured):
-        ranges.append(Range(method, size_mm * _SPREAD**i, nearest_m, farthest_m, OURS))
+        place_mm, colour = size_mm * _SPREAD**i, styles[method].colour
+        ranges.append(Range(method, place_mm, nearest_m, farthest_m, colour))
     ranges += [
         Range(one.name, 1e3 * _size_m(one), 0.0, float(one.printed_farthest_m), OTHERS, True)
         for one in COMPARED_SYSTEMS
         if one is not OWN and one.printed_farthest_m is not None
     ]
     caption = (
-        "Blue: the paper's prototype, measured by its authors. Red: methods on the same images of "
-        "its simulated twin. Grey: farthest depths of research systems as the paper has them. The "
-        "paper's own figure shows commercial cameras instead, whose ranges its text does not give."
+        "Black: the paper's prototype, measured by its authors. Coloured: methods on the same "
+        "images of its simulated twin. Grey: farthest depths of research systems as the paper has "
+        "them. The paper's own figure shows commercial cameras instead, whose ranges its text does "
+        "not give."
     )
     figure = plot_working_ranges(ranges, 1e3 * COMMERCIAL_BASELINE_M)
     return Result(

@@ -1,29 +1,16 @@
 """The league as a chart: how wrong each method is, by how much of the frame it answers for."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from d3s.evaluate.league import SHARES, League, Section, Standing
+from d3s.evaluate.league import SHARES, League, Section
+from d3s.view.methods import Style, styles_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-# Ours stand out; the others can be told apart also without colours, by their marks.
-_STYLES = {
-    "joint": ("#c8442d", "o"),
-    "consensus": ("#e0a12b", "s"),
-    "sgbm": ("#1f6f8b", "v"),
-    "bm": ("#55a7c7", "^"),
-    "sift": ("#8c6bb1", "*"),
-    "phase": ("#4d8c57", "D"),
-    "guo2017": ("#a65628", "P"),
-    "li2010": ("#3a3a3a", "X"),
-    "takeda2013": ("#7f7f7f", "p"),
-}
-_MORE = ("#393b79", "#637939", "#843c39", "#7b4173")
-_MARKS = "hd<>"
+    from matplotlib.lines import Line2D
 
 
 def plot_league(league: League) -> "Figure":
@@ -36,9 +23,12 @@ def plot_league(league: League) -> "Figure":
     for axes, section in zip(every, sections, strict=True):
         _draw(axes, section)
     every[0].set_ylabel("mean absolute error (cm)")
-    handles, labels = every[0].get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=3 * len(sections), frameon=False
+        handles=_key(sections[0]),
+        loc="outside lower center",
+        ncols=3 * len(sections),
+        frameon=False,
+        handlelength=3.2,
     )
     figure.suptitle(
         "Error against density, simulated: lower is better, farther right is more of the frame",
@@ -47,29 +37,30 @@ def plot_league(league: League) -> "Figure":
     return figure
 
 
+def _key(section: Section) -> "list[Line2D]":
+    """Line and mark of each method, with its name."""
+    from matplotlib.lines import Line2D
+
+    styles = styles_of(one.method for one in section.standings)
+    return [
+        Line2D([], [], **(_mark(style) | style.of_line), label=name)
+        for name, style in styles.items()
+    ]
+
+
+def _mark(style: Style) -> dict[str, Any]:
+    """A mark that is seen on lines and on other marks."""
+    edge = style.colour if style.is_hollow else "white"
+    return style.of_marks(9.0) | {"markeredgecolor": edge, "zorder": 4}
+
+
 def _draw(axes: "Axes", section: Section) -> None:
     shares = 100 * np.array(SHARES)
-    for number, one in enumerate(section.standings):
-        colour, mark = _style(one, number)
-        is_ours = one.method == "joint"
-        axes.plot(
-            shares,
-            100 * np.array(one.curve_m),
-            color=colour,
-            linewidth=2.4 if is_ours else 1.3,
-            zorder=3 if is_ours else 2,
-        )
-        axes.plot(
-            100 * one.own.density,
-            100 * one.own.mae_m,
-            mark,
-            color=colour,
-            markeredgecolor="white",
-            markersize=13 if mark == "*" else 9,
-            linestyle="none",
-            zorder=4,
-            label=one.method,
-        )
+    styles = styles_of(one.method for one in section.standings)
+    for one in section.standings:
+        style = styles[one.method]
+        axes.plot(shares, 100 * np.array(one.curve_m), **style.of_line)
+        axes.plot(100 * one.own.density, 100 * one.own.mae_m, **_mark(style))
     if np.isfinite(section.common_density):
         axes.axvline(100 * section.common_density, color="#999999", linestyle=":", linewidth=1.2)
         axes.annotate(
@@ -92,8 +83,3 @@ def _draw(axes: "Axes", section: Section) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.grid(which="major", color="#dddddd", linewidth=0.7)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _style(one: Standing, number: int) -> tuple[str, str]:
-    known = _STYLES.get(one.method)
-    return known or (_MORE[number % len(_MORE)], _MARKS[number % len(_MARKS)])

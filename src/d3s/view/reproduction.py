@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from d3s.optics.lens import FloatArray
+from d3s.view.methods import OURS, PAPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-OURS, PAPER, OTHERS, QUIET = "#c8442d", "#1f6fb4", "#666666", "#999999"
+PROTOTYPE, OTHERS, QUIET = "#222222", "#666666", "#999999"
 DEPTH_COLOURS = "viridis"
 Side = Literal["ne", "nw", "se", "sw"]
 

@@ -2,30 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
 from d3s.optics.lens import FloatArray
+from d3s.view.methods import OURS, PAPER, Style, styles_of
 from d3s.view.panels import Values, depth_norm, set_depth_ticks, show_depth, show_grey
-from d3s.view.reproduction import OURS, PAPER, QUIET, new_figure
+from d3s.view.reproduction import QUIET, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-_METHOD_COLOURS = {
-    "joint": OURS,
-    "consensus": PAPER,
-    "sgbm": "#8a63b0",
-    "bm": "#c39bd3",
-    "sift": "#7f7f7f",
-    "phase": "#2f8f4e",
-    "guo2017": "#e39b2d",
-    "li2010": "#17a2a2",
-    "takeda2013": "#9c5a3c",
-}
-_MORE_COLOURS = ("#393b79", "#637939", "#843c39", "#7b4173")  # for methods that are not listed
 
 _ACCURATE_CM = 1.0
 _LEAST_CM, _MOST_CM = 0.008, 80.0
@@ -38,8 +25,7 @@ class Curve(NamedTuple):
     name: str
     depth_m: FloatArray
     mae_m: FloatArray
-    colour: str
-    style: str = "-"
+    style: Style
 
 
 class Reach(NamedTuple):
@@ -48,7 +34,7 @@ class Reach(NamedTuple):
     name: str
     range_m: tuple[float, float] | None
     words: str
-    colour: str
+    style: Style
 
 
 def plot_thresholds(
@@ -101,25 +87,10 @@ def plot_methods(curves: Sequence[Curve], reaches: Sequence[Reach]) -> "Figure":
     return figure
 
 
-def method_colour(name: str) -> str:
-    """Colour of a method, the same in all of these figures; a name may go on after a comma."""
-    method = name.partition(",")[0]
-    return _METHOD_COLOURS.get(method, _MORE_COLOURS[crc32(method.encode()) % len(_MORE_COLOURS)])
-
-
 def draw_errors(axes: "Axes", curves: Sequence[Curve]) -> None:
     """Mean absolute error over depth in logarithms, and the line that decides the range."""
     for one in curves:
-        is_ours = one.colour in (OURS, PAPER)
-        axes.plot(
-            one.depth_m,
-            100 * one.mae_m,
-            one.style,
-            color=one.colour,
-            linewidth=2.0 if is_ours else 1.2,
-            zorder=3 if is_ours else 2,
-            label=one.name,
-        )
+        axes.plot(one.depth_m, 100 * one.mae_m, **one.style.of_line, label=one.name)
     axes.axhline(_ACCURATE_CM, color="black", linewidth=0.8, linestyle=":")
     axes.set(yscale="log", ylim=(_LEAST_CM, _MOST_CM), xlabel="true depth (m)")
     axes.set_ylabel("mean absolute error (cm)")
@@ -159,8 +130,9 @@ def _draw_ranges(axes: "Axes", reaches: Sequence[Reach]) -> None:
                 max(far_m - near_m, 0.01),
                 left=near_m,
                 height=0.6,
-                color=one.colour,
-                alpha=0.9,
+                color=one.style.face,
+                edgecolor=one.style.colour,
+                linestyle=one.style.line if one.style.is_hollow else "-",
             )
         where = 0.27 if one.range_m is None else one.range_m[1] + 0.03
         axes.text(where, place, one.words, va="center", fontsize="x-small")
@@ -217,18 +189,10 @@ def plot_scene_errors(scenes: Sequence[str], mae_m: Mapping[str, Sequence[float]
     figure = new_figure(11.0, 3.8)
     axes = figure.subplots()
     place = np.arange(len(scenes))
+    styles = styles_of(mae_m)
     for number, (name, errors_m) in enumerate(mae_m.items()):
         shift = 0.7 * ((number + 0.5) / len(mae_m) - 0.5)
-        colour = method_colour(name)
-        face = "white" if "Eq." in name else colour
-        axes.plot(
-            place + shift,
-            100 * np.asarray(errors_m),
-            "o",
-            color=colour,
-            markerfacecolor=face,
-            label=name,
-        )
+        axes.plot(place + shift, 100 * np.asarray(errors_m), **styles[name].of_marks(), label=name)
     axes.axhline(_ACCURATE_CM, color="black", linewidth=0.8, linestyle=":")
     for edge in place[:-1] + 0.5:
         axes.axvline(edge, color=QUIET, linewidth=0.5, alpha=0.5)
