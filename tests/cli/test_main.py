@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import IO
 
 import pytest
 from typer.testing import CliRunner
 
 import d3s
-from d3s.cli import app
+from d3s.cli import app, main
 
 COMMANDS = (
     *("demo", "depth", "info", "convert", "calibrate"),
@@ -51,3 +53,36 @@ def test_help_imports_nothing_heavy():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.split() == []
+
+
+def started(*arguments: str, stdout: int | IO[str] = subprocess.PIPE) -> subprocess.Popen:
+    code = "from d3s.cli import main; main()"
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [("--version",), ("depth", "--help"), ("info", "{rig}")])
+def test_an_output_that_is_full_is_told_in_a_line(tmp_path, arguments):
+    d3s.Rig.paper_prototype().save(tmp_path / "rig.toml")
+    given = [one.format(rig=tmp_path / "rig.toml") for one in arguments]
+    with Path("/dev/full").open("w") as full, started(*given, stdout=full) as child:
+        told = child.stderr.read()
+    assert child.returncode == 3
+    assert told.startswith("d3s: cannot print: No space left on device.")
+    assert told.count("\n") == 1
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    with started("depth", "--help") as child:
+        child.stdout.close()
+        assert child.stderr.read() == ""
+
+
+def test_an_error_of_something_else_is_not_one_of_printing(monkeypatch):
+    def broken() -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("d3s.cli.app", broken)
+    with pytest.raises(OSError, match="No space"):
+        main()

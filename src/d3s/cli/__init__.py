@@ -1,5 +1,9 @@
 """The command line: one module a command, each a thin layer over the library."""
 
+import os
+import sys
+import traceback
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -77,4 +81,29 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        app()
+    except OSError as error:
+        if not _is_of_printing(error):
+            raise
+        with suppress(OSError):  # stderr may be full as well
+            typer.echo(
+                f"d3s: cannot print: {error.strerror or error}. Free some space where the output "
+                "goes, or send it elsewhere. Files that were written stay.",
+                err=True,
+            )
+        _print_nowhere()
+        sys.exit(BAD_INPUT)
+
+
+def _is_of_printing(error: OSError) -> bool:
+    """Whether it comes from the packages that print: they write to nothing else."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals["__name__"].partition(".")[0] in ("typer", "click", "rich")
+
+
+def _print_nowhere() -> None:
+    """Python would try once more when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where it is closed
+        os.dup2(nowhere, stream.fileno())
