@@ -8,7 +8,7 @@ from d3s.evaluate.tuned import BOARD
 from d3s.reproduce import accuracy
 from d3s.reproduce.accuracy import THRESHOLDS, Measured, lines_of, make_accuracy, sweeps
 from d3s.reproduce.item import Context
-from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED
+from d3s.reproduce.measured import OTHERS, PRINTED, ACCURACY_THRESHOLD, TUNED
 from d3s.reproduce.teaser import measured_ranges
 from d3s.view.methods import styles_of
 
@@ -37,13 +37,13 @@ def made_up(reach_m):
         row(name, z, 0.001 if z <= far else 0.02) for name, far in told.items() for z in DEPTHS_M
     ]
     for threshold in THRESHOLDS:
-        far = reach_m[TUNED.name] if threshold >= THRESHOLD else 1.0
-        kept = 80 if threshold < THRESHOLD else 40
+        far = reach_m[TUNED.name] if threshold >= ACCURACY_THRESHOLD else 1.0
+        kept = 80 if threshold < ACCURACY_THRESHOLD else 40
         rows += [
             row(TUNED.name, z, 0.001 if z <= far else 0.02, threshold=threshold, retained=kept)
             for z in DEPTHS_M
         ]
-    rows += [row(PRINTED.name, z, 0.009, threshold=THRESHOLD) for z in DEPTHS_M]
+    rows += [row(PRINTED.name, z, 0.009, threshold=ACCURACY_THRESHOLD) for z in DEPTHS_M]
     return rows
 
 
@@ -134,7 +134,7 @@ def test_a_threshold_that_buys_range_agrees(make):
     assert rows["a threshold of 0.8 against 0.5"].agrees  # 0.6 to 1.64 m, for half of the pixels
     assert rows["thresholds from 0.1 to 0.5"].agrees
     assert not rows["a threshold of 0.1 against none"].agrees  # nothing changes there
-    assert rows[f"working range of the consensus at C > {THRESHOLD:g} (MAE < 1 cm)"].agrees
+    assert rows[f"working range of the consensus at C > {ACCURACY_THRESHOLD:g} (MAE < 1 cm)"].agrees
 
 
 def test_both_equations_are_drawn_in_one_colour():

@@ -14,7 +14,7 @@ from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
 from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M, tuned_twin
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.measured import OTHERS, PRINTED, THRESHOLD, TUNED, in_turn
+from d3s.reproduce.measured import OTHERS, PRINTED, ACCURACY_THRESHOLD, TUNED, in_turn
 from d3s.reproduce.systems import OWN
 from d3s.reproduce.teaser import PRINTED_RANGE_M, STEP_M, holds_printed_range
 from d3s.rig import Rig
@@ -31,7 +31,7 @@ from d3s.view.reproduction_accuracy import (
 TEXTURES = ("brick", "grass", "carpet", "bark")
 """In place of the four that the paper took from CUReT, which has such materials too."""
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
-_DRAWN = (0.0, 0.1, 0.5, THRESHOLD, 0.95)
+_DRAWN = (0.0, 0.1, 0.5, ACCURACY_THRESHOLD, 0.95)
 
 PAPER_RIVALS = ("guo2017", "li2010", "takeda2013", "sift")
 
@@ -94,7 +94,7 @@ def make_accuracy(context: Context) -> Result:
     measured = measure(context)
     lines = lines_of(measured)
     thresholds = [one for one in lines if one.method == TUNED.name]
-    methods = [one for one in lines if one.threshold in (None, THRESHOLD)]
+    methods = [one for one in lines if one.threshold in (None, ACCURACY_THRESHOLD)]
     return Result(
         pictures=[
             Picture(
@@ -151,7 +151,9 @@ def measure(context: Context) -> list[Measured]:
         }
         begin, middle, end = parts[number::2]
         own = evaluate_thresholds(TUNED, THRESHOLDS, rig=tuned, progress=begin, **common)
-        printed = evaluate_thresholds(PRINTED, (THRESHOLD,), rig=bare, progress=middle, **common)
+        printed = evaluate_thresholds(
+            PRINTED, (ACCURACY_THRESHOLD,), rig=bare, progress=middle, **common
+        )
         others = evaluate_planes(OTHERS, rig=tuned, progress=end, **common)
         measured += map(_of_threshold, (*own.rows, *printed.rows))
         measured += map(_of_plane, others.rows)
@@ -222,7 +224,7 @@ def _thresholds_figure(lines: Sequence[Line]) -> Any:
             one.depth_m,
             one.mae_m,
             Style(PAPER, width=2.0)
-            if one.threshold == THRESHOLD
+            if one.threshold == ACCURACY_THRESHOLD
             else Style(shade(number / len(drawn))),
         )
         for number, one in enumerate(drawn)
@@ -232,7 +234,7 @@ def _thresholds_figure(lines: Sequence[Line]) -> Any:
         [one.threshold or 0.0 for one in lines],
         [one.range_m for one in lines],
         [float(one.share.mean()) for one in lines],
-        (THRESHOLD, PRINTED_RANGE_M),
+        (ACCURACY_THRESHOLD, PRINTED_RANGE_M),
     )
 
 
@@ -297,7 +299,7 @@ def _caption(context: Context) -> str:
 def _methods_caption(context: Context) -> str:
     return (
         f"{_how(context)} c: mean absolute error over the pixels that a method gives a depth for, "
-        f"the consensus at C > {THRESHOLD:g}, all others with their own defaults. Right: the "
+        f"the consensus at C > {ACCURACY_THRESHOLD:g}, all others with their own defaults. Right: the "
         "longest interval with a mean error below 1 cm, and the share of the pixels that have a "
         "depth in it. Our frames are small: where a window reaches out of them there is no depth."
     )
@@ -356,10 +358,10 @@ def _at(lines: Sequence[Line], threshold: float) -> Line:
 
 
 def _range_comparison(lines: Sequence[Line]) -> Comparison:
-    found = _at(lines, THRESHOLD)
+    found = _at(lines, ACCURACY_THRESHOLD)
     range_m = found.range_m or (np.inf, -np.inf)
     return Comparison(
-        what=f"working range of the consensus at C > {THRESHOLD:g} (MAE < 1 cm)",
+        what=f"working range of the consensus at C > {ACCURACY_THRESHOLD:g} (MAE < 1 cm)",
         paper=_ends(PRINTED_RANGE_M),
         ours=f"{_ends(found.range_m)}; on every texture {_ends(found.strict_range_m)}",
         same_conditions=False,
@@ -371,9 +373,9 @@ def _range_comparison(lines: Sequence[Line]) -> Comparison:
 
 
 def _error_comparison(lines: Sequence[Line]) -> Comparison:
-    mae_m, share = _at(lines, THRESHOLD).over(PRINTED_RANGE_M)
+    mae_m, share = _at(lines, ACCURACY_THRESHOLD).over(PRINTED_RANGE_M)
     return Comparison(
-        what=f"MAE of the consensus over {_ends(PRINTED_RANGE_M)}, at C > {THRESHOLD:g}",
+        what=f"MAE of the consensus over {_ends(PRINTED_RANGE_M)}, at C > {ACCURACY_THRESHOLD:g}",
         paper="below 1 cm at every depth",
         ours=f"{100 * mae_m:.2f} cm on average, with a depth at {share:.0%} of the pixels",
         same_conditions=False,
@@ -383,7 +385,7 @@ def _error_comparison(lines: Sequence[Line]) -> Comparison:
 
 
 def _threshold_comparisons(lines: Sequence[Line]) -> list[Comparison]:
-    every, low, middle, high = (_at(lines, one) for one in (0.0, 0.1, 0.5, THRESHOLD))
+    every, low, middle, high = (_at(lines, one) for one in (0.0, 0.1, 0.5, ACCURACY_THRESHOLD))
     first, second = _change(every, low), _change(middle, high)
     return [
         Comparison(
@@ -403,7 +405,7 @@ def _threshold_comparisons(lines: Sequence[Line]) -> list[Comparison]:
             agrees=abs(_change(low, middle).longer_m) <= 2 * STEP_M,
         ),
         Comparison(
-            what=f"a threshold of {THRESHOLD:g} against 0.5",
+            what=f"a threshold of {ACCURACY_THRESHOLD:g} against 0.5",
             paper="range longer, density much less",
             ours=_changed(middle, high),
             same_conditions=False,

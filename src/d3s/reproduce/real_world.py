@@ -13,6 +13,7 @@ from d3s.evaluate.trial import Trial, make_trial
 from d3s.evaluate.tuned import NOISE, tuned_twin
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
+from d3s.reproduce.measured import REAL_WORLD_THRESHOLD
 from d3s.rig import Rig
 from d3s.scene.pair import simulate
 from d3s.scene.random_scene import RandomScene
@@ -21,15 +22,13 @@ from d3s.scene.textures import Texture
 from d3s.view.panels import Values
 from d3s.view.reproduction_accuracy import TRUE_DEPTH, SceneStrip, plot_scenes
 
-THRESHOLD = 0.5
-"""Of the confidence, as in the paper's pictures."""
 DEPTHS_M = (0.4, 1.8)
 """Between which the paper's scenes are."""
 
 _SHAPE, _QUICK_SHAPE = (902, 1802), (300, 600)
 _QUICK = " A quick run: smaller frames than in full."
 _INPAINT_RADIUS_PX = 3
-_SPARSE, _DENSE, _JOINT = f"Consensus, C > {THRESHOLD:g}", "Densified", "Joint"
+_SPARSE, _DENSE, _JOINT = f"Consensus, C > {REAL_WORLD_THRESHOLD:g}", "Densified", "Joint"
 
 Shape = tuple[int, int]
 
@@ -210,7 +209,7 @@ def _shown(name: str, scene: Scene, rig: Rig, shape: Shape, seed: int) -> Shown:
     number = list(SCENES).index(name)
     trial = make_trial(scene, rig, SceneSweep(noise=NOISE, seed=seed), shape, (seed, number))
     views = trial.left, trial.right, rig
-    sparse = estimate(*views, method="consensus", options={"min_confidence": THRESHOLD})
+    sparse = estimate(*views, method="consensus", options={"min_confidence": REAL_WORLD_THRESHOLD})
     maps = {_SPARSE: sparse, _DENSE: densified(sparse), _JOINT: estimate(*views)}
     return Shown(name, trial, maps)
 
@@ -239,7 +238,7 @@ def _caption(shape: Shape) -> str:
     return (
         f"Simulated: rendered scenes of {shape[0]} x {shape[1]} px between 0.4 and 1.8 m with "
         f"{NOISE:.0%} noise. From the left: what the left camera sees; the tuned consensus at "
-        f"C > {THRESHOLD:g}; the same with its holes filled by OpenCV's inpainting, which does not "
+        f"C > {REAL_WORLD_THRESHOLD:g}; the same with its holes filled by OpenCV's inpainting, which does not "
         "look at the picture; our own method; the truth. In the corners the mean absolute error "
         "over the pixels that have a depth, and their share."
     )
@@ -269,7 +268,7 @@ _UNLIKE = (
 def _sparse(shown: Sequence[Shown]) -> Comparison:
     told = ", ".join(f"{one.name} {_figures(one.score_of(_SPARSE))}" for one in shown)
     return Comparison(
-        what=f"sparse depth of the consensus at C > {THRESHOLD:g}: MAE, and share of the pixels",
+        what=f"sparse depth of the consensus at C > {REAL_WORLD_THRESHOLD:g}: MAE, and share of the pixels",
         paper="shown as reliable between 0.4 and 1.8 m, without numbers",
         ours=told,
         same_conditions=False,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from d3s.optics.systems import COMPARED_SYSTEMS, System
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Rows, Table
-from d3s.reproduce.measured import THRESHOLD
+from d3s.reproduce.measured import ACCURACY_THRESHOLD
 from d3s.reproduce.systems import OWN
 from d3s.rig import Rig
 from d3s.view.methods import styles_of
@@ -29,7 +29,7 @@ def measured_ranges(tables: Mapping[str, Rows]) -> list[tuple[str, float, float]
     found = {
         str(row["method"]): (float(row["nearest_m"] or 0.0), float(row["farthest_m"]))
         for row in tables["working_ranges"]
-        if row["threshold"] in (None, THRESHOLD) and row["farthest_m"] is not None
+        if row["threshold"] in (None, ACCURACY_THRESHOLD) and row["farthest_m"] is not None
     }
     return [(name, *ends) for name, ends in found.items() if name.startswith(_SHOWN)]
 
