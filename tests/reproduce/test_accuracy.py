@@ -8,7 +8,7 @@ from d3s.evaluate.tuned import BOARD
 from d3s.reproduce import accuracy
 from d3s.reproduce.accuracy import THRESHOLDS, Measured, lines_of, make_accuracy, sweeps
 from d3s.reproduce.item import Context
-from d3s.reproduce.measured import OTHERS, PRINTED, ACCURACY_THRESHOLD, TUNED
+from d3s.reproduce.measured import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
 from d3s.reproduce.teaser import measured_ranges
 from d3s.view.methods import styles_of
 

@@ -14,7 +14,7 @@ from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
 from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M, tuned_twin
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.measured import OTHERS, PRINTED, ACCURACY_THRESHOLD, TUNED, in_turn
+from d3s.reproduce.measured import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, in_turn
 from d3s.reproduce.systems import OWN
 from d3s.reproduce.teaser import PRINTED_RANGE_M, STEP_M, holds_printed_range
 from d3s.rig import Rig
@@ -299,9 +299,9 @@ def _caption(context: Context) -> str:
 def _methods_caption(context: Context) -> str:
     return (
         f"{_how(context)} c: mean absolute error over the pixels that a method gives a depth for, "
-        f"the consensus at C > {ACCURACY_THRESHOLD:g}, all others with their own defaults. Right: the "
-        "longest interval with a mean error below 1 cm, and the share of the pixels that have a "
-        "depth in it. Our frames are small: where a window reaches out of them there is no depth."
+        f"the consensus at C > {ACCURACY_THRESHOLD:g}, all others with their own defaults. Right: "
+        "the longest interval with a mean error below 1 cm, and the share of the pixels that have "
+        "a depth in it. Our frames are small: where a window reaches out of them there is no depth."
     )
 
 

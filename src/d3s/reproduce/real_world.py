@@ -238,9 +238,9 @@ def _caption(shape: Shape) -> str:
     return (
         f"Simulated: rendered scenes of {shape[0]} x {shape[1]} px between 0.4 and 1.8 m with "
         f"{NOISE:.0%} noise. From the left: what the left camera sees; the tuned consensus at "
-        f"C > {REAL_WORLD_THRESHOLD:g}; the same with its holes filled by OpenCV's inpainting, which does not "
-        "look at the picture; our own method; the truth. In the corners the mean absolute error "
-        "over the pixels that have a depth, and their share."
+        f"C > {REAL_WORLD_THRESHOLD:g}; the same with its holes filled by OpenCV's inpainting, "
+        "which does not look at the picture; our own method; the truth. In the corners the mean "
+        "absolute error over the pixels that have a depth, and their share."
     )
 
 
@@ -268,7 +268,8 @@ _UNLIKE = (
 def _sparse(shown: Sequence[Shown]) -> Comparison:
     told = ", ".join(f"{one.name} {_figures(one.score_of(_SPARSE))}" for one in shown)
     return Comparison(
-        what=f"sparse depth of the consensus at C > {REAL_WORLD_THRESHOLD:g}: MAE, and share of the pixels",
+        what=f"sparse depth of the consensus at C > {REAL_WORLD_THRESHOLD:g}: MAE, and share of "
+        "the pixels",
         paper="shown as reliable between 0.4 and 1.8 m, without numbers",
         ours=told,
         same_conditions=False,

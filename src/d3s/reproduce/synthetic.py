@@ -8,7 +8,7 @@ from d3s.evaluate import Contender, SceneResults, SceneSweep, evaluate_scenes
 from d3s.evaluate.scenes import SceneRow, SceneSummary, scene_trial
 from d3s.evaluate.tuned import NOISE, tuned_twin
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.measured import OTHERS, PRINTED, ACCURACY_THRESHOLD, TUNED, in_turn
+from d3s.reproduce.measured import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, in_turn
 from d3s.rig import Rig
 from d3s.view.panels import Values
 from d3s.view.reproduction_accuracy import (
@@ -118,8 +118,8 @@ def _scenes_caption(sweep: SceneSweep) -> str:
         f"{sweep.nearest_m:g} and {sweep.farthest_m:g} m, {sweep.noise:.0%} noise. In the corners "
         "the mean absolute error of the depths shown, and the share of the pixels that have one, "
         "both where a window around the pixel and around its match lies in the frames. The "
-        f"consensus is at C > {ACCURACY_THRESHOLD:g}, with the depth equation as derived and with the tuned "
-        "one; joint at its default."
+        f"consensus is at C > {ACCURACY_THRESHOLD:g}, with the depth equation as derived and with "
+        "the tuned one; joint at its default."
     )
 
 
