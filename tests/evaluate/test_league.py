@@ -96,6 +96,12 @@ def test_a_range_ends_where_a_texture_is_given_up(played):
     lost = replace(far, own=Tally(retained=0, mae_m=math.nan, median_m=math.nan))
     one = replace(made(played, near), rows=(near, lost)).sections()[0].standings[0]
     assert (one.own.range_m, one.full.range_m) == ((0.5, 0.5), (0.5, 1.0))
+    assert (one.own.pairs_with_depth, one.full.pairs_with_depth) == (1, 2)
+    assert one.own.median_m == near.own.median_m
+    # Where nothing can be known, nothing is lost.
+    flat = replace(lost, textured=0, pair="pale")
+    one = replace(made(played, near), rows=(near, far, flat)).sections()[0].standings[0]
+    assert one.own.range_m == (0.5, 1.0)
 
 
 def test_planes_and_scenes_of_a_tiny_league(played):
@@ -174,6 +180,7 @@ def test_files_of_a_league(played, tmp_path):
         ("sift", "full"),
         ("sift", "own"),
     }
+    assert {(one["pairs"], one["pairs_with_depth"]) for one in lines[:3]} == {("2", "2")}
     assert len(list(csv.DictReader(pairs.read_text().splitlines()))) == 9
     told = json.loads(document.read_text())
     assert told["parameters"]["program"]["planes"]["seed"] == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from d3s.evaluate import duel, score, working_range_m
-from d3s.evaluate.metrics import known_mean, known_median, pooled
+from d3s.evaluate.metrics import answered_mae_m, known_mean, known_median, pooled, worst
 
 NAN = float("nan")
 
@@ -98,3 +98,12 @@ def test_what_is_not_known_is_left_out_of_means():
 def test_means_of_groups_weigh_as_many_as_they_are():
     assert pooled([1.0, 4.0, NAN], [2, 1, 0]) == 2.0
     assert math.isnan(pooled([NAN], [0]))
+
+
+def test_the_worst_is_who_gave_up_where_there_was_depth():
+    wrong = answered_mae_m(0.03, 5, holds_depth=False)  # claimed where there is none: it counts
+    gave_up = answered_mae_m(NAN, 0, holds_depth=True)
+    silent = answered_mae_m(NAN, 0, holds_depth=False)
+    assert worst([0.01, wrong, silent]) == 0.03
+    assert worst([0.01, gave_up]) == math.inf
+    assert math.isnan(worst([silent, silent]))

@@ -153,8 +153,24 @@ def test_scenes_by_region(scenes):
     assert large.mae_m == pytest.approx(everything)
     assert large.mean_mae_m == pytest.approx((rows[0].mae_m + rows[1].mae_m) / 2)
     assert large.worst_mae_m == max(rows[0].mae_m, rows[1].mae_m)
+    assert large.scenes_with_depth == large.scenes == 2
     ((ours,), (theirs,)) = (large.rivals, small.rivals)
     assert ours.ratio_common == pytest.approx(1 / theirs.ratio_common)
+
+
+def test_a_scene_that_was_given_up_is_the_worst(scenes):
+    def without(row, **changes):
+        empty = replace(row.score, retained=0, mae_m=math.nan, textured_retained=0, **changes)
+        return replace(row, score=empty) if row.scene == 0 else row
+
+    given_up = replace(scenes, rows=tuple(map(without, scenes.rows))).summary()[0]
+    assert (given_up.worst_mae_m, given_up.worst_scene) == (math.inf, 0)
+    assert (given_up.scenes_with_depth, given_up.scenes) == (1, 2)
+    left = next(row for row in scenes.rows if (row.scene, row.region) == (1, "all"))
+    assert given_up.mean_mae_m == left.score.mae_m
+    # But one in which nothing can be known says nothing.
+    flat = replace(scenes, rows=tuple(without(row, textured=0) for row in scenes.rows)).summary()[0]
+    assert (flat.worst_mae_m, flat.worst_scene) == (left.score.mae_m, 1)
 
 
 def test_files_hold_the_rows_and_what_made_them(planes, scenes, tmp_path):

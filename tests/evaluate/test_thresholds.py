@@ -9,9 +9,9 @@ from d3s.evaluate.ranking import AtThreshold
 from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds, threshold_summary
 
 
-def row(depth_m, threshold, retained, mae_m, texture="brick"):
+def row(depth_m, threshold, retained, mae_m, texture="brick", density=0.5):
     at = AtThreshold(
-        threshold=threshold, retained=retained, density=0.5, mae_m=mae_m, median_m=mae_m / 2
+        threshold=threshold, retained=retained, density=density, mae_m=mae_m, median_m=mae_m / 2
     )
     return ThresholdRow(texture=texture, depth_m=depth_m, method="a", pixels=100, at=at)
 
@@ -41,3 +41,12 @@ def test_summary_by_hand():
     assert loose.range_m == (1.0, 1.0)
     assert strict.range_m == (0.5, 0.5)
     assert strict.density == pytest.approx(0.1)
+
+
+def test_a_plane_without_texture_ends_no_range():
+    rows = [row(0.5, 0.8, 9, 0.004), row(1.0, 0.8, 9, 0.004), row(1.0, 0.8, 0, math.nan, "pale")]
+    assert threshold_summary(rows)[0].range_m == (0.5, 0.5)
+    pale = row(1.0, 0.8, 0, math.nan, "pale", density=math.nan)
+    assert threshold_summary([*rows[:2], pale])[0].range_m == (0.5, 1.0)
+    # A depth at which nothing at all is known was not shown to be in range.
+    assert threshold_summary([rows[0], pale])[0].range_m == (0.5, 0.5)

@@ -137,8 +137,8 @@ def _print(found: "League") -> None:
         "density: the same share of all pixels, those that a method trusts most; only there all "
         "answer for equally much. Density: pixels with a depth, of those whose window lies in "
         "both frames. MAE: of all of them together, also where the right view does not show the "
-        "point. Median: of the absolute error, the mean over the pairs. Green: the best of those "
-        "that reach the common density.",
+        "point. Median: of the absolute error, the mean over the pairs that have a depth. Green: "
+        "the best of those that reach the common density.",
         style="dim",
     )
 

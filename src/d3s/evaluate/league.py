@@ -24,7 +24,7 @@ from d3s.estimate import DepthMap
 from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, Progress, run_jobs
-from d3s.evaluate.metrics import pooled, ratio
+from d3s.evaluate.metrics import answered_mae_m, pooled, ratio, worst
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.planes import BEYOND_M, PlaneSweep, plane_trial
 from d3s.evaluate.ranking import trust, trust_order
@@ -135,7 +135,8 @@ class Figures:
 
     density: float  # share of the judged pixels that have a depth
     mae_m: float  # of all these pixels together
-    median_m: float  # the mean over the pairs
+    median_m: float  # the mean over the pairs that have any depth
+    pairs_with_depth: int
     range_m: tuple[float, float] | None  # of planes: where the MAE is below 1 cm on every texture
 
 
@@ -368,6 +369,7 @@ def _figures(rows: Sequence[LeagueRow], tallies: Sequence[Tally]) -> Figures:
         density=ratio(sum(counts), sum(row.pixels for row in rows)),
         mae_m=pooled([one.mae_m for one in tallies], counts),
         median_m=float(np.mean(medians)) if medians else float("nan"),
+        pairs_with_depth=len(medians),
         range_m=_range_m(rows, tallies),
     )
 
@@ -378,11 +380,12 @@ def _range_m(rows: Sequence[LeagueRow], tallies: Sequence[Tally]) -> tuple[float
         return None
     depths_m = sorted({row.depth_m for row in rows})
     accurate = [
-        all(
-            one.mae_m < ACCURATE_M if one.retained else not row.textured
+        worst(
+            answered_mae_m(one.mae_m, one.retained, holds_depth=row.textured > 0)
             for row, one in zip(rows, tallies, strict=True)
             if row.depth_m == depth_m
         )
+        < ACCURATE_M
         for depth_m in depths_m
     ]
     return working_range_m(depths_m, accurate)

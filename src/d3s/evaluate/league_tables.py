@@ -31,6 +31,8 @@ class _StandingRow:
     density: float
     mae_m: float
     median_m: float
+    pairs: int
+    pairs_with_depth: int
     range_from_m: float
     range_to_m: float
     time_s_per_mpx: float
@@ -115,6 +117,8 @@ def _standing_rows(sections: Sequence[Section]) -> list[_StandingRow]:
             density=figures.density,
             mae_m=figures.mae_m,
             median_m=figures.median_m,
+            pairs=section.pairs,
+            pairs_with_depth=figures.pairs_with_depth,
             range_from_m=figures.range_m[0] if figures.range_m else float("nan"),
             range_to_m=figures.range_m[1] if figures.range_m else float("nan"),
             time_s_per_mpx=one.time_s_per_mpx,

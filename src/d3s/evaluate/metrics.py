@@ -1,5 +1,6 @@
 """The figures of a depth map against the truth."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,11 @@ class Score:
     bound_mean_m: float
     bound_median_m: float
     mae_over_bound: float  # textured_mae_m / bound_mean_m; 0.8 at the bound, if errors are Gaussian
+
+    @property
+    def answered_mae_m(self) -> float:
+        """The error to find the worst by: see the function of that name."""
+        return answered_mae_m(self.mae_m, self.retained, holds_depth=self.textured > 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +89,22 @@ def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
         _mean(np.abs(one.depth_m[common] - truth.depth_m[common])) for one in (depth_map, rival)
     )
     return Duel(common=_count(common), mae_m=own, rival_mae_m=other)
+
+
+def answered_mae_m(mae_m: float, retained: int, *, holds_depth: bool) -> float:
+    """Error of a method on a pair that it had to answer for, to find the worst of several.
+
+    Infinite if the pair holds depth and the method left it without any. NaN if it holds none, and
+    none was claimed: that says nothing.
+    """
+    if retained:
+        return mae_m
+    return float("inf") if holds_depth else float("nan")
+
+
+def worst(errors_m: Iterable[float]) -> float:
+    """The largest of errors as `answered_mae_m` gives them; NaN if none says anything."""
+    return max((one for one in errors_m if not math.isnan(one)), default=float("nan"))
 
 
 def ratio(part: float, whole: float) -> float:

@@ -21,6 +21,7 @@ from d3s.evaluate.metrics import (
     pooled_density,
     ratio,
     score,
+    worst,
 )
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.quality import PlaneQuality, plane_quality
@@ -95,13 +96,13 @@ class DepthSummary:
 
     method: str
     depth_m: float
-    mae_m: float  # the mean over the textures
+    mae_m: float  # the mean over the textures that were given any depth
     worst_mae_m: float  # infinite if a texture that holds depth was left without any
-    worst_texture: str
+    worst_texture: str  # empty if no texture says anything
     accurate: bool  # the worst is below a centimetre
     density: float  # of all textured pixels together
     worst_density: float  # of a texture
-    mae_over_bound: float  # the mean over the textures
+    mae_over_bound: float  # the mean over the textures, as of the MAE
     bias_m: float  # of all retained pixels together, as the next two
     bad_2cm: float
     coverage: float
@@ -292,16 +293,14 @@ def _at_depth(rows: Sequence[PlaneRow]) -> DepthSummary:
     """The rows of one method at one depth."""
     scores = [row.score for row in rows]
     counts = [one.retained for one in scores]
-    # A texture in which nothing can be known, and nothing was claimed, says nothing.
-    telling = [row for row in rows if row.score.retained or row.score.textured]
-    worst = max(telling, key=_mae_or_infinite, default=rows[0])
-    worst_mae_m = _mae_or_infinite(worst)
+    errors_m = {row.texture: row.score.answered_mae_m for row in rows}
+    worst_mae_m = worst(errors_m.values())
     return DepthSummary(
         method=rows[0].method,
         depth_m=rows[0].depth_m,
         mae_m=known_mean([one.mae_m for one in scores]),
         worst_mae_m=worst_mae_m,
-        worst_texture=worst.texture,
+        worst_texture=next((t for t, one in errors_m.items() if one == worst_mae_m), ""),
         accurate=worst_mae_m < ACCURATE_M,
         density=pooled_density(scores),
         worst_density=min((s.density for s in scores if s.textured), default=float("nan")),
@@ -310,7 +309,3 @@ def _at_depth(rows: Sequence[PlaneRow]) -> DepthSummary:
         bad_2cm=pooled([one.bad_2cm for one in scores], counts),
         coverage=pooled([one.coverage for one in scores], counts),
     )
-
-
-def _mae_or_infinite(row: PlaneRow) -> float:
-    return row.score.mae_m if row.score.retained else float("inf")

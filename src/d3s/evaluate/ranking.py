@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
+from d3s.evaluate.metrics import answered_mae_m
 from d3s.evaluate.truth import Mask, Truth
 from d3s.optics.lens import FloatArray
 from d3s.record import shown
@@ -28,6 +29,12 @@ class AtThreshold:
     density: float  # retained textured pixels over textured ones, as in `Score`
     mae_m: float
     median_m: float
+
+    @property
+    def answered_mae_m(self) -> float:
+        """The error to find the worst by: see `d3s.evaluate.metrics.answered_mae_m`."""
+        holds_depth = np.isfinite(self.density)
+        return answered_mae_m(self.mae_m, self.retained, holds_depth=bool(holds_depth))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from d3s.evaluate.metrics import (
     pooled_density,
     ratio,
     score,
+    worst,
 )
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.ranking import Trust, trust_of
@@ -131,9 +132,11 @@ class SceneSummary:
 
     method: str
     mae_m: float  # of all retained pixels together
-    mean_mae_m: float  # the mean over the scenes
-    worst_mae_m: float
-    worst_scene: int  # its seed
+    scenes: int
+    scenes_with_depth: int  # in which it gave any
+    mean_mae_m: float  # the mean over these
+    worst_mae_m: float  # infinite if a scene that holds depth was left without any
+    worst_scene: int | None  # its seed; None if no scene says anything
     density: float  # of all textured pixels together
     mae_over_bound: float  # likewise
     time_s: float  # the median over the scenes
@@ -163,17 +166,19 @@ class SceneResults:
     def _summary(self, method: str) -> SceneSummary:
         rows = self._rows(method)
         scores = [row.score for row in rows]
-        retained = [row for row in rows if row.score.retained]
-        worst = max(retained, key=lambda row: row.score.mae_m, default=rows[0])
+        errors_m = {row.scene: row.score.answered_mae_m for row in rows}
+        worst_mae_m = worst(errors_m.values())
         counts = [one.textured_retained for one in scores]
         regions = dict.fromkeys(row.region for row in self.rows)
         everywhere = sum(one.pixels for one in scores)
         return SceneSummary(
             method=method,
             mae_m=_mae_m(rows),
-            mean_mae_m=known_mean([row.score.mae_m for row in retained]),
-            worst_mae_m=worst.score.mae_m,
-            worst_scene=worst.scene,
+            scenes=len(rows),
+            scenes_with_depth=sum(one.retained > 0 for one in scores),
+            mean_mae_m=known_mean([one.mae_m for one in scores]),
+            worst_mae_m=worst_mae_m,
+            worst_scene=next((s for s, one in errors_m.items() if one == worst_mae_m), None),
             density=pooled_density(scores),
             mae_over_bound=ratio(
                 pooled([one.textured_mae_m for one in scores], counts),

@@ -8,7 +8,7 @@ from typing import Any
 from d3s.calibrate.reach import ACCURATE_M, working_range_m
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, Progress, run_jobs
-from d3s.evaluate.metrics import pooled, ratio
+from d3s.evaluate.metrics import pooled, ratio, worst
 from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.planes import PlaneSweep, plane_trial
 from d3s.evaluate.ranking import AtThreshold, threshold_curve
@@ -35,7 +35,7 @@ class ThresholdSummary:
     threshold: float
     density: float  # share of the judged pixels that are left
     mae_m: float  # of all of them together
-    median_m: float  # the mean over the planes
+    median_m: float  # the mean over the planes that have any depth
     range_m: tuple[float, float] | None  # of MAE below a centimetre on every texture
 
 
@@ -102,9 +102,8 @@ def _summary(rows: Sequence[ThresholdRow]) -> ThresholdSummary:
     counts = [row.at.retained for row in rows]
     medians = [row.at.median_m for row in rows if row.at.retained]
     depths_m = sorted({row.depth_m for row in rows})
-    # A plane on which nothing is left has NaN, which is not below anything.
     accurate = [
-        all(row.at.mae_m < ACCURATE_M for row in rows if row.depth_m == depth_m)
+        worst(row.at.answered_mae_m for row in rows if row.depth_m == depth_m) < ACCURATE_M
         for depth_m in depths_m
     ]
     return ThresholdSummary(

@@ -8,7 +8,7 @@ import numpy as np
 
 from d3s.calibrate.reach import ACCURATE_M
 from d3s.evaluate import PlaneSweep, evaluate_planes, working_range_m
-from d3s.evaluate.metrics import known_mean, ratio
+from d3s.evaluate.metrics import answered_mae_m, known_mean, ratio, worst
 from d3s.evaluate.planes import PlaneRow
 from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
 from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M, tuned_twin
@@ -66,7 +66,7 @@ class Line(NamedTuple):
     threshold: float | None
     depth_m: FloatArray
     mae_m: FloatArray  # NaN where no plane has any depth
-    worst_mae_m: FloatArray  # infinite where a plane that holds depth has none
+    worst_mae_m: FloatArray  # infinite where a plane that holds depth has none, NaN if none does
     share: FloatArray  # of the pixels that have a depth
 
     @property
@@ -204,16 +204,15 @@ def _line(rows: Sequence[Measured]) -> Line:
         rows[0].threshold,
         np.array(depths_m),
         np.array([known_mean(one.mae_m for one in planes) for planes in at]),
-        np.array([max(map(_mae_or_infinite, planes)) for planes in at]),
+        np.array([worst(map(_answered_mae_m, planes)) for planes in at]),
         np.array([known_mean(ratio(one.retained, one.pixels) for one in planes) for planes in at]),
     )
 
 
-def _mae_or_infinite(one: Measured) -> float:
-    """Its error; a plane that holds no depth, and of which none was said, counts as right."""
-    if one.retained:
-        return one.mae_m
-    return np.inf if np.isfinite(one.density) else 0.0
+def _answered_mae_m(one: Measured) -> float:
+    """Its error to find the worst by; a plane without textured pixels has no density."""
+    holds_depth = bool(np.isfinite(one.density))
+    return answered_mae_m(one.mae_m, one.retained, holds_depth=holds_depth)
 
 
 def _thresholds_figure(lines: Sequence[Line]) -> Any:

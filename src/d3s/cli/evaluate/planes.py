@@ -62,8 +62,9 @@ def _print(summaries: "Sequence[PlaneSummary]") -> None:
     tables.show(
         *tables.abreast(summaries, _over_depth),
         _of_all(summaries),
-        notes="MAE: the mean over the textures, and that of the worst. Density: retained textured "
-        "pixels over textured ones. Range: of an MAE below 1 cm on every texture. Bound: "
+        notes="MAE: the mean over the textures, and that of the worst: inf if one that holds depth "
+        "was left without any, which then is not in the mean. Density: retained textured pixels "
+        "over textured ones. Range: of an MAE below 1 cm on every texture. Bound: "
         "Cramér-Rao, of a window of 31 x 31 px; at the bound, Gaussian errors have 0.8. Against a "
         "rival: the largest MAE ratio over depths, on the pixels that both retained. Gain: what "
         "leaving out the pixels of largest sigma wins, of what an oracle would win. Fill rate to "

@@ -77,7 +77,9 @@ def _print(summaries: "Sequence[SceneSummary]") -> None:
     tables.show(
         _of_all(summaries),
         *tables.abreast(summaries, _by_region),
-        notes="MAE: over all retained pixels, also those that the right view does not show. "
+        notes="MAE: over all retained pixels, also those that the right view does not show; the "
+        "mean over scenes is over those with a depth, and the worst is inf if one that holds depth "
+        "was left without any. "
         "Density: retained textured pixels over textured ones. Bound: Cramér-Rao, of a window of "
         "31 x 31 px. Ratio: of the MAE on the pixels that both retained. Gain: what leaving out "
         "the least trusted pixels wins, of what an oracle would win.",
@@ -88,6 +90,10 @@ def _of_all(summaries: "Sequence[SceneSummary]") -> "Table":
     table = tables.figures("All scenes", (one.method for one in summaries))
     table.add_row("MAE (cm)", *(tables.centimetres(one.mae_m) for one in summaries))
     table.add_row("mean over scenes", *(tables.centimetres(one.mean_mae_m) for one in summaries))
+    table.add_row(
+        "scenes with a depth",
+        *(f"{one.scenes_with_depth} of {one.scenes}" for one in summaries),
+    )
     table.add_row("worst scene", *(tables.centimetres(one.worst_mae_m) for one in summaries))
     table.add_row("density", *(tables.percent(one.density) for one in summaries))
     table.add_row("MAE / bound", *(tables.number(one.mae_over_bound, ".2f") for one in summaries))

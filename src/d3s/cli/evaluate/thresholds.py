@@ -97,5 +97,5 @@ def _print(summaries: "Sequence[ThresholdSummary]") -> None:
     tables.show(
         table,
         notes="Density: of the judged pixels. MAE: of all of them together. Median: the mean over "
-        "the planes. Range: of an MAE below 1 cm on every texture.",
+        "the planes with a depth. Range: of an MAE below 1 cm on every texture.",
     )
