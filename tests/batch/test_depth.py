@@ -203,3 +203,10 @@ def test_a_name_that_becomes_too_long_does_not_stop_the_others(tmp_path):
 def test_unknown_formats_are_refused_by_name():
     with pytest.raises(InputError, match=r"formats has jpg: it can have npz, png"):
         Wish(rig=RIG, formats=("npz", "jpg"))
+
+
+def test_limits_that_cannot_be_are_refused_at_once():
+    with pytest.raises(InputError, match=r"min_confidence=80 must be a number from 0 to 1"):
+        Wish(rig=RIG, min_confidence=80)
+    with pytest.raises(InputError, match=r"max_sigma_m=-1 must be a number from 0 up"):
+        Wish(rig=RIG, max_sigma_m=-1)

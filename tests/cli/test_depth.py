@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import cv2
@@ -185,7 +187,7 @@ BAD = [
     ),
     pytest.param(
         ["{left}", "{right}", "--focal-length-px", "500", "--baseline", "100"],
-        3,
+        2,
         "must be below 1: it is in metres. Did you pass millimetres?",
         id="baseline in millimetres",
     ),
@@ -216,7 +218,7 @@ BAD = [
     pytest.param(["{left}", "gone.png", *PINHOLE], 3, "gone.png: there is no such", id="missing"),
     pytest.param(["{left}", "{small}", *PINHOLE], 3, "both views must have one size", id="sizes"),
     pytest.param(["{wide}", "{narrow}", *PINHOLE], 3, "must have one size", id="colour JPEGs"),
-    pytest.param(["{left}", *PINHOLE], 3, "If it has both views side by side", id="one view"),
+    pytest.param(["{left}", *PINHOLE], 3, "give the right view too; if it has both", id="one view"),
     pytest.param(["{left}", "{right}", *PINHOLE, "-o", "{left}"], 3, "is a file", id="output"),
     pytest.param(
         ["{left}", "{right}", *PINHOLE, "-o", "{left}/x"], 3, "is a file", id="output in a file"
@@ -231,25 +233,52 @@ BAD = [
         id="millimetres",
     ),
     pytest.param(
-        ["{left}", "{right}", *PINHOLE, "--depth-range", "2:1"], 3, "then a larger one", id="ends"
+        ["{left}", "{right}", *PINHOLE, "--depth-range", "2:1"], 2, "then a larger one", id="ends"
     ),
     pytest.param(
         ["{left}", "{right}", *PINHOLE, "--max-sigma", "5 inch"], 2, "is not a length", id="unit"
     ),
     pytest.param(
-        ["{left}", "{right}", *PINHOLE, "--min-confidence", "80"], 3, "from 0 to 1", id="percent"
+        ["{left}", "{right}", *PINHOLE, "--min-confidence", "80"],
+        2,
+        "--min-confidence: min_confidence=80.0 must be a number from 0 to 1",
+        id="percent",
     ),
     pytest.param(
-        ["{left}", "{right}", *PINHOLE, "-m", "jont"], 3, "must be one of joint", id="name"
+        ["{left}", "{right}", *PINHOLE, "--max-sigma", "-5mm"],
+        2,
+        "--max-sigma: max_sigma_m=-0.005 must be a number from 0 up",
+        id="sigma",
     ),
     pytest.param(
-        ["{left}", "{right}", *PINHOLE, "--option", "window=3"], 3, "Did you mean", id="option"
+        ["{left}", "{right}", *PINHOLE, "-m", "jont"],
+        2,
+        "for --method: method='jont' must be one of joint",
+        id="name",
     ),
     pytest.param(
-        ["{left}", "{right}", *PINHOLE, "--option", "rounds"], 3, "says no value", id="no value"
+        ["{left}", "{right}", *PINHOLE, "--option", "window=3"],
+        2,
+        "for --option: window is unknown. Did you mean",
+        id="option",
     ),
     pytest.param(
-        ["{left}", "{right}", *PINHOLE, "--format", "jpg"], 3, "it can have npz, png", id="format"
+        ["{left}", "{right}", *PINHOLE, "--option", "rounds"],
+        2,
+        "for --option: 'rounds' says no value. Write FIELD=VALUE",
+        id="no value",
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--format", "jpg"],
+        2,
+        "for --format: formats has jpg: it can have npz, png",
+        id="format",
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--format", "npz,,png"],
+        2,
+        "formats has an empty name",
+        id="comma",
     ),
     pytest.param(
         ["{left}", "{right}", *PINHOLE, "--raw", "--side-by-side"], 2, "leave one", id="raw or not"
@@ -293,6 +322,17 @@ def test_bad_input_is_told_in_a_sentence(tmp_path, monkeypatch, pair, arguments,
     assert "Traceback" not in result.stderr
     assert len(words(result)) < 700
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_it_starts_without_what_sweeps_need(pair, out):
+    code = (
+        "import atexit, sys; from d3s.cli import main; "
+        "atexit.register(lambda: print('d3s.evaluate' in sys.modules)); main()"
+    )
+    arguments = [*pair, *QUICK, "--option", "speckle_window_px=15", "--quiet", "--output", out]
+    command = [sys.executable, "-c", code, "depth", *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

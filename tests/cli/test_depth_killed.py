@@ -31,6 +31,7 @@ def test_killed_again_and_again_and_resumed_it_writes_the_same(tmp_path):
     chance = random.Random(0)
     kills = finished = left_over = 0
     with Mortal([*command, tmp_path / "first"]) as mortal:
+        assert mortal.first_code == 0
         started = time.perf_counter()
         assert mortal.run([*command, tmp_path / "whole"], folder=tmp_path / "whole") == 0
         time_s = time.perf_counter() - started

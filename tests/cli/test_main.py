@@ -42,6 +42,29 @@ def test_wrong_use():
     assert "dmeo" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["depth", "a.png", "b.png", "--rig", ""], "--rig"),
+        (["depth", "a.png", "b.png", "-o", ""], "-o"),
+        (["depth", "a.png", "b.png", "--format="], "--format"),
+        (["convert", "", "x.ply"], "the argument after convert"),
+        (["evaluate", "planes", "--output", ""], "--output"),
+    ],
+)
+def test_what_is_empty_is_named(arguments, name):
+    """As a path it would be the folder that one is in."""
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    told = " ".join(result.stderr.replace("│", " ").split())
+    assert f"{name}: it is empty. Is it a variable of the shell that has no value?" in told
+
+
+def test_an_option_of_a_method_may_be_empty():
+    result = CliRunner().invoke(app, ["depth", "a.png", "--rig", "paper", "--option=search="])
+    assert "is empty" not in result.stderr
+
+
 def test_help_imports_nothing_heavy():
     """Half a second is the limit; a time would depend on the machine, and imports do not."""
     code = (

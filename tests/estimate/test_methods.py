@@ -10,7 +10,7 @@ import pytest
 
 import d3s
 from d3s.errors import InputError, OptionsError
-from d3s.estimate.methods import METHODS
+from d3s.estimate.methods import METHODS, parse_method, parse_option
 from d3s.estimate.options import Options
 
 RIG = d3s.Rig.paper_prototype()
@@ -137,3 +137,15 @@ def test_function_survives_imports_of_the_package(first):
 def test_signature_is_that_of_the_function():
     parameters = list(inspect.signature(d3s.estimate).parameters)
     assert parameters == ["left", "right", "rig", "method", "options"]
+
+
+def test_methods_and_options_as_people_write_them():
+    assert parse_method("joint") == ("joint", {})
+    written = parse_method("sgbm:block_size_px=7:mode=hh:depth_range_m=[0.3,2]")
+    assert written == ("sgbm", {"block_size_px": 7, "mode": "hh", "depth_range_m": [0.3, 2]})
+    assert parse_option("word=a:b=c") == ("word", "a:b=c")
+    assert parse_option("deep=" + 100_000 * "[")[0] == "deep"
+    with pytest.raises(InputError, match=r"method 'bm:block' has 'block', which says no value"):
+        parse_method("bm:block")
+    with pytest.raises(InputError, match=r"'rounds' says no value\. Write FIELD=VALUE"):
+        parse_option("rounds")

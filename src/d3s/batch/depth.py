@@ -16,6 +16,7 @@ from d3s.batch.pairing import Frame, Refused
 from d3s.batch.swapped import swapped_words
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options, estimate
+from d3s.estimate.depth_map import check_limits
 from d3s.estimate.images import Image
 from d3s.files import camera_file, load_pair
 from d3s.files.depth_files import FORMATS
@@ -75,10 +76,8 @@ class Wish:
     formats: tuple[str, ...] = DEFAULT_FORMATS
 
     def __post_init__(self) -> None:
-        unknown = [one for one in self.formats if one not in ALL_FORMATS]
-        if unknown or not self.formats:
-            wrong = shown(unknown[0]) if unknown else "nothing"
-            raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
+        check_formats(self.formats)
+        check_limits(min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m)
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Depth of a pair, as wished, before anything is left out."""
@@ -94,6 +93,20 @@ class Wish:
         if any(not FORMATS[f".{one}"].has_camera for one in files if f".{one}" in FORMATS):
             files["camera"] = camera_file.beside(output / f"{start}depth.png")
         return files
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Refuse formats that there are not.
+
+    Raises
+    ------
+    InputError
+        Naming the first of them, and those that there are.
+    """
+    unknown = [one for one in formats if one not in ALL_FORMATS]
+    if unknown or not formats:
+        wrong = shown(unknown[0]) or "an empty name" if unknown else "nothing"
+        raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
 
 
 def estimate_files(

@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from contextlib import suppress
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +27,20 @@ from d3s.errors import D3SError
 
 class _Commands(TyperGroup):
     """Tells an error of ours in a sentence; with --debug, where in the code it comes from."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse what is empty, here for all commands: as a path it would be this very folder."""
+        for before, one in pairwise(("", *args)):
+            option, sign, value = one.partition("=")
+            if not one or (one.startswith("--") and sign and not value):
+                name = option or (before if before.startswith("-") else "")
+                raise typer.BadParameter(
+                    "it is empty. Is it a variable of the shell that has no value? Give one, or "
+                    "leave it away.",
+                    ctx=ctx,
+                    param_hint=name or f"the argument after {before or 'd3s'}",
+                )
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # a context of click, which typer may carry inside
         try:

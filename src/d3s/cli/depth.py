@@ -2,17 +2,19 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet
+from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, value_of
 from d3s.cli.progress import progress_bar
 from d3s.cli.units import depth_range_m, length_m
 
 if TYPE_CHECKING:
     from d3s.batch import Batch, Done, Found
+    from d3s.estimate import Options
     from d3s.rig import Rig
 
 PAPER = "paper"
@@ -120,27 +122,23 @@ def depth(
     """
     from d3s.batch import estimate_files, find_frames
     from d3s.batch.depth import Wish
-    from d3s.evaluate.contender import as_contenders
 
     _check_combination(raw, side_by_side, force, skip_done)
     found = find_frames(inputs, one_file_each=raw or side_by_side)
     camera = _rig(rig, focal_length_px, baseline, disparity_offset_px)
-    if save_rig is not None:
-        camera.save(save_rig, overwrite=force)
-    # The same words for options as everywhere else: NAME:FIELD=VALUE.
-    contender = as_contenders(":".join((method, *(option or ()))))[0]
-    options = contender.checked_options()
-    if depth_range is not None:
-        options = options.replace(depth_range_m=depth_range)
+    name, options = _method(method, option or (), depth_range)
+    _check_limits(min_confidence, max_sigma)
     wish = Wish(
         rig=camera,
-        method=contender.method,
+        method=name,
         options=options,
         side_by_side=side_by_side,
         min_confidence=min_confidence,
         max_sigma_m=max_sigma,
-        formats=tuple(dict.fromkeys(one.strip() for one in formats.split(","))),
+        formats=_formats(formats),
     )
+    if save_rig is not None:
+        camera.save(save_rig, overwrite=force)
     count = len(found.frames)
     silent = quiet or as_json or count < 2
     with progress_bar(count, f"Estimating the depth of {count} frames.", quiet=silent) as progress:
@@ -191,11 +189,47 @@ def _rig(
             "which camera took this? Give its rig file with --rig, or --rig paper for the paper's "
             "prototype; for any other rectified pair give --focal-length-px and --baseline."
         )
-    return Rig.from_pinhole(
-        focal_length_px=focal_length_px,
-        baseline_m=baseline_m,
-        disparity_offset_px=disparity_offset_px or 0.0,
-    )
+    with value_of("--focal-length-px, --baseline or --disparity-offset-px"):
+        return Rig.from_pinhole(
+            focal_length_px=focal_length_px,
+            baseline_m=baseline_m,
+            disparity_offset_px=disparity_offset_px or 0.0,
+        )
+
+
+def _method(
+    method: str, options: Sequence[str], depth_range_m: tuple[float, float] | None
+) -> "tuple[str, Options]":
+    """The method, and what it is told."""
+    from d3s.estimate.methods import checked_options, parse_method, parse_option
+
+    with value_of("--method"):
+        name, told = parse_method(method)  # with options, as it may be everywhere else
+        checked_options(name, told)
+    with value_of("--option"):
+        checked = checked_options(name, told | dict(map(parse_option, options)))
+    if depth_range_m is None:
+        return name, checked
+    with value_of("--depth-range"):
+        return name, checked.replace(depth_range_m=depth_range_m)
+
+
+def _check_limits(min_confidence: float | None, max_sigma_m: float | None) -> None:
+    from d3s.estimate.depth_map import check_limits
+
+    with value_of("--min-confidence"):
+        check_limits(min_confidence=min_confidence)
+    with value_of("--max-sigma"):
+        check_limits(max_sigma_m=max_sigma_m)
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    from d3s.batch.depth import check_formats
+
+    names = tuple(dict.fromkeys(one.strip() for one in text.split(",")))
+    with value_of("--format"):
+        check_formats(names)
+    return names
 
 
 def _tell(found: "Found", batch: "Batch", output: Path, *, quiet: bool, as_json: bool) -> None:

@@ -1,11 +1,14 @@
 """What the commands share: their common options, and places that are free to write to."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from d3s.errors import D3SError
 
 NOTHING_USABLE, BAD_INPUT, SOME_FAILED = 1, 3, 4
 """Exit codes besides 0, all done, and 2, wrong use."""
@@ -13,6 +16,15 @@ NOTHING_USABLE, BAD_INPUT, SOME_FAILED = 1, 3, 4
 Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, and no table.")]
+
+
+@contextmanager
+def value_of(option: str) -> Iterator[None]:
+    """What the library refuses within is a wrong value of an option: wrong use, no bad input."""
+    try:
+        yield
+    except D3SError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 def say_step(words: str) -> None:

@@ -118,6 +118,20 @@ def _drop(
     keep &= passes
 
 
+def check_limits(*, min_confidence: float | None = None, max_sigma_m: float | None = None) -> None:
+    """Refuse what `DepthMap.filter` would refuse, before there is a depth map.
+
+    Raises
+    ------
+    InputError
+        Naming the limit, its value and the rule.
+    """
+    if min_confidence is not None:
+        _number(min_confidence, "min_confidence", 1.0)
+    if max_sigma_m is not None:
+        _number(max_sigma_m, "max_sigma_m", np.inf)
+
+
 def _number(value: float, name: str, highest: float) -> float:
     try:
         number = float(value)

@@ -1,5 +1,6 @@
 """`estimate`: one call for every method, and the table of their names."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -70,16 +71,23 @@ def estimate(
     """
     if not isinstance(rig, Rig):
         raise InputError(f"rig={shown(rig)} must be a Rig. Read a rig file with Rig.load.")
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"method={shown(method)} must be one of {', '.join(METHODS)}.")
-    function, kind = METHODS[method].load()
-    told = options_of(options, kind, method)
+    told = checked_options(method, options)
+    function, _ = METHODS[method].load()
     pair = checked_pair(left, right)
     return replace(function(*pair, rig, told), intensity=pair.left)
 
 
-def options_of(options: Any, kind: type[Options], method: str) -> Options:
-    """Options as a method takes them: its own class, a table of their fields, or its defaults."""
+def checked_options(method: Any, options: Any) -> Options:
+    """Options as a method takes them: its own class, a table of their fields, or its defaults.
+
+    Raises
+    ------
+    InputError, OptionsError
+        When there is no such method, or it cannot be told that.
+    """
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError(f"method={shown(method)} must be one of {', '.join(METHODS)}.")
+    _, kind = METHODS[method].load()
     if options is None:
         return kind()
     if isinstance(options, kind):
@@ -90,3 +98,40 @@ def options_of(options: Any, kind: type[Options], method: str) -> Options:
         f"options={shown(options)} must be {kind.__name__}, or a table of its fields, for "
         f"method={method!r}."
     )
+
+
+def parse_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Method and options from NAME or NAME:FIELD=VALUE:...; whether they exist is not checked.
+
+    Raises
+    ------
+    InputError
+        When an option has no value.
+    """
+    method, *settings = text.split(":")
+    bare = next((one for one in settings if "=" not in one), None)
+    if bare is not None:
+        raise InputError(
+            f"method {text!r} has {bare!r}, which says no value. Write NAME:FIELD=VALUE, such as "
+            "consensus:min_confidence=0.8."
+        )
+    return method, dict(map(parse_option, settings))
+
+
+def parse_option(text: str) -> tuple[str, Any]:
+    """Field and value from FIELD=VALUE.
+
+    A value is JSON: a number, true, [0.3, 2.0]; what is not is a word.
+
+    Raises
+    ------
+    InputError
+        When there is no value.
+    """
+    field, sign, value = text.partition("=")
+    if not sign:
+        raise InputError(f"{text!r} says no value. Write FIELD=VALUE, such as min_confidence=0.8.")
+    try:
+        return field, json.loads(value)
+    except (ValueError, RecursionError):
+        return field, value

@@ -1,6 +1,5 @@
 """Who takes part in a sweep: a method with its options, under a name."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -8,9 +7,8 @@ from typing import Any, Self
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.images import Image
-from d3s.estimate.methods import METHODS, options_of
+from d3s.estimate.methods import checked_options, parse_method
 from d3s.evaluate.ranking import Key
-from d3s.record import shown
 from d3s.rig import Rig
 
 RIVALS = ("sgbm", "bm")
@@ -36,12 +34,8 @@ class Contender:
         InputError
             When an option has no value. Whether there is such a method is not checked here.
         """
-        method, *settings = text.split(":")
-        return cls(
-            method=method,
-            options=dict(_setting(one, text) for one in settings) or None,
-            label=text,
-        )
+        method, options = parse_method(text)
+        return cls(method=method, options=options or None, label=text)
 
     @property
     def name(self) -> str:
@@ -61,10 +55,7 @@ class Contender:
         InputError, OptionsError
             When there is no such method, or it cannot be told that.
         """
-        if not isinstance(self.method, str) or self.method not in METHODS:
-            raise InputError(f"method={shown(self.method)} must be one of {', '.join(METHODS)}.")
-        _, kind = METHODS[self.method].load()
-        return options_of(self.options, kind, self.method)
+        return checked_options(self.method, self.options)
 
     @property
     def ranked_by(self) -> Key:
@@ -100,19 +91,6 @@ class Contender:
     def estimate(self, left: Image, right: Image, rig: Rig) -> DepthMap:
         """Depth of a pair by this method."""
         return estimate(left, right, rig, method=self.method, options=self.options)
-
-
-def _setting(text: str, whole: str) -> tuple[str, Any]:
-    field, sign, value = text.partition("=")
-    if not sign:
-        raise InputError(
-            f"method {whole!r} has {text!r}, which says no value. Write NAME:FIELD=VALUE, such as "
-            "consensus:min_confidence=0.8."
-        )
-    try:
-        return field, json.loads(value)
-    except ValueError:
-        return field, value
 
 
 def as_contenders(methods: str | Contender | Sequence[str | Contender]) -> tuple[Contender, ...]:

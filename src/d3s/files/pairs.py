@@ -136,8 +136,8 @@ def _split(path: _Path, image: Image, rig: Splitter | None) -> tuple[Image, Imag
         return rig.split(image)
     except InputError as error:
         raise InputError(
-            f"{shown(path)} is one file, taken for a raw frame: {error} If it has both views side "
-            f"by side, say so. {_FLAGS}"
+            f"{shown(path)} is one file, taken for a raw frame: {error} If it is the left view, "
+            f"give the right view too; if it has both views side by side, say so. {_FLAGS}"
         ) from error
 
 
