@@ -6,9 +6,10 @@ import pytest
 from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.tuned import BOARD
 from d3s.reproduce import accuracy
-from d3s.reproduce.accuracy import THRESHOLDS, Measured, lines_of, make_accuracy, sweeps
+from d3s.reproduce.accuracy import make_accuracy
+from d3s.reproduce.accuracy_lines import THRESHOLDS, Measured, lines_of, sweeps
 from d3s.reproduce.item import Context
-from d3s.reproduce.measured import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
+from d3s.reproduce.shared import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
 from d3s.reproduce.teaser import measured_ranges
 from d3s.view.methods import styles_of
 

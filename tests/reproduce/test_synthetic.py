@@ -7,7 +7,7 @@ from d3s.evaluate import Contender, SceneSweep
 from d3s.evaluate.tuned import tuned_twin
 from d3s.reproduce import synthetic
 from d3s.reproduce.item import Context
-from d3s.reproduce.measured import PRINTED, TUNED
+from d3s.reproduce.shared import PRINTED, TUNED
 from d3s.reproduce.synthetic import make_synthetic, scene_sweep
 from d3s.view.reproduction_accuracy import TRUE_DEPTH
 
@@ -18,7 +18,7 @@ TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
 def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         twin = tuned_twin(depths_m=TINY_DEPTHS_M, shape=(210, 420))
-        patch.setattr(synthetic, "tuned_twin", lambda seed: twin)
+        patch.setattr(synthetic, "twin_for", lambda context: twin)
         patch.setattr(synthetic, "OTHERS", (Contender(method="joint"), Contender(method="bm")))
         tiny = SceneSweep(count=2, shape=(140, 200), nearest_m=0.7, patterns=("gravel", "brick"))
         patch.setattr(synthetic, "scene_sweep", lambda context: tiny)

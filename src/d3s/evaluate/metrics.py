@@ -39,6 +39,11 @@ class Score:
     mae_over_bound: float  # textured_mae_m / bound_mean_m; 0.8 at the bound, if errors are Gaussian
 
     @property
+    def retained_share(self) -> float:
+        """Of the judged pixels, textured or not, those that have a depth."""
+        return ratio(self.retained, self.pixels)
+
+    @property
     def answered_mae_m(self) -> float:
         """The error to find the worst by: see the function of that name."""
         return answered_mae_m(self.mae_m, self.retained, holds_depth=self.textured > 0)

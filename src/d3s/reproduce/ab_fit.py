@@ -1,19 +1,15 @@
 """Scale and offset of the practical depth equation over the virtual baseline."""
 
 from d3s.calibrate.tuning import GOOD_R2
-from d3s.evaluate.tuned import TunedTwin, tuned_twin
+from d3s.evaluate.tuned import TunedTwin
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
+from d3s.reproduce.shared import twin_for
 from d3s.view.reproduction_consensus import plot_tuning
 
 PRINTED_REGION_M = (0.45e-3, 0.55e-3)
 # Of the least error: as much as the error changes over the printed region.
 _NEARLY_LEAST = 1.05
-
-
-def twin_for(context: Context) -> TunedTwin:
-    """The tuned twin: one for all items that use it, in a quick run too."""
-    return tuned_twin(seed=context.seed)
 
 
 def make_ab_fit(context: Context) -> Result:

@@ -3,9 +3,10 @@
 import numpy as np
 
 from d3s.calibrate.baselines import MISSING_M, BaselineSet, ChosenBaselines
+from d3s.calibrate.tuning import CONSENSUS
 from d3s.evaluate.tuned import TunedTwin
-from d3s.reproduce.ab_fit import twin_for
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
+from d3s.reproduce.shared import twin_for
 from d3s.view.reproduction_consensus import plot_baselines
 
 PRINTED_M = (0.45e-3, 0.50e-3, 0.55e-3)
@@ -23,9 +24,10 @@ def baselines_of(twin: TunedTwin) -> Result:
     found = twin.baselines
     caption = (
         f"Simulated: {found.sets_tried} sets, tried on {int(found.windows.sum())} windows of "
-        f"{len(twin.depths_m)} boards. Cost: the mean absolute error at the threshold 0.8, where a "
-        f"window without a depth counts as {100 * MISSING_M:g} cm. Right: sets of three from a "
-        "shortest to a longest, the best one between."
+        f"{len(twin.depths_m)} boards. Cost: the mean absolute error at the threshold "
+        f"{CONSENSUS.min_confidence:g}, where a window without a depth counts as "
+        f"{100 * MISSING_M:g} cm. Right: sets of three from a shortest to a longest, the best one "
+        "between."
     )
     figure = plot_baselines(found, PRINTED_M)
     rows = [_row(one) for one in found.best_of_count]

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from d3s.estimate import DepthMap, estimate
 from d3s.evaluate import REPORT_PATTERNS, SceneSweep, Score, score
+from d3s.evaluate.metrics import pooled, ratio
 from d3s.evaluate.trial import Trial, make_trial
-from d3s.evaluate.tuned import NOISE, tuned_twin
+from d3s.evaluate.tuned import NOISE
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.measured import REAL_WORLD_THRESHOLD
+from d3s.reproduce.shared import REAL_WORLD_THRESHOLD, twin_for
 from d3s.rig import Rig
 from d3s.scene.pair import simulate
 from d3s.scene.random_scene import RandomScene
@@ -47,7 +48,7 @@ class Shown(NamedTuple):
 
 def make_real_world(context: Context) -> Result:
     """Scenes with known depth in place of the paper's."""
-    rig = tuned_twin(seed=context.seed).rig
+    rig = twin_for(context).rig
     shape = _QUICK_SHAPE if context.quick else _SHAPE
     shown = []
     for number, (name, make) in enumerate(SCENES.items()):
@@ -227,11 +228,7 @@ def _strip(shown: Shown) -> SceneStrip:
 
 
 def _figures(one: Score) -> str:
-    return f"{100 * one.mae_m:.2f} cm, {_kept(one):.0%}"
-
-
-def _kept(one: Score) -> float:
-    return one.retained / max(one.pixels, 1)
+    return f"{100 * one.mae_m:.2f} cm, {one.retained_share:.0%}"
 
 
 def _caption(shape: Shape) -> str:
@@ -253,9 +250,9 @@ def _rows(shown: Shown) -> Iterator[dict[str, Cell]]:
             "MAE": 100 * one.mae_m,
             "median": 100 * one.median_m,
             "wrong by > 2 cm": 100 * one.bad_2cm,
-            "pixels with a depth": 100 * _kept(one),
+            "pixels with a depth": 100 * one.retained_share,
             "MAE near edges": 100 * edges.mae_m,
-            "with a depth there": 100 * _kept(edges),
+            "with a depth there": 100 * edges.retained_share,
         }
 
 
@@ -281,12 +278,8 @@ def _edges(shown: Sequence[Shown]) -> Comparison:
     near, far = (
         [one.score_of(_SPARSE, region) for one in shown] for region in ("near edges", "interior")
     )
-    kept = [
-        sum(s.retained for s in one) / max(sum(s.pixels for s in one), 1) for one in (near, far)
-    ]
-    error_m = sum(s.mae_m * s.retained for s in near if s.retained) / max(
-        sum(s.retained for s in near), 1
-    )
+    kept = [ratio(sum(s.retained for s in one), sum(s.pixels for s in one)) for one in (near, far)]
+    error_m = pooled([one.mae_m for one in near], [one.retained for one in near])
     return Comparison(
         what="near edges of depth",
         paper="depths are mostly suppressed there",

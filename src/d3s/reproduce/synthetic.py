@@ -7,9 +7,9 @@ import numpy as np
 from d3s.evaluate import Contender, SceneResults, SceneSweep, evaluate_scenes
 from d3s.evaluate.metrics import worst
 from d3s.evaluate.scenes import SceneRow, SceneSummary, scene_trial
-from d3s.evaluate.tuned import NOISE, tuned_twin
+from d3s.evaluate.tuned import NOISE
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.measured import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, in_turn
+from d3s.reproduce.shared import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, in_turn, twin_for
 from d3s.rig import Rig
 from d3s.view.panels import Values
 from d3s.view.reproduction_accuracy import (
@@ -29,7 +29,7 @@ _DRAWN = (PRINTED, TUNED, _JOINT)
 def make_synthetic(context: Context) -> Result:
     """All methods on random scenes, on the same images, and pictures of some."""
     sweep = scene_sweep(context)
-    bare, tuned = Rig.paper_prototype(), tuned_twin(seed=context.seed).rig
+    bare, tuned = Rig.paper_prototype(), twin_for(context).rig
     parts = in_turn(context.progress, (sweep.count, sweep.count))
     results = [
         evaluate_scenes(
@@ -100,8 +100,8 @@ def _strip(
         seed, trial = scene_trial(sweep, rigs[0] if contender is PRINTED else rigs[1], (number,))
         depth_map = contender.estimate(trial.left, trial.right, trial.rig)
         score = next(r.score for r in rows if (r.scene, r.method) == (seed, contender.name))
-        kept = score.retained / max(score.pixels, 1)
-        maps[_title(contender)] = depth_map.depth_m, f"{100 * score.mae_m:.2f} cm, {kept:.0%}"
+        words = f"{100 * score.mae_m:.2f} cm, {score.retained_share:.0%}"
+        maps[_title(contender)] = depth_map.depth_m, words
     return SceneStrip(f"scene {seed}", trial.left, {TRUE_DEPTH: (trial.truth.depth_m, ""), **maps})
 
 

@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from d3s.optics.systems import COMPARED_SYSTEMS, System
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Rows, Table
-from d3s.reproduce.measured import ACCURACY_THRESHOLD
+from d3s.reproduce.shared import ACCURACY_THRESHOLD, PRINTED_RANGE_M, holds_printed_range
 from d3s.reproduce.systems import OWN
 from d3s.rig import Rig
 from d3s.view.methods import styles_of
 from d3s.view.reproduction import OTHERS, PROTOTYPE, Range, plot_working_ranges
 
-PRINTED_RANGE_M = (0.3, 1.64)
-STEP_M = 0.04
-"""Of the depths of the protocol: a range that ends so near to another is alike."""
 COMMERCIAL_BASELINE_M = 0.05
 _SHOWN = ("joint", "consensus")
 _SPREAD = 1.09  # bars of one camera stand beside each other by this factor of its size
@@ -62,11 +59,6 @@ def teaser_of(measured: Sequence[tuple[str, float, float]]) -> Result:
         if measured
         else ["No working range was measured here yet: d3s reproduce accuracy, then teaser again."],
     )
-
-
-def holds_printed_range(nearest_m: float, farthest_m: float) -> bool:
-    """Whether a working range holds the paper's, but for a step at its far end."""
-    return nearest_m <= PRINTED_RANGE_M[0] and farthest_m >= PRINTED_RANGE_M[1] - STEP_M
 
 
 def _size_m(system: System) -> float:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
 from d3s.estimate.consensus_plan import candidates_m
@@ -10,9 +11,9 @@ from d3s.evaluate.patterns import REPORT_PATTERNS
 from d3s.evaluate.tuned import TunedTwin
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.optics.lens import FloatArray
-from d3s.reproduce.ab_fit import twin_for
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.pixel import plane_views, watch
+from d3s.reproduce.shared import twin_for
 from d3s.view.reproduction_consensus import plot_confidence
 
 DEPTHS_M = (0.8, 1.1, 1.4, 1.7)
@@ -78,9 +79,7 @@ def searched(
 def zici_of(found: Searched) -> Result:
     """The most telling of the windows, and how many are like it."""
     both, alone = found.error_shares("both"), found.error_shares("depth_only")
-    is_right, is_right_alone = np.abs(both) < _RIGHT_SHARE, np.abs(alone) < _RIGHT_SHARE
-    is_near = alone < _NEAR_SHARE - 1.0
-    telling = np.flatnonzero(is_right & is_near)
+    telling = np.flatnonzero(_is_right(both) & _is_far_too_near(alone))
     # Without any, the window that depth alone draws nearest.
     number = int(telling[0]) if telling.size else int(alone.argmin())
     pixel = found.pixels[number]
@@ -90,12 +89,19 @@ def zici_of(found: Searched) -> Result:
         "candidate that is far too near."
     )
     figure = plot_confidence(found.candidates_m, pixel.both, pixel.depth_only, pixel.true_m)
-    shares = [float(np.mean(one)) for one in (is_right, is_right_alone, is_near, both < -0.4)]
     return Result(
         pictures=[Picture(name="zici", figure=figure, caption=caption)],
         tables=[Table(name="zici", rows=_rows(found, pixel))],
-        comparisons=[_pixel(found, pixel), _all(shares, len(found.pixels))],
+        comparisons=[_pixel(found, pixel), _all(both, alone)],
     )
+
+
+def _is_right(error_shares: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(error_shares) < _RIGHT_SHARE)
+
+
+def _is_far_too_near(error_shares: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray(error_shares < _NEAR_SHARE - 1.0)
 
 
 def _rows(found: Searched, pixel: Pixel) -> list[dict[str, Cell]]:
@@ -119,16 +125,18 @@ def _pixel(found: Searched, pixel: Pixel) -> Comparison:
     )
 
 
-def _all(shares: list[float], count: int) -> Comparison:
-    right, right_alone, near_alone, near = (f"{100 * one:.1f} %" for one in shares)
+def _all(both: FloatArray, alone: FloatArray) -> Comparison:
+    right, right_alone = (float(_is_right(one).mean()) for one in (both, alone))
+    near, near_alone = (float(_is_far_too_near(one).mean()) for one in (both, alone))
     return Comparison(
-        what=f"how often, of {count} windows",
+        what=f"how often, of {both.size} windows",
         paper="sometimes",
-        ours=f"depth alone is right (within 5 %) in {right_alone} and far too near in {near_alone};"
-        f" both terms in {right} and {near}",
+        ours=f"depth alone is right (within {100 * _RIGHT_SHARE:g} %) in {100 * right_alone:.1f} % "
+        f"and far too near in {100 * near_alone:.1f} %; both terms in {100 * right:.1f} % and "
+        f"{100 * near:.1f} %",
         same_conditions=False,
         why="Planes of the twin, every threshold left out.",
-        agrees=shares[0] > shares[1],
+        agrees=right > right_alone,
     )
 
 

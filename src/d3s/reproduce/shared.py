@@ -1,12 +1,17 @@
-"""What items that measure methods share: who takes part, at which threshold, and how far it is."""
+"""What several items share: the tuned twin, who is measured on it, and what the paper prints."""
 
 from collections.abc import Sequence
 
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.estimate.methods import METHODS
 from d3s.evaluate import Contender
-from d3s.reproduce.item import Progress
+from d3s.evaluate.tuned import TunedTwin, tuned_twin
+from d3s.reproduce.item import Context, Progress
 
+PRINTED_RANGE_M = (0.3, 1.64)
+"""Where the prototype errs by less than a centimetre: Fig. 5a."""
+STEP_M = 0.04
+"""Of the depths of the paper's protocol: a range that ends so near to another is alike."""
 ACCURACY_THRESHOLD = 0.8
 """Of the confidence of the consensus, where the paper measures: planes and synthetic scenes.
 
@@ -26,6 +31,16 @@ TUNED = Contender(
 """The depth equation with a and b, for a rig that carries them, as in the paper's experiments."""
 OTHERS = tuple(Contender(method=name) for name in METHODS if name != "consensus")
 """All other methods, each with its own defaults."""
+
+
+def twin_for(context: Context) -> TunedTwin:
+    """The tuned twin: one for all items that use it, in a quick run too."""
+    return tuned_twin(seed=context.seed)
+
+
+def holds_printed_range(nearest_m: float, farthest_m: float) -> bool:
+    """Whether a working range holds the paper's, but for a step at its far end."""
+    return nearest_m <= PRINTED_RANGE_M[0] and farthest_m >= PRINTED_RANGE_M[1] - STEP_M
 
 
 def in_turn(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
