@@ -110,6 +110,12 @@ def test_options_reach_the_items(monkeypatch):
     assert seen == [(True, 5, 2), (False, 0, None)]
 
 
-@pytest.mark.parametrize("wrong", [("--workers", "0"), ("--seed", "-1"), ("--what",)])
+@pytest.mark.parametrize("wrong", [("--seed", "-1"), ("--what",)])
 def test_wrong_use(wrong):
     assert run(*wrong).exit_code == 2
+
+
+def test_workers_are_told_as_by_every_sweep():
+    wrong = run("--workers", "0")
+    assert wrong.exit_code == 3
+    assert "workers=0 must be a whole number from 1 to 1024" in wrong.stderr

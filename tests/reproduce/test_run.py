@@ -7,9 +7,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from d3s.errors import InputError, OutputError
+from d3s.evaluate.tables import csv_text
 from d3s.reproduce.item import Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.run import reproduce
-from d3s.reproduce.store import as_csv, stored_result
+from d3s.reproduce.store import stored_result
 
 
 def row(value, *, agrees=True):
@@ -249,5 +250,5 @@ def test_wrong_use(tmp_path, calls):
 
 def test_cells_that_are_no_numbers():
     rows = [{"a": float("nan"), "b": None, "c": "x,y"}, {"a": float("inf"), "b": 2, "c": ""}]
-    assert as_csv(rows) == 'a,b,c\n,,"x,y"\n,2,\n'
-    assert as_csv([]) == ""
+    assert csv_text(rows) == 'a,b,c\n,,"x,y"\n,2,\n'
+    assert csv_text([]) == ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.output import SOME_FAILED, Quiet
+from d3s.cli.sweep import Workers
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -36,10 +37,7 @@ def reproduce(
         typer.Option("--quick", help="Reduced sizes: some minutes for all, instead of an hour."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes at once; all cores if left.", show_default=False),
-    ] = None,
+    workers: Workers = None,
     list_items: Annotated[
         bool, typer.Option("--list", help="Say what there is, and stop.")
     ] = False,

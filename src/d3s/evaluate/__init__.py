@@ -46,6 +46,7 @@ from d3s.evaluate.ranking import (
     trust_of,
 )
 from d3s.evaluate.scenes import SceneResults, SceneSweep, evaluate_scenes
+from d3s.evaluate.thresholds import ThresholdResults, evaluate_thresholds
 from d3s.evaluate.truth import Truth, truth_of
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "SceneSweep",
     "Score",
     "TemporalNoise",
+    "ThresholdResults",
     "Trust",
     "Truth",
     "compare",
@@ -72,6 +74,7 @@ __all__ = [
     "duel",
     "evaluate_planes",
     "evaluate_scenes",
+    "evaluate_thresholds",
     "plane_quality",
     "quality_of",
     "rank",

@@ -42,6 +42,10 @@ SHARES = tuple(round(0.05 * step, 2) for step in range(1, 21))
 """Shares of all judged pixels at which every method is measured."""
 DENSE = 0.5
 """A method that keeps at least this share with its own filter decides about the common one."""
+BORDER_PX = 33
+"""So near to the ends of the views nobody is judged: as far as the methods look around a pixel.
+
+In a full frame it is a strip, and in the small ones that are played with it would decide."""
 # What may lack of a share for it to be reached; and what puts one pixel before all others.
 _SLACK, _FIRST = 0.005, 1e6
 
@@ -76,12 +80,6 @@ class Program:
         return replace(
             self, planes=self.planes.replace(seed=seed), scenes=self.scenes.replace(seed=seed)
         )
-
-
-BORDER_PX = 33
-"""So near to the ends of the views nobody is judged: as far as the methods look around a pixel.
-
-In a full frame it is a strip, and in the small ones that are played with it would decide."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.evaluate.league import SHARES, Figures, League, LeagueRow, Section, Standing
-from d3s.evaluate.tables import as_csv, plain, setting, write_texts
+from d3s.evaluate.tables import as_csv, for_json, setting, write_texts
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
 Marks = tuple[str, str]
@@ -104,7 +104,7 @@ def league_document(league: League) -> dict[str, Any]:
             "shares": SHARES,
             "time": "processor seconds of all threads together, the median over the pairs",
         },
-        "sections": plain(league.sections()),
+        "sections": for_json(league.sections()),
     }
 
 

@@ -92,7 +92,7 @@ def write_texts(texts: Mapping[Path, str], *, overwrite: bool) -> None:
 
 
 def _document(results: Results) -> str:
-    document = {"parameters": _parameters(results), "summary": plain(results.summary())}
+    document = {"parameters": _parameters(results), "summary": for_json(results.summary())}
     return json.dumps(document, indent=1) + "\n"
 
 
@@ -108,12 +108,16 @@ def _parameters(results: Results) -> dict[str, Any]:
 
 def as_csv(rows: Sequence[Any]) -> str:
     """Rows of one dataclass, with the fields of what is inside of it in columns of their own."""
+    return csv_text([_flat(row) for row in rows])
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with the same columns; nothing, and what is not a finite number, is an empty cell."""
     text = io.StringIO()
-    flat = [_flat(row) for row in rows]
-    if flat:
-        writer = csv.DictWriter(text, list(flat[0]), lineterminator="\n")
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(flat)
+        writer.writerows({name: for_json(cell) for name, cell in row.items()} for row in rows)
     return text.getvalue()
 
 
@@ -134,19 +138,17 @@ def _flat(row: Any) -> dict[str, Any]:
         value = getattr(row, field.name)
         if dataclasses.is_dataclass(value):
             cells |= _flat(value)
-        elif isinstance(value, float):
-            cells[field.name] = repr(value) if math.isfinite(value) else ""
         else:
             cells[field.name] = value
     return cells
 
 
-def plain(value: Any) -> Any:
-    """What JSON can hold of dataclasses and tuples of them."""
+def for_json(value: Any) -> Any:
+    """What JSON can hold of dataclasses, tuples of them, and numbers."""
     if dataclasses.is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: for_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple):
-        return [plain(one) for one in value]
+        return [for_json(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

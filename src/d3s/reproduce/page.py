@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import write_text
+from d3s.evaluate.tables import csv_text
 from d3s.reproduce.item import Cell, Item
 from d3s.reproduce.missing import NOT_REPRODUCED
-from d3s.reproduce.store import ERROR, as_csv, stored_result
+from d3s.reproduce.store import ERROR, stored_result
 from d3s.version import __version__
 from d3s.view.page import heading, html_page, html_table, words
 
@@ -32,7 +33,7 @@ _FULL, _QUICK = "Made in full.", "Made quickly, at reduced size: a full run is f
 def write_page(root: Path, items: Sequence[Item]) -> None:
     """Write the page over what the folder holds of these items, and all comparisons as a table."""
     write_text(root / PAGE, html_page(_TITLE, _parts(root, items)), overwrite=True)
-    write_text(root / COMPARISONS, as_csv(comparison_rows(root, items)), overwrite=True)
+    write_text(root / COMPARISONS, csv_text(comparison_rows(root, items)), overwrite=True)
 
 
 def comparison_rows(root: Path, items: Sequence[Item]) -> list[dict[str, Cell]]:

@@ -4,16 +4,14 @@ Each item has a folder, with its pictures, its tables, and `result.json`, which 
 says what the others are and what they were made from.
 """
 
-import csv
 import dataclasses
-import io
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 from d3s.atomic import write_text
-from d3s.reproduce.item import Cell, Result, Rows
+from d3s.evaluate.tables import csv_text, for_json
+from d3s.reproduce.item import Result
 from d3s.view.save import save_figure
 
 RESULT = "result.json"
@@ -34,7 +32,7 @@ def write_result(result: Result, root: Path, name: str, made_from: dict[str, Any
             save_figure(picture.figure, folder / files[-1], overwrite=True, dpi=_DPI)
     for table in result.tables:
         files.append(f"{table.name}.csv")
-        write_text(folder / files[-1], as_csv(table.rows), overwrite=True)
+        write_text(folder / files[-1], csv_text(table.rows), overwrite=True)
     document = {
         "made_from": made_from,
         "files": files,
@@ -45,7 +43,7 @@ def write_result(result: Result, root: Path, name: str, made_from: dict[str, Any
                 "name": table.name,
                 "caption": table.caption,
                 "shown": table.shown,
-                "rows": [{key: _plain(cell) for key, cell in row.items()} for row in table.rows],
+                "rows": [{key: for_json(cell) for key, cell in row.items()} for row in table.rows],
             }
             for table in result.tables
         ],
@@ -64,23 +62,3 @@ def stored_result(root: Path, name: str) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return result if isinstance(result, dict) and _PARTS.issubset(result) else None
-
-
-def as_csv(rows: Rows) -> str:
-    """Rows as text; what is not a finite number is an empty cell."""
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _cell(cell) for name, cell in row.items()} for row in rows)
-    return text.getvalue()
-
-
-def _plain(cell: Cell) -> Cell:
-    """A cell for JSON, which knows no infinity."""
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
-
-
-def _cell(cell: Cell) -> str:
-    plain = _plain(cell)
-    return "" if plain is None else str(plain)

@@ -86,9 +86,9 @@ def _check_alone(*options_of_simulation: str) -> None:
 
 
 def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: float) -> str:
-    from d3s.evaluate.tables import plain
+    from d3s.evaluate.tables import for_json
 
-    methods = {name: plain(one) for name, one in found.items()}
+    methods = {name: for_json(one) for name, one in found.items()}
     return json.dumps({"distance_m": distance_m, "region": region, "methods": methods}, indent=1)
 
 
