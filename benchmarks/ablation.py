@@ -156,6 +156,7 @@ PARTS = (
     # Sigma and confidence.
     changed("sigma: noise only", (refine, "_UNEXPLAINED", 0.0)),
     changed("sigma: all of the residual", (refine, "_UNEXPLAINED", 1.0)),
+    changed("sigma: bends ignored", (refine, "_BEND", 0.0)),
     changed("sigma: windows without ends", (refine, "share_inside", lambda *_: 1.0)),
     changed("confidence: chance ignored", (fitting, "_CHANCE", 0.0)),
     changed(
@@ -186,6 +187,8 @@ TUNED = (
     (refine, "_REACH"),
     (refine, "_APART"),
     (refine, "_UNEXPLAINED"),
+    (refine, "_BEND"),
+    (refine, "_BEND_NOISE"),
     (joint, "_NOISE_HALF"),
     (fitting, "_CHANCE"),
     (judge, "_LEAST_CORRELATION"),

@@ -220,9 +220,9 @@ def test_leaving_out_by_sigma_gains(kind):
 
 @pytest.mark.slow
 def test_coverage_on_slopes():
-    # Less than the 0.68 that it should be: on a slope the disparity of a window is that of where
-    # its texture lies, and the slope by which that is set right has an error that sigma does not
-    # know. It is 0.63 here, and one pixel in 150 is off by more than six sigma.
+    # On a slope the disparity of a window is that of where its texture lies, and the slope by which
+    # that is set right has an error; so has a fold, and sigma knows both by the bend between
+    # windows. Without, it would be 0.63 here, and one pixel in 150 off by more than six sigma.
     sample = _scenes("tilted", few=False)[0]
-    assert sample.coverage > 0.58
-    assert (np.abs(sample.error_m) < 6 * sample.sigma_m).mean() > 0.985
+    assert 0.65 < sample.coverage < 0.74
+    assert (np.abs(sample.error_m) < 6 * sample.sigma_m).mean() > 0.997

@@ -55,7 +55,8 @@ def _fit(shape, judging: Judging, seed: int = 1) -> Refined:
     sigma[rng.uniform(size=shape) < 0.05] = UNKNOWN_PX
     correlation = np.clip(rng.uniform(-0.3, 1.2, shape), 0, 1)
     misfit = 10 ** rng.uniform(-2, 1.2, shape)
-    parts = (disparity, sigma, correlation, misfit)
+    bend = np.maximum(rng.normal(-0.02, 0.1, shape), 0)
+    parts = (disparity, sigma, bend, correlation, misfit)
     flags = np.where(rng.uniform(size=shape) < 0.05, int(Flag.BORDER), 0).astype(np.uint16)
     return Refined(*(part.astype(np.float32) for part in parts), flags)
 
@@ -147,6 +148,7 @@ def test_a_good_frame_is_valid(cell):
     good = fit._replace(
         disparity_px=np.full(cells, 20, np.float32) + 0.1 * fit.correlation,
         sigma_px=np.full(cells, 0.02, np.float32) + 0.01 * fit.correlation,
+        bend_px=np.zeros(cells, np.float32),
         correlation=0.8 + 0.1 * fit.correlation,
         misfit=np.ones(cells, np.float32),
         flags=np.zeros(cells, np.uint16),
@@ -168,14 +170,14 @@ def test_whatever_the_size(shape, cell, seed):
 
 
 @CELL
-@pytest.mark.parametrize("name", ["disparity_px", "sigma_px", "correlation", "misfit"])
+@pytest.mark.parametrize("name", ["disparity_px", "sigma_px", "bend_px", "correlation", "misfit"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_is_no_depth(cell, name, value):
     # None of it comes out of a fit; should it, it must not be believed.
     shape = (12, 18)
     judging, cells = _judging(shape, cell), _cells(shape, cell)
     fit = Refined(
-        *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.9, 1.0)),
+        *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.0, 0.9, 1.0)),
         np.zeros(cells, np.uint16),
     )
     getattr(fit, name)[3, 4] = value
@@ -272,11 +274,16 @@ def test_flags_of_the_search_by_hand(ops):
     assert flags.tolist() == [[int(flag) for flag in expected]]
 
 
-def _one(ops, disparity=20.0, sigma=0.02, correlation=0.9, misfit=1.0, steps=2, **changes):
+def _one(
+    ops, disparity=20.0, sigma=0.02, correlation=0.9, misfit=1.0, steps=2, bend=0.0, **changes
+):
     """Judgement of a single cell of a pixel."""
     judging = _judging((1, 1), 1, **changes)
     fit = Refined(
-        *(np.full((1, 1), part, np.float32) for part in (disparity, sigma, correlation, misfit)),
+        *(
+            np.full((1, 1), part, np.float32)
+            for part in (disparity, sigma, bend, correlation, misfit)
+        ),
         np.zeros((1, 1), np.uint16),
     )
     found = ops.judged(fit, np.full((1, 1), steps, np.uint8), np.zeros((1, 1), np.uint16), judging)
@@ -302,6 +309,11 @@ def test_depth_and_sigma_by_hand(ops, rig, depth_m):
     # The rectification has its own part, and the two are independent.
     _, both, _, _ = _one(ops, offset + per_dpt / depth_m, rig=rig, rectification_sigma_px=0.03)
     assert both == pytest.approx(np.hypot(0.02, 0.03) / 0.02 * sigma, rel=1e-4)
+    # So has a bend of the surface.
+    _, bent, _, _ = _one(
+        ops, offset + per_dpt / depth_m, bend=0.03, rig=rig, rectification_sigma_px=0.0
+    )
+    assert bent == pytest.approx(both, rel=1e-6)
 
 
 @BOTH
@@ -331,7 +343,7 @@ def test_a_cell_stands_for_its_pixels(ops):
     shape, cells = (5, 7), (3, 4)
     judging = _judging(shape, 2)
     fit = Refined(
-        *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.9, 1.0)),
+        *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.0, 0.9, 1.0)),
         np.zeros(cells, np.uint16),
     )
     flags = np.zeros(cells, np.uint16)

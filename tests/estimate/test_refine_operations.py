@@ -432,18 +432,19 @@ def test_finished(scale, cell, shape, windows_px):
         ours = CompiledRefine(Memory()).finished(fit, fitting, scale)
         doubles = Fit(*(part.astype(np.float64) for part in fit[:-1]), fit.used)
         theirs = PLAIN.finished(doubles, fitting, scale)
-        assert all(part.dtype == np.float32 for part in ours[:4])
+        assert all(part.dtype == np.float32 for part in ours[:5])
         assert ours.flags.dtype == theirs.flags.dtype == np.uint16
         np.testing.assert_array_equal(ours.flags, theirs.flags)
         # A slope may be over half a step, with offsets of nine cells.
         np.testing.assert_allclose(ours.disparity_px, theirs.disparity_px, rtol=1e-5, atol=2e-4)
-        np.testing.assert_allclose(ours.sigma_px, theirs.sigma_px, rtol=1e-5, atol=2e-4)
-        for one, other in zip(ours[2:4], theirs[2:4], strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-6)
+        # The bend is a root: close to zero, small differences are large ones.
+        np.testing.assert_allclose(ours.bend_px, theirs.bend_px, rtol=1e-4, atol=4e-3)
+        for name in ("sigma_px", "correlation", "misfit"):
+            np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-6)
 
 
 def _random_refined(shape, seed: int) -> Refined:
-    parts = (_random(shape, seed + i) for i in range(4))
+    parts = (_random(shape, seed + i) for i in range(5))
     flags = np.random.default_rng(seed).integers(0, 1024, shape).astype(np.uint16)
     return Refined(*parts, flags)
 
@@ -750,7 +751,7 @@ def test_slopes_are_taken_off(ops, scale, cell):
 @BOTH
 @GRID
 @pytest.mark.parametrize("axis", [0, 1])
-def test_sigma_has_what_a_fold_adds(ops, scale, cell, axis):
+def test_folds_are_found(ops, scale, cell, axis):
     shape = 184, 190
     fitting = _fitting(tuple(size * cell for size in shape), scale, cell)
     half, middle = fitting.halves[-1], shape[axis] // 2
@@ -758,29 +759,40 @@ def test_sigma_has_what_a_fold_adds(ops, scale, cell, axis):
     place = np.indices(shape)[axis] - middle
     zero, used = np.zeros(shape), np.full(shape, len(fitting.halves) - 1, np.uint8)
 
-    def sigma(disparity, noise=1e-3):
-        parts = (disparity, zero + noise, zero, zero, zero, zero)
+    def bend(disparity, sigma=1e-3, used=used):
+        parts = (disparity, zero + sigma, zero, zero, zero, zero)
         fit = Fit(*(part.astype(kind) for part in parts), used)
-        return ops.finished(fit, fitting, scale).sigma_px / scale
+        return ops.finished(fit, fitting, scale).bend_px / scale
 
     # Like a floor and a wall: each window has the mean of what it covers.
     slope = 0.05
     reach = np.clip((place + half) / (2 * half), 0, 1)
     windows = 12 + slope * half * np.where(place < half, reach**2, place / half)
-    found = sigma(windows).take(middle, axis)
-    inner = found[half:-half]
+    inner = (slice(half, -half), slice(half, -half))
+    on_fold = (place == 0)[inner]
     error = slope * half / 4
-    assert (inner > 0.5 * error).all()
-    assert (inner < 1.1 * error).all()
+    found = bend(windows)[inner][on_fold]
+    assert (found > 0.5 * error).all()
+    assert (found < 1.1 * error).all()
+    # Also where the windows around are smaller, but not where they are the smallest.
+    for others in (1, 0):
+        among = np.where(place == 0, used, others).astype(np.uint8)
+        here = bend(windows, used=among)[inner][on_fold]
+        np.testing.assert_array_equal(here, others * found)
+    # A fold that the large window does not see, one of those within it does.
+    narrow = 12 + 0.2 * (np.abs(place) == fitting.halves[1])
+    assert (bend(narrow)[inner][on_fold] > 0.05).all()
     # Beyond the reach of the windows it is a plane again, and so is a slope anywhere.
-    away = np.abs(place) > 2 * half + 1
-    away &= np.minimum(place + middle, shape[axis] - 1 - middle - place) >= half
+    away = (np.abs(place) > 2 * half + 1)[inner]
     assert away.any()
-    for disparity, where in ((windows, away), (12 + slope * place, np.abs(place) < half)):
-        np.testing.assert_allclose(sigma(disparity)[where], 1e-3, rtol=0.05)
-    # Noise makes bends too.
-    noise = 0.01 * np.random.default_rng(0).uniform(-1, 1, shape)
-    np.testing.assert_allclose(sigma(12 + noise, noise=0.014), 0.014, rtol=1e-5)
+    assert not bend(windows)[inner][away].any()
+    assert not bend(12 + slope * place)[inner].any()
+    # Noise makes bends too, by one or by the others.
+    noise = 0.01 * np.random.default_rng(0).uniform(-1, 1, shape[axis])[place + middle]
+    assert not bend(12 + noise, sigma=0.01).any()
+    assert bend(12 + noise, sigma=0.001).any()
+    others = np.where(place == 0, 0.001, 0.02)
+    assert not bend(12 + noise, sigma=others)[place == 0].any()
 
 
 @BOTH

@@ -29,7 +29,7 @@ class Fitting(NamedTuple):
     apart: float  # standard deviations between windows that are still of one surface
     unexplained: float  # share of the residual beyond noise that acts like noise
     bend: float  # share of a bend of the surface that is an error of its disparity,
-    bend_noise: float  # and what noise may make of its square, over the variance
+    bend_noise: float  # and what noise may make of its square, over the mean of the variances
     smoothed_gain: float  # what white noise of variance one becomes in the views,
     laplacian_gain: float  # in their Laplacians,
     gradient_gain: float  # and in their derivatives
@@ -72,6 +72,7 @@ class Refined(NamedTuple):
 
     disparity_px: Array
     sigma_px: Array
+    bend_px: Array  # what a surface that is not flat may add to it
     correlation: Array
     misfit: Array
     flags: NDArray[np.uint16]  # of windows that leave the frame, or hold no intensity

@@ -31,8 +31,8 @@ _STEP_PX, _STEP_SHARE = 2.0, 0.06
 _UNEXPLAINED = 0.3
 # Share of a bend between windows that is an error of the middle one: a window on a fold, as where a
 # thing stands on a floor, lies a half of it to one side; on even curvature it is a sixth. And what
-# noise makes of its square, over the variance of a window. From the tuning textures.
-_BEND, _BEND_NOISE = 0.3, 9.0
+# noise may make of its square, over the variance of the windows. From the tuning textures.
+_BEND, _BEND_NOISE = 0.3, 16.0
 # A window whose disparity is this many standard deviations off that of the small one within it
 # does not lie on one surface.
 _APART = 3.0

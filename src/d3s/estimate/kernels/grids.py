@@ -98,11 +98,13 @@ def join(
     scale: int,
     disparity: Image,
     sigma: Image,
+    bend: Image,
     correlation: Image,
     misfit: Image,
     flags: NDArray[np.uint16],
     out_disparity: Image,
     out_sigma: Image,
+    out_bend: Image,
     out_correlation: Image,
     out_misfit: Image,
     out_flags: NDArray[np.uint16],
@@ -122,6 +124,7 @@ def join(
             continue
         _join_line(disparity, row, step, here, scale, first, last, work, line, out_disparity[row])
         _join_line(sigma, row, step, here, scale, first, last, work, line, out_sigma[row])
+        _join_line(bend, row, step, here, scale, first, last, work, line, out_bend[row])
         _join_line(
             correlation, row, step, here, scale, first, last, work, line, out_correlation[row]
         )

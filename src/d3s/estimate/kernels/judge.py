@@ -74,6 +74,7 @@ class CompiledJudge:
             shape[0],
             weighted,
             weight,
+            fit.bend_px,
             fit.correlation,
             bits,
             judging.cell,
@@ -157,6 +158,7 @@ def _judged(
     stop: int,
     weighted: Image,
     weight: Image,
+    bend: Image,
     correlation: Image,
     cell_flags: Bits,
     cell: int,
@@ -173,14 +175,15 @@ def _judged(
     nothing = np.float32(np.nan)
     cols = out_depth.shape[1]
     work = np.empty(weight.shape[1] + 2, dtype=np.float32)
-    lines = np.empty((3, cols), dtype=np.float32)
+    lines = np.empty((4, cols), dtype=np.float32)
     bits = np.empty(cols, dtype=np.int32)
-    here, spread, alike = lines[0], lines[1], lines[2]
+    here, spread, bent, alike = lines[0], lines[1], lines[2], lines[3]
     for row in range(start, stop):
         _full_line(weighted, row, cell, work, here)
         _full_line(weight, row, cell, work, spread)
         for col in range(cols):
             here[col] = here[col] / spread[col]
+        _full_line(bend, row, cell, work, bent)
         _full_line(correlation, row, cell, work, alike)
         source = cell_flags[row // cell]
         if cell == 1:
@@ -199,7 +202,7 @@ def _judged(
             far = per_dpt / apart
             depth[col] = far if apart > zero else np.float32(np.inf)
         for col in range(cols):
-            all_px = np.sqrt(one / spread[col] + rectification)
+            all_px = np.sqrt(one / spread[col] + bent[col] * bent[col] + rectification)
             sigmas[col] = depth[col] * depth[col] * all_px * over
         for col in range(cols):
             scale = share * depth[col]

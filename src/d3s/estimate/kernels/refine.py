@@ -152,9 +152,8 @@ class CompiledRefine:
     def finished(self, fit: Fit, fitting: Fitting, scale: int) -> Refined:
         """A fit in pixels of the frame, less what slopes add to it."""
         empty, shape = self._memory.empty, fit.disparity.shape
-        out = Refined(
-            empty(shape), empty(shape), fit.correlation, fit.misfit, empty(shape, np.uint16)
-        )
+        a, b, c = (empty(shape) for _ in range(3))
+        out = Refined(a, b, c, fit.correlation, fit.misfit, empty(shape, np.uint16))
         over_rows(
             finished,
             shape[0],
@@ -171,6 +170,7 @@ class CompiledRefine:
             np.float32(fitting.bend_noise),
             out.disparity_px,
             out.sigma_px,
+            out.bend_px,
             out.flags,
         )
         return out
@@ -197,8 +197,8 @@ class CompiledRefine:
         best = next((fit for fit in parts.values() if fit.flags.shape == shape), None)
         if best is None:
             empty = self._memory.empty
-            a, b, c, d = (empty(shape) for _ in range(4))
-            best = Refined(a, b, c, d, empty(shape, np.uint16))
+            a, b, c, d, e = (empty(shape) for _ in range(5))
+            best = Refined(a, b, c, d, e, empty(shape, np.uint16))
         for scale, fit in parts.items():
             if fit is best:
                 continue

@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 from d3s.compiled import compiled, part
 from d3s.estimate.flags import Flag
 from d3s.estimate.kernels.lines import fill
-from d3s.lanes import EIGHT, higher, if_at_most, if_equal, if_lower, load_8, lower, spread_8, store
+from d3s.lanes import (
+    EIGHT,
+    higher,
+    if_at_most,
+    if_equal,
+    if_lower,
+    load_8,
+    lower,
+    spread_8,
+    store,
+)
 
 Image = NDArray[np.float32]
 Counts = NDArray[np.uint8]
@@ -16,9 +26,9 @@ Indices = NDArray[np.int64]
 
 _BORDER = int(Flag.BORDER)
 # Lines of a row of cells for slopes: the row itself with its ends repeated, then windows,
-# disparities and offsets of rows above and below in turn, and what comes out.
-_WINDOW, _DISPARITY, _ACROSS, _OFFSET, _COLUMN, _ABOVE, _BELOW = range(7)
-_SLOPE_DOWN, _SLOPE_ACROSS, _BEND_DOWN, _BEND_ACROSS, _STRAIGHT, _OUTSIDE, _LINES = range(11, 18)
+# disparities, offsets and sigmas of rows above and below in turn, and what comes out.
+_WINDOW, _DISPARITY, _ACROSS, _SIGMA, _OFFSET, _COLUMN, _ABOVE, _BELOW = range(8)
+_SLOPE_DOWN, _SLOPE_ACROSS, _BEND_DOWN, _BEND_ACROSS, _STRAIGHT, _OUTSIDE, _LINES = range(14, 21)
 
 
 @compiled
@@ -148,12 +158,13 @@ def finished(
     bend_noise: np.float32,
     out: Image,
     out_sigma: Image,
+    out_bend: Image,
     flags: NDArray[np.uint16],
 ) -> None:
     """Disparity less what a slope adds where the texture lies to one side of the window.
 
-    And sigma with what a bend may add, which is more than noise makes of one. Both are taken from
-    as far apart as the surface is known to be one.
+    And what a bend may add to its error. The slope is taken from as far apart as the surface is
+    known to be one, and the bend is the largest of those over its window and the smaller ones.
     """
     rows, cols = disparity.shape
     margin = halves[halves.size - 1]
@@ -166,6 +177,7 @@ def finished(
         _fill_wide(used[row], margin, lines[_WINDOW])
         _fill_wide(disparity[row], margin, lines[_DISPARITY])
         _fill_wide(across[row], margin, lines[_ACROSS])
+        _fill_wide(sigma[row], margin, lines[_SIGMA])
         fill(down[row], lines[_OFFSET])
         lines[_SLOPE_DOWN : _BEND_ACROSS + 1] = 0
         for place in range(1, halves.size):
@@ -176,12 +188,19 @@ def finished(
             fill(disparity[below], lines[_BELOW + 2])
             fill(down[above], lines[_ABOVE + 4])
             fill(down[below], lines[_BELOW + 4])
-            _slopes(flat, room, cols, margin, place, halves[place])
+            fill(sigma[above], lines[_ABOVE + 6])
+            fill(sigma[below], lines[_BELOW + 6])
+            _slopes(flat, room, cols, margin, place, halves[place], bend_noise)
         _straighten(flat, room, cols, margin, halves, min(row, rows - 1 - row), cell, frame_cols)
-        target, line, bits = out[row], lines[_STRAIGHT], flags[row]
+        target, own, line, bits = out[row], sigma[row], lines[_STRAIGHT], flags[row]
         for col in range(cols):
             target[col] = scale * line[col]
-        _with_bends(sigma[row], lines, scale, bend * bend, bend_noise, out_sigma[row])
+        target = out_sigma[row]
+        for col in range(cols):
+            target[col] = scale * own[col]
+        target, line, other = out_bend[row], lines[_BEND_DOWN], lines[_BEND_ACROSS]
+        for col in range(cols):
+            target[col] = scale * bend * np.sqrt(line[col] + other[col])
         line = lines[_OUTSIDE]
         for col in range(cols):
             bits[col] = np.int32(line[col]) * np.int32(_BORDER)
@@ -198,59 +217,74 @@ def _fill_wide(line: Any, margin: int, out: Image) -> None:
 
 
 @part
-def _slopes(lines: Image, room: int, cols: int, margin: int, place: int, step: int) -> None:
-    """Slopes and bends of the surface down and across, where cells `step` apart are on it.
+def _slopes(
+    lines: Image, room: int, cols: int, margin: int, place: int, step: int, bend_noise: np.float32
+) -> None:
+    """Slopes down and across where windows `step` apart are alike, and bends over as much.
 
-    Bends are squared.
+    Bends are squares, less what noise may make of them.
     """
     zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
     here, apart = spread_8(np.float32(place)), np.float32(2 * step)
-    least, two = spread_8(np.float32(0.5 * step)), np.float32(2)
+    least = spread_8(np.float32(0.5 * step))
     for col in range(0, cols, EIGHT):
-        middle = two * load_8(lines, _DISPARITY * room + margin + col)
+        middle = margin + col
+        fits = if_at_most(here, load_8(lines, _WINDOW * room + middle), one, zero)
+        disparity = load_8(lines, _DISPARITY * room + middle)
+        sigma = load_8(lines, _SIGMA * room + middle)
+
         above, below = _ABOVE * room + col, _BELOW * room + col
-        fits = if_at_most(here, load_8(lines, _WINDOW * room + margin + col), one, zero)
-        is_one = if_at_most(here, load_8(lines, above), fits, zero)
-        is_one = if_at_most(here, load_8(lines, below), is_one, zero)
         start, end = load_8(lines, above + 4 * room), load_8(lines, below + 4 * room)
         run = apart + (end - start)
-        is_one = if_lower(least, run, is_one, zero)
+        is_one = if_lower(least, run, fits, zero)
+        is_one = if_at_most(one, load_8(lines, above), is_one, zero)
+        is_one = if_at_most(one, load_8(lines, below), is_one, zero)
         low, high = load_8(lines, above + 2 * room), load_8(lines, below + 2 * room)
         slope = (high - low) / run
-        off = start + end - two * load_8(lines, _OFFSET * room + col)
-        bend = low + high - middle - slope * off
+        turn = slope * _second(start, load_8(lines, _OFFSET * room + col), end)
+        bend = _second(low, disparity, high) - turn
+        noise = _noise(sigma, load_8(lines, above + 6 * room), load_8(lines, below + 6 * room))
+        beyond = higher(bend * bend - bend_noise * noise, zero)
+        at = _BEND_DOWN * room + col
+        most = load_8(lines, at)
+        store(lines, at, if_lower(zero, is_one, higher(beyond, most), most))
+        is_one = if_at_most(here, load_8(lines, above), is_one, zero)
+        is_one = if_at_most(here, load_8(lines, below), is_one, zero)
         at = _SLOPE_DOWN * room + col
         store(lines, at, if_lower(zero, is_one, slope, load_8(lines, at)))
-        at = _BEND_DOWN * room + col
-        store(lines, at, if_lower(zero, is_one, bend * bend, load_8(lines, at)))
-        before, after = margin + col - step, margin + col + step
-        is_one = if_at_most(here, load_8(lines, _WINDOW * room + before), fits, zero)
-        is_one = if_at_most(here, load_8(lines, _WINDOW * room + after), is_one, zero)
+
+        before, after = middle - step, middle + step
         start, end = load_8(lines, _ACROSS * room + before), load_8(lines, _ACROSS * room + after)
         run = apart + (end - start)
-        is_one = if_lower(least, run, is_one, zero)
+        is_one = if_lower(least, run, fits, zero)
+        is_one = if_at_most(one, load_8(lines, _WINDOW * room + before), is_one, zero)
+        is_one = if_at_most(one, load_8(lines, _WINDOW * room + after), is_one, zero)
         low = load_8(lines, _DISPARITY * room + before)
         high = load_8(lines, _DISPARITY * room + after)
         slope = (high - low) / run
-        off = start + end - two * load_8(lines, _ACROSS * room + margin + col)
-        bend = low + high - middle - slope * off
+        turn = slope * _second(start, load_8(lines, _ACROSS * room + middle), end)
+        bend = _second(low, disparity, high) - turn
+        low, high = load_8(lines, _SIGMA * room + before), load_8(lines, _SIGMA * room + after)
+        beyond = higher(bend * bend - bend_noise * _noise(sigma, low, high), zero)
+        at = _BEND_ACROSS * room + col
+        most = load_8(lines, at)
+        store(lines, at, if_lower(zero, is_one, higher(beyond, most), most))
+        is_one = if_at_most(here, load_8(lines, _WINDOW * room + before), is_one, zero)
+        is_one = if_at_most(here, load_8(lines, _WINDOW * room + after), is_one, zero)
         at = _SLOPE_ACROSS * room + col
         store(lines, at, if_lower(zero, is_one, slope, load_8(lines, at)))
-        at = _BEND_ACROSS * room + col
-        store(lines, at, if_lower(zero, is_one, bend * bend, load_8(lines, at)))
 
 
 @part
-def _with_bends(
-    sigma: Image, lines: Image, scale: np.float32, share: np.float32, noise: np.float32, out: Image
-) -> None:
-    """Sigma with what bends beyond noise add to it."""
-    down, across, zero = lines[_BEND_DOWN], lines[_BEND_ACROSS], np.float32(0)
-    for col in range(out.size):
-        own = sigma[col] * sigma[col]
-        one, other = down[col] - noise * own, across[col] - noise * own
-        more = (one if one > zero else zero) + (other if other > zero else zero)
-        out[col] = scale * np.sqrt(own + share * more)
+def _second(before: Any, here: Any, after: Any) -> Any:
+    """Second difference of lanes."""
+    return before + after - (here + here)
+
+
+@part
+def _noise(one: Any, two: Any, three: Any) -> Any:
+    """Mean variance of lanes of standard deviations."""
+    return (one * one + two * two + three * three) * np.float32(1 / 3)
 
 
 @part

@@ -40,17 +40,17 @@ class PlainJudge:
         # Between cells each counts by its precision: a poor one must not spoil a good one.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             precision = np.where(is_known, 1 / np.maximum(fit.sigma_px, LEAST_SIGMA_PX) ** 2, 0)
-            weighted, weight, correlation = (
+            weighted, weight, bend_px, correlation = (
                 self._full(part, judging)
-                for part in (fit.disparity_px * precision, precision, fit.correlation)
+                for part in (fit.disparity_px * precision, precision, fit.bend_px, fit.correlation)
             )
-            disparity, sigma_px = weighted / weight, 1 / np.sqrt(weight)
+            disparity = weighted / weight
         rows, cols = judging.shape
         out = per_cell.repeat(judging.cell, 0).repeat(judging.cell, 1)[:rows, :cols].copy()
         vergence = (disparity - judging.offset_px) / judging.per_dpt_px
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             depth = np.where(vergence > 0, 1 / vergence, np.inf)
-            all_px = np.sqrt(sigma_px**2 + judging.rectification_sigma_px**2)
+            all_px = np.sqrt(1 / weight + bend_px**2 + judging.rectification_sigma_px**2)
             sigma = depth * depth * all_px / judging.per_dpt_px
             scale = np.maximum(judging.sigma_m, judging.sigma_share * depth)
             confidence = np.nan_to_num(correlation / (1 + sigma / scale), nan=0.0)

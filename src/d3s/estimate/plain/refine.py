@@ -130,10 +130,11 @@ class PlainRefine:
         """A fit in pixels of the frame."""
         halves = np.asarray(fitting.halves)[fit.used]
         inside = _is_inside(fit.disparity, halves, fitting)
-        disparity, sigma = self.straightened(fit, fitting)
+        disparity, bend = self.straightened(fit, fitting)
         return Refined(
             disparity_px=disparity * scale,
-            sigma_px=sigma * scale,
+            sigma_px=fit.sigma * scale,
+            bend_px=bend * scale,
             correlation=fit.correlation,
             misfit=fit.misfit,
             flags=np.where(inside, 0, int(Flag.BORDER)).astype(np.uint16),
@@ -160,8 +161,8 @@ class PlainRefine:
     def joined(self, parts: dict[int, Refined], scales: NDArray[np.uint8]) -> Refined:
         """Each cell from the part of its scale, interpolated if that is coarser."""
         shape = scales.shape[0], scales.shape[1]
-        empty = [np.zeros(shape) for _ in range(4)]
-        best = Refined(empty[0], empty[1], empty[2], empty[3], np.zeros(shape, np.uint16))
+        a, b, c, d, e = (np.zeros(shape) for _ in range(5))
+        best = Refined(a, b, c, d, e, np.zeros(shape, np.uint16))
         for scale, part in parts.items():
             here = scales == scale
             for target, values in zip(best, part, strict=True):
@@ -276,28 +277,31 @@ class PlainRefine:
         )
 
     def straightened(self, fit: Fit, fitting: Fitting) -> tuple[Array, Array]:
-        """Disparity and sigma of a surface that is not flat.
+        """Disparity and error of a surface that is not flat.
 
-        Less what a slope adds to the disparity where the texture lies to one side of the window.
-        Sigma has what a bend may add, which is more than noise makes of one.
+        The disparity is less what a slope adds where the texture lies to one side of the window.
+        The error is what a bend may add that is more than noise makes of one.
         """
-        disparity, variance = fit.disparity.copy(), fit.sigma**2
+        disparity, square = fit.disparity.copy(), np.zeros_like(fit.disparity)
         for axis, offset in ((0, fit.down), (1, fit.across)):
-            slope, bend = np.zeros_like(disparity), np.zeros_like(disparity)
+            slope, more = np.zeros_like(disparity), np.zeros_like(disparity)
             for place, step in enumerate(fitting.halves[1:], start=1):
-                fits = fit.used >= place
-                is_one = fits & _shifted(fits, step, axis) & _shifted(fits, -step, axis)
                 before, after = (_shifted(fit.disparity, side, axis) for side in (-step, step))
                 lies, ends = (_shifted(offset, side, axis) for side in (-step, step))
                 run = 2 * step + ends - lies
-                is_one &= run > 0.5 * step
-                slope = np.where(is_one, (after - before) / np.where(is_one, run, 1), slope)
-                by_slope = slope * (lies + ends - 2 * offset)
-                bend = np.where(is_one, before + after - 2 * fit.disparity - by_slope, bend)
+                # Beside a step, or where the match is out of the frame, there is none but the
+                # smallest window, and its disparity says little.
+                near = np.minimum(*(_shifted(fit.used, side, axis) for side in (-step, step)))
+                is_one = (fit.used >= place) & (near >= 1) & (run > 0.5 * step)
+                steep = (after - before) / np.where(is_one, run, 1)
+                bend = before + after - 2 * fit.disparity - steep * (lies + ends - 2 * offset)
+                noise = sum(_shifted(fit.sigma, side, axis) ** 2 for side in (-step, 0, step))
+                beyond = np.maximum(bend**2 - fitting.bend_noise / 3 * noise, 0)
+                more = np.where(is_one, np.maximum(beyond, more), more)
+                slope = np.where(is_one & (near >= place), steep, slope)
             disparity -= offset * slope
-            more = np.maximum(bend**2 - fitting.bend_noise * fit.sigma**2, 0)
-            variance += fitting.bend**2 * more
-        return disparity, np.sqrt(variance)
+            square += fitting.bend**2 * more
+        return disparity, np.sqrt(square)
 
 
 def _is_inside(disparity: Array, half: Array | int, fitting: Fitting) -> Mask:
