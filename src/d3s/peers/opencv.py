@@ -7,6 +7,7 @@ Both take 8-bit images and give disparities in sixteenths of a pixel. What is do
 - The views are continued at their sides. OpenCV gives nothing to columns from which the largest
   disparity would leave the frame, although most of them match well within it; a match that does
   lie outside is dropped afterwards.
+- OpenCV rounds disparities up, and the mean of that is taken off.
 - OpenCV knows no standard deviation. `sigma_m` is one constant disparity error, as it was on the
   tuning textures, and the rounding to sixteenths, taken to depth.
 
@@ -57,11 +58,11 @@ def _odd(block_px: int) -> int:
 class OpencvOptions(Options):
     """What both matchers of OpenCV can be told.
 
-    The defaults are the best of a random search of 150 to 230 settings and a finer one around the
-    winner, on the tuning textures with 1 % noise: the log of the MAE on planes from 0.25 to 2 m
-    and, at half the weight, on random scenes, with a penalty where less than 95 % (planes) or 90 %
-    (scenes) of the textured pixels were retained. One setting for both, as for our own method. For
-    sharp images of another camera see benchmarks/motorcycle.py.
+    The defaults are the best that we found on the tuning textures with 1 % noise
+    (benchmarks/tune_peers.py): the log of the MAE on planes from 0.25 to 2 m and, at half the
+    weight, on random scenes, with a penalty where less than 95 % (planes) or 90 % (scenes) of the
+    textured pixels were retained. One setting for both, as for our own method. For sharp images of
+    another camera see benchmarks/motorcycle.py.
     """
 
     unfiltered: ClassVar[dict[str, int]] = {
@@ -88,10 +89,10 @@ class OpencvOptions(Options):
         default=2.5, ge=0, le=10, description="the Gaussian that both views are smoothed with"
     )
     # OpenCV rounds up to the next sixteenth: always in bm, below a whole disparity in sgbm. So its
-    # disparities are too large by 1/32 and 1/64 px on average, 0.5 and 0.3 cm at 2 m. Left as it
-    # is, since who uses OpenCV gets it so; subtract 0.03125 or 0.015625 to see what it costs.
+    # disparities are too large by 1/32 and 1/64 px on average, 0.5 and 0.3 cm at 2 m. 0 leaves them
+    # as OpenCV has them.
     rounding_px: float = Field(
-        default=0.0, ge=-1, le=1, description="what is subtracted from OpenCV's disparities"
+        default=1 / 32, ge=-1, le=1, description="what is subtracted from OpenCV's disparities"
     )
     # What two thirds of the errors on the tuning planes are below. In truth it grows from 0.04 px
     # where the views are sharp to 0.3 px at 0.25 m.
@@ -132,8 +133,11 @@ class SgbmOptions(OpencvOptions):
     mode: Literal["sgbm", "hh", "3way", "hh4"] = Field(
         default="hh", description="the paths that costs are gathered along"
     )
+    rounding_px: float = Field(
+        default=1 / 64, ge=-1, le=1, description="what is subtracted from OpenCV's disparities"
+    )
     disparity_sigma_px: float = Field(
-        default=0.08, gt=0, le=100, description="the standard deviation of a disparity, for sigma_m"
+        default=0.12, gt=0, le=100, description="the standard deviation of a disparity, for sigma_m"
     )
 
     @field_validator("p2")
