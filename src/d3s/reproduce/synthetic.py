@@ -29,28 +29,11 @@ _DRAWN = (PRINTED, TUNED, _JOINT)
 def make_synthetic(context: Context) -> Result:
     """All methods on random scenes, on the same images, and pictures of some."""
     sweep = scene_sweep(context)
-    bare, tuned = Rig.paper_prototype(), twin_for(context).rig
-    parts = in_turn(context.progress, (sweep.count, sweep.count))
-    results = [
-        evaluate_scenes(
-            methods,
-            sweep=sweep,
-            rig=rig,
-            workers=context.workers,
-            folder=context.folder,
-            progress=part,
-        )
-        for methods, rig, part in (
-            ((PRINTED,), bare, parts[0]),
-            ((TUNED, *OTHERS), tuned, parts[1]),
-        )
-    ]
+    rigs = Rig.paper_prototype(), twin_for(context).rig
+    results = _evaluated(context, sweep, *rigs)
     rows = [row for one in results for row in one.rows if row.region == "all"]
-    scenes = list(dict.fromkeys(row.scene for row in rows))
-    by_method = {row.method: [one for one in rows if one.method == row.method] for row in rows}
-    strips = [_strip(sweep, number, (bare, tuned), rows) for number in range(_shown(sweep))]
-    errors_m = {name: [row.score.mae_m for row in own] for name, own in by_method.items()}
     summaries = [one for result in results for one in result.summary()]
+    strips = [_strip(sweep, number, rigs, rows) for number in range(_shown(sweep))]
     return Result(
         pictures=[
             Picture(
@@ -58,12 +41,7 @@ def make_synthetic(context: Context) -> Result:
                 figure=plot_scenes(strips),
                 caption=_scenes_caption(sweep) + _QUICK * context.quick,
             ),
-            Picture(
-                name="scene_errors",
-                figure=plot_scene_errors([f"scene {seed}" for seed in scenes], errors_m),
-                caption="Simulated. Mean absolute error of each method over the pixels that it "
-                "gives a depth for, with its own defaults. How many these are is in the table.",
-            ),
+            _errors_picture(rows),
         ],
         tables=[
             Table(name="synthetic", rows=[_row(row) for row in rows]),
@@ -75,8 +53,40 @@ def make_synthetic(context: Context) -> Result:
                 shown=True,
             ),
         ],
-        comparisons=_comparisons(results, summaries),
+        comparisons=_comparisons(sweep, summaries),
         remarks=[_league(summaries)],
+    )
+
+
+def _evaluated(context: Context, sweep: SceneSweep, bare: Rig, tuned: Rig) -> list[SceneResults]:
+    """The equation as derived on the bare rig, and all others on the tuned one."""
+    first, second = in_turn(context.progress, (sweep.count, sweep.count))
+    return [
+        evaluate_scenes(
+            methods,
+            sweep=sweep,
+            rig=rig,
+            workers=context.workers,
+            folder=context.folder,
+            progress=progress,
+        )
+        for methods, rig, progress in (
+            ((PRINTED,), bare, first),
+            ((TUNED, *OTHERS), tuned, second),
+        )
+    ]
+
+
+def _errors_picture(rows: Sequence[SceneRow]) -> Picture:
+    scenes = dict.fromkeys(f"scene {row.scene}" for row in rows)
+    errors_m: dict[str, list[float]] = {}
+    for row in rows:
+        errors_m.setdefault(row.method, []).append(row.score.mae_m)
+    return Picture(
+        name="scene_errors",
+        figure=plot_scene_errors(list(scenes), errors_m),
+        caption="Simulated. Mean absolute error of each method over the pixels that it gives a "
+        "depth for, with its own defaults. How many these are is in the table.",
     )
 
 
@@ -167,10 +177,7 @@ def _league(summaries: Sequence[SceneSummary]) -> str:
     )
 
 
-def _comparisons(
-    results: Sequence[SceneResults], summaries: Sequence[SceneSummary]
-) -> list[Comparison]:
-    scenes = results[0].sweep.count
+def _comparisons(sweep: SceneSweep, summaries: Sequence[SceneSummary]) -> list[Comparison]:
     unlike = (
         "The paper's scenes are of photographs that are not part of this package, ours are of our "
         "own textures; its window and noise are not printed."
@@ -190,7 +197,7 @@ def _comparisons(
             what=f"MAE per scene of the consensus at C > {ACCURACY_THRESHOLD:g}",
             paper="numbers within the figure only",
             ours=f"{100 * printed.mean_mae_m:.2f} cm by Eq. 10, {100 * tuned.mean_mae_m:.2f} cm "
-            f"tuned, on average of {scenes} scenes; {at_worst} at worst",
+            f"tuned, on average of {sweep.count} scenes; {at_worst} at worst",
             same_conditions=False,
             why=unlike,
         ),
