@@ -21,6 +21,13 @@ def test_version():
     assert CliRunner().invoke(app, ["--version"]).stdout == f"d3s {d3s.__version__}\n"
 
 
+def test_python_runs_it_too():
+    told = subprocess.run(
+        [sys.executable, "-m", "d3s", "--version"], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == f"d3s {d3s.__version__}\n"
+
+
 def test_help_has_every_command_and_every_exit_code():
     shown = CliRunner().invoke(app, ["--help"]).stdout
     for command in COMMANDS:

@@ -16,13 +16,13 @@ DEPTH_M = 0.6  # 39 px of disparity
 HOLE = (45, 125)
 REACH_PX = 62  # of a window of 41 px and a Gaussian of 10 px, the widest of all methods
 
-# The median error that a method may have on a plane that is easy, in pixels of disparity: a tenth
-# for all that measure disparity. Differential defocus alone knows 0.6 m to a few centimetres, and a
-# pixel is 1.5 cm there; keypoints are many pixels across; the consensus chooses among candidates by
-# how far off their defocus is.
-TOLERANCE_PX = {"guo2017": 2.5, "sift": 0.6, "consensus": 2.0}
-# How many of the pixels that could have a depth must have one; keypoints are few.
-LEAST_SHARE = {"sift": 1e-3, "consensus": 0.3}
+# On a plane that is easy these are exact to a tenth of a pixel of disparity nearly everywhere; of
+# any other a pixel is asked, and half of what could have a depth.
+EXACT = ("joint", "sgbm", "bm", "phase", "li2010", "takeda2013")
+# Differential defocus alone knows 0.6 m to a few centimetres, and a pixel is 1.5 cm there; keypoints
+# are few; the consensus chooses among candidates by how far off their defocus is.
+TOLERANCE_PX = dict.fromkeys(EXACT, 0.1) | {"guo2017": 2.5, "consensus": 2.0}
+LEAST_SHARE = dict.fromkeys(EXACT, 0.9) | {"sift": 1e-3, "consensus": 0.3}
 
 ALL = pytest.mark.parametrize("method", METHODS)
 
@@ -70,9 +70,9 @@ def test_textured_plane_is_found(method):
     could = np.zeros(SHAPE, dtype=bool)
     could[25:-25, 65:-25] = True
     seen = result.depth_m[could & result.valid]
-    assert seen.size >= LEAST_SHARE.get(method, 0.9) * could.sum()
+    assert seen.size >= LEAST_SHARE.get(method, 0.5) * could.sum()
     error_px = np.abs(RIG.optics.disparity_px(seen) - RIG.optics.disparity_px(DEPTH_M))
-    assert np.median(error_px) < TOLERANCE_PX.get(method, 0.1)
+    assert np.median(error_px) < TOLERANCE_PX.get(method, 1.0)
 
 
 @ALL

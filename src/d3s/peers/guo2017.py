@@ -22,6 +22,7 @@ not hold for this camera:
 - The paper fuses its scales by a confidence whose parameters are trained end to end. Here the
   weight is the inverse of the variance that least squares predict, which needs no training.
 - The other constants that it trains are those of the rig here, but for one `gain`.
+- The right view is asked too, by the same alignment, and where the two disagree there is no depth.
 - Noise makes the square of the Laplacian too large, and the inverse depth too near to kappa; its
   training absorbs that too. Here what noise adds is subtracted: of white noise, smoothed by a
   Gaussian s, the Laplacian of the mean has 1 / (2 s^4) of the power that the difference has, and

@@ -14,6 +14,8 @@ What is different here:
 - Its energy is minimised by graph cuts; here costs are gathered along four paths as in semi-global
   matching (Hirschmüller, 2008), with a small price for a step of one hypothesis and one price for
   all larger ones. That bounds time and memory, and is known to come near on two views.
+- The paper blurs each view as the other one is. By default only the sharper one is blurred here,
+  until both are alike, which leaves more texture; `equalise="both"` is as the paper has it.
 - Squares of differences are divided by the contrast of both windows. Otherwise the depth with the
   widest blur would win, for no reason but that blurred views differ less.
 - Gathered costs choose the depth; its fraction comes from a parabola through the costs as they

@@ -14,7 +14,8 @@ From coarse to fine:
    that both hold the same; tapered by a Hann window. Then again where these say.
 3. Their cross spectra, with amplitudes to a power between plain correlation and phase alone, and
    less of the high frequencies. The shift at which they correlate most, by Newton's steps.
-4. Between the points of the grid linear, where neighbours agree.
+4. Between the points of the grid linear, where neighbours agree, and where the right view says the
+   same; the papers do not ask it.
 
 Assumes rectified views and one depth in a window. `confidence` is the correlation at the best shift
 over what it would be if all phases agreed. `sigma_m` is from the curvature of the peak and the

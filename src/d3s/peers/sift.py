@@ -2,7 +2,8 @@
 
 Lowe, "Distinctive image features from scale-invariant keypoints" (International Journal of Computer
 Vision 60, 2004), as OpenCV has it. A keypoint of the left view may match one of the right view that
-lies in the same row, within a tolerance, at a disparity of the range. Of those it takes the one
+lies in the same row, within a tolerance, at a disparity of the range, and that is about as large.
+Of those it takes the one
 with the nearest descriptor, if the next best of any other place is much farther, and if each is the
 best of the other. Its disparity is the difference of two columns, which SIFT itself finds to a
 fraction of a pixel, and stands in the one pixel where the keypoint is.
