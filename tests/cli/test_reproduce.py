@@ -117,5 +117,5 @@ def test_wrong_use(wrong):
 
 def test_workers_are_told_as_by_every_sweep():
     wrong = run("--workers", "0")
-    assert wrong.exit_code == 3
+    assert wrong.exit_code == 2
     assert "workers=0 must be a whole number from 1 to 1024" in wrong.stderr

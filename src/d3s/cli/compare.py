@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.methods import contenders_of, method_option
-from d3s.cli.output import Force, Quiet
+from d3s.cli.output import Force, Quiet, value_of
 from d3s.cli.sweep import Workers, say_files, sweep_run
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def compare(
 
     contenders = contenders_of(method, METHODS)
     program = Program.quick() if quick else Program.full()
-    program = program if seed is None else program.with_seed(seed)
+    with value_of("--seed"):
+        program = program if seed is None else program.with_seed(seed)
     for one in page or ():
         _page(one)  # better known now than after the games
     camera = default_rig(contenders) if rig is None else Rig.load(rig)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from d3s.cli.output import value_of
+
 if TYPE_CHECKING:
     from d3s.evaluate.contender import Contender
 
@@ -25,14 +27,9 @@ def method_option(if_left: str) -> Any:
 
 
 def contenders_of(given: Iterable[str] | None, if_left: Iterable[str]) -> "tuple[Contender, ...]":
-    """Those who take part, from what --method was given.
-
-    Raises
-    ------
-    InputError, OptionsError
-        Naming the method or the option that cannot be, or what is there twice.
-    """
+    """Those who take part, from what --method was given."""
     from d3s.evaluate.contender import as_contenders
 
     words = [one for text in given or if_left for one in re.split(_BETWEEN_METHODS, text)]
-    return as_contenders([word.strip() for word in words])
+    with value_of("--method"):
+        return as_contenders([word.strip() for word in words])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.output import SOME_FAILED, Quiet
-from d3s.cli.sweep import Workers
+from d3s.cli.sweep import Workers, check_workers
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -60,6 +60,7 @@ def reproduce(
         for item in find_items(names or ()):
             typer.echo(f"{item.name:16} {item.reference:18} {item.title} ({item.needs})")
         return
+    check_workers(workers)
     with _watcher(quiet=quiet) as watcher:
         outcomes = make(
             names or (),

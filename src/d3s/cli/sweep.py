@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
+from d3s.cli.output import value_of
 from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def sweep_run(
     """
     from d3s.evaluate.tables import check_absent
 
+    check_workers(workers)
     if not force:
         check_absent(*files.values())
     first = next(iter(files.values()))
@@ -58,6 +60,14 @@ def sweep_run(
         progress_bar(pairs, words, quiet=quiet) as progress,
     ):
         yield {"workers": workers, "folder": folder, "progress": progress}
+
+
+def check_workers(workers: int | None) -> None:
+    """Refuse a number of processes that cannot be, as wrong use."""
+    from d3s.evaluate.jobs import checked_workers
+
+    with value_of("--workers"):
+        checked_workers(workers)
 
 
 def say_files(files: Mapping[str, Path]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from d3s.cli import methods
+from d3s.cli.output import value_of
 from d3s.cli.simulate import Spread
 from d3s.cli.units import length_m, shape_px
 
@@ -96,7 +97,8 @@ def rig_of(path: Path | None) -> "Rig":
 def sweep_of(kind: type[_Sweep], *, quick: bool, psf: Spread | None, **fields: Any) -> _Sweep:
     """A sweep with such fields as were given."""
     start = kind.quick() if quick else kind()
-    return start.replace(**given(psf=None if psf is None else psf.value, **fields))
+    with value_of("the sweep"):
+        return start.replace(**given(psf=None if psf is None else psf.value, **fields))
 
 
 def given(**values: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.evaluate import options, tables
+from d3s.cli.output import value_of
 from d3s.cli.units import length_m
 
 if TYPE_CHECKING:
@@ -67,10 +68,10 @@ def quality(
         maps = simulated_frames(
             options.contenders_of(method), distance, rig=options.rig_of(rig), **simulated
         )
-    found = {
-        name: quality_of(every, distance, central_region(every[0].depth_m.shape, region))
-        for name, every in maps.items()
-    }
+    some = next(iter(maps.values()))[0]
+    with value_of("--region"):
+        middle = central_region(some.depth_m.shape, region)
+    found = {name: quality_of(every, distance, middle) for name, every in maps.items()}
     if as_json:
         typer.echo(_json(found, distance, region))
     else:
