@@ -220,11 +220,20 @@ def test_a_page_with_other_marks_gets_one_table(played):
         "planes beyond 0.9 m",
         "scenes",
     ]
-    assert heading[4:] == ["range (m)", "s / Mpx"]
-    planes = played.sections()[0].standings
+    section = played.sections()[0]
+    common = f"at {100 * section.common_density:.0f} %"
+    assert heading[4:] == ["range (m): own filter", f"range (m): {common}", "s / Mpx"]
+    planes = section.standings
+    for cells, one in zip((bm, joint), planes[:2], strict=True):
+        assert cells[4:6] == [_told_range(one.own.range_m), _told_range(one.common.range_m)]
+    assert sift[5] == "-"
     assert float(bm[1].strip("*")) == pytest.approx(100 * planes[0].common.mae_m, abs=6e-4)
     assert joint[1].startswith("**")
     assert sift[1:4] == ["-"] * 3
+
+
+def _told_range(range_m):
+    return f"{range_m[0]:.2f} to {range_m[1]:.2f}" if range_m else "none"
 
 
 def test_programs():

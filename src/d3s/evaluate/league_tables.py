@@ -270,7 +270,7 @@ def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def standings_markdown(league: League, command: str) -> str:
-    """One table: the error of each section at its common density, working range and time."""
+    """One table: the error of each section at its common density, working ranges and time."""
     sections = league.sections()
     first = sections[0]
     shown = [
@@ -278,8 +278,9 @@ def standings_markdown(league: League, command: str) -> str:
         *(_common_column(section) for section in sections),
     ]
     if first.name == "planes":
-        own, time = more_columns()[2], more_columns()[-1]
-        shown += [replace(own, group="", heading="range (m)"), replace(time, group="")]
+        _, _, own, common, time = more_columns()
+        density = f"at {100 * first.common_density:.0f} %"
+        shown += [own, replace(common, heading=density), replace(time, group="")]
     words = f"Simulated; made by `{command}`. Mean absolute errors in cm."
     return f"{words}\n\n{_standings(first, shown)}"
 

@@ -6,6 +6,7 @@ An answer begins with a space, and the words of a `D3SError` with an exclamation
 import json
 import os
 import sys
+from logging import ERROR, getLogger
 from queue import SimpleQueue
 from threading import Thread
 
@@ -18,6 +19,7 @@ def main() -> None:
     import cv2
 
     cv2.setNumThreads(1)
+    getLogger("d3s").setLevel(ERROR)  # that loops are compiled need not be said by every worker
     # Lines are ours alone: what a library prints goes where errors go.
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
