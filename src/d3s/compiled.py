@@ -1,6 +1,7 @@
 """Loops as machine code."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from logging import getLogger
 from typing import Any, TypeVar, cast
@@ -15,9 +16,13 @@ def compiled(function: F) -> F:
     """The same function as machine code, kept on disk, that runs without Python's lock.
 
     No parallel loops (`d3s.threads` shares the rows out) and no liberties with the order of sums:
-    the same bytes whatever the number of threads.
+    the same bytes whatever the number of threads. Where nothing can be kept, as `d3s doctor` says,
+    it is compiled in every run.
     """
-    return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+    loop = njit(nogil=True, error_model="numpy")(function)
+    with suppress(RuntimeError):  # neither beside the source nor at home is a folder to write to
+        loop.enable_caching()
+    return cast(F, loop)
 
 
 _PART: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

@@ -171,7 +171,8 @@ def _cache_folder() -> Path:
     """Where Numba keeps what it has compiled of ours."""
     from d3s.estimate.kernels.prefilter import rounded
 
-    return Path(cast(Any, rounded).stats.cache_path)  # any compiled loop will do
+    kept = cast(Any, rounded).stats.cache_path  # any compiled loop will do
+    return Path(kept or Path(__file__).parent / "__pycache__")  # None if nothing can be kept
 
 
 def _is_writable(folder: Path) -> bool:

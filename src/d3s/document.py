@@ -62,8 +62,11 @@ class DocumentKind:
             raise
         except FileNotFoundError as error:
             raise self.error("there is no such file.") from error
-        except (OSError, ValueError) as error:  # ValueError for a zero byte in the path
-            raise self.error(f"cannot be read: {error}.") from error
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise self.error(f"cannot be read: {reason}. Check the name and the rights.") from error
+        except ValueError as error:  # a zero byte in the path
+            raise self.error(f"cannot be read: {error}. Check the name.") from error
 
     def _check_size(self, status: os.stat_result) -> None:
         if stat.S_ISDIR(status.st_mode):

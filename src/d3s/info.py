@@ -97,7 +97,9 @@ def info(path: str | os.PathLike[str]) -> Info:
         When it is missing or damaged, or nothing that D3S knows; what is wrong is in the text.
     """
     place = Path(os.fsdecode(path))
-    if place.is_dir():
+    with named(path):
+        is_folder = place.is_dir()
+    if is_folder:
         return _folder(place)
     with named(path), open_file(path) as file:
         start = file.read(_START_BYTES)

@@ -189,6 +189,16 @@ def test_a_full_disk_leaves_what_is_finished_and_goes_on_later(tmp_path, monkeyp
     assert [one.name for one in batch.done] == ["001", "002"]
 
 
+def test_a_place_without_room_for_the_first_frame(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    given = frames(tmp_path / "in", 1)
+    monkeypatch.setattr(atomic, "_write_beside", full)
+    with pytest.raises(OutputError, match=r"Nothing is finished\.$"):
+        estimate_files(given, QUICK, tmp_path / "out")
+
+
 def test_a_name_that_becomes_too_long_does_not_stop_the_others(tmp_path):
     folder = tmp_path / "in"
     given = frames(folder, 1)

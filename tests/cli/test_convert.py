@@ -164,3 +164,41 @@ def test_wrong_use_is_explained(tmp_path, result):
     done = run(result, tmp_path / "a.png", "--output", tmp_path)
     assert done.exit_code == 2
     assert run(result, tmp_path / "a.png", "--unit", "1furlong").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a.png", "--unit", "0mm"], "--unit: unit_m=0.0 must be from 1e-06 to 1"),
+        (["a.ply", "--unit", "1mm"], "--unit: it is for a PNG, and none is written"),
+        (["a_preview.png", "--unit", "1mm"], "--unit: it is for a PNG, and none is written"),
+        (["a.tiff", "--input-unit", "-1mm"], "--input-unit: unit_m=-0.001 must be from"),
+        (["--to", ".xyz", "-o", "new"], "--to: depth is written as .png, .tiff"),
+        (["--to", "../x.ply", "-o", "new"], "--to: '../x.ply' is a path. Give a suffix"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_is_made(tmp_path, monkeypatch, result, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    done = run(result, *arguments)
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_is_read_is_not_replaced(tmp_path):
+    path = tmp_path / "a.png"
+    write_depth(path, DepthImage(depth_m=DEPTH))
+    before = path.read_bytes()
+    done = run(path, "--to", "png", "--unit", "0.1mm", "--force")
+    assert done.exit_code == 3
+    assert "a.png is the file that is read. Name another" in done.stderr
+    assert path.read_bytes() == before
+
+
+def test_two_files_of_one_name_do_not_become_one(tmp_path, result):
+    write_depth(tmp_path / "scene.tiff", DepthImage(depth_m=DEPTH + 1))
+    done = run(result, tmp_path / "scene.tiff", "--to", "pfm", "-o", tmp_path / "out", "--force")
+    assert done.exit_code == 4
+    assert "scene.tiff would become" in done.stderr
+    np.testing.assert_array_equal(read_depth(tmp_path / "out/scene.pfm").depth_m, DEPTH)

@@ -281,6 +281,15 @@ BAD = [
         id="comma",
     ),
     pytest.param(
+        ["{left}", "{right}", *PINHOLE, "--force", "--save-rig", "{left}"],
+        2,
+        "must end in .toml, as rig files do",
+        id="rig over an image",
+    ),
+    pytest.param(
+        ["{left}", "{right}", *PINHOLE, "-o", 256 * "x"], 3, "File name too long", id="long"
+    ),
+    pytest.param(
         ["{left}", "{right}", *PINHOLE, "--raw", "--side-by-side"], 2, "leave one", id="raw or not"
     ),
     pytest.param(

@@ -1,6 +1,8 @@
 """`d3s doctor`: what it finds, and when it is not content."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -91,3 +93,17 @@ def test_a_folder_that_cannot_be_written_is_found(tmp_path):
     (tmp_path / "file").touch()
     assert d3s.doctor._is_writable(tmp_path / "new")
     assert not d3s.doctor._is_writable(tmp_path / "file" / "below")
+
+
+def test_a_machine_where_nothing_can_be_kept():
+    """As in a container with an installation that is not ours, and nobody's home."""
+    code = (
+        "from numba.core.caching import CompileResultCacheImpl as Kept; "
+        "Kept._locator_classes = []; "
+        "from d3s.compiled import compiled; from d3s.doctor import _cache_folder; "
+        "print(compiled(lambda x: x + 1)(1), _cache_folder().name)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.stdout.split() == ["2", "__pycache__"], result.stderr

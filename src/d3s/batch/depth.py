@@ -145,7 +145,7 @@ def estimate_files(
         made from; and when a file cannot be written: what was finished until then stays.
     """
     folder = Path(os.fsdecode(output))
-    was_there = folder.is_dir()
+    was_there = os.path.lexists(folder)  # no error for a name that cannot be
     make_folder(folder)
     _check_targets(frames, wish, folder, overwrite or skip_done)
     done: list[Done] = []
@@ -181,8 +181,10 @@ def _one(
             refused.append(Refused(shown(frame.left), f"{error} Give the input a shorter one."))
             return
         # The next frame would fare no better.
-        words = f"{len(done)} frames before it are finished." if done else "Nothing is finished."
-        raise OutputError(f"{error} {words} --skip-done goes on from there.") from error
+        words = "Nothing is finished."
+        if done:
+            words = f"{len(done)} frames before it are finished. --skip-done goes on from there."
+        raise OutputError(f"{error} {words}") from error
     except D3SError as error:
         refused.append(Refused(shown(frame.left), str(error)))
         return

@@ -1,13 +1,16 @@
 """`d3s convert`: depth from one format to others."""
 
 import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from d3s.cli.output import BAD_INPUT, SOME_FAILED, Force, Quiet
+from d3s.cli.output import BAD_INPUT, SOME_FAILED, Force, Quiet, value_of
 from d3s.cli.units import length_m
+from d3s.errors import D3SError, InputError
 
 if TYPE_CHECKING:
     from d3s.files import DepthImage, Points
@@ -28,6 +31,7 @@ def convert(
         typer.Argument(
             help="A file of depth, then the files to write; with --to, files of depth alone.",
             metavar="IN OUT...",
+            readable=False,
         ),
     ],
     to: Annotated[
@@ -50,8 +54,12 @@ def convert(
         ),
     ] = None,
     unit: Annotated[
-        str, typer.Option(help="What 1 means in a PNG that is written, such as 0.1mm.")
-    ] = "1mm",
+        str | None,
+        typer.Option(
+            help="What 1 means in a PNG that is written, such as 0.1mm; 1mm if left.",
+            show_default=False,
+        ),
+    ] = None,
     input_unit: Annotated[
         str | None,
         typer.Option(
@@ -71,18 +79,22 @@ def convert(
     with a bar. What a format cannot hold is said. With --to every file is converted that can be;
     those that cannot are named, and the exit code is 4, or 3 if there was none that could.
     """
-    from d3s.errors import D3SError
     from d3s.rig import Rig
 
     asked = _Asked(
         None if rig is None else Rig.load(rig).optics.focal_length_px,
-        length_m(unit),
-        None if input_unit is None else length_m(input_unit),
+        _unit_m(unit or "1mm", "--unit"),
+        None if input_unit is None else _unit_m(input_unit, "--input-unit"),
         force,
     )
-    done, refused = [], []
-    for source, targets in _jobs(files, to, output):
+    jobs = _jobs(files, to, output)
+    if unit is not None and not any(map(_is_png, jobs[0][1])):
+        raise typer.BadParameter("it is for a PNG, and none is written.", param_hint="--unit")
+    done: list[dict[str, Any]] = []
+    refused = []
+    for source, targets in jobs:
         try:
+            _check_names(source, targets, [path for one in done for path in one["files"]])
             done += _convert(source, targets, asked)
         except D3SError as error:
             if not to:
@@ -113,13 +125,58 @@ def _jobs(
         if len(files) < 2:
             raise typer.BadParameter("Name a file to read, and then one or more to write.")
         return [(files[0], files[1:])]
+    endings = [_ending(suffix) for suffix in to]
     if output is not None:
         make_folder(output)
-    endings = [suffix if suffix.startswith((".", "_")) else f".{suffix}" for suffix in to]
     return [
         (path, [(output or path.parent) / f"{path.stem}{ending}" for ending in endings])
         for path in files
     ]
+
+
+def _ending(suffix: str) -> str:
+    """What a name is to end in."""
+    from d3s.files.depth_files import format_of
+    from d3s.view.preview import ENDING
+
+    ending = suffix if suffix.startswith((".", "_")) else f".{suffix}"
+    with value_of("--to"):
+        if Path(ending).name != ending:
+            raise InputError(f"{suffix!r} is a path. Give a suffix, and the folder as --output.")
+        if not ending.endswith((ENDING, ".npz")):  # why there is no .npz is said of the file
+            format_of(f"name{ending}")
+    return ending
+
+
+def _unit_m(text: str, option: str) -> float:
+    from d3s.files.depth_png import check_unit
+
+    with value_of(option):
+        unit_m = length_m(text)
+        check_unit(unit_m)
+    return unit_m
+
+
+def _is_png(target: Path) -> bool:
+    """Whether it holds depths with a unit, and is no picture of them."""
+    from d3s.view.preview import ENDING
+
+    return target.suffix.lower() == ".png" and not target.name.endswith(ENDING)
+
+
+def _check_names(source: Path, targets: list[Path], written: Iterable[str]) -> None:
+    """Refuse to replace the very file, or what another of the files became just now."""
+    from d3s.files.raw import shown
+
+    taken = {os.path.realpath(path) for path in written}
+    for target in targets:
+        if os.path.realpath(target) == os.path.realpath(source):
+            raise InputError(f"{shown(source)} is the file that is read. Name another to write.")
+        if os.path.realpath(target) in taken:
+            raise InputError(
+                f"{shown(source)} would become {shown(target)}, and so did another of the files. "
+                "Convert it to another folder, with --output."
+            )
 
 
 def _convert(source: Path, targets: list[Path], asked: _Asked) -> list[dict[str, Any]]:
@@ -136,7 +193,6 @@ def _convert(source: Path, targets: list[Path], asked: _Asked) -> list[dict[str,
 
 def _check(content: "DepthImage | Points", targets: list[Path]) -> None:
     """Refuse all that cannot be written before the first is."""
-    from d3s.errors import InputError
     from d3s.files import Points
     from d3s.files.depth_files import check_target
     from d3s.files.raw import named
@@ -173,5 +229,7 @@ def _entry(source: Path, written: list[Path], without: tuple[str, ...]) -> dict[
 
 
 def _line(entry: dict[str, Any]) -> str:
+    from d3s.files.raw import shown
+
     without = f" (without {', '.join(entry['without'])})" if entry["without"] else ""
-    return f"{', '.join(entry['files'])}{without}"
+    return f"{', '.join(map(shown, entry['files']))}{without}"

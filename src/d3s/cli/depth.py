@@ -30,6 +30,7 @@ def depth(
             "folders, or one folder with names that end in _left and _right.",
             metavar="LEFT RIGHT | RAW | FOLDER",
             show_default=False,
+            readable=False,  # what cannot be read is named like all else
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
@@ -124,6 +125,10 @@ def depth(
     from d3s.batch.depth import Wish
 
     _check_combination(raw, side_by_side, force, skip_done)
+    if save_rig is not None and save_rig.suffix.lower() != ".toml":
+        raise typer.BadParameter(
+            f"{str(save_rig)!r} must end in .toml, as rig files do.", param_hint="--save-rig"
+        )
     found = find_frames(inputs, one_file_each=raw or side_by_side)
     camera = _rig(rig, focal_length_px, baseline, disparity_offset_px)
     name, options = _method(method, option or (), depth_range)
@@ -263,6 +268,8 @@ _NO_DEPTH = (
 def _print(batch: "Batch", ignored: int, output: Path) -> None:
     from rich.console import Console
 
+    from d3s.files.raw import shown
+
     if batch.done:
         Console().print(_table(batch.done))
     remarks = list(dict.fromkeys(remark for one in batch.done for remark in one.remarks))
@@ -276,7 +283,7 @@ def _print(batch: "Batch", ignored: int, output: Path) -> None:
         typer.echo(f"Left alone: {_counted(ignored, 'other file')}.")
     # Not through rich, which would wrap a long path and read brackets in it as markup.
     if len(batch.done) == 1:
-        names = ", ".join(path.name for path in batch.done[0].files)
+        names = ", ".join(shown(path.name) for path in batch.done[0].files)
         typer.echo(f"Files in {output}: {names}")
     elif batch.done:
         typer.echo(f"Files of {len(batch.done)} frames in {output}.")

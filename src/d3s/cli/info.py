@@ -16,7 +16,9 @@ _SHARES = ("density", "share_", "known")
 
 
 def info(
-    files: Annotated[list[Path], typer.Argument(help="Files or folders.", metavar="FILE...")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Files or folders.", metavar="FILE...", readable=False)
+    ],
     as_json: Annotated[
         bool, typer.Option("--json", help="Print everything as JSON, a list.")
     ] = False,
@@ -40,7 +42,7 @@ def info(
             refused.append(str(error))
     if as_json:
         typer.echo(json.dumps([one.as_json() for one in found], indent=2, allow_nan=False))
-    else:
+    elif found:
         typer.echo("\n\n".join(_page(one) for one in found))
     for words in refused:
         typer.echo(f"d3s: {words}", err=True)
@@ -49,7 +51,9 @@ def info(
 
 
 def _page(one: "Info") -> str:
-    lines = [f"{one.path}: {one.kind}", *_lines(one.facts, "  ")]
+    from d3s.files.raw import shown
+
+    lines = [f"{shown(one.path)}: {one.kind}", *_lines(one.facts, "  ")]
     if one.histogram is not None:
         lines += [f"  histogram of {one.histogram.of}", *_bars(one.histogram)]
     return "\n".join(lines)

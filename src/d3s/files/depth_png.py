@@ -19,7 +19,7 @@ UNIT_LIMITS_M = (1e-6, 1.0)
 
 def encode(image: DepthImage, unit_m: float) -> bytes:
     """PNG file of the depths, rounded to whole units."""
-    _check_unit(unit_m)
+    check_unit(unit_m)
     steps = np.rint(image.depth_m.astype(np.float64) / unit_m)
     known = steps[np.isfinite(steps)]
     if known.size and known.max() > _LARGEST:
@@ -56,7 +56,7 @@ def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage
             "does not say what unit its depths have. If it holds depths, name it: --input-unit 1mm "
             "on the command line, unit_m=0.001 in Python."
         )
-    _check_unit(unit_m)
+    check_unit(unit_m)
     depth_m = (levels * np.float64(unit_m)).astype(np.float32)
     depth_m[levels == 0] = np.nan
     return DepthImage(
@@ -72,7 +72,14 @@ def said(raw: bytes) -> str | None:
     return None
 
 
-def _check_unit(unit_m: float) -> None:
+def check_unit(unit_m: float) -> None:
+    """Refuse what cannot be the unit of depths.
+
+    Raises
+    ------
+    InputError
+        Naming the value and the rule.
+    """
     low, high = UNIT_LIMITS_M
     if isinstance(unit_m, bool) or not isinstance(unit_m, int | float) or not low <= unit_m <= high:
         raise InputError(
