@@ -58,7 +58,7 @@ def test_an_item_that_is_not_known():
     words = refused("figure9")
     assert "'figure9': no such item" in words
     for item in ITEMS:
-        assert item.name in words
+        assert f"{item.name} ({item.reference})" in words
     assert not Path("reproduction").exists()
 
 

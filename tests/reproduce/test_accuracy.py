@@ -1,16 +1,21 @@
 """Accuracy on planes: the protocol, ranges by hand, and what is said beside the paper."""
 
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.tuned import BOARD
-from d3s.reproduce import accuracy
+from d3s.reproduce import accuracy, accuracy_lines
 from d3s.reproduce.accuracy import make_accuracy
 from d3s.reproduce.accuracy_lines import THRESHOLDS, Measured, lines_of, sweeps
 from d3s.reproduce.item import Context
 from d3s.reproduce.shared import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
 from d3s.reproduce.teaser import measured_ranges
+from d3s.rig import Rig
 from d3s.view.methods import styles_of
 
 DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
@@ -29,6 +34,10 @@ def row(method="joint", depth_m=1.0, mae_m=0.005, **changes):
         "density": 0.5,
     }
     return Measured(**values | changes)
+
+
+def row_at(depth_m, mae_m):
+    return row(depth_m=depth_m, mae_m=mae_m)
 
 
 def made_up(reach_m):
@@ -50,10 +59,11 @@ def made_up(reach_m):
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    def made(**reach_m):
+    def made(*, quick=False, **reach_m):
         rows = made_up(reach_m | {TUNED.name: 1.64})
         monkeypatch.setattr(accuracy, "measure", lambda context: rows)
-        return make_accuracy(Context(folder=tmp_path))
+        monkeypatch.setattr(accuracy, "parameters", lambda context: [{"sweep": {}}])
+        return make_accuracy(Context(folder=tmp_path, quick=quick))
 
     return made
 
@@ -135,13 +145,59 @@ def test_a_threshold_that_buys_range_agrees(make):
     assert rows["a threshold of 0.8 against 0.5"].agrees  # 0.6 to 1.64 m, for half of the pixels
     assert rows["thresholds from 0.1 to 0.5"].agrees
     assert not rows["a threshold of 0.1 against none"].agrees  # nothing changes there
-    assert rows[f"working range of the consensus at C > {ACCURACY_THRESHOLD:g} (MAE < 1 cm)"].agrees
+    (own,) = (one for what, one in rows.items() if what.startswith("working range of the cons"))
+    assert own.agrees
+    assert own.what.endswith("at least as long as printed?")
+
+
+def test_depths_of_a_quick_run_are_too_few_to_judge_thresholds(make):
+    rows = [one for one in make(quick=True).comparisons if "threshold" in one.what]
+    assert len(rows) == 3
+    for one in rows:
+        assert one.agrees is None
+        assert "too far apart" in one.why
+
+
+def test_every_depth_of_the_printed_range_must_be_below_a_centimetre(make):
+    (row,) = (one for one in make().comparisons if one.what.startswith("MAE of the consensus"))
+    assert "0.10 cm on average and 0.10 cm at the worst depth" in row.ours
+    assert row.agrees
+    (line,) = lines_of([row_at(0.2, 0.5), row_at(0.5, 0.004), row_at(1.0, 0.02), row_at(2.0, 9.0)])
+    assert line.largest_m((0.3, 1.64)) == 0.02
+    (line,) = lines_of([row_at(0.5, 0.004), row_at(1.0, float("nan"))])
+    assert line.largest_m((0.3, 1.64)) == np.inf
+
+
+def test_a_rival_of_shorter_range_but_smaller_error_is_not_less_accurate(make, monkeypatch):
+    make()
+    rows = [one for one in made_up({TUNED.name: 1.64}) if one.method != "sift"]
+    rows += [row("sift", depth_m, 0.0005) for depth_m in DEPTHS_M if 0.3 < depth_m < 1.65]
+    monkeypatch.setattr(accuracy, "measure", lambda context: rows)
+    found = {one.what: one for one in make_accuracy(Context(folder=Path())).comparisons}
+    sift = found["sift against the consensus, on the same images"]
+    assert "0.60 to 1.64 m" in sift.ours  # shorter, and yet more exact
+    assert not sift.agrees
 
 
 def test_both_equations_are_drawn_in_one_colour():
     tuned, printed = styles_of((TUNED.name, PRINTED.name)).values()
     assert tuned.colour == printed.colour
     assert tuned.line != printed.line
+
+
+def test_what_the_sweeps_were_is_kept(make):
+    assert make().sweeps == [{"sweep": {}}]
+
+
+def test_parameters_are_of_all_that_is_measured(tmp_path, monkeypatch):
+    twin = SimpleNamespace(rig=Rig.paper_prototype())
+    monkeypatch.setattr(accuracy_lines, "twin_for", lambda context: twin)
+    found = accuracy_lines.parameters(Context(folder=tmp_path, seed=3))
+    assert [one["sweep"]["depths_m"][0] for one in found] == [0.25] * 3 + [1.01] * 3
+    assert [len(one["methods"]) for one in found[:3]] == [1, 1, len(OTHERS)]
+    assert found[0]["sweep"]["seed"] == 3
+    assert found[0]["rig"]["optics"]["baseline_m"] == 0.00384
+    json.dumps(found)
 
 
 def test_figures_can_be_drawn(make):

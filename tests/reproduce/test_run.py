@@ -1,6 +1,7 @@
 """Items made, kept, made again and put on the page; with items that cost nothing."""
 
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from matplotlib.figure import Figure
 from d3s.errors import InputError, OutputError
 from d3s.evaluate.tables import csv_text
 from d3s.reproduce.item import Comparison, Context, Item, Picture, Result, Table
+from d3s.reproduce.registry import find_items
 from d3s.reproduce.run import reproduce
 from d3s.reproduce.store import stored_result
 
@@ -76,6 +78,41 @@ def test_another_seed_or_size_is_another_result(tmp_path, calls):
     assert states(reproduce((), tmp_path, items=items, quick=True, seed=1)) == {"one": "kept"}
     assert [context.quick for _, context in calls] == [True, True, False]
     assert calls[2][1].seed == 1
+
+
+def test_an_item_without_a_quick_size_is_made_in_full(tmp_path, calls):
+    items = (replace(an_item("one", calls), has_quick=False), an_item("two", calls))
+    reproduce((), tmp_path, items=items, quick=True, seed=4)
+    assert [context.quick for _, context in calls] == [False, True]
+    page = (tmp_path / "index.html").read_text()
+    folder = shlex.quote(str(tmp_path))
+    one = f"Made in full. Again: <code>d3s reproduce one --force --seed 4 -o {folder}</code>"
+    assert one in page
+    assert f"d3s reproduce two --force --quick --seed 4 -o {folder}" in page
+    assert states(reproduce((), tmp_path, items=items, seed=4)) == {"one": "kept", "two": "made"}
+
+
+def test_what_a_sweep_was_made_with_is_kept(tmp_path, calls):
+    one = an_item("one", calls, make=lambda context: Result(sweeps=[{"sweep": {"seed": 0}}]))
+    reproduce((), tmp_path, items=(one,))
+    assert stored_result(tmp_path, "one")["sweeps"] == [{"sweep": {"seed": 0}}]
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("fig5", "accuracy"),
+        ("Fig. 5", "accuracy"),
+        ("fig. 5a", "accuracy"),
+        ("Fig 5C", "accuracy"),
+        ("Table S2", "systems"),
+        ("real-world", "real_world"),
+        (" fig3b ", "consensus_plane"),
+        ("Eq. S11", "baselines"),
+    ],
+)
+def test_a_place_in_the_paper_as_people_type_it(typed, found):
+    assert [item.name for item in find_items([typed])] == [found]
 
 
 def test_what_was_damaged_is_made_again(tmp_path, calls):
@@ -239,7 +276,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path, calls):
 
 def test_wrong_use(tmp_path, calls):
     items = an_item("one", calls), an_item("two", calls)
-    with pytest.raises(InputError, match=r"'fog', 'rain': no such item. There are one, two\."):
+    with pytest.raises(InputError, match=r"'rain', 'fog': no such item. There are one \(Fig"):
         reproduce(["rain", "one", "fog"], tmp_path / "x", items=items)
     with pytest.raises(InputError, match="workers=0 must be a whole number"):
         reproduce((), tmp_path / "x", items=items, workers=0)

@@ -101,4 +101,5 @@ AB_FIT = Item(
     ),
     needs="seconds",
     run=make_ab_fit,
+    has_quick=False,
 )

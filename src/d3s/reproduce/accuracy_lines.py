@@ -13,7 +13,15 @@ from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
 from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
 from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Context
-from d3s.reproduce.shared import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, in_turn, twin_for
+from d3s.reproduce.shared import (
+    ACCURACY_THRESHOLD,
+    OTHERS,
+    PRINTED,
+    TUNED,
+    in_turn,
+    parameters_of,
+    twin_for,
+)
 from d3s.rig import Rig
 
 TEXTURES = ("brick", "grass", "carpet", "bark")
@@ -66,6 +74,11 @@ class Line(NamedTuple):
         inside = (self.depth_m >= near_m) & (self.depth_m <= far_m)
         return known_mean(self.mae_m[inside]), known_mean(self.share[inside])
 
+    def largest_m(self, ends_m: tuple[float, float]) -> float:
+        """Largest mean error of a depth between two; infinite if at one nothing was found."""
+        inside = (self.depth_m >= ends_m[0]) & (self.depth_m <= ends_m[1])
+        return float(np.nan_to_num(self.mae_m[inside], nan=np.inf).max(initial=0.0))
+
 
 def sweeps(context: Context) -> tuple[PlaneSweep, PlaneSweep]:
     """The near and the far series."""
@@ -101,6 +114,20 @@ def measure(context: Context) -> list[Measured]:
         measured += map(_of_threshold, (*own.rows, *printed.rows))
         measured += map(_of_plane, others.rows)
     return measured
+
+
+def parameters(context: Context) -> list[dict[str, Any]]:
+    """What decides the figures of both series, for all that `measure` runs on them."""
+    bare, tuned = Rig.paper_prototype(), twin_for(context).rig
+    return [
+        {**parameters_of(sweep, rig, contenders), "thresholds": thresholds}
+        for sweep in sweeps(context)
+        for rig, contenders, thresholds in (
+            (tuned, (TUNED,), THRESHOLDS),
+            (bare, (PRINTED,), (ACCURACY_THRESHOLD,)),
+            (tuned, OTHERS, ()),
+        )
+    ]
 
 
 def _of_threshold(row: ThresholdRow) -> Measured:

@@ -202,8 +202,9 @@ def _as_printed(errors: Mapping[str, float]) -> Comparison:
 def _corrected(case: Case, error: float, off: float) -> Comparison:
     return Comparison(
         what=f"depth by the row of {case.name}",
-        paper=f"exact; as printed, typically {100 * off:.2g} % off",
-        ours=f"as derived, {error:.0e} off, which is rounding",
+        paper="exact",
+        ours=f"as printed, typically {100 * off:.2g} % off; as derived, {error:.0e} off, which is "
+        "rounding",
         same_conditions=True,
         why=f"Both are given the same derivatives. See the errata, {case.errata}.",
         agrees=off < _RIGHT,

@@ -109,4 +109,5 @@ CONSENSUS_PLANE = Item(
     ),
     needs="seconds",
     run=make_consensus_plane,
+    has_quick=False,
 )

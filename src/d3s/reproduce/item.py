@@ -8,7 +8,7 @@ returns is written, and put on the page, by `d3s.reproduce.run`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from d3s.errors import InputError
 
@@ -105,12 +105,17 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What an item gives back. `remarks` are paragraphs for the page, of what was found."""
+    """What an item gives back.
+
+    `remarks` are paragraphs for the page, of what was found; `sweeps` are the parameters of each
+    sweep that was run, as `d3s.reproduce.shared.parameters_of` has them.
+    """
 
     pictures: Sequence[Picture] = ()
     tables: Sequence[Table] = ()
     comparisons: Sequence[Comparison] = ()
     remarks: Sequence[str] = ()
+    sweeps: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +129,7 @@ class Item:
     title
         A few words for a heading.
     reference
-        Where in the paper: "Fig. 3b", "Table S2". Also a name on the command line: fig3b.
+        Where in the paper: "Fig. 3b", "Table S2". Also a name on the command line, as is fig3b.
     what
         What is shown and what to look for, in a few sentences for somebody with the paper in hand.
     needs
@@ -134,6 +139,8 @@ class Item:
     uses
         Names of items whose tables it takes, through `Context.tables_of`; it is made again after
         they are.
+    has_quick
+        Whether a quick run makes it at a reduced size; if not, it is always made in full.
     """
 
     name: str
@@ -143,6 +150,7 @@ class Item:
     needs: Literal["seconds", "minutes"]
     run: Callable[[Context], Result]
     uses: tuple[str, ...] = ()
+    has_quick: bool = True
 
     def __post_init__(self) -> None:
         if not self.name.replace("_", "").isalnum() or self.name != self.name.lower():
@@ -152,7 +160,11 @@ class Item:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Its place in the paper in the ways that a person types it."""
-        return tuple(
-            "".join(c for c in part.lower() if c.isalnum()) for part in self.reference.split(",")
-        )
+        """Its places in the paper as `plain` has them; a figure of parts by its number, too."""
+        places = [plain(part) for part in self.reference.split(",")]
+        return tuple(dict.fromkeys((*places, *(one.rstrip("abc") for one in places))))
+
+
+def plain(name: str) -> str:
+    """Letters and digits of what somebody typed, in lower case: "Fig. 5a" is fig5a."""
+    return "".join(c for c in name.lower() if c.isalnum())

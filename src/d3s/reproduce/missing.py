@@ -51,8 +51,8 @@ NOT_REPRODUCED: tuple[Missing, ...] = (
     Missing(
         "Fig. S6",
         "measured point-spread functions",
-        "They are the real lenses'. Those of the twin are computed: a disk, a Gaussian, and a "
-        "perfect lens limited by diffraction.",
+        "They are the real lenses'. Those of the twin are computed: a disk, and a perfect lens "
+        "limited by diffraction.",
     ),
     Missing(
         "Fig. 6, Table S2",

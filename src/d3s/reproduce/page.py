@@ -1,6 +1,7 @@
 """The page of a reproduction: every item beside the paper, from what is on disk."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -26,6 +27,18 @@ _INTRODUCTION = (
     "orientation, and no more."
 )
 _COLUMNS = ("what", "paper", "ours", "same conditions?", "agrees?")
+# On a narrow screen each row is a stack of its cells, all with their headings.
+_NARROW = (
+    "<style>@media (max-width: 40rem) {"
+    " .beside thead { display: none; } .beside tr, .beside td { display: block; }"
+    " .beside tr { border-bottom: 1px solid #999; } .beside td { border: 0; }"
+    + "".join(
+        f' .beside td:nth-child({number})::before {{ content: "{name}: "; color: #555; }}'
+        for number, name in enumerate(_COLUMNS, start=1)
+    )
+    + " }</style>"
+)
+_FOLDER = Path("reproduction")  # where a run writes that names no other
 _YES_NO = {True: "yes", False: "no", None: "–"}
 _FULL, _QUICK = "Made in full.", "Made quickly, at reduced size: a full run is finer."
 
@@ -49,6 +62,7 @@ def comparison_rows(root: Path, items: Sequence[Item]) -> list[dict[str, Cell]]:
 
 def _parts(root: Path, items: Sequence[Item]) -> Iterator[str]:
     stored = {item.name: stored_result(root, item.name) for item in items}
+    yield _NARROW
     yield heading(_TITLE, level=1)
     yield words(_INTRODUCTION)
     yield (
@@ -86,7 +100,7 @@ def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str
     if failed:
         yield words(f"Failed; {ERROR} in its folder says where.", "verdict bad")
     if stored is None:
-        yield words(f"Not made yet. To make it: d3s reproduce {item.name}", "verdict usable")
+        yield words(f"Not made yet. To make it: {_command(root, item)}", "verdict usable")
         return
     if failed:
         yield words("What follows was made before.", "small")
@@ -99,7 +113,7 @@ def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str
             yield from _table(table)
     if stored["comparisons"]:
         yield from _comparisons(stored["comparisons"])
-    yield _footer(item, stored)
+    yield _footer(item, stored, root)
 
 
 def _picture(path: str, caption: str) -> str:
@@ -132,18 +146,27 @@ def _comparisons(rows: list[dict[str, Any]]) -> Iterator[str]:
         for row in rows
     )
     yield words("Beside the paper:", "small")
-    yield html_table(_COLUMNS, cells)
+    yield f'<div class="beside">{html_table(_COLUMNS, cells)}</div>'
 
 
-def _footer(item: Item, stored: dict[str, Any]) -> str:
+def _footer(item: Item, stored: dict[str, Any], root: Path) -> str:
     links = " ".join(
         f'<a href="{item.name}/{escape(name)}">{escape(name)}</a>' for name in stored["files"]
     )
-    size = _QUICK if stored["made_from"]["quick"] else _FULL
+    made_from = stored["made_from"]
+    size = _QUICK if made_from["quick"] else _FULL
+    options = ["--force", *(["--quick"] if made_from["quick"] else [])]
+    options += ["--seed", str(made_from["seed"])] if made_from["seed"] else []
     return (
-        f'<p class="small">{size} Again: <code>d3s reproduce --force {item.name}</code>. '
+        f'<p class="small">{size} Again: <code>{escape(_command(root, item, *options))}</code>. '
         f"Files: {links}</p>"
     )
+
+
+def _command(root: Path, item: Item, *options: str) -> str:
+    """What to type for an item."""
+    folder = [] if root == _FOLDER else ["-o", str(root)]
+    return shlex.join(["d3s", "reproduce", item.name, *options, *folder])
 
 
 def _with_code(html: str) -> str:

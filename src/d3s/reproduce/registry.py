@@ -8,7 +8,7 @@ from d3s.reproduce.accuracy import ACCURACY
 from d3s.reproduce.baselines import BASELINES
 from d3s.reproduce.cases import SPECIAL_CASES
 from d3s.reproduce.consensus_plane import CONSENSUS_PLANE
-from d3s.reproduce.item import Item
+from d3s.reproduce.item import Item, plain
 from d3s.reproduce.psf import PSF
 from d3s.reproduce.real_world import REAL_WORLD
 from d3s.reproduce.synthetic import SYNTHETIC
@@ -37,16 +37,16 @@ def find_items(names: Sequence[str], items: Sequence[Item] = ITEMS) -> tuple[Ite
     Raises
     ------
     InputError
-        Naming what is not known, and all names that are.
+        Naming what is not known, and all names and places that are.
     """
     if not names:
         return tuple(items)
-    wanted = {name.strip().lower() for name in names}
-    known = {name for item in items for name in (item.name, *item.aliases)}
-    unknown = sorted(wanted - known)
+    keys = {item.name: {plain(item.name), *item.aliases} for item in items}
+    unknown = [name for name in names if not any(plain(name) in known for known in keys.values())]
     if unknown:
         raise InputError(
             f"{', '.join(map(repr, unknown))}: no such item. There are "
-            f"{', '.join(item.name for item in items)}."
+            f"{', '.join(f'{item.name} ({item.reference})' for item in items)}."
         )
-    return tuple(item for item in items if wanted & {item.name, *item.aliases})
+    wanted = {plain(name) for name in names}
+    return tuple(item for item in items if wanted & keys[item.name])

@@ -87,12 +87,13 @@ def reproduce(
     _take(root, overwrite=overwrite)
     outcomes: list[Outcome] = []
     for number, item in enumerate(chosen, start=1):
-        if not overwrite and _is_kept(item, root, quick, seed):
+        is_quick = quick and item.has_quick
+        if not overwrite and _is_kept(item, root, is_quick, seed):
             outcomes.append(Outcome(item, "kept"))
             continue
         context = Context(
             folder=root / item.name / "work",
-            quick=quick,
+            quick=is_quick,
             seed=seed,
             workers=workers,
             progress=watcher.starts(item, number, len(chosen)) if watcher else None,

@@ -35,6 +35,7 @@ def write_result(result: Result, root: Path, name: str, made_from: dict[str, Any
         write_text(folder / files[-1], csv_text(table.rows), overwrite=True)
     document = {
         "made_from": made_from,
+        "sweeps": list(map(dict, result.sweeps)),
         "files": files,
         "remarks": list(result.remarks),
         "pictures": [{"name": one.name, "caption": one.caption} for one in result.pictures],

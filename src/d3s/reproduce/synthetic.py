@@ -4,12 +4,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from d3s.calibrate.reach import ACCURATE_M
 from d3s.evaluate import Contender, SceneResults, SceneSweep, evaluate_scenes
 from d3s.evaluate.metrics import worst
 from d3s.evaluate.scenes import SceneRow, SceneSummary, scene_trial
 from d3s.evaluate.tuned import NOISE
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.shared import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, in_turn, twin_for
+from d3s.reproduce.shared import (
+    ACCURACY_THRESHOLD,
+    OTHERS,
+    PRINTED,
+    TUNED,
+    in_turn,
+    parameters_of,
+    twin_for,
+)
 from d3s.rig import Rig
 from d3s.view.panels import Values
 from d3s.view.reproduction_accuracy import (
@@ -55,6 +64,7 @@ def make_synthetic(context: Context) -> Result:
         ],
         comparisons=_comparisons(sweep, summaries),
         remarks=[_league(summaries)],
+        sweeps=[parameters_of(sweep, one.rig, one.contenders) for one in results],
     )
 
 
@@ -208,7 +218,8 @@ def _comparisons(sweep: SceneSweep, summaries: Sequence[SceneSummary]) -> list[C
             f"have a depth, and {100 * interior.mae_m:.2f} cm elsewhere, where "
             f"{interior.retained:.0%} have",
             same_conditions=False,
-            why=unlike,
+            why=f"{unlike} It agrees if the error near edges is below 1 cm.",
+            agrees=edges.mae_m < ACCURATE_M,
         ),
     ]
 

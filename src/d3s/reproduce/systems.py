@@ -146,4 +146,5 @@ SYSTEMS = Item(
     ),
     needs="seconds",
     run=make_systems,
+    has_quick=False,
 )

@@ -83,10 +83,15 @@ def zici_of(found: Searched) -> Result:
     # Without any, the window that depth alone draws nearest.
     number = int(telling[0]) if telling.size else int(alone.argmin())
     pixel = found.pixels[number]
+    chosen = (
+        "the first where depth alone picks a candidate that is far too near"
+        if telling.size
+        else "of which depth alone picks none far too near while both terms are right; the one "
+        "that it draws nearest"
+    )
     caption = (
         f"Simulated: a pixel of a plane of {pixel.pattern} at {pixel.true_m:g} m, with 1 % noise; "
-        f"number {number + 1} of {len(found.pixels)} windows, the first where depth alone picks a "
-        "candidate that is far too near."
+        f"number {number + 1} of {len(found.pixels)} windows, {chosen}."
     )
     figure = plot_confidence(found.candidates_m, pixel.both, pixel.depth_only, pixel.true_m)
     return Result(

@@ -35,6 +35,9 @@ def new_figure(width_in: float, height_in: float) -> "Figure":
     return Figure(figsize=(width_in, height_in), layout="constrained")
 
 
+_BESIDE = 1.09  # bars of one camera stand beside each other by this factor of its size
+
+
 class Range(NamedTuple):
     """A working range, drawn as a bar; `is_open` where only its far end is known."""
 
@@ -48,6 +51,8 @@ class Range(NamedTuple):
 
 def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figure":
     """Working ranges against the larger of baseline and focal length, each with its name.
+
+    Bars of one size stand side by side around it.
 
     Parameters
     ----------
@@ -63,10 +68,10 @@ def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figur
         "commercial stereo cameras:\nbaseline from 5 cm",
         fontsize="small",
     )
-    for one in ranges:
+    for one, place_mm in zip(ranges, _places_mm(ranges), strict=True):
         ends = (one.farthest_m, one.farthest_m) if one.is_open else (one.nearest_m, one.farthest_m)
         axes.plot(
-            [one.size_mm] * 2,
+            [place_mm] * 2,
             ends,
             color=one.colour,
             linewidth=5,
@@ -76,7 +81,7 @@ def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figur
         )
         axes.annotate(
             one.name,
-            (one.size_mm, one.farthest_m),
+            (place_mm, one.farthest_m),
             xytext=(0, 6),
             textcoords="offset points",
             rotation=90,
@@ -95,6 +100,16 @@ def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figur
     axes.set_xticks((5, 10, 20, 50, 100), ("5", "10", "20", "50", "100"))
     axes.grid(alpha=0.25)
     return figure
+
+
+def _places_mm(ranges: Sequence[Range]) -> list[float]:
+    """Where each is drawn: at its size, or around it if there are several bars."""
+    places_mm = []
+    for one in ranges:
+        same = [it for it in ranges if it.size_mm == one.size_mm and it.is_open == one.is_open]
+        step = 0.0 if one.is_open else same.index(one) - 0.5 * (len(same) - 1)
+        places_mm.append(one.size_mm * _BESIDE**step)
+    return places_mm
 
 
 def plot_systems(

@@ -144,7 +144,14 @@ def plot_confidence(
             label=f"chosen, {candidates_m[best]:.2f} m",
         )
         axes.set(xlabel="candidate depth (m)", title=name, ylim=(0, 1.08))
-        axes.legend(fontsize="small", frameon=False, loc="lower right")
+        # Below the axes: a curve may pass anywhere within them.
+        axes.legend(
+            fontsize="small",
+            frameon=False,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.16),
+            ncols=2,
+        )
         axes.grid(alpha=0.25)
     axes_of[0].set_ylabel("confidence")
     return figure
