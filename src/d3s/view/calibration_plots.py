@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from d3s.calibrate.report import Report
+from d3s.view.methods import styles_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT, FIT, QUIET = "#1f6f8b", "#c8442d", "#222222", "#999999"
 _BRIGHT = {"left": "#35c8f0", "right": "#ff7a4d"}  # on top of a board that is black and white
-METHOD_COLOURS = {"joint": LEFT, "consensus": RIGHT}
 _SIZE_IN = (5.2, 3.4)  # as wide as a telephone, so that letters stay large
 _ARROWS = 200
 _ACCURATE_CM = 1.0
@@ -142,10 +142,11 @@ def plot_errors(report: Report) -> "Figure":
     """Mean absolute error and density of each method over the distance, cross-validated."""
     figure = _figure((_SIZE_IN[0], 4.2))
     first, second = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    styles = styles_of(one.method for one in report.validation)
     for one in report.validation:
-        style = {"color": METHOD_COLOURS.get(one.method, FIT), "markersize": 3}
-        first.plot(one.depths_m, 100 * one.mae_m, "o-", label=one.method, **style)
-        second.plot(one.depths_m, 100 * one.density, "o-", **style)
+        style = styles[one.method].of_line | {"linewidth": 1.4, "marker": "o", "markersize": 3}
+        first.plot(one.depths_m, 100 * one.mae_m, label=one.method, **style)
+        second.plot(one.depths_m, 100 * one.density, **style)
     first.axhline(_ACCURATE_CM, color=QUIET, linewidth=1, linestyle="--")
     first.set(ylabel="MAE (cm)", ylim=(0, None))
     first.legend(fontsize="small", frameon=False)
