@@ -1,7 +1,9 @@
 """`d3s compare`, as a user runs it."""
 
+import importlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -120,3 +122,22 @@ def test_wrong_use_is_told(arguments, code, words):
     assert result.exit_code == code
     assert words in result.stderr
     assert not Path("league").exists()
+
+
+def test_long_names_leave_numbers_whole(capsys):
+    from rich.console import Console
+
+    from d3s.evaluate.league_tables import columns
+
+    module = importlib.import_module("d3s.cli.compare")
+    figures = SimpleNamespace(mae_m=0.12345, median_m=0.00123, density=0.987)
+    names = ("joint", "consensus:min_confidence=0.5,window_px=31")
+    standings = [
+        SimpleNamespace(method=name, full=figures, own=figures, common=figures) for name in names
+    ]
+    section = SimpleNamespace(common_density=0.95, standings=standings)
+    Console().print(module._table("", section, columns(section)))
+    text = capsys.readouterr().out
+    assert "…" not in text
+    assert text.count("12.345") == 6
+    assert max(map(len, text.splitlines())) <= 80

@@ -1,8 +1,11 @@
 """`d3s evaluate`, as a user runs it."""
 
 import csv
+import importlib
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -48,6 +51,33 @@ def test_planes_as_a_table_and_as_files():
     told = json.loads(Path("a [b]/planes.json").read_text())["parameters"]
     assert told["sweep"]["patterns"] == ["brick"]
     assert told["sweep"]["noise"] == 0.01
+
+
+LONG = "consensus:min_confidence=0.5,window_px=31"
+
+
+def _no_cell_is_cut(text, *numbers):
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    for number in numbers:
+        assert re.search(rf"[│ ]{re.escape(number)} ", text), number
+
+
+def test_long_names_leave_numbers_whole_on_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    planes, thresholds = (
+        importlib.import_module(f"d3s.cli.evaluate.{name}") for name in ("planes", "thresholds")
+    )
+    depths = (SimpleNamespace(depth_m=0.25, mae_m=0.1234, worst_mae_m=0.5678, density=0.987),)
+    figures = dict.fromkeys(("density", "worst_density", "mae_over_bound", "sigma_gain", "fill_rate", "z_accuracy", "plane_fit_rms", "subpixel_rms_px", "time_s", "mae_m", "median_m", "threshold"), 0.123)  # fmt: skip
+    summaries = [
+        SimpleNamespace(method=name, depths=depths, range_m=(0.25, 2.0), rivals=(), **figures)
+        for name in ("joint", LONG, "takeda2013", LONG + "2")
+    ]
+    planes._print(summaries)
+    _no_cell_is_cut(capsys.readouterr().out, "12.340", "56.780", "0.25 to 2.00", LONG)
+    thresholds._print(summaries)
+    _no_cell_is_cut(capsys.readouterr().out, "12.300", "0.25 to 2.00")
 
 
 def test_scenes_as_a_table_and_as_files():
@@ -114,7 +144,7 @@ def test_wrong_use_is_told(arguments, code, words):
 
 def test_thresholds_as_a_table_and_as_a_file():
     result = done("thresholds", "-m", "bm", *TINY, "--confidence", "0,1")
-    assert "range (m)" in result.stdout
+    assert "median" in result.stdout
     rows = list(csv.DictReader(Path("evaluation/thresholds.csv").read_text().splitlines()))
     assert [(row["depth_m"], row["threshold"]) for row in rows] == [
         ("0.6", "0.0"),

@@ -158,7 +158,11 @@ def _table(title: str, section: "Section", shown: "Sequence[Column]") -> "Table"
         group = column.group if column.group != last else ""
         last = column.group
         heading = Text(f"{group}\n{column.heading}".replace("density", "dens."))
-        table.add_column(heading, justify="left" if not column.group else "right", no_wrap=True)
+        is_name = not column.group
+        # Only names fold where the terminal is narrow: half a number is none.
+        table.add_column(
+            heading, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold"
+        )
     best = [best_of(column, section) for column in shown]
     for one in section.standings:
         table.add_row(

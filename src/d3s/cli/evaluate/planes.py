@@ -61,7 +61,7 @@ def planes(
 def _print(summaries: "Sequence[PlaneSummary]") -> None:
     tables.show(
         *tables.abreast(summaries, _over_depth),
-        _of_all(summaries),
+        *tables.abreast(summaries, _of_all),
         notes="MAE: the mean over the textures, and that of the worst: inf if one that holds depth "
         "was left without any, which then is not in the mean. Density: retained textured pixels "
         "over textured ones. Range: of an MAE below 1 cm on every texture. Bound: "
@@ -78,7 +78,7 @@ def _over_depth(summaries: "Sequence[PlaneSummary]") -> "Table":
     table = Table(title="MAE and worst MAE (cm), density (%) over depth")
     table.add_column("depth\n(m)", justify="right")
     for one in summaries:
-        table.add_column(f"{tables.escaped(one.method)}\nMAE", justify="right")
+        table.add_column(f"{tables.escaped(one.method)}\nMAE", justify="right", overflow="fold")
         table.add_column("\nworst", justify="right")
         table.add_column("\ndens.", justify="right")
     for rows in zip(*(one.depths for one in summaries), strict=True):

@@ -75,7 +75,7 @@ def scenes(
 
 def _print(summaries: "Sequence[SceneSummary]") -> None:
     tables.show(
-        _of_all(summaries),
+        *tables.abreast(summaries, _of_all),
         *tables.abreast(summaries, _by_region),
         notes="MAE: over all retained pixels, also those that the right view does not show; the "
         "mean over scenes is over those with a depth, and the worst is inf if one that holds depth "
@@ -114,7 +114,7 @@ def _by_region(summaries: "Sequence[SceneSummary]") -> "Table":
     table.add_column("region", no_wrap=True)
     table.add_column("of all\npixels", justify="right")
     for one in summaries:
-        table.add_column(f"{tables.escaped(one.method)}\nMAE", justify="right")
+        table.add_column(f"{tables.escaped(one.method)}\nMAE", justify="right", overflow="fold")
         table.add_column("\nkept", justify="right")
     for rows in zip(*(one.regions for one in summaries), strict=True):
         cells = [

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from rich.table import Table
 
-_METHODS_ABREAST = 3  # with three columns each, a terminal of 80 characters is full
-
 _Summary = TypeVar("_Summary")
+_ANY_WIDTH = 10_000  # of a terminal on which every table fits
 
 
 def figures(title: str, methods: Iterable[str]) -> "Table":
@@ -19,7 +18,7 @@ def figures(title: str, methods: Iterable[str]) -> "Table":
     table = Table(title=title)
     table.add_column("")
     for method in methods:
-        table.add_column(escaped(method), justify="right")
+        table.add_column(escaped(method), justify="right", overflow="fold")
     return table
 
 
@@ -36,9 +35,17 @@ def show(*tables: "Table", notes: str) -> None:
 def abreast(
     summaries: Sequence[_Summary], table: "Callable[[Sequence[_Summary]], Table]"
 ) -> "list[Table]":
-    """Tables of so many methods each as a terminal is wide."""
-    starts = range(0, len(summaries), _METHODS_ABREAST)
-    return [table(summaries[start : start + _METHODS_ABREAST]) for start in starts]
+    """Tables of so many methods each as the terminal has room for."""
+    from rich.console import Console
+
+    console = Console()
+    options = console.options.update(width=_ANY_WIDTH)
+    for count in range(len(summaries), 0, -1):
+        starts = range(0, len(summaries), count)
+        made = [table(summaries[start : start + count]) for start in starts]
+        if all(console.measure(one, options=options).maximum <= console.width for one in made):
+            return made
+    return [table([one]) for one in summaries]
 
 
 def escaped(name: str) -> str:

@@ -84,7 +84,13 @@ def _print(summaries: "Sequence[ThresholdSummary]") -> None:
 
     table = Table(title="Over all planes, by the confidence that a depth must reach")
     for name in ("method", "confidence", "density (%)", "MAE (cm)", "median (cm)", "range (m)"):
-        table.add_column(name, justify="left" if name == "method" else "right")
+        is_name = name == "method"
+        table.add_column(
+            name if is_name else name.replace(" ", "\n"),
+            justify="left" if is_name else "right",
+            no_wrap=not is_name,
+            overflow="fold",
+        )
     for one in summaries:
         table.add_row(
             tables.escaped(one.method),
