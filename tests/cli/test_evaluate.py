@@ -69,7 +69,11 @@ def test_long_names_leave_numbers_whole_on_a_narrow_terminal(monkeypatch, capsys
         importlib.import_module(f"d3s.cli.evaluate.{name}") for name in ("planes", "thresholds")
     )
     depths = (SimpleNamespace(depth_m=0.25, mae_m=0.1234, worst_mae_m=0.5678, density=0.987),)
-    figures = dict.fromkeys(("density", "worst_density", "mae_over_bound", "sigma_gain", "fill_rate", "z_accuracy", "plane_fit_rms", "subpixel_rms_px", "time_s", "mae_m", "median_m", "threshold"), 0.123)  # fmt: skip
+    names = (
+        "density worst_density mae_over_bound sigma_gain fill_rate z_accuracy plane_fit_rms "
+        "subpixel_rms_px time_s mae_m median_m threshold"
+    )
+    figures = dict.fromkeys(names.split(), 0.123)
     summaries = [
         SimpleNamespace(method=name, depths=depths, range_m=(0.25, 2.0), rivals=(), **figures)
         for name in ("joint", LONG, "takeda2013", LONG + "2")
