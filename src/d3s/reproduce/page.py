@@ -34,7 +34,7 @@ _NARROW = (
     " .beside tr { border-bottom: 1px solid #999; } .beside td { border: 0; }"
     + "".join(
         f' .beside td:nth-child({number})::before {{ content: "{name}: "; color: #555; }}'
-        for number, name in enumerate(_COLUMNS, start=1)
+        for number, name in enumerate((one.rstrip("?") for one in _COLUMNS), start=1)
     )
     + " }</style>"
 )
