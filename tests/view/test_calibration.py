@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from d3s.calibrate.report import Report
 from d3s.errors import OutputError
 from d3s.view.calibration import report_page, write_report
+from d3s.view.calibration_plots import plot_errors
+from d3s.view.methods import OURS, PAPER
 from d3s.view.page import html_page, html_table, json_block, photo_block, words
 
 
@@ -66,3 +69,11 @@ def test_numbers_stand_to_the_right():
     table = html_table(("what", "found"), [("3 frames", "1.5 px")], numbers=(1,))
     assert "<td>3 frames</td>" in table
     assert '<td class="number">1.5 px</td>' in table
+
+
+def test_methods_have_the_colours_of_all_charts():
+    values = {"depths_m": np.array([0.5, 1.0]), "mae_m": np.ones(2), "density": np.ones(2)}
+    validation = [SimpleNamespace(method=name, **values) for name in ("consensus", "joint")]
+    figure = plot_errors(SimpleNamespace(validation=validation))
+    for axes in figure.axes:
+        assert [line.get_color() for line in axes.lines[:2]] == [PAPER, OURS]
