@@ -19,8 +19,8 @@ REACH_PX = 62  # of a window of 41 px and a Gaussian of 10 px, the widest of all
 # On a plane that is easy these are exact to a tenth of a pixel of disparity nearly everywhere; of
 # any other a pixel is asked, and half of what could have a depth.
 EXACT = ("joint", "sgbm", "bm", "phase", "li2010", "takeda2013")
-# Differential defocus alone knows 0.6 m to a few centimetres, and a pixel is 1.5 cm there; keypoints
-# are few; the consensus chooses among candidates by how far off their defocus is.
+# Differential defocus alone knows 0.6 m to a few centimetres, and a pixel is 1.5 cm there;
+# keypoints are few; the consensus chooses among candidates by how far off their defocus is.
 TOLERANCE_PX = dict.fromkeys(EXACT, 0.1) | {"guo2017": 2.5, "consensus": 2.0}
 LEAST_SHARE = dict.fromkeys(EXACT, 0.9) | {"sift": 1e-3, "consensus": 0.3}
 
