@@ -146,6 +146,16 @@ def test_page_has_every_variant_of_the_ablation(ablation):
     assert names[: len(ablation.PARTS)] == [one.name for one in ablation.PARTS]
 
 
+def test_sweeps_measure_the_variants_themselves(ablation):
+    planes = ablation.PLANES.replace(depths_m=(0.6,), patterns=("text",), shape=(90, 220))
+    scenes = ablation.SCENES.replace(count=1, shape=(120, 260))
+    noise_only = next(one for one in ablation.PARTS if one.name == "sigma: noise only")
+    default, other = ablation.measured((ablation.DEFAULT, noise_only), planes, planes, scenes)
+    assert other.coverage < default.coverage
+    assert other.same_pixels == pytest.approx(1, abs=0.1)
+    assert other.scenes_same_pixels == pytest.approx(1, abs=0.1)
+
+
 def test_every_variant_changes_something_and_leaves_no_trace(ablation):
     """A name that is exchanged but not used would measure nothing."""
     scene = d3s.RandomScene(seed=5, nearest_m=0.3, farthest_m=2.0)
