@@ -147,7 +147,7 @@ def test_page_has_every_variant_of_the_ablation(ablation):
 
 
 def test_sweeps_measure_the_variants_themselves(ablation):
-    planes = ablation.PLANES.replace(depths_m=(0.6,), patterns=("text",), shape=(90, 220))
+    planes = ablation.PLANES.replace(depths_m=(0.6,), patterns=("text",), shape=(93, 220))
     scenes = ablation.SCENES.replace(count=1, shape=(120, 260))
     noise_only = next(one for one in ablation.PARTS if one.name == "sigma: noise only")
     default, other = ablation.measured((ablation.DEFAULT, noise_only), planes, planes, scenes)
