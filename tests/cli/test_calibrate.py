@@ -152,7 +152,7 @@ def unboxed(text: str) -> str:
         (("--report", "cal.pdf"), "must end in .html"),
         (("-o", "cal.html"), "is the name of the report too"),
         (("--left-lens", "top"), "'top' is not one of"),
-        (("-o", ""), "must name a file"),
+        (("-o", ""), "it is empty"),
         (("-o", ".", "--force"), "must name a file"),
         (("-o", "..", "--force"), "must name a file"),
     ],
