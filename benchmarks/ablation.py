@@ -23,10 +23,14 @@ import numpy as np
 
 import d3s
 from d3s.atomic import write_text
-from d3s.estimate import DepthMap, Flag, fitting, joint, judge, plan, refine, search
-from d3s.estimate.kernels.judge import CompiledJudge
-from d3s.estimate.kernels.refine import CompiledRefine
-from d3s.estimate.kernels.search import CompiledSearch
+from d3s.estimate import DepthMap, Flag
+from d3s.estimate.joint import confidence as judge
+from d3s.estimate.joint import method as joint
+from d3s.estimate.joint import plan, refine, search
+from d3s.estimate.joint import types as fitting
+from d3s.estimate.joint.numba_backend.confidence import CompiledJudge
+from d3s.estimate.joint.numba_backend.refine import CompiledRefine
+from d3s.estimate.joint.numba_backend.search import CompiledSearch
 from d3s.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,

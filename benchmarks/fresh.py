@@ -136,7 +136,7 @@ def measured_here(path: str) -> Memory:
 def _give_back() -> None:
     """Memory that d3s keeps from call to call, to the system, if it keeps any."""
     try:
-        from d3s.memory import release_memory
+        from d3s.runtime.scratch import release_memory
     except ImportError:
         return
     release_memory()

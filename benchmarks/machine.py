@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from d3s.threads import thread_count
+from d3s.runtime.parallel import thread_count
 from sheets import Sheet
 from timing import Work, race
 

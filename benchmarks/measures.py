@@ -22,12 +22,12 @@ import fresh
 from d3s.errors import D3SError
 from d3s.estimate import ConsensusOptions, JointOptions
 from d3s.estimate.candidates import default_depth_range_m
-from d3s.estimate.consensus_plan import settings_of
+from d3s.estimate.consensus.plan import settings_of
+from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.images import checked_pair
-from d3s.estimate.joint import joint_reference
-from d3s.estimate.reference import reference_consensus
+from d3s.estimate.joint.method import joint_reference
 from d3s.peers.opencv import BmOptions, SgbmOptions
-from d3s.threads import thread_count
+from d3s.runtime.parallel import thread_count
 from figures import Row
 from timing import Work, race
 

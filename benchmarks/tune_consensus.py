@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 import d3s
-from d3s.estimate.consensus import estimate_consensus
-from d3s.estimate.consensus_plan import settings_of
-from d3s.estimate.prefilter import smoothed
+from d3s.estimate.consensus.method import estimate_consensus
+from d3s.estimate.consensus.plan import settings_of
+from d3s.estimate.consensus.prefilter import smoothed
 from d3s.optics.d3 import finite_differences, gradient_ratio_per_px
 from d3s.optics.stereo import alignment_shift_px
 from d3s.optics.windows import shifted_right

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from d3s import threads
+from d3s.runtime import parallel
 
 # tests/physics/analytic.py and what is in tests/helpers are imported by their names.
 for folder in ("physics", "helpers"):
@@ -20,4 +20,4 @@ settings.load_profile("d3s")
 @pytest.fixture(autouse=True)
 def _share_all_work(monkeypatch):
     """Small pictures among threads, too: or the tests that compare numbers of them would not."""
-    monkeypatch.setattr(threads, "_WORTH_SHARING_BYTES", 0)
+    monkeypatch.setattr(parallel, "_WORTH_SHARING_BYTES", 0)

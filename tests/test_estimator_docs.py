@@ -11,7 +11,10 @@ import typer.main
 
 import d3s
 from d3s.cli import app
-from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options, fitting, judge, refine
+from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options
+from d3s.estimate.joint import confidence as judge
+from d3s.estimate.joint import refine
+from d3s.estimate.joint import types as fitting
 from pages import DOCS, ROOT, python_blocks
 
 PAGE = (DOCS / "estimator.md").read_text()

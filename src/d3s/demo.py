@@ -15,12 +15,12 @@ from d3s.evaluate.metrics import Score, score
 from d3s.evaluate.truth import Truth, truth_of
 from d3s.evaluate.tuned import tuned_rig
 from d3s.rig import Rig
-from d3s.scene.masks import Mask, bar, blob, ring
+from d3s.runtime.parallel import thread_count
+from d3s.scene.masks import Coverage, bar, blob, ring
 from d3s.scene.pair import Pair, simulate
 from d3s.scene.scenes import Layer, Layered
 from d3s.scene.sensor import expose_pair
 from d3s.scene.textures import Texture
-from d3s.threads import thread_count
 
 METHODS = ("joint", "consensus", "sgbm")
 """Ours, the paper's, and the best known of stereo."""
@@ -128,7 +128,9 @@ def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
         """How far down the frame something that stands on the floor touches it, 0 to 1."""
         return 0.5 + (1 - _FLOOR_M / depth_m) * focal_px / (slope * high)
 
-    def seeded(outline: Callable[..., Mask], centre: tuple[float, float], radius: float) -> Mask:
+    def seeded(
+        outline: Callable[..., Coverage], centre: tuple[float, float], radius: float
+    ) -> Coverage:
         rng = np.random.default_rng(5)
         return outline(shape, (high * centre[0], high * centre[1]), high * radius, rng)
 
@@ -159,7 +161,7 @@ def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
 def _layer(
     depth_m: float,
     pattern: str,
-    mask: Mask | None,
+    mask: Coverage | None,
     *,
     scale: float = 1.0,
     seed: int = 0,
@@ -175,7 +177,7 @@ def _layer(
     )
 
 
-def _card(shape: tuple[int, int], edges: tuple[float, float, float, float]) -> Mask:
+def _card(shape: tuple[int, int], edges: tuple[float, float, float, float]) -> Coverage:
     """An upright rectangle; left, top, right and bottom in heights of the frame."""
     left, top, right, bottom = (shape[0] * edge for edge in edges)
     x, y = np.arange(shape[1]), np.arange(shape[0])[:, np.newaxis]

@@ -14,9 +14,9 @@ import numpy as np
 
 from d3s.estimate import estimate
 from d3s.rig import Rig
+from d3s.runtime.parallel import thread_count
 from d3s.scene.pair import simulate
 from d3s.scene.scenes import Plane
-from d3s.threads import thread_count
 from d3s.version import __version__
 
 PACKAGES = (
@@ -169,7 +169,7 @@ def _memory_bytes() -> tuple[int | None, int | None]:
 
 def _cache_folder() -> Path:
     """Where Numba keeps what it has compiled of ours."""
-    from d3s.estimate.kernels.prefilter import rounded
+    from d3s.estimate.joint.numba_backend.prefilter import rounded
 
     kept = cast(Any, rounded).stats.cache_path  # any compiled loop will do
     return Path(kept or Path(__file__).parent / "__pycache__")  # None if nothing can be kept

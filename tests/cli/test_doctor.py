@@ -100,7 +100,7 @@ def test_a_machine_where_nothing_can_be_kept():
     code = (
         "from numba.core.caching import CompileResultCacheImpl as Kept; "
         "Kept._locator_classes = []; "
-        "from d3s.compiled import compiled; from d3s.doctor import _cache_folder; "
+        "from d3s.runtime.compile import compiled; from d3s.doctor import _cache_folder; "
         "print(compiled(lambda x: x + 1)(1), _cache_folder().name)"
     )
     result = subprocess.run(

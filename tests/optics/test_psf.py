@@ -383,5 +383,5 @@ def test_pixel_transfer():
 
 def test_importing_does_not_load_scipy():
     # It would take more time than all the rest of the package.
-    code = "import sys, d3s.optics.psf, d3s.optics.systems; sys.exit('scipy' in sys.modules)"
+    code = "import sys, d3s.optics.psf, d3s.optics.information; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,7 +3,7 @@
 import errno
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +17,11 @@ from d3s.batch.swapped import swapped_words
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.depth_map import check_limits
-from d3s.estimate.images import Image
 from d3s.files import camera_file, load_pair
 from d3s.files.depth_files import FORMATS
 from d3s.files.raw import shown
 from d3s.rig import Rig
+from d3s.types import Image, Progress
 from d3s.view.preview import write_preview
 
 PREVIEW = "preview"
@@ -30,8 +30,6 @@ ALL_FORMATS = ("npz", *(suffix.removeprefix(".") for suffix in FORMATS), PREVIEW
 """Everything, what other programs read, and a picture for people."""
 
 _STRIP_PX = 64
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from d3s.estimate import DepthMap
-from d3s.estimate.images import Image
+from d3s.types import Image
 
 # Of a pair that is not swapped, most pixels have a depth; swapped, only what fits by chance.
 _POOR, _RICH = 0.15, 0.4

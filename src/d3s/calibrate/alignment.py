@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.kinds import Image
-from d3s.compiled import compiled, inlined, part
-from d3s.optics.lens import FloatArray
-from d3s.threads import over_rows
+from d3s.runtime.compile import compiled, inlined, part
+from d3s.runtime.parallel import over_rows
+from d3s.types import FloatArray, Image
 
 _STEPS = 6  # each leaves about a tenth of the error
 _SETTLED_PX = 0.01  # a last step larger than this has not come to an end

@@ -27,7 +27,7 @@ from d3s.calibrate.least_shift import least_shift
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 
 _ROUNDS, _LAST_ROUNDS = 8, 4
 _SETTLED_PX = 1e-3

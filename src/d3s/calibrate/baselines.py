@@ -12,18 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.frames import on_each_frame
-from d3s.calibrate.kinds import Image, Progress
 from d3s.calibrate.ratios import Views, shift_sums
 from d3s.calibrate.reach import reach_m
 from d3s.calibrate.tuning import CONSENSUS, Tuning, board_depth_m, shifts_px
-from d3s.compiled import compiled
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus_plan import candidates_m
+from d3s.estimate.consensus.plan import candidates_m
 from d3s.optics.d3 import practical_depth_m
-from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
-from d3s.threads import over_rows
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
+from d3s.types import FloatArray, Image, Progress
 
 MISSING_M = 0.02
 """What a window without a depth costs: as much as one that is 2 cm wrong.

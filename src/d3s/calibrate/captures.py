@@ -24,9 +24,7 @@ from d3s.calibrate.table import (
 from d3s.errors import CapturesError, InputError
 from d3s.files import list_images, read_image
 from d3s.rig.split import checked_frame
-
-Image = NDArray[np.float32]
-Progress = Callable[[int, int], None]
+from d3s.types import Image, Progress
 
 _KEPT_FRAMES = 2  # that were asked for last
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from d3s.calibrate.fields import Fields
 from d3s.errors import CalibrationError
-from d3s.optics.lens import FloatArray
 from d3s.rig import Calibration
 from d3s.rig.split import BEHIND, raw_places
+from d3s.types import FloatArray
 
 _SMALLEST_PX = 64  # of a view in which windows and disparities find room
 

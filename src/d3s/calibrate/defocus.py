@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.calibrate.frames import on_each_frame
-from d3s.calibrate.kinds import Progress
 from d3s.calibrate.ratios import Views
 from d3s.calibrate.robust import robust_sigma
 from d3s.calibrate.spectra import (
@@ -34,8 +33,8 @@ from d3s.calibrate.spectra import (
 )
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError, InputError
-from d3s.optics.lens import FloatArray
 from d3s.rig import Optics
+from d3s.types import FloatArray, Progress
 
 # What is known without a measurement: the design, within these standard deviations.
 _GAIN_SHARE = 0.3

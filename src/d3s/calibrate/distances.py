@@ -14,7 +14,7 @@ from d3s.calibrate.disparity import FrameDisparity
 from d3s.calibrate.rectify import Rectification
 from d3s.calibrate.robust import robust_sigma
 from d3s.errors import CalibrationError
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 
 _ROUNDS = 30
 _SETTLED = 1e-9

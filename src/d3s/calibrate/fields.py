@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.captures import Captures
-from d3s.calibrate.kinds import Half, Image, Mask
+from d3s.calibrate.kinds import Half
 from d3s.errors import CalibrationError, InputError
-from d3s.optics.lens import FloatArray
 from d3s.record import shown
+from d3s.types import FloatArray, Image, Mask
 
 _FRAMES = 7  # that are looked at, from the nearest to the farthest
 _CELLS_ACROSS = 480  # what is told apart, in columns of the frame

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from d3s.calibrate.kinds import Progress
-from d3s.threads import thread_count, together
+from d3s.runtime.parallel import thread_count, together
+from d3s.types import Progress
 
 Found = TypeVar("Found")
 

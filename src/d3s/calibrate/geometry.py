@@ -33,8 +33,8 @@ from d3s.calibrate.matches import Matches
 from d3s.calibrate.rectify import Rectification
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError, InputError
-from d3s.optics.lens import FloatArray
 from d3s.rig import Optics
+from d3s.types import FloatArray
 
 _CLEAR_SIGMAS, _CLEAR_RULER_M = 4.0, 5e-4
 _LARGEST_FACTOR = 2.0  # by which K may differ from the design's

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.kinds import Mask
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray, Mask
 
 _FEWEST = 8  # places; 4 are enough for any homography
 _OUTLIER_SIGMAS = 4.0

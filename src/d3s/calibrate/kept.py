@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-Image = NDArray[np.float32]
+from d3s.types import Image
+
 Levels = NDArray[np.uint16]
 
 # Every step reads the frames again, and a PNG takes a third of a second. A quarter of all memory

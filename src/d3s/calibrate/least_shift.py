@@ -6,7 +6,7 @@ import numpy as np
 
 from d3s.calibrate.kinds import Place
 from d3s.calibrate.matches import PairMatches
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 
 # The window moves in steps of this share of the view, and reaches so many to each side.
 _STEP_SHARE, _REACH = 1 / 128, 8

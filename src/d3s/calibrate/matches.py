@@ -19,12 +19,11 @@ from d3s.calibrate.alignment import align_windows
 from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.homography import robust_homography, turn_rad
-from d3s.calibrate.kinds import Mask, Progress
 from d3s.calibrate.pictures import FEWEST_FEATURES, View, across_link, make_view, motion_link
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
-from d3s.optics.lens import FloatArray
-from d3s.threads import together
+from d3s.runtime.parallel import together
+from d3s.types import FloatArray, Mask, Progress
 
 _HALF_WINDOW_PX = 15  # of the small pictures
 _FEWEST_WINDOWS = 20

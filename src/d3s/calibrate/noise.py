@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import Fields
-from d3s.calibrate.kinds import Image, Mask
 from d3s.errors import CalibrationError
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray, Image, Mask
 
 _FRAMES = 12  # that are looked at, from the nearest to the farthest
 _BLOCK_PX = 8

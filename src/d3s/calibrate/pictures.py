@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.alignment import spline_of
 from d3s.calibrate.fields import Box
-from d3s.calibrate.kinds import Image, Mask
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray, Image, Mask
 
 if TYPE_CHECKING:
     import cv2

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -30,9 +30,9 @@ from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.record import shown
 from d3s.rig import Calibration, Optics, Provenance, Rig
+from d3s.types import Progress
 from d3s.version import __version__
 
-Progress = Callable[[int, int], None]
 Half = Literal["left", "right"]
 
 # Methods that are tested, and how many rows in the middle of the views they get: enough pixels for

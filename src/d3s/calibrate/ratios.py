@@ -11,14 +11,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.kinds import Image as Image
-from d3s.calibrate.kinds import Mask
-from d3s.calibrate.kinds import Progress as Progress
-from d3s.compiled import compiled
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus_plan import Settings, settings_of
-from d3s.estimate.prefilter import noise_variance, reach_px, smoothed
-from d3s.optics.lens import FloatArray
+from d3s.estimate.consensus.plan import Settings, settings_of
+from d3s.estimate.consensus.prefilter import noise_variance, reach_px, smoothed
+from d3s.runtime.compile import compiled
+from d3s.types import FloatArray, Image, Mask
 
 Places = NDArray[np.int64]
 

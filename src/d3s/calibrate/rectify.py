@@ -26,7 +26,7 @@ from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.robust import robust_sigma, robust_sigmas
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 
 _ROUNDS = 20
 _SETTLED = 1e-9

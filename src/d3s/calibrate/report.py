@@ -20,9 +20,9 @@ from d3s.calibrate.rectify import Rectification
 from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validate import Validation
 from d3s.calibrate.verdict import Verdict, failed, judged
-from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
 from d3s.rig.split import raw_places
+from d3s.types import FloatArray
 
 Picture = NDArray[np.uint8]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 
 _OF_MEDIAN = 1.4826  # standard deviation of Gaussian errors, of the median of their magnitude
 

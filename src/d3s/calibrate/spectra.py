@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.kinds import Image
-from d3s.estimate.prefilter import noise_variance
-from d3s.optics.lens import FloatArray
+from d3s.estimate.consensus.prefilter import noise_variance
 from d3s.rig import Optics
+from d3s.types import FloatArray, Image
 
 # Waves up to this phase over the blur's sigma: beyond, the shape of the blur counts, not its width.
 _LARGEST_PHASE = 1.0

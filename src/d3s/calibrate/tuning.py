@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.frames import on_each_frame
-from d3s.calibrate.kinds import Image, Progress
 from d3s.calibrate.ratios import Views, Windows, shift_sums
 from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.optics.d3 import practical_depth_m
-from d3s.optics.lens import FloatArray
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Optics, Rig
+from d3s.types import FloatArray, Image, Progress
 
 Cubic = tuple[float, float, float, float]
 

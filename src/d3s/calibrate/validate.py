@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.frames import on_each_frame
-from d3s.calibrate.kinds import Image, Progress
 from d3s.calibrate.ratios import Views, Windows
 from d3s.calibrate.reach import ACCURATE_M, reach_m, working_range_m
 from d3s.calibrate.tuning import CONSENSUS, board_depth_m
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag, Options, estimate
-from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
+from d3s.types import FloatArray, Image, Progress
 
 # Farther out a lens is worse, and a board may end.
 _MIDDLE_SHARE = 0.9

@@ -10,8 +10,8 @@ from d3s.calibrate.captures import Captures
 from d3s.calibrate.kept import Levels, as_image, as_levels
 from d3s.rig import Calibration
 from d3s.rig.split import split
+from d3s.types import Image
 
-Image = NDArray[np.float32]
 Picture = NDArray[np.uint8]
 
 _THUMBNAIL_COLS, _OVERVIEW_COLS = 200, 1200

@@ -14,8 +14,9 @@ from d3s.cli.sweep import Workers, check_workers
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from d3s.reproduce.item import Item, Progress
+    from d3s.reproduce.item import Item
     from d3s.reproduce.run import Outcome
+    from d3s.types import Progress
 
 _STATES = {"made": "made", "kept": "kept from before", "failed": "FAILED"}
 

@@ -12,7 +12,7 @@ from d3s.cli.output import value_of
 from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from d3s.evaluate.jobs import Progress
+    from d3s.types import Progress
 
 INTERRUPTED = 130
 

@@ -15,9 +15,10 @@ from d3s.optics.information import (
     depth_bound,
     expected_information,
 )
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
 from d3s.optics.thin_lens import blur_radius_px, blur_sigma_px
 from d3s.rig import Optics
+from d3s.types import FloatArray
 
 Spread = Literal["gaussian", "disk", "diffraction"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from d3s.optics.lens import FloatArray
 from d3s.optics.thin_lens import vergence_dpt
 from d3s.rig import Optics
+from d3s.types import FloatArray
 
 # Nearer than where its blur disk is so wide, a view has nothing left that a window could hold.
 _WIDEST_BLUR_PX = 35.0

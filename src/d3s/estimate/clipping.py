@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled
-from d3s.memory import Memory
-from d3s.threads import over_rows, together
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows, together
+from d3s.runtime.scratch import Memory
+from d3s.types import Mask
 
 Floats = NDArray[np.floating]
-Mask = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 

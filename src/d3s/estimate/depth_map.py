@@ -12,8 +12,7 @@ from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options
 from d3s.record import shown
 from d3s.rig import Rig
-
-Image = NDArray[np.float32]
+from d3s.types import Image
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.memory import Memory
-from d3s.threads import over_rows, together
-
-Image = NDArray[np.float32]
+from d3s.runtime.parallel import over_rows, together
+from d3s.runtime.scratch import Memory
+from d3s.types import Image
 
 _LARGEST_PX = 64_000_000
 # How far out a value is no intensity but a fault, in widths of what most pixels have.
@@ -78,7 +77,7 @@ def _cast(values: NDArray[Any], out: Image) -> bool:
     if values.itemsize < 3 or (values.dtype.kind == "f" and values.itemsize == 4):
         over_rows(_copy_rows, values.shape[0], values, out)
         return True
-    from d3s.estimate.kernels.prefilter import rounded
+    from d3s.estimate.joint.numba_backend.prefilter import rounded
 
     is_exact = np.zeros(values.shape[0], dtype=np.bool_)
     over_rows(rounded, values.shape[0], _as_double(values), out, is_exact)
@@ -98,7 +97,12 @@ def _as_double(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _scale(given: tuple[NDArray[Any], ...], out: list[Image]) -> None:
     """Views about their common mean and not far from one, so that single precision holds them."""
-    from d3s.estimate.kernels.prefilter import about, common_mean, finite_ends, power_of_two
+    from d3s.estimate.joint.numba_backend.prefilter import (
+        about,
+        common_mean,
+        finite_ends,
+        power_of_two,
+    )
 
     views = [_as_double(values) for values in given]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -126,7 +130,7 @@ def _limits_to_keep(view: Image) -> _Limits | None:
 
 def _within(view: Image, limits: _Limits, is_ours: bool, memory: Memory | None) -> Image:
     """The view with NaN for all that is not within limits."""
-    from d3s.estimate.kernels.prefilter import within
+    from d3s.estimate.joint.numba_backend.prefilter import within
 
     out = view if is_ours else _empty(view.shape, memory)
     over_rows(within, view.shape[0], view, *np.array(limits, dtype=np.float32), out)

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import Image, checked_pair
+from d3s.estimate.images import checked_pair
 from d3s.estimate.options import Options
 from d3s.record import shown
 from d3s.rig import Rig
+from d3s.types import Image
 
 
 class Method(NamedTuple):
@@ -31,8 +32,8 @@ class Method(NamedTuple):
 
 
 METHODS = {
-    "joint": Method("d3s.estimate.joint", "estimate_joint", "JointOptions"),
-    "consensus": Method("d3s.estimate.consensus", "estimate_consensus", "ConsensusOptions"),
+    "joint": Method("d3s.estimate.joint.method", "estimate_joint", "JointOptions"),
+    "consensus": Method("d3s.estimate.consensus.method", "estimate_consensus", "ConsensusOptions"),
     "sgbm": Method("d3s.peers.opencv", "estimate_sgbm", "SgbmOptions"),
     "bm": Method("d3s.peers.opencv", "estimate_bm", "BmOptions"),
     "sift": Method("d3s.peers.sift", "estimate_sift", "SiftOptions"),

@@ -25,7 +25,6 @@ from d3s.calibrate.reach import working_range_m
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.league import League, Program, compare
 from d3s.evaluate.metrics import Duel, Score, duel, score
-from d3s.evaluate.patterns import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.planes import PlaneResults, PlaneSweep, evaluate_planes
 from d3s.evaluate.quality import (
     PlaneQuality,
@@ -46,6 +45,7 @@ from d3s.evaluate.ranking import (
     trust_of,
 )
 from d3s.evaluate.scenes import SceneResults, SceneSweep, evaluate_scenes
+from d3s.evaluate.texture_sets import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.thresholds import ThresholdResults, evaluate_thresholds
 from d3s.evaluate.truth import Truth, truth_of
 

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Options, estimate
-from d3s.estimate.images import Image
 from d3s.estimate.methods import checked_options, parse_method
 from d3s.evaluate.ranking import Key
 from d3s.rig import Rig
+from d3s.types import Image
 
 RIVALS = ("sgbm", "bm")
 """Methods that all others are held against, when they are in the same sweep."""

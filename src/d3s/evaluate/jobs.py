@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cache
 from importlib import import_module
@@ -26,10 +26,10 @@ import numpy as np
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError
 from d3s.record import shown
-from d3s.threads import allowed_cores
+from d3s.runtime.parallel import allowed_cores
+from d3s.types import Progress
 from d3s.version import __version__
 
-Progress = Callable[[int, int], None]
 """Called with how many pairs are done, and how many there are."""
 Job = Mapping[str, Any]
 """What JSON can hold; `work` says which of `WORKS` it is for."""

@@ -23,18 +23,18 @@ from d3s.calibrate.reach import ACCURATE_M, working_range_m
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders
-from d3s.evaluate.jobs import Job, Progress, run_jobs
+from d3s.evaluate.jobs import Job, run_jobs
+from d3s.evaluate.json_tables import as_table, from_table
 from d3s.evaluate.metrics import answered_mae_m, pooled, ratio, worst
-from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.planes import BEYOND_M, PlaneSweep, plane_trial
 from d3s.evaluate.ranking import trust, trust_order
 from d3s.evaluate.scenes import SceneSweep, scene_trial
 from d3s.evaluate.trial import Trial, contenders_of, jobs_of, rig_of
 from d3s.evaluate.truth import Truth, within_frames
 from d3s.evaluate.tuned import tuned_rig
-from d3s.optics.lens import FloatArray
 from d3s.rig import Rig
 from d3s.scene.sequence import even_distances_m
+from d3s.types import FloatArray, Progress
 
 STEPS = 100
 """The pixels of a pair are taken in so many steps, the most trusted ones first."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from d3s.estimate import DepthMap
-from d3s.evaluate.truth import Mask, Truth
-from d3s.optics.lens import FloatArray
+from d3s.evaluate.truth import Truth
+from d3s.types import FloatArray, Mask
 
 BAD_M = 0.02
 

@@ -10,7 +10,8 @@ from pydantic import AfterValidator, Field
 
 from d3s.calibrate.reach import ACCURATE_M, working_range_m
 from d3s.evaluate.contender import Contender, as_contenders
-from d3s.evaluate.jobs import Job, Progress, run_jobs
+from d3s.evaluate.jobs import Job, run_jobs
+from d3s.evaluate.json_tables import as_table, from_table
 from d3s.evaluate.metrics import (
     Duel,
     Score,
@@ -23,7 +24,6 @@ from d3s.evaluate.metrics import (
     score,
     worst,
 )
-from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.quality import PlaneQuality, plane_quality
 from d3s.evaluate.ranking import Trust, trust_of
 from d3s.evaluate.trial import Shape, Sweep, Trial, contenders_of, jobs_of, make_trial, rig_of
@@ -31,6 +31,7 @@ from d3s.rig import Rig
 from d3s.scene.scenes import Plane
 from d3s.scene.sequence import even_distances_m
 from d3s.scene.textures import Texture
+from d3s.types import Progress
 
 BEYOND_M = 0.9
 """From here on stereo of this camera is hard."""

@@ -26,10 +26,9 @@ import numpy as np
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.evaluate.metrics import ratio
-from d3s.evaluate.truth import Mask
-from d3s.optics.lens import FloatArray
 from d3s.record import shown
 from d3s.rig import Optics
+from d3s.types import FloatArray, Mask
 
 _END_PARTS = 200  # one in so many points is left out at either end
 _LEAST_POINTS = 3

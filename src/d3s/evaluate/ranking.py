@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.evaluate.metrics import answered_mae_m
-from d3s.evaluate.truth import Mask, Truth
-from d3s.optics.lens import FloatArray
+from d3s.evaluate.truth import Truth
 from d3s.record import shown
+from d3s.types import FloatArray, Mask
 
 Key = Literal["confidence", "sigma_m"]
 """What pixels are ranked by: the highest confidence first, or the lowest sigma."""

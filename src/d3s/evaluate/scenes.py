@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.evaluate.contender import Contender, as_contenders
-from d3s.evaluate.jobs import Job, Progress, run_jobs
+from d3s.evaluate.jobs import Job, run_jobs
+from d3s.evaluate.json_tables import as_table, from_table
 from d3s.evaluate.metrics import (
     Duel,
     Score,
@@ -22,11 +23,11 @@ from d3s.evaluate.metrics import (
     score,
     worst,
 )
-from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.ranking import Trust, trust_of
 from d3s.evaluate.trial import Shape, Sweep, Trial, contenders_of, jobs_of, make_trial, rig_of
 from d3s.rig import Rig
 from d3s.scene.random_scene import RandomScene
+from d3s.types import Progress
 
 _LEAST_DEPTH = 1.1  # how much a random scene needs from its nearest to its farthest depth
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from d3s.calibrate.reach import ACCURATE_M, working_range_m
 from d3s.evaluate.contender import Contender, as_contenders
-from d3s.evaluate.jobs import Job, Progress, run_jobs
+from d3s.evaluate.jobs import Job, run_jobs
+from d3s.evaluate.json_tables import as_table, from_table
 from d3s.evaluate.metrics import pooled, ratio, worst
-from d3s.evaluate.plain import as_table, from_table
 from d3s.evaluate.planes import PlaneSweep, plane_trial
 from d3s.evaluate.ranking import AtThreshold, threshold_curve
 from d3s.evaluate.trial import contenders_of, jobs_of, rig_of
 from d3s.rig import Rig
+from d3s.types import Progress
 
 
 @dataclass(frozen=True, kw_only=True)

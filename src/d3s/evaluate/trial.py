@@ -12,10 +12,9 @@ from pydantic import AfterValidator, Field
 
 from d3s.errors import OptionsError, RecordError
 from d3s.estimate import DepthMap, estimate
-from d3s.estimate.images import Image
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.metrics import Duel, duel
-from d3s.evaluate.patterns import REPORT_PATTERNS
+from d3s.evaluate.texture_sets import REPORT_PATTERNS
 from d3s.evaluate.truth import WINDOW_PX, Truth, truth_of
 from d3s.record import Record
 from d3s.rig import Rig
@@ -23,6 +22,7 @@ from d3s.scene.pair import simulate
 from d3s.scene.scenes import Scene
 from d3s.scene.sensor import expose_pair
 from d3s.scene.textures import check_pattern
+from d3s.types import Image
 
 # So that something is left within the border, on either side of the largest disparity.
 _SMALLEST_PX = 3 * WINDOW_PX

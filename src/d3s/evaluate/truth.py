@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.optics.information import depth_bound_map
-from d3s.optics.lens import FloatArray
 from d3s.scene.pair import Pair
-
-Mask = NDArray[np.bool_]
+from d3s.types import FloatArray, Mask
 
 WINDOW_PX = 31
 """Side of the window whose bound says whether a pixel is textured, and that sets the border."""

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
-from d3s.calibrate.kinds import Image
 from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
 from d3s.rig import Calibration, Provenance, Rig
 from d3s.scene.pair import simulate
 from d3s.scene.scenes import Plane
 from d3s.scene.sequence import CALIBRATION_DISTANCES_M, EVALUATION_DISTANCES_M, even_distances_m
 from d3s.scene.textures import Texture
+from d3s.types import Image
 from d3s.version import __version__
 
 NEAR_M, FAR_M = CALIBRATION_DISTANCES_M, EVALUATION_DISTANCES_M

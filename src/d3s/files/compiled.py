@@ -15,7 +15,9 @@ COMPILE_ABOVE_BYTES = 500_000
 @lru_cache
 def compiled(kernel: Kernel) -> Kernel:
     """The same function as machine code; it takes what `as_array` gives."""
-    from d3s.compiled import compiled as compile_now  # here: importing Numba takes half a second
+    from d3s.runtime.compile import (
+        compiled as compile_now,  # here: importing Numba takes half a second
+    )
 
     return compile_now(kernel)
 

@@ -28,10 +28,11 @@ from d3s.files import (
     png,
     tiff,
 )
-from d3s.files.depth_image import LAYERS, DepthImage, Image, Points, check_camera, points_of
+from d3s.files.depth_image import LAYERS, DepthImage, Points, check_camera, points_of
 from d3s.files.images import MAX_PIXELS
 from d3s.files.note import notes_in
 from d3s.files.raw import named, open_file, read_rest
+from d3s.types import Image
 
 MILLIMETRE_M = 0.001
 _MAX_BYTES = 2_000_000_000

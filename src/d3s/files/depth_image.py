@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-
-Image = NDArray[np.float32]
+from d3s.types import Image
 
 LAYERS = ("sigma_m", "confidence", "intensity")
 """What a file may hold beside the depth, by the names of the fields."""

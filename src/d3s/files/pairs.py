@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.files.images import MAX_PIXELS, as_grey, read_samples
 from d3s.files.raw import named, shown
+from d3s.types import Image
 
-Image = NDArray[np.float32]
 _Path = str | os.PathLike[str]
 
 

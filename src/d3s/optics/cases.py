@@ -10,10 +10,11 @@ where the equation has no real solution.
 
 import numpy as np
 
-from d3s.optics.lens import FloatArray, ImageDerivatives, Lens, Rates
+from d3s.optics.lens import ImageDerivatives, Lens, Rates
 from d3s.optics.relation import depth_cubic, lateral_flow
 from d3s.optics.roots import real_quadratic_roots
 from d3s.optics.thin_lens import aperture_gain_px, blur_gain_px_m, focus_vergence_dpt
+from d3s.types import FloatArray
 
 
 def lateral_depth_m(

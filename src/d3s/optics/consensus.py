@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from d3s.optics.lens import FloatArray
 from d3s.optics.thin_lens import vergence_dpt
+from d3s.types import FloatArray
 
 
 class Disagreement(NamedTuple):

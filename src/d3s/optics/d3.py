@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from d3s.errors import InputError
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
 from d3s.optics.thin_lens import blur_gain_px_m, focus_vergence_dpt
 from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_sum
+from d3s.types import FloatArray
 
 
 def alpha_px2_m(left: Lens, right: Lens) -> float:

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from d3s.optics.lens import FloatArray
 from d3s.optics.stereo import disparity_px, disparity_slope_px_per_m
 from d3s.optics.thin_lens import vergence_dpt
 from d3s.optics.windows import (
@@ -27,6 +26,7 @@ from d3s.optics.windows import (
     shifted_right,
     window_sum,
 )
+from d3s.types import FloatArray
 
 TransferFunction = Callable[[FloatArray, float], FloatArray]
 """OTF of one camera: (frequency in cycles/px, depth in m) -> real transfer."""

@@ -6,11 +6,10 @@ Three holders of numbers that the equations of this package share.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from d3s.errors import InputError
-
-FloatArray = NDArray[np.float64]
+from d3s.types import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

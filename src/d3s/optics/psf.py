@@ -15,8 +15,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
 from d3s.optics.thin_lens import blur_radius_px, focus_vergence_dpt
+from d3s.types import FloatArray
 
 BoolArray = NDArray[np.bool_]
 RadialPsf = Callable[[FloatArray], FloatArray]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from d3s.errors import InputError
-from d3s.optics.lens import FloatArray, ImageDerivatives, Lens, Rates
+from d3s.optics.lens import ImageDerivatives, Lens, Rates
 from d3s.optics.thin_lens import (
     aperture_gain_px,
     blur_gain_px_m,
@@ -20,6 +20,7 @@ from d3s.optics.thin_lens import (
     focus_vergence_dpt,
     vergence_dpt,
 )
+from d3s.types import FloatArray
 
 
 def image_rate(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 
 # A leading coefficient this small beside the others belongs to a root beyond any use; without it
 # the polynomial is one degree lower, and the arithmetic below cannot overflow.

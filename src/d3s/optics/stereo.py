@@ -7,8 +7,8 @@ the disparity of a point at infinity in pixels. Left minus right, so that nearer
 import numpy as np
 from numpy.typing import ArrayLike
 
-from d3s.optics.lens import FloatArray
 from d3s.optics.thin_lens import vergence_dpt
+from d3s.types import FloatArray
 
 
 def disparity_px(

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from d3s.optics.lens import FloatArray, Lens, Rates
+from d3s.optics.lens import Lens, Rates
+from d3s.types import FloatArray
 
 
 def vergence_dpt(distance_m: ArrayLike) -> FloatArray:

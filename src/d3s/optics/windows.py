@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from d3s.errors import InputError
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 
 MARGIN_PX = 8
 """How far the sharp derivatives reach to each side."""

@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import Image
 from d3s.estimate.options import Options
-from d3s.optics.lens import FloatArray
 from d3s.optics.stereo import depth_error_m
 from d3s.rig import Optics, Rig
+from d3s.types import FloatArray, Image, Mask
 
-Mask = NDArray[np.bool_]
 Flags = NDArray[np.uint16]
 _Real = TypeVar("_Real", np.float32, np.float64)
 

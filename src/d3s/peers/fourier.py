@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.optics.lens import FloatArray
-from d3s.threads import thread_count
+from d3s.runtime.parallel import thread_count
+from d3s.types import FloatArray
 
 Spectrum = NDArray[np.complex64]
 Single = NDArray[np.float32]

@@ -40,13 +40,12 @@ from pydantic import Field
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import Image
 from d3s.estimate.options import Window
-from d3s.optics.lens import FloatArray
 from d3s.peers.common import Job, add_flag, box_mean, kernel_reach_px, scaled, smoothed
 from d3s.peers.hypotheses import Hypotheses, block_match, independent_samples
 from d3s.peers.search import CheckedOptions, Found, flagged
 from d3s.rig import Rig
+from d3s.types import FloatArray, Image
 
 _SPLINE_REACH_PX = 2
 _TINY = 1e-20

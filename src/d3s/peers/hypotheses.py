@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from d3s.optics.lens import FloatArray
 from d3s.peers.common import SLACK_PX, box_mean
 from d3s.rig import Optics
+from d3s.types import FloatArray
 
 Single = NDArray[np.float32]
 

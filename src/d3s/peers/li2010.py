@@ -33,14 +33,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import Image
 from d3s.estimate.options import Window
-from d3s.optics.lens import FloatArray
 from d3s.peers.common import Job, box_mean, kernel_reach_px
 from d3s.peers.fourier import Plane, Single
 from d3s.peers.hypotheses import Hypotheses, Minimum, Winner, independent_samples
 from d3s.peers.search import Found, SearchOptions, Views, searched
 from d3s.rig import Optics, Rig
+from d3s.types import FloatArray, Image
 
 Volume = NDArray[np.uint16]
 

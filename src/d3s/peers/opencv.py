@@ -24,7 +24,6 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import Image
 from d3s.estimate.options import Options, Window
 from d3s.peers.common import (
     SLACK_PX,
@@ -40,6 +39,7 @@ from d3s.peers.common import (
     sigma_m,
 )
 from d3s.rig import Optics, Rig
+from d3s.types import Image
 
 if TYPE_CHECKING:
     import cv2

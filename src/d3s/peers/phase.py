@@ -30,15 +30,14 @@ from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import Image
 from d3s.estimate.options import Window
-from d3s.optics.lens import FloatArray
 from d3s.peers.common import Job, scaled, smoothed
 from d3s.peers.fourier import Plane, Single, Spectrum
 from d3s.peers.hypotheses import Hypotheses, Matched, block_match
 from d3s.peers.search import CheckedOptions, Found, flagged, measured
 from d3s.rig import Rig
-from d3s.threads import thread_count
+from d3s.runtime.parallel import thread_count
+from d3s.types import FloatArray, Image
 
 # Of the search for whole disparities: pixels of the frame that make one of it.
 _COARSE = 2

@@ -9,7 +9,6 @@ from pydantic import Field
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options, Window
-from d3s.optics.lens import FloatArray
 from d3s.peers.common import (
     Flags,
     Job,
@@ -24,6 +23,7 @@ from d3s.peers.common import (
 )
 from d3s.peers.hypotheses import Hypotheses
 from d3s.rig import Optics
+from d3s.types import FloatArray
 
 
 class CheckedOptions(Options):

@@ -23,13 +23,10 @@ from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import Image
 from d3s.estimate.options import Options
-from d3s.optics.lens import FloatArray
 from d3s.peers.common import (
     SLACK_PX,
     Job,
-    Mask,
     add_flag,
     eight_bits,
     flag_disparity,
@@ -39,6 +36,7 @@ from d3s.peers.common import (
     sigma_m,
 )
 from d3s.rig import Rig
+from d3s.types import FloatArray, Image, Mask
 
 if TYPE_CHECKING:
     import cv2

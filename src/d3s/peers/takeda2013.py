@@ -29,15 +29,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import Image
 from d3s.estimate.options import Window
-from d3s.optics.lens import FloatArray
 from d3s.optics.psf import disk_otf, gaussian_otf
 from d3s.peers.common import Job, box_mean, kernel_reach_px
 from d3s.peers.fourier import Plane, Single, Spectrum
 from d3s.peers.hypotheses import Hypotheses, Winner, independent_samples
 from d3s.peers.search import Found, SearchOptions, Views, searched, widest_blur_px
 from d3s.rig import Optics, Rig
+from d3s.types import FloatArray, Image
 
 # So that nothing is divided by nothing, at frequency zero or where both views are lost.
 _LEAST_PRIOR = 1e-9

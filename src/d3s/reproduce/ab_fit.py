@@ -2,9 +2,9 @@
 
 from d3s.calibrate.tuning import GOOD_R2
 from d3s.evaluate.tuned import TunedTwin
-from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.shared import twin_for
+from d3s.types import FloatArray
 from d3s.view.reproduction_consensus import plot_tuning
 
 PRINTED_REGION_M = (0.45e-3, 0.55e-3)

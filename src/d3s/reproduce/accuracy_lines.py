@@ -11,7 +11,6 @@ from d3s.evaluate.metrics import answered_mae_m, known_mean, ratio, worst
 from d3s.evaluate.planes import PlaneRow
 from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
 from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
-from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Context
 from d3s.reproduce.shared import (
     ACCURACY_THRESHOLD,
@@ -23,6 +22,7 @@ from d3s.reproduce.shared import (
     twin_for,
 )
 from d3s.rig import Rig
+from d3s.types import FloatArray
 
 TEXTURES = ("brick", "grass", "carpet", "bark")
 """In place of the four that the paper took from CUReT, which has such materials too."""

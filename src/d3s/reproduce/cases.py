@@ -7,12 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.optics import cases, printed
-from d3s.optics.lens import FloatArray, ImageDerivatives, Lens, Rates
+from d3s.optics import cases
+from d3s.optics.lens import ImageDerivatives, Lens, Rates
 from d3s.optics.relation import rescaled_derivatives
 from d3s.optics.roots import real_cubic_roots, real_quadratic_roots
+from d3s.reproduce import printed_equations as printed
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.rig import Rig
+from d3s.types import FloatArray
 from d3s.view.reproduction import plot_cases
 
 _RIGHT = 1e-6  # relative error of a depth that is right: that of the arithmetic is far below

@@ -5,10 +5,10 @@ import numpy as np
 from d3s.calibrate.tuning import shifts_px
 from d3s.evaluate.tuned import TunedTwin
 from d3s.optics.consensus import disagreement
-from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.pixel import plane_views, watch
 from d3s.reproduce.shared import twin_for
+from d3s.types import FloatArray
 from d3s.view.reproduction_consensus import Predictions, plot_plane
 
 TRUE_M = 1.0

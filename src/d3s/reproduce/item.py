@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from d3s.errors import InputError
+from d3s.types import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +22,6 @@ Cell = str | float | int | bool | None
 Rows = Sequence[Mapping[str, Cell]]
 """Rows of a table: all with the same columns, in the same order."""
 
-Progress = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
 
 

@@ -5,15 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.kinds import Image
 from d3s.calibrate.ratios import Sums, Windows, shift_sums
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
 from d3s.evaluate.tuned import NOISE, TunedTwin
 from d3s.optics.d3 import practical_depth_m
-from d3s.optics.lens import FloatArray
 from d3s.scene.pair import simulate
 from d3s.scene.scenes import Plane
 from d3s.scene.textures import Texture
+from d3s.types import FloatArray, Image
 
 
 class Watched(NamedTuple):

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
 from d3s.optics.psf import diffraction_psf
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.rig import Optics, Rig
+from d3s.types import FloatArray
 from d3s.view.reproduction import plot_psfs
 
 DEPTHS_M = tuple(round(0.3 + 0.2 * i, 1) for i in range(9))

@@ -12,7 +12,6 @@ from d3s.evaluate import REPORT_PATTERNS, SceneSweep, Score, score
 from d3s.evaluate.metrics import pooled, ratio
 from d3s.evaluate.trial import Trial, make_trial
 from d3s.evaluate.tuned import NOISE
-from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.shared import REAL_WORLD_THRESHOLD, twin_for
 from d3s.rig import Rig
@@ -20,6 +19,7 @@ from d3s.scene.pair import simulate
 from d3s.scene.random_scene import RandomScene
 from d3s.scene.scenes import DepthMapScene, Layer, Layered, Plane, Scene
 from d3s.scene.textures import Texture
+from d3s.types import FloatArray
 from d3s.view.panels import Values
 from d3s.view.reproduction_accuracy import TRUE_DEPTH, SceneStrip, plot_scenes
 

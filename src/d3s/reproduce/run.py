@@ -16,10 +16,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.evaluate.jobs import checked_workers, code_digest
-from d3s.reproduce.item import Context, Item, Progress, Result, Rows
+from d3s.reproduce.item import Context, Item, Result, Rows
 from d3s.reproduce.page import write_page
 from d3s.reproduce.registry import ITEMS, find_items
 from d3s.reproduce.store import ERROR, stored_result, write_result
+from d3s.types import Progress
 from d3s.version import __version__
 
 _MARK = "reproduction.json"  # a folder that has it is ours to write to

@@ -8,8 +8,9 @@ from d3s.estimate.methods import METHODS
 from d3s.evaluate import Contender, PlaneSweep, SceneSweep
 from d3s.evaluate.tables import setting
 from d3s.evaluate.tuned import TunedTwin, tuned_twin
-from d3s.reproduce.item import Context, Progress
+from d3s.reproduce.item import Context
 from d3s.rig import Rig
+from d3s.types import Progress
 
 PRINTED_RANGE_M = (0.3, 1.64)
 """Where the prototype errs by less than a centimetre: Fig. 5a."""

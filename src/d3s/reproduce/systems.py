@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from d3s.optics.systems import (
+from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
+from d3s.reproduce.published_systems import (
     COMPARED_SYSTEMS,
     TABLE_DEPTH_ERROR_M,
     System,
@@ -10,7 +11,6 @@ from d3s.optics.systems import (
     farthest_depth_m,
     printed_values_agree,
 )
-from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.view.methods import PAPER
 from d3s.view.reproduction import OTHERS, Point, Side, plot_systems
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from d3s.optics.systems import COMPARED_SYSTEMS, System
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Rows, Table
+from d3s.reproduce.published_systems import COMPARED_SYSTEMS, System
 from d3s.reproduce.shared import ACCURACY_THRESHOLD, PRINTED_RANGE_M, holds_printed_range
 from d3s.reproduce.systems import OWN
 from d3s.rig import Rig

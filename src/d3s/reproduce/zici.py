@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
-from d3s.estimate.consensus_plan import candidates_m
-from d3s.evaluate.patterns import REPORT_PATTERNS
+from d3s.estimate.consensus.plan import candidates_m
+from d3s.evaluate.texture_sets import REPORT_PATTERNS
 from d3s.evaluate.tuned import TunedTwin
 from d3s.optics.consensus import confidence, depth_only_confidence
-from d3s.optics.lens import FloatArray
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.pixel import plane_views, watch
 from d3s.reproduce.shared import twin_for
+from d3s.types import FloatArray
 from d3s.view.reproduction_consensus import plot_confidence
 
 DEPTHS_M = (0.8, 1.1, 1.4, 1.7)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from d3s.optics.lens import FloatArray
 from d3s.record import FrozenTable, OneLine, Sha256
 from d3s.rig.part import RigPart
+from d3s.types import FloatArray
 
 
 def _zoned_time(text: str) -> str:

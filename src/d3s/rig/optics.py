@@ -7,9 +7,10 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError
 from d3s.optics import d3, stereo, thin_lens
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
 from d3s.record import unit_remark
 from d3s.rig.part import RigPart
+from d3s.types import FloatArray
 
 Baseline = Annotated[float, Field(gt=0, lt=1, description="the distance of the two lens centres")]
 DisparityOffset = Annotated[

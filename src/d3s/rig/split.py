@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled, part
 from d3s.errors import InputError
-from d3s.lanes import load_8, total
-from d3s.optics.lens import FloatArray
 from d3s.rig.calibration import Calibration
-from d3s.threads import over_rows
-
-Image = NDArray[np.float32]
+from d3s.runtime.compile import compiled, part
+from d3s.runtime.parallel import over_rows
+from d3s.runtime.simd import load_8, total
+from d3s.types import FloatArray, Image
 
 # As long as two vectors of the machine. With 8 weights no response is flat to 1 % up to 0.35 cycles
 # per pixel and the same for all fractions; with 12 it is not quite so.

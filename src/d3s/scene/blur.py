@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from d3s.compiled import compiled
 from d3s.errors import SceneError
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
 from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows, thread_count
 from d3s.scene.geometry import Affine, ScenePart, Window
-from d3s.scene.grid import Image
-from d3s.threads import over_rows, thread_count
+from d3s.types import FloatArray, Image
 
 Complex = NDArray[np.complex64]
 

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import SceneError
-from d3s.optics.lens import FloatArray
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px, radius_nodes
 from d3s.scene.filling import ABSENT, EVERYWHERE, HIDDEN, KNOWN, SOURCE, fill
 from d3s.scene.geometry import FARTHEST_M, PERFECT, Affine, View, Window
-from d3s.scene.grid import Image
 from d3s.scene.layers import blur_radius, fast_window
 from d3s.scene.warp import REACH_PX, Relief, looked_at
+from d3s.types import FloatArray, Image
 
 # Neighbours that differ by more than this in disparity are two things, not one that is tilted.
 EDGE_PX = 1.0

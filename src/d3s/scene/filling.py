@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled
-from d3s.scene.grid import Image
-from d3s.threads import over_rows
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
+from d3s.types import Image
 
 # What is known of a pixel of a layer.
 HIDDEN = 0  # something nearer is in front: the layer may go on beneath it

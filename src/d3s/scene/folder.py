@@ -8,7 +8,7 @@ import csv
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from d3s.scene.raw import RawFrame, RawLayout, simulate_raw
 from d3s.scene.recipe import Recipe, RecipeScene
 from d3s.scene.scenes import DepthMapScene, Layer, Layered
 from d3s.scene.textures import Photo
+from d3s.types import Progress
 from d3s.version import __version__
 
 RECIPE_NAME = "recipe.toml"
@@ -40,8 +41,6 @@ PAIR_TRUTH = (
 )
 
 _BLOCK_BYTES = 1 << 20
-
-Progress = Callable[[int, int], None]
 
 
 def render_folder(

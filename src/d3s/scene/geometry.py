@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from d3s.errors import RecordError, SceneError
-from d3s.optics.lens import FloatArray
 from d3s.record import Record
 from d3s.rig import Optics
+from d3s.types import FloatArray
 
 
 class ScenePart(Record):

@@ -3,11 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from d3s.optics.lens import FloatArray
-
-Image = NDArray[np.float32]
+from d3s.types import FloatArray
 
 
 class Grid(NamedTuple):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from d3s.compiled import compiled
+from d3s.runtime.compile import compiled
 
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

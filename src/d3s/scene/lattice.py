@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.grid import Grid
 from d3s.scene.hashing import cell_hash, seed_key
-from d3s.threads import over_rows
 
 Texels = NDArray[np.float32]
 

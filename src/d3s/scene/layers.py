@@ -7,16 +7,15 @@ from scipy.fft import next_fast_len
 
 from d3s.errors import SceneError
 from d3s.files.images import read_image
-from d3s.optics.lens import FloatArray
 from d3s.rig import Optics
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.geometry import FARTHEST_M, Affine, View, Window, perfect_views, pixel_matrix
-from d3s.scene.grid import Image
 from d3s.scene.ordering import Placed, in_order
 from d3s.scene.sampling import Raster, sample_points
 from d3s.scene.scenes import Layer, checked_mask
 from d3s.scene.surface import Surface, paint
 from d3s.scene.textures import surface_of
+from d3s.types import FloatArray, Image
 
 # As much of what is beside the frame counts for how far the blur reaches into it.
 _BESIDE_PX = 32

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Mask = NDArray[np.float32]
+Coverage = NDArray[np.float32]
 
 
 def blob(
@@ -13,7 +13,7 @@ def blob(
     rng: np.random.Generator,
     *,
     roughness: float = 0.25,
-) -> Mask:
+) -> Coverage:
     """A round thing with a wavy outline, like a fruit, a pebble or a head."""
     dx, dy = _offsets(shape, centre_px)
     waves = np.arange(2, 9)
@@ -33,7 +33,7 @@ def box(
     centre_px: tuple[float, float],
     radius_px: float,
     rng: np.random.Generator,
-) -> Mask:
+) -> Coverage:
     """A turned rectangle, like a book or a carton."""
     across, along = _turned(shape, centre_px, rng)
     slimness = rng.uniform(0.4, 1.0)
@@ -46,7 +46,7 @@ def bar(
     centre_px: tuple[float, float],
     radius_px: float,
     rng: np.random.Generator,
-) -> Mask:
+) -> Coverage:
     """A long thin thing, like a branch or a table leg."""
     across, along = _turned(shape, centre_px, rng)
     bend = rng.normal(scale=0.2) * along**2 / radius_px
@@ -59,7 +59,7 @@ def ring(
     centre_px: tuple[float, float],
     radius_px: float,
     rng: np.random.Generator,
-) -> Mask:
+) -> Coverage:
     """A thing with a hole, like a handle or a wheel."""
     dx, dy = _offsets(shape, centre_px)
     half_width = rng.uniform(0.1, 0.35) * radius_px
@@ -82,7 +82,7 @@ def _turned(
     return dx * np.cos(angle) + dy * np.sin(angle), dy * np.cos(angle) - dx * np.sin(angle)
 
 
-def _edge(depth_inside_px: NDArray[np.float64]) -> Mask:
+def _edge(depth_inside_px: NDArray[np.float64]) -> Coverage:
     """Share of each pixel that is inside, from its distance to the outline."""
     return np.clip(depth_inside_px + 0.5, 0.0, 1.0).astype(np.float32)
 

@@ -10,12 +10,12 @@ summed here over points of the opening, and only where there is an edge.
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.blur import Sheet, Spread
 from d3s.scene.geometry import Window
-from d3s.scene.grid import Image
-from d3s.threads import over_rows
+from d3s.types import FloatArray, Image
 
 # Of a covariance: more points change a boundary by less than 0.05 % of full scale.
 _FEWEST_POINTS, _MOST_POINTS = 16, 36

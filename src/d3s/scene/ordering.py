@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import SceneError
-from d3s.optics.lens import FloatArray
 from d3s.rig import Optics
 from d3s.scene.geometry import Affine, Window, perfect_views
-from d3s.scene.grid import Image
 from d3s.scene.scenes import Layer
+from d3s.types import FloatArray, Image
 
 # Planes that cross do so along a line, which every fourth pixel will show.
 _STEP = 4

@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 
 from d3s.errors import SceneError
 from d3s.files.images import read_image
-from d3s.optics.lens import FloatArray
 from d3s.record import shown
 from d3s.rig import Rig
 from d3s.scene.blur import Sheet, Spread
 from d3s.scene.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
 from d3s.scene.geometry import PERFECT, Mount, View, Window, mounted_views
-from d3s.scene.grid import Image
 from d3s.scene.layers import placed_layers, sheets_of_layers
 from d3s.scene.photos import checked_image
 from d3s.scene.render import front_of, occluded, render_view
 from d3s.scene.scenes import DepthMapScene, LayeredScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, expose_pair, seed_sequence
+from d3s.types import FloatArray, Image
 
 _Edges = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
 

@@ -12,8 +12,8 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 from d3s.errors import SceneError
 from d3s.files.images import list_images, read_image
 from d3s.scene.geometry import ScenePart
-from d3s.scene.grid import Image
 from d3s.scene.sampling import Raster
+from d3s.types import Image
 
 # A highlight may be several times as bright as white; 255 is a grey level.
 _BRIGHTEST = 16.0

@@ -9,7 +9,7 @@ from d3s.errors import SceneError
 from d3s.record import OneLine
 from d3s.rig import Optics
 from d3s.scene.geometry import FARTHEST_M, ScenePart, View, Window, perfect_views
-from d3s.scene.masks import SHAPES, Mask
+from d3s.scene.masks import SHAPES, Coverage
 from d3s.scene.scenes import Layer
 from d3s.scene.textures import Photo, Texture, check_pattern
 
@@ -117,7 +117,7 @@ class RandomScene(ScenePart):
         )
 
 
-def _outline(shape: tuple[int, int], rng: np.random.Generator) -> Mask:
+def _outline(shape: tuple[int, int], rng: np.random.Generator) -> Coverage:
     names = tuple(SHAPES)
     draw = SHAPES[names[int(rng.choice(len(names), p=(0.5, 0.25, 0.15, 0.1)))]]
     centre = (float(rng.uniform(0, shape[1])), float(rng.uniform(0, shape[0])))

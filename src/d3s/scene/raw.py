@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from d3s.errors import SceneError
-from d3s.optics.lens import FloatArray
 from d3s.record import shown
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import Spread
 from d3s.scene.geometry import Mount, ScenePart, View, Window
-from d3s.scene.grid import Image
 from d3s.scene.layers import placed_layers, sheets_of_view
 from d3s.scene.pair import check_camera
 from d3s.scene.render import front_of, render_view
 from d3s.scene.scenes import DepthMapScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, generator, seed_sequence
+from d3s.types import FloatArray, Image
 
 # Errors of a home-made mount: a fraction of a degree, a few pixels, and for the right lens the
 # 0.12 % by which the prototype's larger sensor distance magnifies.

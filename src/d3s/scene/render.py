@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled
-from d3s.optics.lens import FloatArray, Lens
+from d3s.optics.lens import Lens
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.blur import Sheet, Spread, blurred
 from d3s.scene.geometry import View, Window
-from d3s.scene.grid import Image
 from d3s.scene.occlusion import add_edge_light, mark_edges
-from d3s.threads import over_rows
+from d3s.types import FloatArray, Image
 
 
 def render_view(

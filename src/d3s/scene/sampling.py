@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.compiled import compiled
-from d3s.optics.lens import FloatArray
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.geometry import Window
-from d3s.scene.grid import Image
-from d3s.threads import over_rows
+from d3s.types import FloatArray, Image
 
 # The cubic kernel of four texels, and what rounding may add.
 RASTER_MARGIN = 4

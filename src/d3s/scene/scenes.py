@@ -11,9 +11,9 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from d3s.rig import Optics
 from d3s.scene.geometry import FARTHEST_M, PlaneInSpace, ScenePart
-from d3s.scene.grid import Image
 from d3s.scene.photos import checked_image
 from d3s.scene.textures import Texture, as_texture
+from d3s.types import Image
 
 AnyTexture = Annotated[Any, AfterValidator(as_texture)]
 Depth = Annotated[

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError, RecordError, SceneError
-from d3s.optics.lens import FloatArray
 from d3s.record import Record, shown
-from d3s.scene.grid import Image
-from d3s.threads import together
+from d3s.runtime.parallel import together
+from d3s.types import FloatArray, Image
 
 PointPx = tuple[float, float]
 

@@ -4,9 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from d3s.optics.lens import FloatArray
 from d3s.scene.geometry import Window
-from d3s.scene.grid import Image
 from d3s.scene.sampling import (
     RASTER_MARGIN,
     REACH_PX,
@@ -16,6 +14,7 @@ from d3s.scene.sampling import (
     sample_projected,
     sample_scaled,
 )
+from d3s.types import FloatArray, Image
 
 
 class Surface(Protocol):

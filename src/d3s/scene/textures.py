@@ -16,12 +16,13 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from d3s.record import OneLine
+from d3s.runtime.parallel import together
 from d3s.scene.geometry import ScenePart, Window
-from d3s.scene.grid import Grid, Image
+from d3s.scene.grid import Grid
 from d3s.scene.photos import Photo, Picture
 from d3s.scene.sampling import Raster
 from d3s.scene.surface import Surface
-from d3s.threads import together
+from d3s.types import Image
 
 __all__ = ["Photo", "Texture", "as_texture", "check_pattern", "surface_of"]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 from d3s.view.methods import OURS, PAPER
 
 if TYPE_CHECKING:

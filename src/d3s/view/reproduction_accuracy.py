@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 from d3s.view.methods import OURS, PAPER, Style, styles_of
 from d3s.view.panels import Values, depth_norm, set_depth_ticks, show_depth, show_grey
 from d3s.view.reproduction import QUIET, new_figure

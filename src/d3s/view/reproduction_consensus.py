@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.tuning import Tuning
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 from d3s.view.methods import OURS, PAPER
 from d3s.view.reproduction import DEPTH_COLOURS, QUIET, new_figure
 

@@ -37,7 +37,7 @@ def _depths_m(text: str) -> tuple[float, ...]:
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    from d3s.evaluate.patterns import REPORT_PATTERNS, TUNING_PATTERNS
+    from d3s.evaluate.texture_sets import REPORT_PATTERNS, TUNING_PATTERNS
 
     sets = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
     return sets.get(text, tuple(name.strip() for name in text.split(",")))

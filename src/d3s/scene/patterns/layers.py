@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.optics.lens import FloatArray
+from d3s.types import FloatArray
 
 ELLIPSE, BLADE, BOX, CRYSTAL = range(4)
 

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from d3s.compiled import compiled
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.grid import Grid
 from d3s.scene.hashing import cell_hash, part, seed_key, unit
 from d3s.scene.lattice import FINEST_M, Octaves, Texels, spline_noise
 from d3s.scene.patterns.natural import grained
-from d3s.threads import over_rows
 
 _THREAD_M = 0.0007
 _SAMPLES = 16  # of a thread's profile, across it

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from d3s.compiled import compiled
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.grid import Grid
 from d3s.scene.hashing import seed_key
 from d3s.scene.lattice import FINEST_M, Octaves, Texels, spline_noise
 from d3s.scene.patterns.layers import BLADE, BOX, CRYSTAL, ELLIPSE, Layer, fractal, octave
 from d3s.scene.patterns.shapes import paint
-from d3s.threads import over_rows
 
 _ANY = (0.0, math.pi)
 

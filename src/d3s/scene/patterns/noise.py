@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from d3s.compiled import compiled
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.grid import Grid
 from d3s.scene.hashing import seed_key
 from d3s.scene.lattice import FINEST_M, Octaves, Texels, spline_noise
-from d3s.threads import over_rows
 
 
 def power_law(

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.compiled import compiled
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.grid import Grid
 from d3s.scene.hashing import cell_hash, mix, part, seed_key
 from d3s.scene.lattice import Texels
 from d3s.scene.patterns.layers import BLADE, BOX, ELLIPSE, FILL, Layer
-from d3s.threads import over_rows
 
 # Further hashes of a cell: what its shape looks like, and its form.
 _LOOK, _FORM = 1, 2

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from d3s.compiled import compiled
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.grid import Grid
 from d3s.scene.hashing import cell_hash, mix, part, seed_key
 from d3s.scene.lattice import FINEST_M, Octaves, Texels
 from d3s.scene.patterns.natural import grained
-from d3s.threads import over_rows
 
 # The page is a square that is either one block of text or four smaller pages, and so on.
 _PAGE_M = 0.064

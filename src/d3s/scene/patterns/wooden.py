@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from d3s.compiled import compiled
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import over_rows
 from d3s.scene.grid import Grid
 from d3s.scene.hashing import cell_hash, seed_key, unit
 from d3s.scene.lattice import FINEST_M, Octaves, Texels, spline_noise
 from d3s.scene.patterns.layers import BLADE, Layer, octave
 from d3s.scene.patterns.natural import grained
 from d3s.scene.patterns.shapes import paint
-from d3s.threads import over_rows
 
 _RING_M = 0.005
 

@@ -1,0 +1,1 @@
+"""The `consensus` method: the algorithm of the paper as printed."""

@@ -1,0 +1,125 @@
+"""What the consensus tries: depths, virtual baselines, and the shifts that belong to them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import OptionsError
+from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
+from d3s.estimate.consensus.prefilter import reach_px
+from d3s.estimate.options import ConsensusOptions
+from d3s.optics.stereo import alignment_shift_px
+from d3s.rig import Calibration, Rig
+from d3s.types import FloatArray
+
+# The paper's virtual baselines, 0.45 mm, 0.50 mm and 0.55 mm, as shares of its 3.84 mm baseline.
+_SHARES_OF_BASELINE = (0.45 / 3.84, 0.50 / 3.84, 0.55 / 3.84)
+
+
+class Settings(NamedTuple):
+    """What the options leave to the camera."""
+
+    candidates: int
+    window_px: int
+    prefilter_sigma_px: float
+
+
+def settings_of(options: ConsensusOptions, calibration: Calibration | None) -> Settings:
+    """Those told, or those that the rig was tuned with, or the usual ones."""
+    settings = _USUAL
+    if calibration is not None:
+        settings = settings._replace(**calibration.tuned)
+    told = {name: getattr(options, name) for name in Settings._fields}
+    return settings._replace(**{name: one for name, one in told.items() if one is not None})
+
+
+_USUAL = Settings(candidates=240, window_px=21, prefilter_sigma_px=1.0)
+
+
+class Plan(NamedTuple):
+    """Every depth to try with every virtual baseline, for views of one shape."""
+
+    settings: Settings
+    candidates_m: FloatArray  # (candidates,), increasing
+    steps_m: FloatArray  # (candidates,), the stretch of depth that each stands for
+    baselines_m: FloatArray  # (baselines,)
+    shares: FloatArray  # (baselines,), of the real baseline
+    shifts_px: FloatArray  # (candidates, baselines), of the right view to the right
+    reach_px: int  # how far from a pixel its depth depends on a view: window, differences, filter
+    first_cols: NDArray[np.int64]  # (candidates,), where the windows of both views
+    last_cols: NDArray[np.int64]  # begin and end to be in the frame at every baseline
+
+
+def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Plan:
+    """What to try with a rig.
+
+    Raises
+    ------
+    OptionsError
+        If a virtual baseline is not below the real one.
+    """
+    optics, settings = rig.optics, settings_of(options, rig.calibration)
+    candidates = candidates_m(rig, options)
+    baselines = virtual_baselines_m(rig, options)
+    shifts = alignment_shift_px(
+        candidates[:, np.newaxis],
+        baselines,
+        focal_length_px=optics.focal_length_px,
+        baseline_m=optics.baseline_m,
+        disparity_offset_px=optics.disparity_offset_px,
+    )
+    # The differences look one pixel beyond the window.
+    reach = settings.window_px // 2 + 1 + reach_px(settings.prefilter_sigma_px)
+    first, last = _cols_in_frame(shifts, reach, shape[1])
+    return Plan(
+        settings=settings,
+        candidates_m=candidates,
+        steps_m=np.abs(np.gradient(candidates)),
+        baselines_m=baselines,
+        shares=baselines / optics.baseline_m,
+        shifts_px=shifts,
+        reach_px=reach,
+        first_cols=first,
+        last_cols=last,
+    )
+
+
+def candidates_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
+    """Depths to try: those told, or even ones over the range told, or over the camera's own."""
+    if options.candidates_m is not None:
+        return np.array(options.candidates_m)
+    depth_range_m = options.depth_range_m or default_depth_range_m(rig.optics)
+    return even_candidates_m(depth_range_m, settings_of(options, rig.calibration).candidates)
+
+
+def virtual_baselines_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
+    """Virtual baselines to compare: those told, or the calibrated, or the paper's in proportion."""
+    if options.virtual_baselines_m is not None:
+        told = np.array(options.virtual_baselines_m)
+        if told.max() >= rig.optics.baseline_m:
+            raise OptionsError(
+                f"virtual_baselines_m={options.virtual_baselines_m} must be below "
+                f"optics.baseline_m={rig.optics.baseline_m} of the rig: it is in metres."
+            )
+        return told
+    if rig.calibration is not None:
+        return np.array(rig.calibration.virtual_baselines_m)
+    return rig.optics.baseline_m * np.array(_SHARES_OF_BASELINE)
+
+
+def tried(plan: Plan, cols: int) -> NDArray[np.bool_]:
+    """Which depths are tried in which column, (candidates, cols): those seen by both views."""
+    col = np.arange(cols)
+    return (col >= plan.first_cols[:, np.newaxis]) & (col <= plan.last_cols[:, np.newaxis])
+
+
+def _cols_in_frame(
+    shifts_px: FloatArray, reach: int, cols: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    # Clipped before they are whole numbers, which shifts of very near depths would overflow.
+    largest = np.clip(shifts_px.max(axis=1), 0.0, cols)
+    smallest = np.clip(shifts_px.min(axis=1), -cols, 0.0)
+    first = np.ceil(reach + largest).astype(np.int64)
+    last = np.floor(cols - 1 - reach + smallest).astype(np.int64)
+    return first, last

@@ -1,0 +1,128 @@
+"""The methods in plain NumPy and double precision: slow, and what the fast ones are held against.
+
+`reference_consensus` follows the paper line by line, with the functions of `d3s.optics` that carry
+its equations.
+"""
+
+import numpy as np
+
+from d3s.estimate.consensus.plan import Plan, make_plan, tried
+from d3s.estimate.consensus.prefilter import noise_variance, smoothed
+from d3s.estimate.consensus.result import Chosen, as_depth_map
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.images import CheckedPair
+from d3s.estimate.options import ConsensusOptions
+from d3s.optics.consensus import confidence, depth_only_confidence
+from d3s.optics.d3 import (
+    PairDerivatives,
+    d3_windowed_depth_m,
+    finite_differences,
+    gradient_ratio_per_px,
+    practical_depth_m,
+)
+from d3s.optics.windows import shifted_right, window_sum
+from d3s.rig import Rig
+from d3s.types import FloatArray, Image
+
+
+def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
+    """The consensus of the paper (its section 4), to the letter.
+
+    Images as `checked_pair` gives them. Of a rig without calibration the depth equation is
+    Eq. 10, with the numbers of its optics; of one with calibration it is Eq. 17, with its a and b.
+
+    Notes
+    -----
+    `sigma_m` is the root of three variances added up, for a depth Z chosen:
+
+    - step² / 12, of the stretch of depth that a candidate stands for;
+    - mean of ((Z_j - Z) dX_j / B)², the disagreement of the predictions with the candidate. Not
+      all of it is an error of the depth: a candidate that is off by e moves a prediction by
+      e (B - dX) / dX the other way, so that they would agree dX / B of their distance away;
+    - mean of (Z dX_j / B)² (n_0² + n_1²) / sum(denominator²), the noise n of both views, as the
+      least squares over the window hand it on.
+
+    It does not know the systematic error of the method, that of differences taken over a residual
+    disparity of several pixels: the virtual baselines disagree by some of it, and share the rest,
+    which is several times as much. Nor does it know of a wrong depth that happens to agree.
+    """
+    pair = CheckedPair(left, right)
+    plan = make_plan(rig, options, left.shape)
+    views = [smoothed(view, plan.settings.prefilter_sigma_px) for view in pair]
+    noise = sum(noise_variance(view) for view in pair)
+    chosen = _search(views[0], views[1], plan, rig, options, noise)
+    return as_depth_map(chosen, pair, views[0], plan, rig, options)
+
+
+def _search(
+    left: FloatArray,
+    right: FloatArray,
+    plan: Plan,
+    rig: Rig,
+    options: ConsensusOptions,
+    noise: float,
+) -> Chosen:
+    index = np.full(left.shape, -1, dtype=np.int32)
+    highest = np.zeros(left.shape)
+    variance = np.full(left.shape, np.inf)
+    agreement = (
+        confidence if options.agreement_in == "depth and vergence" else depth_only_confidence
+    )
+    seen, window_px = tried(plan, left.shape[1]), plan.settings.window_px
+    in_rows = np.zeros((left.shape[0], 1), dtype=np.bool_)
+    in_rows[plan.reach_px : left.shape[0] - plan.reach_px] = True
+    for i, candidate_m in enumerate(plan.candidates_m):
+        predictions, energies = [], []
+        for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
+            pair = finite_differences(left, shifted_right(right, shift_px))
+            predictions.append(_predicted_m(pair, float(baseline_m), rig, window_px))
+            energies.append(_energy(pair, rig, window_px))
+        value = agreement(candidate_m, predictions)
+        # Where the match is in the frame; and the first of equals, as `best_candidate` has it.
+        better = (value > highest) & in_rows & seen[i]
+        index[better] = i
+        highest[better] = value[better]
+        variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
+    return Chosen(index, highest, variance)
+
+
+def _predicted_m(pair: PairDerivatives, baseline_m: float, rig: Rig, window_px: int) -> FloatArray:
+    """Depth by the D3 equation, tuned where the rig was."""
+    if rig.calibration is None:
+        return d3_windowed_depth_m(
+            pair,
+            baseline_m,
+            focal_length_px=rig.optics.focal_length_px,
+            alpha_px2_m=rig.optics.alpha_px2_m,
+            kappa_dpt=rig.optics.kappa_dpt,
+            window_px=window_px,
+        )
+    return practical_depth_m(
+        gradient_ratio_per_px(pair, window_px),
+        a_m_px=float(np.sign(baseline_m) * rig.calibration.a_m_px(baseline_m)),
+        b_m=float(rig.calibration.b_m(baseline_m)),
+    )
+
+
+def _energy(pair: PairDerivatives, rig: Rig, window_px: int) -> FloatArray:
+    """Sum of the squares of the denominator of the depth equation."""
+    denominator = pair.difference
+    if rig.calibration is None:
+        spread = rig.optics.alpha_px2_m * rig.optics.kappa_dpt
+        denominator = denominator - spread * pair.mean_laplacian
+    return window_sum(denominator**2, window_px)
+
+
+def _variance_m2(
+    i: int,
+    plan: Plan,
+    predictions: list[FloatArray],
+    energies: list[FloatArray],
+    noise: float,
+) -> FloatArray:
+    shares = plan.shares[:, np.newaxis, np.newaxis]
+    candidate_m = plan.candidates_m[i]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        disagreement = ((np.array(predictions) - candidate_m) * shares) ** 2
+        propagated = (candidate_m * shares) ** 2 * noise / np.array(energies)
+    return np.asarray(plan.steps_m[i] ** 2 / 12 + (disagreement + propagated).mean(axis=0))

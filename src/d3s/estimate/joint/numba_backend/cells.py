@@ -1,0 +1,298 @@
+"""Sums over cells: of the residual of both views, its derivative, and their products."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.estimate.joint.numba_backend.lines import fill
+from d3s.estimate.joint.types import Plane
+from d3s.runtime.compile import compiled, part
+from d3s.runtime.simd import EIGHT, load_8, spread_8, store
+from d3s.types import Image
+
+Planes = NDArray[np.float32]  # (planes, rows, cols)
+Indices = NDArray[np.int64]
+
+# The planes as plain numbers, which compile faster.
+_G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM = (int(plane) for plane in list(Plane)[:9])
+# Lines of a row of pixels: how far a spline is read beyond a pixel, the defocus there, the left
+# view with its Laplacian and slope, the Laplacian of the right one's splines, and what comes out.
+_T, _BLUR, _LEFT, _LEFT_LAP, _LEFT_X, _RIGHT_LAP = range(6)
+_RESIDUAL, _GRADIENT, _BY_SHIFT, _MEAN, _CELL_LINES = range(6, 11)
+
+
+@compiled
+def spline_coefficients(start: int, stop: int, image: Image, taps: Image, out: Image) -> None:
+    """Correlate each row with a symmetric filter; the row goes on as its mirror image."""
+    cols = image.shape[1]
+    reach = taps.size - 1
+    period = max(2 * (cols - 1), 1)
+    wide = np.zeros(cols + 2 * reach + EIGHT, dtype=np.float32)
+    line = np.zeros(cols + EIGHT, dtype=np.float32)
+    for row in range(start, stop):
+        for step in range(1, reach + 1):
+            for place in (-step, cols - 1 + step):
+                mirrored = abs(place) % period
+                wide[reach + place] = image[row, mirrored if mirrored < cols else period - mirrored]
+        fill(image[row], wide[reach:])
+        for col in range(0, cols, EIGHT):
+            total = taps[0] * load_8(wide, reach + col)
+            for tap in range(1, reach + 1):
+                both = load_8(wide, reach + col - tap) + load_8(wide, reach + col + tap)
+                total = total + taps[tap] * both
+            store(line, col, total)
+        fill(line, out[row])
+
+
+@compiled
+def cells(
+    start: int,
+    stop: int,
+    left: Image,
+    spline: Image,
+    disparity: Image,
+    defocus: Image,
+    side: int,
+    firsts: Indices,
+    lasts: Indices,
+    out: Planes,
+) -> None:
+    """Sums over cells of what `plain.refine` says, one row of cells after the other.
+
+    Cells next to each other mostly have the same whole shift: over such a run the other view is
+    read in order.
+    """
+    rows, cols = left.shape
+    shifts = np.empty(disparity.shape[1], dtype=np.int64)
+    room = cols + 2 * EIGHT
+    lines = np.zeros((_CELL_LINES, room), dtype=np.float32)
+    flat, splines = lines.reshape(lines.size), spline.reshape(spline.size)
+    sums = np.zeros((9, room), dtype=np.float32)
+    folded = np.empty(disparity.shape[1], dtype=np.float32)
+    for cell_row in range(start, stop):
+        begin, end = firsts[cell_row], lasts[cell_row]
+        if begin >= end:
+            continue
+        low, high = begin * side, min(end * side, cols)
+        depth = disparity[cell_row]
+        t, blur = lines[_T], lines[_BLUR]
+        for cell in range(begin, end):
+            whole = np.ceil(depth[cell])
+            shifts[cell] = int(whole)
+            for col in range(cell * side, min(cell * side + side, cols)):
+                t[col] = whole - depth[cell]
+                blur[col] = defocus[0] + defocus[1] * depth[cell]
+        for row in range(cell_row * side, min(cell_row * side + side, rows)):
+            fill(left[row], lines[_LEFT])
+            _laplacian(left, row, lines[_LEFT_LAP, :cols])
+            _laplacian(spline, row, lines[_RIGHT_LAP, :cols])
+            _gradient_x(left[row], lines[_LEFT_X, :cols])
+            here, done = begin, low
+            while here < end:
+                there = here + 1
+                shift = shifts[here]
+                while there < end and shifts[there] == shift:
+                    there += 1
+                # Splines reach from one pixel before to two behind.
+                first = max(here * side, shift + 1)
+                last = min(there * side, cols, shift + cols - 2)
+                if first < last:
+                    _without_match(lines, done, first)
+                    _compare(
+                        splines, row * cols - shift, flat, room, first, last, shift, defocus[1]
+                    )
+                    done = last
+                here = there
+            _without_match(lines, done, high)
+            is_first = row == cell_row * side
+            _add_products(flat, room, low, high, is_first, sums.reshape(sums.size))
+        for plane in range(9):
+            if plane != _H and plane != _GH:
+                source = sums[_H if plane == _E else plane, low:high]
+                _fold(source, side, out[plane, cell_row, begin:end])
+        for plane in (_G, _GG):
+            _fold(sums[plane + 1, low:high], side, folded[begin:end])
+            gradient, flow = out[plane, cell_row], out[plane + 1, cell_row]
+            for cell in range(begin, end):
+                flow[cell] = depth[cell] * gradient[cell] - folded[cell]
+
+
+@part
+def _without_match(lines: Image, first: int, last: int) -> None:
+    """Pixels whose match is out of the frame: no residual, no gradient, the left view as mean."""
+    for col in range(first, last):
+        lines[_RESIDUAL, col] = 0
+        lines[_GRADIENT, col] = 0
+        lines[_BY_SHIFT, col] = 0
+        lines[_MEAN, col] = lines[_LEFT, col]
+
+
+@part
+def _compare(
+    splines: Image,
+    row_at: int,
+    lines: Image,
+    room: int,
+    first: int,
+    last: int,
+    shift: int,
+    slope: np.float32,
+) -> None:
+    """Residual and the like of a run of pixels with one whole shift, and of a few behind it."""
+    one, half, sixth = spread_8(np.float32(1)), np.float32(0.5), np.float32(1 / 6)
+    three, four, two_thirds = np.float32(3), np.float32(4), spread_8(np.float32(2 / 3))
+    for col in range(first, last, EIGHT):
+        t = load_8(lines, _T * room + col)
+        u = one - t
+        tt, uu = t * t, u * u
+        w0, w3 = uu * u * sixth, tt * t * sixth
+        w1, w2 = two_thirds - tt * (one - half * t), two_thirds - uu * (one - half * u)
+        at = row_at + col - 1
+        a, b = load_8(splines, at), load_8(splines, at + 1)
+        c, d = load_8(splines, at + 2), load_8(splines, at + 3)
+        moved = (w0 * a + w3 * d) + (w1 * b + w2 * c)
+        moved_x = half * (
+            (tt * d - uu * a) + (t * (three * t - four) * b - u * (three * u - four) * c)
+        )
+        at = _RIGHT_LAP * room + col - shift - 1
+        a, b = load_8(lines, at), load_8(lines, at + 1)
+        c, d = load_8(lines, at + 2), load_8(lines, at + 3)
+        moved_lap = (w0 * a + w3 * d) + (w1 * b + w2 * c)
+        left = load_8(lines, _LEFT * room + col)
+        lap = half * (load_8(lines, _LEFT_LAP * room + col) + moved_lap)
+        by_shift = half * (load_8(lines, _LEFT_X * room + col) + moved_x)
+        residual = left - moved + load_8(lines, _BLUR * room + col) * lap
+        store(lines, _RESIDUAL * room + col, residual)
+        store(lines, _GRADIENT * room + col, by_shift + slope * lap)
+        store(lines, _BY_SHIFT * room + col, by_shift)
+        store(lines, _MEAN * room + col, half * (left + moved))
+
+
+@part
+def _add_products(
+    lines: Image, room: int, low: int, high: int, is_first: bool, sums: Image
+) -> None:
+    """Add the products of a row of pixels to sums; e is at the place of h, ge at that of gh."""
+    zero = spread_8(np.float32(0))
+    for col in range(low, high, EIGHT):
+        g, e = load_8(lines, _GRADIENT * room + col), load_8(lines, _RESIDUAL * room + col)
+        s, m = load_8(lines, _BY_SHIFT * room + col), load_8(lines, _MEAN * room + col)
+        for plane, value in (
+            (_G, g),
+            (_H, e),
+            (_GG, g * g),
+            (_GH, g * e),
+            (_EE, e * e),
+            (_SS, s * s),
+            (_M, m),
+            (_MM, m * m),
+        ):
+            at = plane * room + col
+            store(sums, at, value + (zero if is_first else load_8(sums, at)))
+
+
+@part
+def _laplacian(image: Image, row: int, out: Image) -> None:
+    """Five-point Laplacian of a row; beyond the border the image goes on as its last pixel."""
+    rows, cols = image.shape
+    up, here, down = image[max(row - 1, 0)], image[row], image[min(row + 1, rows - 1)]
+    for col in range(cols):
+        out[col] = (up[col] + down[col]) - 4 * here[col]
+    for col in (0, cols - 1):
+        out[col] += here[max(col - 1, 0)] + here[min(col + 1, cols - 1)]
+        if cols == 1:
+            break
+    inner, after = out[1:], here[2:]
+    for col in range(cols - 2):
+        inner[col] += here[col] + after[col]
+
+
+@part
+def _gradient_x(line: Image, out: Image) -> None:
+    """Derivative by five points, right to the fourth order; zero at the border."""
+    size = line.size
+    out[: min(2, size)] = 0
+    out[max(size - 2, 0) :] = 0
+    inner, a, b, c = out[2:], line[1:], line[3:], line[4:]
+    eight, twelfth = np.float32(8.0), np.float32(1.0 / 12.0)
+    for col in range(size - 4):
+        inner[col] = (eight * (b[col] - a[col]) - (c[col] - line[col])) * twelfth
+
+
+@part
+def _fold(line: Image, side: int, out: Image) -> None:
+    """Sums over cells of one or two columns, the last of which may have but one."""
+    if side == 1:
+        for col in range(out.size):
+            out[col] = line[col]
+        return
+    for col in range(line.size // 2):
+        out[col] = line[2 * col] + line[2 * col + 1]
+    if line.size % 2:
+        out[out.size - 1] = line[line.size - 1]
+
+
+@compiled
+def smooth_squares(
+    start: int,
+    stop: int,
+    sums: Image,
+    taps: Image,
+    rows_px: Image,
+    cols_px: Image,
+    firsts: Indices,
+    lasts: Indices,
+    out: Image,
+    squares: Image,
+) -> None:
+    """Smoothed means of cells and their squares, times the pixels; an image goes on as its last."""
+    rows, cols = sums.shape
+    reach = taps.size // 2
+    wide = np.empty(cols + 2 * reach, dtype=np.float32)
+    totals = np.empty(cols, dtype=np.float32)
+    for row in range(start, stop):
+        first, last = firsts[row], lasts[row]
+        size = last - first
+        if size <= 0:
+            continue
+        centre, total = wide[reach : reach + size], totals[:size]
+        centre[:] = 0
+        for tap in range(taps.size):
+            place = min(max(row + tap - reach, 0), rows - 1)
+            weight, line = taps[tap] / rows_px[place], sums[place, first:last]
+            for col in range(size):
+                centre[col] += weight * line[col]
+        columns = cols_px[first:last]
+        for col in range(size):
+            centre[col] /= columns[col]
+        wide[:reach] = centre[0]
+        wide[reach + size : size + 2 * reach] = centre[size - 1]
+        total[:] = 0
+        for tap in range(taps.size):
+            weight, line = taps[tap], wide[tap:]
+            for col in range(size):
+                total[col] += weight * line[col]
+        line, pixels = out[row, first:last], rows_px[row]
+        for col in range(size):
+            line[col] = total[col] * columns[col] * pixels
+        line = squares[row, first:last]
+        for col in range(size):
+            line[col] = total[col] * total[col] * columns[col] * pixels
+
+
+@compiled
+def settle(start: int, stop: int, before: Image, after: Image, sums: Planes) -> None:
+    """Sums as they would be at other disparities, to first order; in their place."""
+    two, zero = np.float32(2), np.float32(0)
+    move = np.empty(before.shape[1], dtype=np.float32)
+    for row in range(start, stop):
+        old, new = before[row], after[row]
+        g, gg, gh = sums[_G, row], sums[_GG, row], sums[_GH, row]
+        e, ee = sums[_E, row], sums[_EE, row]
+        for col in range(move.size):
+            move[col] = new[col] - old[col]
+        for col in range(move.size):
+            e[col] += move[col] * g[col]
+        for col in range(move.size):
+            ge = old[col] * gg[col] - gh[col]
+            value = ee[col] + move[col] * (two * ge + move[col] * gg[col])
+            ee[col] = value if value > zero else zero

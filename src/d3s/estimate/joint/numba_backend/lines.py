@@ -1,0 +1,38 @@
+"""Lines of images, for the other loops."""
+
+import numpy as np
+
+from d3s.runtime.compile import part
+from d3s.types import Image
+
+
+@part
+def fill(line: Image, out: Image) -> None:
+    """Copy as much as there is room for."""
+    for col in range(min(line.size, out.size)):
+        out[col] = line[col]
+
+
+@part
+def between_cells(image: Image, row: int, begin: int, end: int, work: Image, out: Image) -> None:
+    """Pixels of a row that some cells of two pixels a side cover, linear between their middles.
+
+    Beyond its border the image goes on as its last cell. `work` has room for two more.
+    """
+    near, far = np.float32(0.75), np.float32(0.25)
+    rows, cols = image.shape
+    one = image[row // 2]
+    two = image[max(row // 2 - 1, 0) if row % 2 == 0 else min(row // 2 + 1, rows - 1)]
+    middle, after = work[1:], work[2:]
+    for col in range(max(begin - 1, 0), min(end + 1, cols)):
+        middle[col] = near * one[col] + far * two[col]
+    if begin == 0:
+        work[0] = work[1]
+    if end == cols:
+        work[cols + 1] = work[cols]
+    whole = min(end, out.size // 2)
+    for col in range(begin, whole):
+        out[2 * col] = near * middle[col] + far * work[col]
+        out[2 * col + 1] = near * middle[col] + far * after[col]
+    if whole < end:
+        out[2 * whole] = near * middle[whole] + far * work[whole]

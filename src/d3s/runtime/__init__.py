@@ -1,0 +1,1 @@
+"""Compiled loops, threads, SIMD vectors and scratch memory: how arrays are computed fast."""

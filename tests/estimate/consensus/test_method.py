@@ -1,0 +1,532 @@
+"""The compiled consensus: against its oracle, and against what people do to it."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import d3s
+from d3s.errors import InputError, OptionsError
+from d3s.estimate.consensus.method import ConsensusOptions, estimate_consensus
+from d3s.estimate.consensus.plan import candidates_m, make_plan
+from d3s.estimate.consensus.reference import reference_consensus
+from d3s.estimate.flags import Flag
+from d3s.estimate.images import checked_pair
+
+PROTOTYPE = d3s.Rig.paper_prototype()
+PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
+QUICK = ConsensusOptions(candidates=16, depth_range_m=(0.5, 1.6), window_px=9, min_confidence=0.2)
+# Of a window of 9 px with its differences and its filter.
+REACH_PX = 4 + 1 + 3
+
+
+def _calibrated() -> d3s.Rig:
+    calibration = d3s.Calibration(
+        anchor_left_px=(100.0, 100.0),
+        anchor_right_px=(500.0, 100.0),
+        crop_rows_px=100,
+        crop_cols_px=200,
+        rectify_scale=1.0,
+        rectify_angle_rad=0.0,
+        rectify_shift_y_px=0.0,
+        virtual_baselines_m=(-5e-4, 4e-4, 6e-4),
+        a_cubic_m_px=(-0.1, -5000.0, 1e5, -1e7),
+        b_cubic_m=(0.05, 20.0, 0.0, 0.0),
+        provenance=d3s.Provenance(
+            residuals={}, input_sha256={}, created="2026-01-01T00:00:00+00:00", d3s_version="0"
+        ),
+    )
+    return PROTOTYPE.replace(calibration=calibration)
+
+
+RIGS = {"printed": PROTOTYPE, "tuned": _calibrated(), "pinhole": PINHOLE}
+
+
+def _pair(
+    depth_m: float = 0.8,
+    texture: str = "gravel",
+    noise: float = 0.01,
+    shape: tuple[int, int] = (61, 151),
+    rig: d3s.Rig = PROTOTYPE,
+) -> tuple[np.ndarray, np.ndarray]:
+    pair = d3s.simulate(d3s.Plane(depth_m=depth_m, texture=texture), rig, noise=noise, shape=shape)
+    return pair.left, pair.right
+
+
+def _assert_engine_is_oracle(left, right, rig, options) -> d3s.DepthMap:
+    """Figures of the reliability table: 99.9 % the same candidate, the rest a step away."""
+    engine = estimate_consensus(left, right, rig, options)
+    oracle = reference_consensus(left, right, rig, options)
+    candidates = candidates_m(rig, options).astype(np.float32)
+    both = engine.valid & oracle.valid
+    steps = np.abs(
+        np.searchsorted(candidates, engine.depth_m[both])
+        - np.searchsorted(candidates, oracle.depth_m[both])
+    )
+    assert (steps <= 1).all()
+    assert (steps == 0).mean() >= 0.999 if steps.size else True
+    assert (engine.flags != oracle.flags).mean() <= 1e-3
+    np.testing.assert_allclose(engine.confidence, oracle.confidence, atol=1e-5)
+    same = both & (engine.depth_m == oracle.depth_m)
+    np.testing.assert_allclose(engine.sigma_m[same], oracle.sigma_m[same], rtol=1e-3)
+    _assert_flags_explain(engine)
+    return engine
+
+
+def _assert_flags_explain(found: d3s.DepthMap) -> None:
+    np.testing.assert_array_equal(found.valid, found.flags == 0)
+    np.testing.assert_array_equal(found.valid, np.isfinite(found.sigma_m))
+    assert (found.sigma_m[found.valid] > 0).all()
+    assert ((found.confidence >= 0) & (found.confidence <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("depth_m", "texture", "noise"),
+    [(0.6, "leaves", 0.0), (0.9, "calibration", 0.01), (1.3, "brick", 0.03)],
+)
+@pytest.mark.parametrize("kind", RIGS)
+def test_engine_is_the_oracle(kind, depth_m, texture, noise):
+    rig = RIGS[kind]
+    left, right = _pair(depth_m, texture, noise, rig=rig.replace(calibration=None))
+    found = _assert_engine_is_oracle(left, right, rig, QUICK.replace(min_confidence=0.0))
+    assert found.density > 0.2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"window_px": 3, "prefilter_sigma_px": 0.0},
+        {"window_px": 21, "prefilter_sigma_px": 0.5},
+        {"window_px": 33, "prefilter_sigma_px": 2.0},
+        {"agreement_in": "depth"},
+        {"virtual_baselines_m": (3e-4,)},
+        {"virtual_baselines_m": (2e-3, 1e-4)},
+        {"candidates_m": (0.01, 0.3, 0.55, 0.8, 0.85, 5000.0), "depth_range_m": None},
+        {"candidates_m": (1e-4, 1e-3, 0.8, 1e4), "depth_range_m": None},
+    ],
+)
+def test_engine_is_the_oracle_whatever_the_options(changes):
+    _assert_engine_is_oracle(*_pair(), PROTOTYPE, QUICK.replace(**changes))
+
+
+def test_engine_is_the_oracle_over_several_tiles():
+    options = QUICK.replace(candidates=5)
+    found = _assert_engine_is_oracle(*_pair(shape=(161, 1130)), PROTOTYPE, options)
+    assert found.density > 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_engine_is_the_oracle_on_noise_with_holes(seed):
+    rng = np.random.default_rng(seed)
+    left, right = rng.normal(size=(2, 47, 118)).astype(np.float32)
+    for view in (left, right):
+        view[rng.integers(47, size=4), rng.integers(118, size=4)] = np.nan
+    _assert_engine_is_oracle(left, right, PROTOTYPE, QUICK.replace(min_confidence=0.0))
+
+
+def test_plane_is_found_and_its_wrong_depths_are_not_confident():
+    left, right = _pair(0.6, "leaves", shape=(90, 260))
+    found = d3s.estimate(left, right, PROTOTYPE, method="consensus")
+    assert found.method == "consensus"
+    assert found.options == ConsensusOptions()
+    assert set(found.timings_s) == {"prepare", "search", "judge"}
+    assert found.warnings == ()
+    assert np.nanmedian(found.depth_m) == pytest.approx(0.6, rel=0.05)
+    error = np.abs(found.depth_m - 0.6)
+    sure = found.confidence > 0.8
+    assert np.nanmean(error[sure]) < np.nanmean(error[~sure])
+
+
+def test_results_are_as_promised():
+    left, right = _pair()
+    found = estimate_consensus(left, right, PROTOTYPE, QUICK)
+    assert found.depth_m.dtype == found.sigma_m.dtype == found.confidence.dtype == np.float32
+    assert found.flags.dtype == np.uint16
+    assert found.depth_m.shape == left.shape
+    chosen = set(np.unique(found.depth_m[found.valid]))
+    assert chosen <= set(candidates_m(PROTOTYPE, QUICK).astype(np.float32))
+    assert found.rig is PROTOTYPE
+
+
+# Frames and borders
+
+
+def test_border_is_what_the_window_and_its_match_need():
+    left, right = _pair()
+    options = QUICK.replace(candidates_m=(0.7, 0.8, 0.9), depth_range_m=None)
+    found = estimate_consensus(left, right, PROTOTYPE, options)
+    border = (found.flags & np.uint16(Flag.BORDER)) != 0
+    # The farthest candidate needs the smallest shift, and any that can be tried will do.
+    shift_px = 6050 * 3.84e-3 * (1 - 0.45 / 3.84) / 0.9
+    expected = np.ones(left.shape, dtype=bool)
+    first = REACH_PX + int(np.ceil(shift_px))
+    expected[REACH_PX:-REACH_PX, first:-REACH_PX] = False
+    np.testing.assert_array_equal(border, expected)
+    assert not found.confidence[border].any()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (300, 1), (2, 3), (16, 300), (60, 24)])
+def test_view_without_room_for_a_window(shape):
+    rng = np.random.default_rng(0)
+    left, right = rng.random((2, *shape), dtype=np.float32)
+    for found in (
+        estimate_consensus(left, right, PROTOTYPE, QUICK),
+        reference_consensus(left, right, PROTOTYPE, QUICK),
+    ):
+        assert not found.valid.any()
+        assert ((found.flags & np.uint16(Flag.BORDER)) != 0).all()
+        assert not found.confidence.any()
+        assert "could be tried" in found.warnings[0]
+
+
+def test_smallest_view_that_has_a_depth_to_try():
+    options = QUICK.replace(candidates_m=(1e3, 1e4), depth_range_m=None)  # shifts of 0.02 px
+    side = 2 * REACH_PX + 2
+    rng = np.random.default_rng(0)
+    left, right = rng.random((2, side, side), dtype=np.float32)
+    found = _assert_engine_is_oracle(left, right, PROTOTYPE, options)
+    assert ((found.flags & np.uint16(Flag.BORDER)) == 0).sum() == 2
+
+
+# Scenes without information
+
+
+def _no_information() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    left, right = _pair(shape=(61, 151))
+    black, grey = np.zeros_like(left), np.full_like(left, 0.3)
+    dark = np.random.default_rng(0).normal(0, 0.01, left.shape).astype(np.float32)
+    return {
+        "black": (black, black),
+        "constant": (grey, grey),
+        "two constants": (grey, 2 * grey),
+        "saturated": (np.minimum(left + 1, 1), np.minimum(right + 1, 1)),
+        "left capped": (black, right),
+        "right capped": (left, black),
+        "right capped, with noise": (left, np.maximum(dark, 0)),
+        "nothing": (np.full_like(left, np.nan), np.full_like(left, np.nan)),
+        "nothing right": (left, np.full_like(left, np.nan)),
+        "rounding": (grey + np.float32(3e-8) * (left > 0.5), grey),
+        "lines along the rows, seen by a pinhole": tuple(
+            np.tile(view[:, :1], (1, view.shape[1])) for view in (left, right)
+        ),
+    }
+
+
+@pytest.mark.parametrize("scene", _no_information())
+def test_no_depth_without_information(scene):
+    left, right = _no_information()[scene]
+    rig = PINHOLE if "pinhole" in scene else PROTOTYPE
+    # Not 0: the oracle interpolates a row of ones to within 1e-17, which is confidence of a kind.
+    options = QUICK.replace(min_confidence=1e-9)
+    for method in (estimate_consensus, reference_consensus):
+        found = method(left, right, rig, options)
+        assert not found.valid.any()
+        _assert_flags_explain(found)
+
+
+def test_constant_view_is_flat():
+    left = np.full((61, 151), 0.3, dtype=np.float32)
+    found = estimate_consensus(left, left, PROTOTYPE, QUICK)
+    inner = found.flags[REACH_PX:-REACH_PX, 60:-REACH_PX]
+    assert ((inner & np.uint16(Flag.LOW_TEXTURE)) != 0).all()
+
+
+@pytest.mark.parametrize("method", [estimate_consensus, reference_consensus])
+def test_one_nan_of_the_left_view_touches_only_its_window(method):
+    left, right = _pair()
+    before = method(left, right, PROTOTYPE, QUICK)
+    left = left.copy()
+    left[30, 90] = np.nan
+    after = method(left, right, PROTOTYPE, QUICK)
+    touched = np.zeros(left.shape, dtype=bool)
+    touched[30 - REACH_PX : 31 + REACH_PX, 90 - REACH_PX : 91 + REACH_PX] = True
+    invalid = (after.flags & np.uint16(Flag.INVALID_INPUT)) != 0
+    np.testing.assert_array_equal(invalid, touched)
+    np.testing.assert_array_equal(after.depth_m[~touched], before.depth_m[~touched])
+    np.testing.assert_array_equal(after.flags[~touched], before.flags[~touched])
+
+
+@pytest.mark.parametrize("method", [estimate_consensus, reference_consensus])
+def test_one_nan_of_the_right_view_touches_only_what_matches_it(method):
+    left, right = _pair()
+    before = method(left, right, PROTOTYPE, QUICK)
+    right = right.copy()
+    right[30, 70] = np.nan
+    after = method(left, right, PROTOTYPE, QUICK)
+    invalid = (after.flags & np.uint16(Flag.INVALID_INPUT)) != 0
+    rows, cols = np.nonzero(invalid)
+    # Most are where the true match is, and none is where no candidate leads.
+    shifts = make_plan(PROTOTYPE, QUICK, left.shape).shifts_px
+    assert abs(rows - 30).max() <= REACH_PX
+    assert (cols >= 70 + shifts.min() - REACH_PX - 1).all()
+    assert (cols <= 70 + shifts.max() + REACH_PX + 1).all()
+    assert 100 < invalid.sum() < 800
+    same = (after.depth_m == before.depth_m) | np.isnan(before.depth_m)
+    assert same[~invalid].all()
+
+
+def test_clipped_patch_is_flagged_and_nothing_else():
+    left, right = _pair(shape=(61, 181))
+    before = estimate_consensus(left, right, PROTOTYPE, QUICK)
+    left = left.copy()
+    left[25:33, 100:110] = 1.5
+    after = estimate_consensus(left, right, PROTOTYPE, QUICK)
+    touched = np.zeros(left.shape, dtype=bool)
+    touched[25 - REACH_PX : 33 + REACH_PX, 100 - REACH_PX : 110 + REACH_PX] = True
+    saturated = (after.flags & np.uint16(Flag.SATURATED)) != 0
+    np.testing.assert_array_equal(saturated, touched)
+    assert not after.valid[touched].any()
+    np.testing.assert_array_equal(after.depth_m[~touched], before.depth_m[~touched])
+    in_right = estimate_consensus(right[:, ::-1], left[:, ::-1], PROTOTYPE, QUICK)
+    assert (in_right.flags & np.uint16(Flag.SATURATED)).any()
+
+
+def test_depth_beyond_the_range_is_no_depth():
+    left, right = _pair(0.6, "leaves", 0.005)
+    options = ConsensusOptions(candidates=12, depth_range_m=(0.75, 1.6), min_confidence=0.0)
+    found = estimate_consensus(left, right, PROTOTYPE, options)
+    at_end = (found.flags & np.uint16(Flag.OUT_OF_RANGE)) != 0
+    assert at_end.any()
+    assert not found.valid[at_end].any()
+    ends = np.float32([0.75, 1.6])
+    assert not np.isin(found.depth_m, ends).any()
+
+
+def test_threshold_must_be_exceeded():
+    left, right = _pair()
+    all_of_it = estimate_consensus(left, right, PROTOTYPE, QUICK.replace(min_confidence=0.0))
+    for threshold in (0.5, 0.8, 1.0):
+        found = estimate_consensus(left, right, PROTOTYPE, QUICK.replace(min_confidence=threshold))
+        np.testing.assert_array_equal(found.confidence, all_of_it.confidence)
+        keep = all_of_it.confidence > threshold
+        np.testing.assert_array_equal(found.depth_m, np.where(keep, all_of_it.depth_m, np.nan))
+
+
+# What must not matter
+
+
+@pytest.mark.parametrize("gain", [0.25, 0.7, 3.0, 4.0, 2.0**100, 2.0**-100])
+def test_gain_does_not_matter(gain):
+    left, right = _pair()
+    one = estimate_consensus(left, right, PROTOTYPE, QUICK)
+    other = estimate_consensus(
+        *(view * np.float32(gain) for view in (left, right)), PROTOTYPE, QUICK
+    )
+    _assert_same(one, other)
+
+
+def test_offset_does_not_matter():
+    left, right = (np.round(view * 256).astype(np.float32) for view in _pair())  # exact in float32
+    one = estimate_consensus(left, right, PROTOTYPE, QUICK)
+    other = estimate_consensus(left + 1000, right + 1000, PROTOTYPE, QUICK)
+    _assert_same(one, other)
+
+
+def _assert_same(one: d3s.DepthMap, other: d3s.DepthMap) -> None:
+    np.testing.assert_array_equal(one.depth_m, other.depth_m)
+    np.testing.assert_array_equal(one.flags, other.flags)
+    np.testing.assert_allclose(one.confidence, other.confidence, atol=1e-5)
+    np.testing.assert_allclose(one.sigma_m, other.sigma_m, rtol=1e-3)
+
+
+def test_flip_and_shift_move_the_depth_along():
+    left, right = _pair(shape=(90, 230))
+    whole = estimate_consensus(left, right, PROTOTYPE, QUICK)
+    flipped = estimate_consensus(left[::-1].copy(), right[::-1].copy(), PROTOTYPE, QUICK)
+    np.testing.assert_array_equal(flipped.depth_m[::-1], whole.depth_m)
+    part = estimate_consensus(left[7:, 25:].copy(), right[7:, 25:].copy(), PROTOTYPE, QUICK)
+    inner = slice(10, -10), slice(80, -30)
+    assert np.isfinite(part.depth_m[inner]).mean() > 0.5
+    np.testing.assert_array_equal(part.depth_m[inner], whole.depth_m[7:, 25:][inner])
+
+
+@pytest.mark.parametrize("threads", ["2", "3", "16"])
+def test_same_bytes_from_any_number_of_threads(monkeypatch, threads):
+    left, right = _pair(shape=(161, 1130))
+    options = QUICK.replace(candidates=6)
+    monkeypatch.setenv("D3S_THREADS", "1")
+    one = estimate_consensus(left, right, PROTOTYPE, options)
+    monkeypatch.setenv("D3S_THREADS", threads)
+    for _ in range(4):
+        _assert_same_bytes(one, estimate_consensus(left, right, PROTOTYPE, options))
+
+
+def _assert_same_bytes(one: d3s.DepthMap, other: d3s.DepthMap) -> None:
+    for name in ("depth_m", "sigma_m", "confidence", "flags"):
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+
+
+def test_four_callers_at_once(monkeypatch):
+    monkeypatch.setenv("D3S_THREADS", "2")
+    pairs = [_pair(depth_m, shape=(90, 190)) for depth_m in (0.6, 0.8, 1.0, 1.2)]
+    alone = [estimate_consensus(*pair, PROTOTYPE, QUICK) for pair in pairs]
+    found: dict[int, list[d3s.DepthMap]] = {}
+
+    def call(number: int) -> None:
+        found[number] = [estimate_consensus(*pairs[number], PROTOTYPE, QUICK) for _ in range(5)]
+
+    callers = [threading.Thread(target=call, args=(number,), daemon=True) for number in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(timeout=60)
+    for number, results in found.items():
+        for result in results:
+            _assert_same_bytes(alone[number], result)
+    assert sorted(found) == [0, 1, 2, 3]
+
+
+# What people pass
+
+
+_KINDS = ["?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "g"]
+_ODD_VALUES = [0.0, -0.0, 1.0, -1.0, 255.0, 1e30, -1e30, 1e300, 1e-40, np.inf, -np.inf, np.nan]
+
+
+@st.composite
+def _arrays(draw) -> np.ndarray:
+    shape = draw(
+        st.sampled_from([(24, 70), (21, 64), (1, 1), (5, 90), (40, 3), (24, 70), (30, 80)])
+    )
+    kind = np.dtype(draw(st.sampled_from(_KINDS)))
+    rng = np.random.default_rng(draw(st.integers(0, 9)))
+    values = rng.random(shape) * draw(st.sampled_from([1.0, 100.0]))
+    if kind.kind == "f":
+        for value in draw(st.lists(st.sampled_from(_ODD_VALUES), max_size=3)):
+            values[rng.integers(shape[0]), rng.integers(shape[1])] = value
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = values.astype(kind.newbyteorder(draw(st.sampled_from("<>"))))
+    layout = draw(st.sampled_from(["plain", "fortran", "stepped", "reversed", "unaligned"]))
+    if layout == "fortran":
+        array = np.asfortranarray(array)
+    elif layout == "stepped":
+        array = np.repeat(array, 2, axis=1)[:, ::2]
+    elif layout == "reversed":
+        array = array[::-1, ::-1]
+    elif layout == "unaligned":
+        buffer = np.zeros(array.nbytes + 1, dtype=np.uint8)[1:]
+        unaligned = buffer.view(array.dtype).reshape(array.shape)
+        unaligned[...] = array
+        array = unaligned
+    array.flags.writeable = draw(st.booleans())
+    return array
+
+
+@settings(max_examples=150)
+@given(left=_arrays(), right=_arrays())
+def test_any_array_gives_a_result_or_an_error_in_words(left, right):
+    options = QUICK.replace(candidates=3, window_px=5)
+    given_bytes = left.tobytes(), right.tobytes()
+    if left.shape != right.shape:
+        with pytest.raises(InputError, match="must be alike"):
+            d3s.estimate(left, right, PROTOTYPE, method="consensus", options=options)
+    else:
+        found = d3s.estimate(left, right, PROTOTYPE, method="consensus", options=options)
+        _assert_flags_explain(found)
+    assert (left.tobytes(), right.tobytes()) == given_bytes
+
+
+@pytest.mark.parametrize("kind", ["u1", ">u2", "f2", ">f4", "<f8", "g", "i8"])
+def test_type_of_the_numbers_does_not_matter(kind):
+    left, right = (np.round(view * 100).astype(np.float32) for view in _pair())
+    one = estimate_consensus(left, right, PROTOTYPE, QUICK)
+    given = (view.astype(kind)[:, ::-1].copy()[:, ::-1] for view in (left, right))
+    other = estimate_consensus(*checked_pair(*given), PROTOTYPE, QUICK)
+    _assert_same_bytes(one, other)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0)])
+def test_empty_view_is_named(shape):
+    with pytest.raises(InputError, match="left has 0 pixels"):
+        d3s.estimate(np.zeros(shape), np.zeros(shape), PROTOTYPE, method="consensus")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"window_px": 20},
+            "window_px=20 must be odd: a window has a pixel at its centre. Try 21.",
+        ),
+        ({"virtual_baselines_m": (0.5,)}, "must be below 0.1: it is in metres. Did you pass mill"),
+        ({"virtual_baselines_m": ()}, "virtual_baselines_m=() must have at least 1 value."),
+        ({"virtual_baselines_m": (1e-3, 0.004)}, "must be below optics.baseline_m=0.00384 of the"),
+        ({"candidates_m": (1.0, 0.5)}, "candidates_m=(1.0, 0.5) must be strictly increasing."),
+        ({"candidates_m": (1.0,)}, "must have at least 2 values: with one there is nothing to"),
+        ({"depth_range_m": (2.0, 1.0)}, "must be the nearest depth, then a larger one."),
+        ({"agreement_in": "depths"}, "agreement_in='depths' must be 'depth and vergence' or 'dep"),
+        ({"min_confidence": 1.5}, "min_confidence=1.5 must be at most 1."),
+        ({"windows_px": 5}, "windows_px is unknown. Did you mean window_px?"),
+    ],
+)
+def test_wrong_option_is_named(options, words):
+    left, right = np.zeros((2, 40, 60))
+    with pytest.raises(OptionsError) as caught:
+        d3s.estimate(left, right, PROTOTYPE, method="consensus", options=options)
+    assert words in str(caught.value)
+
+
+# What is tried
+
+
+def test_virtual_baselines_of_the_paper_in_proportion():
+    plan = make_plan(PROTOTYPE, ConsensusOptions(), (902, 1802))
+    np.testing.assert_allclose(plan.baselines_m, [0.45e-3, 0.50e-3, 0.55e-3])
+    wide = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.384)
+    np.testing.assert_allclose(
+        make_plan(wide, ConsensusOptions(), (902, 1802)).baselines_m, [0.045, 0.05, 0.055]
+    )
+    tuned = make_plan(_calibrated(), ConsensusOptions(), (902, 1802))
+    np.testing.assert_array_equal(tuned.baselines_m, [-5e-4, 4e-4, 6e-4])
+    told = make_plan(_calibrated(), ConsensusOptions(virtual_baselines_m=(1e-3,)), (902, 1802))
+    np.testing.assert_array_equal(told.baselines_m, [1e-3])
+
+
+def test_a_rig_brings_the_settings_that_it_was_tuned_with():
+    rig = _calibrated()
+    assert make_plan(rig, ConsensusOptions(), (90, 180)).settings == (240, 21, 1.0)
+    known = {"tuned_candidates": 50, "tuned_window_px": 31, "tuned_prefilter_sigma_px": 4.0}
+    rig = rig.replace(calibration=rig.calibration.replace(**known))
+    plan = make_plan(rig, ConsensusOptions(), (90, 180))
+    assert plan.settings == (50, 31, 4.0)
+    assert plan.candidates_m.size == 50
+    told = make_plan(rig, ConsensusOptions(window_px=9, prefilter_sigma_px=0), (90, 180))
+    assert told.settings == (50, 9, 0.0)
+    _assert_engine_is_oracle(*_pair(shape=(60, 300)), rig, ConsensusOptions())
+    options = {"candidates": 50, "window_px": 31, "prefilter_sigma_px": 4.0}
+    found, alike = (
+        d3s.estimate(*_pair(shape=(60, 300)), rig, method="consensus", options=one)
+        for one in (None, options)
+    )
+    np.testing.assert_array_equal(found.depth_m, alike.depth_m)
+
+
+def test_candidates_are_increasing_and_even_in_inverse_depth():
+    candidates = candidates_m(PROTOTYPE, ConsensusOptions(candidates=7, depth_range_m=(0.5, 2.0)))
+    np.testing.assert_allclose(1 / candidates, np.linspace(2, 0.5, 7))
+    plan = make_plan(PROTOTYPE, ConsensusOptions(), (902, 1802))
+    assert plan.candidates_m.size == 240
+    assert (np.diff(plan.candidates_m) > 0).all()
+    assert (np.diff(plan.shifts_px, axis=0) < 0).all()
+    np.testing.assert_allclose(plan.candidates_m[[0, -1]], [0.25, 2.5], rtol=0.05)
+
+
+def test_virtual_baselines_of_either_sign_tell_the_same():
+    # With lenses alike a is -f dX; its cubic is of the magnitude, the sign is that of dX.
+    tuned = _calibrated()
+    optics = PROTOTYPE.optics.replace(optical_power_left_dpt=83.83, optical_power_right_dpt=83.83)
+    depths = []
+    for baselines in ((4.5e-4, 5.5e-4), (-5.5e-4, -4.5e-4)):
+        calibration = tuned.calibration.replace(
+            virtual_baselines_m=baselines,
+            a_cubic_m_px=(0.0, -optics.focal_length_px, 0.0, 0.0),
+            b_cubic_m=(0.0, 0.0, 0.0, 0.0),
+        )
+        rig = d3s.Rig(name="alike", optics=optics, calibration=calibration)
+        left, right = _pair(1.0, shape=(80, 200), rig=rig)
+        found = d3s.estimate(left, right, rig, method="consensus")
+        depths.append(np.nanmedian(found.depth_m))
+    # Each is off by what a residual disparity of 6 px does, one way and the other.
+    np.testing.assert_allclose(depths, 1.0, atol=0.08)

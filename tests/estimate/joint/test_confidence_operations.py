@@ -1,0 +1,357 @@
+"""The judgement: compiled against plain, and both against arithmetic."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import d3s
+from d3s.estimate.flags import Flag
+from d3s.estimate.joint.confidence import judging_of
+from d3s.estimate.joint.confidence_types import Judged, Judging
+from d3s.estimate.joint.numba_backend.confidence import CompiledJudge
+from d3s.estimate.joint.numpy_backend.confidence import PlainJudge
+from d3s.estimate.joint.plan import make_plan
+from d3s.estimate.joint.search import Found
+from d3s.estimate.joint.types import UNKNOWN_PX, Refined
+from d3s.runtime.scratch import Memory
+
+RIG = d3s.Rig.paper_prototype()
+PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
+PLAIN = PlainJudge()
+BOTH = pytest.mark.parametrize("ops", [CompiledJudge(Memory()), PLAIN], ids=["compiled", "plain"])
+SHAPES = [(1, 1), (1, 12), (11, 1), (2, 9), (7, 5), (35, 61), (48, 64)]
+SHAPED = pytest.mark.parametrize("shape", SHAPES, ids=str)
+CELL = pytest.mark.parametrize("cell", [1, 2])
+DEPTH, LEAST_MARGIN = 21, 0.05
+
+
+def _judging(shape, cell: int = 2, rig: d3s.Rig = RIG, **changes) -> Judging:
+    options = d3s.JointOptions(depth_range_m=(0.3, 2.0), search_scale=cell)
+    judging = judging_of(shape, make_plan(rig.optics, options, shape))
+    assert judging.cell == cell
+    return judging._replace(**changes)
+
+
+def _cells(shape, cell: int) -> tuple[int, int]:
+    return -(-shape[0] // cell), -(-shape[1] // cell)
+
+
+def _found(shape, seed: int = 0) -> Found:
+    rng = np.random.default_rng(seed)
+    step = rng.uniform(0, DEPTH - 1, shape)
+    seen = np.rint(step + rng.normal(scale=1.2, size=shape))
+    seen[rng.uniform(size=shape) < 0.1] = -1
+    margin = rng.uniform(0, 4 * LEAST_MARGIN, shape)
+    return Found(step.astype(np.float32), margin.astype(np.float32), seen.astype(np.int16))
+
+
+def _fit(shape, judging: Judging, seed: int = 1) -> Refined:
+    """Disparities from beyond infinity to too near, and all that a fit may say of them."""
+    rng = np.random.default_rng(seed)
+    nearest = judging.offset_px + judging.per_dpt_px / judging.nearest_m
+    disparity = rng.uniform(judging.offset_px - 2, 1.3 * nearest, shape)
+    sigma = 10 ** rng.uniform(-4, 1, shape)
+    sigma[rng.uniform(size=shape) < 0.05] = UNKNOWN_PX
+    correlation = np.clip(rng.uniform(-0.3, 1.2, shape), 0, 1)
+    misfit = 10 ** rng.uniform(-2, 1.2, shape)
+    bend = np.maximum(rng.normal(-0.02, 0.1, shape), 0)
+    parts = (disparity, sigma, bend, correlation, misfit)
+    flags = np.where(rng.uniform(size=shape) < 0.05, int(Flag.BORDER), 0).astype(np.uint16)
+    return Refined(*(part.astype(np.float32) for part in parts), flags)
+
+
+def _steps(shape, seed: int = 2) -> np.ndarray:
+    return np.random.default_rng(seed).choice([0, 1, 2], shape, p=[0.1, 0.2, 0.7]).astype(np.uint8)
+
+
+def _flags(shape, seed: int = 3) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    some = rng.choice([int(Flag.OCCLUDED), int(Flag.AMBIGUOUS)], shape)
+    return np.where(rng.uniform(size=shape) < 0.1, some, 0).astype(np.uint16)
+
+
+def _double(parts):
+    return type(parts)(
+        *(part.astype(np.float64) if part.dtype == np.float32 else part for part in parts)
+    )
+
+
+# Compiled against plain ---------------------------------------------------------------------------
+
+
+@SHAPED
+@pytest.mark.parametrize("depth", [3, DEPTH, 40])
+def test_of_search(shape, depth):
+    found = _found(shape)
+    ours, theirs = (
+        ops.of_search(found, depth, LEAST_MARGIN) for ops in (CompiledJudge(Memory()), PLAIN)
+    )
+    assert ours.dtype == theirs.dtype == np.uint16
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def _assert_same(fit: Refined, steps, flags, judging: Judging) -> Judged:
+    ours = CompiledJudge(Memory()).judged(fit, steps, flags, judging)
+    theirs = PLAIN.judged(_double(fit), steps, flags, judging)
+    for name in ("depth_m", "sigma_m", "confidence"):
+        assert getattr(ours, name).dtype == np.float32
+        assert getattr(ours, name).shape == getattr(theirs, name).shape == judging.shape
+    assert ours.flags.dtype == theirs.flags.dtype == np.uint16
+    # A depth or a confidence that is at a limit but for rounding may be on either side.
+    same = ours.flags == theirs.flags
+    assert same.sum() >= 0.999 * same.size - 1
+    for name in ("depth_m", "sigma_m"):
+        one, other = getattr(ours, name)[same], getattr(theirs, name)[same]
+        np.testing.assert_allclose(one, other, rtol=2e-5)
+        np.testing.assert_array_equal(np.isnan(one), ours.flags[same] != 0)
+    np.testing.assert_allclose(ours.confidence, theirs.confidence, atol=2e-5)
+    assert ((ours.confidence >= 0) & (ours.confidence <= 1)).all()
+    return ours
+
+
+@SHAPED
+@CELL
+@pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["prototype", "pinhole"])
+def test_judged(shape, cell, rig):
+    judging = _judging(shape, cell, rig)
+    cells = _cells(shape, cell)
+    for seed in range(3):
+        _assert_same(_fit(cells, judging, seed), _steps(cells, seed), _flags(cells, seed), judging)
+
+
+@CELL
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"min_confidence": 0.0},
+        {"min_confidence": 1.0},
+        {"rectification_sigma_px": 0.3},
+        {"farthest_m": 1e4},
+        {"nearest_m": 1e-4, "offset_px": 7.5},
+        {"sigma_m": 1e-4, "sigma_share": 0.03},
+        {"least_correlation": 0.6, "largest_misfit": 1.5},
+    ],
+    ids=str,
+)
+def test_judged_by_other_numbers(cell, changes):
+    shape = (61, 90)
+    judging, cells = _judging(shape, cell, **changes), _cells(shape, cell)
+    _assert_same(_fit(cells, judging), _steps(cells), _flags(cells), judging)
+
+
+@CELL
+def test_a_good_frame_is_valid(cell):
+    shape = (61, 90)
+    judging, cells = _judging(shape, cell), _cells(shape, cell)
+    fit = _fit(cells, judging)
+    good = fit._replace(
+        disparity_px=np.full(cells, 20, np.float32) + 0.1 * fit.correlation,
+        sigma_px=np.full(cells, 0.02, np.float32) + 0.01 * fit.correlation,
+        bend_px=np.zeros(cells, np.float32),
+        correlation=0.8 + 0.1 * fit.correlation,
+        misfit=np.ones(cells, np.float32),
+        flags=np.zeros(cells, np.uint16),
+    )
+    nothing = np.zeros(cells, np.uint16)
+    found = _assert_same(good, np.full(cells, 2, np.uint8), nothing, judging)
+    assert (found.flags == 0).all()
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.tuples(st.integers(1, 40), st.integers(1, 60)),
+    cell=st.sampled_from([1, 2]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_whatever_the_size(shape, cell, seed):
+    judging, cells = _judging(shape, cell), _cells(shape, cell)
+    _assert_same(_fit(cells, judging, seed), _steps(cells, seed), _flags(cells, seed), judging)
+
+
+@CELL
+@pytest.mark.parametrize("name", ["disparity_px", "sigma_px", "bend_px", "correlation", "misfit"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_no_depth(cell, name, value):
+    # None of it comes out of a fit; should it, it must not be believed.
+    shape = (12, 18)
+    judging, cells = _judging(shape, cell), _cells(shape, cell)
+    fit = Refined(
+        *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.0, 0.9, 1.0)),
+        np.zeros(cells, np.uint16),
+    )
+    getattr(fit, name)[3, 4] = value
+    for ops, own in ((CompiledJudge(Memory()), fit), (PLAIN, _double(fit))):
+        found = ops.judged(own, np.full(cells, 2, np.uint8), np.zeros(cells, np.uint16), judging)
+        here = (slice(3 * cell, 4 * cell), slice(4 * cell, 5 * cell))
+        if (name, value) not in {("correlation", np.inf), ("misfit", -np.inf)}:
+            assert (found.flags[here] != 0).all()
+        valid = found.flags == 0
+        np.testing.assert_array_equal(valid, np.isfinite(found.depth_m))
+        assert valid[8 * cell // 2 :, : 2 * cell].all()
+
+
+# Threads and memory -------------------------------------------------------------------------------
+
+
+def _everything(memory: Memory, cell: int) -> list[bytes]:
+    ops = CompiledJudge(memory)
+    shape = (61, 91)
+    judging, cells = _judging(shape, cell), _cells(shape, cell)
+    flags = ops.of_search(_found(cells), DEPTH, LEAST_MARGIN)
+    found = ops.judged(_fit(cells, judging), _steps(cells), flags, judging)
+    return [part.tobytes() for part in (flags, *found)]
+
+
+@CELL
+def test_same_bytes_whatever_the_threads(monkeypatch, cell):
+    results = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("D3S_THREADS", threads)
+        results.append(_everything(Memory(), cell))
+    assert results[0] == results[1] == results[2]
+
+
+@CELL
+def test_same_bytes_whatever_was_in_the_memory(cell):
+    memory = Memory()
+    with memory.part():
+        expected = _everything(memory, cell)
+    for dirt in (0, 127, 255):
+        for block in memory._blocks:
+            block[:] = dirt
+        with memory.part():
+            assert _everything(memory, cell) == expected
+
+
+@CELL
+def test_the_map_outlives_the_memory(cell):
+    memory = Memory()
+    shape = (20, 30)
+    judging, cells = _judging(shape, cell), _cells(shape, cell)
+    with memory.part():
+        found = CompiledJudge(memory).judged(
+            _fit(cells, judging), _steps(cells), _flags(cells), judging
+        )
+    for block in memory._blocks:
+        for part in found:
+            assert not np.shares_memory(part, block)
+
+
+@CELL
+def test_arguments_stay_as_they_are(cell):
+    shape = (20, 31)
+    judging, cells = _judging(shape, cell), _cells(shape, cell)
+    arguments = _fit(cells, judging), _steps(cells), _flags(cells)
+    before = [part.copy() for part in (*arguments[0], *arguments[1:])]
+    for ops in (CompiledJudge(Memory()), PLAIN):
+        ops.judged(*arguments, judging)
+        for part, old in zip((*arguments[0], *arguments[1:]), before, strict=True):
+            np.testing.assert_array_equal(part, old)
+
+
+# By hand ------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_flags_of_the_search_by_hand(ops):
+    step = np.array([[0.5, 0.6, 5, 5, 5, 5, 5, 18.4, 18.5]], np.float32)
+    seen = np.array([[0, 1, 6, 7, 3, 4, -1, 18, 18]], np.int16)
+    margin = np.full(step.shape, 1.0, np.float32)
+    margin[0, 2] = 0.9 * LEAST_MARGIN
+    flags = ops.of_search(Found(step, margin, seen), 20, LEAST_MARGIN)
+    expected = [
+        Flag.OUT_OF_RANGE,
+        0,
+        Flag.AMBIGUOUS,  # a step nearer in the right view is within what a step is
+        Flag.OCCLUDED,  # the right view sees something nearer there
+        Flag.INCONSISTENT,  # or something farther
+        0,
+        0,  # out of the right view nothing is seen
+        0,
+        Flag.OUT_OF_RANGE,
+    ]
+    assert flags.tolist() == [[int(flag) for flag in expected]]
+
+
+def _one(
+    ops, disparity=20.0, sigma=0.02, correlation=0.9, misfit=1.0, steps=2, bend=0.0, **changes
+):
+    """Judgement of a single cell of a pixel."""
+    judging = _judging((1, 1), 1, **changes)
+    fit = Refined(
+        *(
+            np.full((1, 1), part, np.float32)
+            for part in (disparity, sigma, bend, correlation, misfit)
+        ),
+        np.zeros((1, 1), np.uint16),
+    )
+    found = ops.judged(fit, np.full((1, 1), steps, np.uint8), np.zeros((1, 1), np.uint16), judging)
+    return tuple(part[0, 0] for part in found)
+
+
+@BOTH
+@pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["prototype", "pinhole"])
+@pytest.mark.parametrize("depth_m", [0.4, 1.0, 1.9])
+def test_depth_and_sigma_by_hand(ops, rig, depth_m):
+    optics = rig.optics
+    per_dpt, offset = optics.focal_length_px * optics.baseline_m, optics.disparity_offset_px
+    depth, sigma, confidence, flags = _one(
+        ops, offset + per_dpt / depth_m, rig=rig, rectification_sigma_px=0.0
+    )
+    assert flags == 0
+    assert depth == pytest.approx(depth_m, rel=1e-5)
+    # Eq. 18: dZ = Z² / (f b) dd.
+    assert sigma == pytest.approx(0.02 * depth_m**2 / per_dpt, rel=1e-5)
+    judging = _judging((1, 1), 1)
+    unit = max(judging.sigma_m, judging.sigma_share * depth_m)
+    assert confidence == pytest.approx(0.9 / (1 + sigma / unit), rel=1e-4)
+    # The rectification has its own part, and the two are independent.
+    _, both, _, _ = _one(ops, offset + per_dpt / depth_m, rig=rig, rectification_sigma_px=0.03)
+    assert both == pytest.approx(np.hypot(0.02, 0.03) / 0.02 * sigma, rel=1e-4)
+    # So has a bend of the surface.
+    _, bent, _, _ = _one(
+        ops, offset + per_dpt / depth_m, bend=0.03, rig=rig, rectification_sigma_px=0.0
+    )
+    assert bent == pytest.approx(both, rel=1e-6)
+
+
+@BOTH
+def test_flags_by_hand(ops):
+    judging = _judging((1, 1), 1)
+    assert _one(ops)[3] == 0
+    assert _one(ops, correlation=0.99 * judging.least_correlation)[3] & Flag.LOW_TEXTURE
+    assert _one(ops, misfit=1.01 * judging.largest_misfit)[3] == Flag.INCONSISTENT
+    assert _one(ops, steps=0)[3] == Flag.INCONSISTENT
+    assert _one(ops, sigma=9.0)[3] == Flag.LOW_CONFIDENCE
+    offset = RIG.optics.disparity_offset_px
+    assert _one(ops, disparity=offset)[3] & Flag.OUT_OF_RANGE
+    assert _one(ops, disparity=offset - 5)[3] & Flag.OUT_OF_RANGE
+    assert _one(ops, min_confidence=0.95)[3] == Flag.LOW_CONFIDENCE
+
+
+@BOTH
+def test_ends_of_the_range_are_not_sharp(ops):
+    judging = _judging((1, 1), 1)
+    for depth_m, inside in ((0.2990, True), (0.298, False), (2.008, True), (2.012, False)):
+        disparity = judging.offset_px + judging.per_dpt_px / depth_m
+        assert (_one(ops, disparity, sigma=1e-3)[3] == 0) == inside
+
+
+@BOTH
+def test_a_cell_stands_for_its_pixels(ops):
+    shape, cells = (5, 7), (3, 4)
+    judging = _judging(shape, 2)
+    fit = Refined(
+        *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.0, 0.9, 1.0)),
+        np.zeros(cells, np.uint16),
+    )
+    flags = np.zeros(cells, np.uint16)
+    flags[1, 2], flags[2, 3] = int(Flag.OCCLUDED), int(Flag.BORDER)
+    found = ops.judged(fit, np.full(cells, 2, np.uint8), flags, judging)
+    expected = np.zeros(shape, np.uint16)
+    expected[2:4, 4:6], expected[4, 6] = int(Flag.OCCLUDED), int(Flag.BORDER)
+    np.testing.assert_array_equal(found.flags, expected)
+    assert np.isnan(found.depth_m[expected != 0]).all()
+    assert np.isnan(found.sigma_m[expected != 0]).all()
+    assert np.ptp(found.depth_m[expected == 0]) == 0

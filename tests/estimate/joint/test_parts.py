@@ -1,0 +1,378 @@
+"""Parts of the joint method by themselves, against arithmetic."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.estimate.joint.backend import compiled_operations, plain_operations
+from d3s.estimate.joint.holes import Holes
+from d3s.estimate.joint.method import _floor, _levels, _noise
+from d3s.estimate.joint.model import Model
+from d3s.estimate.joint.numpy_backend.prefilter import PlainPrefilter
+from d3s.estimate.joint.numpy_backend.refine import PlainRefine, _gradient_x, _laplacian
+from d3s.estimate.joint.plan import make_plan
+from d3s.estimate.joint.refine import fitting_of
+from d3s.estimate.joint.types import (
+    cell_taps,
+    chance,
+    gaussian_taps,
+    noise_gains,
+    share_inside,
+    window_pixels,
+)
+from d3s.runtime.scratch import Memory
+
+RIG = d3s.Rig.paper_prototype()
+PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
+BOTH = pytest.mark.parametrize(
+    "ops", [compiled_operations(Memory()), plain_operations()], ids=["compiled", "plain"]
+)
+
+
+# Camera -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1, 2, 4])
+@pytest.mark.parametrize("depth_m", [0.4, 0.8436, 1.7])
+def test_defocus_line_is_half_the_difference_of_variances(depth_m, scale):
+    optics = RIG.optics
+    constant, slope = Model.of(optics, use_defocus=True).defocus_line(scale)
+    left, right = (0.5 * float(optics.blur_radius_px(depth_m, camera)) for camera in (0, 1))
+    disparity = float(optics.disparity_px(depth_m)) / scale
+    # The width of the prototype's aperture is half of its radius.
+    assert constant + slope * disparity == pytest.approx(
+        (right**2 - left**2) / 2 / scale**2, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("rig", [RIG, PINHOLE])
+def test_vergence_is_the_inverse_of_depth(rig):
+    model = Model.of(rig.optics, use_defocus=True)
+    depth = np.array([0.3, 1.0, 7.0])
+    np.testing.assert_allclose(model.vergence_dpt(rig.optics.disparity_px(depth)), 1 / depth)
+    assert Model.of(rig.optics, use_defocus=False).defocus_line(1) == (0.0, 0.0)
+
+
+def test_plan_searches_one_step_beyond_the_range():
+    plan = make_plan(RIG.optics, d3s.JointOptions(depth_range_m=(0.5, 2.0)), (300, 1000))
+    nearest, farthest = (float(RIG.optics.disparity_px(depth_m)) / 2 for depth_m in (0.5, 2.0))
+    assert plan.search_scale == 2
+    assert farthest - 2 < plan.shifts[0] <= farthest - 1
+    assert nearest + 1 <= plan.shifts[-1] < nearest + 2
+    assert (np.diff(plan.shifts) == 1).all()
+    assert plan.allowed.all()
+
+
+def _direct_scales(optics: d3s.Optics, model: Model, disparity_px: np.ndarray) -> np.ndarray:
+    """By the radii of both blurs and the defocus, pixel by pixel."""
+    depth_m = 1 / model.vergence_dpt(disparity_px)
+    blur = np.max([np.abs(optics.blur_radius_px(depth_m, camera)) for camera in (0, 1)], axis=0)
+    constant, slope = model.defocus_line(1)
+    defocus = np.abs(constant + slope * disparity_px)
+    scales = np.ones(disparity_px.shape, dtype=np.uint8)
+    for scale, widest_px in ((2, 4.5), (4, 6.0)):
+        scales[(blur >= widest_px) | (defocus > 0.7 * (scale / 2) ** 2)] = scale
+    return scales
+
+
+def _rigs() -> dict[str, d3s.Rig]:
+    optics = RIG.optics
+    mirrored = optics.replace(
+        optical_power_left_dpt=optics.optical_power_right_dpt,
+        optical_power_right_dpt=optics.optical_power_left_dpt,
+    )
+    return {
+        "prototype": RIG,
+        "mirrored": RIG.replace(optics=mirrored),
+        "offset": RIG.replace(optics=optics.replace(disparity_offset_px=-7.25)),
+        "alike": RIG.replace(
+            optics=optics.replace(optical_power_right_dpt=optics.optical_power_left_dpt)
+        ),
+        "wide": RIG.replace(optics=optics.replace(aperture_radius_m=3 * optics.aperture_radius_m)),
+    }
+
+
+@pytest.mark.parametrize("name", ["prototype", "mirrored", "offset", "alike", "wide"])
+@pytest.mark.parametrize("use_defocus", [True, False])
+def test_scale_follows_blur_and_defocus(name, use_defocus):
+    optics = _rigs()[name].optics
+    plan = make_plan(optics, d3s.JointOptions(use_defocus=use_defocus), (300, 1000))
+    disparity = optics.disparity_px(1 / np.linspace(0.05, 8, 20001))
+    expected = _direct_scales(optics, plan.model, disparity)
+    found = PlainRefine().scales(disparity[None], plan.finer)[0]
+    # At the ends themselves rounding decides.
+    assert (found != expected).sum() <= 4
+    assert set(np.unique(found)) == set(np.unique(expected))
+
+
+def test_a_pinhole_pair_has_one_scale():
+    plan = make_plan(PINHOLE.optics, d3s.JointOptions(depth_range_m=(0.5, 2)), (100, 300))
+    assert (plan.search_scale, plan.cell_px) == (1, 1)
+    assert plan.smoothing_px == {1: 0.5}
+    assert plan.finer == {}
+
+
+@pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["lenses", "pinhole"])
+def test_without_the_finest_scale_all_is_fitted_at_half_size_or_less(rig):
+    told = d3s.JointOptions(depth_range_m=(0.3, 2), finest_scale=2)
+    plan = make_plan(rig.optics, told, (100, 300))
+    assert (plan.search_scale, plan.cell_px, set(plan.smoothing_px)) == (2, 2, {2, 4})
+    scales = PlainRefine().scales(np.linspace(-50, 300, 1000)[None], plan.finer)
+    assert (scales >= 2).all()
+    assert (scales == 2).any()
+
+
+def test_a_sharp_pair_searched_at_half_size_is_fitted_in_full():
+    told = d3s.JointOptions(depth_range_m=(0.5, 2), search_scale=2)
+    plan = make_plan(PINHOLE.optics, told, (100, 300))
+    assert (plan.search_scale, plan.cell_px) == (2, 2)
+    disparity = np.linspace(-50, 300, 100)[None]
+    assert (PlainRefine().scales(disparity, plan.finer) == 1).all()
+
+
+def test_plan_of_a_narrow_frame_has_three_shifts():
+    plan = make_plan(RIG.optics, d3s.JointOptions(), (1, 1))
+    assert plan.shifts.size >= 3
+
+
+def test_a_search_that_no_memory_holds_is_refused():
+    rig = d3s.Rig.from_pinhole(focal_length_px=4000, baseline_m=0.19)
+    options = d3s.JointOptions(depth_range_m=(1.5, 50.0))
+    with pytest.raises(
+        d3s.D3SError, match=r"2000 x 3000 pixels and \d+ shifts.*Narrow depth_range"
+    ):
+        make_plan(rig.optics, options, (2000, 3000))
+
+
+def test_plan_of_few_candidates_leaves_out_the_rest():
+    plan = make_plan(RIG.optics, d3s.JointOptions(candidates_m=(0.4, 1.0)), (300, 1000))
+    wanted = RIG.optics.disparity_px(np.array([0.4, 1.0])) / 2
+    inner = plan.shifts[1:-1][plan.allowed[1:-1]]
+    assert inner.size == 4
+    assert (np.abs(inner[:, None] - wanted).min(axis=1) < 1).all()
+
+
+# Windows ------------------------------------------------------------------------------------------
+
+
+def _fitting(scale: int, windows_px=(9, 23, 57), search_scale=None):
+    options = d3s.JointOptions(windows_px=windows_px, search_scale=search_scale)
+    return fitting_of((90, 120), scale, make_plan(RIG.optics, options, (90, 120)))
+
+
+def test_windows_at_each_scale():
+    # In cells of 2, 4 and 4 pixels of the frame: 10, 22 and 58 px; 12, 20 and 60; and from 28 on.
+    assert [_fitting(scale).cell for scale in (1, 2, 4)] == [2, 2, 1]
+    assert _fitting(1).halves == (2, 5, 14)
+    assert _fitting(2).halves == (1, 2, 7)
+    assert _fitting(4).halves == (3, 7)
+    # Those that come to the same are one.
+    assert _fitting(1, (3, 5, 7)).halves == (1,)
+    # Cells of one pixel have the windows to the pixel.
+    assert _fitting(1, (9, 23, 57), search_scale=1).halves == (4, 11, 28)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 4])
+def test_fitting_has_numbers_for_each_window(scale):
+    fitting = _fitting(scale)
+    assert len(fitting.halves) == len(fitting.share_inside) == len(fitting.chance)
+    assert list(fitting.share_inside) == sorted(fitting.share_inside)
+    assert list(fitting.chance) == sorted(fitting.chance, reverse=True)
+    assert all(0 < share < 1 for share in (*fitting.share_inside, *fitting.chance))
+    smoothing = {1: 1.0, 2: 0.75, 4: 1.25}[scale]
+    gains = noise_gains(smoothing)
+    assert fitting.smoothed_gain == gains.smoothed
+    assert fitting.area == gains.area_px
+    assert fitting.taps == cell_taps(smoothing, fitting.cell)
+
+
+@pytest.mark.parametrize("cell", [1, 2])
+@pytest.mark.parametrize("size", [1, 2, 7, 12])
+@pytest.mark.parametrize("half", [0, 1, 3, 20])
+def test_pixels_of_a_window(size, cell, half):
+    cells = -(-size // cell)
+    expected = [
+        sum(abs(pixel // cell - place) <= half for pixel in range(size)) for place in range(cells)
+    ]
+    np.testing.assert_array_equal(window_pixels(size, cell, (half,))[0], expected)
+
+
+# Noise --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sigma_px", [0.3, 0.5, 1.0, 1.5, 4.0])
+def test_gaussian_is_one(sigma_px):
+    taps = gaussian_taps(sigma_px)
+    place = np.arange(taps.size) - taps.size // 2
+    assert taps.sum() == pytest.approx(1)
+    assert (taps == taps[::-1]).all()
+    if sigma_px >= 1:  # finer ones are too coarsely sampled to have their own variance
+        assert (taps * place**2).sum() == pytest.approx(sigma_px**2, rel=1e-3)
+    assert gaussian_taps(0.0).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("sigma_px", [1.5, 4.0])
+def test_noise_after_a_gaussian(sigma_px):
+    # White noise after a Gaussian, by integrals over the plane.
+    gains = noise_gains(sigma_px)
+    assert gains.smoothed == pytest.approx(1 / (4 * np.pi * sigma_px**2), rel=1e-3)
+    assert gains.area_px == pytest.approx(2 * np.pi * sigma_px**2, rel=1e-3)
+    # Five points are nearly a derivative; second differences are less of a Laplacian.
+    assert gains.gradient == pytest.approx(1 / (8 * np.pi * sigma_px**4), rel=0.06)
+    assert gains.laplacian == pytest.approx(1 / (2 * np.pi * sigma_px**6), rel=0.35)
+
+
+@pytest.mark.parametrize("sigma_px", [0.0, 0.5, 0.75, 1.0, 1.25, 2.0])
+def test_noise_gains_are_those_of_noise(sigma_px):
+    noise = np.random.default_rng(0).standard_normal((400, 400))
+    spread = PlainPrefilter().smooth(noise, sigma_px)
+    gains = noise_gains(sigma_px)
+    near = {"rel": 0.08}  # of some 10,000 independent samples, or fewer
+    assert gains.smoothed == pytest.approx(spread.var(), **near)
+    assert gains.laplacian == pytest.approx(_laplacian(spread).var(), **near)
+    assert gains.gradient == pytest.approx(_gradient_x(spread)[:, 2:-2].var(), **near)
+
+
+@pytest.mark.parametrize("side", [4, 10])
+def test_area_is_that_of_an_independent_sample(side):
+    # Mean squares of n pixels of noise are as uncertain as those of n / area independent ones.
+    rng = np.random.default_rng(0)
+    noise = PlainPrefilter().smooth(rng.standard_normal((800, 800)), 1.0)
+    big = 10 * side
+    squares = (noise[: 800 // big * big, : 800 // big * big] ** 2).reshape(
+        800 // big, big, 800 // big, big
+    )
+    means = squares.mean(axis=(1, 3))
+    gains = noise_gains(1.0)
+    expected = gains.smoothed * np.sqrt(2 * gains.area_px / big**2)
+    assert means.std() == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.parametrize("smoothing_px", [0.0, 0.3, 0.5, 0.75, 1.0, 1.25, 2.0, 5.0])
+@pytest.mark.parametrize("cell", [1, 2])
+def test_taps_of_cells_have_unit_sum(smoothing_px, cell):
+    taps = np.array(cell_taps(smoothing_px, cell))
+    assert taps.size % 2 == 1
+    assert taps.sum() == pytest.approx(1)
+    assert (taps >= 0).all()
+    np.testing.assert_array_equal(taps, taps[::-1])
+
+
+def test_taps_of_cells_of_one_pixel_are_the_gaussian():
+    np.testing.assert_array_equal(cell_taps(1.3, 1), gaussian_taps(1.3))
+
+
+@pytest.mark.parametrize("smoothing_px", [0.75, 1.0, 1.25])
+def test_taps_of_cells_smooth_as_the_gaussian_would(smoothing_px):
+    # Of a wave of 2 pi sigma the Gaussian leaves exp(-1/2); so do cells of two and the taps.
+    wave = np.cos(np.arange(-400, 400) / smoothing_px)
+    cells = wave.reshape(-1, 2).mean(axis=1)
+    smooth = np.convolve(cells, cell_taps(smoothing_px, 2), mode="valid")
+    reach = len(cell_taps(smoothing_px, 2)) // 2
+    middle = np.cos((np.arange(-399.5, 400, 2)) / smoothing_px)[reach:-reach]
+    share = (smooth @ middle) / (middle @ middle)
+    assert share == pytest.approx(np.exp(-0.5), rel=0.02)
+
+
+@pytest.mark.parametrize(("smoothing_px", "side_px"), [(1.0, 9), (1.0, 57), (2.5, 30)])
+def test_share_of_energy_that_stays_inside(smoothing_px, side_px):
+    fine = 16
+    box = np.zeros(fine * (side_px + 200))
+    box[fine * 100 : fine * (100 + side_px)] = 1
+    smooth = np.convolve(box, gaussian_taps(fine * smoothing_px), mode="same")
+    share = (smooth**2).sum() / (fine * side_px)
+    assert share_inside(smoothing_px, side_px) == pytest.approx(share**2, rel=5e-3)
+
+
+def test_share_of_energy_has_an_end():
+    assert share_inside(100.0, 3) == pytest.approx(0.09)
+    assert share_inside(0.0, 3) == 1
+
+
+def test_chance_takes_its_share_of_a_correlation():
+    # Of pure noise the correlation is 0 +- 1 / sqrt(n - 3): four of these are left out.
+    rng = np.random.default_rng(0)
+    pairs = rng.standard_normal((2, 20000, 50))
+    found = np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(*pairs, strict=True)])
+    assert (found > chance(50)).mean() < 2e-4
+    assert chance(50) < 1.15 * np.abs(found).max()
+    assert 0.9 < chance(2.0) < 1
+    assert chance(0.0) == chance(4.0)
+    assert chance(1e6) == pytest.approx(4e-3, rel=1e-3)
+
+
+@BOTH
+@pytest.mark.parametrize("sigma", [0.001, 0.05])
+@pytest.mark.parametrize("search_scale", [1, 2])
+def test_noise_is_that_of_noise(ops, sigma, search_scale):
+    rng = np.random.default_rng(0)
+    slope = np.add.outer(np.arange(300), np.arange(301)) / 300
+    views = tuple(
+        (slope + sigma * rng.standard_normal(slope.shape)).astype(np.float32) for _ in range(2)
+    )
+    options = d3s.JointOptions(depth_range_m=(0.8, 1.2), search_scale=search_scale)
+    variance = _noise(views, make_plan(RIG.optics, options, slope.shape), ops)
+    assert variance.shape == (slope.shape if search_scale == 1 else (150, 151))
+    assert np.median(variance) == pytest.approx(sigma**2, rel=0.03)
+    assert variance.std() < 0.15 * sigma**2
+
+
+@BOTH
+def test_floor_is_the_misfit_of_noise(ops):
+    # Two views of the same, each with its own noise: their difference at the search's scale.
+    rng = np.random.default_rng(0)
+    views = tuple(0.1 * rng.standard_normal((200, 300)).astype(np.float32) for _ in range(2))
+    plan = make_plan(RIG.optics, d3s.JointOptions(), (200, 300))
+    levels = _levels(views, plan, ops)
+    assert [levels[scale][0].shape for scale in (1, 2, 4)] == [(200, 300), (100, 150), (50, 75)]
+    left, right = levels[plan.search_scale]
+    floor = _floor(levels, _noise(views, plan, ops), plan)
+    assert floor == pytest.approx(float(np.mean((left - right) ** 2)), rel=0.15)
+
+
+# Holes --------------------------------------------------------------------------------------------
+
+
+def _distance_by_hand(holes: Holes, disparity_px: np.ndarray, cell_px: int) -> np.ndarray:
+    def places(mask: np.ndarray) -> list[tuple[int, int]]:
+        return [(row // cell_px, col // cell_px) for row, col in np.argwhere(mask)]
+
+    def nearest(row: int, col: int, where: list[tuple[int, int]]) -> float:
+        return min((max(abs(row - y), abs(col - x)) for y, x in where), default=np.inf)
+
+    left, right = places(holes.left), places(holes.right)
+    found = np.empty(disparity_px.shape)
+    for row, col in np.ndindex(found.shape):
+        there = int(np.rint(col - disparity_px[row, col] / cell_px))
+        there = min(max(there, 0), found.shape[1] - 1)
+        found[row, col] = min(nearest(row, col, left), nearest(row, there, right))
+    return found
+
+
+@pytest.mark.parametrize("cell_px", [1, 2, 4])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 9), (13, 22), (24, 31)], ids=str)
+@pytest.mark.parametrize("share", [0.0, 0.004, 0.1, 1.0])
+def test_distance_to_holes(shape, cell_px, share):
+    rng = np.random.default_rng(3)
+    holes = Holes(*(rng.uniform(size=shape) < share for _ in range(2)))
+    cells = tuple(-(-size // cell_px) for size in shape)
+    for disparity in (0.0, 4.2, -7.7, 1e9):
+        disparity_px = (disparity + rng.uniform(-1, 1, cells)).astype(np.float32)
+        found = holes.distance(disparity_px, cell_px)
+        assert found.shape == cells
+        expected = _distance_by_hand(holes, np.clip(disparity_px, -1e6, 1e6), cell_px)
+        np.testing.assert_array_equal(found, expected)
+    assert holes.exist == bool(holes.left.any() or holes.right.any())
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_view_without_holes_needs_no_mask(side):
+    mask = np.random.default_rng(3).uniform(size=(13, 22)) < 0.02
+    masks = [mask, np.zeros((0, 0), dtype=bool)]
+    holes, full = Holes(masks[side], masks[1 - side]), [mask, np.zeros_like(mask)]
+    disparity_px = np.full((7, 11), 3.3, np.float32)
+    found = holes.distance(disparity_px, 2)
+    expected = Holes(full[side], full[1 - side]).distance(disparity_px, 2)
+    np.testing.assert_array_equal(found, expected)
+    assert holes.exist
+    assert not Holes(masks[1], masks[1]).exist
