@@ -16,7 +16,7 @@ from d3s.errors import InputError
 from d3s.rig.calibration import Calibration
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.parallel import over_rows
-from d3s.runtime.simd import load_8, total
+from d3s.runtime.simd import load_8, reduce_sum
 from d3s.types import FloatArray, Image
 
 # As long as two vectors of the machine. With 8 weights no response is flat to 1 % up to 0.35 cycles
@@ -278,4 +278,4 @@ def _sum(values: Image, place: int, table: Image, weight: int) -> Any:
     """Sum of sixteen values times sixteen weights."""
     near = load_8(values, place) * load_8(table, weight)
     far = load_8(values, place + 8) * load_8(table, weight + 8)
-    return total(near + far)
+    return reduce_sum(near + far)

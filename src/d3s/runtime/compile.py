@@ -35,7 +35,7 @@ def compiled(function: F) -> F:
     the same bytes for any number of threads. Where no folder can be written, as `d3s doctor` tells,
     the function is compiled in every run.
     """
-    loop = njit(nogil=True, error_model="numpy")(function)
+    loop: Any = njit(nogil=True, error_model="numpy")(function)
     with suppress(RuntimeError):  # neither the source's folder nor the user's cache is writable
         loop.enable_caching()
         if _file(function.__module__) is not None:  # not for functions outside of the package

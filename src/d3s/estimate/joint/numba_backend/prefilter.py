@@ -1,4 +1,4 @@
-"""Views about their mean, smoothed and shrunk, and their noise."""
+"""Compiled preparation of the views: centring, smoothing, noise."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -14,18 +14,18 @@ from d3s.types import Image
 
 Lines = NDArray[np.float64]
 
-_REACH_SIGMAS = 4.5  # beyond it a float of 24 bits does not see a Gaussian
-_LANES = 64  # sums that run side by side along a row, as the order of each must not change
+_REACH_SIGMAS = 4.5  # Gaussian taps beyond it round away in float32
+_LANES = 64  # parallel sums along a row: a fixed order of additions that vectorises
 
 
-class CompiledPrefilter:
-    """Single precision, machine code, rows shared out among the cores; arrays out of a memory."""
+class NumbaPrefilter:
+    """`PrefilterOperations` in single precision, with results in scratch memory."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def centred(self, left: Image, right: Image) -> tuple[Image, Image]:
-        """Views about their common mean over a power of two; what is not finite becomes zero."""
+    def centre(self, left: Image, right: Image) -> tuple[Image, Image]:
+        """Subtract the common mean, divide by a power of two, set non-finite pixels to 0."""
         views = (left, right)
         mean = common_mean(views)
         ends = together(*(lambda view=view: finite_ends(view) for view in views))
@@ -37,10 +37,10 @@ class CompiledPrefilter:
         return out
 
     def smooth(self, image: Image, sigma_px: float, step: int = 1) -> Image:
-        """Gaussian, then one pixel for `step` each way, one or two, at their middle.
+        """Smooth by a Gaussian, then keep one pixel per `step` x `step` (1 or 2), at its centre.
 
-        Pixel i stands for pixels step i to step i + step - 1. The image goes on as its mirror
-        image, the last pixel twice.
+        Pixel i stands for pixels step i to step i + step - 1. The image is mirrored at its border,
+        edge pixels included.
         """
         if sigma_px == 0 and step == 1:
             return image
@@ -50,7 +50,7 @@ class CompiledPrefilter:
         return out
 
     def noise_variance(self, view: Image, half: int) -> Image:
-        """Variance of white noise over windows of 2 half + 1 cells of 2x2 pixels, one a cell."""
+        """Return the variance of white noise around each cell of 2 x 2 pixels (Immerkær)."""
         shape = -(-view.shape[0] // 2), -(-view.shape[1] // 2)
         out: Image = self._memory.empty(shape)
         with self._memory.part():
@@ -61,7 +61,7 @@ class CompiledPrefilter:
 
 
 def common_mean(views: Sequence[NDArray[np.floating]]) -> float:
-    """Mean of all finite values, each row summed by itself; zero if there are none."""
+    """Return the mean of all finite values, each row summed by itself; 0 if there are none."""
     rows = views[0].shape[0]
     sums, counts = np.empty((len(views), rows)), np.empty((len(views), rows), dtype=np.int64)
     for view, total, count in zip(views, sums, counts, strict=True):
@@ -70,7 +70,7 @@ def common_mean(views: Sequence[NDArray[np.floating]]) -> float:
 
 
 def finite_ends(image: NDArray[np.floating]) -> tuple[float, float]:
-    """Smallest and largest finite value; zeros if there is none."""
+    """Return the smallest and the largest finite value; zeros if there is none."""
     ends = float(image.min()), float(image.max())
     if not np.isfinite(ends).all():
         known = image[np.isfinite(image)]
@@ -79,20 +79,22 @@ def finite_ends(image: NDArray[np.floating]) -> tuple[float, float]:
 
 
 def power_of_two(largest: float) -> float:
-    """The one at or below a number; one if there is none."""
-    # Not so small that a number over it overflows.
+    """Return the largest power of two that is at most a number; 1 for zero and infinity."""
+    # At least 2^-1000: a smaller divisor could overflow.
     return float(2.0 ** max(np.floor(np.log2(largest)), -1000)) if 0 < largest < np.inf else 1.0
 
 
 def _pair_weights(sigma_px: float, step: int) -> Image:
-    """Weights of the pixels at ±(k + (step - 1) / 2); the one in the middle is its own partner."""
+    """Return the weights of pixels at ±(k + (step - 1) / 2); a central pixel counts twice."""
     middle = 0.5 * (step - 1)
     offset = middle + np.arange(ceil(_REACH_SIGMAS * sigma_px - middle) + 1)
     bell = np.exp(-0.5 * (offset**2 - middle**2) / max(sigma_px**2, 1e-30))
     if step % 2:
         bell[0] *= 0.5
     weights = (0.5 * bell / bell.sum()).astype(np.float32)
-    return np.append(weights, np.zeros(weights.size % 2, np.float32))  # two at a time
+    return np.append(
+        weights, np.zeros(weights.size % 2, np.float32)
+    )  # an even number: taps are applied in pairs
 
 
 # Passes over values -------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ def _row_sums(
     sums: NDArray[np.float64],
     counts: NDArray[np.int64],
 ) -> None:
-    """Sum and number of the finite values of each row."""
+    """Sum and count the finite values of each row."""
     cols = image.shape[1]
     zero = image.dtype.type(0)
     lanes = np.empty(_LANES, dtype=np.float64)
@@ -138,7 +140,7 @@ def about(
     missing: np.float32,
     out: Image,
 ) -> None:
-    """Values less their mean, scaled; a given number for what is not finite."""
+    """Subtract a mean and scale; non-finite values become `missing`."""
     cols = image.shape[1]
     zero = image.dtype.type(0)
     for row in range(start, stop):
@@ -153,7 +155,7 @@ def about(
 def rounded(
     start: int, stop: int, image: NDArray[np.float64], out: Image, is_exact: NDArray[np.bool_]
 ) -> None:
-    """Values in single precision; marks rows that it holds as they are, until one is not so."""
+    """Convert to single precision and mark rows that stay exact; stops at the first inexact row."""
     cols = image.shape[1]
     for row in range(start, stop):
         line, result = image[row], out[row]
@@ -171,7 +173,7 @@ def rounded(
 def within(
     start: int, stop: int, image: Image, low: np.float32, high: np.float32, out: Image
 ) -> None:
-    """Values from low to high, and NaN for all others."""
+    """Keep values from low to high; others become NaN."""
     cols = image.shape[1]
     for row in range(start, stop):
         line, result = image[row], out[row]
@@ -185,14 +187,14 @@ def within(
 
 @compiled
 def _mirrored(place: int, size: int) -> int:
-    """The pixel that stands at a place in an image that goes on as its mirror image."""
+    """Return the index of a place in an image that is mirrored at its border."""
     place %= 2 * size
     return place if place < size else 2 * size - 1 - place
 
 
 @compiled
 def _smooth(start: int, stop: int, image: Image, weights: Image, step: int, out: Image) -> None:
-    """Down the columns for rows that are needed, then along these, even and odd pixels apart."""
+    """Smooth down the columns for rows that are kept, then along them, even and odd pixels."""
     rows, cols = image.shape
     width = out.shape[1]
     last = step - 1
@@ -238,14 +240,14 @@ def _smooth(start: int, stop: int, image: Image, weights: Image, step: int, out:
 
 @compiled
 def _left_of(phases: Image, k: int, step: int, pad: int, width: int) -> Image:
-    """Of each pixel of the result, the k-th on its left side."""
+    """Return, for each pixel of the result, the k-th pixel on its left."""
     first = pad - (k + step - 1) // step
     return phases[-k % step, first : first + width]
 
 
 @compiled
 def _right_of(phases: Image, k: int, step: int, pad: int, width: int) -> Image:
-    """Of each pixel of the result, the k-th on its right side."""
+    """Return, for each pixel of the result, the k-th pixel on its right."""
     first = pad + (k + step - 1) // step
     return phases[(k + step - 1) % step, first : first + width]
 
@@ -261,7 +263,7 @@ def _add_two_pairs(
     is_new: bool,
     out: Image,
 ) -> None:
-    """Add weighted sums of two lines, twice, to a third one or to nothing."""
+    """Add `first` (a + b) + `second` (c + d) to `out`, or store it if `is_new`."""
     if is_new:
         for col in range(out.size):
             out[col] = first * (a[col] + b[col]) + second * (c[col] + d[col])
@@ -275,7 +277,7 @@ def _add_two_pairs(
 
 @compiled
 def _noise_of_cells(start: int, stop: int, image: Image, cells: Image) -> None:
-    """Squares of second differences both ways, summed over 2x2 pixels; the edge repeats."""
+    """Sum squared second differences in both directions over 2 x 2 pixels; edges are repeated."""
     rows, cols = image.shape
     zero, two = np.float32(0), np.float32(2)
     bends = np.empty(cols + 2, dtype=np.float32)
@@ -302,9 +304,9 @@ def _noise_of_cells(start: int, stop: int, image: Image, cells: Image) -> None:
 def _window_means(
     start: int, stop: int, cells: Image, half: int, rows: int, cols: int, out: Image
 ) -> None:
-    """Mean over 2 half + 1 cells each way, fewer at the border, per pixel and 36th of it.
+    """Mean over 2 half + 1 cells each way, fewer at the border, per pixel and divided by 36.
 
-    Along a row by sums of 1, 2, 4 ... cells: nothing is ever taken off again, so nothing is lost.
+    Along a row by sums of 1, 2, 4 and so on cells: nothing is subtracted, so no digits are lost.
     """
     height, width = cells.shape
     padded = width + 2 * half
