@@ -25,7 +25,7 @@ from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.consensus.plan import settings_of
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.images import checked_pair
-from d3s.estimate.joint.method import joint_reference
+from d3s.estimate.joint.numpy_backend import joint_reference
 from d3s.peers.opencv import BmOptions, SgbmOptions
 from d3s.runtime.parallel import thread_count
 from figures import Row

@@ -5,8 +5,8 @@ import pytest
 
 from d3s.estimate.clipping import clipped
 from d3s.estimate.images import checked_pair
-from d3s.estimate.joint.numba_backend.prefilter import CompiledPrefilter
-from d3s.estimate.joint.numpy_backend.prefilter import PlainPrefilter
+from d3s.estimate.joint.numba_backend.prefilter import NumbaPrefilter
+from d3s.estimate.joint.numpy_backend.prefilter import NumpyPrefilter
 from d3s.runtime.scratch import Memory
 
 SHAPES = [(1, 1), (2, 3), (1, 40), (33, 1), (17, 23), (40, 50), (61, 451)]
@@ -23,12 +23,12 @@ def _view(shape, seed=0) -> np.ndarray:
 
 @pytest.fixture
 def compiled():
-    return CompiledPrefilter(Memory())
+    return NumbaPrefilter(Memory())
 
 
 @pytest.fixture
 def plain():
-    return PlainPrefilter()
+    return NumpyPrefilter()
 
 
 # Compiled against plain ---------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def plain():
 def test_centred(compiled, plain, shape):
     left, right = _view(shape, 1) + 3, _view(shape, 2) * 5 - 1
     left[0, 0], right[-1, -1] = np.nan, np.inf
-    found, expected = compiled.centred(left, right), plain.centred(left, right)
+    found, expected = compiled.centre(left, right), plain.centre(left, right)
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == np.float32
         np.testing.assert_allclose(one, other, rtol=0, atol=2e-7)
@@ -70,7 +70,7 @@ def test_noise_variance(compiled, plain, shape, half):
 @pytest.mark.parametrize("gain", [1e-30, 1.0, 1e30])
 def test_centred_is_about_zero_and_between_one_and_two(compiled, gain):
     views = [np.float32(gain) * (_view((30, 40), seed) + 5) for seed in (1, 2)]
-    both = np.stack(compiled.centred(*views))
+    both = np.stack(compiled.centre(*views))
     assert abs(both.mean(dtype=np.float64)) < 1e-7
     assert 1 <= np.abs(both).max() < 2
 
@@ -79,7 +79,7 @@ def test_centred_views_without_contrast(compiled, plain):
     for value in (0.0, 7.5, np.nan):
         view = np.full((5, 6), value, dtype=np.float32)
         for ops in (compiled, plain):
-            assert not np.any(ops.centred(view, view))
+            assert not np.any(ops.centre(view, view))
 
 
 def test_smooth_by_hand(compiled, plain):
@@ -126,7 +126,7 @@ def test_noise_variance_of_white_noise(compiled):
 def test_results_do_not_share_memory(compiled):
     view = _view((40, 60))
     found = [
-        *compiled.centred(view, view),
+        *compiled.centre(view, view),
         compiled.smooth(view, 1.0, 1),
         compiled.smooth(view, 1.5, 2),
         compiled.noise_variance(view, 3),
@@ -140,9 +140,9 @@ def test_results_do_not_share_memory(compiled):
 
 
 def _everything(left, right) -> list[bytes]:
-    ops = CompiledPrefilter(Memory())
+    ops = NumbaPrefilter(Memory())
     checked = checked_pair(left, right)
-    views = ops.centred(*checked)
+    views = ops.centre(*checked)
     images = [*checked, *views, clipped(checked.left), clipped(checked.right)]
     for view in views:
         images += [ops.smooth(view, sigma, step) for sigma, step in SMOOTHING]
