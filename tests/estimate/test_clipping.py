@@ -1,4 +1,4 @@
-"""Plateaus of white and black."""
+"""Clipped pixels: plateaus of white and black."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_plateau_of_black():
     assert not found[dark > 0].any()
 
 
-def test_noise_that_touches_the_limit_here_and_there_is_not_clipped():
+def test_single_noisy_pixels_at_the_limit_are_not_clipped():
     scene = np.random.default_rng(0).normal(0.5, 0.1, size=(80, 80))
     scene[scene > np.quantile(scene, 0.98)] = np.quantile(scene, 0.98)
     assert not clipped(scene).any()
@@ -47,11 +47,11 @@ def test_gain_and_offset_do_not_matter(gain):
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (2, 2), (40, 30)])
-def test_constant_view_is_clipped_all_over(shape):
+def test_constant_view_is_clipped_everywhere(shape):
     assert clipped(np.full(shape, 0.3)).all()
 
 
-def test_holes_are_neither():
+def test_nan_pixels_are_not_clipped():
     scene = np.clip(_scene(), 0, 1)
     scene[25:30, 35:45] = np.nan
     found = clipped(scene)
