@@ -58,3 +58,27 @@ def test_nan_pixels_are_not_clipped():
     assert found.any()
     assert not found[np.isnan(scene)].any()
     assert not clipped(np.full((5, 5), np.nan)).any()
+
+
+def _clipped_in_numpy(image: np.ndarray) -> np.ndarray:
+    def around(mask):
+        padded = np.pad(mask.astype(np.int64), 1, mode="edge")
+        blocks = np.lib.stride_tricks.sliding_window_view(padded, (3, 3))
+        return blocks.sum(axis=(2, 3))
+
+    found = np.zeros(image.shape, dtype=bool)
+    for limit in (np.nanmin(image), np.nanmax(image)):
+        at_limit = image == limit
+        if at_limit.sum() >= min(5, image.size):
+            core = at_limit & (around(at_limit) >= 5)
+            found |= at_limit & (around(core) > 0)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_compiled_matches_numpy(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 20, 2)
+    image = np.clip(rng.normal(0.5, rng.uniform(0.1, 2), shape), 0, 1).astype(np.float32)
+    image[1:][rng.uniform(size=(shape[0] - 1, shape[1])) < 0.05] = np.nan
+    np.testing.assert_array_equal(clipped(image), _clipped_in_numpy(image))

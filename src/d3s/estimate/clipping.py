@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows, together
-from d3s.runtime.scratch import Memory
 from d3s.types import Mask
 
 Floats = NDArray[np.floating]
@@ -17,19 +16,17 @@ Counts = NDArray[np.int64]
 _MIN_IN_BLOCK = 5
 
 
-def clipped(image: Floats, memory: Memory | None = None) -> Mask:
+def clipped(image: Floats) -> Mask:
     """Mask (rows, cols) of the pixels on a plateau at the largest or smallest value of a view.
 
     A pixel at one of these limits is clipped if most of the 3x3 block around it, or around a
     neighbour at the limit, are at the limit too. The full scale need not be known, and gain and
     offset do not matter. A constant view is clipped everywhere; so are the extrema of very smooth
-    views without noise and with few grey levels. NaN pixels are not clipped. If `memory` is given,
-    the mask lives in this scratch memory.
+    views without noise and with few grey levels. NaN pixels are not clipped.
     """
     # The kernels are compiled for contiguous, aligned, writeable arrays only.
     image = np.require(image, requirements=["C", "A", "W"])
-    empty = np.empty if memory is None else memory.empty
-    out = np.asarray(empty(image.shape, np.bool_))
+    out = np.empty(image.shape, np.bool_)
     ends = together(
         lambda: np.fmin.reduce(image, axis=None), lambda: np.fmax.reduce(image, axis=None)
     )

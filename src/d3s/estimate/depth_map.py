@@ -17,7 +17,7 @@ from d3s.types import Image
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DepthMap:
-    """Depth of each pixel of the left view, with its uncertainty: what `d3s.estimate` returns.
+    """Depth of each pixel of the left view with its uncertainty, as `d3s.estimate` returns it.
 
     All arrays are (rows, cols), the shape of the left view. A pixel either has a depth, a sigma and
     no flag, or `depth_m` and `sigma_m` are NaN and at least one flag says why. No depth is filled

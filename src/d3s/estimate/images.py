@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.runtime.parallel import over_rows, together
-from d3s.runtime.scratch import Memory
 from d3s.types import Image
 
 _LARGEST_PX = 64_000_000
@@ -36,7 +35,7 @@ class _Limits(NamedTuple):
     high: float
 
 
-def checked_pair(left: Any, right: Any, memory: Memory | None = None) -> CheckedPair:
+def checked_pair(left: Any, right: Any) -> CheckedPair:
     """Check a pair of views and convert it to float32.
 
     Views are copied where values or layout must change; the caller's arrays are never written to.
@@ -49,8 +48,6 @@ def checked_pair(left: Any, right: Any, memory: Memory | None = None) -> Checked
     left, right
         Grey images (rows, cols) of real numbers of any type. Masked pixels, infinities and values
         much larger than all others become NaN.
-    memory
-        Scratch memory for the copies; by default they are new arrays.
 
     Raises
     ------
@@ -63,21 +60,21 @@ def checked_pair(left: Any, right: Any, memory: Memory | None = None) -> Checked
             f"left has shape {given[0].shape} and right {given[1].shape}: they must be alike. "
             "Are both views rectified and cut to one size?"
         )
-    views = [values if _is_single(values) else _empty(values.shape, memory) for values in given]
+    views = [values if _is_kernel_ready(values) else _empty(values.shape) for values in given]
     if not all(_cast(values, view) for values, view in zip(given, views, strict=True)):
         for i, values in enumerate(given):
-            views[i] = _empty(values.shape, memory) if views[i] is values else views[i]
+            views[i] = _empty(values.shape) if views[i] is values else views[i]
         _scale(given, views)
     limits = together(*(lambda view=view: _limits_to_keep(view) for view in views))
     return CheckedPair(
         *(
-            view if limit is None else _within(view, limit, view is not values, memory)
+            view if limit is None else _within(view, limit, is_copy=view is not values)
             for values, view, limit in zip(given, views, limits, strict=True)
         )
     )
 
 
-def _is_single(values: NDArray[Any]) -> bool:
+def _is_kernel_ready(values: NDArray[Any]) -> bool:
     # The kernels are compiled for contiguous, aligned, writeable arrays only.
     return bool(values.dtype == np.float32 and values.flags.carray)
 
@@ -140,17 +137,17 @@ def _limits_to_keep(view: Image) -> _Limits | None:
     return None if limits.low <= view.min() and view.max() <= limits.high else limits
 
 
-def _within(view: Image, limits: _Limits, is_ours: bool, memory: Memory | None) -> Image:
-    """View with NaN for values outside of the limits; in place if the view is a copy of ours."""
+def _within(view: Image, limits: _Limits, *, is_copy: bool) -> Image:
+    """View with NaN for values outside of the limits; in place if it is a copy."""
     from d3s.estimate.joint.numba_backend.prefilter import within
 
-    out = view if is_ours else _empty(view.shape, memory)
+    out = view if is_copy else _empty(view.shape)
     over_rows(within, view.shape[0], view, *np.array(limits, dtype=np.float32), out)
     return out
 
 
-def _empty(shape: tuple[int, ...], memory: Memory | None) -> Image:
-    return np.empty(shape, dtype=np.float32) if memory is None else memory.empty(shape)
+def _empty(shape: tuple[int, ...]) -> Image:
+    return np.empty(shape, dtype=np.float32)
 
 
 def _checked(image: Any, name: str) -> NDArray[Any]:

@@ -42,7 +42,7 @@ METHODS = {
     "li2010": Method("d3s.peers.li2010", "estimate_li2010", "Li2010Options"),
     "takeda2013": Method("d3s.peers.takeda2013", "estimate_takeda2013", "Takeda2013Options"),
 }
-"""Methods of `estimate` by name: ours, the paper's, and those of others to compare with."""
+"""Methods of `estimate` by name: ours, the paper's, and published methods to compare with."""
 
 
 def estimate(

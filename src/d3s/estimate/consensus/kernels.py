@@ -281,7 +281,7 @@ def _compute_terms(row: int, equations: Equations, m: int, cols: int, buffers: _
 def _slide(new: Row, oldest: Row, cols: int, columns: Sums) -> None:
     """Move the window down one row: add the new row to the sums, subtract the oldest one.
 
-    In double precision, so that subtracting a row removes what adding it contributed.
+    In double precision, so that subtracting a row undoes its addition.
     """
     for j in range(cols):
         columns[j] += np.float64(new[j]) - np.float64(oldest[j])

@@ -32,7 +32,7 @@ _DEFAULTS = Settings(candidates=240, window_px=21, prefilter_sigma_px=1.0)
 
 
 def settings_of(options: ConsensusOptions, calibration: Calibration | None) -> Settings:
-    """Settings from the options; else those that the rig was tuned with; else the defaults."""
+    """Settings from the options, else from the tuning of the rig, else the defaults."""
     settings = _DEFAULTS
     if calibration is not None:
         settings = settings._replace(**calibration.tuned)

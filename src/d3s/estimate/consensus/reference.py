@@ -44,7 +44,7 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
 
     See Also
     --------
-    d3s.estimate.consensus.method.estimate_consensus : The compiled method; says what `sigma_m` is.
+    d3s.estimate.consensus.method.estimate_consensus : The compiled method; defines `sigma_m`.
     """
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
