@@ -178,6 +178,8 @@ def test_modules_of_the_api_page_exist():
         for name in members[1].split(", ") if members else []:
             assert _is_there(f"{module}.{name}"), f"{module}.{name}"
         assert importlib.import_module(module)
+    for name in re.findall(r"auto(?:data|function|class):: ([\w.]+)", page):
+        assert _is_there(name), name
 
 
 def test_signatures_show_types_as_written():
