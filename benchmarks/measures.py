@@ -294,10 +294,10 @@ def growth_in_candidates(
         matcher = _chosen(_default_sgbm(number), opponents.sgbm)
         works[f"sgbm {number}"] = matcher.work(pair)
     for count in effort.counts:
-        told = ConsensusOptions(candidates=count)
+        options = ConsensusOptions(candidates=count)
         works[f"consensus {count}"] = Work(
-            lambda told=told: d3s.estimate(  # type: ignore[misc]
-                tile.left, tile.right, RIG, method="consensus", options=told
+            lambda options=options: d3s.estimate(  # type: ignore[misc]
+                tile.left, tile.right, RIG, method="consensus", options=options
             )
         )
     with opencv_threads_kept():
@@ -383,8 +383,8 @@ def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]
     works, found = {}, {}
 
     def estimate(one: LessWork) -> None:
-        told = JointOptions(**one.options)
-        found[one.how] = d3s.estimate(one.pair.left, one.pair.right, RIG, options=told)
+        options = JointOptions(**one.options)
+        found[one.how] = d3s.estimate(one.pair.left, one.pair.right, RIG, options=options)
 
     for one in ways:
         work = Work(lambda one=one: estimate(one))  # type: ignore[misc]

@@ -60,13 +60,13 @@ def summary(results: Results) -> str:
     stages = results["stages"]
     megapixels = stages["rows"] * stages["cols"] / 1e6
     whole_s = rows["sgbm"].ours_s or stages["whole_s"]
-    said = (
+    text = (
         f"Measured on {results['date']} at commit `{results['commit']}`, d3s {results['d3s']}: "
         f"a pair of {stages['rows']} x {stages['cols']} pixels ({megapixels:.2f} Mpx) takes "
         f"{shown_time(whole_s)} on {results['machine']['cores']} cores, {1 / whole_s:.1f} pairs a "
         f"second. {len(asked) - len(missed)} of the {len(asked)} targets are met"
     )
-    return said + (f"; missed: {'; '.join(missed)}." if missed else ".")
+    return text + (f"; missed: {'; '.join(missed)}." if missed else ".")
 
 
 def _stages(stages: Results) -> Sheet:

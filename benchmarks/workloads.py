@@ -108,8 +108,8 @@ def simulated(scene: Any, shape: Shape) -> Pair:
 
 def joint(pair: Pair, **options: Any) -> Work:
     """Contender `joint`: from images to depth map."""
-    told = JointOptions(**options)
-    return Work(lambda: d3s.estimate(pair.left, pair.right, RIG, options=told))
+    checked = JointOptions(**options)
+    return Work(lambda: d3s.estimate(pair.left, pair.right, RIG, options=checked))
 
 
 # Matchers of OpenCV -------------------------------------------------------------------------------

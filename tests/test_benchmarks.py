@@ -42,7 +42,7 @@ TINY = replace(
 
 
 @pytest.mark.parametrize("key", ASKED)
-def test_missed_figure_is_not_held(key):
+def test_missed_target_is_not_held(key):
     target = TARGETS[key]
     worse = -1e-6 if target.sense == ">=" else 1e-6
     missed = Row(key=key, measured=target.limit + worse)
@@ -54,18 +54,18 @@ def test_missed_figure_is_not_held(key):
 
 
 @pytest.mark.parametrize("key", ASKED)
-def test_no_number_is_not_held(key):
+def test_nan_meets_no_target(key):
     assert Row(key=key, measured=math.nan).held is False
     assert Row(key=key, measured=None).held is None
     assert "yes" not in Row(key=key, measured=None).cells()
 
 
-def test_whether_it_held_is_not_believed_from_a_file():
-    told = Row(key="sgbm", measured=1.0).as_json() | {"held": True}
-    assert Row.from_json(told).held is False
+def test_held_is_computed_again_not_read():
+    table = Row(key="sgbm", measured=1.0).as_json() | {"held": True}
+    assert Row.from_json(table).held is False
 
 
-def test_figures_are_those_of_the_issue():
+def test_targets_by_hand():
     asked = {key: TARGETS[key].asked for key in ASKED}
     assert asked == {
         "sgbm": ">= 3 x",
@@ -188,11 +188,11 @@ def test_results_go_to_json_page_and_chart(results, tmp_path, capsys):
 @pytest.mark.slow
 def test_new_processes_are_measured():
     pair = workloads.simulated(workloads.SCENE, (200, 300))
-    rows, told = measures.in_new_processes(pair, TINY)
+    rows, details = measures.in_new_processes(pair, TINY)
     figures = {row.key: row.measured for row in rows}
     assert figures["first_ever"] > figures["warm_call"] > figures["import"] > 0
     assert 0 < figures["memory"] < 1000
-    assert set(told) == {"memory", "first_calls"}
+    assert set(details) == {"memory", "first_calls"}
 
 
 # The page -----------------------------------------------------------------------------------------
