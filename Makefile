@@ -27,7 +27,7 @@ help:
 	@echo "make test-all  the same with the slow tests and the documentation"
 	@echo "make bench     ratios against peers, measured in one run"
 	@echo "make twin      how right the digital twin is, measured on its pictures"
-	@echo "make ablation  what each part of the estimator pays; its tables go into docs/estimator.md"
+	@echo "make ablation  effect of each part of the estimator; writes the tables of docs/estimator_results.md"
 	@echo "make calibration  how right calibrations are, on simulated captures (half an hour, 4 GB of disk)"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      build the documentation into docs/_build/html"
@@ -74,7 +74,7 @@ twin: .venv/installed-dev
 	$(BIN)/python benchmarks/twin.py
 
 ablation: .venv/installed-dev
-	$(BIN)/python benchmarks/ablation.py --page docs/estimator.md
+	$(BIN)/python benchmarks/ablation.py --page docs/estimator_results.md
 
 calibration: .venv/installed-dev
 	$(BIN)/python benchmarks/calibration.py --page docs/calibration.md

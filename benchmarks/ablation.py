@@ -7,7 +7,8 @@ Every variant is the joint method with one part changed: an option, or a constan
 its modules that is exchanged while it runs. All see the same simulated images, and are judged by
 `d3s.evaluate`. Then what the defocus cue adds, over depth, and on even waves, where stereo alone
 cannot know. With --constants the variants are half and twice of the constants that were tuned; tune
-on `--patterns tuning` only. `make ablation` puts the tables into docs/estimator.md.
+on `--patterns tuning` only. `make ablation` writes the tables of
+docs/estimator_results.md.
 """
 
 import argparse

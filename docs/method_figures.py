@@ -189,7 +189,7 @@ class Pixel(NamedTuple):
         aligned_at_m: float | None = None,
         use_defocus: bool = True,
     ) -> FloatArray:
-        """Mean square, over a window, of the residual of docs/estimator.md at each depth.
+        """Mean square, over a window, of the residual of docs/estimator_method.md at each depth.
 
         With `aligned_at_m` the views stay aligned there, and only the defocus term changes.
         """

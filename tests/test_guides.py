@@ -169,7 +169,7 @@ def test_links_lead_to_headings(guide):
 
 def test_errors_over_depth_are_those_of_the_estimator():
     """The table of the guide has rows of the page that has their command."""
-    known = {tuple(row[:5]) for row in table_rows(DOCS / "estimator.md")}
+    known = {tuple(row[:5]) for row in table_rows(DOCS / "estimator_results.md")}
     rows = [row for row in table_rows(DOCS / "how_good.md") if re.fullmatch(r"\d\.\d\d", row[0])]
     assert len(rows) == 6
     assert {tuple(row) for row in rows} <= known
@@ -180,7 +180,7 @@ def test_errors_over_depth_are_those_of_the_estimator():
     [
         ("how_good", "within 20 % from 0.4 m on", "estimator"),
         ("how_good", "65 to 71 % of the errors are below it", "estimator"),
-        ("how_good", "0.119", "estimator"),
+        ("how_good", "0.119", "estimator_results"),
         ("how_good", "70 %", "estimator"),
         ("method", "at most 12 %", "limits"),
         ("build", "60 %", "calibration"),
