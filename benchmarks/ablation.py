@@ -135,7 +135,9 @@ PARTS = (
     # The search.
     told("no smoothness", smoothness=0.0),
     told("search at full size", search_scale=1),
-    changed("search: brightness left in", (NumbaSearch, "subtract_local_mean", lambda self, a, half: a)),
+    changed(
+        "search: brightness left in", (NumbaSearch, "subtract_local_mean", lambda self, a, half: a)
+    ),
     changed("search: misfit limited at 16", (search, "_LIMIT", 16.0)),
     changed("search: no tolerance", (search, "_TOLERANCE", 0.0)),
     changed("search: no median", (NumbaSearch, "median_3x3", lambda self, a: a)),

@@ -56,7 +56,7 @@ def needs(rows: int, cols: int) -> dict[str, Need]:
         "prefilter": Need(2 * image * (1 + 1 + 1 / 4 + 1 / 16), PREFILTER * pixels),
         "search": Need(2 * image / SCALE**2 + CELL_BYTES * cells, (COST + PATHS + PICK) * cells),
         "refine": Need(2 * image * (1 + 1 / 4) + 5 * image / 4, REFINE * pixels),
-        "judge": Need(3 * image + FLAGS * pixels, JUDGE * pixels),
+        "confidence": Need(3 * image + FLAGS * pixels, JUDGE * pixels),
     }
 
 

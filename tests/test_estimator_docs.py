@@ -9,9 +9,7 @@ import pytest
 
 import d3s
 from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options
-from d3s.estimate.joint import confidence as judge
-from d3s.estimate.joint import refine
-from d3s.estimate.joint import types as fitting
+from d3s.estimate.joint import confidence, refine, smoothing
 from pages import DOCS, ROOT, blocks, python_blocks, shell_lines
 from readers import check_command, check_commands, is_target
 
@@ -55,11 +53,11 @@ def test_page_has_every_option_with_its_default():
 def test_rules_of_the_filter_have_the_numbers_of_the_code():
     for words in (
         f"confidence >= {JointOptions().min_confidence:g} ",
-        f"correlation beyond chance >= {judge._LEAST_CORRELATION:g} ",
-        f"margin of the search >= {judge._LEAST_MARGIN:g} ",
-        f"residual close by <= {judge._LARGEST_MISFIT:g} times",
-        f"smallest window <= {judge._SPREAD_PX:g} px",
-        rf"\frac{{{fitting._CHANCE:g}}}{{\sqrt{{N - 3}}}}",
+        f"correlation beyond chance >= {confidence._MIN_CORRELATION:g} ",
+        f"margin of the search >= {confidence._MIN_MARGIN:g} ",
+        f"residual close by <= {confidence._MAX_MISFIT:g} times",
+        f"smallest window <= {confidence._MAX_EXTENT_PX:g} px",
+        rf"\frac{{{smoothing._CHANCE_SIGMAS:g}}}{{\sqrt{{N - 3}}}}",
         f"plus {refine._UNEXPLAINED:g} of what the residual has beyond it",
     ):
         assert words in " ".join(METHOD.split()), words

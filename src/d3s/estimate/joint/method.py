@@ -117,7 +117,7 @@ def run_joint(
     clock.stop("refine")
     planes = depth_and_confidence(fit, found, shape, plan, backend)
     contrast = _contrast(levels[plan.cell_px], fit, planes, plan)
-    clock.stop("judge")
+    clock.stop("confidence")
     return JointResult(planes, fit, found, contrast, clock.times_s)
 
 
