@@ -169,9 +169,9 @@ def _memory_bytes() -> tuple[int | None, int | None]:
 
 def _cache_folder() -> Path:
     """Where Numba keeps what it has compiled of ours."""
-    from d3s.estimate.joint.numba_backend.prefilter import rounded
+    from d3s.estimate.intensity import to_single_precision
 
-    kept = cast(Any, rounded).stats.cache_path  # any compiled loop will do
+    kept = cast(Any, to_single_precision).stats.cache_path  # any compiled loop will do
     return Path(kept or Path(__file__).parent / "__pycache__")  # None if nothing can be kept
 
 

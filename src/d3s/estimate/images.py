@@ -86,10 +86,10 @@ def _cast(values: NDArray[Any], out: Image) -> bool:
     if values.itemsize < 3 or (values.dtype.kind == "f" and values.itemsize == 4):
         over_rows(_copy_rows, values.shape[0], values, out)
         return True
-    from d3s.estimate.joint.numba_backend.prefilter import rounded
+    from d3s.estimate.intensity import to_single_precision
 
     is_exact = np.zeros(values.shape[0], dtype=np.bool_)
-    over_rows(rounded, values.shape[0], _as_double(values), out, is_exact)
+    over_rows(to_single_precision, values.shape[0], _as_double(values), out, is_exact)
     return bool(is_exact.all())
 
 
@@ -106,8 +106,8 @@ def _as_double(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _scale(given: tuple[NDArray[Any], ...], out: list[Image]) -> None:
     """Subtract the common mean, divide by a power of two, set non-finite pixels to NaN."""
-    from d3s.estimate.joint.numba_backend.prefilter import (
-        about,
+    from d3s.estimate.intensity import (
+        centre_and_scale,
         common_mean,
         finite_ends,
         power_of_two,
@@ -119,7 +119,7 @@ def _scale(given: tuple[NDArray[Any], ...], out: list[Image]) -> None:
     ends = together(*(lambda view=view: finite_ends(view) for view in views))
     scale = 1.0 / power_of_two(max(high for _, high in ends) - min(low for low, _ in ends))
     for view, scaled in zip(views, out, strict=True):
-        over_rows(about, view.shape[0], view, mean, scale, np.float32(np.nan), scaled)
+        over_rows(centre_and_scale, view.shape[0], view, mean, scale, np.float32(np.nan), scaled)
 
 
 def _limits_to_keep(view: Image) -> _Limits | None:
@@ -139,10 +139,10 @@ def _limits_to_keep(view: Image) -> _Limits | None:
 
 def _within(view: Image, limits: _Limits, *, is_copy: bool) -> Image:
     """View with NaN for values outside of the limits; in place if it is a copy."""
-    from d3s.estimate.joint.numba_backend.prefilter import within
+    from d3s.estimate.intensity import mask_outside
 
     out = view if is_copy else _empty(view.shape)
-    over_rows(within, view.shape[0], view, *np.array(limits, dtype=np.float32), out)
+    over_rows(mask_outside, view.shape[0], view, *np.array(limits, dtype=np.float32), out)
     return out
 
 

@@ -18,12 +18,14 @@ from d3s.estimate.joint.types import (
     DepthPlanes,
     SearchResult,
 )
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
 PLAIN = NumpyConfidence()
-BOTH = pytest.mark.parametrize("ops", [NumbaConfidence(Memory()), PLAIN], ids=["compiled", "plain"])
+BOTH = pytest.mark.parametrize(
+    "ops", [NumbaConfidence(Scratch()), PLAIN], ids=["compiled", "plain"]
+)
 SHAPES = [(1, 1), (1, 12), (11, 1), (2, 9), (7, 5), (35, 61), (48, 64)]
 SHAPED = pytest.mark.parametrize("shape", SHAPES, ids=str)
 CELL = pytest.mark.parametrize("cell", [1, 2])
@@ -91,14 +93,14 @@ def _double(parts):
 def test_of_search(shape, depth):
     found = _found(shape)
     ours, theirs = (
-        ops.search_flags(found, depth, LEAST_MARGIN) for ops in (NumbaConfidence(Memory()), PLAIN)
+        ops.search_flags(found, depth, LEAST_MARGIN) for ops in (NumbaConfidence(Scratch()), PLAIN)
     )
     assert ours.dtype == theirs.dtype == np.uint16
     np.testing.assert_array_equal(ours, theirs)
 
 
 def _assert_same(fit: CellFit, steps, flags, parameters: ConfidenceParameters) -> DepthPlanes:
-    ours = NumbaConfidence(Memory()).depth_planes(fit, steps, flags, parameters)
+    ours = NumbaConfidence(Scratch()).depth_planes(fit, steps, flags, parameters)
     theirs = PLAIN.depth_planes(_double(fit), steps, flags, parameters)
     for name in ("depth_m", "sigma_m", "confidence"):
         assert getattr(ours, name).dtype == np.float32
@@ -191,7 +193,7 @@ def test_what_is_no_number_is_no_depth(cell, name, value):
         np.zeros(cells, np.uint16),
     )
     getattr(fit, name)[3, 4] = value
-    for ops, own in ((NumbaConfidence(Memory()), fit), (PLAIN, _double(fit))):
+    for ops, own in ((NumbaConfidence(Scratch()), fit), (PLAIN, _double(fit))):
         found = ops.depth_planes(
             own, np.full(cells, 2, np.uint8), np.zeros(cells, np.uint16), parameters
         )
@@ -206,7 +208,7 @@ def test_what_is_no_number_is_no_depth(cell, name, value):
 # Threads and memory -------------------------------------------------------------------------------
 
 
-def _everything(memory: Memory, cell: int) -> list[bytes]:
+def _everything(memory: Scratch, cell: int) -> list[bytes]:
     ops = NumbaConfidence(memory)
     shape = (61, 91)
     parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
@@ -220,13 +222,13 @@ def test_same_bytes_whatever_the_threads(monkeypatch, cell):
     results = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("D3S_THREADS", threads)
-        results.append(_everything(Memory(), cell))
+        results.append(_everything(Scratch(), cell))
     assert results[0] == results[1] == results[2]
 
 
 @CELL
 def test_same_bytes_whatever_was_in_the_memory(cell):
-    memory = Memory()
+    memory = Scratch()
     with memory.part():
         expected = _everything(memory, cell)
     for dirt in (0, 127, 255):
@@ -238,7 +240,7 @@ def test_same_bytes_whatever_was_in_the_memory(cell):
 
 @CELL
 def test_the_map_outlives_the_memory(cell):
-    memory = Memory()
+    memory = Scratch()
     shape = (20, 30)
     parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
     with memory.part():
@@ -256,7 +258,7 @@ def test_arguments_stay_as_they_are(cell):
     parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
     arguments = _fit(cells, parameters), _steps(cells), _flags(cells)
     before = [part.copy() for part in (*arguments[0], *arguments[1:])]
-    for ops in (NumbaConfidence(Memory()), PLAIN):
+    for ops in (NumbaConfidence(Scratch()), PLAIN):
         ops.depth_planes(*arguments, parameters)
         for part, old in zip((*arguments[0], *arguments[1:]), before, strict=True):
             np.testing.assert_array_equal(part, old)

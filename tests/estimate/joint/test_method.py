@@ -8,7 +8,7 @@ from d3s.estimate.flags import Flag
 from d3s.estimate.joint.method import run_joint
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.numpy_backend import joint_reference, numpy_backend
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-4.5)
@@ -40,7 +40,7 @@ def _assert_engine_is_oracle(left, right, rig=RIG, options=None) -> np.ndarray:
     Returns where both have a depth.
     """
     options = options or d3s.JointOptions()
-    engine = run_joint(left, right, rig, options, numba_backend(Memory()))
+    engine = run_joint(left, right, rig, options, numba_backend(Scratch()))
     oracle = run_joint(left, right, rig, options, numpy_backend())
     assert engine.planes.depth_m.dtype == engine.found.step.dtype == np.float32
     assert oracle.planes.depth_m.dtype == oracle.found.step.dtype == np.float64

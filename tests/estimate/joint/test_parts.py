@@ -21,12 +21,12 @@ from d3s.estimate.joint.smoothing import (
     noise_gains,
 )
 from d3s.estimate.joint.types import window_pixels
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
 BOTH = pytest.mark.parametrize(
-    "ops", [numba_backend(Memory()), numpy_backend()], ids=["compiled", "plain"]
+    "ops", [numba_backend(Scratch()), numpy_backend()], ids=["compiled", "plain"]
 )
 
 

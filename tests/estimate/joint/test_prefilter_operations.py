@@ -7,7 +7,7 @@ from d3s.estimate.clipping import clipped
 from d3s.estimate.images import checked_pair
 from d3s.estimate.joint.numba_backend.prefilter import NumbaPrefilter
 from d3s.estimate.joint.numpy_backend.prefilter import NumpyPrefilter
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 
 SHAPES = [(1, 1), (2, 3), (1, 40), (33, 1), (17, 23), (40, 50), (61, 451)]
 SMOOTHING = [(0.0, 1), (0.3, 1), (1.0, 1), (4.0, 1), (0.0, 2), (0.3, 2), (1.5, 2), (4.0, 2)]
@@ -23,7 +23,7 @@ def _view(shape, seed=0) -> np.ndarray:
 
 @pytest.fixture
 def compiled():
-    return NumbaPrefilter(Memory())
+    return NumbaPrefilter(Scratch())
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_results_do_not_share_memory(compiled):
 
 
 def _everything(left, right) -> list[bytes]:
-    ops = NumbaPrefilter(Memory())
+    ops = NumbaPrefilter(Scratch())
     checked = checked_pair(left, right)
     views = ops.centre(*checked)
     images = [*checked, *views, clipped(checked.left), clipped(checked.right)]

@@ -24,11 +24,11 @@ from d3s.estimate.joint.types import (
     SurfaceLimits,
     WindowFit,
 )
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
 PLAIN = NumpyRefine()
-BOTH = pytest.mark.parametrize("ops", [NumbaRefine(Memory()), PLAIN], ids=["compiled", "plain"])
+BOTH = pytest.mark.parametrize("ops", [NumbaRefine(Scratch()), PLAIN], ids=["compiled", "plain"])
 # Scale and side of a cell: all that there are.
 GRIDS = [(1, 2), (1, 1), (2, 2), (4, 1)]
 GRID = pytest.mark.parametrize(("scale", "cell"), GRIDS, ids=str)
@@ -171,7 +171,7 @@ def _single(fit: WindowFit) -> WindowFit:
 
 
 def _assert_same_sums(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    ours, theirs = _sums(NumbaRefine(Memory()), case), _sums(PLAIN, _double(case))
+    ours, theirs = _sums(NumbaRefine(Scratch()), case), _sums(PLAIN, _double(case))
     assert ours.dtype == np.float32
     # The compiled ones have a row of zeros behind the planes, for windows that leave the frame.
     assert ours.shape == (len(CellSum) + 1, *case.disparity.shape)
@@ -265,7 +265,7 @@ def _assert_same_fit(case: Case, ours: WindowFit, theirs: WindowFit) -> None:
 
 def _assert_same(case: Case) -> WindowFit:
     ours, theirs = _assert_same_sums(case)
-    compiled = NumbaRefine(Memory())
+    compiled = NumbaRefine(Scratch())
     expected = _fit(PLAIN, _double(case), theirs)
     found = _fit(compiled, case, ours)
     _assert_same_fit(case, found, expected)
@@ -323,7 +323,7 @@ def test_nothing_wanted(scale, cell):
 def test_whatever_the_size(grid, shape, kind, disparity, wanted, windows_px):
     case = _case(*grid, shape, kind, disparity, wanted, windows_px)
     ours, theirs = _assert_same_sums(case)
-    for fit in (_fit(NumbaRefine(Memory()), case, ours), _fit(PLAIN, _double(case), theirs)):
+    for fit in (_fit(NumbaRefine(Scratch()), case, ours), _fit(PLAIN, _double(case), theirs)):
         _assert_left_alone(case, fit)
 
 
@@ -344,7 +344,7 @@ def test_a_flat_part_of_a_view_tells_nothing(scale, cell):
     left, right = case.left.copy(), case.right.copy()
     left[:, 60:120] = right[:, 20:120] = 0.7
     case = case._replace(left=left, right=right, disparity=np.full_like(case.disparity, 6.4))
-    ops = NumbaRefine(Memory())
+    ops = NumbaRefine(Scratch())
     found = _fit(ops, case, _sums(ops, case))
     reach = 2 * (case.parameters.window_halves[0] + 2) * cell + len(case.parameters.cell_taps)
     inner = np.zeros(case.disparity.shape, dtype=bool)
@@ -367,7 +367,7 @@ def _surfaces(shape, seed=0) -> np.ndarray:
 def test_one_surface(shape, halves):
     image = _surfaces(shape)
     for numbers in ((2.0, 0.0, 0.0), (0.5, 0.0625, -8.0), (1e9, 0.0, 0.0), (0.0, 0.0, 0.0)):
-        ours = NumbaRefine(Memory()).count_one_surface(image, halves, SurfaceLimits(*numbers))
+        ours = NumbaRefine(Scratch()).count_one_surface(image, halves, SurfaceLimits(*numbers))
         theirs = PLAIN.count_one_surface(image.astype(np.float64), halves, SurfaceLimits(*numbers))
         assert ours.dtype == theirs.dtype == np.uint8
         np.testing.assert_array_equal(ours, theirs)
@@ -382,7 +382,7 @@ def test_usable(scale, cell, shape, windows_px):
     parameters = _fit_parameters(shape, scale, cell, windows_px)
     cells = tuple(-(-size // cell) for size in shape)
     for image in (_surfaces(cells), _surfaces(cells) - 40, 30 - _surfaces(cells)):
-        ours = NumbaRefine(Memory()).count_usable(
+        ours = NumbaRefine(Scratch()).count_usable(
             image, parameters, SurfaceLimits(2.0, 0.0625, -4.0)
         )
         theirs = PLAIN.count_usable(
@@ -403,7 +403,7 @@ def test_scales(shape):
         {2: (np.inf, -np.inf), 4: (-np.inf, np.inf)},
         {2: (-np.inf, 5.0), 4: (np.inf, -np.inf)},
     ):
-        ours = NumbaRefine(Memory()).coarsest_scales(image, finer)
+        ours = NumbaRefine(Scratch()).coarsest_scales(image, finer)
         theirs = PLAIN.coarsest_scales(image, finer)
         assert ours.dtype == theirs.dtype == np.uint8
         np.testing.assert_array_equal(ours, theirs)
@@ -412,11 +412,11 @@ def test_scales(shape):
 @SHAPED
 def test_halved_and_doubled(shape):
     image = _random(shape)
-    ours, theirs = NumbaRefine(Memory()).halve(image), PLAIN.halve(image.astype(np.float64))
+    ours, theirs = NumbaRefine(Scratch()).halve(image), PLAIN.halve(image.astype(np.float64))
     assert ours.dtype == np.float32
     assert ours.shape == theirs.shape == tuple(-(-size // 2) for size in shape)
     np.testing.assert_allclose(ours, theirs, atol=2e-7)
-    one = NumbaRefine(Memory()).double(ours, shape)
+    one = NumbaRefine(Scratch()).double(ours, shape)
     other = PLAIN.double(ours.astype(np.float64), shape)
     assert one.dtype == np.float32
     assert one.shape == other.shape == shape
@@ -442,7 +442,7 @@ def test_finished(scale, cell, shape, windows_px):
     for seed, less in enumerate((0, 20, 40)):
         fit = _random_fit(cells, len(parameters.window_halves), seed)
         fit = fit._replace(disparity=fit.disparity - np.float32(less))
-        ours = NumbaRefine(Memory()).correct_slopes(fit, parameters, scale)
+        ours = NumbaRefine(Scratch()).correct_slopes(fit, parameters, scale)
         doubles = WindowFit(*(part.astype(np.float64) for part in fit[:-1]), fit.window)
         theirs = PLAIN.correct_slopes(doubles, parameters, scale)
         assert all(part.dtype == np.float32 for part in ours[:5])
@@ -476,7 +476,7 @@ def test_wanted(shape, of, least, most):
     for is_coarse in (False, True):
         ours, theirs = (
             ops.select_cells(scales, least, most, is_coarse=is_coarse)
-            for ops in (NumbaRefine(Memory()), PLAIN)
+            for ops in (NumbaRefine(Scratch()), PLAIN)
         )
         assert ours.dtype == theirs.dtype == np.bool_
         np.testing.assert_array_equal(ours, theirs)
@@ -492,7 +492,7 @@ def test_joined(shape, of):
         scale: _random_refined(shape if scale == 1 else coarse, 10 * scale) for scale in present
     }
     copies = {scale: CellFit(*(one.copy() for one in part)) for scale, part in parts.items()}
-    ours = NumbaRefine(Memory()).join_scales(copies, scales)
+    ours = NumbaRefine(Scratch()).join_scales(copies, scales)
     theirs = PLAIN.join_scales(parts, scales)
     for one, other in zip(ours, theirs, strict=True):
         assert one.shape == other.shape == shape
@@ -509,7 +509,7 @@ def test_joined(shape, of):
 def test_merged(shape, most):
     fine, coarse = _random(shape), _random(tuple(-(-size // 2) for size in shape), 1)
     scales, before = _scales(shape), fine.copy()
-    ours = NumbaRefine(Memory()).merge_coarse(fine, coarse, scales, most)
+    ours = NumbaRefine(Scratch()).merge_coarse(fine, coarse, scales, most)
     theirs = PLAIN.merge_coarse(fine, coarse, scales, most)
     np.testing.assert_allclose(ours, theirs, atol=2e-7)
     beyond = scales > most
@@ -521,7 +521,7 @@ def test_merged(shape, most):
 # Threads and memory -------------------------------------------------------------------------------
 
 
-def _everything(case: Case, memory: Memory) -> dict[str, np.ndarray]:
+def _everything(case: Case, memory: Scratch) -> dict[str, np.ndarray]:
     """All results, of which those of sums and of a finished fit hold for some cells only."""
     ops = NumbaRefine(memory)
     sums = _sums(ops, case)
@@ -558,16 +558,16 @@ def _assert_same_bytes(one: dict[str, np.ndarray], other: dict[str, np.ndarray])
 def test_same_bytes_whatever_the_threads(monkeypatch, scale, cell, wanted):
     case = _case(scale, cell, (47, 301), disparity="stepped", wanted=wanted)
     monkeypatch.setenv("D3S_THREADS", "1")
-    expected = _everything(case, Memory())
+    expected = _everything(case, Scratch())
     for threads in ("2", "5", "40"):
         monkeypatch.setenv("D3S_THREADS", threads)
-        _assert_same_bytes(_everything(case, Memory()), expected)
+        _assert_same_bytes(_everything(case, Scratch()), expected)
 
 
 @GRID
 @pytest.mark.parametrize("wanted", WANTED)
 def test_same_bytes_whatever_was_in_the_memory(scale, cell, wanted):
-    memory = Memory()
+    memory = Scratch()
     case = _case(scale, cell, (47, 301), disparity="stepped", wanted=wanted)
     with memory.part():
         expected = _everything(case, memory)
@@ -585,7 +585,7 @@ def test_arguments_stay_as_they_are(scale, cell):
     for part in case[:-1]:
         part.flags.writeable = True  # the loops are compiled for arrays that can be written to
     before = [part.copy() for part in case[:-1]]
-    _everything(case, Memory())
+    _everything(case, Scratch())
     for part, old in zip(case[:-1], before, strict=True):
         np.testing.assert_array_equal(part, old)
 

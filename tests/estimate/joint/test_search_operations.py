@@ -18,7 +18,7 @@ from d3s.estimate.joint.types import (
     PathParameters,
     PathResult,
 )
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 
 PLAIN = NumpySearch()
 # One pixel, one row, one column, narrower than any window, odd, more than one band, tile and strip.
@@ -28,7 +28,7 @@ LIMIT = 2.0
 
 
 def _ops() -> NumbaSearch:
-    return NumbaSearch(Memory())
+    return NumbaSearch(Scratch())
 
 
 BOTH = pytest.mark.parametrize("ops", [_ops(), PLAIN], ids=["compiled", "plain"])
@@ -304,7 +304,7 @@ def test_a_plane_is_found_and_seen():
 # Threads and memory -------------------------------------------------------------------------------
 
 
-def _everything(memory: Memory) -> list[np.ndarray]:
+def _everything(memory: Scratch) -> list[np.ndarray]:
     ops = NumbaSearch(memory)
     left, right = (ops.subtract_local_mean(view, 3) for view in _pair((70, 101), 5))
     costs = _costs(ops, left, right, -3, np.linspace(-0.5, 0.5, 21))
@@ -317,12 +317,12 @@ def test_same_bytes_whatever_the_threads(monkeypatch):
     results = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("D3S_THREADS", threads)
-        results.append([part.tobytes() for part in _everything(Memory())])
+        results.append([part.tobytes() for part in _everything(Scratch())])
     assert results[0] == results[1] == results[2]
 
 
 def test_same_bytes_whatever_was_in_the_memory():
-    memory = Memory()
+    memory = Scratch()
     with memory.part():
         fresh = _everything(memory)
     for dirt in (0, 127, 255):

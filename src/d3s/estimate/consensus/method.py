@@ -86,7 +86,7 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     depth_map = as_depth_map(found, pair, left_smoothed, plan, rig, options)
     ended = time.perf_counter()
     depth_map.timings_s.update(
-        prepare=prepared - begun, search=searched - prepared, judge=ended - searched
+        prepare=prepared - begun, search=searched - prepared, confidence=ended - searched
     )
     return depth_map
 

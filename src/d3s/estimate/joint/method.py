@@ -28,7 +28,7 @@ from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult
 from d3s.estimate.options import JointOptions
 from d3s.rig import Calibration, Rig
 from d3s.runtime.parallel import together
-from d3s.runtime.scratch import borrowed_memory
+from d3s.runtime.scratch import borrow_scratch
 from d3s.types import Image, Mask
 
 __all__ = ["JointOptions", "estimate_joint"]
@@ -62,7 +62,7 @@ def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -
     options
         Options of the method.
     """
-    with borrowed_memory() as memory:
+    with borrow_scratch() as memory:
         result = run_joint(left, right, rig, options, numba_backend(memory))
     return as_depth_map(result, rig, options)
 

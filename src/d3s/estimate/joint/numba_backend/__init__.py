@@ -14,10 +14,10 @@ lines        copies and interpolation of image rows
 """
 
 from d3s.estimate.joint.backend import Backend
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 
 
-def numba_backend(memory: Memory) -> Backend:
+def numba_backend(memory: Scratch) -> Backend:
     """Return the compiled operations, whose intermediate arrays live in scratch memory."""
     # Imported here: loading Numba and its compiled functions takes half a second.
     from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence

@@ -18,7 +18,7 @@ from d3s.estimate.joint.types import (
 )
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.parallel import over_rows
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 from d3s.types import Image
 
 _LOW_TEXTURE, _AMBIGUOUS = int(Flag.LOW_TEXTURE), int(Flag.AMBIGUOUS)
@@ -53,7 +53,7 @@ class _Numbers(NamedTuple):
 class NumbaConfidence:
     """`ConfidenceOperations` in single precision; the depth planes outlive the scratch memory."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Scratch) -> None:
         self._memory = memory
 
     def search_flags(self, found: SearchResult, shifts: int, min_margin: float) -> Bits:

@@ -21,7 +21,7 @@ from d3s.estimate.joint.types import (
     window_pixels,
 )
 from d3s.runtime.parallel import over_rows
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 from d3s.types import Image, Mask
 
 Planes = NDArray[np.float32]  # (planes, rows, cols)
@@ -33,7 +33,7 @@ _SPLINE_REACH = 10  # the spline filter falls to 2e-6 there
 class NumbaRefine:
     """`RefineOperations` in single precision, with intermediate arrays in scratch memory."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Scratch) -> None:
         self._memory = memory
 
     def halve(self, image: Image) -> Image:

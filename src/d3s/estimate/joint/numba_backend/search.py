@@ -29,7 +29,7 @@ from d3s.estimate.joint.types import (
 )
 from d3s.runtime.compile import compiled, inlined
 from d3s.runtime.parallel import over_rows
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 from d3s.runtime.simd import SHORTS, load_16, maximum, minimum, splat_16, store
 from d3s.types import Image, Mask
 
@@ -39,7 +39,7 @@ _BAND = 64  # rows that share one running sum down the columns
 class NumbaSearch:
     """`SearchOperations` in single precision and whole numbers, with results in scratch memory."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Scratch) -> None:
         self._memory = memory
 
     def local_mean(self, image: Array, half: int) -> Array:
