@@ -25,7 +25,7 @@ from d3s.scene.patterns import PATTERNS
 from d3s.scene.raw import RawFrame
 from d3s.view.demo import plot_demo
 from d3s.view.depth import FLAG_COLOURS, plot_depth_map
-from d3s.view.panels import HIDDEN, NOTHING, SEEN
+from d3s.view.panels import HIDDEN_COLOUR, NO_VALUE_COLOUR, VISIBLE_COLOUR
 from d3s.view.save import save_figure
 from d3s.view.scene import plot_scenes, plot_textures
 
@@ -106,9 +106,9 @@ def palette(greys: int, maps: dict[str, int], marks: list[str]) -> NDArray[np.ui
     return np.concatenate([levels, *scales, others]).round().astype(np.uint8)
 
 
-OF_SCENES = palette(64, {"viridis_r": 160}, [HIDDEN, SEEN, NOTHING])
+OF_SCENES = palette(64, {"viridis_r": 160}, [HIDDEN_COLOUR, VISIBLE_COLOUR, NO_VALUE_COLOUR])
 OF_DEPTH_MAPS = palette(
-    48, {"viridis": 104, "coolwarm": 90}, [SEEN, NOTHING, *FLAG_COLOURS.values()]
+    48, {"viridis": 104, "coolwarm": 90}, [VISIBLE_COLOUR, NO_VALUE_COLOUR, *FLAG_COLOURS.values()]
 )
 # Lines of few colours, and what becomes of their edges on white.
 OF_LINES = (

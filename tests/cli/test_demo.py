@@ -37,7 +37,7 @@ def written(small, tmp_path_factory):
     """The folder of a demonstration that was made before, and what the command said."""
     folder = tmp_path_factory.mktemp("written") / "demo"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(d3s.demo, "run_demo", lambda progress: small)
+        patch.setattr(d3s.demo, "run_demo", lambda on_step: small)
         return folder, invoke("demo", "--output", folder)
 
 
@@ -49,13 +49,13 @@ def run(monkeypatch, small):
         (folder / "rig.toml").write_text(f"{overwrite=}")
         return {name: folder / name for name in FILES}
 
-    monkeypatch.setattr(d3s.demo, "run_demo", lambda progress: small)
+    monkeypatch.setattr(d3s.demo, "run_demo", lambda on_step: small)
     monkeypatch.setattr(d3s.view.demo, "write_demo", write)
     return invoke
 
 
 def test_our_method_is_the_best_of_the_three_and_finds_depth(small):
-    scores = {name: one.score for name, one in small.outcomes.items()}
+    scores = {name: one.score for name, one in small.results.items()}
     assert tuple(scores) == METHODS
     assert scores["joint"].mae_m < 0.5 * scores["consensus"].mae_m
     assert scores["joint"].median_m < scores["sgbm"].median_m < scores["consensus"].median_m
@@ -156,7 +156,7 @@ def test_output_that_is_a_file(run, tmp_path):
 def test_what_is_told_on_the_way(monkeypatch):
     steps = []
     monkeypatch.setattr(d3s.demo, "METHODS", ("sgbm",))
-    run_demo((120, 240), progress=steps.append)
+    run_demo((120, 240), on_step=steps.append)
     assert steps == ["Simulating a snapshot of the prototype ...", "Depth by sgbm ..."]
 
 

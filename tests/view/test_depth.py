@@ -10,7 +10,7 @@ import d3s
 from d3s.errors import InputError
 from d3s.estimate import Flag
 from d3s.view.depth import FLAG_COLOURS, _first_flag, plot_depth_map
-from d3s.view.panels import NOTHING
+from d3s.view.panels import NO_VALUE_COLOUR
 from d3s.view.save import save_figure
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ def test_where_there_is_no_depth_it_is_grey(pair, est):
         image = shown(plot_depth_map(pair, est), begin)
         colours = image.to_rgba(image.get_array())
         (only,) = np.unique(colours[~est.valid], axis=0)
-        assert only == pytest.approx(to_rgba(NOTHING))
+        assert only == pytest.approx(to_rgba(NO_VALUE_COLOUR))
 
 
 def test_first_flag_counts_and_every_flag_has_a_colour():

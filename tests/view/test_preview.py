@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from d3s.errors import InputError, OutputError
-from d3s.view.panels import NOTHING
+from d3s.view.panels import NO_VALUE_COLOUR
 from d3s.view.preview import plot_preview, write_preview
 
 DEPTH = np.geomspace(0.3, 2.4, 1200).reshape(30, 40)
@@ -17,7 +17,7 @@ def test_bar_has_round_depths_and_holes_are_grey():
     axes, bar = figure.axes
     (shown,) = axes.images
     np.testing.assert_array_equal(shown.get_array().mask, np.isnan(DEPTH))
-    assert shown.cmap(np.ma.masked) == pytest.approx(to_rgba(NOTHING), abs=0.01)
+    assert shown.cmap(np.ma.masked) == pytest.approx(to_rgba(NO_VALUE_COLOUR), abs=0.01)
     labels = " ".join(label.get_text() for label in bar.get_yticklabels())
     assert labels == "0.4 0.5 0.7 1 1.5 2"
     assert bar.get_ylabel() == "depth (m)"
