@@ -80,8 +80,8 @@ def test_first_depth_map(folder):
     cloud = Path("motorcycle.ply").read_bytes()
     assert f"element vertex {est.valid.sum()}".encode() in cloud
     names = {path.name for path in Path("sim/depth").iterdir()}
-    told = {row[0].strip("`") for row in table_rows(DOCS / "first_depth.md")}
-    assert names <= told
+    listed = {row[0].strip("`") for row in table_rows(DOCS / "first_depth.md")}
+    assert names <= listed
     frame = d3s.DepthMap.load("frame/frame_depth.npz")
     error_m = np.nanmedian(frame.depth_m) - boards.DISTANCES_M[BOARD]
     assert abs(error_m) < 0.01
@@ -94,8 +94,8 @@ def test_how_good_is_it(folder):
     runner = run("how_good")
 
     text = (DOCS / "how_good.md").read_text()
-    told_mm = [float(word) for word in re.findall(r"bound_mm = .*?# (.*)", text)[0].split(", ")]
-    assert told_mm == np.round(runner.scope["bound_mm"], 2).tolist()
+    printed_mm = [float(word) for word in re.findall(r"bound_mm = .*?# (.*)", text)[0].split(", ")]
+    assert printed_mm == np.round(runner.scope["bound_mm"], 2).tolist()
     est, error_m = runner.scope["est"], runner.scope["error_m"]
     share = np.mean(np.abs(error_m) < est.sigma_m[est.valid])
     assert f"# {share:.2f}\n" in text

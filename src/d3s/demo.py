@@ -22,7 +22,7 @@ from d3s.scene.scenes import Layer, Layered
 from d3s.scene.sensor import expose_pair
 from d3s.scene.textures import Texture
 
-METHODS = ("joint", "consensus", "sgbm")
+DEMO_METHODS = ("joint", "consensus", "sgbm")
 """Our method, the paper's, and the best-known stereo matcher."""
 SHAPE = (600, 1200)
 """Rows and columns of a view: less than half the prototype's pixels, to stay below a minute."""
@@ -75,12 +75,12 @@ def run_demo(
         left, right = expose_pair(clean.left, clean.right, NOISE, seed=0)
         pair, truth = replace(clean, left=left, right=right), truth_of(clean, NOISE)
         results = {}
-        for method in reversed(METHODS):  # ours last: it takes longest to compile
+        for method in reversed(DEMO_METHODS):  # ours last: it takes longest to compile
             say(f"Depth by {method} ...")
             # The paper calibrates its camera for the consensus; the other methods do not need it.
             camera = tuned_rig() if method == "consensus" else rig
             results[method] = _run_method(method, pair, truth, camera)
-    return Demo(pair=pair, truth=truth, results={name: results[name] for name in METHODS})
+    return Demo(pair=pair, truth=truth, results={name: results[name] for name in DEMO_METHODS})
 
 
 def _run_method(method: str, pair: Pair, truth: Truth, rig: Rig) -> MethodResult:

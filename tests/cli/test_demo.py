@@ -16,7 +16,7 @@ import d3s.demo
 import d3s.view.demo
 from d3s import DepthMap, Rig
 from d3s.cli import app
-from d3s.demo import METHODS, demo_scene, run_demo
+from d3s.demo import DEMO_METHODS, demo_scene, run_demo
 from d3s.view.demo import FILES
 
 D3S = Path(sys.executable).with_name("d3s")
@@ -56,7 +56,7 @@ def run(monkeypatch, small):
 
 def test_our_method_is_the_best_of_the_three(small):
     scores = {name: one.score for name, one in small.results.items()}
-    assert tuple(scores) == METHODS
+    assert tuple(scores) == DEMO_METHODS
     assert scores["joint"].mae_m < 0.5 * scores["consensus"].mae_m
     assert scores["joint"].median_m < scores["sgbm"].median_m < scores["consensus"].median_m
     assert scores["joint"].density > 0.5
@@ -86,7 +86,7 @@ def test_scene_has_no_tuning_textures():
 def test_demo_prints_the_table_and_the_paths_of_the_results(written):
     out, result = written
     assert result.exit_code == 0, result.stderr
-    for word in ("0.809 m", "0.881 m", *METHODS, "MAE", "median", "density", "within sigma"):
+    for word in ("0.809 m", "0.881 m", *DEMO_METHODS, "MAE", "median", "density", "within sigma"):
         assert word in result.stdout
     assert "imulated" in result.stdout
     assert f"Page:    {out / 'index.html'}" in result.stdout
@@ -104,7 +104,7 @@ def test_page_has_its_pictures_beside_it(written):
     assert "Everything on this page is simulated" in page
     for address in re.findall(r'src="([^"]+)"', page):
         assert (folder / address).is_file()
-    for method in METHODS:
+    for method in DEMO_METHODS:
         assert f"<td>{method}</td>" in page
 
 
@@ -155,7 +155,7 @@ def test_output_that_is_a_file(run, tmp_path):
 
 def test_steps_are_announced(monkeypatch):
     steps = []
-    monkeypatch.setattr(d3s.demo, "METHODS", ("sgbm",))
+    monkeypatch.setattr(d3s.demo, "DEMO_METHODS", ("sgbm",))
     run_demo((120, 240), on_step=steps.append)
     assert steps == ["Simulating a snapshot of the prototype ...", "Depth by sgbm ..."]
 

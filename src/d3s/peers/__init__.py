@@ -12,7 +12,7 @@ guo2017     differential defocus, after alignment
 li2010      dual-focus stereo: blur equalised at each depth, then matched
 takeda2013  stereo and defocus by deconvolution
 
-common      the job of one call, intensity scaling, filters and flags
+common      input and result of a call, intensity scaling, filters and flags
 matching    window matching over a grid of disparities: options, costs, left-right check, result
 fourier     blur and subpixel shift of whole views in the frequency domain
 """

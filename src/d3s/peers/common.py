@@ -1,4 +1,4 @@
-"""Shared by all rivals: the job of one call, intensity scaling, filters and flags."""
+"""Shared by all rivals: input and result of a call, intensity scaling, filters and flags."""
 
 import time
 from typing import Any, NamedTuple, TypeVar
@@ -34,7 +34,7 @@ _BLACK_PERCENTILE, _WHITE_PERCENTILE = 0.1, 99.9
 _MIN_CONTRAST = 1e-4
 
 
-class Job(NamedTuple):
+class MethodCall(NamedTuple):
     """One call of a method: its input, its options and its start time."""
 
     method: str
@@ -44,8 +44,10 @@ class Job(NamedTuple):
     started_s: float
 
     @classmethod
-    def start(cls, method: str, left: Image, right: Image, rig: Rig, options: Options) -> "Job":
-        """Create the job and start its clock.
+    def start(
+        cls, method: str, left: Image, right: Image, rig: Rig, options: Options
+    ) -> "MethodCall":
+        """Start the clock of a call.
 
         Parameters
         ----------

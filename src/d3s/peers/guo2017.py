@@ -44,7 +44,7 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.options import Window
 from d3s.peers.common import (
-    Job,
+    MethodCall,
     add_flag,
     box_mean,
     gaussian_blur,
@@ -142,14 +142,14 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
             "method='guo2017' needs lenses of different power, and openings: this rig has the same "
             "blur in both views at all depths. Use another method, such as 'bm'."
         )
-    job = Job.start("guo2017", left, right, rig, options)
-    pair = normalise_pair(job.views)
+    call = MethodCall.start("guo2017", left, right, rig, options)
+    pair = normalise_pair(call.views)
     if pair is None:
-        return job.finish_empty(Flag.LOW_TEXTURE)
-    grid = DisparityGrid.covering(rig.optics, job.range_m, 1.0, job.shape[1])
+        return call.finish_empty(Flag.LOW_TEXTURE)
+    grid = DisparityGrid.covering(rig.optics, call.range_m, 1.0, call.shape[1])
     widest_px = max(options.window_px, options.align_window_px)
-    if grid is None or min(job.shape) < widest_px:
-        return job.finish_empty(Flag.BORDER)
+    if grid is None or min(call.shape) < widest_px:
+        return call.finish_empty(Flag.BORDER)
     smooth = [gaussian_blur(view, options.prefilter_sigma_px) for view in pair]
     alignment = block_match(smooth[0], smooth[1], grid, options.align_window_px)
     change = _fuse_scales(pair[0], _warp_rows(pair[1], alignment.disparity_px), options)
@@ -159,7 +159,7 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
     confidence = 1.0 / (1.0 + (sigma_dpt / options.tolerance_dpt) ** 2)
     coarsest_px = options.prefilter_sigma_px * 2.0 ** (options.scales - 1)
     flags = flag_matches(
-        job,
+        call,
         pair[0],
         DisparityMap(*alignment, sigma_dpt, confidence),
         widest_px,
@@ -167,9 +167,9 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
     )
     with np.errstate(divide="ignore"):
         depth_m = np.where(vergence_dpt > 0, 1.0 / vergence_dpt, np.nan)
-    nearest_m, farthest_m = job.range_m
+    nearest_m, farthest_m = call.range_m
     add_flag(flags, Flag.OUT_OF_RANGE, ~((depth_m >= nearest_m) & (depth_m <= farthest_m)))
-    return job.finish(flags, depth_m, sigma_dpt * depth_m**2, confidence)
+    return call.finish(flags, depth_m, sigma_dpt * depth_m**2, confidence)
 
 
 def _warp_rows(view: FloatArray, shift_px: FloatArray) -> FloatArray:

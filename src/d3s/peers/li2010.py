@@ -35,7 +35,7 @@ from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.options import Window
-from d3s.peers.common import Float32Array, Job, NormalisedPair, box_mean, gaussian_radius_px
+from d3s.peers.common import Float32Array, MethodCall, NormalisedPair, box_mean, gaussian_radius_px
 from d3s.peers.fourier import PaddedFft
 from d3s.peers.matching import (
     DisparityGrid,
@@ -108,7 +108,7 @@ def estimate_li2010(left: Image, right: Image, rig: Rig, options: Li2010Options)
     options
         Options of the method.
     """
-    return estimate_by_search(Job.start("li2010", left, right, rig, options), _search)
+    return estimate_by_search(MethodCall.start("li2010", left, right, rig, options), _search)
 
 
 def _search(

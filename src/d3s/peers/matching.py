@@ -19,7 +19,7 @@ from d3s.peers.common import (
     RANGE_MARGIN_PX,
     Flags,
     Float32Array,
-    Job,
+    MethodCall,
     NormalisedPair,
     add_flag,
     box_mean,
@@ -256,52 +256,52 @@ Search = Callable[[NormalisedPair, DisparityGrid, Optics, Any], tuple[DisparityM
 """Function of (views, grid, optics, options): disparities, and the widest blur radius in px."""
 
 
-def estimate_by_search(job: Job, search: Search) -> DepthMap:
-    """Run a search over the grid of the job's depth range.
+def estimate_by_search(call: MethodCall, search: Search) -> DepthMap:
+    """Run a search over the disparities of the call's depth range.
 
     Without contrast, or in a frame smaller than a window, the result has no depth.
     """
-    pair = normalise_pair(job.views)
+    pair = normalise_pair(call.views)
     if pair is None:
-        return job.finish_empty(Flag.LOW_TEXTURE)
-    options, optics = job.options, job.rig.optics
-    grid = DisparityGrid.covering(optics, job.range_m, options.step_px, job.shape[1])
-    if grid is None or min(job.shape) < options.window_px:
-        return job.finish_empty(Flag.BORDER)
+        return call.finish_empty(Flag.LOW_TEXTURE)
+    options, optics = call.options, call.rig.optics
+    grid = DisparityGrid.covering(optics, call.range_m, options.step_px, call.shape[1])
+    if grid is None or min(call.shape) < options.window_px:
+        return call.finish_empty(Flag.BORDER)
     found, blur_px = search(pair, grid, optics, options)
     radius_px = gaussian_radius_px(options.prefilter_sigma_px) + int(np.ceil(blur_px))
-    flags = flag_matches(job, pair[0], found, options.window_px, radius_px)
+    flags = flag_matches(call, pair[0], found, options.window_px, radius_px)
     # Without a parabola the smallest cost is at an end of the grid, or equals its neighbours.
     add_flag(flags, Flag.OUT_OF_RANGE, np.isnan(found.disparity_px) & (flags == 0))
-    return finish_disparity(job, flags, found)
+    return finish_disparity(call, flags, found)
 
 
-def finish_disparity(job: Job, flags: Flags, found: DisparityMap) -> DepthMap:
-    """Convert disparity and its standard deviation to depth, and finish the job.
+def finish_disparity(call: MethodCall, flags: Flags, found: DisparityMap) -> DepthMap:
+    """Convert disparity and its standard deviation to depth, and make the result.
 
     Parameters
     ----------
-    job
+    call
         Call that the result belongs to.
     flags
         Reasons for no depth (rows, cols).
     found
         Disparities of the matcher.
     """
-    optics = job.rig.optics
+    optics = call.rig.optics
     depth_m = optics.depth_m(found.disparity_px)
-    sigma_px = job.options.sigma_factor * found.sigma_px
-    return job.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), found.confidence)
+    sigma_px = call.options.sigma_factor * found.sigma_px
+    return call.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), found.confidence)
 
 
 def flag_matches(
-    job: Job, left: FloatArray, found: DisparityMap, window_px: int, radius_px: int
+    call: MethodCall, left: FloatArray, found: DisparityMap, window_px: int, radius_px: int
 ) -> Flags:
     """Flags (rows, cols): border, texture, range, left-right check, confidence, invalid input.
 
     Parameters
     ----------
-    job
+    call
         Call with its views and its `MatchingOptions`.
     left
         Left view of the normalised pair (rows, cols).
@@ -312,15 +312,15 @@ def flag_matches(
     radius_px
         Radius in px of all filters before the window: how far a NaN pixel spreads beyond it.
     """
-    options = job.options
-    flags = np.zeros(job.shape, dtype=np.uint16)
+    options = call.options
+    flags = np.zeros(call.shape, dtype=np.uint16)
     # Views are mirrored at their borders, so half of the window inside the frame is enough.
     flag_border(flags, window_px // 4)
     add_flag(flags, Flag.LOW_TEXTURE, is_constant(left, window_px | 1))
-    flag_disparity(flags, found.disparity_px, job.rig.optics, job.range_m)
+    flag_disparity(flags, found.disparity_px, call.rig.optics, call.range_m)
     if options.consistency_px >= 0:
         is_inconsistent = found.left_right_difference_px > options.consistency_px
         add_flag(flags, Flag.INCONSISTENT, is_inconsistent)
     add_flag(flags, Flag.LOW_CONFIDENCE, ~(found.confidence >= options.min_confidence))
-    flag_invalid(flags, job.views, found.disparity_px, window_px // 2 + radius_px)
+    flag_invalid(flags, call.views, found.disparity_px, window_px // 2 + radius_px)
     return flags

@@ -34,7 +34,7 @@ from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options, Window
 from d3s.peers.common import (
     RANGE_MARGIN_PX,
-    Job,
+    MethodCall,
     add_flag,
     depth_sigma_m,
     flag_border,
@@ -207,8 +207,8 @@ def estimate_sgbm(left: Image, right: Image, rig: Rig, options: SgbmOptions) -> 
     InputError
         When the depth range needs disparities beyond 2000 px.
     """
-    job = Job.start("sgbm", left, right, rig, options)
-    return _estimate(job, options.block_size_px, _make_sgbm)
+    call = MethodCall.start("sgbm", left, right, rig, options)
+    return _estimate(call, options.block_size_px, _make_sgbm)
 
 
 def estimate_bm(left: Image, right: Image, rig: Rig, options: BmOptions) -> DepthMap:
@@ -228,8 +228,8 @@ def estimate_bm(left: Image, right: Image, rig: Rig, options: BmOptions) -> Dept
     InputError
         When the depth range needs disparities beyond 2000 px.
     """
-    job = Job.start("bm", left, right, rig, options)
-    return _estimate(job, options.block_size_px, _make_bm)
+    call = MethodCall.start("bm", left, right, rig, options)
+    return _estimate(call, options.block_size_px, _make_bm)
 
 
 class _DisparityRange(NamedTuple):
@@ -291,31 +291,33 @@ def _make_bm(options: Any, search: _DisparityRange) -> "cv2.StereoMatcher":
 
 
 def _estimate(
-    job: Job, block_px: int, make_matcher: Callable[[Any, _DisparityRange], "cv2.StereoMatcher"]
+    call: MethodCall,
+    block_px: int,
+    make_matcher: Callable[[Any, _DisparityRange], "cv2.StereoMatcher"],
 ) -> DepthMap:
-    optics, options = job.rig.optics, job.options
-    search = _disparity_range(optics, job.range_m, job.shape[1])
-    pair = normalise_pair(job.views)
+    optics, options = call.rig.optics, call.options
+    search = _disparity_range(optics, call.range_m, call.shape[1])
+    pair = normalise_pair(call.views)
     if pair is None:
-        return job.finish_empty(Flag.LOW_TEXTURE)
-    if search is None or min(job.shape) < block_px:
-        return job.finish_empty(Flag.BORDER)
+        return call.finish_empty(Flag.LOW_TEXTURE)
+    if search is None or min(call.shape) < block_px:
+        return call.finish_empty(Flag.BORDER)
     grey = to_8_bit(pair, options.prefilter_sigma_px)
     disparity_px = _disparity_px(make_matcher(options, search), grey, search) - options.rounding_px
-    flags = np.zeros(job.shape, dtype=np.uint16)
+    flags = np.zeros(call.shape, dtype=np.uint16)
     # OpenCV gives no reason for a missing disparity.
     missing = np.isnan(disparity_px)
     inside = flag_border(flags, block_px // 2, missing)
     add_flag(flags, Flag.INCONSISTENT, missing & inside)
     # The paths of sgbm carry disparities into regions without texture.
     add_flag(flags, Flag.LOW_TEXTURE, is_constant(pair[0], block_px))
-    flag_disparity(flags, disparity_px, optics, job.range_m)
+    flag_disparity(flags, disparity_px, optics, call.range_m)
     radius_px = block_px // 2 + gaussian_radius_px(options.prefilter_sigma_px)
-    flag_invalid(flags, job.views, disparity_px, radius_px)
+    flag_invalid(flags, call.views, disparity_px, radius_px)
     depth_m = optics.depth_m(disparity_px)
     sigma_px = float(np.hypot(options.disparity_sigma_px, _ROUNDING_SIGMA_PX))
     confidence = (flags == 0).astype(np.float64)
-    return job.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), confidence)
+    return call.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), confidence)
 
 
 def _disparity_range(

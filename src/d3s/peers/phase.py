@@ -43,7 +43,7 @@ from d3s.estimate.flags import Flag
 from d3s.estimate.options import Window
 from d3s.peers.common import (
     Float32Array,
-    Job,
+    MethodCall,
     NormalisedPair,
     gaussian_blur,
     normalise_pair,
@@ -151,31 +151,33 @@ def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -
     options
         Options of the method.
     """
-    job = Job.start("phase", left, right, rig, options)
-    pair = normalise_pair(job.views)
+    call = MethodCall.start("phase", left, right, rig, options)
+    pair = normalise_pair(call.views)
     if pair is None:
-        return job.finish_empty(Flag.LOW_TEXTURE)
-    coarse = _coarse_match(job, pair)
+        return call.finish_empty(Flag.LOW_TEXTURE)
+    coarse = _coarse_match(call, pair)
     if coarse is None:
-        return job.finish_empty(Flag.BORDER)
-    rows, cols = (np.arange(0, extent, options.stride_px) for extent in job.shape)
+        return call.finish_empty(Flag.BORDER)
+    rows, cols = (np.arange(0, extent, options.stride_px) for extent in call.shape)
     shifts = _correlate_windows(pair, coarse.disparity_px[np.ix_(rows, cols)], rows, cols, options)
-    disparity_px, sigma_px, confidence = _interpolate(shifts, job.shape, options)
+    disparity_px, sigma_px, confidence = _interpolate(shifts, call.shape, options)
     found = DisparityMap(disparity_px, coarse.left_right_difference_px, sigma_px, confidence)
-    flags = flag_matches(job, pair[0], found, options.window_px, options.stride_px)
-    return finish_disparity(job, flags, found)
+    flags = flag_matches(call, pair[0], found, options.window_px, options.stride_px)
+    return finish_disparity(call, flags, found)
 
 
-def _coarse_match(job: Job, pair: NormalisedPair) -> BlockMatch | None:
+def _coarse_match(call: MethodCall, pair: NormalisedPair) -> BlockMatch | None:
     """Disparity of each pixel by block matching; None if the frame is too small for a window."""
     import cv2
 
-    options = job.options
+    options = call.options
     window_px = max(options.coarse_window_px // _COARSE_FACTOR, 3) | 1
-    rows, cols = (extent // _COARSE_FACTOR for extent in job.shape)
-    if min(job.shape) < options.window_px or min(rows, cols) < window_px:
+    rows, cols = (extent // _COARSE_FACTOR for extent in call.shape)
+    if min(call.shape) < options.window_px or min(rows, cols) < window_px:
         return None
-    grid = DisparityGrid.covering(job.rig.optics, job.range_m, float(_COARSE_FACTOR), job.shape[1])
+    grid = DisparityGrid.covering(
+        call.rig.optics, call.range_m, float(_COARSE_FACTOR), call.shape[1]
+    )
     if grid is None:
         return None
     whole = np.s_[: rows * _COARSE_FACTOR, : cols * _COARSE_FACTOR]
@@ -195,7 +197,7 @@ def _coarse_match(job: Job, pair: NormalisedPair) -> BlockMatch | None:
     # Each pixel takes the value of its reduced pixel; a last odd row or column repeats it.
     index = [
         np.minimum(np.arange(extent) // _COARSE_FACTOR, last)
-        for extent, last in zip(job.shape, (rows - 1, cols - 1), strict=True)
+        for extent, last in zip(call.shape, (rows - 1, cols - 1), strict=True)
     ]
     return BlockMatch(*(_COARSE_FACTOR * one[np.ix_(*index)] for one in match))
 

@@ -32,7 +32,7 @@ from d3s.estimate.options import Options
 from d3s.peers.common import (
     RANGE_MARGIN_PX,
     Float32Array,
-    Job,
+    MethodCall,
     add_flag,
     depth_sigma_m,
     flag_disparity,
@@ -155,22 +155,22 @@ def estimate_sift(left: Image, right: Image, rig: Rig, options: SiftOptions) -> 
     """
     import cv2
 
-    job = Job.start("sift", left, right, rig, options)
-    pair = normalise_pair(job.views)
+    call = MethodCall.start("sift", left, right, rig, options)
+    pair = normalise_pair(call.views)
     if pair is None:
-        return job.finish_empty(Flag.LOW_TEXTURE)
-    if min(job.shape) < _SMALLEST_FRAME_PX:
-        return job.finish_empty(Flag.BORDER)
+        return call.finish_empty(Flag.LOW_TEXTURE)
+    if min(call.shape) < _SMALLEST_FRAME_PX:
+        return call.finish_empty(Flag.BORDER)
     detector = cv2.SIFT.create(
         contrastThreshold=options.contrast_threshold,
         edgeThreshold=options.edge_threshold,
         sigma=options.first_sigma_px,
     )
     points = [_Keypoints.detect(grey, detector) for grey in to_8_bit(pair, 0.0)]
-    nearest_px, farthest_px = (float(one) for one in rig.optics.disparity_px(job.range_m))
+    nearest_px, farthest_px = (float(one) for one in rig.optics.disparity_px(call.range_m))
     limits_px = farthest_px - RANGE_MARGIN_PX, nearest_px + RANGE_MARGIN_PX
     matches = _match_keypoints(points[0], points[1], limits_px, options)
-    return _depth_map(job, points[0], points[1], matches)
+    return _depth_map(call, points[0], points[1], matches)
 
 
 def _match_keypoints(
@@ -234,32 +234,34 @@ def _are_candidates(
     )
 
 
-def _depth_map(job: Job, left: _Keypoints, right: _Keypoints, matches: _Matches) -> DepthMap:
+def _depth_map(
+    call: MethodCall, left: _Keypoints, right: _Keypoints, matches: _Matches
+) -> DepthMap:
     """Result with a depth at matched keypoints; of several in one pixel the most confident."""
-    rows, cols = left.pixels(job.shape)
-    flags = np.full(job.shape, Flag.LOW_TEXTURE, dtype=np.uint16)
+    rows, cols = left.pixels(call.shape)
+    flags = np.full(call.shape, Flag.LOW_TEXTURE, dtype=np.uint16)
     flags[rows, cols] = np.uint16(Flag.AMBIGUOUS)
-    disparity_px, sigma_px = np.full((2, *job.shape), np.nan)
-    confidence = np.zeros(job.shape)
+    disparity_px, sigma_px = np.full((2, *call.shape), np.nan)
+    confidence = np.zeros(call.shape)
     for k in np.argsort(matches.confidence, kind="stable"):
         i, j = matches.left[k], matches.right[k]
         pixel = rows[i], cols[i]
         disparity_px[pixel] = float(left.cols[i]) - float(right.cols[j])
-        sigma_px[pixel] = job.options.column_sigma * float(left.diameters_px[i])
+        sigma_px[pixel] = call.options.column_sigma * float(left.diameters_px[i])
         confidence[pixel] = matches.confidence[k]
         flags[pixel] = 0
-    optics = job.rig.optics
-    flag_disparity(flags, disparity_px, optics, job.range_m)
-    add_flag(flags, Flag.LOW_CONFIDENCE, (flags == 0) & (confidence < job.options.min_confidence))
-    flag_invalid(flags, job.views, disparity_px, gaussian_radius_px(job.options.first_sigma_px))
+    optics = call.rig.optics
+    flag_disparity(flags, disparity_px, optics, call.range_m)
+    add_flag(flags, Flag.LOW_CONFIDENCE, (flags == 0) & (confidence < call.options.min_confidence))
+    flag_invalid(flags, call.views, disparity_px, gaussian_radius_px(call.options.first_sigma_px))
     for view, points, index in (
-        (job.views[0], left, matches.left),
-        (job.views[1], right, matches.right),
+        (call.views[0], left, matches.left),
+        (call.views[1], right, matches.right),
     ):
         invalid = matches.left[_touches_nan(view, points, index)]
         flags[rows[invalid], cols[invalid]] |= np.uint16(Flag.INVALID_INPUT)
     depth_m = optics.depth_m(disparity_px)
-    return job.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), confidence)
+    return call.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), confidence)
 
 
 def _touches_nan(view: Image, points: _Keypoints, index: NDArray[np.intp]) -> Mask:

@@ -31,7 +31,7 @@ from pydantic import Field
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.options import Window
 from d3s.optics.psf import disk_otf, gaussian_otf
-from d3s.peers.common import Float32Array, Job, NormalisedPair, box_mean, gaussian_radius_px
+from d3s.peers.common import Float32Array, MethodCall, NormalisedPair, box_mean, gaussian_radius_px
 from d3s.peers.fourier import PaddedFft, Spectrum
 from d3s.peers.matching import (
     DisparityGrid,
@@ -104,7 +104,7 @@ def estimate_takeda2013(
     options
         Options of the method.
     """
-    return estimate_by_search(Job.start("takeda2013", left, right, rig, options), _search)
+    return estimate_by_search(MethodCall.start("takeda2013", left, right, rig, options), _search)
 
 
 def _search(

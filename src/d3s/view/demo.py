@@ -164,8 +164,6 @@ def demo_page(demo: Demo) -> str:
     """HTML page that explains the pictures; the picture files lie beside it."""
     pair = demo.pair
     rows, cols = pair.left.shape
-    optics = pair.rig.optics
-    near_m, far_m = (float(one) for one in (pair.depth_m.min(), pair.depth_m.max()))
     parts = [
         heading("Depth from one snapshot of a tiny two-lens camera", level=1),
         words(
@@ -175,16 +173,7 @@ def demo_page(demo: Demo) -> str:
         ),
         heading("What one sees"),
         picture_block("demo.png", _CAPTION),
-        words(
-            f"Two lenses, {1e3 * optics.baseline_m:.2f} mm apart, see the same scene from "
-            f"{near_m:.2f} to {far_m:.2f} m. That shifts what is near by many pixels "
-            f"({optics.disparity_px(near_m):.0f} at {near_m:.2f} m) and what is far by few "
-            f"({optics.disparity_px(far_m):.0f} at {far_m:.2f} m): this is stereo. The lenses are "
-            f"focused a little differently, at {optics.focus_distances_m[0]:.2f} and "
-            f"{optics.focus_distances_m[1]:.2f} m, so the same thing is a little sharper in one "
-            "view than in the other: this is defocus. Both say how far away a thing is, and a "
-            "depth that both agree on is one to trust."
-        ),
+        words(_explain_cues(pair)),
         words(
             "In the middle column red is too far, blue too near, and pale is right. Sigma, in the "
             "right one, is what a method says of itself without knowing the truth: the standard "
@@ -214,6 +203,21 @@ def demo_page(demo: Demo) -> str:
         _command("d3s depth raw.png --rig rig.toml --output depth"),
     ]
     return html_page("D3S: depth from one snapshot", parts)
+
+
+def _explain_cues(pair: Pair) -> str:
+    optics = pair.rig.optics
+    near_m, far_m = (float(one) for one in (pair.depth_m.min(), pair.depth_m.max()))
+    return (
+        f"Two lenses, {1e3 * optics.baseline_m:.2f} mm apart, see the same scene from "
+        f"{near_m:.2f} to {far_m:.2f} m. That shifts what is near by many pixels "
+        f"({optics.disparity_px(near_m):.0f} at {near_m:.2f} m) and what is far by few "
+        f"({optics.disparity_px(far_m):.0f} at {far_m:.2f} m): this is stereo. The lenses are "
+        f"focused a little differently, at {optics.focus_distances_m[0]:.2f} and "
+        f"{optics.focus_distances_m[1]:.2f} m, so the same thing is a little sharper in one "
+        "view than in the other: this is defocus. Both say how far away a thing is, and a "
+        "depth that both agree on is one to trust."
+    )
 
 
 def _command(text: str) -> str:
