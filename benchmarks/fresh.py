@@ -44,7 +44,7 @@ class FirstCalls(NamedTuple):
     import_s: float  # `import d3s` alone
 
 
-class Scratch(NamedTuple):
+class Memory(NamedTuple):
     """Memory of one call, in bytes above that of the process with both images loaded."""
 
     peak: int | None  # by the system's high-water mark, reset before the call
@@ -72,13 +72,13 @@ def first_calls(pair: Path, times: int) -> FirstCalls:
     return FirstCalls(ever_s, said, warm_s, import_s)
 
 
-def memory(pair: Path) -> Scratch:
+def memory(pair: Path) -> Memory:
     """Peak memory of a call in a process whose code is loaded already.
 
     A shell starts the process: on Linux a child inherits `ru_maxrss` of a large parent.
     """
     done = _run(pair, "sh", "-c", '"$@"; exit', "sh", sys.executable, __file__, str(pair))
-    return Scratch(**json.loads(done.stdout.splitlines()[-1]))
+    return Memory(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def _call(pair: Path) -> tuple[float, list[str]]:
@@ -103,7 +103,7 @@ def _run(pair: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 # In the child process -----------------------------------------------------------------------------
 
 
-def measured_here(path: str) -> Scratch:
+def measured_here(path: str) -> Memory:
     """Memory of a call in this process, for the views in the file `path`."""
     import gc
     import resource
@@ -126,7 +126,7 @@ def measured_here(path: str) -> Scratch:
     del est
     known = before is not None and peak is not None and after is not None and can_reset
     start = before or 0
-    return Scratch(
+    return Memory(
         peak=(peak or 0) - start if known else None,
         peak_by_rusage=largest - start,
         kept=(after or 0) - start if known else None,

@@ -9,7 +9,7 @@ from matplotlib.patches import Circle
 
 import d3s
 from d3s.estimate.consensus.prefilter import smoothed
-from d3s.estimate.joint.types import noise_gains
+from d3s.estimate.joint.smoothing import noise_gains
 from d3s.evaluate import REPORT_PATTERNS
 from d3s.evaluate.truth import truth_of
 from d3s.optics.consensus import confidence

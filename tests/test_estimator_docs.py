@@ -10,8 +10,8 @@ import pytest
 import d3s
 from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options
 from d3s.estimate.joint import confidence, refine, smoothing
+from page_runner import check_command, check_commands, is_target
 from pages import DOCS, ROOT, blocks, python_blocks, shell_lines
-from readers import check_command, check_commands, is_target
 
 GUIDE = (DOCS / "estimator.md").read_text()
 METHOD = (DOCS / "estimator_method.md").read_text()
