@@ -127,3 +127,17 @@ def test_every_kernel_has_the_key_of_its_module():
 
     stamp = windows.fit_windows._cache._cache_file._source_stamp
     assert stamp == compiling.cache_key(windows.__name__)
+
+
+def test_lowest_versions_are_the_lower_bounds():
+    """`make test-lowest` tests what pyproject.toml promises."""
+    root = Path(__file__).parents[2]
+    promised = dict(
+        re.findall(r'^  "([\w-]+)>=([\w.]+)', (root / "pyproject.toml").read_text(), re.M)
+    )
+    lowest = dict(
+        re.findall(r"^([\w-]+)==([\w.]+)$", (root / "constraints-lowest.txt").read_text(), re.M)
+    )
+    assert lowest.keys() >= {"numba", "llvmlite", "numpy"}
+    for name, version in lowest.items():
+        assert (version + ".").startswith(promised[name] + "."), name
