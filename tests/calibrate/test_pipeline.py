@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.pipeline import Alignment, _left_out
+from d3s.calibrate.pipeline import Alignment, _rejected_files
 from d3s.errors import CalibrationError, InputError, RigError
 
 DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
@@ -55,8 +55,8 @@ def test_failed_step_names_files():
     error = CalibrationError(
         "too few.", left_out={2: "it is grey", 1: "it is black", 0: "it is grey"}
     )
-    assert _left_out(error, names) == " Left out were a.png, c.png: it is grey; b.png: it is black."
-    assert _left_out(InputError("nothing."), names) == ""
+    assert _rejected_files(error, names) == " Left out were a.png, c.png: it is grey; b.png: it is black."
+    assert _rejected_files(InputError("nothing."), names) == ""
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_what_cannot_be_a_rig_is_an_error_with_a_report(small_frames, monkeypatc
     def refuse(*_, **__):
         raise RigError("noise_read=2 must be below 1.")
 
-    monkeypatch.setattr("d3s.calibrate.pipeline._drafted", refuse)
+    monkeypatch.setattr("d3s.calibrate.pipeline.draft_rig", refuse)
     with pytest.raises(CalibrationError, match="must be below 1") as caught:
         d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
     assert caught.value.report.geometry is not None

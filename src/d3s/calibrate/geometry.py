@@ -73,6 +73,17 @@ class Geometry(NamedTuple):
         """Shift down of the right view that goes with these anchors: they are such that it is 0."""
         return 0.0
 
+    @property
+    def slopes(self) -> Place:
+        """Slopes dZ/dX and dZ/dY of the board."""
+        across, down = np.tan(self.tilt_rad)
+        return float(across), float(down)
+
+    @property
+    def applied_ruler_offset_m(self) -> float:
+        """Offset to add to distances of the ruler: 0 where it is not applied."""
+        return self.ruler_offset_m if self.ruler_is_applied else 0.0
+
 
 def find_geometry(
     matches: Matches,
