@@ -297,7 +297,7 @@ def _of_walls(walls: list[Wall]) -> dict[str, float]:
 
 def _accurate_range(walls: list[Wall], over_textures: Any) -> tuple[float, float]:
     """Longest run of depths whose MAE over the textures is below 1 cm; NaN if there is none."""
-    from d3s.calibrate.reach import working_range_m
+    from d3s.calibrate.validation import working_range_m
 
     accurate = [
         over_textures([wall.mae_cm for wall in walls if wall.depth_m == depth_m]) < 100 * ACCURATE_M

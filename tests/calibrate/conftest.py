@@ -9,10 +9,10 @@ import pytest
 
 import d3s
 from d3s.calibrate.anchors import Anchors, find_anchors
-from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import find_fields
+from d3s.calibrate.frames import Captures
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
-from d3s.calibrate.rectify import Rectification, find_rectification
+from d3s.calibrate.rectification import Rectification, find_rectification
 
 FOCAL_PX, BASELINE_M = 6050.0, 3.84e-3
 DISTANCES_M = tuple(np.round(np.geomspace(0.25, 1.9, 16), 3).tolist())

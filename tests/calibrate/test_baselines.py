@@ -48,7 +48,7 @@ def test_consensus_of_sets_is_that_of_the_paper():
     sampled = np.array([1e-4, 2e-4, 3e-4, 4e-4])
     trial = baselines._Trial(predictions, candidates, sampled, options)
     sets = np.array([[0, 1], [1, 3], [2, 3]])
-    for numbers, result in zip(sets, trial.of(sets), strict=True):
+    for numbers, result in zip(sets, trial.compare(sets), strict=True):
         values = np.array(
             [
                 [confidence(z, predicted[i, numbers, c]) for c, z in enumerate(candidates)]
@@ -67,7 +67,7 @@ def test_set_that_keeps_nothing_costs_what_is_missing():
     nothing = np.full((10, 2, 5), np.nan, dtype=np.float32)
     predictions = baselines._Predictions(nothing, np.ones(10), np.full(10, 0.1))
     trial = baselines._Trial(predictions, np.linspace(0.5, 1, 5), np.array([1e-4, 2e-4]), CONSENSUS)
-    (result,) = trial.of(np.array([[0, 1]]))
+    (result,) = trial.compare(np.array([[0, 1]]))
     assert result.cost_m == pytest.approx(MISSING_M)
     assert result.density == 0
     assert np.isnan(result.mae_m)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.captures import Captures, captures_of, read_captures
+from d3s.calibrate.captures import captures_of, read_captures
+from d3s.calibrate.frames import Captures
 from d3s.errors import CapturesError, InputError
 from d3s.files import write_image
 from d3s.scene.folder import render_folder

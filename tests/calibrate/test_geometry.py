@@ -6,7 +6,7 @@ import pytest
 import d3s
 from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.geometry import find_geometry
-from d3s.calibrate.rectify import find_rectification
+from d3s.calibrate.rectification import find_rectification
 from d3s.errors import CalibrationError, InputError
 
 DESIGN = d3s.Rig.paper_prototype().optics

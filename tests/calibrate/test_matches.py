@@ -6,10 +6,10 @@ import cv2
 import numpy as np
 import pytest
 
-from d3s.calibrate.alignment import align_windows, spline_of
 from d3s.calibrate.fields import Box, find_fields
-from d3s.calibrate.homography import carried, fitted_homography, robust_homography, turn_rad
 from d3s.calibrate.matches import find_matches
+from d3s.calibrate.registration import align_windows, spline_of
+from d3s.calibrate.robust import apply_homography
 from d3s.errors import CalibrationError
 
 FOCAL_PX, BASELINE_M = 12.1e-3 / 9e-6, 3.84e-3
@@ -66,7 +66,7 @@ def test_alignment_follows_a_homography(smooth_picture):
     askew[:2, 2] += (0.6, -0.5)
     found = align_windows(smooth_picture, spline_of(second), askew, centres, 15)
     # OpenCV places pixels to 1/32; a window has hundreds.
-    assert np.abs(found.places_px - carried(matrix, centres)).max() < 0.02
+    assert np.abs(found.places_px - apply_homography(matrix, centres)).max() < 0.02
 
 
 def test_windows_without_texture_or_beyond_the_picture_are_not_found(smooth_picture):
@@ -76,34 +76,6 @@ def test_windows_without_texture_or_beyond_the_picture_are_not_found(smooth_pict
     found = align_windows(flat, spline_of(flat), np.eye(3), centres, 15)
     np.testing.assert_array_equal(np.isfinite(found.places_px[:, 0]), [False, False, True])
     np.testing.assert_array_equal(np.isfinite(found.sigma_px), [False, False, True])
-
-
-def test_homography_in_spite_of_places_that_are_far_off():
-    rng = np.random.default_rng(1)
-    matrix = np.array([[0.9, 0.02, 30.0], [-0.02, 0.91, 12.0], [3e-5, -2e-5, 1.0]])
-    first = rng.uniform(0, 600, (200, 2))
-    second = carried(matrix, first) + rng.normal(0, 0.05, (200, 2))
-    second[::5] += 4.0
-    found = robust_homography(first, second, np.full(200, 0.01))
-    assert np.abs(carried(found.matrix, first) - carried(matrix, first)).max() < 0.06
-    assert not found.is_kept[::5].any()
-    assert found.is_kept.sum() > 155
-    # The scatter is found, whatever sigma was said to be.
-    assert np.median(found.sigma_px) == pytest.approx(0.05, rel=0.2)
-
-
-def test_homography_of_too_few_places():
-    assert robust_homography(np.zeros((3, 2)), np.zeros((3, 2)), np.ones(3)) is None
-
-
-def test_turn_of_a_homography():
-    cos, sin = np.cos(0.02), np.sin(0.02)
-    matrix = np.array([[0.9 * cos, -0.9 * sin, 5.0], [0.9 * sin, 0.9 * cos, -3.0], [0.0, 0.0, 1.0]])
-    assert turn_rad(matrix, np.array([100.0, 50.0])) == pytest.approx(0.02)
-    x, y = np.meshgrid([0.0, 50.0, 100.0], [0.0, 50.0, 100.0])
-    places = np.stack([x.ravel(), y.ravel()], axis=1)
-    fitted = fitted_homography(places, carried(matrix, places), np.ones(9))
-    np.testing.assert_allclose(fitted, matrix, atol=1e-9)
 
 
 def test_places_are_those_of_the_twin(small_frames, small_captures, small_matches):

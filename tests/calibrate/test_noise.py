@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.captures import Captures, captures_of
+from d3s.calibrate.captures import captures_of
 from d3s.calibrate.fields import Box, Fields, find_fields
+from d3s.calibrate.frames import Captures
 from d3s.calibrate.noise import find_noise
 from d3s.errors import CalibrationError
 

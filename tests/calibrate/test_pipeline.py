@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.pipeline import Alignment, _rejected_files
+from d3s.calibrate.steps import Alignment, _rejected_files
 from d3s.errors import CalibrationError, InputError, RigError
 
 DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
@@ -55,7 +55,10 @@ def test_failed_step_names_files():
     error = CalibrationError(
         "too few.", left_out={2: "it is grey", 1: "it is black", 0: "it is grey"}
     )
-    assert _rejected_files(error, names) == " Left out were a.png, c.png: it is grey; b.png: it is black."
+    assert (
+        _rejected_files(error, names)
+        == " Left out were a.png, c.png: it is grey; b.png: it is black."
+    )
     assert _rejected_files(InputError("nothing."), names) == ""
 
 
@@ -75,7 +78,7 @@ def test_report_of_what_was_found_comes_with_the_error(small_frames, monkeypatch
     def refuse(*_, **__):
         raise CalibrationError("no waves.", left_out={2: "it is grey"})
 
-    monkeypatch.setattr("d3s.calibrate.pipeline.find_defocus", refuse)
+    monkeypatch.setattr("d3s.calibrate.steps.find_defocus", refuse)
     with pytest.raises(CalibrationError, match="no waves") as caught:
         d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
     report = caught.value.report

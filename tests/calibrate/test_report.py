@@ -9,9 +9,9 @@ import pytest
 
 from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.geometry import find_geometry
-from d3s.calibrate.rectify import find_rectification
+from d3s.calibrate.rectification import find_rectification
 from d3s.calibrate.report import Report
-from d3s.calibrate.validate import Validation
+from d3s.calibrate.validation import Validation
 from d3s.rig import Rig
 from d3s.view.calibration import report_page
 

@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.ratios import Windows
-from d3s.calibrate.tuning import board_depth_m, find_tuning, fitted_cubic, least_absolute_lines
+from d3s.calibrate.tuning import board_depth_m, find_tuning, fit_cubic, least_absolute_lines
 from d3s.errors import CalibrationError
 
 RIG = d3s.Rig.paper_prototype()
@@ -56,11 +56,11 @@ def test_no_line_has_a_smaller_error():
 def test_cubic_through_what_is_one():
     x = np.linspace(2e-4, 8e-4, 12)
     values = 1.0 - 2e3 * x + 3e6 * x**2 - 1e9 * x**3
-    fit = fitted_cubic(x, values, np.full(12, 0.1))
+    fit = fit_cubic(x, values, np.full(12, 0.1))
     assert fit.coefficients == pytest.approx((1.0, -2e3, 3e6, -1e9), rel=1e-6)
     assert fit.r2 == pytest.approx(1.0)
     rough = values + np.random.default_rng(0).normal(0, values.std(), 12)
-    assert fitted_cubic(x, rough, np.full(12, 0.1)).r2 < 0.95
+    assert fit_cubic(x, rough, np.full(12, 0.1)).r2 < 0.95
 
 
 def test_depth_of_a_tilted_board():

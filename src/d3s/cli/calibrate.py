@@ -149,7 +149,7 @@ def _check_places(*paths: Path, force: bool) -> None:
 
 def _check_inputs(captures: Path, design: Path | None, *paths: Path) -> None:
     """Refuse to replace what the calibration is made from."""
-    from d3s.calibrate.table import TABLE_NAME, read_table
+    from d3s.calibrate.distance_table import TABLE_NAME, read_table
 
     taken = [path for path in paths if path.exists()]
     if not taken:

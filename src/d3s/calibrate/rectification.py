@@ -1,17 +1,19 @@
-"""Rectification: what brings the rows of both views together.
+"""Rectification: scale, rotation and shift that bring the rows of both views together.
 
-With places measured from the anchors, the right view is magnified, turned and shifted down onto
-the left one, as in the paper (Eq. S7). Two things the paper leaves out:
+With places measured from the anchors, the right view is scaled, rotated and shifted down onto the
+left one, as in the paper (Eq. S7). Two effects are added to the paper's model:
 
-- A tilted board has more disparity on one side, which a similarity takes for magnification and
-  roll. Rows know nothing of disparity, so only they are fitted.
-- The rows of the left view are not quite parallel to the baseline, so disparity has a part across
-  them. It grows with the disparity, which tells it from a shift, and both views are turned by it.
+- A tilted board has more disparity on one side, and a similarity takes half of it for scale or
+  roll: with a tilt of 1° and the prototype's baseline 1.3e-4 or 0.008° at 0.25 m, as much as may be
+  wrong in all, and less farther away. Rows do not depend on disparity, so only rows are fitted.
+- The rows of the left view are not quite parallel to the baseline, so disparity has a vertical
+  part: 1.6 px at 0.25 m for 1°. It is proportional to disparity, which separates it from a shift;
+  both views are rotated by this angle.
 
-With H of the right view and the direction (cos β, sin β) of the baseline, all places of all frames
-shall have n · (x_left - H x_right) = 0, n = (-sin β, cos β). The four numbers are fitted to all
-frames at once; sigma is from how the frames disagree. The medians of a similarity for each frame,
-as the paper has it, stand beside.
+With the similarity H of the right view and the direction (cos β, sin β) of the baseline, all places
+of all frames shall have n · (x_left - H x_right) = 0, n = (-sin β, cos β). The four numbers are
+fitted to all frames at once; sigma is from the scatter between frames. The result has the medians
+of one similarity for each frame, the paper's method, for comparison.
 """
 
 from collections.abc import Sequence
@@ -21,21 +23,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.anchors import Anchors
-from d3s.calibrate.kinds import Place
-from d3s.calibrate.matches import Matches, PairMatches
+from d3s.calibrate.distance_table import FEWEST_FRAMES
+from d3s.calibrate.matches import Matches, PairMatches, Place
 from d3s.calibrate.robust import robust_sigma, robust_sigmas
-from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError
 from d3s.types import FloatArray
 
 _ROUNDS = 20
-_SETTLED = 1e-9
+_SETTLED = 1e-9  # largest change of scale and angles in the last step
 _OUTLIER_SIGMAS = 4.0
-_LARGEST_MEDIAN_PX = 0.5  # of a frame's rows; beyond it the frame is no part of the series
+_LARGEST_MEDIAN_PX = 0.5  # vertical disparity of a frame; with more, the frame is rejected
 
 
 class Similarity(NamedTuple):
-    """Magnification, turn and shift down that bring the right view onto the left one."""
+    """Scale, rotation and shift down that bring the right view onto the left one."""
 
     scale: float
     angle_rad: float
@@ -43,44 +44,52 @@ class Similarity(NamedTuple):
 
 
 class RowResidual(NamedTuple):
-    """What is left of the vertical disparity of one frame, in pixels."""
+    """Vertical disparity of one frame, before and after rectification."""
 
     frame: int
-    before_rms_px: float  # with nothing but the anchors
+    before_rms_px: float  # aligned by the anchors only
     before_median_px: float
     after_rms_px: float
     after_median_px: float
 
 
 class Rectification(NamedTuple):
-    """What brings the rows of both views together, with standard deviations."""
+    """Scale, rotation, shift and baseline direction, with standard deviations."""
 
     scale: float
     angle_rad: float
     shift_y_px: float
     baseline_angle_rad: float
-    sigma: tuple[float, float, float, float]  # of these four
+    sigma: tuple[float, float, float, float]  # standard deviations of the four values above
     spread: Similarity  # standard deviation of the similarities of single frames
     median: Similarity  # of the similarities of single frames, as in the paper
-    median_rms_px: float  # of the vertical disparity that the medians leave
+    median_rms_px: float  # vertical disparity after the median similarity, RMS
     residuals: tuple[RowResidual, ...]
     windows: int
     left_out: dict[int, str]
 
     @property
     def rms_px(self) -> float:
-        """Vertical disparity that is left, over all frames."""
+        """Vertical disparity after rectification, RMS over all frames."""
         return float(np.sqrt(np.mean([one.after_rms_px**2 for one in self.residuals])))
 
     @property
     def matrix(self) -> FloatArray:
-        """(2, 2) magnification and turn of the right view."""
+        """(2, 2): scale and rotation of the right view."""
         return _matrix(self.scale, self.angle_rad)
 
     def rectified(
         self, left_px: FloatArray, right_px: FloatArray, anchors: tuple[Place, Place]
     ) -> tuple[FloatArray, FloatArray]:
-        """Places from the raw frame as rectified ones: rows agree, and x differs by disparity."""
+        """Rectified places: rows agree, and x differs by the disparity.
+
+        Parameters
+        ----------
+        left_px, right_px
+            (places, 2): x, y of the same places in the left and the right view, in the raw frame.
+        anchors
+            (x, y) of the left and of the right anchor in the raw frame: the origins of the result.
+        """
         back = _matrix(1.0, -self.baseline_angle_rad)
         left = (left_px - np.array(anchors[0])) @ back.T
         moved = (right_px - np.array(anchors[1])) @ self.matrix.T + (0.0, self.shift_y_px)
@@ -88,25 +97,25 @@ class Rectification(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Places of all frames, from the anchors, and which frame each belongs to."""
+    """Places of all frames, relative to the anchors."""
 
-    left: FloatArray
-    right: FloatArray
-    sigma: FloatArray
-    frame: NDArray[np.int64]
+    left: FloatArray  # (places, 2)
+    right: FloatArray  # (places, 2)
+    sigma: FloatArray  # (places,)
+    frame: NDArray[np.int64]  # (places,): number of the frame
 
     def of(self, is_in: NDArray[np.bool_]) -> "_Rows":
-        """Some of them."""
+        """Places where a mask is true."""
         return _Rows(self.left[is_in], self.right[is_in], self.sigma[is_in], self.frame[is_in])
 
 
 def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
-    """What brings the rows of both views together, from the places of all frames.
+    """Fit the rectification to the places of all frames.
 
     Raises
     ------
     CalibrationError
-        When fewer than five frames are left whose rows agree.
+        If the rows of fewer than five frames agree.
     """
     pairs = matches.across
     if len(pairs) < FEWEST_FRAMES:
@@ -161,7 +170,7 @@ def _spread(values: FloatArray) -> FloatArray:
 
 
 def _similarity(pair: PairMatches, left: FloatArray, right: FloatArray) -> Similarity:
-    """Least squares on the ORB features of one frame, from the anchors."""
+    """Similarity by least squares on the ORB features of one frame, relative to the anchors."""
     x, y = (pair.features_second_px - right).T
     u, v = (pair.features_first_px - left).T
     zero, one = np.zeros_like(x), np.ones_like(x)
@@ -182,14 +191,14 @@ def _rows_of(pairs: Sequence[PairMatches], left: FloatArray, right: FloatArray) 
 
 
 def _residual(rows: _Rows, values: FloatArray) -> FloatArray:
-    """Distance across the baseline of each place in the left view from that in the right one."""
+    """Distance perpendicular to the baseline between the left and the right place."""
     scale, angle, shift, baseline = values
     apart = rows.left - rows.right @ _matrix(scale, angle).T - (0.0, shift)
     return np.asarray(np.cos(baseline) * apart[:, 1] - np.sin(baseline) * apart[:, 0])
 
 
 def _slopes(rows: _Rows, values: FloatArray) -> FloatArray:
-    """Derivatives of the residual by scale, angle, shift and the baseline's angle."""
+    """Derivatives of the residual, (places, 4): by scale, angle, shift and baseline angle."""
     scale, angle, shift, baseline = values
     moved = rows.right @ _matrix(1.0, angle).T
     across = np.array([-np.sin(baseline), np.cos(baseline)])
@@ -208,9 +217,9 @@ def _slopes(rows: _Rows, values: FloatArray) -> FloatArray:
 
 
 def _fitted(rows: _Rows, start: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """The four numbers by reweighted least squares, and which places they keep."""
+    """Fit the four values by least squares without outliers; also the mask of the places kept."""
     values = start.copy()
-    # Of what the window's own sigma does not know, such as a lens that distorts.
+    # The scatter is estimated: distortion adds to the sigma of the windows.
     keep = np.ones(len(rows.sigma), dtype=np.bool_)
     for _ in range(_ROUNDS):
         left = _residual(rows, values)
@@ -227,7 +236,7 @@ def _fitted(rows: _Rows, start: FloatArray) -> tuple[FloatArray, NDArray[np.bool
 
 
 def _sigma(rows: _Rows, values: FloatArray) -> tuple[float, float, float, float]:
-    """Standard deviations from how much the frames disagree, as those of a frame go together."""
+    """Standard deviations from the scatter between frames: errors within a frame correlate."""
     weights = 1 / rows.sigma
     slopes = _slopes(rows, values) * weights[:, np.newaxis]
     left = _residual(rows, values) * weights
@@ -242,7 +251,7 @@ def _sigma(rows: _Rows, values: FloatArray) -> tuple[float, float, float, float]
 
 
 def _frames_that_disagree(rows: _Rows, values: FloatArray) -> dict[int, str]:
-    """Frames whose rows lie beside each other, and by how much."""
+    """Frames whose vertical disparity is too large, with the reason."""
     left = _residual(rows, values)
     out = {}
     for frame in np.unique(rows.frame):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from d3s.calibrate.rectify import find_rectification
+from d3s.calibrate.rectification import find_rectification
 from d3s.errors import CalibrationError
 
 
