@@ -1,7 +1,7 @@
 """Matches: places on the board found again from frame to frame, and from view to view.
 
 Two pictures are first compared by features, then by windows on an even grid (`registration`): the
-places are those of the windows, right to some hundredths of a pixel whatever their blur.
+places are those of the windows, right to some hundredths of a pixel at any blur.
 
 Each frame is compared with the one before, and with an earlier one in which the board is an eighth
 larger: far from the camera, one step of the board changes its picture little.
@@ -76,7 +76,7 @@ class Matches(NamedTuple):
         return [number for number in range(self.frames) if number not in self.left_out]
 
     def without(self, reasons: dict[int, str]) -> "Matches":
-        """Matches without those of some frames, which are rejected for these reasons."""
+        """Matches with more frames rejected, for these reasons."""
         out = {**reasons, **self.left_out}
         left, right, across = (
             tuple(pair for pair in pairs if pair.first not in out and pair.second not in out)

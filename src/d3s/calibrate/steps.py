@@ -74,10 +74,10 @@ class Percent:
 class Setup(NamedTuple):
     """Inputs that the calibration and its cross-validation share."""
 
-    design: Rig
-    fit_ruler: bool | None
-    name: str
-    provenance: Provenance
+    design: Rig  # the camera as built
+    fit_ruler: bool | None  # apply the offset of the ruler; None: if it is significant
+    name: str  # of the camera
+    provenance: Provenance  # residuals still empty
 
 
 class Alignment(NamedTuple):
@@ -282,7 +282,7 @@ def cross_validate(
         draft = draft_rig(setup, alignment, fields, noise, training.shape)
         rig = tune_rig(training, alignment, draft, percent).rig
         views = SplitViews(captures, tested, calibration_of(rig))
-        # The truth is what the ruler says, as for a user; not the depths found from these frames.
+        # The truth is the distance by the ruler, as for a user, not a depth found from the frames.
         offset_m = alignment.geometry.applied_ruler_offset_m
         true_m = [captures.distances_m[frame] + offset_m for frame in tested]
         errors = [
