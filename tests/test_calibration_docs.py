@@ -20,7 +20,7 @@ import calibration  # noqa: E402
 
 
 def results(**figures: float) -> dict:
-    """Of two sets, of which the second has these figures."""
+    """Results of two sets; the second has these figures."""
     good = {key: target.limit * 0.5 for key, target in calibration.TARGETS.items()}
     good |= {
         key: target.limit * 1.5

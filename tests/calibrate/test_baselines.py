@@ -1,4 +1,4 @@
-"""The choice of virtual baselines: its cost, its consensus, and its search."""
+"""Choice of virtual baselines: cost, consensus and search."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def chosen():
 
 
 def test_cost_by_hand():
-    # 1 cm, -3 cm, and one too unsure: of a frame that counts half, and two that count a quarter.
+    # Errors of 1 cm, -3 cm, and one of low confidence, with weights of a half and two quarters.
     errors, sure = np.array([0.01, -0.03, 5.0]), np.array([0.9, 0.81, 0.8])
     weights = np.array([0.5, 0.25, 0.25])
     assert cost_m(errors, sure, 0.8, weights) == pytest.approx(0.005 + 0.0075 + MISSING_M / 4)
@@ -84,7 +84,7 @@ def test_chosen_set_is_the_best_of_all(chosen):
 
 
 def test_surface_says_which_are_worse(chosen):
-    # Wide virtual baselines leave several pixels of disparity, which differences do not see.
+    # Large virtual baselines leave several pixels of disparity, too much for differences.
     assert chosen.surface_m[-3, -1] > 2 * chosen.chosen.cost_m
     assert np.isnan(chosen.surface_m[3, 2])
 

@@ -1,4 +1,4 @@
-"""Captures: what people put into a folder, and the words they get when it cannot be used."""
+"""Captures: folders as users make them, and errors for those that cannot be used."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ DISTANCES_M = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
 
 
 def frame(number: int, shape: tuple[int, int] = SHAPE) -> np.ndarray:
-    """Blotches of ink, each frame its own."""
+    """Random blotches of ink, different in each frame."""
     rng = np.random.default_rng(number)
     ink = rng.uniform(0.1, 0.8, (-(-shape[0] // 8), -(-shape[1] // 8)))
     return np.kron(ink, np.ones((8, 8)))[: shape[0], : shape[1]].astype(np.float32)
@@ -32,7 +32,7 @@ def noisy(image: np.ndarray) -> np.ndarray:
 
 
 def fill(folder: Path, table: str | bytes | None = None, **frames: np.ndarray | bytes) -> Path:
-    """A folder as it should be, but for what is given."""
+    """Write a valid folder, with changes."""
     files: dict[str, Any] = {f"b{number}": frame(number) for number in range(6)} | frames
     for name, content in files.items():
         path = folder / f"{name}.png"
@@ -303,7 +303,7 @@ def test_names_that_are_the_same() -> None:
 
 
 class Counting(list[np.ndarray]):
-    """Frames that count how often they are asked for."""
+    """Frames that count how often each is read."""
 
     asked = 0
 

@@ -1,4 +1,4 @@
-"""Focus and aperture from the blur of boards, held against the lenses that made it."""
+"""Focus and aperture from the blur of boards, compared with the simulated lenses."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from d3s.errors import CalibrationError, InputError
 
 RIG = d3s.Rig.paper_prototype()
 TRUE_DPT = tuple(1.0 / distance_m for distance_m in RIG.optics.focus_distances_m)
-# What somebody may have thought who built it: off by 25 cm in focus, and 10 % in aperture.
+# A design that is wrong by 25 cm in focus and 10 % in aperture.
 THOUGHT = RIG.optics.replace(
     optical_power_left_dpt=83.6, optical_power_right_dpt=83.6, aperture_radius_m=1.1e-3
 )
@@ -93,7 +93,7 @@ def test_frame_that_moved_is_named_and_left_out():
 
 @pytest.mark.parametrize("designed_m", [0.7e-3, 1.6e-3])
 def test_what_the_frames_do_not_tell_is_the_designs_and_said(designed_m):
-    """The aperture is 1 mm, and boards so near each other could not tell it from either."""
+    """Boards that are near each other do not determine the aperture of 1 mm."""
     depths_m = (1.35, 1.36, 1.37, 1.38, 1.39)
     design = THOUGHT.replace(aperture_radius_m=designed_m)
     found = find_defocus(boards(depths_m), depths_m, design)
@@ -130,7 +130,7 @@ def test_frame_that_moved_is_one_too_many_of_five():
 
 @pytest.mark.slow
 def test_standard_deviations_are_true():
-    """Over fresh textures and noise; several parameters at once, as one has few draws."""
+    """Over new textures and noise; several parameters at once, since draws are few."""
     off = []
     for texture in ("leaves", "stone", "calibration"):
         for seed in range(4):
@@ -142,7 +142,7 @@ def test_standard_deviations_are_true():
             off.append([*errors, difference, aperture, ratio])
             boards.cache_clear()
     rms = np.sqrt(np.mean(np.square(off), axis=0))
-    # Those of the model are in them, and do not show on every texture.
+    # Sigma includes the error of the model, which not every texture has.
     assert (rms > 0.3).all()
     assert (rms < 1.5).all()
 

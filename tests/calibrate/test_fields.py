@@ -31,7 +31,7 @@ def light(
     gains: tuple[float, float] = (1.0, 1.0),
     vignetting: float = 0.0,
 ) -> np.ndarray:
-    """Share of light at each pixel: two disks that fade over 4 px, a shadow between them."""
+    """Share of light at each pixel: two disks that fade over 4 px, with a shadow between."""
     y, x = np.mgrid[: SHAPE[0], : SHAPE[1]]
     total = np.zeros(SHAPE)
     for side, gain in zip((-1, 1), gains, strict=True):
@@ -58,7 +58,7 @@ def boards(cell_px: int, frames: int) -> list[tuple[np.ndarray, np.ndarray]]:
 def captures(
     share: np.ndarray, *, cell_px: int = 6, frames: int = 6, floor: float = 0.0
 ) -> Captures:
-    """Boards seen through the light."""
+    """Frames: boards times light."""
     frozen = [
         (share * board + noise + floor).astype(np.float32)
         for board, noise in boards(cell_px, frames)
@@ -101,7 +101,7 @@ def test_fields_are_what_gets_light(changes: dict[str, Any], floor: float) -> No
     for camera, is_half in enumerate((x > fields.partition_px, x < fields.partition_px)):
         mask = whole_mask(fields, camera)
         is_lit = (flat > 0.5) & is_half
-        assert not mask[flat < 0.1].any()  # nothing from the dark
+        assert not mask[flat < 0.1].any()  # no dark pixels
         assert not (mask & ~is_half).any()
         assert mask[is_lit].mean() > 0.95
         box = (fields.left, fields.right)[camera]
@@ -111,7 +111,7 @@ def test_fields_are_what_gets_light(changes: dict[str, Any], floor: float) -> No
 
 
 def test_coarse_ink_is_filled_in() -> None:
-    """Ink that stays black where the board does not seem to move is no hole in the light."""
+    """Ink that is black in every frame is not a hole in the field."""
     share = light()
     y, x = np.mgrid[: SHAPE[0], : SHAPE[1]]
     share *= np.where(np.hypot(x - 390, y - 147) < 9, 0.05, 1.0)

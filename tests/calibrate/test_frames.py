@@ -27,7 +27,7 @@ def test_what_is_found_comes_in_the_order_of_the_frames():
 def test_frames_are_worked_on_at_the_same_time(monkeypatch):
     monkeypatch.setenv("D3S_THREADS", "2")
     both = threading.Barrier(2, timeout=20)
-    on_each_frame(lambda _: both.wait(), 4)  # each waits for another
+    on_each_frame(lambda _: both.wait(), 4)  # each waits for the other
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])

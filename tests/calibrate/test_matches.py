@@ -1,4 +1,4 @@
-"""Matches: places found again to hundredths of a pixel, and frames that do not fit by name."""
+"""Matches: places right to hundredths of a pixel, and rejected frames with their reasons."""
 
 import re
 
@@ -17,7 +17,7 @@ TILTS = np.tan([0.01, -0.006])
 
 
 def seen_px(frame, places_px, from_to, depths_m):
-    """Where a view has the points of the board that a view had at some places before.
+    """Places in one view of the points of the board at given places in another.
 
     `from_to` are the two cameras, `depths_m` the two distances of the board.
     """
@@ -42,7 +42,7 @@ def smooth_picture():
 
 @pytest.mark.parametrize("shift", [(0.0, 0.0), (0.3, -0.4), (0.5, 0.5), (1.7, 0.9)])
 def test_alignment_of_a_shifted_picture(smooth_picture, shift):
-    """Shifted in the Fourier domain, exactly, with another gain and offset."""
+    """Picture shifted exactly, in the Fourier domain, with another gain and offset."""
     rows, cols = (np.fft.fftfreq(size) for size in smooth_picture.shape)
     phase = np.exp(-2j * np.pi * (rows[:, None] * shift[1] + cols[None, :] * shift[0]))
     second = np.fft.ifft2(np.fft.fft2(smooth_picture) * phase).real.astype(np.float32)
@@ -65,7 +65,7 @@ def test_alignment_follows_a_homography(smooth_picture):
     askew = matrix.copy()
     askew[:2, 2] += (0.6, -0.5)
     found = align_windows(smooth_picture, spline_of(second), askew, centres, 15)
-    # OpenCV places pixels to 1/32; a window has hundreds.
+    # OpenCV interpolates at 1/32 px; a window averages over hundreds of pixels.
     assert np.abs(found.places_px - apply_homography(matrix, centres)).max() < 0.02
 
 
@@ -104,7 +104,7 @@ def test_places_are_those_of_the_twin(small_frames, small_captures, small_matche
 def test_far_frames_are_compared_over_larger_steps(small_matches):
     steps = {(pair.first, pair.second) for pair in small_matches.left}
     assert {(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)} < steps
-    # 0.36 is the last that is nearer than 0.45 by an eighth, but the neighbour counts anyway.
+    # 0.36 is the last that is nearer than 0.45 by an eighth; the neighbour is compared in any case.
     assert (2, 4) in steps
     assert {(pair.first, pair.second) for pair in small_matches.right} == steps
 
@@ -121,7 +121,7 @@ def test_windows_stay_within_the_light(small_captures, small_matches):
 
 
 def test_frames_of_nothing(small_captures, as_captures):
-    """A frame each, and the last one is all; frames of nothing are quick."""
+    """Progress is called after each frame; blank frames are fast."""
     seen = []
     images = [np.full_like(image, 0.3) for image in images_of(small_captures)]
     with pytest.raises(
@@ -143,7 +143,7 @@ def images_of(captures):
 def test_frame_of_another_board_is_left_out(small_captures, as_captures):
     images = images_of(small_captures)
     fields = find_fields(small_captures)
-    # Both views show the same other board: turned by half.
+    # Both views show the same other board, rotated by 180°.
     for box in (fields.left, fields.right):
         part = box.of(images[0])
         part[:] = np.ascontiguousarray(part[::-1, :])
@@ -165,7 +165,7 @@ def turned(image, fields, angle_deg):
 
 
 def test_frames_without_texture_or_with_a_turned_board_are_named(small_captures, as_captures):
-    # Less than all of the light, which is quicker.
+    # Only a part of the fields, which is faster.
     fields = find_fields(small_captures, boxes=(Box(90, 520, 250, 250), Box(90, 90, 250, 250)))
     images = images_of(small_captures)
     images[2] = np.full_like(images[2], 0.4)
@@ -174,7 +174,7 @@ def test_frames_without_texture_or_with_a_turned_board_are_named(small_captures,
     assert sorted(matches.left_out) == [2, 4]
     assert "no texture" in matches.left_out[2]
     assert re.search(r"turned by \+0\.(39|40|41)°", matches.left_out[4])
-    # The others are compared over the empty one.
+    # The frames before and after the empty one are compared.
     assert (1, 3) in {(pair.first, pair.second) for pair in matches.left}
     assert all({2, 4}.isdisjoint((pair.first, pair.second)) for pair in matches.left)
     assert [pair.first for pair in matches.across] == [0, 1, 3, 5, 6]

@@ -1,4 +1,4 @@
-"""All steps in their order, from arrays; the whole of it from files is in tests/cli."""
+"""Whole calibrations from arrays; calibrations from files are in tests/cli."""
 
 from typing import NamedTuple
 
@@ -126,7 +126,7 @@ def test_frame_that_says_nothing_of_the_anchors_is_still_used(camera):
 
 @pytest.mark.slow
 def test_boards_beyond_the_default_range_are_no_reason_to_refuse():
-    # With s0 B / p = 5.16 px m, depth is looked for up to 0.56 m unless told otherwise.
+    # With s0 B / p = 5.16 px m, the default depth range ends at 0.56 m.
     distances_m = np.round(np.geomspace(0.3, 1.0, 12), 3)
     layout = d3s.RawLayout(
         rows_px=430, cols_px=860, field_radius_px=212.0, field_edge_px=6.0, partition_px=6.0,

@@ -1,4 +1,4 @@
-"""Rectification: rows agree, whatever the tilt of the board and the turn of the baseline."""
+"""Rectification: rows agree at any tilt of the board and any angle of the baseline."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def values_of(found) -> np.ndarray:
 
 def test_what_the_lenses_were_given_comes_back(camera):
     found = found_of(camera)
-    # The issue asks for 1e-4, 0.01° and 0.1 px.
+    # The limits asked for are 1e-4, 0.01° and 0.1 px.
     errors = np.abs(values_of(found) - truth_of(camera))
     assert (errors < [3e-6, 3e-6, 0.03, 1e-4]).all()
     assert found.left_out == {}
@@ -34,7 +34,7 @@ def test_tilt_of_the_board_does_not_matter_to_rows(camera):
     )
     truth = truth_of(camera)
     assert abs(steep.scale - truth[0]) < 3e-6
-    # Similarities take the tilt for magnification: rows were chosen for a reason.
+    # Similarities take tilt for scale: the reason to fit rows only.
     assert abs(steep.median.scale - truth[0]) > 5e-5
     assert abs(flat.median.scale - truth[0]) < abs(steep.median.scale - truth[0])
     assert steep.rms_px < steep.median_rms_px
@@ -45,7 +45,7 @@ def test_sigma_is_what_values_scatter_by(camera):
     scores = []
     for seed in range(8):
         found = found_of(camera.but(seed=seed))
-        # The shift has the error of the anchors too.
+        # The shift includes the error of the anchors.
         errors, sigma = values_of(found) - truth_of(camera), np.array(found.sigma)
         scores.append((errors / sigma)[[0, 1, 3]])
     assert 0.6 < np.sqrt(np.mean(np.square(scores))) < 1.5

@@ -1,4 +1,4 @@
-"""The report: every number in it comes from the findings, and JSON has all of them."""
+"""Report: findings, measures, verdict, and JSON with all numbers."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from d3s.view.calibration import report_page
 
 @pytest.fixture
 def report(camera) -> Report:
-    """Of a camera whose places on the board are known, without pictures."""
+    """Report of a camera with simulated places on the board, without pictures."""
     matches = camera.matches()
     anchors = find_anchors(matches)
     rectification = find_rectification(matches, anchors)
@@ -61,7 +61,7 @@ def with_(report: Report, **changes) -> Report:
 def test_good_places_make_a_good_report(report):
     assert report.verdict.grade == "good"
     assert report.left_out == {}
-    assert report.measures["vertical_rms_px"] == pytest.approx(0.02, rel=0.2)  # as it was made
+    assert report.measures["vertical_rms_px"] == pytest.approx(0.02, rel=0.2)  # the simulated noise
 
 
 def test_findings_are_what_is_true(report, camera):

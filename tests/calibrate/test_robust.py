@@ -45,7 +45,7 @@ def test_homography_in_spite_of_places_that_are_far_off():
     )
     assert not found.is_kept[::5].any()
     assert found.is_kept.sum() > 155
-    # The scatter is found, whatever sigma was said to be.
+    # Sigma is found from the scatter, independent of the scale of the sigma given.
     assert np.median(found.sigma_px) == pytest.approx(0.05, rel=0.2)
 
 

@@ -1,4 +1,4 @@
-"""Tuning of the depth equation: the least absolute error, cubics, and frames that do not fit."""
+"""Tuning of the depth equation: least absolute error, cubics, and rejected frames."""
 
 from functools import cache
 
@@ -27,14 +27,14 @@ def boards(texture: str = "calibration", *, aperture_m: float = 1e-3, noise: flo
 
 
 def test_lines_of_least_absolute_error_by_hand():
-    # On 2 ratio + 1 but for one point: the mean of squares would follow it, the median does not.
+    # All but one point on 2 ratio + 1: least squares follow it, least absolute errors do not.
     ratio = np.arange(7.0)
     depth = 2.0 * ratio + 1.0
     depth[6] += 50.0
     a, b = least_absolute_lines(np.stack([ratio, 4.0 * ratio]), depth, np.ones(7))
     assert a == pytest.approx([2.0, 0.5], abs=1e-4)
     assert b == pytest.approx([1.0, 1.0], abs=1e-4)
-    # Unless it counts more than all others together.
+    # Unless its weight exceeds that of all others together.
     a, b = least_absolute_lines(ratio[np.newaxis], depth, np.array([1.0, 1, 1, 1, 1, 1, 50]))
     assert a[0] * 6 + b[0] == pytest.approx(63.0, abs=1e-3)
 
@@ -64,7 +64,7 @@ def test_cubic_through_what_is_one():
 
 
 def test_depth_of_a_tilted_board():
-    # The plane Z = 1 + 0.1 X, seen 605 px to the right of the axis: X = 0.1 Z.
+    # The plane Z = 1 + 0.1 X at 605 px to the right of the axis: X = 0.1 Z.
     windows = Windows(np.array([50]), np.array([50 + 605]))
     depth = board_depth_m(windows, 1.0, (101, 101), RIG.optics, (0.1, 0.0))
     assert depth == pytest.approx(1.0 + 0.1 * 0.1 * depth)
@@ -87,7 +87,7 @@ def test_tuned_equation_and_its_cubics():
     assert found.warnings == ()
     assert min(found.a_cubic.r2, found.b_cubic.r2) > 0.98
     assert (found.windows >= 10).all()
-    # At best 3 cm, which the consensus then divides by ten: by the share of the baseline.
+    # At best 3 cm, which the consensus reduces to a tenth, the share of the virtual baseline.
     assert found.mae_m.min() < 0.04
     middle = len(found.virtual_baselines_m) // 2
     a, b = found.line_at(float(found.virtual_baselines_m[middle]))

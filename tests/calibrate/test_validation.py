@@ -100,7 +100,7 @@ COARSE = PAPER.replace(optics=PAPER.optics.replace(pixel_pitch_m=6e-6))
 
 def test_default_stays_where_it_will_do():
     assert widened_depth_range_m(PAPER.optics, (0.25, 1.97)) is None
-    # Half a per cent is what the ends are good for.
+    # The ends are known to half a per cent.
     nearest_m, farthest_m = default_depth_range_m(PAPER.optics)
     assert widened_depth_range_m(PAPER.optics, (0.996 * nearest_m, 1.004 * farthest_m)) is None
 
@@ -135,7 +135,7 @@ def test_camera_of_large_pixels_is_tested_where_the_boards_are(far_boards):
     assert (found.mae_m < 0.02 * found.depths_m).all()
     assert (found.density > 0.6).all()
     cut = errors_over_depth(views, depths_m, COARSE, options={"depth_range_m": (0.25, 0.833)})
-    assert cut.density[-1] < 0.1  # as it was
+    assert cut.density[-1] < 0.1  # with the default range
 
 
 def test_baselines_are_chosen_with_the_boards_in_reach(far_boards):

@@ -1,4 +1,4 @@
-"""The verdict: plain words, the worst first, and nothing that hides what is no number."""
+"""Verdict: grades, remarks with the worst first, and NaN is bad."""
 
 import math
 

@@ -38,7 +38,7 @@ def captures(tmp_path_factory) -> Path:
 
 
 class Calibrated(NamedTuple):
-    """What a run left behind."""
+    """Output of a run."""
 
     folder: Path
     stdout: str
@@ -46,7 +46,7 @@ class Calibrated(NamedTuple):
 
 @pytest.fixture(scope="session")
 def calibrated(captures, tmp_path_factory) -> Calibrated:
-    """One whole run, which several tests look at."""
+    """One whole run, shared by several tests."""
     folder = tmp_path_factory.mktemp("calibrated")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -142,7 +142,7 @@ def test_places_that_cannot_be_are_told_before_the_work(captures):
 
 
 def unboxed(text: str) -> str:
-    """An error of wrong use without its box, on one line however long the paths are."""
+    """Error of wrong use on one line, without its box."""
     return " ".join(text.replace("│", " ").split())
 
 
@@ -196,7 +196,7 @@ def test_rig_is_there_though_the_report_could_not_be_written(captures, monkeypat
 
 
 def test_name_that_cannot_be_is_told_before_the_work(folder):
-    (folder / "board_3.png").write_text("not an image")  # which nobody looks at
+    (folder / "board_3.png").write_text("not an image")  # which is not read
     for name in ("x" * 500, "x" * 101, "two\nlines"):
         words = refused(folder, "--name", name)
         assert "d3s: name=" in words
@@ -237,7 +237,7 @@ def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
     assert Path("rig.toml").read_text() == "of last week"
 
 
-# Bad input: a clear word of what and where, and nothing written -----------------------------------
+# Bad input: the error says what is wrong and where, and nothing is written ------------------------
 
 
 def refused(captures: Path, *options: str) -> str:
@@ -250,7 +250,7 @@ def refused(captures: Path, *options: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path_factory) -> Path:
-    """A folder that a test may spoil."""
+    """Folder of captures that a test may change."""
     folder = tmp_path_factory.mktemp("spoilt") / "captures"
     boards.write_captures(folder, range(6))
     boards.designed().save(folder.parent / "design.toml")

@@ -1,4 +1,4 @@
-"""A calibration to take what a test needs from: nothing is turned, magnified or tuned."""
+"""Calibration for tests: no rotation, no scale, not tuned."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _PROVENANCE = Provenance(
 
 
 def calibration(**changes: Any) -> Calibration:
-    """Views of 61 x 81 px in a frame of 120 x 260 px, but for what is changed."""
+    """Calibration with views of 61 x 81 px in a frame of 120 x 260 px, with changes."""
     values: dict[str, Any] = {
         "anchor_left_px": (190.0, 60.0),
         "anchor_right_px": (65.0, 58.0),

@@ -1,4 +1,4 @@
-"""The page of a calibration: everything inside, and as much as was found."""
+"""Page of a calibration: self-contained, with the results of all steps that were reached."""
 
 import json
 import re
