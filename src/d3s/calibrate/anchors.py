@@ -264,8 +264,8 @@ class _Fit:
         slopes[:, 0, 6] = slopes[:, 1, 7] = 1.0
         weights = 1 / pair.sigma_px
         rows = (slopes * weights[:, np.newaxis, np.newaxis]).reshape(-1, _UNKNOWNS)
-        left = ((pair.second_px - self.anchor - moved) * weights[:, np.newaxis]).reshape(-1)
-        return _NormalEquations(rows.T @ rows, rows.T @ left)
+        residual = ((pair.second_px - self.anchor - moved) * weights[:, np.newaxis]).reshape(-1)
+        return _NormalEquations(rows.T @ rows, rows.T @ residual)
 
     def _shifts(self) -> tuple[FloatArray, FloatArray]:
         """Shift (pairs, 2) that the fit does not explain, and its variance.

@@ -267,8 +267,8 @@ def fit_distances(data: DistanceData, *, ruler_is_free: bool) -> Solution:
     values = np.array([*start, -offset] if ruler_is_free else start)
     ruler_sigma = max(robust_sigma(depths + offset - data.typed_m), 1e-4)
     for _ in range(_ROUNDS):
-        rows, left = _equations(data, values, ruler_sigma, ruler_is_free)
-        step = np.linalg.lstsq(rows, left, rcond=None)[0]
+        rows, residuals = _equations(data, values, ruler_sigma, ruler_is_free)
+        step = np.linalg.lstsq(rows, residuals, rcond=None)[0]
         values = values + step
         typed = np.exp(values[:count]) - (values[-1] if ruler_is_free else 0.0)
         spread = robust_sigma(typed - data.typed_m)
@@ -278,9 +278,9 @@ def fit_distances(data: DistanceData, *, ruler_is_free: bool) -> Solution:
         ruler_sigma = float(np.sqrt(ruler_sigma * new_sigma))
         if is_settled and float(np.abs(step[:count]).max()) < _SETTLED:
             break
-    rows, left = _equations(data, values, ruler_sigma, ruler_is_free)
-    spare = max(len(left) - len(values), 1)
-    inflated = max(1.0, float(np.sum(np.minimum(left**2, 9.0))) / spare)
+    rows, residuals = _equations(data, values, ruler_sigma, ruler_is_free)
+    spare = max(len(residuals) - len(values), 1)
+    inflated = max(1.0, float(np.sum(np.minimum(residuals**2, 9.0))) / spare)
     covariance = np.linalg.pinv(rows.T @ rows, hermitian=True) * inflated
     return Solution(values, np.asarray(covariance, np.float64), count, ruler_is_free, ruler_sigma)
 
@@ -302,32 +302,32 @@ def _equations(
     if ruler_is_free:
         by_ruler[:, -1] = -1.0
     ruler_m = values[-1] if ruler_is_free else 0.0
-    ruler_left = data.typed_m + ruler_m - depths
+    ruler_residual = data.typed_m + ruler_m - depths
     by_disparity = np.zeros((count, unknowns))
     by_disparity[number, number] = -focal_baseline / depths
     by_disparity[:, count] = 1 / depths
     by_disparity[:, count + 1] = 1.0
     disparity = np.array([one.disparity_px for one in data.disparities])
     sigma = np.array([one.sigma_px for one in data.disparities])
-    disparity_left = disparity - infinity - focal_baseline / depths
+    disparity_residual = disparity - infinity - focal_baseline / depths
     expansions = data.expansions
     by_expansion = np.zeros((len(expansions), unknowns))
-    expansion_left = np.empty(len(expansions))
+    expansion_residual = np.empty(len(expansions))
     for row, one in enumerate(expansions):
         j, k = place[one.first], place[one.second]
         weight = 1 / np.hypot(one.sigma, _FINEST_EXPANSION)
         by_expansion[row, j], by_expansion[row, k] = weight, -weight
         by_expansion[row, count + 2] = weight * one.log_ratio
         expected = values[j] - values[k] + values[count + 2] * one.log_ratio
-        expansion_left[row] = weight * (one.log_ratio - expected)
+        expansion_residual[row] = weight * (one.log_ratio - expected)
     # Priors by the anchors: of the disparity of infinity, and of the stretch by distortion.
     by_anchors = np.zeros((2, unknowns))
     sigmas = np.array([data.infinity_sigma_px, max(data.anchors.left.stretch_sigma, 1e-7)])
     by_anchors[[0, 1], [count + 1, count + 2]] = 1 / sigmas
     rows = [
-        huber_weighted(by_ruler / ruler_sigma_m, ruler_left / ruler_sigma_m),
-        huber_weighted(by_disparity / sigma[:, np.newaxis], disparity_left / sigma),
-        huber_weighted(by_expansion, expansion_left),
+        huber_weighted(by_ruler / ruler_sigma_m, ruler_residual / ruler_sigma_m),
+        huber_weighted(by_disparity / sigma[:, np.newaxis], disparity_residual / sigma),
+        huber_weighted(by_expansion, expansion_residual),
         (by_anchors, -values[count + 1 : count + 3] / sigmas),
     ]
     return np.concatenate([part[0] for part in rows]), np.concatenate([part[1] for part in rows])

@@ -96,7 +96,7 @@ class Rectification(NamedTuple):
         return left, np.asarray(moved @ back.T)
 
 
-class _Rows(NamedTuple):
+class _Places(NamedTuple):
     """Places of all frames, relative to the anchors."""
 
     left: FloatArray  # (places, 2)
@@ -104,9 +104,9 @@ class _Rows(NamedTuple):
     sigma: FloatArray  # (places,)
     frame: NDArray[np.int64]  # (places,): number of the frame
 
-    def of(self, is_in: NDArray[np.bool_]) -> "_Rows":
+    def of(self, is_in: NDArray[np.bool_]) -> "_Places":
         """Places where a mask is true."""
-        return _Rows(self.left[is_in], self.right[is_in], self.sigma[is_in], self.frame[is_in])
+        return _Places(self.left[is_in], self.right[is_in], self.sigma[is_in], self.frame[is_in])
 
 
 def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
@@ -123,23 +123,23 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
             f"{len(pairs)} frames have views that fit each other, and at least {FEWEST_FRAMES} "
             "are needed for the rectification."
         )
-    places = (np.array(anchors.left_px), np.array(anchors.right_px))
-    single = [_similarity(pair, *places) for pair in pairs]
+    anchors_px = (np.array(anchors.left_px), np.array(anchors.right_px))
+    single = [_similarity(pair, *anchors_px) for pair in pairs]
     median = Similarity(*(float(value) for value in np.median(single, axis=0)))
-    rows = _rows_of(pairs, *places)
+    places = _places_of(pairs, *anchors_px)
     start = np.array([*median, 0.0])
-    values, keep = _fitted(rows, start)
-    left_out = _frames_that_disagree(rows, values)
+    values, keep = _fit(places, start)
+    left_out = _rejected_frames(places, values)
     if left_out:
-        rows = rows.of(~np.isin(rows.frame, list(left_out)))
-        if len(set(rows.frame.tolist())) < FEWEST_FRAMES:
+        places = places.of(~np.isin(places.frame, list(left_out)))
+        if len(set(places.frame.tolist())) < FEWEST_FRAMES:
             raise CalibrationError(
                 "the rows of the two views fit in no way that is the same for all frames: "
                 + "; ".join(f"{matches.names[frame]}: {why}" for frame, why in left_out.items())
                 + ". Were the lenses moved between frames?"
             )
-        values, keep = _fitted(rows, start)
-    kept = rows.of(keep)
+        values, keep = _fit(places, start)
+    kept = places.of(keep)
     scale, angle, shift, baseline = (float(value) for value in values)
     return Rectification(
         scale=scale,
@@ -147,7 +147,7 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
         shift_y_px=shift,
         baseline_angle_rad=baseline,
         sigma=_sigma(kept, values),
-        spread=Similarity(*(float(value) for value in _spread(np.array(single)))),
+        spread=Similarity(*(float(value) for value in _robust_spread(np.array(single)))),
         median=median,
         median_rms_px=_rms(_residual(kept, start)),
         residuals=_residuals(kept, values),
@@ -165,7 +165,7 @@ def _rms(values: FloatArray) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def _spread(values: FloatArray) -> FloatArray:
+def _robust_spread(values: FloatArray) -> FloatArray:
     return robust_sigmas(values - np.median(values, axis=0))
 
 
@@ -181,8 +181,8 @@ def _similarity(pair: PairMatches, left: FloatArray, right: FloatArray) -> Simil
     return Similarity(float(np.hypot(cos, sin)), float(np.arctan2(sin, cos)), float(shift))
 
 
-def _rows_of(pairs: Sequence[PairMatches], left: FloatArray, right: FloatArray) -> _Rows:
-    return _Rows(
+def _places_of(pairs: Sequence[PairMatches], left: FloatArray, right: FloatArray) -> _Places:
+    return _Places(
         np.concatenate([pair.first_px - left for pair in pairs]),
         np.concatenate([pair.second_px - right for pair in pairs]),
         np.concatenate([pair.sigma_px for pair in pairs]),
@@ -190,21 +190,21 @@ def _rows_of(pairs: Sequence[PairMatches], left: FloatArray, right: FloatArray) 
     )
 
 
-def _residual(rows: _Rows, values: FloatArray) -> FloatArray:
+def _residual(places: _Places, values: FloatArray) -> FloatArray:
     """Distance perpendicular to the baseline between the left and the right place."""
     scale, angle, shift, baseline = values
-    apart = rows.left - rows.right @ _matrix(scale, angle).T - (0.0, shift)
+    apart = places.left - places.right @ _matrix(scale, angle).T - (0.0, shift)
     return np.asarray(np.cos(baseline) * apart[:, 1] - np.sin(baseline) * apart[:, 0])
 
 
-def _slopes(rows: _Rows, values: FloatArray) -> FloatArray:
+def _derivatives(places: _Places, values: FloatArray) -> FloatArray:
     """Derivatives of the residual, (places, 4): by scale, angle, shift and baseline angle."""
     scale, angle, shift, baseline = values
-    moved = rows.right @ _matrix(1.0, angle).T
+    moved = places.right @ _matrix(1.0, angle).T
     across = np.array([-np.sin(baseline), np.cos(baseline)])
     along = np.array([np.cos(baseline), np.sin(baseline)])
     turned = np.stack([-moved[:, 1], moved[:, 0]], axis=1)
-    apart = rows.left - scale * moved - (0.0, shift)
+    apart = places.left - scale * moved - (0.0, shift)
     return np.stack(
         [
             -moved @ across,
@@ -216,46 +216,47 @@ def _slopes(rows: _Rows, values: FloatArray) -> FloatArray:
     )
 
 
-def _fitted(rows: _Rows, start: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _fit(places: _Places, start: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Fit the four values by least squares without outliers; also the mask of the places kept."""
     values = start.copy()
     # The scatter is estimated: distortion adds to the sigma of the windows.
-    keep = np.ones(len(rows.sigma), dtype=np.bool_)
+    keep = np.ones(len(places.sigma), dtype=np.bool_)
     for _ in range(_ROUNDS):
-        left = _residual(rows, values)
-        sizes = np.abs(left) / rows.sigma
+        residual = _residual(places, values)
+        sizes = np.abs(residual) / places.sigma
         keep = sizes < _OUTLIER_SIGMAS * max(robust_sigma(sizes), 1e-9)
-        weights = keep / rows.sigma
-        slopes = _slopes(rows, values) * weights[:, np.newaxis]
+        weights = keep / places.sigma
+        slopes = _derivatives(places, values) * weights[:, np.newaxis]
         size = np.sqrt(np.sum(slopes**2, axis=0)) + 1e-300
-        step = -np.linalg.lstsq(slopes / size, left * weights, rcond=None)[0] / size
+        step = -np.linalg.lstsq(slopes / size, residual * weights, rcond=None)[0] / size
         values = values + step
         if float(np.abs(step[[0, 1, 3]]).max()) < _SETTLED:
             break
     return values, keep
 
 
-def _sigma(rows: _Rows, values: FloatArray) -> tuple[float, float, float, float]:
+def _sigma(places: _Places, values: FloatArray) -> tuple[float, float, float, float]:
     """Standard deviations from the scatter between frames: errors within a frame correlate."""
-    weights = 1 / rows.sigma
-    slopes = _slopes(rows, values) * weights[:, np.newaxis]
-    left = _residual(rows, values) * weights
+    weights = 1 / places.sigma
+    slopes = _derivatives(places, values) * weights[:, np.newaxis]
+    residual = _residual(places, values) * weights
     inverse = np.linalg.pinv(slopes.T @ slopes, hermitian=True)
-    pulls = [
-        slopes[rows.frame == frame].T @ left[rows.frame == frame] for frame in np.unique(rows.frame)
+    gradients = [
+        slopes[places.frame == frame].T @ residual[places.frame == frame]
+        for frame in np.unique(places.frame)
     ]
-    count = len(pulls)
-    middle = np.einsum("ij,ik->jk", pulls, pulls) * count / max(count - 1, 1)
-    a, b, c, d = np.sqrt(np.diag(inverse @ middle @ inverse))
+    count = len(gradients)
+    scatter = np.einsum("ij,ik->jk", gradients, gradients) * count / max(count - 1, 1)
+    a, b, c, d = np.sqrt(np.diag(inverse @ scatter @ inverse))
     return float(a), float(b), float(c), float(d)
 
 
-def _frames_that_disagree(rows: _Rows, values: FloatArray) -> dict[int, str]:
+def _rejected_frames(places: _Places, values: FloatArray) -> dict[int, str]:
     """Frames whose vertical disparity is too large, with the reason."""
-    left = _residual(rows, values)
+    residual = _residual(places, values)
     out = {}
-    for frame in np.unique(rows.frame):
-        away = float(np.median(left[rows.frame == frame]))
+    for frame in np.unique(places.frame):
+        away = float(np.median(residual[places.frame == frame]))
         if abs(away) > _LARGEST_MEDIAN_PX:
             out[int(frame)] = (
                 f"rows of its two views are {away:+.2f} px apart when those of the other frames "
@@ -264,15 +265,15 @@ def _frames_that_disagree(rows: _Rows, values: FloatArray) -> dict[int, str]:
     return out
 
 
-def _residuals(rows: _Rows, values: FloatArray) -> tuple[RowResidual, ...]:
-    before, after = rows.left[:, 1] - rows.right[:, 1], _residual(rows, values)
+def _residuals(places: _Places, values: FloatArray) -> tuple[RowResidual, ...]:
+    before, after = places.left[:, 1] - places.right[:, 1], _residual(places, values)
     return tuple(
         RowResidual(
             int(frame),
-            _rms(before[rows.frame == frame]),
-            float(np.median(before[rows.frame == frame])),
-            _rms(after[rows.frame == frame]),
-            float(np.median(after[rows.frame == frame])),
+            _rms(before[places.frame == frame]),
+            float(np.median(before[places.frame == frame])),
+            _rms(after[places.frame == frame]),
+            float(np.median(after[places.frame == frame])),
         )
-        for frame in np.unique(rows.frame)
+        for frame in np.unique(places.frame)
     )
