@@ -21,7 +21,7 @@ def test_anchors_of_a_tilted_board(camera):
 
 
 @pytest.mark.slow
-def test_sigma_is_what_anchors_scatter_by(camera):
+def test_anchor_sigma_agrees_with_the_scatter(camera):
     found = [find_anchors(camera.but(seed=seed).matches()) for seed in range(8)]
     scores = [errors_px(camera, one) / [one.left.sigma_px, one.right.sigma_px] for one in found]
     # 32 numbers: their RMS is within 35 % of one, except once in some hundred draws.
@@ -51,7 +51,7 @@ def test_distortion_is_found_and_does_not_pass_for_expansion(camera):
         assert one.log_ratio == pytest.approx(np.log(ratio), abs=2e-5)
 
 
-def test_without_tilt_in_the_model_the_anchor_would_be_beside(camera):
+def test_without_tilt_in_the_model_the_anchor_is_wrong(camera):
     """Without tilt in the model, the fixed point of each pair is elsewhere."""
     steep = camera.but(slopes=(0.0175, 0.0), noise_px=1e-4)
     pair = steep.matches().left[0]
@@ -87,7 +87,7 @@ def test_least_shift_by_hand(camera):
     np.testing.assert_allclose(place, anchor, atol=1.5)
 
 
-def test_board_that_sways_has_anchors_less_certain(camera):
+def test_sway_increases_the_anchor_sigma(camera):
     still, swaying = (find_anchors(camera.but(sway_m=sway).matches()) for sway in (0.0, 2e-5))
     assert still.left.sway_px < 0.01
     # 20 µm at 0.7 m and 6050 px, twice, as both frames of a pair sway.
@@ -97,7 +97,7 @@ def test_board_that_sways_has_anchors_less_certain(camera):
     assert np.abs(errors / [swaying.left.sigma_px, swaying.right.sigma_px]).max() < 4
 
 
-def test_frame_aside_of_the_rail_is_named(camera):
+def test_frame_beside_the_rail_is_rejected(camera):
     found = find_anchors(camera.but(aside_m={6: 2e-3}).matches())
     assert list(found.left_out) == [6]
     assert "aside" in found.left_out[6]
@@ -110,7 +110,7 @@ def test_board_that_does_not_move_away(camera):
         find_anchors(matches)
 
 
-def test_board_that_wanders(camera):
+def test_board_that_does_not_move_along_a_line(camera):
     aside = dict(enumerate(np.random.default_rng(1).normal(0, 0.03, 16)))
     with pytest.raises(
         CalibrationError, match=r"left view has no one point towards .* pairs of frames"

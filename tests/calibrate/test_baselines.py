@@ -63,7 +63,7 @@ def test_consensus_of_sets_is_that_of_the_paper():
         assert result.virtual_baselines_m == tuple(sampled[numbers])
 
 
-def test_set_that_keeps_nothing_costs_what_is_missing():
+def test_set_without_depths_costs_the_price_of_missing_ones():
     nothing = np.full((10, 2, 5), np.nan, dtype=np.float32)
     predictions = baselines._Predictions(nothing, np.ones(10), np.full(10, 0.1))
     trial = baselines._Trial(predictions, np.linspace(0.5, 1, 5), np.array([1e-4, 2e-4]), CONSENSUS)
@@ -83,12 +83,12 @@ def test_chosen_set_is_the_best_of_all(chosen):
     assert chosen.sets_tried > 560
 
 
-def test_surface_says_which_are_worse(chosen):
+def test_cost_surface(chosen):
     # Large virtual baselines leave several pixels of disparity, too much for differences.
     assert chosen.surface_m[-3, -1] > 2 * chosen.chosen.cost_m
     assert np.isnan(chosen.surface_m[3, 2])
 
 
-def test_count_that_cannot_be(chosen):
+def test_invalid_count(chosen):
     with pytest.raises(InputError, match="count=7 must be a whole number from 1 to 5"):
         choose_baselines((), (), RIG, None, count=7)

@@ -92,7 +92,7 @@ def test_frame_that_moved_is_named_and_left_out():
 
 
 @pytest.mark.parametrize("designed_m", [0.7e-3, 1.6e-3])
-def test_what_the_frames_do_not_tell_is_the_designs_and_said(designed_m):
+def test_undetermined_parameters_are_those_of_the_design(designed_m):
     """Boards that are near each other do not determine the aperture of 1 mm."""
     depths_m = (1.35, 1.36, 1.37, 1.38, 1.39)
     design = THOUGHT.replace(aperture_radius_m=designed_m)
@@ -119,7 +119,7 @@ def test_boards_without_texture():
     assert "no texture" in caught.value.left_out[0]
 
 
-def test_frame_that_moved_is_one_too_many_of_five():
+def test_frame_that_moved_leaves_too_few_of_five():
     views, depths_m = list(boards()[:5]), DEPTHS_M[:5]
     views[2] = gaussian_filter(views[2][0], 2.0), views[2][1]
     with pytest.raises(CalibrationError, match="the blur of 4 of 5 frames") as caught:
@@ -148,7 +148,7 @@ def test_standard_deviations_are_true():
 
 
 @pytest.mark.slow
-def test_lens_of_diffraction_looks_smaller_and_less_sure():
+def test_diffraction_looks_like_a_smaller_aperture():
     found = find_defocus(boards(psf="diffraction"), DEPTHS_M, THOUGHT)
     assert np.abs(np.subtract(found.focus_dpt, TRUE_DPT)).max() < 0.08
     assert min(found.focus_sd_dpt) > 0.02

@@ -93,7 +93,7 @@ def whole_mask(fields: Fields, camera: int) -> np.ndarray:
     ],
 )
 @pytest.mark.parametrize("floor", [0.0, 0.05])
-def test_fields_are_what_gets_light(changes: dict[str, Any], floor: float) -> None:
+def test_fields_are_the_lit_parts(changes: dict[str, Any], floor: float) -> None:
     fields = find_fields(captures(light(**changes), floor=floor))
     assert fields.partition_px == pytest.approx(changes.get("partition_px", 259.5), abs=3)
     x = np.arange(SHAPE[1])[np.newaxis, :]
@@ -144,7 +144,7 @@ def test_light_of_each_field() -> None:
         (light(shadow_px=-12.0), r"the darkest column still has \d+% of the light"),
     ],
 )
-def test_no_two_fields(share: np.ndarray, words: str) -> None:
+def test_light_without_two_fields_is_refused(share: np.ndarray, words: str) -> None:
     with pytest.raises(CalibrationError, match=words):
         find_fields(captures(share))
 
@@ -155,7 +155,7 @@ def test_one_view_alone_has_one_field() -> None:
         find_fields(captures(step(100 - np.hypot(x - 260, y - 150))))
 
 
-def test_boxes_that_are_given_are_taken() -> None:
+def test_given_boxes_are_used() -> None:
     boxes = Box(40, 300, 200, 180), Box(45, 30, 210, 190)
     fields = find_fields(captures(np.ones(SHAPE)), boxes=boxes)
     assert (fields.left, fields.right) == boxes
@@ -180,7 +180,7 @@ def test_boxes_that_are_given_are_taken() -> None:
         ("left", "four whole numbers"),
     ],
 )
-def test_boxes_that_cannot_be(box: Any, words: str) -> None:
+def test_invalid_boxes(box: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         find_fields(captures(light()), boxes=(Box(40, 300, 200, 180), box))
 
@@ -193,7 +193,7 @@ def test_boxes_that_are_not_two(boxes: Any) -> None:
         find_fields(captures(light()), boxes=boxes)
 
 
-def test_boxes_say_themselves_which_is_the_left_one() -> None:
+def test_boxes_decide_which_lens_is_left() -> None:
     boxes = Box(40, 300, 200, 180), Box(45, 30, 210, 190)
     frames = captures(light())
     first, second = (find_fields(frames, left_lens=left, boxes=boxes) for left in ("left", "right"))
@@ -227,7 +227,7 @@ def circle(x, y, radius) -> np.ndarray:
     return np.stack([x + radius * np.cos(angle), y + radius * np.sin(angle)], axis=1)
 
 
-def test_boxes_leave_what_is_on_both_sides_of_the_anchor():
+def test_views_are_centred_on_the_anchors():
     left = rectangle(1100, 200, 1850, 760)  # 350 to the right, 260 below
     right = rectangle(100, 100, 900, 900)
     assert largest_crop(outlined(left, right), centred(), FRAME, 0.0) == (521, 701)

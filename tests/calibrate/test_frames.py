@@ -20,7 +20,7 @@ from d3s.calibrate.frames import (
 # Work on every frame ------------------------------------------------------------------------------
 
 
-def test_what_is_found_comes_in_the_order_of_the_frames():
+def test_results_are_in_the_order_of_the_frames():
     assert on_each_frame(lambda number: number**2, 7) == [0, 1, 4, 9, 16, 25, 36]
 
 
@@ -39,7 +39,7 @@ def test_progress_ends_at_all_frames(monkeypatch, threads):
     assert told[-1] == (4, 4)
 
 
-def test_no_frames_are_no_work():
+def test_no_frames_give_no_results():
     assert on_each_frame(lambda number: 1 / 0, 0) == []
 
 
@@ -72,18 +72,18 @@ def grey(top: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("top", [255, 65535])
-def test_grey_levels_come_back_to_the_last_bit(top):
+def test_levels_of_8_and_16_bits_are_exact(top):
     frame = grey(top)
     assert np.array_equal(as_image(as_levels(frame)), frame)
 
 
 @pytest.mark.parametrize("top", [1023, 4095])
-def test_other_levels_come_back_to_a_small_part_of_a_level(top):
+def test_other_levels_are_right_to_a_small_part_of_a_level(top):
     frame = grey(top)
     assert np.abs(as_image(as_levels(frame)) - frame).max() < 0.04 / top
 
 
-def test_frames_are_read_once_while_there_is_room():
+def test_frames_are_cached_up_to_the_limit():
     disk = Disk(*(grey(65535, seed) for seed in range(3)))
     frames = FrameCache(disk, room_bytes=2 * BYTES)
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_frames_are_read_once_while_there_is_room():
 
 
 @pytest.mark.parametrize("value", [-0.01, 1.5, np.nan])
-def test_what_16_bits_cannot_hold_is_read_again(value):
+def test_values_outside_0_to_1_are_not_cached(value):
     odd = grey(255)
     odd[0, 0] = value
     disk = Disk(odd, grey(255))
@@ -105,7 +105,7 @@ def test_what_16_bits_cannot_hold_is_read_again(value):
     assert 0 not in frames
 
 
-def test_the_same_frames_are_kept_whichever_is_asked_for_first():
+def test_cached_frames_do_not_depend_on_the_order_of_reading():
     disk = Disk(*(grey(255, seed) for seed in range(3)))
     frames = FrameCache(disk, room_bytes=2 * BYTES)
     for number in (2, 1, 0):
@@ -127,7 +127,7 @@ CALIBRATION = calibration(
 )
 
 
-def test_views_are_those_of_the_frames_asked_for(small_captures):
+def test_views_are_those_of_the_given_frames(small_captures):
     rig = d3s.Rig.paper_prototype().replace(calibration=CALIBRATION)
     views = SplitViews(small_captures, [4, 1], CALIBRATION)
     assert len(views) == 2
@@ -153,7 +153,7 @@ def test_frames_that_are_not_in_memory_are_read_once(small_captures):
             assert np.abs(left - right).max() < 1e-5
 
 
-def test_pairs_are_kept_while_there_is_room(small_captures):
+def test_pairs_are_cached_up_to_the_limit(small_captures):
     reads = []
 
     def read(number):
@@ -168,7 +168,7 @@ def test_pairs_are_kept_while_there_is_room(small_captures):
     assert reads == [0, 1, 2, 2, 2]
 
 
-def test_small_pictures_of_what_was_used(small_captures):
+def test_thumbnails_of_the_frames_that_were_read(small_captures):
     pictures = Thumbnails(small_captures)
     captures = pictures.captures()
     assert np.array_equal(captures.image(2), small_captures.image(2))

@@ -97,7 +97,7 @@ def test_tilt_of_the_board(camera):
     )).all()  # fmt: skip
 
 
-def test_infinity_has_no_disparity_wherever_the_anchors_were_found(camera):
+def test_infinity_has_no_disparity_after_the_correction_of_the_anchors(camera):
     """Disparity corrects wrong anchors, each in proportion to its variance."""
     matches, anchors, _ = camera.steps()
     moved = anchors.right._replace(
@@ -127,7 +127,7 @@ def test_ruler_that_begins_two_centimetres_before_the_lenses(camera):
     assert abs(held.focal_baseline_px_m / camera.focal_baseline_px_m - 1) > 0.01
 
 
-def test_coarse_ruler_does_not_spoil_infinity(camera):
+def test_coarse_ruler_does_not_change_the_disparity_of_infinity(camera):
     """Millimetres of the ruler are not pixels of disparity: expansion gives the distances."""
     noise_m = np.random.default_rng(3).normal(0, 1e-3, len(camera.distances_m))
     found = found_of(camera, camera.distances_m + noise_m)
@@ -164,7 +164,7 @@ def test_distances_of_another_series(camera):
         found_of(camera, typed)
 
 
-def test_many_distances_beside_the_line_are_named(camera):
+def test_many_wrong_distances_are_named(camera):
     typed = np.array(camera.distances_m)
     typed[3:10] += np.array([0.1, -0.1, 0.15, 0.2, -0.15, 0.12, -0.2])
     words = (
@@ -182,13 +182,13 @@ def test_many_distances_beside_the_line_are_named(camera):
         (-0.15, r"the ruler begins 0\.15 m before the lenses, and at most 0\.0833 m are believed"),
     ],
 )
-def test_distances_from_elsewhere(camera, offset_m, words):
+def test_distances_with_an_impossible_offset(camera, offset_m, words):
     """All distances are on a line, but with an impossible offset."""
     with pytest.raises(CalibrationError, match=words + r".* Measure from the lenses to the board"):
         found_of(camera, np.array(camera.distances_m) + offset_m)
 
 
-def test_distances_that_fall_where_the_board_goes_away(camera):
+def test_distances_in_reverse_order(camera):
     """The nearest are right, so disparity falls with distance; the others are in reverse order."""
     typed = np.array(camera.distances_m)
     typed[4:] = typed[:3:-1]
@@ -250,7 +250,7 @@ def test_board_that_was_tilted_in_one_frame_is_named(camera):
 
 
 @pytest.mark.slow
-def test_sigma_of_the_scale_is_what_it_scatters_by(camera):
+def test_sigma_of_the_scale_agrees_with_the_scatter(camera):
     scores = []
     for seed in range(8):
         noise_m = np.random.default_rng((5, seed)).normal(0, 5e-4, len(camera.distances_m))

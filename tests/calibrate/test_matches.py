@@ -120,7 +120,7 @@ def test_windows_stay_within_the_light(small_captures, small_matches):
                 assert mask[np.minimum(row + 10, box.rows - 1), col].all()
 
 
-def test_frames_of_nothing(small_captures, as_captures):
+def test_blank_frames(small_captures, as_captures):
     """Progress is called after each frame; blank frames are fast."""
     seen = []
     images = [np.full_like(image, 0.3) for image in images_of(small_captures)]

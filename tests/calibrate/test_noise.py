@@ -100,6 +100,6 @@ def test_clipped_blocks_do_not_count() -> None:
     assert noise.variance == pytest.approx(np.full(3, 0.02**2), rel=0.05)
 
 
-def test_a_board_of_one_grey_tells_too_little() -> None:
+def test_board_of_one_grey_is_refused() -> None:
     with pytest.raises(CalibrationError, match="black, grey and white"):
         find_noise(*flat_captures(0.5, 0.5))

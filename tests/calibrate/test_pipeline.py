@@ -18,7 +18,7 @@ def design() -> d3s.Rig:
 
 
 @pytest.mark.slow
-def test_few_frames_are_usable_and_say_what_is_missing(small_frames):
+def test_few_frames_are_usable_with_remarks(small_frames):
     images = [frame.image for frame in small_frames[:6]]
     told: list[int] = []
     rig, report = d3s.calibrate(
@@ -63,7 +63,7 @@ def test_failed_step_names_files():
 
 
 @pytest.mark.slow
-def test_what_cannot_be_a_rig_is_an_error_with_a_report(small_frames, monkeypatch):
+def test_invalid_rig_is_an_error_with_a_report(small_frames, monkeypatch):
     def refuse(*_, **__):
         raise RigError("noise_read=2 must be below 1.")
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_a_rig_is_an_error_with_a_report(small_frames, monkeypatc
 
 
 @pytest.mark.slow
-def test_report_of_what_was_found_comes_with_the_error(small_frames, monkeypatch):
+def test_error_of_a_step_carries_the_report_of_the_steps_before(small_frames, monkeypatch):
     def refuse(*_, **__):
         raise CalibrationError("no waves.", left_out={2: "it is grey"})
 
@@ -114,7 +114,7 @@ def test_name_is_refused_before_anything_is_read():
         d3s.calibrate("captures", name="x" * 300)
 
 
-def test_frame_that_says_nothing_of_the_anchors_is_still_used(camera):
+def test_frame_rejected_by_the_anchor_step_only_is_still_used(camera):
     class Step(NamedTuple):
         left_out: dict[int, str]
 
@@ -125,7 +125,7 @@ def test_frame_that_says_nothing_of_the_anchors_is_still_used(camera):
 
 
 @pytest.mark.slow
-def test_boards_beyond_the_default_range_are_no_reason_to_refuse():
+def test_boards_beyond_the_default_range_are_accepted():
     # With s0 B / p = 5.16 px m, the default depth range ends at 0.56 m.
     distances_m = np.round(np.geomspace(0.3, 1.0, 12), 3)
     layout = d3s.RawLayout(

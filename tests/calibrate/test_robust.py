@@ -14,7 +14,7 @@ from d3s.calibrate.robust import (
 )
 
 
-def test_sigma_is_that_of_gaussian_errors_in_spite_of_gross_ones():
+def test_sigma_of_gaussian_errors_with_outliers():
     errors = np.random.default_rng(0).normal(0.0, 2.0, 20_001)
     errors[:200] = 1e6
     assert robust_sigma(errors) == pytest.approx(2.0, rel=0.03)
@@ -26,14 +26,14 @@ def test_sigma_by_hand():
     assert robust_sigmas(columns) == pytest.approx([1.4826 * 2.0, 1.4826 * 1.0])
 
 
-def test_line_in_spite_of_a_third_that_is_far_off():
+def test_line_with_outliers():
     x = np.linspace(1.0, 4.0, 12)
     y = 2.0 * x - 3.0
     y[::3] += 50.0
     assert robust_line(x, y) == pytest.approx((2.0, -3.0))
 
 
-def test_homography_in_spite_of_places_that_are_far_off():
+def test_homography_with_outliers():
     rng = np.random.default_rng(1)
     matrix = np.array([[0.9, 0.02, 30.0], [-0.02, 0.91, 12.0], [3e-5, -2e-5, 1.0]])
     first = rng.uniform(0, 600, (200, 2))
@@ -53,7 +53,7 @@ def test_homography_of_too_few_places():
     assert robust_homography(np.zeros((3, 2)), np.zeros((3, 2)), np.ones(3)) is None
 
 
-def test_turn_of_a_homography():
+def test_rotation_of_a_homography():
     cos, sin = np.cos(0.02), np.sin(0.02)
     matrix = np.array([[0.9 * cos, -0.9 * sin, 5.0], [0.9 * sin, 0.9 * cos, -3.0], [0.0, 0.0, 1.0]])
     assert turn_rad(matrix, np.array([100.0, 50.0])) == pytest.approx(0.02)

@@ -53,7 +53,7 @@ def test_no_line_has_a_smaller_error():
         assert total(a + step[0], b + step[1]) > least - 1e-3
 
 
-def test_cubic_through_what_is_one():
+def test_cubic_through_a_cubic():
     x = np.linspace(2e-4, 8e-4, 12)
     values = 1.0 - 2e3 * x + 3e6 * x**2 - 1e9 * x**3
     fit = fit_cubic(x, values, np.full(12, 0.1))
@@ -140,7 +140,7 @@ def test_too_few_frames():
         find_tuning(boards()[:4], DEPTHS_M[:4], RIG)
 
 
-def test_too_few_frames_with_texture_are_told_apart():
+def test_error_names_frames_without_texture():
     grey = np.random.default_rng(0).normal(0.5, 0.01, (2, 210, 400)).astype(np.float32)
     views = [boards()[0], tuple(grey), *boards()[2:5]]
     with pytest.raises(CalibrationError, match=r"4 of 5 frames .*, and 5 are needed") as caught:

@@ -98,14 +98,14 @@ PAPER = d3s.Rig.paper_prototype()
 COARSE = PAPER.replace(optics=PAPER.optics.replace(pixel_pitch_m=6e-6))
 
 
-def test_default_stays_where_it_will_do():
+def test_default_range_is_kept_if_boards_are_in_it():
     assert widened_depth_range_m(PAPER.optics, (0.25, 1.97)) is None
     # The ends are known to half a per cent.
     nearest_m, farthest_m = default_depth_range_m(PAPER.optics)
     assert widened_depth_range_m(PAPER.optics, (0.996 * nearest_m, 1.004 * farthest_m)) is None
 
 
-def test_range_grows_only_where_boards_are():
+def test_range_is_widened_only_towards_the_boards():
     nearest_m, farthest_m = default_depth_range_m(COARSE.optics)
     assert farthest_m == pytest.approx(0.833, abs=1e-3)
     assert widened_depth_range_m(COARSE.optics, (0.4, 1.8)) == pytest.approx((nearest_m, 2.0))
@@ -138,7 +138,7 @@ def test_camera_of_large_pixels_is_tested_where_the_boards_are(far_boards):
     assert cut.density[-1] < 0.1  # with the default range
 
 
-def test_baselines_are_chosen_with_the_boards_in_reach(far_boards):
+def test_baselines_are_chosen_with_the_boards_in_range(far_boards):
     views, depths_m = far_boards
     options = CONSENSUS.replace(candidates=240)
     tuning = find_tuning(views, depths_m, COARSE, options=options)

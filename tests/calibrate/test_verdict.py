@@ -9,7 +9,7 @@ from d3s.calibrate.verdict import RULES, failure, judge
 GOOD = {name: rule.good for name, rule in RULES.items()}
 
 
-def test_all_as_it_should_be_is_good():
+def test_measures_within_limits_are_good():
     verdict = judge(GOOD)
     assert (verdict.grade, verdict.remarks) == ("good", ())
     assert verdict.summary == "Use the rig file as it is."
@@ -28,11 +28,11 @@ def test_every_measure_counts(name):
     assert remark.remedy.endswith(".")
 
 
-def test_no_number_is_bad():
+def test_nan_is_bad():
     assert judge({"vertical_rms_px": math.nan}).grade == "bad"
 
 
-def test_what_was_not_measured_says_nothing():
+def test_missing_measures_are_skipped():
     assert judge({}).grade == "good"
 
 
@@ -45,7 +45,7 @@ def test_the_worst_comes_first():
     assert verdict.remarks[1].words == "20% of the frames were left out, more than 10%."
 
 
-def test_work_that_came_to_no_end_is_bad():
+def test_failed_calibration_is_bad():
     verdict = failure("there is no texture.")
     assert verdict.grade == "bad"
     assert verdict.remarks[0].words == "there is no texture."

@@ -243,9 +243,11 @@ class _Fit:
         return np.asarray(ideal * (1 + self.distortion * self._outward(away, ideal))[:, np.newaxis])
 
     def _outward(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Increase of |x|² from the first to the second picture, in units of `reach_px` squared."""
         return np.asarray(np.sum(after**2 - before**2, axis=1) / self.reach_px**2)
 
     def _equations(self, number: int) -> _NormalEquations:
+        """Normal equations of one pair at the current values."""
         pair, ratio = self.pairs[number], np.exp(self.log_ratio[number])
         away = pair.first_px - self.anchor
         lean = away @ self.tilt
