@@ -87,7 +87,7 @@ ablation: .venv/installed-dev
 	$(BIN)/python benchmarks/ablation.py --page docs/estimator_results.md
 
 calibration: .venv/installed-dev
-	$(BIN)/python benchmarks/calibration.py --page docs/calibration.md
+	$(BIN)/python benchmarks/calibration.py --page docs/calibration_results.md
 
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py
