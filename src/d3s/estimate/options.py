@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import OptionsError, RecordError
-from d3s.record import Record
+from d3s.record import Converted, Record
 
 Depth = Annotated[float, Field(ge=1e-4, le=1e4)]
 
@@ -52,12 +52,18 @@ class Options(Record):
 
     # The camera decides if left: from where its blur fills a window to where a tenth of a pixel
     # is a hundredth of the depth (0.25 to 2.5 m for the prototype).
-    depth_range_m: tuple[Depth, Depth] | None = Field(
-        default=None, description="the nearest and the farthest depth to look for"
+    depth_range_m: Converted[tuple[Depth, Depth] | None] = Field(
+        default=None,
+        validate_default=True,
+        description="the nearest and the farthest depth to look for",
     )
     candidates_m: Annotated[
-        tuple[Depth, ...] | None, Field(max_length=4096), AfterValidator(_rising)
-    ] = Field(default=None, description="the depths to try, increasing, instead of a range")
+        Converted[tuple[Depth, ...] | None], Field(max_length=4096), AfterValidator(_rising)
+    ] = Field(
+        default=None,
+        validate_default=True,
+        description="the depths to try, increasing, instead of a range",
+    )
 
     @field_validator("depth_range_m")
     @classmethod
@@ -86,10 +92,10 @@ class ConsensusOptions(Options):
     # The paper's own for its prototype (supplement); of another camera the same share of its
     # baseline. A calibrated rig brings its own.
     virtual_baselines_m: Annotated[
-        tuple[Annotated[float, Field(gt=0, lt=0.1)], ...] | None,
+        Converted[tuple[Annotated[float, Field(gt=0, lt=0.1)], ...] | None],
         Field(max_length=32),
         AfterValidator(_some),
-    ] = Field(default=None, description="the virtual baselines to compare")
+    ] = Field(default=None, validate_default=True, description="the virtual baselines to compare")
     # As tuned, or 21: 21 to 31 px are what such windows are in this field; the paper does not say.
     window_px: Window | None = Field(default=None, description="the side of the window of the sums")
     # As tuned, or 1: noise falls 3.5 times and the texture that the lens leaves hardly; the paper
@@ -118,8 +124,12 @@ class JointOptions(Options):
     # The larger the window, the less noise: each pixel has the largest that lies on one surface,
     # as far as the next smaller one can tell. 57 px halve the error of the best block matching at
     # 2 m, and 9 px are about as wide as the blur of a step in depth.
-    windows_px: Annotated[tuple[Window, ...], Field(max_length=8), AfterValidator(_sizes)] = Field(
-        default=(9, 23, 57), description="the sides of the windows to choose from, increasing"
+    windows_px: Annotated[
+        Converted[tuple[Window, ...]], Field(max_length=8), AfterValidator(_sizes)
+    ] = Field(
+        default=(9, 23, 57),
+        validate_default=True,
+        description="the sides of the windows to choose from, increasing",
     )
     # A defocused view holds nothing finer than this, and the defocus needs second derivatives;
     # a sharp pair (a rig without aperture) is hardly smoothed.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from d3s.record import FrozenTable, OneLine, Sha256
+from d3s.record import Converted, FrozenTable, OneLine, Sha256
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
@@ -69,10 +69,10 @@ Cubic = tuple[Coefficient, Coefficient, Coefficient, Coefficient]
 class Calibration(RigPart):
     """What was measured on one camera: how to cut and turn its frames, and how to tune depth."""
 
-    anchor_left_px: tuple[Pixel, Pixel] = Field(
+    anchor_left_px: Converted[tuple[Pixel, Pixel]] = Field(
         description="(x, y) of the point at infinity of the left view, in the raw frame"
     )
-    anchor_right_px: tuple[Pixel, Pixel] = Field(
+    anchor_right_px: Converted[tuple[Pixel, Pixel]] = Field(
         description="(x, y) of the point at infinity of the right view, in the raw frame"
     )
     crop_rows_px: Extent = Field(description="the height of each view cut from the raw frame")
@@ -116,12 +116,12 @@ class Calibration(RigPart):
         description="the noise variance that light adds, of full scale squared, at full scale",
     )
     virtual_baselines_m: Annotated[
-        tuple[VirtualBaseline, ...], Field(max_length=32), AfterValidator(_increasing)
+        Converted[tuple[VirtualBaseline, ...]], Field(max_length=32), AfterValidator(_increasing)
     ] = Field(description="the virtual baselines that the consensus compares, increasing")
-    a_cubic_m_px: Cubic = Field(
+    a_cubic_m_px: Converted[Cubic] = Field(
         description="4 coefficients c0 to c3 of the scale a, in m px, of the virtual baseline in m"
     )
-    b_cubic_m: Cubic = Field(
+    b_cubic_m: Converted[Cubic] = Field(
         description="4 coefficients c0 to c3 of the offset b, in m, of the virtual baseline in m"
     )
     tuned_candidates: int | None = Field(
