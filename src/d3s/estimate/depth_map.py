@@ -21,6 +21,24 @@ class DepthMap:
 
     Where there is no depth, `depth_m` and `sigma_m` are NaN and `flags` says why; `confidence` is
     what it was before, so that one can see how near a pixel came.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=0.01, shape=(120, 180))
+    >>> depth_map = d3s.estimate(pair.left, pair.right, rig)
+    >>> depth_map.depth_m.shape
+    (120, 180)
+
+    Keep confident depths with a standard deviation of at most 1 mm, and save them:
+
+    >>> certain = depth_map.filter(min_confidence=0.8, max_sigma_m=0.001)
+    >>> certain.density <= depth_map.density
+    True
+    >>> certain.save("wall.npz")
+    >>> d3s.DepthMap.load("wall.npz").density == certain.density
+    True
     """
 
     depth_m: Image  # along the optical axis, from the plane of the lenses

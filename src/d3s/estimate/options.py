@@ -114,7 +114,19 @@ class ConsensusOptions(Options):
 
 
 class JointOptions(Options):
-    """Choices of our own method."""
+    """Choices of our own method.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> options = d3s.JointOptions(depth_range_m=(0.4, 2.0), windows_px=[9, 23])
+    >>> options.windows_px
+    (9, 23)
+    >>> options.replace(rounds=0)
+    Traceback (most recent call last):
+        ...
+    d3s.errors.OptionsError: rounds=0 must be at least 1.
+    """
 
     # Every pixel of the search is a candidate then. Fewer are faster, more change nothing: what
     # comes after the search is continuous.

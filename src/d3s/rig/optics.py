@@ -27,6 +27,28 @@ class Optics(RigPart):
 
     There are no defaults: each number is of this camera, and a wrong one makes a wrong depth. A
     value out of its physical range is most often in the wrong unit; the error says so.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> optics = d3s.Optics(
+    ...     sensor_distance_m=12.1e-3,
+    ...     aperture_radius_m=1e-3,
+    ...     baseline_m=3.84e-3,
+    ...     optical_power_left_dpt=83.88,
+    ...     optical_power_right_dpt=83.78,
+    ...     pixel_pitch_m=2e-6,
+    ...     aperture_gaussian_width=0.5,
+    ...     disparity_offset_px=0.0,
+    ... )
+    >>> print("{:.2f} m and {:.2f} m".format(*optics.focus_distances_m))
+    0.81 m and 0.88 m
+    >>> print(f"{optics.disparity_px(1.0):.2f} px")
+    23.23 px
+    >>> optics.replace(baseline_m=3.84)
+    Traceback (most recent call last):
+        ...
+    d3s.errors.RigError: baseline_m=3.84 must be below 1: it is in metres. Did you pass millimetres?
     """
 
     # Those that others are checked against come first.

@@ -32,7 +32,18 @@ class _Pinhole(RigPart):
 
 
 class Rig(RigPart):
-    """A camera: its optics, and its calibration if it has one."""
+    """A camera: its optics, and its calibration if it has one.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> rig.optics.baseline_m
+    0.00384
+    >>> rig.save("rig.toml")
+    >>> d3s.Rig.load("rig.toml") == rig
+    True
+    """
 
     name: RigName = "unnamed"
     optics: Optics = Field(description="the optics of the camera")
@@ -98,6 +109,13 @@ class Rig(RigPart):
         -----
         The pixel pitch is nominal (`PINHOLE_PITCH_M`), and the sensor distance and both powers
         follow from it; with an aperture of zero only their ratio `focal_length_px` has a meaning.
+
+        Examples
+        --------
+        >>> import d3s
+        >>> rig = d3s.Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1)
+        >>> float(rig.optics.depth_m(disparity_px=50.0))
+        2.0
         """
         pinhole = _Pinhole(
             focal_length_px=focal_length_px,

@@ -56,6 +56,17 @@ class Sensor(Record):
 
     `gain` is on the side of the light because what makes two views differ is the lenses: the one
     that passes less light has less shot noise too. An offset is of the electronics and has none.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> sensor = d3s.Sensor(full_well_e=10_000, read_noise_e=5.0, bits=12)
+    >>> print(f"{float(sensor.noise_sigma(1.0)):.4f}")
+    0.0100
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=sensor, shape=(60, 90))
+    >>> bool(pair.left.max() <= 1)
+    True
     """
 
     error: ClassVar[type[RecordError]] = SceneError
