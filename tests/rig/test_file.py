@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from d3s.errors import RigError
 from d3s.rig import Calibration, Optics, Provenance, Rig
-from d3s.rig.file import format_document
+from d3s.rig.rig import RIG_FILE
 
 DOCUMENT: dict[str, Any] = {
     "schema_version": 1,
@@ -350,7 +350,7 @@ def test_list_too_short(path: Path, place: Place) -> None:
 )
 @pytest.mark.parametrize("insert", ["{key} = null", "{key} = ", "{line}\n{line}"])
 def test_null_nothing_and_twice_for_every_key(path: Path, place: Place, insert: str) -> None:
-    text = format_document({key: DOCUMENT[key] for key in DOCUMENT if key != "schema_version"})
+    text = RIG_FILE.format({key: DOCUMENT[key] for key in DOCUMENT if key != "schema_version"})
     key = str(place[-1])
     (start,) = (line for line in text.splitlines() if line.startswith(f"{key} ="))
     whole = text[text.index(start) :].split("]\n")[0] + "]" if start.endswith("[") else start

@@ -1,4 +1,4 @@
-"""What was measured on one camera, and where that comes from."""
+"""Calibration of one camera, and its provenance."""
 
 import math
 from datetime import datetime
@@ -40,9 +40,9 @@ def _increasing(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Provenance(RigPart):
-    """Where a calibration comes from: enough to judge it again, and to repeat it."""
+    """Origin of a calibration: enough to judge it again and to repeat it."""
 
-    # So few that the longest names still make a file that can be read again.
+    # Few enough that a file with the longest names stays below the size limit of a rig file.
     residuals: Annotated[
         dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]],
         Field(max_length=100),
@@ -67,7 +67,7 @@ Cubic = tuple[Coefficient, Coefficient, Coefficient, Coefficient]
 
 
 class Calibration(RigPart):
-    """What was measured on one camera: how to cut and turn its frames, and how to tune depth."""
+    """Measurements of one camera: rectification of its frames, noise, and tuned depth equation."""
 
     anchor_left_px: Converted[tuple[Pixel, Pixel]] = Field(
         description="(x, y) of the point at infinity of the left view, in the raw frame"
@@ -146,9 +146,9 @@ class Calibration(RigPart):
 
     @field_validator("frame_cols_px", "noise_gain")
     @classmethod
-    def _comes_with_its_other_half(cls, value: float | None, info: ValidationInfo) -> float | None:
+    def _needs_its_counterpart(cls, value: float | None, info: ValidationInfo) -> float | None:
         other = {"frame_cols_px": "frame_rows_px", "noise_gain": "noise_read"}[str(info.field_name)]
-        # A field that is wrong itself is not in `info.data`, and is reported by its own rule.
+        # A wrong field is not in `info.data`; its own rule reports it.
         if other in info.data and (info.data[other] is None) != (value is None):
             raise ValueError(f"needs {other} beside it. Give both, or neither.")
         return value
@@ -161,25 +161,31 @@ class Calibration(RigPart):
         return window_px
 
     def a_m_px(self, virtual_baseline_m: ArrayLike) -> FloatArray:
-        """Scale of the tuned depth equation at a virtual baseline of either sign (paper Eq. S9)."""
+        """Scale a of the practical depth equation at a virtual baseline, in m px (paper Eq. S9).
+
+        The sign of the virtual baseline has no effect.
+        """
         return _cubic_at_magnitude(self.a_cubic_m_px, virtual_baseline_m)
 
     def b_m(self, virtual_baseline_m: ArrayLike) -> FloatArray:
-        """Offset of the tuned depth at a virtual baseline of either sign (paper Eq. S10)."""
+        """Offset b of the practical depth equation at a virtual baseline, in m (paper Eq. S10).
+
+        The sign of the virtual baseline has no effect.
+        """
         return _cubic_at_magnitude(self.b_cubic_m, virtual_baseline_m)
 
     @property
     def tuned(self) -> dict[str, Any]:
-        """Options of the consensus that a and b hold for, by their names, as far as known."""
+        """Options of the consensus method for which a and b were tuned, by name, if known."""
         names = ("candidates", "window_px", "prefilter_sigma_px")
-        told = {name: getattr(self, f"tuned_{name}") for name in names}
-        return {name: value for name, value in told.items() if value is not None}
+        options = {name: getattr(self, f"tuned_{name}") for name in names}
+        return {name: value for name, value in options.items() if value is not None}
 
     @property
     def rectification_matrix(self) -> FloatArray:
-        """Homography of (x, y, 1) of the right view onto the left one's rows (paper Eq. S7).
+        """3x3 homography that aligns the rows of the right view with the left (paper Eq. S7).
 
-        It does not shift along x, where the disparity is.
+        It does not shift along x, the direction of disparity.
         """
         cos = self.rectify_scale * math.cos(self.rectify_angle_rad)
         sin = self.rectify_scale * math.sin(self.rectify_angle_rad)

@@ -1,4 +1,4 @@
-"""Two lenses before one sensor, as they were designed."""
+"""Optics of the camera, as designed: two lenses and one sensor."""
 
 from typing import Annotated
 
@@ -23,10 +23,10 @@ OpticalPower = Annotated[
 
 
 class Optics(RigPart):
-    """Two thin lenses side by side, alike but for their optical power, before one sensor.
+    """Two thin lenses side by side, equal except for their optical power, and one sensor.
 
-    There are no defaults: each number is of this camera, and a wrong one makes a wrong depth. A
-    value out of its physical range is most often in the wrong unit; the error says so.
+    There are no defaults: every number belongs to one camera, and a wrong number gives a wrong
+    depth. A value out of its physical range is most often in the wrong unit; the error says so.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Optics(RigPart):
     d3s.errors.RigError: baseline_m=3.84 must be below 1: it is in metres. Did you pass millimetres?
     """
 
-    # Those that others are checked against come first.
+    # Fields that the validators of later fields compare with come first.
     sensor_distance_m: float = Field(
         gt=5e-5, lt=1, description="the distance s0 from the lenses to the sensor"
     )
@@ -74,7 +74,7 @@ class Optics(RigPart):
     @field_validator("optical_power_left_dpt", "optical_power_right_dpt")
     @classmethod
     def _power_fits_the_distance(cls, power_dpt: float, info: ValidationInfo) -> float:
-        # A field that is wrong itself is not in `info.data`, and is reported by its own rule.
+        # A wrong sensor distance is not in `info.data`; its own rule reports it.
         distance_m = info.data.get("sensor_distance_m")
         if distance_m is not None and not 0.5 / distance_m <= power_dpt <= 2 / distance_m:
             raise ValueError(
@@ -98,8 +98,9 @@ class Optics(RigPart):
     @field_validator("baseline_m")
     @classmethod
     def _baseline_fits_the_distance(cls, baseline_m: float, info: ValidationInfo) -> float:
-        # A baseline below a millimetre, given in millimetres, is below a metre: only the lenses
-        # beside it give it away. A pinhole pair has no lenses, and its sensor distance is nominal.
+        # A baseline below 1 mm, passed in millimetres, is below 1 and passes the limit of the
+        # field: only the comparison with the lenses detects it. The sensor distance of a pinhole
+        # pair is nominal, so the comparison does not apply.
         distance_m, radius_m = (
             info.data.get(name) for name in ("sensor_distance_m", "aperture_radius_m")
         )
@@ -112,7 +113,7 @@ class Optics(RigPart):
         return baseline_m
 
     def lens(self, camera: int) -> Lens:
-        """One of the two cameras: 0 is the left one, 1 the right one."""
+        """Lens of one camera: 0 is left, 1 is right."""
         if isinstance(camera, bool) or not isinstance(camera, int) or camera not in (0, 1):
             raise InputError(f"camera={camera!r} must be 0 (left) or 1 (right).")
         return Lens(
@@ -126,12 +127,12 @@ class Optics(RigPart):
 
     @property
     def focal_length_px(self) -> float:
-        """Sensor distance in pixels, s0 / p, which stereo calls the focal length."""
+        """Focal length s0 / p in the sense of stereo: the sensor distance in pixels."""
         return self.sensor_distance_m / self.pixel_pitch_m
 
     @property
     def focus_distances_m(self) -> tuple[float, float]:
-        """Depth that each camera images sharply; negative when focused beyond infinity."""
+        """Depth in focus of each camera, in metres; negative if focused beyond infinity."""
         return (thin_lens.focus_distance_m(self.lens(0)), thin_lens.focus_distance_m(self.lens(1)))
 
     @property
@@ -150,7 +151,7 @@ class Optics(RigPart):
         return d3.kappa_dpt(self.lens(0), self.lens(1))
 
     def disparity_px(self, depth_m: ArrayLike) -> FloatArray:
-        """x_left - x_right of a point at a depth, in pixels."""
+        """Disparity x_left - x_right of a point at a depth, in pixels."""
         return stereo.disparity_px(
             depth_m,
             focal_length_px=self.focal_length_px,
@@ -159,7 +160,7 @@ class Optics(RigPart):
         )
 
     def depth_m(self, disparity_px: ArrayLike) -> FloatArray:
-        """Depth of a point with a disparity; NaN where it would lie behind the camera."""
+        """Depth of a point with a disparity, in metres; NaN behind the camera."""
         return stereo.depth_from_disparity_m(
             disparity_px,
             focal_length_px=self.focal_length_px,
@@ -168,14 +169,14 @@ class Optics(RigPart):
         )
 
     def blur_radius_px(self, depth_m: ArrayLike, camera: int) -> FloatArray:
-        """Signed radius of one camera's blur disk; positive nearer than its focus distance."""
+        """Signed radius of the blur disk of one camera, in pixels; positive nearer than focus."""
         return thin_lens.blur_radius_px(depth_m, self.lens(camera))
 
     def blur_sigma_px(self, depth_m: ArrayLike, camera: int) -> FloatArray:
-        """Signed Gaussian blur of one camera per axis; positive nearer than its focus distance."""
+        """Signed Gaussian blur of one camera per axis, in pixels; positive nearer than focus."""
         return thin_lens.blur_sigma_px(depth_m, self.lens(camera))
 
     def field_of_view_rad(self, shape: tuple[int, int]) -> tuple[float, float]:
-        """Full angles, vertical and horizontal, of an image of (rows, cols) pixels."""
+        """Full field of view of an image of (rows, cols), vertical and horizontal, in radians."""
         vertical, horizontal = thin_lens.field_of_view_rad(shape, self.lens(0))
         return float(vertical), float(horizontal)
