@@ -5,7 +5,7 @@ import numpy as np
 from d3s.calibrate.fields import Fields
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration
-from d3s.rig.split import BEHIND, raw_places
+from d3s.rig.split import BEHIND, view_to_raw_matrices
 from d3s.types import FloatArray
 
 _SMALLEST_PX = 64  # of a view in which windows and disparities find room
@@ -28,7 +28,9 @@ def largest_crop(
     limits = [
         _limits(outline, place, frame_shape)
         for outline, place in zip(
-            (fields.left_outline_px, fields.right_outline_px), raw_places(centred), strict=True
+            (fields.left_outline_px, fields.right_outline_px),
+            view_to_raw_matrices(centred),
+            strict=True,
         )
     ]
     across, down, room = np.concatenate(limits, axis=1)

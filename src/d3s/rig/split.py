@@ -85,12 +85,12 @@ def split(raw: Any, calibration: Calibration) -> tuple[Image, Image]:
     frame, value_range = _finite_range(frame)
     left, right = (
         _view(frame, matrix, calibration, value_range, side)
-        for side, matrix in zip(("left", "right"), raw_places(calibration), strict=True)
+        for side, matrix in zip(("left", "right"), view_to_raw_matrices(calibration), strict=True)
     )
     return left, right
 
 
-def raw_places(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
+def view_to_raw_matrices(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
     """2x3 matrices, left and right, from (x, y, 1) in a view to (x, y) in the raw frame."""
     cos, sin = np.cos(calibration.baseline_angle_rad), np.sin(calibration.baseline_angle_rad)
     turn = np.array([[cos, -sin], [sin, cos]])
