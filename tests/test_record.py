@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 import d3s
 from d3s.errors import OptionsError, RecordError
@@ -20,6 +20,9 @@ from d3s.estimate.options import ConsensusOptions, JointOptions
 from d3s.record import Converted, Record
 
 ROOT = Path(__file__).parents[1]
+
+# Once a model is built, pydantic before 2.12 shows constraints in place of types.
+HAS_PLAIN_TYPES = hasattr(BaseModel, "__pydantic_on_complete__")
 
 
 def _subclasses(kind: type) -> set[type]:
@@ -53,11 +56,11 @@ def test_signature_has_every_field_with_type_and_default(record):
             parameter = parameters[name]
             assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
             assert parameter.annotation is not inspect.Parameter.empty
-            assert "Annotated" not in str(parameter)
+            assert "Annotated" not in str(parameter) or not HAS_PLAIN_TYPES
             if field.is_required():
                 assert parameter.default is inspect.Parameter.empty
             else:
-                assert parameter.default is field.default
+                assert parameter.default == field.default
         record.model_rebuild()
 
 
@@ -70,8 +73,9 @@ def test_help_explains_every_field(record):
         assert f"    {field.description[0].upper()}{field.description[1:]}." in text
 
 
+@pytest.mark.skipif(not HAS_PLAIN_TYPES, reason="needs pydantic 2.12")
 def test_signature_by_hand():
-    assert str(inspect.signature(d3s.Rig.paper_prototype().optics.__class__)) == (
+    assert str(inspect.signature(d3s.Optics)) == (
         "(*, sensor_distance_m: float, aperture_radius_m: float, baseline_m: float, "
         "optical_power_left_dpt: float, optical_power_right_dpt: float, pixel_pitch_m: float, "
         "aperture_gaussian_width: float, disparity_offset_px: float)"

@@ -127,6 +127,9 @@ class _FieldSignature:
         )
 
 
+_SIGNATURE: Any = _FieldSignature()
+
+
 class Record(BaseModel):
     """Base of all records: a frozen set of named values, validated when made.
 
@@ -145,7 +148,6 @@ class Record(BaseModel):
     )
 
     if not TYPE_CHECKING:  # type checkers derive the constructor from the fields
-        __signature__ = _FieldSignature()
 
         def __init__(self, /, **values: Any) -> None:
             try:
@@ -155,16 +157,18 @@ class Record(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Add the fields to the docstring."""
+        """Add the fields to the docstring and to the signature."""
         super().__pydantic_init_subclass__(**kwargs)
         cls.__doc__ = _with_parameters(cls)
+        cls.__signature__ = _SIGNATURE
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
-        """Remove the signature that pydantic sets when it builds the model."""
-        super().__pydantic_on_complete__()
-        if "__signature__" in vars(cls):
-            del cls.__signature__
+        """Replace the signature that pydantic sets when it builds the model.
+
+        Versions before 2.12 do not call this method: they show their own signature after first use.
+        """
+        cls.__signature__ = _SIGNATURE
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed; validates, which `model_copy` does not."""

@@ -142,12 +142,12 @@ class Optics(RigPart):
 
     @property
     def alpha_px2_m(self) -> float:
-        """Defocus coefficient of the D3 equation, in px² m; zero when both lenses are alike."""
+        """Defocus coefficient of the D3 equation, in px² m; 0 for equal lenses."""
         return d3.alpha_px2_m(self.lens(0), self.lens(1))
 
     @property
     def kappa_dpt(self) -> float:
-        """Vergence at which both cameras blur alike, in 1/m."""
+        """Vergence at which both cameras have equal blur, in 1/m."""
         return d3.kappa_dpt(self.lens(0), self.lens(1))
 
     def disparity_px(self, depth_m: ArrayLike) -> FloatArray:

@@ -183,8 +183,8 @@ class Rig(RigPart):
         """Split a raw frame into the rectified left and right view, full scale 1.
 
         The rows of both views agree, and a point at infinity has the same column in both. Each
-        view is resampled once, by an interpolation kernel that adds no blur and treats both views
-        alike (docs/rig.md). NaN where the kernel leaves the frame or meets a non-finite value.
+        view is resampled once, by one interpolation kernel that adds no blur (docs/rig.md). Pixels
+        are NaN where the kernel leaves the frame or meets a non-finite value.
 
         Parameters
         ----------
