@@ -47,7 +47,9 @@ class Provenance(RigPart):
         dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]],
         Field(max_length=100),
         AfterValidator(FrozenTable),
-    ] = Field(description="what each step of the calibration left over, by a name with its unit")
+    ] = Field(
+        description="the residuals of the calibration, each with a name that ends with its unit"
+    )
     input_sha256: Annotated[
         dict[OneLine, Sha256],
         Field(max_length=500),
@@ -90,7 +92,7 @@ class Calibration(RigPart):
         default=0.0,
         gt=-0.5,
         lt=0.5,
-        description="the turn of the left view against the baseline, which both views lose",
+        description="the rotation of the left view against the baseline, removed from both views",
     )
     frame_rows_px: int | None = Field(
         default=None, gt=0, le=65536, description="the height of the raw frame, if known"
@@ -106,14 +108,14 @@ class Calibration(RigPart):
         default=None,
         ge=0,
         lt=1,
-        description="the noise of a dark pixel of a raw frame, its sigma of full scale, if known",
+        description="the noise sigma of a dark pixel of a raw frame, of full scale, if known",
     )
     noise_gain: float | None = Field(
         default=None,
         ge=0,
         lt=1,
         validate_default=True,
-        description="the noise variance that light adds, of full scale squared, at full scale",
+        description="the noise variance that light of full scale adds, of full scale squared",
     )
     virtual_baselines_m: Annotated[
         Converted[tuple[VirtualBaseline, ...]], Field(max_length=32), AfterValidator(_increasing)
@@ -128,19 +130,19 @@ class Calibration(RigPart):
         default=None,
         ge=2,
         le=4096,
-        description="how many depths the consensus tries, as when it was tuned, if known",
+        description="the number of candidate depths for which a and b were tuned, if known",
     )
     tuned_window_px: int | None = Field(
         default=None,
         ge=3,
         le=255,
-        description="the window of the consensus that a and b hold for, if known",
+        description="the window of the consensus for which a and b were tuned, if known",
     )
     tuned_prefilter_sigma_px: float | None = Field(
         default=None,
         ge=0,
         le=10,
-        description="the smoothing of the consensus that a and b hold for, if known",
+        description="the prefilter of the consensus for which a and b were tuned, if known",
     )
     provenance: Provenance = Field(description="where the calibration comes from")
 

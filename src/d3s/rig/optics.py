@@ -12,7 +12,9 @@ from d3s.record import unit_remark
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
-Baseline = Annotated[float, Field(gt=0, lt=1, description="the distance of the two lens centres")]
+Baseline = Annotated[
+    float, Field(gt=0, lt=1, description="the distance between the two lens centres")
+]
 DisparityOffset = Annotated[
     float, Field(ge=-1e5, le=1e5, description="the disparity of a point at infinity, left - right")
 ]
@@ -56,18 +58,20 @@ class Optics(RigPart):
         gt=5e-5, lt=1, description="the distance s0 from the lenses to the sensor"
     )
     aperture_radius_m: float = Field(
-        ge=0, lt=0.1, description="the radius of each lens opening, 0 for a pinhole"
+        ge=0, lt=0.1, description="the radius of the aperture of each lens, 0 for a pinhole"
     )
     baseline_m: Baseline
     optical_power_left_dpt: OpticalPower
     optical_power_right_dpt: OpticalPower
     pixel_pitch_m: float = Field(
-        gt=1e-7, lt=1e-4, description="the distance of two pixel centres on the sensor"
+        gt=1e-7,
+        lt=1e-4,
+        description="the distance between neighbouring pixel centres on the sensor",
     )
     aperture_gaussian_width: float = Field(
         gt=0,
         le=1,
-        description="the Gaussian sigma of an opening of radius 1, 0.5 for a uniform disk",
+        description="the Gaussian sigma of an aperture of radius 1, 0.5 for a uniform disk",
     )
     disparity_offset_px: DisparityOffset
 

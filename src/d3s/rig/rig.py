@@ -31,7 +31,7 @@ RIG_FILE = DocumentKind(
 # multiplies without rounding, so the focal length is restored exactly.
 PINHOLE_PITCH_M = 2.0**-17
 
-RigName = Annotated[OneLine, Field(max_length=100, description="what you call this camera")]
+RigName = Annotated[OneLine, Field(max_length=100, description="the name of the camera")]
 
 
 class _Pinhole(RigPart):
@@ -60,7 +60,7 @@ class Rig(RigPart):
     name: RigName = "unnamed"
     optics: Optics = Field(description="the optics of the camera")
     calibration: Calibration | None = Field(
-        default=None, description="what was measured on the camera"
+        default=None, description="the calibration of the camera"
     )
 
     @field_validator("calibration")
@@ -194,8 +194,8 @@ class Rig(RigPart):
 
         Returns
         -------
-        left, right
-            Views, (crop_rows_px, crop_cols_px) of the calibration.
+        tuple
+            Left and right view, (crop_rows_px, crop_cols_px) of the calibration.
 
         Raises
         ------
