@@ -1,4 +1,4 @@
-"""The public surface: what `import d3s` gives, and what it costs."""
+"""Public names of `d3s`, their help, and the cost of the import."""
 
 import inspect
 import pydoc

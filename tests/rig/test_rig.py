@@ -1,4 +1,4 @@
-"""The camera as data: its numbers, its rules, and the words of its errors."""
+"""Rig records: derived values, rules, and error messages."""
 
 import copy
 import math
