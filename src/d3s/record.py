@@ -310,7 +310,7 @@ def _with_parameters(record: type[Record]) -> str:
         return text
     entries = "\n".join(_field_entry(name, field) for name, field in fields)
     before, examples, after = text.partition("\n\nExamples\n---")
-    return f"{before}\n\nParameters\n----------\n{entries}{examples}{after}"
+    return f"{before}\n\nParameters\n----------\n{entries}{examples}{after}".lstrip()
 
 
 def _field_entry(name: str, field: FieldInfo) -> str:
