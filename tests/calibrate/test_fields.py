@@ -11,7 +11,7 @@ from d3s.calibrate.fields import Box, Fields, find_fields, largest_crop
 from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
 from d3s.rig import Calibration
-from d3s.rig.split import raw_places
+from d3s.rig.split import view_to_raw_matrices
 
 # Fields -------------------------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ def test_corners_of_both_views_lie_within_the_fields():
     away = [
         np.hypot(*(ends @ place.T - middle).T).max() - radius
         for place, middle, radius in zip(
-            raw_places(cut), ((1520, 480), (480, 510)), (400, 390), strict=True
+            view_to_raw_matrices(cut), ((1520, 480), (480, 510)), (400, 390), strict=True
         )
     ]
     assert -1.5 < max(away) <= 0

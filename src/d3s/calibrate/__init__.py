@@ -36,10 +36,20 @@ __all__ = ["Report", "calibrate"]
 
 
 class _Callable(ModuleType):
-    """Module that can be called: the package hides the function of the same name."""
+    """Type of this package: `d3s.calibrate` is both the package and the function."""
 
     __call__ = staticmethod(calibrate)
     __signature__ = inspect.signature(calibrate)
 
 
 sys.modules[__name__].__class__ = _Callable
+
+# `help(d3s.calibrate)` shows the package: let its text begin with the signature and the docstring
+# of the function.
+__doc__ = f"""``calibrate{inspect.signature(calibrate)}``
+
+{inspect.getdoc(calibrate)}
+
+Notes
+-----
+{__doc__}"""

@@ -14,7 +14,7 @@ from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
 from d3s.record import shown
 from d3s.rig import Calibration
-from d3s.rig.split import BEHIND, raw_places
+from d3s.rig.split import BEHIND, view_to_raw_matrices
 from d3s.types import FloatArray, Image, Mask
 
 Half = Literal["left", "right"]
@@ -271,7 +271,7 @@ def largest_crop(
     limits = [
         _limits(outline, place, frame_shape)
         for outline, place in zip(
-            (fields.left_outline_px, fields.right_outline_px), raw_places(centred), strict=True
+            (fields.left_outline_px, fields.right_outline_px), view_to_raw_matrices(centred), strict=True
         )
     ]
     across, down, room = np.concatenate(limits, axis=1)

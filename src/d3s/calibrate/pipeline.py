@@ -89,6 +89,29 @@ def calibrate(
         If the frames, their distances or an argument cannot be used.
     CalibrationError
         If no usable rig was found; its `report` says why.
+
+    Examples
+    --------
+    Simulate a camera with a small sensor before a board at five distances, and calibrate it:
+
+    >>> import d3s
+    >>> paper = d3s.Rig.paper_prototype()
+    >>> design = paper.replace(optics=paper.optics.replace(pixel_pitch_m=9e-6))
+    >>> layout = d3s.RawLayout(rows_px=430, cols_px=860, field_radius_px=212.0, field_edge_px=6.0)
+    >>> distances_m = [0.3, 0.36, 0.43, 0.51, 0.6]
+    >>> frames = [
+    ...     d3s.simulate_raw(
+    ...         d3s.Plane(depth_m=distance_m, texture="calibration"),
+    ...         design,
+    ...         noise=0.01,
+    ...         seed=number,
+    ...         layout=layout,
+    ...     ).image
+    ...     for number, distance_m in enumerate(distances_m)
+    ... ]
+    >>> rig, report = d3s.calibrate(frames, distances_m, design=design)
+    >>> print(f"baseline {1e3 * rig.optics.baseline_m:.1f} mm, {report.verdict.grade}")
+    baseline 3.8 mm, usable
     """
     built = _checked_design(design)
     built.replace(name=name)  # refuse a bad name before the work

@@ -70,6 +70,24 @@ class DepthMap:
     d3s.estimate : Make a depth map of a pair.
     d3s.Flag : Reasons why a pixel has no depth.
     d3s.estimate.flags.describe : Flags of a pixel in words.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=0.01, shape=(120, 180))
+    >>> depth_map = d3s.estimate(pair.left, pair.right, rig)
+    >>> depth_map.depth_m.shape
+    (120, 180)
+
+    Keep confident depths with a standard deviation of at most 1 mm, and save them:
+
+    >>> certain = depth_map.filter(min_confidence=0.8, max_sigma_m=0.001)
+    >>> certain.density <= depth_map.density
+    True
+    >>> certain.save("wall.npz")
+    >>> d3s.DepthMap.load("wall.npz").density == certain.density
+    True
     """
 
     depth_m: Image
