@@ -271,7 +271,9 @@ def largest_crop(
     limits = [
         _limits(outline, place, frame_shape)
         for outline, place in zip(
-            (fields.left_outline_px, fields.right_outline_px), view_to_raw_matrices(centred), strict=True
+            (fields.left_outline_px, fields.right_outline_px),
+            view_to_raw_matrices(centred),
+            strict=True,
         )
     ]
     across, down, room = np.concatenate(limits, axis=1)
