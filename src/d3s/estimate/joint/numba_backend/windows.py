@@ -32,7 +32,20 @@ _DOWN = len(CellSum)  # further plane of window sums: squared gradients times ro
 # Lines of a row of cells: start disparities, noise, usable windows, pixels of 3 x 3 cells; behind
 # these, the pixels of each window along the columns.
 _START, _NOISE, _USABLE, _NEAR_PX, _LINES = range(5)
+# Lines of the results, in the order of `WindowFit`.
 _RESULTS = len(WindowFit._fields)
+_DISPARITY, _SIGMA, _CORRELATION, _MISFIT, _CENTROID_DOWN, _CENTROID_ACROSS, _WINDOW = (
+    WindowFit._fields.index(name)
+    for name in (
+        "disparity",
+        "sigma",
+        "correlation",
+        "misfit",
+        "centroid_down",
+        "centroid_across",
+        "window",
+    )
+)
 
 
 class WindowTables(NamedTuple):
@@ -163,7 +176,7 @@ def fit_windows(
                         out[plane, row, begin + col] = found[plane, col]
                 if not is_light:
                     for col in range(width):
-                        used[row, begin + col] = np.int32(found[_RESULTS - 1, col])
+                        used[row, begin + col] = np.int32(found[_WINDOW, col])
         _keep_unwanted(top, two, disparity, wanted, out, used)
 
 
@@ -191,10 +204,12 @@ def _keep_unwanted(
     for row in range(start, stop):
         for col in range(disparity.shape[1]):
             if not wanted[row, col]:
-                out[0, row, col] = disparity[row, col]
+                out[_DISPARITY, row, col] = disparity[row, col]
                 used[row, col] = 0
                 for plane in range(1, out.shape[0]):
-                    out[plane, row, col] = np.float32(UNKNOWN_PX) if plane == 1 else np.float32(0)
+                    out[plane, row, col] = (
+                        np.float32(UNKNOWN_PX) if plane == _SIGMA else np.float32(0)
+                    )
 
 
 @part
@@ -454,7 +469,7 @@ def _fit_line(
                 by_chance = select_less(zero, taken, value, by_chance)
         moved = minimum(maximum(best_d, begin - numbers.max_move), begin + numbers.max_move)
         moved = select_less(flat, best_gg, moved, begin)
-        store(found, col, moved)
+        store(found, _DISPARITY * most + col, moved)
         if is_light:
             continue
         noise = load_8(lines, _NOISE * most + there)
@@ -485,12 +500,12 @@ def _fit_line(
         explained = noise * per_noise + np.float32(0.01) * maximum(mm - m * m, zero)
         misfit = maximum(ee - e * e, zero) / maximum(explained, tiny)
         weight = select_less(flat, best_gg, one / maximum(all_gg, tiny), zero)
-        store(found, most + col, select_less(flat, best_gg, sigma, unknown))
-        store(found, 2 * most + col, select_less(flat, best_gg, beyond, zero))
-        store(found, 3 * most + col, misfit)
-        store(found, 4 * most + col, down * weight)
-        store(found, 5 * most + col, across * weight)
-        store(found, 6 * most + col, index)
+        store(found, _SIGMA * most + col, select_less(flat, best_gg, sigma, unknown))
+        store(found, _CORRELATION * most + col, select_less(flat, best_gg, beyond, zero))
+        store(found, _MISFIT * most + col, misfit)
+        store(found, _CENTROID_DOWN * most + col, down * weight)
+        store(found, _CENTROID_ACROSS * most + col, across * weight)
+        store(found, _WINDOW * most + col, index)
 
 
 @part
