@@ -1,1 +1,7 @@
-"""Compiled loops, threads, SIMD vectors and scratch memory: how arrays are computed fast."""
+"""Kernels and arrays in, fast results out: compilation, threads, SIMD vectors, scratch memory.
+
+compile     loops compiled by Numba, and the cache that keeps them between runs
+parallel    rows or tasks shared among threads
+simd        vectors in compiled loops
+scratch     memory that is kept from one call to the next
+"""

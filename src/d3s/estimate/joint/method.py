@@ -68,7 +68,17 @@ def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -
 
 
 def as_depth_map(result: JointResult, rig: Rig, options: JointOptions) -> DepthMap:
-    """Return the result as a depth map in single precision, with warnings and timings."""
+    """Return the result as a depth map in single precision, with warnings and timings.
+
+    Parameters
+    ----------
+    result
+        Result of `run_joint`.
+    rig
+        The camera.
+    options
+        Options of the method.
+    """
     planes = result.planes
     return DepthMap(
         depth_m=planes.depth_m.astype(np.float32, copy=False),

@@ -185,7 +185,17 @@ class _Level:
 
 
 def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParameters:
-    """Return the parameters of the window fit at a scale, for views of a shape."""
+    """Return the parameters of the window fit at one scale.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of the views at the scale.
+    scale
+        Frame pixels per pixel of the views: 1, 2 or 4.
+    plan
+        Camera and options.
+    """
     cell_side = 1 if scale == 4 else plan.cell_px
     smoothing = plan.smoothing_px[scale] / scale
     gains = noise_gains(smoothing)
