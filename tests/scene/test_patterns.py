@@ -5,11 +5,10 @@ import pytest
 from scipy import ndimage
 
 from d3s.errors import InputError
-from d3s.scene.grid import Grid
-from d3s.scene.hashing import seed_key
-from d3s.scene.lattice import Octaves, spline_noise
 from d3s.scene.patterns import PATTERNS
+from d3s.scene.patterns.lattice import Grid, seed_key
 from d3s.scene.patterns.noise import power_law
+from d3s.scene.patterns.spline_noise import Octaves, spline_noise
 
 NAMES = sorted(PATTERNS)
 # A pixel of the paper's camera covers this much at 1 m, so that this is 0.2 m to 3 m.

@@ -16,7 +16,7 @@ from d3s.scene.blur import Canvas, Sheet, check_room, margin_px, radius_nodes
 from d3s.scene.filling import ABSENT, EVERYWHERE, HIDDEN, KNOWN, SOURCE, fill
 from d3s.scene.geometry import FARTHEST_M, PERFECT, Affine, View, Window
 from d3s.scene.layers import blur_radius, fast_window
-from d3s.scene.warp import REACH_PX, Relief, looked_at
+from d3s.scene.warp import REACH_PX, Relief, warp_to_view
 from d3s.types import FloatArray, Image
 
 # Neighbours that differ by more than this in disparity are two things, not one that is tilted.
@@ -149,7 +149,7 @@ def _slices(image: Image, inverse: FloatArray, view: View, frame: Window) -> lis
         relief = _relief(wide, cuts.nodes, number, outer, reach_px)
         if relief is None:
             continue
-        seen = looked_at(relief, view, window, middle_px)
+        seen = warp_to_view(relief, view, window, middle_px)
         is_last = number == cuts.nodes.size - 1
         part = seen if is_last else _cropped(seen, margin)
         if part is None:

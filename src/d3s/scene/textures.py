@@ -18,7 +18,6 @@ from pydantic import AfterValidator, Field
 from d3s.record import OneLine
 from d3s.runtime.parallel import together
 from d3s.scene.geometry import ScenePart, Window
-from d3s.scene.grid import Grid
 from d3s.scene.photos import Photo, Picture
 from d3s.scene.sampling import Raster
 from d3s.scene.surface import Surface
@@ -96,6 +95,7 @@ def _blocks(numbers: range) -> range:
 @lru_cache(maxsize=_BLOCKS_KEPT)
 def _pattern_block(pattern: str, seed: int, level: int, block_row: int, block_col: int) -> Image:
     from d3s.scene.patterns import PATTERNS
+    from d3s.scene.patterns.lattice import Grid
 
     grid = Grid(
         first_row=block_row * BLOCK_TEXELS,
