@@ -1,4 +1,4 @@
-"""Recipes: all that is needed to make simulated files again, in one readable file."""
+"""Recipes: one readable file with everything needed to simulate a folder of images again."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ RECIPE_FILE = DocumentKind(noun="recipe", schema_version=1, header=_HEADER, erro
 
 RecipeScene = Plane | TiltedPlane | Layered | DepthMapScene | RandomScene
 
-# What [scene] says of itself in a recipe.
+# Scene classes by the `kind` of [scene] in a recipe.
 SCENES: dict[str, type[RecipeScene]] = {
     "plane": Plane,
     "tilted": TiltedPlane,
@@ -51,7 +51,7 @@ _KINDS = {scene: kind for kind, scene in SCENES.items()}
 
 
 def _as_scene(given: Any) -> RecipeScene:
-    """A scene that a file can hold, from a scene or from a table that names its kind."""
+    """Scene that a file can hold, from a scene or from a table with its kind."""
     scene = _from_table(given) if isinstance(given, Mapping) else given
     if type(scene) not in _KINDS:
         raise ValueError(f"must be a scene: {', '.join(one.__name__ for one in _KINDS)}.")
@@ -86,7 +86,7 @@ def _with_file_names(scene: DepthMapScene) -> DepthMapScene:
 
 
 def _unstorable(value: Any, name: str) -> Iterator[str]:
-    """What a text file cannot hold, and where it is."""
+    """Problems of values that a text file cannot hold, with the name of each value."""
     if isinstance(value, np.ndarray):
         yield (
             f"{name} is an array of shape {value.shape}, and a recipe names files. Write it with "
@@ -103,9 +103,9 @@ def _unstorable(value: Any, name: str) -> Iterator[str]:
 
 
 class Recipe(ScenePart):
-    """What to render, with which camera, and into which files.
+    """Scene, camera and output files of a simulation.
 
-    What is left out is filled in when the recipe is made, so that its file says all of it.
+    Fields that are not given are filled in when the recipe is made, so the file is complete.
     """
 
     kind: Literal["pair", "raw"] = Field(
@@ -238,21 +238,21 @@ class Recipe(ScenePart):
 
     @property
     def mounts(self) -> tuple[Mount, Mount]:
-        """How both lenses sit."""
+        """Mounting errors of the left and the right lens."""
         return self.mount_left or PERFECT, self.mount_right or PERFECT
 
     @property
     def is_series(self) -> bool:
-        """Whether its frames have numbers; one alone has none."""
+        """Whether the recipe makes a numbered series of frames."""
         return self.distances_m is not None or self.count is not None
 
     @property
     def frame_count(self) -> int:
-        """How many frames it makes."""
+        """Number of frames."""
         return self.count or len(self.distances_m or (None,))
 
     def scene_of(self, frame: int) -> RecipeScene:
-        """What is in front of the camera in one of its frames."""
+        """Scene of one frame."""
         if self.distances_m is not None:
             return self.scene.replace(depth_m=self.distances_m[frame])
         if isinstance(self.scene, RandomScene):
@@ -260,17 +260,17 @@ class Recipe(ScenePart):
         return self.scene
 
     def seed_of(self, frame: int) -> tuple[int, int]:
-        """Seed of the noise of one of its frames."""
+        """Seed of the noise of one frame."""
         return self.seed, frame
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a recipe.
+        """Read a recipe file.
 
         Raises
         ------
         SceneError
-            Naming the file and every field that is missing, unknown or wrong.
+            Names the file and every field that is missing, unknown or wrong.
         """
         try:
             return cls(**RECIPE_FILE.read(path))
@@ -278,19 +278,19 @@ class Recipe(ScenePart):
             raise SceneError(*error.problems, path=path) from error.__cause__
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the recipe, whole or not at all; `Recipe.load` gives back the very same.
+        """Write the recipe atomically; `Recipe.load` returns an equal recipe.
 
         Raises
         ------
         SceneError
-            When it is too long to be read again.
+            If the recipe is too long for a file.
         OutputError
-            When the file cannot be written, or holds something else and `overwrite` is not set.
+            If the file cannot be written, or exists with other content and `overwrite` is False.
         """
         write_text(path, self.text(), overwrite=overwrite)
 
     def text(self) -> str:
-        """The recipe as its file has it."""
+        """Text of the recipe file."""
         text = RECIPE_FILE.format(self.model_dump(exclude_none=True))
         longest = max(len(line) for line in text.split("\n"))
         if longest > MAX_LINE_CHARS or len(text.encode()) > MAX_BYTES:

@@ -3,14 +3,16 @@
 Patterns have no end and no period. The reflectance belongs to a place on the surface, so two grids
 agree wherever they overlap. `PATTERNS` lists all patterns by name.
 
-lattice        grids of texels, and random numbers for cells of a lattice
-spline_noise   smooth noise as a sum of octaves
-shapes         layers of random shapes
-scattered      leaves, stone, gravel, grass, carpet, calibration target
-manufactured   fabric, brick
-wood           wood, bark
-text           printed pages
-noise          noise with a power-law spectrum
+Modules::
+
+    lattice        grids of texels, and random numbers for cells of a lattice
+    spline_noise   smooth noise as a sum of octaves
+    shapes         layers of random shapes
+    scattered      leaves, stone, gravel, grass, carpet, calibration target
+    manufactured   fabric, brick
+    wood           wood, bark
+    text           printed pages
+    noise          noise with a power-law spectrum
 """
 
 import math
