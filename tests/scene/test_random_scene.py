@@ -148,7 +148,7 @@ def test_frame_is_that_of_the_paper_unless_told():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({}, "seed is missing: which of all scenes."),
+        ({}, "seed is missing: the seed of the whole scene."),
         ({"seed": -1}, "seed=-1 must be at least 0."),
         ({"seed": 1.5}, "seed=1.5 must be a whole number."),
         ({"seed": 1, "nearest_m": 0.0}, "nearest_m=0.0 must be above 0: it is in metres."),

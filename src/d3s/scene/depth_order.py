@@ -19,7 +19,7 @@ _STEP = 4
 _MOST_PIECES = 200
 
 
-class Placed(NamedTuple):
+class PlacedLayer(NamedTuple):
     """A layer with its mask as an array, and a name for error messages."""
 
     layer: Layer
@@ -38,15 +38,15 @@ class Placed(NamedTuple):
 class _Piece(NamedTuple):
     """A layer, or the part of a layer in front of another, sampled every `_STEP` pixels."""
 
-    placed: Placed
+    placed: PlacedLayer
     inverse: Affine  # 1 / Z in 1/m over the pixels of the perfect left view
     values: FloatArray  # samples of `inverse`
     is_there: Mask
 
 
 def sort_front_to_back(
-    placed: list[Placed], optics: Optics, shape: tuple[int, int]
-) -> list[Placed]:
+    placed: list[PlacedLayer], optics: Optics, shape: tuple[int, int]
+) -> list[PlacedLayer]:
     """Layers from front to back: of two that overlap, the nearer one comes first.
 
     If two layers intersect, the nearer part of one is added as a layer of its own. The whole layer
@@ -99,7 +99,7 @@ def sort_front_to_back(
         raise SceneError("layers overlap in a circle: no one of them is in front.") from error
 
 
-def _piece(placed: Placed, inverse: Affine, frame: Window) -> _Piece:
+def _piece(placed: PlacedLayer, inverse: Affine, frame: Window) -> _Piece:
     values = inverse.over(frame.row_numbers[::_STEP], frame.col_numbers[::_STEP])
     if placed.mask is None:
         return _Piece(placed, inverse, values, np.ones(values.shape, dtype=np.bool_))
@@ -161,7 +161,7 @@ def _is_before(a: _Piece, b: _Piece, difference: FloatArray) -> bool:
     return bool(mean > 0)
 
 
-def _part_before(a: _Piece, b: _Piece, frame: Window) -> Placed:
+def _part_before(a: _Piece, b: _Piece, frame: Window) -> PlacedLayer:
     """Part of a that is nearer than b, with an edge of one pixel along the intersection."""
     per_x, per_y = a.inverse.per_x - b.inverse.per_x, a.inverse.per_y - b.inverse.per_y
     nearer = Affine(a.inverse.constant - b.inverse.constant, per_x, per_y)

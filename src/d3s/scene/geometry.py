@@ -35,10 +35,10 @@ class Mount(ScenePart):
     """Mounting error of a lens, which a calibration has to find."""
 
     scale: float = Field(
-        default=1.0, ge=0.5, le=2, description="the magnification, one as designed"
+        default=1.0, ge=0.5, le=2, description="the magnification relative to the design"
     )
     roll_rad: float = Field(
-        default=0.0, gt=-0.5, lt=0.5, description="the turn of the view, clockwise on the picture"
+        default=0.0, gt=-0.5, lt=0.5, description="the rotation of the view, clockwise in the image"
     )
     shift_x_px: float = Field(
         default=0.0, ge=-1e3, le=1e3, description="the shift of the view to the right"

@@ -1,4 +1,4 @@
-"""Inpainting: continue a layer beneath whatever hides it, with its own texture mirrored."""
+"""Inpainting: continue a layer beneath nearer surfaces, with its own texture mirrored."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.rig import Optics
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
-from d3s.scene.depth_order import Placed, sort_front_to_back
+from d3s.scene.depth_order import PlacedLayer, sort_front_to_back
 from d3s.scene.geometry import FARTHEST_M, Affine, View, Window, perfect_views, pixel_matrix
 from d3s.scene.masks import Coverage
 from d3s.scene.sampling import Raster, sample_points
@@ -27,7 +27,7 @@ _KERNEL_PX = 8
 
 def placed_layers(
     layers: tuple[Layer, ...], optics: Optics, shape: tuple[int, int]
-) -> list[Placed]:
+) -> list[PlacedLayer]:
     """Layers with their masks read, from front to back.
 
     Parameters
@@ -48,7 +48,7 @@ def placed_layers(
 
 
 def sheets_of_layers(
-    placed: list[Placed], views: tuple[View, View], frames: tuple[Window, Window]
+    placed: list[PlacedLayer], views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
     """Sheets of both views, front to back.
 
@@ -75,7 +75,7 @@ def sheets_of_layers(
 
 
 def sheets_of_view(
-    placed: list[Placed], views: tuple[View, View], frames: tuple[Window, Window], camera: int
+    placed: list[PlacedLayer], views: tuple[View, View], frames: tuple[Window, Window], camera: int
 ) -> list[Sheet]:
     """Sheets of one view, front to back; needs half the memory of `sheets_of_layers`.
 
@@ -99,7 +99,7 @@ def sheets_of_view(
     for one in placed:
         surface = _surface(one, views, frames)
         matrix = one.layer.plane.surface_matrix(views[camera])
-        sheets += _own_sheet(one, surface, views[camera], frames[camera], matrix)
+        sheets += _separate_sheet(one, surface, views[camera], frames[camera], matrix)
     return sheets
 
 
@@ -117,7 +117,7 @@ def fast_window(window: Window) -> Window:
     )
 
 
-def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[Placed]:
+def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[PlacedLayer]:
     placed = []
     for number, layer in enumerate(layers):
         name = f"layers[{number}]" if len(layers) > 1 else "the plane"
@@ -127,7 +127,7 @@ def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[Place
                 f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
             )
         if mask is None or mask.any():
-            placed.append(Placed(layer, mask, name))
+            placed.append(PlacedLayer(layer, mask, name))
     if not any(one.mask is None for one in placed):
         raise SceneError("layers must have one without a mask, behind the others.")
     return placed
@@ -142,7 +142,7 @@ def _read_mask(path: str) -> Coverage:
 
 
 def _sheets(
-    one: Placed, views: tuple[View, View], frames: tuple[Window, Window]
+    one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
     plane = one.layer.plane
     matrices = [plane.surface_matrix(view) for view in views]
@@ -152,13 +152,13 @@ def _sheets(
     if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
         return _shared_sheets(one, surface, views, frames[0], matrices[0], shift)
     left, right = (
-        _own_sheet(one, surface, view, frame, matrix)
+        _separate_sheet(one, surface, view, frame, matrix)
         for view, frame, matrix in zip(views, frames, matrices, strict=True)
     )
     return left, right
 
 
-def _surface(one: Placed, views: tuple[View, View], frames: tuple[Window, Window]) -> Surface:
+def _surface(one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]) -> Surface:
     """Textured surface of a layer; a photo without a width fills both views."""
     matrices = [one.layer.plane.surface_matrix(view) for view in views]
     extent = np.max([_corner_reach(*both) for both in zip(matrices, frames, strict=True)], axis=0)
@@ -190,7 +190,7 @@ def _common_shift(matrices: list[FloatArray]) -> tuple[float, float] | None:
 
 
 def _shared_sheets(
-    one: Placed,
+    one: PlacedLayer,
     surface: Surface,
     views: tuple[View, View],
     frame: Window,
@@ -215,8 +215,8 @@ def _shared_sheets(
     return [Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]
 
 
-def _own_sheet(
-    one: Placed, surface: Surface, view: View, frame: Window, matrix: FloatArray
+def _separate_sheet(
+    one: PlacedLayer, surface: Surface, view: View, frame: Window, matrix: FloatArray
 ) -> list[Sheet]:
     inverse = one.layer.plane.inverse_depth(view)
     radius = blur_radius(inverse, view)
@@ -262,7 +262,7 @@ def _room(place: Window | None, frame: Window, margin: int) -> _Room | None:
     return _Room(fast_window(painted.grown(margin, margin)), painted)
 
 
-def _place(one: Placed, view: View) -> Window | None:
+def _place(one: PlacedLayer, view: View) -> Window | None:
     """Bounding window of the mask of a layer in a view; None if it is everywhere."""
     if one.mask is None:
         return None
@@ -288,7 +288,7 @@ def _extended(span: tuple[int, int], size: int) -> tuple[int, int]:
     return (-far if span[0] == 0 else span[0]), (far if span[1] == size - 1 else span[1])
 
 
-def _to_mask(one: Placed, view: View) -> FloatArray:
+def _to_mask(one: PlacedLayer, view: View) -> FloatArray:
     """Homography from pixels of a view to pixels of the mask."""
     if one.mask is None:
         return np.eye(3)
@@ -299,7 +299,9 @@ def _to_mask(one: Placed, view: View) -> FloatArray:
     return np.asarray(matrix / matrix[2, 2])
 
 
-def _canvas(one: Placed, surface: Surface, view: View, matrix: FloatArray, room: _Room) -> Canvas:
+def _canvas(
+    one: PlacedLayer, surface: Surface, view: View, matrix: FloatArray, room: _Room
+) -> Canvas:
     colour = paint(surface, matrix, room.painted)
     if one.mask is None:
         return Canvas(window=room.window, colour=colour)

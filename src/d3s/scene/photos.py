@@ -176,7 +176,7 @@ class Photo(ScenePart):
         description="an image file, a folder of images, or an array"
     )
     number: int = Field(
-        default=0, ge=0, lt=2**63, description="which image of a folder, by name, counted around"
+        default=0, ge=0, lt=2**63, description="the image of a folder, by name, modulo their number"
     )
     width_m: float | None = Field(
         default=None,
@@ -188,9 +188,9 @@ class Photo(ScenePart):
         default=None,
         description="how a file stores light, srgb by default; an array is linear",
     )
-    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the turn, clockwise")
+    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
     contrast: float = Field(
-        default=1.0, gt=0, le=2, description="a factor on the difference to mid grey"
+        default=1.0, gt=0, le=2, description="a factor on the difference from mid grey"
     )
 
     @field_validator("encoding")

@@ -31,7 +31,7 @@ class RandomScene(ScenePart):
     never intersect.
     """
 
-    seed: int = Field(ge=0, lt=2**63, description="which of all scenes")
+    seed: int = Field(ge=0, lt=2**63, description="the seed of the whole scene")
     nearest_m: float = Field(
         default=0.3, gt=0, le=FARTHEST_M, description="the smallest depth in the scene"
     )
@@ -42,13 +42,13 @@ class RandomScene(ScenePart):
         default=None,
         ge=0,
         le=20,
-        description="how many objects are in front; two to five by default",
+        description="the number of objects in front; two to five by default",
     )
     patterns: tuple[OneLine, ...] = Field(
         default=(), description="the patterns to choose from; all by default"
     )
     photos: tuple[OneLine, ...] = Field(
-        default=(), description="folders of photographs to take textures from instead"
+        default=(), description="folders of photos to use as textures, in place of patterns"
     )
 
     @field_validator("farthest_m")

@@ -36,7 +36,7 @@ DEFAULT_MOUNTS = (
 
 
 class RawLayout(ScenePart):
-    """Size of the sensor, and the part of it that each lens lights."""
+    """Size of the sensor, and the part that each lens lights."""
 
     rows_px: int = Field(default=2160, ge=16, le=16384, description="the height of the sensor")
     cols_px: int = Field(default=3840, ge=16, le=16384, description="the width of the sensor")
@@ -53,7 +53,7 @@ class RawLayout(ScenePart):
         default=30.0, ge=0, le=1e3, description="the width of the shadow of the partition"
     )
     partition_edge_px: float = Field(
-        default=40.0, ge=1, le=1e3, description="the width of its half-shadow"
+        default=40.0, ge=1, le=1e3, description="the width of the half-shadow of the partition"
     )
 
     @property
@@ -142,7 +142,7 @@ def simulate_raw(
     wavelength_m
         Wavelength for "diffraction", in metres.
     layout
-        Size of the sensor, and the part of it that each lens lights.
+        Size of the sensor, and the part that each lens lights.
     mounts
         Mounting errors of the left and the right lens.
 

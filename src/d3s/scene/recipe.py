@@ -109,22 +109,26 @@ class Recipe(ScenePart):
     """
 
     kind: Literal["pair", "raw"] = Field(
-        default="pair", description="pair, two views side by side, or raw, frames of the sensor"
+        default="pair", description="pair, two rectified views, or raw, frames of the sensor"
     )
     scene: Annotated[RecipeScene, BeforeValidator(_as_scene)] = Field(
         description="what is in front of the camera"
     )
     distances_m: tuple[Depth, ...] | None = Field(
-        default=None, description="where to put the plane in turn, in place of its depth_m"
+        default=None,
+        description="the distances of the plane, one per frame, in place of its depth_m",
     )
     count: int | None = Field(
         default=None,
         ge=1,
         le=1_000_000,
-        description="how many random scenes, with seeds from the scene's upwards",
+        description="the number of random scenes, with seeds from the scene's upwards",
     )
     seed: int = Field(
-        default=0, ge=0, lt=2**63, description="the seed of the noise, with the frame's number"
+        default=0,
+        ge=0,
+        lt=2**63,
+        description="the seed of the noise, combined with the frame's number",
     )
     shape: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = Field(
         default=None,
@@ -141,25 +145,27 @@ class Recipe(ScenePart):
         default="png", description="png, 16 bit from 0 to 1, or tiff, floats as they are"
     )
     truth: Literal["npz", "pfm"] = Field(
-        default="npz", description="npz, one file a frame, or pfm, one file an array"
+        default="npz", description="npz, one file per frame, or pfm, one file per array"
     )
     sensor: Sensor = Field(default=Sensor(), description="the sensor behind the lenses")
     layout: RawLayout | None = Field(
-        default=None, validate_default=True, description="what of the sensor each lens lights"
+        default=None,
+        validate_default=True,
+        description="the part of the sensor that each lens lights",
     )
     mount_left: Mount | None = Field(
-        default=None, validate_default=True, description="how the left lens sits"
+        default=None, validate_default=True, description="the mounting error of the left lens"
     )
     mount_right: Mount | None = Field(
-        default=None, validate_default=True, description="how the right lens sits"
+        default=None, validate_default=True, description="the mounting error of the right lens"
     )
-    rig: Rig = Field(description="the camera, whole")
+    rig: Rig = Field(description="the camera")
     d3s_version: OneLine | None = Field(
         default=None, description="the version of D3S that made the files"
     )
     input_sha256: Annotated[dict[str, Sha256], AfterValidator(FrozenTable)] | None = Field(
         default=None,
-        description="digests of the files that it reads, so that a changed one is noticed",
+        description="digests of the input files, to detect changes",
     )
 
     @field_validator("scene")

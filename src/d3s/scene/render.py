@@ -7,6 +7,8 @@ one side of the opening and the other side sees the background from a slightly d
 difference is a covariance over the opening, summed here over points of the opening, at edges only.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +16,9 @@ from d3s.optics.lens import Lens
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows
 from d3s.scene.blur import BlurModel, Sheet, blur_sheet
-from d3s.scene.geometry import Window
+from d3s.scene.geometry import Affine, Window
 from d3s.scene.masks import Coverage
-from d3s.types import FloatArray, Image, Mask
+from d3s.types import Image, Mask
 
 # Points of the opening. More points change an edge by less than 0.05 % of full scale.
 _FEWEST_POINTS, _MOST_POINTS = 16, 36
@@ -133,15 +135,23 @@ def _covariance(
             points,
             canvas.colour,
             none if canvas.alpha is None else canvas.alpha,
-            np.array(
-                [sheet.shift_px[1] - canvas.window.row, sheet.shift_px[0] - canvas.window.col]
+            _Origin(
+                float(sheet.shift_px[0] - canvas.window.col),
+                float(sheet.shift_px[1] - canvas.window.row),
             ),
-            np.array(sheet.radius_px),
+            sheet.radius_px,
             free,
             free_on_average,
             difference,
         )
     return difference
+
+
+class _Origin(NamedTuple):
+    """Position of pixel (0, 0) of the view on a canvas, in pixels."""
+
+    x: float
+    y: float
 
 
 @compiled
@@ -153,29 +163,26 @@ def _pass_layer(
     points: Image,
     colour: Image,
     alpha: Coverage,
-    origin: FloatArray,
-    radius: FloatArray,
+    origin: _Origin,
+    radius_px: Affine,
     free: Image,
     free_on_average: Image,
     out: Image,
 ) -> None:
-    """Add the light of one layer through each point of the opening, and update the free share.
-
-    `origin` is (y, x) of the pixel (0, 0) on the canvas, `radius` the `Affine` blur radius.
-    """
+    """Add the light of one layer through each point of the opening, and update the free share."""
     count = points.shape[0]
     widest = np.sqrt(np.max(points[:, 0] ** 2 + points[:, 1] ** 2))
     is_opaque = alpha.size == 0
     last_row, last_col = colour.shape[0] - 1.001, colour.shape[1] - 1.001
     for n in range(start, stop):
         y, x = rows[n], cols[n]
-        r = radius[0] + radius[1] * x + radius[2] * y
+        r = radius_px.constant + radius_px.per_x * x + radius_px.per_y * y
         reach = abs(r) * widest
         far_from_layer = not is_opaque and (
-            y + origin[0] + reach < 0
-            or x + origin[1] + reach < 0
-            or y + origin[0] - reach > last_row
-            or x + origin[1] - reach > last_col
+            y + origin.y + reach < 0
+            or x + origin.x + reach < 0
+            or y + origin.y - reach > last_row
+            or x + origin.x - reach > last_col
         )
         if far_from_layer or free_on_average[n] < 1e-6:
             continue
@@ -184,8 +191,8 @@ def _pass_layer(
         mean_alpha = 0.0
         for j in range(count):
             # From a point further right in the opening, a near point is seen further left.
-            b = y + origin[0] + r * points[j, 1]
-            a = x + origin[1] + r * points[j, 0]
+            b = y + origin.y + r * points[j, 1]
+            a = x + origin.x + r * points[j, 0]
             if is_opaque:
                 a = min(max(a, 0.0), last_col)
                 b = min(max(b, 0.0), last_row)

@@ -169,8 +169,11 @@ def _sample_part(
     reach = _SEPARATE.reach_px
     rows, cols = many_y * (window.rows + 2 * reach), many_x * (window.cols + 2 * reach)
     samples = np.empty((rows, cols), dtype=np.float32)
-    start = np.array(
-        [window.row - reach - 0.5 + 0.5 / many_y, window.col - reach - 0.5 + 0.5 / many_x]
+    lattice = _SampleLattice(
+        window.col - reach - 0.5 + 0.5 / many_x,
+        window.row - reach - 0.5 + 0.5 / many_y,
+        1 / many_x,
+        1 / many_y,
     )
     fine_first = sorted(rasters, key=lambda raster: raster.pitch_m)
     switches = [largest_pitch(finest_m) / raster.pitch_m for raster in fine_first[1:]]
@@ -181,11 +184,10 @@ def _sample_part(
             _sample_cubic,
             rows,
             raster.values,
-            np.array([raster.first_row, raster.first_col, raster.pitch_m]),
-            np.array([lowest, highest]),
+            _TexelPlace(raster.first_row, raster.first_col, raster.pitch_m),
             matrix,
-            start,
-            np.array([1 / many_y, 1 / many_x]),
+            lattice,
+            _Range(float(lowest), float(highest)),
             samples,
         )
     _decimate(samples, many_y, many_x, pixels)
@@ -208,11 +210,10 @@ def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
         _sample_cubic,
         window.rows,
         raster.values,
-        np.array([raster.first_row, raster.first_col, raster.pitch_m]),
-        np.array([-np.inf, np.inf]),
+        _TexelPlace(raster.first_row, raster.first_col, raster.pitch_m),
         matrix,
-        np.array([window.row, window.col], dtype=np.float64),
-        np.ones(2),
+        _SampleLattice(float(window.col), float(window.row), 1.0, 1.0),
+        _Range(-np.inf, np.inf),
         values,
     )
     return values
@@ -330,34 +331,53 @@ def cubic_weights(t: float) -> tuple[float, float, float, float]:
     )
 
 
+class _TexelPlace(NamedTuple):
+    """Place of the texels of a raster on the surface, as in `Raster`."""
+
+    first_row: int
+    first_col: int
+    pitch_m: float
+
+
+class _SampleLattice(NamedTuple):
+    """First sample and step between samples, in pixels of the view."""
+
+    first_x: float
+    first_y: float
+    step_x: float
+    step_y: float
+
+
+class _Range(NamedTuple):
+    """Interval (lowest, highest]."""
+
+    lowest: float
+    highest: float
+
+
 @compiled
 def _sample_cubic(
     start: int,
     stop: int,
     texels: Image,
-    origin: FloatArray,
-    range_: FloatArray,
+    place: _TexelPlace,
     matrix: FloatArray,
-    start_at: FloatArray,
-    step: FloatArray,
+    lattice: _SampleLattice,
+    w_range: _Range,
     out: Image,
 ) -> None:
-    """Fill samples whose w, the last row of the homography, is within (range_[0], range_[1]].
-
-    `origin` is (first row, first col, pitch) of the texels; `start_at` and `step` are (y, x) in
-    pixels.
-    """
+    """Fill samples whose w, the last row of the homography, is within `w_range`."""
     last_row, last_col = texels.shape[0] - 2.001, texels.shape[1] - 2.001
     for i in range(start, stop):
-        y = start_at[0] + step[0] * i
+        y = lattice.first_y + lattice.step_y * i
         for j in range(out.shape[1]):
-            x = start_at[1] + step[1] * j
+            x = lattice.first_x + lattice.step_x * j
             w = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
-            if w <= range_[0] or w > range_[1]:
+            if w <= w_range.lowest or w > w_range.highest:
                 continue
-            scale = 1.0 / (w * origin[2])
-            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - origin[1]
-            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - origin[0]
+            scale = 1.0 / (w * place.pitch_m)
+            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - place.first_col
+            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - place.first_row
             # Clamp to the raster: rounding may ask for slightly more than its margin.
             a = min(max(a, 1.0), last_col)
             b = min(max(b, 1.0), last_row)

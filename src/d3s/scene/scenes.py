@@ -78,10 +78,10 @@ class TiltedPlane(ScenePart):
 
     depth_m: Depth
     tilt_x_rad: Tilt = Field(
-        default=0.0, description="the angle by which its right side lies further away"
+        default=0.0, description="the tilt; positive moves the right side further away"
     )
     tilt_y_rad: Tilt = Field(
-        default=0.0, description="the angle by which its lower side lies further away"
+        default=0.0, description="the tilt; positive moves the lower side further away"
     )
     texture: AnyTexture = Field(
         default=Texture(), description="a pattern, an image file or folder, or an array"
@@ -135,9 +135,7 @@ class DepthMapScene(ScenePart):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    image: ArrayOrFile = Field(
-        description="a picture in which all is sharp: an array, or an image file"
-    )
+    image: ArrayOrFile = Field(description="a sharp image: an array, or an image file")
     encoding: Literal["srgb", "linear"] | None = Field(
         default=None,
         description="how the image file stores light, srgb by default; an array is linear",

@@ -77,10 +77,10 @@ class Sensor(Record):
         default=(1.0, 1.0), description="the share of light that the left and the right lens pass"
     )
     offset: tuple[_Offset, _Offset] = Field(
-        default=(0.0, 0.0), description="what is added to the left and the right view"
+        default=(0.0, 0.0), description="the offset added to the left and the right view"
     )
     vignetting: float = Field(
-        default=0.0, ge=0, le=1, description="the share of light that is lost in the corner"
+        default=0.0, ge=0, le=1, description="the share of light lost in the corner"
     )
     # At most 0.1: a gain below zero is then a 10-sigma event.
     gain_pattern: float = Field(
@@ -90,11 +90,11 @@ class Sensor(Record):
         default=0.0, description="the standard deviation of each pixel's own offset, of full scale"
     )
     pattern_seed: int = Field(
-        default=0, ge=0, le=10**9, description="which sensor it is: the seed of its fixed patterns"
+        default=0, ge=0, le=10**9, description="the seed of the fixed patterns, one per sensor"
     )
     saturates: bool = Field(default=False, description="whether the image is clipped to [0, 1]")
     bits: int | None = Field(
-        default=None, description="8, 10 or 12 bits of grey levels, clipped; None for no steps"
+        default=None, description="8, 10 or 12 bits of grey levels, clipped; None: not quantised"
     )
 
     @field_validator("read_noise_e")

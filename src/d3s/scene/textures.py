@@ -56,13 +56,11 @@ class Texture(ScenePart):
     pattern: Annotated[OneLine, AfterValidator(check_pattern)] = Field(
         default="leaves", description="the name of the pattern"
     )
-    seed: int = Field(default=0, ge=0, lt=2**63, description="which of all patterns of that name")
-    scale: float = Field(
-        default=1.0, gt=1e-3, lt=1e3, description="the size, one as it is in nature"
-    )
-    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the turn, clockwise")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="the seed of the pattern")
+    scale: float = Field(default=1.0, gt=1e-3, lt=1e3, description="the size relative to nature")
+    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
     contrast: float = Field(
-        default=1.0, gt=0, le=2, description="a factor on the difference to mid grey"
+        default=1.0, gt=0, le=2, description="a factor on the difference from mid grey"
     )
 
     @property
