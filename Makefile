@@ -26,7 +26,7 @@ help:
 	@echo "make test      install with the developer's tools, lint, type-check, test"
 	@echo "make test-all  the same with the slow tests and the documentation"
 	@echo "make bench     ratios against peers, measured in one run"
-	@echo "make twin      how right the digital twin is, measured on its pictures"
+	@echo "make twin      accuracy of the digital twin, and its table in docs/twin.md"
 	@echo "make ablation  what each part of the estimator pays; its tables go into docs/estimator.md"
 	@echo "make calibration  how right calibrations are, on simulated captures (half an hour, 4 GB of disk)"
 	@echo "make pictures  draw the pictures of the documentation anew"
@@ -71,7 +71,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/run.py
 
 twin: .venv/installed-dev
-	$(BIN)/python benchmarks/twin.py
+	$(BIN)/python benchmarks/twin.py --page docs/twin.md
 
 ablation: .venv/installed-dev
 	$(BIN)/python benchmarks/ablation.py --page docs/estimator.md

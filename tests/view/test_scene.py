@@ -169,6 +169,15 @@ def test_pictures_of_the_page_are_there_and_small():
         assert len(data) < 400_000, name
 
 
+def test_page_has_the_accuracy_table_of_make_twin(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import twin
+
+    table = PAGE.partition("<!-- twin: accuracy -->")[2].partition("<!-- end of accuracy -->")[0]
+    names = [line.split("|")[1].strip() for line in table.strip().splitlines()]
+    assert names[2:] == [check.name for check in twin.checks()]
+
+
 def test_python_of_the_page_runs():
     scope: dict[str, object] = {}
     shapes = []
