@@ -1,4 +1,4 @@
-"""Contact sheets of the digital twin, and the page that shows them."""
+"""Figures of the digital twin, and docs/twin.md."""
 
 import re
 import shlex
@@ -90,7 +90,7 @@ def test_what_has_no_depth_has_a_colour_of_its_own(raw):
     colours = shown.to_rgba(raw.depth_m)
     nothing = np.isnan(raw.depth_m)
     assert nothing.any()
-    # Grey, which the map has nowhere.
+    # Grey, which is not a colour of the map.
     assert len(np.unique(colours[nothing], axis=0)) == 1
     assert np.ptp(colours[nothing][0, :3]) == 0
     scale = shown.get_cmap()(np.linspace(0, 1, 256))[:, :3]
