@@ -170,12 +170,12 @@ class Window(NamedTuple):
 
     @property
     def row_numbers(self) -> FloatArray:
-        """Y of each row, in pixels."""
+        """Coordinate y of each row, in pixels."""
         return np.arange(self.row, self.row + self.rows, dtype=np.float64)
 
     @property
     def col_numbers(self) -> FloatArray:
-        """X of each column, in pixels."""
+        """Coordinate x of each column, in pixels."""
         return np.arange(self.col, self.col + self.cols, dtype=np.float64)
 
     def grown(self, rows: int, cols: int) -> "Window":

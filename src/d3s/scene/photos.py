@@ -23,7 +23,7 @@ _LEAST_CONTRAST = 1e-4
 
 _HALF_BAND_REACH = 11  # taps of the low-pass on either side
 
-# Size of the smallest level of a pyramid whose border is kept exactly.
+# Size of the smallest level of a pyramid that is mirrored at the same place as the photo.
 _SMALLEST_TEXELS = 64
 
 

@@ -21,11 +21,11 @@ from d3s.types import FloatArray, Image
 # Margin of a raster in texels: the cubic kernel of four texels, and rounding.
 RASTER_MARGIN = 4
 
-# Texels per pixel along the axis on which the pixel covers least, at least; at most twice as many.
-# With fewer, the raster would lack detail that the pixels resolve.
-_TEXELS_A_PIXEL = 1.2
+# Smallest number of texels per pixel, along the axis on which the pixel covers least; up to twice
+# as many are used. With fewer, the raster would lack detail that the pixels resolve.
+_TEXELS_PER_PIXEL = 1.2
 
-_STEPS_A_PIXEL = 2048
+_STEPS_PER_PIXEL = 2048
 _ROWS_AT_ONCE = 256
 
 
@@ -75,8 +75,8 @@ class Raster(NamedTuple):
 @cache
 def _kernel_table() -> FloatArray:
     """Shared kernel, sampled so that linear interpolation has an error below 1e-6."""
-    steps = np.arange(_SHARED.reach_px * _STEPS_A_PIXEL + 2)
-    return _SHARED.weights(steps / _STEPS_A_PIXEL)
+    steps = np.arange(_SHARED.reach_px * _STEPS_PER_PIXEL + 2)
+    return _SHARED.weights(steps / _STEPS_PER_PIXEL)
 
 
 def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
@@ -144,7 +144,7 @@ def finest_footprint(matrix: FloatArray, window: Window) -> float:
 
 def largest_pitch(finest_m: float) -> float:
     """Coarsest sufficient pitch in metres, times w, the last row of the homography."""
-    return finest_m / _TEXELS_A_PIXEL
+    return finest_m / _TEXELS_PER_PIXEL
 
 
 def _footprints(
@@ -223,9 +223,8 @@ def _axis_weights(centre: FloatArray, width: float) -> tuple[NDArray[np.int64], 
     """First texel and weights for each pixel along one axis; centre and width in texels."""
     reach = _SHARED.reach_px * abs(width)
     first = np.ceil(centre - reach).astype(np.int64)
-    taps = 4 * (
-        int(np.floor(2 * reach)) // 4 + 1
-    )  # a multiple of 4, for the unrolled loops; some have weight 0
+    # A multiple of 4, for the unrolled loops; the last taps may have weight 0.
+    taps = 4 * (int(np.floor(2 * reach)) // 4 + 1)
     weights = np.empty((centre.size, taps), dtype=np.float32)
     _fill_weights(first - centre, 1 / width, _kernel_table(), weights)
     return first, weights
@@ -256,7 +255,7 @@ def _fill_weights(first: FloatArray, scale: float, table: FloatArray, out: Image
     for i in range(out.shape[0]):
         total = 0.0
         for t in range(out.shape[1]):
-            place = min(abs((first[i] + t) * scale) * _STEPS_A_PIXEL, table.size - 1.001)
+            place = min(abs((first[i] + t) * scale) * _STEPS_PER_PIXEL, table.size - 1.001)
             step = int(place)
             line[t] = table[step] + (table[step + 1] - table[step]) * (place - step)
             total += line[t]

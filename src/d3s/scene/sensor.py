@@ -299,9 +299,8 @@ def _vignette(shape: tuple[int, ...], loss: float, centre_px: PointPx | None) ->
     rows, cols = shape
     x, y = centre_px if centre_px is not None else ((cols - 1) / 2, (rows - 1) / 2)
     x2, y2 = (np.arange(cols) - x) ** 2, (np.arange(rows) - y) ** 2
-    scale = loss / (
-        max(x2[0], x2[-1]) + max(y2[0], y2[-1]) or 1.0
-    )  # a single pixel has r_corner = 0
+    corner2 = max(x2[0], x2[-1]) + max(y2[0], y2[-1])
+    scale = loss / (corner2 or 1.0)  # a single pixel has no corner
     return np.subtract.outer((1 - scale * y2).astype(np.float32), (scale * x2).astype(np.float32))
 
 

@@ -29,7 +29,7 @@ _SIN = np.sin(np.arange(2 * _TURNS) * (math.pi / _TURNS))
 
 
 class ShapeLayer(NamedTuple):
-    """Shapes of similar size. Lengths are half-lengths in metres; ranges are uniform.
+    """Shapes of similar size. Pairs are ranges of uniform random numbers.
 
     The grey of a shape lies between the two values of `grey`: `bias` above 1 makes more shapes
     dark, `split` from 0 to 1 moves greys to the ends of the range. `dome` darkens a shape towards
@@ -37,11 +37,11 @@ class ShapeLayer(NamedTuple):
     """
 
     kind: int
-    cell_m: float
-    length: tuple[float, float]
-    aspect: tuple[float, float]
-    angle: tuple[float, float]
-    density: float
+    cell_m: float  # side of a cell of the lattice
+    half_length_m: tuple[float, float]  # along the shape
+    aspect: tuple[float, float]  # length over width
+    angle_rad: tuple[float, float]
+    density: float  # share of cells with a shape
     grey: tuple[float, float]
     bias: float = 1.0
     split: float = 0.0
@@ -52,7 +52,7 @@ class ShapeLayer(NamedTuple):
     @property
     def thin_m(self) -> float:
         """Half the width of a shape of mean length and aspect, in metres."""
-        return sum(self.length) / 2.0 / (sum(self.aspect) / 2.0)
+        return sum(self.half_length_m) / 2.0 / (sum(self.aspect) / 2.0)
 
     @property
     def mean_grey(self) -> float:
@@ -66,7 +66,7 @@ class ShapeLayer(NamedTuple):
     @property
     def cover(self) -> float:
         """Share of the surface that the layer hides, 0 to 1."""
-        (short, long), (round_, slim) = self.length, self.aspect
+        (short, long), (round_, slim) = self.half_length_m, self.aspect
         square = (short * short + short * long + long * long) / 3.0
         inverse = math.log(slim / round_) / (slim - round_) if slim > round_ else 1.0 / slim
         area = 4.0 * _FILL[self.kind] * square * inverse
@@ -83,8 +83,8 @@ def _move_to_ends(u: FloatArray, split: float) -> FloatArray:
 def octave(layer: ShapeLayer, level: int) -> ShapeLayer:
     """Layer with all lengths halved `level` times."""
     scale = 0.5**level
-    short, long = layer.length
-    return layer._replace(cell_m=layer.cell_m * scale, length=(short * scale, long * scale))
+    short, long = layer.half_length_m
+    return layer._replace(cell_m=layer.cell_m * scale, half_length_m=(short * scale, long * scale))
 
 
 def fractal(layer: ShapeLayer, levels: int) -> list[ShapeLayer]:
@@ -140,7 +140,7 @@ def paint_shapes(out: Texels, grid: Grid, seed: int, layers: list[ShapeLayer]) -
         if layer.thin_m < 0.2 * grid.pitch_m or layer.cell_m < 1.2 * grid.pitch_m:
             cover = np.float32(layer.cover)
             out += cover * (np.float32(layer.mean_grey) - out)
-        elif layer.length[1] < 1.0 * grid.pitch_m:
+        elif layer.half_length_m[1] < 1.0 * grid.pitch_m:
             over_rows(_dot, grid.rows, out, grid, key, layer, _FILL[layer.kind])
         else:
             over_rows(_paint, grid.rows, out, grid, key, layer)
@@ -191,7 +191,7 @@ def _dot(
                 y = (r + uniform_16(bits, 0)) * cell * per_pitch
                 x = (c + uniform_16(bits, 1)) * cell * per_pitch
                 look = mix_bits(bits + np.uint64(_LOOK))
-                a = _between(layer.length, uniform_16(look, 0))
+                a = _between(layer.half_length_m, uniform_16(look, 0))
                 cover = min(1.0, share * a * a / _between(layer.aspect, uniform_16(look, 1)))
                 grey = _grey(layer, uniform_16(look, 3)) * shade
                 i0, j0 = math.floor(y), math.floor(x)
@@ -213,7 +213,7 @@ def _paint(
 ) -> None:
     # A shape may reach beyond its cell by its length. The order of the cells does not depend on the
     # region, so that the same one of two overlapping shapes is on top in every raster.
-    reach = layer.length[1] * 1.5 + grid.pitch_m
+    reach = layer.half_length_m[1] * 1.5 + grid.pitch_m
     cell = layer.cell_m
     top, bottom = _cells(grid.first_row + start, stop - start, grid.pitch_m, cell, reach)
     left, right = _cells(grid.first_col, out.shape[1], grid.pitch_m, cell, reach)
@@ -240,7 +240,7 @@ def _paint_one(
     row, col, pitch = grid.first_row, grid.first_col, grid.pitch_m
     per_pitch = 1.0 / pitch
     look = mix_bits(bits + np.uint64(_LOOK))
-    a = _between(layer.length, uniform_16(look, 0))
+    a = _between(layer.half_length_m, uniform_16(look, 0))
     b = a / _between(layer.aspect, uniform_16(look, 1))
     # A shape thinner than a texel is painted one texel wide, and weaker by the same factor.
     half = 0.5 * pitch
@@ -250,7 +250,9 @@ def _paint_one(
     if a < half:
         faint, a = faint * a / half, half
     tall, wide = b + half, a + half
-    angle = np.int64(_between(layer.angle, uniform_16(look, 2)) * (_TURNS / math.pi)) % (2 * _TURNS)
+    angle = np.int64(_between(layer.angle_rad, uniform_16(look, 2)) * (_TURNS / math.pi)) % (
+        2 * _TURNS
+    )
     cos, sin = _COS[angle], _SIN[angle]
     down = abs(sin) * wide + abs(cos) * tall
     across = abs(cos) * wide + abs(sin) * tall

@@ -25,7 +25,14 @@ def wood(grid: Grid, seed: int) -> Texels:
     )
     along = (0.5 * math.pi - 0.04, 0.5 * math.pi + 0.04)
     pore = ShapeLayer(
-        BLADE, 0.004, (0.0015, 0.004), (14.0, 24.0), along, 0.8, (0.1, 0.3), opacity=0.7
+        kind=BLADE,
+        cell_m=0.004,
+        half_length_m=(0.0015, 0.004),
+        aspect=(14.0, 24.0),
+        angle_rad=along,
+        density=0.8,
+        grey=(0.1, 0.3),
+        opacity=0.7,
     )
     paint_shapes(out, grid, seed, [octave(pore, level) for level in (-1, 0, 1, 2)])
     return add_grain(out, grid, seed, Octaves(0.0064, FINEST_M, 1.8, 0.14))
