@@ -29,10 +29,20 @@ __all__ = ["ConsensusOptions", "DepthMap", "Flag", "JointOptions", "Options", "e
 
 
 class _Callable(ModuleType):
-    """The public name of the function is the name of the package, which hides it once imported."""
+    """Type of this package: `d3s.estimate` is both the package and the function."""
 
     __call__ = staticmethod(estimate)
     __signature__ = inspect.signature(estimate)
 
 
 sys.modules[__name__].__class__ = _Callable
+
+# `help(d3s.estimate)` shows the package: let its text begin with the signature and the docstring
+# of the function.
+__doc__ = f"""``estimate{inspect.signature(estimate)}``
+
+{inspect.getdoc(estimate)}
+
+Notes
+-----
+{__doc__}"""

@@ -21,7 +21,7 @@ tables     results as CSV and JSON
 league_tables  the league as files and as Markdown
 """
 
-from d3s.calibrate.reach import working_range_m
+from d3s.calibrate.validation import working_range_m
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.league import League, Program, compare
 from d3s.evaluate.metrics import Duel, Score, duel, score

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from d3s.calibrate.reach import ACCURATE_M, working_range_m
+from d3s.calibrate.validation import ACCURATE_M, working_range_m
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders

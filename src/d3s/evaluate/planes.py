@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from d3s.calibrate.reach import ACCURATE_M, working_range_m
+from d3s.calibrate.validation import ACCURATE_M, working_range_m
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, run_jobs
 from d3s.evaluate.json_tables import as_table, from_table

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from d3s.calibrate.reach import ACCURATE_M, working_range_m
+from d3s.calibrate.validation import ACCURATE_M, working_range_m
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.jobs import Job, run_jobs
 from d3s.evaluate.json_tables import as_table, from_table

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from d3s.calibrate.reach import ACCURATE_M
+from d3s.calibrate.validation import ACCURATE_M
 from d3s.evaluate import Contender, SceneResults, SceneSweep, evaluate_scenes
 from d3s.evaluate.metrics import worst
 from d3s.evaluate.scenes import SceneRow, SceneSummary, scene_trial

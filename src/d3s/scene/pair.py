@@ -104,6 +104,17 @@ def simulate(
     ------
     SceneError, InputError
         Names the value or file that is wrong, before anything is rendered.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> wall = d3s.Plane(depth_m=0.8, texture="leaves")
+    >>> pair = d3s.simulate(wall, rig, noise=0.01, seed=3, shape=(120, 180))
+    >>> pair.left.shape, pair.left.dtype.name
+    ((120, 180), 'float32')
+    >>> print(f"{pair.depth_m.max():.1f} m, {pair.disparity_px.max():.1f} px")
+    0.8 m, 29.0 px
     """
     sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)

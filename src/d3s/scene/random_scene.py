@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.errors import SceneError
-from d3s.record import OneLine
+from d3s.record import Converted, OneLine
 from d3s.rig import Optics
 from d3s.scene.geometry import FARTHEST_M, ScenePart, View, Window, perfect_views
 from d3s.scene.masks import SHAPES, Coverage
@@ -44,11 +44,13 @@ class RandomScene(ScenePart):
         le=20,
         description="the number of objects in front; two to five by default",
     )
-    patterns: tuple[OneLine, ...] = Field(
-        default=(), description="the patterns to choose from; all by default"
+    patterns: Converted[tuple[OneLine, ...]] = Field(
+        default=(), validate_default=True, description="the patterns to choose from; all by default"
     )
-    photos: tuple[OneLine, ...] = Field(
-        default=(), description="folders of photos to use as textures, in place of patterns"
+    photos: Converted[tuple[OneLine, ...]] = Field(
+        default=(),
+        validate_default=True,
+        description="folders of photos to use as textures, in place of patterns",
     )
 
     @field_validator("farthest_m")
