@@ -19,6 +19,9 @@ from d3s.types import FloatArray, Image
 
 Complex = NDArray[np.complex64]
 
+Psf = Literal["disk", "gaussian", "diffraction"]
+"""Shape of a blurred point."""
+
 # The FFT is periodic: a window fades into grey at its ends over this many pixels, so that no jump
 # causes ringing.
 FADE_PX = 16
@@ -37,9 +40,7 @@ _HIGHEST_FREQUENCY = np.sqrt(0.5)  # cycles/px, in the corner of the spectrum
 class BlurModel(ScenePart):
     """Point-spread function of a point out of focus."""
 
-    psf: Literal["disk", "gaussian", "diffraction"] = Field(
-        default="disk", description="the shape of a blurred point"
-    )
+    psf: Psf = Field(default="disk", description="the shape of a blurred point")
     wavelength_m: float = Field(
         default=550e-9, gt=1e-7, lt=2e-5, description="the wavelength, for diffraction"
     )

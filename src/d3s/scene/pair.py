@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.record import shown
 from d3s.rig import Rig
-from d3s.scene.blur import BlurModel, Sheet
+from d3s.scene.blur import BlurModel, Psf, Sheet
 from d3s.scene.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
 from d3s.scene.geometry import PERFECT, Mount, View, Window, mounted_views
 from d3s.scene.layers import placed_layers, sheets_of_layers
@@ -68,7 +68,7 @@ def simulate(
     noise: float | Sensor = 0.0,
     seed: int | Sequence[int] = 0,
     shape: tuple[int, int] | None = None,
-    psf: Literal["disk", "gaussian", "diffraction"] = "disk",
+    psf: Psf = "disk",
     wavelength_m: float = 550e-9,
     mounts: tuple[Mount, Mount] = (PERFECT, PERFECT),
 ) -> Pair:

@@ -17,7 +17,7 @@ from pydantic import Field
 from d3s.errors import SceneError
 from d3s.record import shown
 from d3s.rig import Optics, Rig
-from d3s.scene.blur import BlurModel
+from d3s.scene.blur import BlurModel, Psf
 from d3s.scene.geometry import Mount, ScenePart, View, Window
 from d3s.scene.layers import placed_layers, sheets_of_view
 from d3s.scene.pair import check_camera
@@ -117,7 +117,7 @@ def simulate_raw(
     *,
     noise: float | Sensor = 0.0,
     seed: int | Sequence[int] = 0,
-    psf: Literal["disk", "gaussian", "diffraction"] = "disk",
+    psf: Psf = "disk",
     wavelength_m: float = 550e-9,
     layout: RawLayout = RawLayout(),  # noqa: B008 - frozen
     mounts: tuple[Mount, Mount] = DEFAULT_MOUNTS,

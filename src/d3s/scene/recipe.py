@@ -19,6 +19,7 @@ from d3s.document import MAX_BYTES, MAX_LINE_CHARS, DocumentKind
 from d3s.errors import SceneError
 from d3s.record import Converted, FrozenTable, OneLine, Sha256, shown
 from d3s.rig import Rig
+from d3s.scene.blur import Psf
 from d3s.scene.geometry import PERFECT, Mount, ScenePart
 from d3s.scene.pair import DEFAULT_SHAPE
 from d3s.scene.random_scene import RandomScene
@@ -138,9 +139,7 @@ class Recipe(ScenePart):
             description="rows and columns of each view of a pair",
         )
     )
-    psf: Literal["disk", "gaussian", "diffraction"] = Field(
-        default="disk", description="the shape of a blurred point"
-    )
+    psf: Psf = Field(default="disk", description="the shape of a blurred point")
     wavelength_m: float = Field(
         default=550e-9, gt=1e-7, lt=2e-5, description="the wavelength, for diffraction"
     )
