@@ -27,7 +27,7 @@ help:
 	@echo "make test-all  the same with the slow tests and the documentation"
 	@echo "make test-lowest  the tests of compiled code with the lowest versions of what it builds on"
 	@echo "make bench     ratios against peers, measured in one run"
-	@echo "make twin      how right the digital twin is, measured on its pictures"
+	@echo "make twin      accuracy of the digital twin; writes the table of docs/twin.md"
 	@echo "make ablation  effect of each part of the estimator; writes the tables of docs/estimator_results.md"
 	@echo "make calibration  how right calibrations are, on simulated captures (half an hour, 4 GB of disk)"
 	@echo "make pictures  draw the pictures of the documentation anew"
@@ -81,7 +81,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/run.py
 
 twin: .venv/installed-dev
-	$(BIN)/python benchmarks/twin.py
+	$(BIN)/python benchmarks/twin.py --page docs/twin.md
 
 ablation: .venv/installed-dev
 	$(BIN)/python benchmarks/ablation.py --page docs/estimator_results.md

@@ -1,17 +1,23 @@
-"""`make twin`: how right the digital twin is, measured on its own pictures.
+"""`make twin`: accuracy of the digital twin, measured on simulated images.
 
-The rulers are those of the tests and know nothing of the simulator: phases of spectra, moments of
-light, rays through the opening. Each figure is the worst over all cases.
+    python benchmarks/twin.py [--page FILE]
+
+The measurements are those of the tests and do not use the simulator: phases of cross-spectra,
+moments of light, rays through the lens opening. Each figure is the largest error of all cases. With
+--page the table of that page is replaced.
 """
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+
+from sheets import Sheet, with_parts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "physics"))
 
@@ -22,13 +28,13 @@ from test_twin import _residual_px
 from twin_tools import PROTOTYPE, dot_texture, phase_shift_px, second_moment_px2
 
 OPTICS = PROTOTYPE.optics
-SPREADS = ("disk", "gaussian", "diffraction")
-# Even steps of 1/Z, as disparity and blur are linear in it.
+PSFS = ("disk", "gaussian", "diffraction")
+# Even steps of 1/Z: disparity and blur are linear in 1/Z.
 DEPTHS_M = 1 / np.linspace(1 / 0.2, 1 / 3.0, 25)
 
 
 def disparity_error_px(psf: str, nearest_m: float = 0.0) -> Iterator[float]:
-    """Phase of the cross-spectrum against s0 B / (p Z)."""
+    """Shift from the phase of the cross-spectrum, minus s0 B / (p Z)."""
     for depth_m in DEPTHS_M[nearest_m <= DEPTHS_M]:
         scene = d3s.Plane(depth_m=depth_m, texture="noise")
         pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(600, 900))
@@ -37,7 +43,7 @@ def disparity_error_px(psf: str, nearest_m: float = 0.0) -> Iterator[float]:
 
 
 def tilted_disparity_error_px() -> Iterator[float]:
-    """What is left of the shift on a tilted plane, at nine places of the view."""
+    """Remaining shift after the true disparity is removed, at nine places of a tilted plane."""
     scene = d3s.TiltedPlane(depth_m=0.8, tilt_x_rad=0.9, tilt_y_rad=-0.6, texture="noise_white")
     pair = d3s.simulate(scene, PROTOTYPE, shape=(360, 520))
     for row in (90, 180, 270):
@@ -46,7 +52,7 @@ def tilted_disparity_error_px() -> Iterator[float]:
 
 
 def moment_error(psf: str) -> Iterator[float]:
-    """Second moment that the lens adds to a dot, against a quarter of the radius squared."""
+    """Second moment that the blur adds to a dot, relative to a quarter of the squared radius."""
     for depth_m in (0.25, 0.35, 0.6, 1.2, 1.64, 2.5):
         dot = dot_texture(PROTOTYPE, depth_m, size_px=1.0)
         scene = d3s.Plane(depth_m=depth_m, texture=dot)
@@ -58,7 +64,7 @@ def moment_error(psf: str) -> Iterator[float]:
 
 
 def transfer_error() -> Iterator[float]:
-    """Spectrum of a diffracted dot over that of a sharp one, against the lens' own transfer."""
+    """Spectrum of a blurred dot over that of the sharp dot, minus the transfer function."""
     for depth_m in (0.3, 0.81, 1.5):
         dot = dot_texture(PROTOTYPE, depth_m, size_px=0.8)
         scene = d3s.Plane(depth_m=depth_m, texture=dot)
@@ -70,7 +76,7 @@ def transfer_error() -> Iterator[float]:
 
 
 def energy_error(psf: str) -> Iterator[float]:
-    """Light of a dot in each view, against that of the sharp one."""
+    """Light of a dot in each view, relative to the sharp dot."""
     scene = d3s.Plane(depth_m=0.5, texture=dot_texture(PROTOTYPE, 0.5))
     pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(240, 420))
     for image in (pair.left, pair.right):
@@ -78,13 +84,13 @@ def energy_error(psf: str) -> Iterator[float]:
 
 
 def edge_error(psf: str, rays: int) -> Iterator[float]:
-    """Root mean square against rays, of full scale; every view of every scene with edges."""
+    """RMS difference from traced rays, of full scale, for every view of every scene with edges."""
     for boards in edges.SCENES.values():
         yield from _against_rays(boards, psf, rays)
 
 
 def tilt_error(rays: int) -> Iterator[float]:
-    """The same for planes without an edge, tilted by up to 63 degrees."""
+    """RMS difference from traced rays, of full scale, for planes tilted by up to 63 degrees."""
     for slope_x, slope_y in ((2.0, 0.0), (0.0, -2.0), (1.0, 1.0)):
         board = edges.Board(0.5, slope_x, slope_y, 7, None)
         yield from _against_rays([board], "disk", rays)
@@ -100,62 +106,103 @@ def _against_rays(boards: list[edges.Board], psf: str, rays: int) -> Iterator[fl
 
 
 def depth_map_error(depth_m: float, slope_x: float, *, in_slices: bool = False) -> Iterator[float]:
-    """A plane told by its sharp picture and depth map, against the plane: share of contrast.
+    """RMS difference between a plane and the same plane as a depth map, relative to its contrast.
 
-    A map that is nowhere uneven is one plane. One pixel that is off by a millionth makes it slices.
+    A constant depth map is rendered as a plane. With `in_slices`, one pixel differs by 1e-6,
+    so that the map is cut into slices.
     """
     plane = d3s.TiltedPlane(depth_m=depth_m, tilt_x_rad=np.arctan(slope_x), texture="leaves")
     direct = d3s.simulate(plane, PROTOTYPE, shape=(300, 420))
     depths = direct.depth_m.astype(float)
     depths[150, 150] *= 1 + 1e-6 * in_slices
-    told = d3s.simulate(
+    as_map = d3s.simulate(
         d3s.DepthMapScene(image=direct.all_in_focus, depth_m=depths),
         PROTOTYPE,
     )
-    # Beyond its frame a picture goes on mirrored, and not as the texture does.
+    # Beyond the frame an image is mirrored, unlike the texture: compare the inner part.
     side = int(np.ceil(direct.disparity_px.max())) + 20
     inner = np.s_[20:-20, 20:-side]
-    for a, b in ((told.left[inner], direct.left[inner]), (told.right[inner], direct.right[inner])):
+    for a, b in (
+        (as_map.left[inner], direct.left[inner]),
+        (as_map.right[inner], direct.right[inner]),
+    ):
         yield float(np.sqrt(np.mean((a - b) ** 2)) / b.std())
 
 
-def figures() -> Iterator[tuple[str, Callable[[], Iterator[float]], float | None, str]]:
-    """What is measured, how, what is asked if anything is, and how it is written."""
-    rays, full = 400, "{:.2%} of full scale"
-    for psf in SPREADS:
-        yield f"disparity, {psf}, 0.2 to 3 m", partial(disparity_error_px, psf), 0.01, "{:.4f} px"
-    what = "disparity, disk, 0.4 to 3 m"
-    yield what, partial(disparity_error_px, "disk", 0.4), 0.01, "{:.4f} px"
-    yield "disparity, tilted plane", tilted_disparity_error_px, 0.01, "{:.4f} px"
-    for psf in SPREADS[:2]:
-        yield f"second moment, {psf}, 0.25 to 2.5 m", partial(moment_error, psf), 0.01, "{:.2%}"
-    yield "transfer function, diffraction", transfer_error, 0.004, "{:.4f}"
-    for psf, asked in zip(SPREADS, (1e-4, 1e-4, 3e-3), strict=True):
-        yield f"light, {psf}", partial(energy_error, psf), asked, "{:.4%}"
-    for psf in SPREADS[:2]:
-        yield f"edges, {psf}, {rays} rays", partial(edge_error, psf, rays), 0.02, full
-    yield f"tilted planes, {rays} rays", partial(tilt_error, rays), 0.02, full
-    for name, work in (
-        ("plane", partial(depth_map_error, 0.6, 0.0)),
-        ("plane in focus, cut in slices", partial(depth_map_error, 0.85, 0.0, in_slices=True)),
-        ("tilted plane", partial(depth_map_error, 0.6, 1.5)),
-    ):
-        yield f"depth map of a {name}", work, None, "{:.2%} of contrast"
+class Check(NamedTuple):
+    """One figure: its name, the errors of all cases, their limit (None: no limit), its format."""
+
+    name: str
+    errors: Callable[[], Iterator[float]]
+    limit: float | None
+    form: str
+
+
+def checks() -> list[Check]:
+    rays, px, of_full_scale = 400, "{:.4f} px", "{:.2%} of full scale"
+    in_focus = partial(depth_map_error, 0.85, 0.0, in_slices=True)
+    return [
+        *(
+            Check(f"disparity, 0.2 to 3 m, `{psf}`", partial(disparity_error_px, psf), 0.01, px)
+            for psf in PSFS
+        ),
+        Check("disparity, 0.4 to 3 m, `disk`", partial(disparity_error_px, "disk", 0.4), 0.01, px),
+        Check("disparity, plane tilted by 55°", tilted_disparity_error_px, 0.01, px),
+        *(
+            Check(
+                f"second moment of a point, 0.25 to 2.5 m, `{psf}`",
+                partial(moment_error, psf),
+                0.01,
+                "{:.2%}",
+            )
+            for psf in PSFS[:2]
+        ),
+        Check(
+            "transfer function to 0.25 cycles/px, `diffraction`", transfer_error, 0.004, "{:.4f}"
+        ),
+        *(
+            Check(f"light of a point, `{psf}`", partial(energy_error, psf), limit, "{:.4%}")
+            for psf, limit in zip(PSFS, (1e-4, 1e-4, 3e-3), strict=True)
+        ),
+        *(
+            Check(f"edges, RMS, `{psf}`", partial(edge_error, psf, rays), 0.02, of_full_scale)
+            for psf in PSFS[:2]
+        ),
+        Check("planes tilted by up to 63°, RMS", partial(tilt_error, rays), 0.02, of_full_scale),
+        *(
+            Check(name, errors, None, "{:.2%} of contrast")
+            for name, errors in (
+                ("depth map of a plane, RMS", partial(depth_map_error, 0.6, 0.0)),
+                ("depth map of a plane in focus, cut into slices, RMS", in_focus),
+                ("depth map of a plane tilted by 56°, RMS", partial(depth_map_error, 0.6, 1.5)),
+            )
+        ),
+    ]
+
+
+def measure(wanted: list[Check]) -> tuple[Sheet, list[str]]:
+    """Table of the largest errors, and the names of the checks that exceed their limit."""
+    lines, missed = [], []
+    for check in wanted:
+        worst = max(abs(float(error)) for error in check.errors())
+        limit = "" if check.limit is None else check.form.format(check.limit).partition(" of")[0]
+        if check.limit is not None and worst > check.limit:
+            missed.append(check.name)
+        lines.append((check.name, check.form.format(worst), limit))
+    headings = ("quantity", "largest error", "limit")
+    title = f"d3s {d3s.__version__}: largest errors of the digital twin"
+    return Sheet(title, headings, lines), missed
 
 
 def main() -> None:
-    table = Table(title=f"d3s {d3s.__version__}: largest error of the twin")
-    table.add_column("what")
-    table.add_column("worst", justify="right")
-    table.add_column("asked", justify="right")
-    missed = []
-    for what, errors, asked, form in figures():
-        worst = max(abs(float(error)) for error in errors())
-        limit = "-" if asked is None else form.format(asked).partition(" of")[0]
-        is_missed = asked is not None and worst > asked
-        missed += [what] if is_missed else []
-        table.add_row(what, form.format(worst), limit, style="bold red" if is_missed else None)
-    Console(width=100).print(table)
+    parser = argparse.ArgumentParser(description="Measure the accuracy of the digital twin.")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the table into this page")
+    page = parser.parse_args().page
+    text = None if page is None else page.read_text()
+    sheet, missed = measure(checks())
+    Console(width=100).print(sheet.as_rich())
+    if page is not None and text is not None:
+        page.write_text(with_parts(text, {"accuracy": sheet.as_markdown()}, kind="twin"))
     if missed:
         sys.exit(f"Missed: {', '.join(missed)}")
 

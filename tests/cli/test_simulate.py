@@ -26,7 +26,7 @@ RANDOM = ("--scene", "random", "--near", "80cm", "--far", "1m", "--things", "0",
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "1000")  # so that no sentence is wrapped
+    monkeypatch.setenv("COLUMNS", "1000")  # so that messages are not wrapped
 
 
 def run(*arguments, output="out"):

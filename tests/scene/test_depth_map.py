@@ -1,4 +1,4 @@
-"""Depth maps: the same scene as planes and layers make, and what the picture does not show."""
+"""Depth maps: compared with planes and layers, and the areas hidden in the image."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def rms(values):
 def test_constant_depth_is_a_plane():
     plane = d3s.simulate(d3s.Plane(depth_m=0.6), PROTOTYPE, shape=SHAPE)
     pair = of(plane, np.full(SHAPE, 0.6))
-    # 38.72 px further right the picture ends, and goes on mirrored.
+    # The image ends 38.72 px further right, and is mirrored beyond.
     inner, seen = np.s_[12:-12, 12:-12], np.s_[12:-12, 12:-52]
     np.testing.assert_allclose(pair.left[inner], plane.left[inner], atol=1e-4)
     np.testing.assert_allclose(pair.right[seen], plane.right[seen], atol=3e-4)
@@ -34,23 +34,23 @@ def test_constant_depth_is_a_plane():
 
 
 def test_nearly_constant_depth_is_a_plane_too():
-    # A way of its own through the code, with slices.
+    # A separate code path, with slices.
     plane = d3s.simulate(d3s.Plane(depth_m=0.6), PROTOTYPE, shape=SHAPE)
     depth = np.full(SHAPE, 0.6)
     depth[60, 80] *= 1 + 1e-6
     pair = of(plane, depth)
     inner, seen = np.s_[12:-12, 12:-12], np.s_[12:-12, 12:-60]
     np.testing.assert_allclose(pair.left[inner], plane.left[inner], atol=1e-4)
-    # The right view is read between pixels: 0.02 of full scale where detail is finest.
+    # The right view is interpolated: 0.02 of full scale in the finest detail.
     assert rms(pair.right[seen] - plane.right[seen]) < 4e-3
 
 
 @pytest.mark.parametrize(
     ("tilts", "depth_m", "right_rms"),
     [
-        # Measured: 1e-5 and 4.6e-3, 7e-4 and 3.1e-3, 5e-4 and 6e-4 of full scale. The left
-        # view has only the slices of blur; the right one is read between the pixels of a row, which
-        # softens what is finer than 3 px and is worst in focus, where blur does not hide it.
+        # Measured: 1e-5 and 4.6e-3, 7e-4 and 3.1e-3, 5e-4 and 6e-4 of full scale. The left view
+        # has only the error of the slices. The right view is interpolated along rows, which softens
+        # detail finer than 3 px; this is largest in focus, without blur.
         ((0.9, -0.6), 0.8, 6e-3),
         ((1.2, 0.0), 0.6, 4e-3),
         ((0.0, 1.2), 1.5, 1e-3),
@@ -77,7 +77,7 @@ def box(rows=(40, 80), cols=(60, 100)):
 
 
 def steps(near_px, far_px):
-    """An object of 40x40 px before a wall, told as layers; depths by their disparities."""
+    """An object of 40x40 px in front of a wall, as layers; depths given by disparities."""
     return d3s.Layered(
         layers=[
             d3s.Layer(depth_m=23.232 / near_px, mask=box(), texture="leaves"),
@@ -90,12 +90,12 @@ def steps(near_px, far_px):
 def test_step_is_that_of_the_layers(rig):
     layered = d3s.simulate(steps(40, 24), rig, shape=SHAPE)
     pair = of(layered, layered.depth_m, rig)
-    # What is near an edge, or seen by the right camera alone, is made up. The rest is not.
+    # Pixels near an edge, or visible only to the right camera, are invented; others are not.
     blur = 0 if rig is PINHOLE else 4
     left, right = np.ones(SHAPE, dtype=bool), np.ones(SHAPE, dtype=bool)
     left[40 - blur : 80 + blur, 60 - blur : 100 + blur] = False
     left[40 + blur : 80 - blur, 60 + blur : 100 - blur] = True
-    # In the right view the object is at 20 to 59; the wall between 60 and 75 was behind it.
+    # In the right view the object is at 20 to 59; the wall from 60 to 75 was behind it.
     right[40 - blur : 80 + blur, 20 - blur : 76 + blur] = False
     right[40 + blur : 80 - blur, 20 + blur : 60 - blur] = True
     inner = np.s_[12:-12, 12:-12]
@@ -108,23 +108,23 @@ def test_step_is_that_of_the_layers(rig):
 
 @pytest.mark.parametrize("psf", ["disk", "gaussian"])
 def test_object_out_of_focus_does_not_reach_further_than_its_blur(psf):
-    # White at 0.4 m, where a point spreads over a radius of 7.6 px, before a black wall in focus.
+    # White object at 0.4 m, with a blur radius of 7.6 px, in front of a black wall in focus.
     depth = np.where(box() == 1, 0.4, 0.81)
     pair = of(box(), depth, psf=psf)
-    reach = 12 if psf == "disk" else 26  # 7.6 px and the pixel's own tail; 6 sigma of 3.8 px
+    reach = 12 if psf == "disk" else 26  # 7.6 px and the kernel's tail; 6 sigma of 3.8 px
     for view, shift in ((pair.left, 0), (pair.right, 58)):
         dark = np.ones(SHAPE, dtype=bool)
         first, last = max(60 - shift - reach, 0), 100 - shift + reach
         dark[40 - reach : 80 + reach, first:last] = False
-        dark[:, 130:] = False  # beyond the frame the picture goes on mirrored, object and all
+        dark[:, 130:] = False  # beyond the frame the image is mirrored, object included
         assert np.abs(view[dark]).max() < 1e-3
-    # And it does reach as far as that: 3 px beyond its edge there is light.
+    # The blur reaches that far: 3 px beyond the edge there is light.
     assert pair.left[60, 103] > 0.1
 
 
 def test_colours_stay_apart_at_a_sharp_edge():
-    # White and in focus, before a black wall out of focus, and the other way around: the wall's
-    # blur takes nothing from the object, and the object's edge is as sharp as it was.
+    # White object in focus, black wall out of focus, and the reverse: the blur of the wall does not
+    # change the object, and the edge of the object stays sharp.
     focus_m = PROTOTYPE.optics.focus_distances_m[0]
     depth = np.where(box() == 1, focus_m, 2.5)
     for image, wall in ((box(), 0.0), (1 - box(), 1.0)):
@@ -136,7 +136,7 @@ def test_colours_stay_apart_at_a_sharp_edge():
 
 
 def test_wall_that_comes_into_sight_is_of_its_own_colour():
-    # Nothing of the object in front gets into what is filled in behind it.
+    # No colour of the foreground gets into the filled background.
     image = np.where(box() == 1, 1.0, 0.2).astype(np.float32)
     depth = np.where(box() == 1, 23.232 / 40, 23.232 / 24)
     right = of(image, depth, PINHOLE).right
@@ -166,7 +166,7 @@ def test_step_of_any_stereo_rig(offset_px):
         focal_length_px=500.0, baseline_m=0.04, disparity_offset_px=offset_px
     )
     image = d3s.simulate(d3s.Plane(depth_m=2.0, texture="noise"), rig, shape=SHAPE).all_in_focus
-    depth = np.where(box() == 1, 1.0, 2.0)  # 20 and 10 px, and the offset
+    depth = np.where(box() == 1, 1.0, 2.0)  # 20 and 10 px, plus the offset
     pair = of(image, depth, rig)
     near, far = int(20 + offset_px), int(10 + offset_px)
     covered = np.s_[40:80, 60 - near : 100 - near]
@@ -188,7 +188,7 @@ def test_pixels_of_a_file(tmp_path):
     exact = of(str(tmp_path / "image.tif"), str(tmp_path / "depth.pfm"))
     assert exact.left.tobytes() == expected.left.tobytes()
     assert exact.right.tobytes() == expected.right.tobytes()
-    # A PNG has 16 bits: half a step is 7.6e-6.
+    # A PNG has 16 bits: half a grey level is 7.6e-6.
     scene = d3s.DepthMapScene(
         image=tmp_path / "image.png", encoding="linear", depth_m=tmp_path / "depth.tif"
     )
@@ -276,7 +276,7 @@ def test_image_too_small_for_its_blur_is_refused():
 
 def test_layer_does_not_reach_across_a_gap():
     # A disk at 0.5 m, a wall at 1.2 m, and a bright board at 0.8 m that ends 8 px above the disk:
-    # the board does not go on beneath the disk, from which the wall separates it.
+    # the board must not continue beneath the disk, since the wall lies between them.
     y, x = np.mgrid[:200, :200]
     depth, image = np.full((200, 200), 1.2), np.full((200, 200), 0.1, dtype=np.float32)
     depth[:42], image[:42] = 0.8, 0.9
@@ -326,6 +326,6 @@ def test_image_file_is_a_photograph_unless_told(tmp_path):
         ).all_in_focus[32, 8]
         for encoding in (None, "srgb", "linear")
     }
-    # 188 / 255 is 0.737 as it is, and 0.503 with the curve of sRGB undone.
+    # 188 / 255 is 0.737 if linear, and 0.503 decoded from sRGB.
     assert means[None] == means["srgb"] == pytest.approx(0.503, abs=1e-3)
     assert means["linear"] == pytest.approx(0.737, abs=1e-3)

@@ -1,4 +1,4 @@
-"""Folders of simulated files: the same recipe gives the same bytes, however often it is stopped."""
+"""Folders of simulated files: a recipe gives the same bytes, also after interrupted runs."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ from d3s.scene.textures import Photo
 PROTOTYPE = Rig.paper_prototype()
 SHAPE = (64, 96)
 NOISY = Sensor(noise=0.01)
-# The prototype with pixels ten times as large, so that a raw frame is a small one.
+# The prototype with pixels ten times as large, for a small raw frame.
 COARSE = PROTOTYPE.replace(optics=PROTOTYPE.optics.replace(pixel_pitch_m=2e-5))
 COARSE_LAYOUT = RawLayout(
     rows_px=216, cols_px=384, field_radius_px=106.0, field_edge_px=3.0, partition_px=3.0
@@ -104,7 +104,7 @@ def test_each_frame_is_at_its_distance_with_its_own_noise(tmp_path):
     depth = [read_npz(tmp_path / f"00{i}_truth.npz")["depth_m"].mean() for i in range(3)]
     assert depth == pytest.approx([0.9, 0.8, 0.9])
     first, _, last = (read_image(tmp_path / f"00{i}_left.tiff") for i in range(3))
-    # The same scene twice: what differs is twice the noise.
+    # The same scene twice: the difference has twice the variance of the noise.
     assert np.std(last - first) == pytest.approx(0.01 * np.sqrt(2), rel=0.05)
 
 

@@ -1,4 +1,4 @@
-"""Layers: who is in front, what is hidden, and what of them reaches beyond the frame."""
+"""Layers: order in depth, occlusion, and objects that reach beyond the frame."""
 
 from itertools import permutations
 
@@ -42,7 +42,7 @@ def test_order_given_does_not_matter():
 
 
 def test_tilted_layers_are_sorted_where_they_overlap():
-    # On the axis the board is farther than the wall; where its mask is, it is nearer.
+    # On the axis the board is farther than the wall; within its mask it is nearer.
     wall = d3s.Layer(depth_m=0.9, texture="noise")
     board = d3s.Layer(depth_m=1.0, tilt_x_rad=1.49, mask=rectangle((30, 90), (5, 25)))
     for layers in ((wall, board), (board, wall)):
@@ -58,18 +58,18 @@ def test_truth_of_three_layers():
     depth[50:70, 120:140] = NEAR_M
     np.testing.assert_allclose(pair.depth_m, depth, rtol=1e-6)
 
-    # The right camera sees the wall 24 px further left, the middle one 40 px, the near one 50 px.
-    # In its view they cover columns 20 to 59 and 70 to 89: 44 to 83 and 94 to 113 of the wall.
+    # In the right view the wall is 24 px further left, the middle object 40 px, the near one 50.
+    # There the objects cover columns 20 to 59 and 70 to 89: 44 to 83 and 94 to 113 of the wall.
     hidden = np.zeros(SHAPE, dtype=bool)
-    hidden[:, :24] = True  # out of its frame
-    hidden[40:80, 44:60] = True  # as wide as the difference in disparity, and left of the object
-    hidden[50:70, 100:114] = True  # as wide as the near one is; the rest is the middle one's
+    hidden[:, :24] = True  # outside the right frame
+    hidden[40:80, 44:60] = True  # left of the object, as wide as the difference in disparity
+    hidden[50:70, 100:114] = True  # by the near object; 94 to 99 show the middle object
     np.testing.assert_array_equal(pair.occluded, hidden)
 
 
 def test_object_before_another_hides_the_wall_only():
-    # In the right view the near one is at 10 to 29 and the middle one at 20 to 59: together 34 to
-    # 83 of the wall. Of the middle one, 50 to 69 are behind the near one: it shows none of them.
+    # In the right view the near object is at 10 to 29 and the middle one at 20 to 59: together 34
+    # to 83 of the wall. Of the middle object, 50 to 69 are hidden behind the near one.
     near = NEAR.replace(mask=rectangle((50, 70), (60, 80)))
     pair = pair_of(FAR, MIDDLE, near)
     assert np.flatnonzero(pair.occluded[60]).tolist() == [*range(24), *range(34, 60)]
@@ -142,7 +142,7 @@ def test_thin_mask_lets_part_of_the_light_through(level):
 
 @pytest.mark.parametrize("rig", [PINHOLE, PROTOTYPE], ids=["pinhole", "prototype"])
 def test_object_at_the_border_goes_on_beyond_it(rig):
-    # Columns 120 and on, to the end of the left view: in the right one, 80 and on to its end.
+    # From column 120 to the end of the left view; in the right view, from column 80 to its end.
     near = MIDDLE.replace(mask=rectangle((0, 120), (120, 160)))
     pair = pair_of(FAR, near, rig=rig)
     plane = d3s.simulate(d3s.Plane(depth_m=MIDDLE_M, texture="leaves"), rig, shape=SHAPE)
@@ -150,7 +150,7 @@ def test_object_at_the_border_goes_on_beyond_it(rig):
     reach = 0 if rig is PINHOLE else 8
     for name, first in (("left", 120), ("right", 80)):
         seen, near_alone, far_alone = (getattr(one, name) for one in (pair, plane, wall))
-        # The step of a mask is as smooth as pixels are: it rings by 2e-4 that far away.
+        # The edge of a mask is band-limited like the pixels: at this distance it rings by 2e-4.
         there, before = np.s_[:, first + reach :], np.s_[:, first - 20 : first - reach]
         np.testing.assert_allclose(seen[there], near_alone[there], atol=4e-4)
         np.testing.assert_allclose(seen[before], far_alone[before], atol=4e-4)
@@ -161,7 +161,7 @@ def test_object_at_the_border_goes_on_beyond_it(rig):
 def test_object_at_the_border_leaves_no_ghost(depth_m, cols):
     wall = pair_of(FAR)
     pair = pair_of(FAR, MIDDLE.replace(depth_m=depth_m, mask=rectangle((0, 120), cols)))
-    # A point spreads over 12.7 px at 0.3 m; 20 px beside the object there is only the wall.
+    # The blur radius at 0.3 m is 12.7 px; 20 px beside the object there is only the wall.
     free = np.s_[:, :100] if cols[0] else np.s_[:, 60:]
     np.testing.assert_allclose(pair.left[free], wall.left[free], atol=1e-3)
 
@@ -193,8 +193,8 @@ def test_of_boards_that_cut_through_each_other_the_nearer_is_seen():
         d3s.Layer(depth_m=0.5, tilt_x_rad=tilt, mask=cover, texture=texture)
         for tilt, texture in ((1.2, "noise"), (-1.2, "text"))
     ]
-    # 1/Z = 2 (1 -+ tan(1.2) (x - 79.5) / 6050): they cross in the middle, between two columns, and
-    # the first, whose right side lies further away, is the nearer one on the left.
+    # 1/Z = 2 (1 -+ tan(1.2) (x - 79.5) / 6050): the planes intersect in the middle, between two
+    # columns. The first, whose right side is further away, is the nearer one on the left.
     x = np.arange(160) - 79.5
     depth = np.full(SHAPE, FAR_M)
     depth[20:100, 40:120] = (0.5 / (1 + 2.572152 * np.abs(x) / 6050))[40:120]
@@ -212,7 +212,7 @@ def test_board_that_cuts_the_wall_is_seen_before_it():
         depth_m=FAR_M, tilt_y_rad=1.4, texture="text", mask=rectangle((20, 100), (40, 120))
     )
     pair = pair_of(FAR, board)
-    # Its lower side lies further away: tan(1.4) = 5.797884, and above row 59.5 it is nearer.
+    # The lower side is further away, tan(1.4) = 5.797884: above row 59.5 the plane is nearer.
     y = np.arange(120)[:, None] - 59.5
     tilted = FAR_M / (1 - 5.797884 * y / 6050) * np.ones((1, 160))
     depth = np.where((board.mask == 1) & (y < 0), tilted, FAR_M)
@@ -220,7 +220,7 @@ def test_board_that_cuts_the_wall_is_seen_before_it():
 
 
 def test_boards_that_lie_on_each_other_in_a_circle_are_refused():
-    # As one closes the flaps of a box: each is over the next one.
+    # Like the flaps of a box: each lies over the next.
     boards = [
         d3s.Layer(depth_m=0.5, tilt_x_rad=1.0, mask=rectangle((40, 60), (20, 140))),
         d3s.Layer(depth_m=0.5, tilt_y_rad=1.45, mask=rectangle((10, 110), (100, 120))),
@@ -279,8 +279,8 @@ def test_at_one_depth_what_has_a_mask_is_in_front():
 
 
 def test_layers_far_apart_have_no_order():
-    # A steep plane and two others: it is nearer than the second where its mask is, and would be
-    # farther over the frame. None of them is anywhere near the third.
+    # A steep plane is nearer than the second plane within its mask, and would be farther elsewhere
+    # in the frame. The third plane is far from both.
     def masked(rows, cols):
         mask = np.zeros((200, 300), dtype=bool)
         mask[rows, cols] = True
@@ -301,7 +301,7 @@ def test_layers_far_apart_have_no_order():
 
 def test_what_is_apart_on_the_left_may_overlap_on_the_right():
     # Side by side in the left view: disparities 46.5 and, at the common border, 42.2 px. So the
-    # nearer one begins at column 373.5 of the right view, and hides the end of the other.
+    # nearer object begins at column 373.5 of the right view, and hides the end of the other.
     shape = (200, 1000)
     near, steep = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     near[40:160, 420:700], steep[40:160, 320:420] = True, True

@@ -1,4 +1,4 @@
-"""Pairs: their bytes, their noise, their truth; no border, no grid and no period in them."""
+"""Pairs: same bytes, noise, truth; no artefacts at borders, no grid, no period."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_another_seed_is_other_noise_on_the_same_picture():
     for pair in noisy:
         for name in ("depth_m", "all_in_focus", "occluded"):
             assert getattr(pair, name).tobytes() == getattr(clean, name).tobytes()
-    # Left and right of both seeds: four fields of noise that have nothing in common.
+    # Left and right view of both seeds: four independent fields of noise.
     fields = [getattr(p, n) - getattr(clean, n) for p in noisy for n in ("left", "right")]
     for field in fields:
         # 19200 pixels: sd to 0.5 %, mean to 1.4e-4; 6 sigma.
@@ -63,7 +63,7 @@ def test_another_seed_is_other_noise_on_the_same_picture():
         assert abs(field.mean()) < 9e-4
     correlation = np.corrcoef([field.ravel() for field in fields])
     assert np.abs(correlation - np.eye(4)).max() < 6 / 19200**0.5
-    # And none of one pixel with the next.
+    # No correlation between neighbouring pixels.
     for axis in (0, 1):
         a, b = np.delete(fields[0], -1, axis), np.delete(fields[0], 0, axis)
         assert abs(np.corrcoef(a.ravel(), b.ravel())[0, 1]) < 6 / 19200**0.5
@@ -115,7 +115,7 @@ def test_offset_counts_for_what_is_hidden(offset_px):
     rig = d3s.Rig.from_pinhole(
         focal_length_px=500.0, baseline_m=0.04, disparity_offset_px=offset_px
     )
-    pair = simulate(d3s.Plane(depth_m=2.0), rig)  # 10 px and the offset
+    pair = simulate(d3s.Plane(depth_m=2.0), rig)  # 10 px plus the offset
     expected = np.zeros(SHAPE, dtype=bool)
     expected[:, (slice(0, 40) if offset_px > 0 else slice(140, 160))] = True
     np.testing.assert_array_equal(pair.occluded, expected)
@@ -131,7 +131,7 @@ def test_sharp_image_is_that_of_a_pinhole():
 @pytest.mark.parametrize("disparity_px", [1, 24, 100])
 @pytest.mark.parametrize("pattern", ["noise", "leaves"])
 def test_pinhole_sees_the_same_further_left(disparity_px, pattern):
-    # At every pixel, the outermost ones among them.
+    # At every pixel, including the outermost.
     pair = simulate(d3s.Plane(depth_m=23.232 / disparity_px, texture=pattern), PINHOLE)
     np.testing.assert_allclose(
         pair.right[:, :-disparity_px], pair.left[:, disparity_px:], atol=1e-5
@@ -174,11 +174,11 @@ def test_shape_as_people_write_it(shape):
 @pytest.mark.parametrize("name", ["plane", "tilted"])
 @pytest.mark.parametrize("psf", ["disk", "gaussian", "diffraction"])
 def test_frame_is_part_of_a_larger_one(name, psf):
-    # The outermost pixel is as good as any: what is beside the frame is there.
+    # The outermost pixel is right too: the surroundings of the frame are rendered.
     small = simulate(SCENES[name], psf=psf)
     large = simulate(SCENES[name], psf=psf, shape=(220, 300))
-    # Slices of blur are cut to the frame; what is left between them is 0.6 % of the contrast.
-    # Diffraction has tails: some 1e-3 of the light falls farther than a window reaches.
+    # Slices of blur depend on the frame; they differ by at most 0.6 % of the contrast.
+    # Diffraction has tails: about 1e-3 of the light falls outside the window.
     tolerance = 6e-3 if name == "tilted" else {"diffraction": 3e-3}.get(psf, 2e-4)
     for view in ("left", "right", "all_in_focus"):
         np.testing.assert_allclose(
@@ -190,7 +190,7 @@ def test_frame_is_part_of_a_larger_one(name, psf):
 def test_border_is_as_bright_and_as_sharp_as_the_middle(depth_m):
     ratios = []
     for seed in range(12):
-        # Fine, so that eight rows are many samples of it.
+        # Fine texture, so that eight rows hold many independent samples.
         texture = d3s.Texture(pattern="noise_white", seed=seed, scale=depth_m)
         pair = simulate(d3s.Plane(depth_m=depth_m, texture=texture), shape=(160, 200))
         for image in (pair.left, pair.right):
@@ -198,15 +198,15 @@ def test_border_is_as_bright_and_as_sharp_as_the_middle(depth_m):
             middle = image[24:-24, 24:-24]
             bands = (image[:8], image[-8:], image[:, :8].T, image[:, -8:].T)
             ratios.append([_figures(band) / _figures(middle) for band in bands])
-    # Each of four borders, over 24 views: mean, variance, and what changes along the border.
+    # Each of four borders, over 24 views: mean, variance, and gradient along the border.
     mean, error = np.mean(ratios, axis=0), np.std(ratios, axis=0) / 24**0.5
     assert (np.abs(mean - 1) < 6 * error).all()
-    # What 6 sigma are worth: nothing that is a quarter softer or brighter gets through.
+    # Power of the 6-sigma test: a border softer or brighter by a quarter is detected.
     assert np.abs(mean - 1).max() < 0.25
 
 
 def _figures(image):
-    # About the mean of the pattern, 0.5: eight rows have not enough of it for one of their own.
+    # Relative to the mean of the pattern, 0.5: eight rows are too few to estimate a mean.
     return np.array([image.mean(), np.mean((image - 0.5) ** 2), np.mean(np.diff(image) ** 2)])
 
 
@@ -234,7 +234,7 @@ def test_no_column_is_softer_than_the_others(scene):
             even = (line / ndimage.uniform_filter1d(line, 49))[24:-24]
             for period in (2, 3, 4, 8):
                 means = [even[first::period].mean() for first in range(period)]
-                # 0.024 is the most that chance makes of three frames.
+                # 0.024 is the largest chance value over three frames.
                 assert np.ptp(means) < 0.04
 
 
@@ -246,14 +246,14 @@ def test_nothing_comes_twice(pattern):
     for depth_m in (0.5, 1.0, 2.0):
         scene = d3s.Plane(depth_m=depth_m, texture=pattern)
         image = d3s.simulate(scene, PROTOTYPE, shape=(240, 240)).left.astype(float)
-        # Courses of bricks are of one height, as they are on a real wall.
+        # Courses of bricks have equal height, as on a real wall.
         assert _second_peak(image - ndimage.gaussian_filter(image, 12)) < (
             0.5 if pattern == "brick" else 0.45
         )
 
 
 def _second_peak(values):
-    """Highest autocorrelation but for the main peak, over shifts of up to half the frame."""
+    """Highest autocorrelation outside the main peak, for shifts up to half the frame."""
     rows, cols = values.shape
     padded = (2 * rows, 2 * cols)
     power = np.abs(np.fft.rfft2(values - values.mean(), padded)) ** 2
@@ -267,7 +267,7 @@ def _second_peak(values):
 
 
 def test_vignetting_is_around_the_axis_of_the_lens():
-    # The lens sits 40 px to the right: of a flat wall, its brightest column is there.
+    # The lens is mounted 40 px to the right: there a flat wall has its brightest column.
     flat = 0.5 + 1e-3 * np.random.default_rng(0).random((64, 64))
     mounts = (d3s.Mount(), d3s.Mount(shift_x_px=40))
     pair = d3s.simulate(

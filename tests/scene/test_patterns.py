@@ -1,20 +1,19 @@
-"""Textures belong to the world: whoever looks, from wherever, in whatever pieces, sees the same."""
+"""Patterns belong to places on a surface: they do not depend on the raster that is asked for."""
 
 import numpy as np
 import pytest
 from scipy import ndimage
 
 from d3s.errors import InputError
-from d3s.scene.grid import Grid
-from d3s.scene.hashing import seed_key
-from d3s.scene.lattice import Octaves, spline_noise
 from d3s.scene.patterns import PATTERNS
+from d3s.scene.patterns.lattice import Grid, seed_key
 from d3s.scene.patterns.noise import power_law
+from d3s.scene.patterns.spline_noise import Octaves, spline_noise
 
 NAMES = sorted(PATTERNS)
-# A pixel of the paper's camera covers this much at 1 m, so that this is 0.2 m to 3 m.
+# Footprints of a pixel of the paper's camera from 0.2 m to 3 m.
 PITCHES_M = (0.033e-3, 0.165e-3, 0.5e-3)
-# What is laid or woven has some order; nothing else has.
+# Only bricks and fabric have some order.
 ORDERED = {"brick": 0.4, "fabric": 0.4, "calibration": 0.4}
 
 
@@ -34,7 +33,7 @@ def test_pieces_are_parts_of_the_whole(name, pitch_m):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_strips_are_seamless(name):
-    # Many edges, each with some shape or letter that only just reaches over it.
+    # Many block borders, each with some shape or letter that just crosses it.
     grid = Grid(-200, 900, 180, 180, 0.13e-3)
     whole = render(name, grid)
     rows = [render(name, grid._replace(first_row=i - 200, rows=9)) for i in range(0, 180, 9)]
@@ -55,7 +54,7 @@ def test_one_seed_is_one_texture(name, monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_seeds_have_nothing_to_do_with_each_other(name):
-    # The order of courses and threads is the same in all walls and fabrics; detail is not.
+    # Courses and threads have the same order in all walls and fabrics; detail differs.
     grid = Grid(0, 0, 300, 300, 0.165e-3)
     details = [_detail(render(name, grid, seed)) for seed in (5, 6, 2**63 - 1)]
     correlation = np.corrcoef([detail.ravel() for detail in details])
@@ -73,7 +72,7 @@ def test_kinds_have_nothing_to_do_with_each_other():
 def test_coarse_raster_is_the_fine_one_seen_from_afar(name, pitch_m):
     fine = render(name, Grid(-300, -300, 601, 601, pitch_m), 3)
     coarse = render(name, Grid(-150, -150, 301, 301, 2.0 * pitch_m), 3)
-    # Texel (i, j) of the coarse raster has the centre of texel (2i, 2j) of the fine one.
+    # Texel (i, j) of the coarse raster has the same centre as texel (2i, 2j) of the fine raster.
     seen = ndimage.gaussian_filter(fine.astype(np.float64), 2.4)[::2, ::2][8:-8, 8:-8]
     shown = ndimage.gaussian_filter(coarse.astype(np.float64), 1.1)[8:-8, 8:-8]
     assert np.corrcoef(seen.ravel(), shown.ravel())[0, 1] > 0.95
@@ -81,14 +80,14 @@ def test_coarse_raster_is_the_fine_one_seen_from_afar(name, pitch_m):
     assert 0.85 < shown.std() / seen.std() < 1.2
     across, down = np.abs(_shift(seen, shown))
     assert across < 0.05
-    # Along the fibres there is so little to see that the shift itself is known to 0.05 only.
+    # Along the fibres there is little detail: the shift is measured to 0.05 only.
     assert down < (0.15 if name == "wood" else 0.05)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_brightness_stays_at_any_distance(name):
-    # The whole range from texels far finer than any detail to far larger than any; what a small
-    # area holds differs from place to place, so that only the coarse end is narrow.
+    # From texels much finer than any detail to texels much larger. The mean of a small area varies
+    # from place to place, so the tolerance is tight for coarse texels only.
     means = [render(name, Grid(-50, -50, 100, 100, pitch)).mean() for pitch in (4e-3, 0.03, 0.3, 3)]
     assert np.ptp(means) < 0.03
     fine = render(name, Grid(0, 0, 64, 64, 1e-6))
@@ -97,7 +96,7 @@ def test_brightness_stays_at_any_distance(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reflectance_is_that_of_things(name):
-    # Four places, as one may lie in the shade of its largest features.
+    # Four places, since one may lie within one large feature.
     frames = [
         render(name, Grid(row, col, 250, 250, 0.165e-3))
         for row, col in ((0, 0), (0, 3000), (3000, 0), (-3000, -3000))
@@ -113,7 +112,7 @@ def test_reflectance_is_that_of_things(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("pitch_m", PITCHES_M)
 def test_there_is_contrast_at_the_size_of_pixels(name, pitch_m):
-    # Of 2 to 10 texels. Soft clouds have least of it, and that is what they are for.
+    # Detail of 2 to 10 texels. Smooth noise has least, by design.
     values = render(name, Grid(0, 0, 400, 400, pitch_m)).astype(np.float64)
     band = ndimage.gaussian_filter(values, 0.7) - ndimage.gaussian_filter(values, 3.0)
     assert band.std() > (0.006 if name == "noise_smooth" else 0.03)
@@ -133,7 +132,7 @@ def test_power_falls_as_it_should(exponent):
     ]
     power = np.mean(spectra, axis=0)
     frequency = np.arange(power.size)
-    # From some waves across the window to what a texel, which averages, leaves as it is.
+    # From a few waves across the window to frequencies that the texel average does not weaken.
     use = (frequency >= 12) & (frequency <= 110)
     slope = np.polyfit(np.log(frequency[use]), np.log(power[use]), 1)[0]
     assert slope == pytest.approx(-exponent, abs=0.3)
@@ -183,13 +182,13 @@ def test_pitch_that_is_none(pitch_m):
 
 
 def _detail(values):
-    """Texels less their surroundings: clouds and large stones are alike for a while, not again."""
+    """Texels minus their local mean, which removes the correlation of large features."""
     values = values.astype(np.float64)
     return values - ndimage.gaussian_filter(values, 12.0)
 
 
 def _second_peak(values):
-    """Highest autocorrelation other than the main peak, which ends where it first turns up."""
+    """Highest local maximum of the autocorrelation outside the main peak."""
     rows, cols = values.shape
     power = np.abs(np.fft.rfft2(values - values.mean(), (2 * rows, 2 * cols))) ** 2
     pairs = np.fft.irfft2(np.abs(np.fft.rfft2(np.ones_like(values), (2 * rows, 2 * cols))) ** 2)

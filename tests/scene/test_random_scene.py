@@ -1,4 +1,4 @@
-"""Random scenes: one for each seed, in the depths asked for, and none that cannot be rendered."""
+"""Random scenes: one per seed, within the given depths, and all can be rendered."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ WIDE = d3s.Rig.from_pinhole(focal_length_px=300.0, baseline_m=0.05)
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    """A folder of three photographs, which are quicker to paint than patterns."""
+    """A folder of three photos, which are faster to paint than patterns."""
     folder = tmp_path_factory.mktemp("photos")
     for number in range(3):
         image = np.random.default_rng(number).random((90, 120), dtype=np.float32)
@@ -27,7 +27,7 @@ def layers(seed, shape=SHAPE, rig=PROTOTYPE, **options):
 
 
 def described(scene_layers):
-    """Layers as bytes and numbers."""
+    """Fields of the layers as bytes and numbers."""
     return [
         (
             layer.depth_m,
@@ -81,7 +81,7 @@ def test_things_are_tilted_and_spread_over_the_range():
     scenes = [layers(seed) for seed in range(30)]
     tilts = np.array([(one.tilt_x_rad, one.tilt_y_rad) for scene in scenes for one in scene])
     assert np.abs(tilts).max() <= 1.1
-    # To either side about as often: 6 sigma of the sign of some 130 of them is 0.53.
+    # Tilts have both signs equally often: 6 sigma of the mean sign of about 130 tilts is 0.53.
     assert np.abs(np.sign(tilts).mean(axis=0)).max() < 0.53
     nearest = [min(one.depth_m for one in scene) for scene in scenes]
     assert min(nearest) < 0.4
@@ -117,7 +117,7 @@ def test_things_do_not_share_their_outlines():
 
 def test_patterns_are_those_asked_for():
     names = [one.texture.pattern for seed in range(20) for one in layers(seed)]
-    assert len(set(names)) > 10  # of 14, in some 90 layers
+    assert len(set(names)) > 10  # of 14, in about 90 layers
     some = [
         one.texture.pattern for seed in range(20) for one in layers(seed, patterns=["wood", "text"])
     ]
@@ -132,7 +132,7 @@ def test_photos_are_those_of_the_folders(photos, tmp_path):
 
 
 def test_noise_of_a_scene_is_another_stream(photos):
-    # The seed of the noise may be that of the scene, and changes nothing in it.
+    # The noise may have the seed of the scene, and does not change the scene.
     scene = d3s.RandomScene(seed=3, photos=(photos,))
     clean = d3s.simulate(scene, PROTOTYPE, shape=SHAPE)
     for seed in (3, 4):
@@ -148,7 +148,7 @@ def test_frame_is_that_of_the_paper_unless_told():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({}, "seed is missing: which of all scenes."),
+        ({}, "seed is missing: the seed of the whole scene."),
         ({"seed": -1}, "seed=-1 must be at least 0."),
         ({"seed": 1.5}, "seed=1.5 must be a whole number."),
         ({"seed": 1, "nearest_m": 0.0}, "nearest_m=0.0 must be above 0: it is in metres."),

@@ -1,4 +1,4 @@
-"""Raw frames: where each lens puts a point, what it lights, and what is written down as true."""
+"""Raw frames: position of points, field of each lens, and the truth."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import d3s
 from d3s.errors import SceneError
 from twin_tools import centroid_px, dot_texture, thin_rig
 
-# Two lenses 0.3 mm apart: 150 px of a sensor of 200x320, whose middle is (159.5, 99.5).
+# Two lenses 0.3 mm, or 150 px, apart on a sensor of 200x320, centred at (159.5, 99.5).
 RIG = thin_rig(baseline_m=0.3e-3)
 LAYOUT = d3s.RawLayout(rows_px=200, cols_px=320, field_radius_px=100.0)
 PERFECT = (d3s.Mount(), d3s.Mount())
@@ -15,7 +15,7 @@ CROOKED = (
     d3s.Mount(scale=1.02, roll_rad=0.1, shift_x_px=6.3, shift_y_px=-4.1),
     d3s.Mount(scale=0.97, roll_rad=-0.05, shift_x_px=-8.7, shift_y_px=5.2),
 )
-# All light there: farther than 35 px from the partition, nearer than 85 px to the axis.
+# Fully lit: more than 35 px from the partition, less than 85 px from the axis.
 LIT_LEFT, LIT_RIGHT = np.s_[60:140, 195:275], np.s_[60:140, 45:125]
 
 
@@ -24,14 +24,14 @@ def raw(scene, **options):
 
 
 def grey_wall(depth_m=1.0):
-    """As good as one colour, 0.5: just enough contrast to be a texture."""
+    """Nearly uniform texture of 0.5, with just enough contrast to be accepted."""
     image = np.full((16, 16), 0.5)
     image[::2] += 2e-4
     return d3s.Plane(depth_m=depth_m, texture=image)
 
 
 def dot_px(image, near_px, half=25):
-    """(x, y) of the light within some pixels of a place."""
+    """Centroid (x, y) of the light near a pixel."""
     col, row = round(near_px[0]), round(near_px[1])
     part = image[row - half : row + half + 1, col - half : col + half + 1]
     x, y = centroid_px(part)
@@ -48,7 +48,7 @@ def test_frame_of_the_prototype():
     frame = d3s.simulate_raw(grey_wall(), d3s.Rig.paper_prototype())
     assert frame.image.shape == frame.depth_m.shape == (2160, 3840)
     assert frame.image.dtype == frame.depth_m.dtype == np.float32
-    # 3.84 mm are 1920 px: 960 to each side of (1919.5, 1079.5), and the mounts of the simulator.
+    # 3.84 mm are 1920 px: 960 to each side of (1919.5, 1079.5), plus the default mounts.
     assert frame.anchor_left_px == pytest.approx((2879.5 + 6.3, 1079.5 - 4.1))
     assert frame.anchor_right_px == pytest.approx((959.5 - 8.7, 1079.5 + 5.2))
     assert not frame.image[[0, 0, -1, -1], [0, -1, 0, -1]].any()
@@ -62,8 +62,8 @@ def test_dot_on_the_axis_is_at_the_anchors(depth_m):
     assert frame.anchor_left_px == pytest.approx((240.8, 95.4))
     assert frame.anchor_right_px == pytest.approx((75.8, 104.7))
     assert dot_px(frame.image, frame.anchor_left_px) == pytest.approx((240.8, 95.4), abs=0.02)
-    # 12.1 mm x 0.3 mm / 2 um = 1.815 px m: so much further left, in a view that is scaled and
-    # turned by -0.05 (0.97 cos = 0.968788, 0.97 sin = -0.048480).
+    # Disparity 12.1 mm x 0.3 mm / 2 um = 1.815 px m to the left, in a view that is scaled and
+    # rotated by -0.05 (0.97 cos = 0.968788, 0.97 sin = -0.048480).
     expected = 75.8 - 1.815 / depth_m * 0.968788, 104.7 + 1.815 / depth_m * 0.048480
     assert dot_px(frame.image, frame.anchor_right_px) == pytest.approx(expected, abs=0.02)
 
@@ -96,7 +96,7 @@ def test_distance_of_both_images_is_that_of_the_lenses_and_the_disparity():
 )
 @pytest.mark.parametrize("camera", [0, 1])
 def test_dot_off_the_axis_is_turned_and_scaled(mount, offset, camera):
-    # So far away that both lenses see it in the same direction.
+    # Far enough that both lenses see the point in the same direction.
     scene = d3s.Plane(depth_m=500.0, texture=dot_texture(RIG, 500.0, at_px=(20.0, 10.0)))
     mounts = (mount, d3s.Mount()) if camera == 0 else (d3s.Mount(), mount)
     frame = raw(scene, mounts=mounts)
@@ -112,7 +112,7 @@ def test_left_lens_is_on_the_right_half_unless_told():
     exchanged = raw(scene, layout=LAYOUT.replace(left_lens="left"))
     assert raw(scene).anchor_left_px == exchanged.anchor_right_px == (234.5, 99.5)
     assert raw(scene).anchor_right_px == exchanged.anchor_left_px == (84.5, 99.5)
-    # A dot on the left lens's axis is on its anchor, and 3.63 px left of the other one.
+    # A dot on the axis of the left lens is on its anchor, and 3.63 px left of the right anchor.
     assert dot_px(exchanged.image, (84.5, 99.5)) == pytest.approx((84.5, 99.5), abs=0.02)
     assert dot_px(exchanged.image, (234.5, 99.5)) == pytest.approx((230.87, 99.5), abs=0.02)
     assert np.isfinite(exchanged.depth_m[:, :120]).any()
@@ -123,7 +123,7 @@ def test_left_lens_is_on_the_right_half_unless_told():
 def test_light_within_the_field_is_that_of_the_views(psf):
     scene = d3s.Plane(depth_m=0.5, texture="noise")
     frame, pair = raw(scene, psf=psf), d3s.simulate(scene, RIG, shape=(80, 80), psf=psf)
-    # Photographed anew by the right lens here, shifted there.
+    # The right view is sampled separately in one case, shifted in the other.
     np.testing.assert_allclose(frame.image[LIT_LEFT], pair.left, atol=1e-4)
     np.testing.assert_allclose(frame.image[LIT_RIGHT], pair.right, atol=1e-3)
 
@@ -131,7 +131,7 @@ def test_light_within_the_field_is_that_of_the_views(psf):
 def test_tilted_plane_is_that_of_the_views():
     scene = d3s.TiltedPlane(depth_m=0.7, tilt_x_rad=1.1, tilt_y_rad=-0.5, texture="noise")
     frame, pair = raw(scene), d3s.simulate(scene, RIG, shape=(80, 80))
-    # Slices of blur are cut to the frame; what is left between them is 0.6 % of the contrast.
+    # Slices of blur depend on the frame; they differ by at most 0.6 % of the contrast.
     np.testing.assert_allclose(frame.image[LIT_LEFT], pair.left, atol=5e-3)
     np.testing.assert_allclose(frame.image[LIT_RIGHT], pair.right, atol=5e-3)
     np.testing.assert_allclose(frame.depth_m[LIT_LEFT], pair.depth_m, rtol=1e-5)
@@ -145,7 +145,7 @@ def test_mask_of_half_the_sensor_is_about_the_axis_of_the_left_lens():
     )
     depth = raw(scene).depth_m[LIT_LEFT]
     near = np.zeros((80, 80), dtype=bool)
-    near[30:60, 30:70] = True  # 60 rows and 195 columns are cut off, 155 columns are added
+    near[30:60, 30:70] = True  # cropped by 60 rows and 195 columns, shifted by 155 columns
     np.testing.assert_allclose(depth, np.where(near, 0.5, 1.0), rtol=1e-6)
 
 
@@ -154,7 +154,7 @@ def test_field_fades_out_as_it_should():
     # Row 99 is half a pixel above the axis, which is at (234.5, 99.5).
     assert image[99, 235] == pytest.approx(0.5, abs=1e-3)
     assert image[99, 234 + 85] == pytest.approx(0.5, abs=1e-3)
-    # Half the light 100 px from the axis: (60, 80) from it, between four pixels.
+    # Half of the light at 100 px from the axis: at (60, 80), between four pixels.
     around = image[99 - 80 : 99 - 78, 234 + 60 : 234 + 62].mean(dtype=float)
     assert around == pytest.approx(0.25, abs=5e-3)
     for row, col in ((0, 0), (0, -1), (-1, 0), (-1, -1)):
@@ -163,19 +163,19 @@ def test_field_fades_out_as_it_should():
 
 def test_partition_keeps_the_fields_apart():
     image = raw(grey_wall(), layout=LAYOUT.replace(partition_px=60.0, partition_edge_px=20.0)).image
-    # 60 px of shadow, 10 px of its edge on each side: dark from -20 to 20 px.
+    # A shadow of 60 px with an edge of 10 px on each side: dark from -20 to 20 px.
     assert not image[:, 140:180].any()
     assert image[99, 138] > 0
     assert image[99, 181] > 0
     assert image[99, 119] == pytest.approx(0.5, abs=1e-3)
     assert image[99, 200] == pytest.approx(0.5, abs=1e-3)
-    # Half of the light where the shadow begins, between columns 129 and 130.
+    # Half of the light at the edge of the shadow, between columns 129 and 130.
     assert image[99, 129:131].mean() == pytest.approx(0.25, abs=1e-3)
 
 
 def test_half_shadows_of_the_partition_add_up():
     # At x = 160, 0.5 px to the right: t = (+-0.5 - 15) / 40 + 1/2, and t²(3 - 2t) of the light.
-    # 0.051520 of the one lens and 0.035121 of the other.
+    # 0.051520 of one lens and 0.035121 of the other.
     assert raw(grey_wall()).image[99, 160] == pytest.approx(0.5 * 0.086641, rel=2e-3)
 
 
@@ -184,7 +184,7 @@ def test_depth_is_that_of_the_left_lens_within_its_field():
     assert np.isnan(depth[:, :160]).all()
     np.testing.assert_allclose(depth[LIT_LEFT], 0.8, rtol=1e-6)
     assert np.isnan(depth[[0, -1], [-1, -1]]).all()
-    # Where half of the light is left: 15 px from the middle, 100 px from the axis.
+    # Half of the light: 15 px from the middle, 100 px from the axis.
     assert np.isnan(depth[99, 174])
     assert np.isfinite(depth[99, 175])
     assert np.isfinite(depth[99 - 78, 234 + 60])
@@ -256,7 +256,7 @@ def test_seed_is_a_frame(monkeypatch):
         monkeypatch.setenv("D3S_THREADS", threads)
         assert raw(scene, noise=0.02, seed=1).image.tobytes() == frames[1].tobytes()
     noise = frames[1] - raw(scene).image
-    # All of the sensor has it, dark or not: 64000 pixels, 6 sigma.
+    # The whole sensor has noise, lit or dark: 64000 pixels, 6 sigma.
     assert noise.std() == pytest.approx(0.02, rel=0.017)
     assert noise[:, 155:165].std() == pytest.approx(0.02, rel=0.1)
     assert abs(np.corrcoef(noise.ravel(), (frames[0] - raw(scene).image).ravel())[0, 1]) < 0.024

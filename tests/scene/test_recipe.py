@@ -1,4 +1,4 @@
-"""Recipes: what goes into the file comes back, and what is wrong is said all at once."""
+"""Recipes: files round-trip, and all errors are reported at once."""
 
 from pathlib import Path
 

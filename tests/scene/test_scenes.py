@@ -1,4 +1,4 @@
-"""Scenes that cannot be, by what a person would do wrong and by the words they would read."""
+"""Invalid scenes: typical mistakes, and the messages for them."""
 
 import numpy as np
 import pytest
@@ -127,7 +127,7 @@ def test_shape_that_is_none(shape, words, nothing_is_rendered):
 @pytest.mark.parametrize("shape", [(12, 160), (160, 12)])
 def test_shape_too_small_for_the_blur(shape, nothing_is_rendered):
     # 6.05 px m (2.5 - 83.78 + 1/0.0121) = 8.26 px of radius in the right camera: 9 px to each side
-    # of the middle one.
+    # of the centre.
     said = words_of(lambda: simulate(d3s.Plane(depth_m=0.4), shape=shape))
     assert said == (
         f"shape={shape} is too small for the blur: a point spreads over 19 px. Make it larger, or "
@@ -222,8 +222,8 @@ def test_tilt_that_is_none(tilts, words):
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("slope", [2.0, 3.0, 6.0])
 def test_plane_that_reaches_the_horizon(slope, sign, offset_px, nothing_is_rendered):
-    # 100 px of focal length: its horizon is 50, 33 or 17 px from the axis; the frame ends at 20 px,
-    # and the blur of what is beside it is needed too.
+    # Focal length 100 px: the horizon is 50, 33 or 17 px from the axis. The frame ends at 20 px,
+    # and its surroundings are rendered too, for the blur.
     rig = d3s.Rig.from_pinhole(focal_length_px=100.0, baseline_m=0.1, disparity_offset_px=offset_px)
     scene = d3s.TiltedPlane(depth_m=1.0, tilt_x_rad=sign * float(np.arctan(slope)))
     said = words_of(lambda: simulate(scene, rig=rig, shape=(40, 40)))

@@ -1,4 +1,4 @@
-"""The sensor: what its numbers say is what its images show."""
+"""The sensor: images have the noise, gain, offset and levels of its fields."""
 
 import pickle
 
@@ -8,7 +8,7 @@ import pytest
 from d3s.errors import InputError, SceneError
 from d3s.scene.sensor import Sensor, as_sensor, expose_pair
 
-SHAPE = (400, 500)  # 200 000 pixels: the standard deviation of noise is known to 0.16 %
+SHAPE = (400, 500)  # 200 000 pixels: the standard deviation of noise is measured to 0.16 %
 EVERYTHING = {
     "noise": 0.01,
     "full_well_e": 8000.0,
@@ -71,7 +71,7 @@ def test_other_floats_and_strides_become_float32_in_rows():
         np.testing.assert_array_equal(image, expected)
 
 
-# --- noise, by hand: of 10 000 e, shot noise has the variance I 1e-4, and 20 e are 0.002
+# --- noise, computed by hand: with 10 000 e, shot noise has the variance I 1e-4; 20 e are 0.002
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_predicted_noise_has_the_shape_of_the_light():
     assert sensor.noise_sigma(0.5).shape == ()
 
 
-# --- what differs between the views, and between the pixels
+# --- differences between views, and between pixels
 
 
 def test_gain_and_offset_are_of_each_view():
@@ -149,7 +149,7 @@ def test_vignetting_takes_its_share_in_the_corners():
     image = exposed(Sensor(vignetting=0.4), 0.5, shape=(61, 81))
     assert image[30, 40] == 0.5
     np.testing.assert_allclose(image[[0, 0, -1, -1], [0, -1, 0, -1]], 0.3, rtol=1e-6)
-    # Half sides of 30 and 40 have a diagonal of 50: 0.4 (3/5)² and 0.4 (4/5)² are lost.
+    # Half-sides 30 and 40, half-diagonal 50: losses of 0.4 (3/5)² and 0.4 (4/5)².
     np.testing.assert_allclose(image[[0, -1], 40], 0.5 * (1 - 0.144), rtol=1e-6)
     np.testing.assert_allclose(image[30, [0, -1]], 0.5 * (1 - 0.256), rtol=1e-6)
 
@@ -200,7 +200,7 @@ def test_the_pattern_is_as_strong_as_its_numbers_say():
 
 
 def test_the_pattern_is_no_frame_of_a_small_seed():
-    # SeedSequence((0, 0)) is default_rng(0): a pattern made from it would be the noise itself.
+    # SeedSequence((0, 0)) is default_rng(0): a pattern from this stream would equal the noise.
     pattern = exposed(Sensor(gain_pattern=0.1)).ravel()
     for seed in (0, (0, 1)):
         noise = exposed(Sensor(noise=0.1), seed=seed).ravel()
@@ -321,7 +321,7 @@ def test_a_sensor_is_a_value():
     assert all(field.description for field in Sensor.model_fields.values())
 
 
-# --- what a person would do wrong
+# --- invalid input
 
 
 @pytest.mark.parametrize(

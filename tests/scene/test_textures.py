@@ -1,4 +1,4 @@
-"""Photographs and patterns on a surface: their size, place and turn, measured on the picture."""
+"""Photos and patterns on a surface: size, place and rotation, measured in the image."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ PINHOLE = thin_rig(aperture_radius_m=0.0)  # 6050 px of focal length
 
 
 def dots(places, shape=(400, 400), sigma=6.0):
-    """A photograph of bright dots on black, at (col, row)."""
+    """Photo with bright dots on black, at (col, row)."""
     row, col = np.mgrid[: shape[0], : shape[1]]
     image = np.zeros(shape)
     for x, y in places:
@@ -28,7 +28,7 @@ def view(texture, depth_m=1.0, rig=PINHOLE, shape=SHAPE):
 
 
 def dot_px(image, near, half=14):
-    """(x, y) of the light around a place, from the middle of the frame, as the place is."""
+    """Centroid (x, y) of the light around a place; both relative to the frame centre."""
     col, row = round(79.5 + near[0]), round(59.5 + near[1])
     part = image[row - half : row + half + 1, col - half : col + half + 1]
     x, y = centroid_px(part)
@@ -55,8 +55,8 @@ def test_width_is_that_on_the_object():
 @pytest.mark.parametrize("shape", [(600, 801), (601, 800), (1025, 513)])
 @pytest.mark.parametrize("depth_m", [0.5, 2.0, 6.0, 16.0])
 def test_dot_stays_where_it_is_at_any_resolution(shape, depth_m):
-    # Texels of a pixel at 1 m, so that 16 of them are one pixel far away. The origin is in the
-    # middle: texel size // 2.
+    # One texel per pixel at 1 m, so that 16 texels are one pixel far away. The origin is the middle
+    # texel, size // 2.
     middle = shape[1] // 2, shape[0] // 2
     image = dots([(middle[0] + 20, middle[1] - 16)], shape, sigma=1.5 * max(depth_m, 1.0))
     photo = d3s.Photo(image=image, width_m=shape[1] / 6050)
@@ -65,12 +65,12 @@ def test_dot_stays_where_it_is_at_any_resolution(shape, depth_m):
 
 
 def test_photo_fills_the_view_unless_it_has_a_width():
-    # Grey ends at the picture's end, and the ends are only just outside of both views.
+    # The image turns grey at its border, which lies just outside both views.
     ramp = np.tile(np.linspace(0.2, 0.8, 300), (300, 1))
     pair = d3s.simulate(d3s.Plane(depth_m=1.0, texture=ramp), PINHOLE, shape=SHAPE)
     for image in (pair.left, pair.right):
         assert (np.diff(image[60]) > 0).all()
-    # The right view looks 23.2 px further right: all of it is about 2 x (80 + 23) px wide.
+    # The right view is shifted by 23.2 px: the photo is about 2 x (80 + 23) px wide.
     assert pair.left[60, 0] == pytest.approx(0.5 - 0.6 * 79.5 / 210, abs=0.01)
     assert pair.right[60, -1] > 0.78
 
@@ -108,7 +108,7 @@ def test_mirror_stays_where_it_is_at_any_resolution(texels_a_pixel):
 
 @pytest.mark.parametrize("angle", [np.pi / 6, -np.pi / 6, np.pi / 2, np.pi])
 def test_angle_turns_clockwise(angle):
-    # A dot 36.3 px right of the middle. Clockwise, it goes down first.
+    # A dot 36.3 px right of the centre. A clockwise rotation moves it down.
     photo = d3s.Photo(image=dots([(260, 200)]), width_m=0.04, angle_rad=angle)
     near = 36.3 * np.cos(angle), 36.3 * np.sin(angle)
     assert dot_px(view(photo), near) == pytest.approx(near, abs=0.03)
@@ -117,8 +117,8 @@ def test_angle_turns_clockwise(angle):
 def test_angle_of_a_pattern_is_that_of_a_photo():
     straight = view(d3s.Texture(pattern="noise", scale=4.0), shape=(160, 160))
     turned = view(d3s.Texture(pattern="noise", scale=4.0, angle_rad=np.pi / 2), shape=(160, 160))
-    # A quarter clockwise is what NumPy calls three quarters the other way.
-    # Two ways through the code, by scaling and by projection, which differ in the finest detail.
+    # A quarter turn clockwise is three quarter turns of np.rot90.
+    # Two code paths, scaling and projection, which differ in the finest detail.
     assert (turned - np.rot90(straight, -1)).std() < 0.05 * straight.std()
 
 
@@ -131,11 +131,11 @@ def test_contrast_is_a_factor_about_mid_grey(contrast):
 
 
 def test_scale_is_the_size():
-    # Twice as large and twice as far away: the same picture.
+    # Twice as large and twice as far away: the same image.
     once = view(d3s.Texture(pattern="leaves"), 0.7)
     twice = view(d3s.Texture(pattern="leaves", scale=2.0), 1.4)
     np.testing.assert_allclose(twice, once, atol=1e-4)
-    # And twice as large at the same distance is the middle of it, magnified.
+    # Twice as large at the same distance: the middle of the image, magnified.
     large = view(d3s.Texture(pattern="leaves", scale=2.0), 0.7)
     small = large.reshape(60, 2, 80, 2).mean(axis=(1, 3))
     middle = once[30:90, 40:120]
@@ -145,16 +145,16 @@ def test_scale_is_the_size():
 
 @pytest.mark.parametrize("pattern", ["leaves", "text", "noise", "fabric"])
 def test_texture_is_the_same_on_both_sides_of_a_change_of_resolution(pattern):
-    # At 0.968 m a pixel covers 0.16 mm, 16 texels of the finest raster: another raster begins.
+    # At 0.968 m a pixel covers 0.16 mm, 16 texels of the finest raster: the next raster begins.
     near, far = (view(pattern, depth_m)[30:90, 50:110] for depth_m in (0.9679, 0.9681))
-    # Texels of twice the size are softer: 0.966 is measured for text, 0.989 for the others.
+    # Texels of twice the size are softer: ratio 0.966 measured for text, 0.989 for the others.
     least = 0.96 if pattern == "text" else 0.98
     assert np.corrcoef(near.ravel(), far.ravel())[0, 1] > least
     assert abs(near.mean() - far.mean()) < 5e-3
 
 
 def test_blocks_that_are_kept_are_those_that_are_made():
-    # A view across four blocks: they meet in the middle.
+    # A view across four blocks, which meet in the middle.
     texture = d3s.Texture(pattern="stone", seed=3)
     textures._pattern_block.cache_clear()
     first = view(texture, 0.3)
@@ -188,7 +188,7 @@ def test_curve_of_srgb_is_undone(tmp_path):
     levels = np.array([[0, 188], [255, 10]], dtype=np.uint8)
     path = tmp_path / "photo.png"
     cv2.imwrite(str(path), levels)
-    # ((188/255 + 0.055) / 1.055)^2.4, and 10/255/12.92 where the curve is straight.
+    # ((188/255 + 0.055) / 1.055)^2.4, and 10/255/12.92 in the linear part of the curve.
     np.testing.assert_allclose(
         d3s.Photo(image=path).pixels(), [[0, 0.502886], [1, 0.00303527]], rtol=1e-5
     )

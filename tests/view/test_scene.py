@@ -1,4 +1,4 @@
-"""Contact sheets of the digital twin, and the page that shows them."""
+"""Figures of the digital twin, and docs/twin.md."""
 
 import re
 import shlex
@@ -90,7 +90,7 @@ def test_what_has_no_depth_has_a_colour_of_its_own(raw):
     colours = shown.to_rgba(raw.depth_m)
     nothing = np.isnan(raw.depth_m)
     assert nothing.any()
-    # Grey, which the map has nowhere.
+    # Grey, which is not a colour of the map.
     assert len(np.unique(colours[nothing], axis=0)) == 1
     assert np.ptp(colours[nothing][0, :3]) == 0
     scale = shown.get_cmap()(np.linspace(0, 1, 256))[:, :3]
@@ -167,6 +167,15 @@ def test_pictures_of_the_page_are_there_and_small():
         data = (ROOT / "docs" / name).read_bytes()
         assert data.startswith(b"\x89PNG")
         assert len(data) < 400_000, name
+
+
+def test_page_has_the_accuracy_table_of_make_twin(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import twin
+
+    table = PAGE.partition("<!-- twin: accuracy -->")[2].partition("<!-- end of accuracy -->")[0]
+    names = [line.split("|")[1].strip() for line in table.strip().splitlines()]
+    assert names[2:] == [check.name for check in twin.checks()]
 
 
 def test_python_of_the_page_runs():

@@ -1,16 +1,32 @@
-"""The digital twin: scenes and textures in, a pair or a raw sensor frame with its truth out.
+"""The digital twin: a scene and a rig in, a pair or a raw sensor frame with its truth out.
 
-scenes        what can be in front of the camera: planes, layers (masks), depth maps
-random_scene  all of that by chance, from a seed
-textures      what is painted on it: patterns of ours (patterns, lattice, hashing), photos
-sensor        noise, mismatch, saturation, grey levels
-geometry      views, mounts, planes, and the maps between them
-surface       which part of a texture a view needs, at which resolution (grid)
-sampling      from texels to pixels, through a perfect lens
-layers        planes as each camera sees them; depth_map, filling, warp: the same for depth maps
-blur          what the lens makes of a sharp layer
-occlusion     light that passes beside an edge
-render        layers to one picture
-pair, raw     `simulate` and `simulate_raw`
-sequence, recipe, folder   many frames, on disk, to be made again
+Entry points::
+
+    pair           `simulate`: a rectified pair with its truth
+    raw            `simulate_raw`: one frame of the whole sensor
+    recipe         a simulation as a TOML file
+    folder         `render_folder`: files of a recipe
+    sequence       distances of a series of planes
+
+Scenes, as data::
+
+    scenes         planes, layers, images with depth maps
+    random_scene   random layered scenes from a seed
+    masks          outlines of random objects
+    textures       patterns and photos with a physical size
+    photos         image files as textures
+    patterns       procedural patterns
+    sensor         noise, mismatch, saturation, quantisation
+
+Rendering, in the order of the light::
+
+    geometry       views, mounting errors, planes, and the maps between them
+    surface        choice of the rasters of a texture that a view needs
+    sampling       texels to pixels, through a perfect lens
+    depth_order    order of layers from front to back
+    layers         sharp images of layers in each view
+    depth_map      slices of a depth-map scene (inpaint: behind edges; warp: to each view)
+    blur           defocus blur in the frequency domain
+    render         blend of blurred layers, with the light at edges
+    truth          true depth, sharp image and occlusion
 """

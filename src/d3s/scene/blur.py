@@ -1,4 +1,4 @@
-"""Blur: what a lens makes of a sharp image, exactly, in the frequency domain."""
+"""Defocus blur of sharp layers, by transfer functions in the frequency domain."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,18 +14,22 @@ from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows, thread_count
 from d3s.scene.geometry import Affine, ScenePart, Window
+from d3s.scene.masks import Coverage
 from d3s.types import FloatArray, Image
 
 Complex = NDArray[np.complex64]
 
-# A window wraps around at its ends: there it fades into grey over this many pixels, so that there
-# is no jump to ring.
+Psf = Literal["disk", "gaussian", "diffraction"]
+"""Shape of a blurred point."""
+
+# The FFT is periodic: a window fades into grey at its ends over this many pixels, so that no jump
+# causes ringing.
 FADE_PX = 16
-# What the tail of a sub-pixel shift needs beyond the blur.
+# Margin beyond the blur for the tail of a sub-pixel shift.
 TAIL_PX = 8
 
-# Steps of the blur radius over a tilted surface. Between two radii their blurs are mixed so that
-# the second moment is right; what is left is below 0.6 % of the contrast at any frequency.
+# Steps of the blur radius over a tilted surface. Between two radii the blurs are mixed so that the
+# second moment is right; the remaining error is below 0.6 % of the contrast at any frequency.
 _RADIUS_STEP_PX = 0.5
 _RADIUS_STEP_SHARE = 0.1
 _SAME_RADIUS_PX = 0.01
@@ -33,31 +37,29 @@ _SAME_RADIUS_PX = 0.01
 _HIGHEST_FREQUENCY = np.sqrt(0.5)  # cycles/px, in the corner of the spectrum
 
 
-class Spread(ScenePart):
-    """How a point spreads when it is out of focus."""
+class BlurModel(ScenePart):
+    """Point-spread function of a point out of focus."""
 
-    psf: Literal["disk", "gaussian", "diffraction"] = Field(
-        default="disk", description="the shape of a blurred point"
-    )
+    psf: Psf = Field(default="disk", description="the shape of a blurred point")
     wavelength_m: float = Field(
         default=550e-9, gt=1e-7, lt=2e-5, description="the wavelength, for diffraction"
     )
 
 
 def margin_px(radius_px: float) -> int:
-    """How far beyond the frame a window has to reach for its blur to be right within."""
-    # Twice the radius is four sigma of a Gaussian. What is farther out, of it or of diffraction,
-    # sees the mean of the scene.
+    """Margin around a frame, in pixels, that makes the blur right within the frame."""
+    # Twice the radius is four sigma of a Gaussian. The tails beyond, also of diffraction, see the
+    # mean of the scene.
     return int(np.ceil(2 * abs(radius_px))) + TAIL_PX + FADE_PX
 
 
 def check_room(radius_px: float, frame: Window) -> None:
-    """Refuse a frame that one blurred point would fill.
+    """Refuse a frame smaller than one blurred point.
 
     Raises
     ------
     SceneError
-        With the size that is needed.
+        With the size that the blur needs.
     """
     least = 2 * int(np.ceil(abs(radius_px))) + 1
     if min(frame.shape) < least:
@@ -68,22 +70,36 @@ def check_room(radius_px: float, frame: Window) -> None:
 
 
 @lru_cache(maxsize=256)
-def otf_table(radius_px: float, lens: Lens, spread: Spread) -> Image:
-    """Transfer function of a blur of a signed radius, at even steps from 0 to the corner.
+def otf_table(radius_px: float, lens: Lens, blur_model: BlurModel) -> Image:
+    """Transfer function of a blur, sampled from 0 to the corner of the spectrum.
 
-    The steps are so fine that linear interpolation between them is right to 1e-4.
+    Linear interpolation between the samples has an error below 1e-4.
+
+    Parameters
+    ----------
+    radius_px
+        Signed blur radius, in pixels; positive nearer than focus.
+    lens
+        Lens of the view; a pinhole is sharp, without diffraction.
+    blur_model
+        Shape of a blurred point.
+
+    Returns
+    -------
+    ndarray
+        (samples + 1,) float32, evenly spaced from 0 to sqrt(1/2) cycles/px; the last is repeated.
     """
     steps = int(256 * (8 + abs(radius_px)))
     frequency = np.linspace(0.0, _HIGHEST_FREQUENCY, steps + 1)
-    if lens.aperture_radius_m == 0:  # a pinhole: sharp, and no diffraction asked of it either
+    if lens.aperture_radius_m == 0:  # pinhole
         table = np.ones_like(frequency)
-    elif spread.psf == "gaussian":
+    elif blur_model.psf == "gaussian":
         table = gaussian_otf(frequency, lens.aperture_gaussian_width * radius_px)
-    elif spread.psf == "disk":
+    elif blur_model.psf == "disk":
         table = disk_otf(frequency, radius_px)
     else:
-        table = diffraction_otf(frequency, radius_px, lens, spread.wavelength_m)
-    # One more, since the corner itself is read as the begin of a step.
+        table = diffraction_otf(frequency, radius_px, lens, blur_model.wavelength_m)
+    # Repeat the last sample: interpolation at the corner reads one beyond it.
     rounded = np.append(table, table[-1]).astype(np.float32)
     rounded.flags.writeable = False
     return rounded
@@ -91,32 +107,27 @@ def otf_table(radius_px: float, lens: Lens, spread: Spread) -> Image:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Canvas:
-    """A sharp layer on a window: light that has passed its mask, and the mask (None: opaque)."""
+    """A sharp layer on a window: light times mask, and the mask (None: opaque everywhere)."""
 
     window: Window
     colour: Image
-    alpha: Image | None = None
+    alpha: Coverage | None = None
 
     @cached_property
     def spectrum(self) -> Complex:
-        """Spectrum of the layer; of colour + i alpha, packed, where there is a mask."""
-        return spectrum_of(self.colour, self.alpha)
+        """Spectrum of the layer with faded ends; of colour + i alpha if there is a mask."""
+        return _transform(*_faded_layer(self.colour, self.alpha))
 
 
-def spectrum_of(colour: Image, alpha: Image | None) -> Complex:
-    """Transform of an image, or of an image and its mask in one, whose ends fade."""
-    return _transform(*_faded_layer(colour, alpha))
-
-
-def _faded_layer(colour: Image, alpha: Image | None) -> tuple[Image, Image | None]:
-    # A masked layer fades into nothing: grey would be a layer where there is none. The others fade
-    # into about their mean, so that rounding has little to do with what is not there.
+def _faded_layer(colour: Image, alpha: Coverage | None) -> tuple[Image, Coverage | None]:
+    # A masked layer fades to 0, since grey would extend the layer. An opaque layer fades to about
+    # its mean, which keeps rounding errors small.
     if alpha is None:
         return _faded(colour, float(colour[::8, ::8].mean())), None
     return _faded(colour, 0.0), _faded(alpha, 0.0)
 
 
-def _transform(colour: Image, alpha: Image | None) -> Complex:
+def _transform(colour: Image, alpha: Coverage | None) -> Complex:
     from scipy import fft
 
     if alpha is None:
@@ -128,55 +139,67 @@ def _transform(colour: Image, alpha: Image | None) -> Complex:
 
 
 class Sheet(NamedTuple):
-    """A layer as one camera sees it: pixel (x, y) is at (x, y) + shift on the canvas."""
+    """A layer as one camera sees it: pixel (x, y) reads the canvas at (x, y) + shift."""
 
     canvas: Canvas
     radius_px: Affine  # signed blur radius over the pixels of the view
-    inverse_depth: Affine | Image  # 1/m over the pixels; an array is on the canvas
+    inverse_depth: Affine | Image  # 1/m over the pixels of the view, or an array on the canvas
     shift_px: tuple[float, float] = (0.0, 0.0)  # (x, y)
 
 
-class Blurred(NamedTuple):
-    """A layer out of focus, on the part of the frame that it reaches."""
+class BlurredLayer(NamedTuple):
+    """A blurred layer, on the part of the frame that it reaches."""
 
     window: Window
     colour: Image
-    alpha: Image | None
+    alpha: Coverage | None
 
 
-def blurred(sheet: Sheet, frame: Window, lens: Lens, spread: Spread) -> Blurred:
-    """A sheet as the lens images it, within the frame."""
+def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -> BlurredLayer:
+    """Blur and shift a sheet.
+
+    Parameters
+    ----------
+    sheet
+        Sharp layer, with its blur radius and shift.
+    frame
+        Pixels of the view to keep.
+    lens
+        Lens of the view.
+    blur_model
+        Shape of a blurred point.
+    """
     canvas = sheet.canvas
     whole = (int(np.floor(sheet.shift_px[0])), int(np.floor(sheet.shift_px[1])))
     part = (sheet.shift_px[0] - whole[0], sheet.shift_px[1] - whole[1])
     if sheet.radius_px.is_constant:
-        table = otf_table(sheet.radius_px.constant, lens, spread)
+        table = otf_table(sheet.radius_px.constant, lens, blur_model)
         filtered = _filtered(canvas.spectrum, canvas.window.shape, table, part)
     else:
-        filtered = _filtered_by_slices(sheet, lens, spread)
+        filtered = _filtered_by_slices(sheet, lens, blur_model)
     window = Window(
         canvas.window.row - whole[1], canvas.window.col - whole[0], *canvas.window.shape
     )
     return _unpacked(filtered, window, window.common(frame), canvas.alpha is not None)
 
 
-def _unpacked(filtered: Complex, window: Window, kept: Window, has_alpha: bool) -> Blurred:
-    """The part of an inverse transform that is wanted; its rows are chosen half-way."""
+def _unpacked(filtered: Complex, window: Window, kept: Window, has_alpha: bool) -> BlurredLayer:
+    """Inverse transform on the pixels to keep; other rows are dropped between the two passes."""
     from scipy import fft
 
     rows, cols = kept.within(window)
     half = fft.ifft(filtered, axis=0, overwrite_x=True, workers=thread_count())[rows]
     if not has_alpha:
         image = fft.irfft(half, n=window.cols, axis=1, workers=thread_count())
-        return Blurred(kept, image[:, cols], None)
+        return BlurredLayer(kept, image[:, cols], None)
     packed = fft.ifft(half, axis=1, overwrite_x=True, workers=thread_count())[:, cols]
-    return Blurred(kept, packed.real, packed.imag)
+    return BlurredLayer(kept, packed.real, packed.imag)
 
 
 def _filtered(
     spectrum: Complex, shape: tuple[int, int], table: Image, shift_px: tuple[float, float]
 ) -> Complex:
-    """Spectrum of the image read at (x, y) + shift and blurred."""
+    """Spectrum of an image shifted by (x, y) and blurred."""
     rows, cols = shape
     x = np.fft.rfftfreq(cols) if spectrum.shape[1] < cols else np.fft.fftfreq(cols)
     y = np.fft.fftfreq(rows)
@@ -199,29 +222,29 @@ def _filtered(
 
 def _phase(frequency: NDArray[np.floating[Any]], shift_px: float) -> Complex:
     phase = np.exp(2j * np.pi * frequency * shift_px)
-    # At Nyquist there is no telling left from right: half of each.
+    # At Nyquist both signs of the frequency coincide: take the mean of both phases.
     phase[np.abs(frequency) == 0.5] = np.cos(np.pi * shift_px)
     return np.asarray(phase, dtype=np.complex64)
 
 
-def _filtered_by_slices(sheet: Sheet, lens: Lens, spread: Spread) -> Complex:
-    """Spectrum of a sheet whose blur changes: each point spreads with the blur of its own depth.
+def _filtered_by_slices(sheet: Sheet, lens: Lens, blur_model: BlurModel) -> Complex:
+    """Spectrum of a sheet with varying blur: each point spreads with the blur of its own depth.
 
-    The light is shared out among slices of constant blur, linearly in the square of the radius.
+    The light is divided among slices of constant blur, linearly in the squared radius.
     """
     window, canvas = sheet.canvas.window, sheet.canvas
-    # A canvas with slices is never shared between views: its pixels are those of the view.
+    # A canvas with slices is never shared between views: its pixels are pixels of the view.
     square = np.square(
         sheet.radius_px.over(window.row_numbers, window.col_numbers), dtype=np.float64
     ).astype(np.float32)
     nodes = radius_nodes(float(np.sqrt(square.min())), float(np.sqrt(square.max())))
-    # Faded once, before it is shared out: each slice by itself would bring in its own grey.
+    # Fade once, before the light is divided: fading each slice would add its own grey.
     colour, mask = _faded_layer(canvas.colour, canvas.alpha)
     total: Complex | None = None
     for i, node in enumerate(nodes):
         share = _hat(square, nodes[i - 1 : i] ** 2, node**2, nodes[i + 1 : i + 2] ** 2)
         part = _transform(share * colour, None if mask is None else share * mask)
-        part = _filtered(part, window.shape, otf_table(float(node), lens, spread), (0.0, 0.0))
+        part = _filtered(part, window.shape, otf_table(float(node), lens, blur_model), (0.0, 0.0))
         total = part if total is None else np.add(total, part, out=total)
     if total is None:
         raise RuntimeError("a sheet has at least one slice")
@@ -229,18 +252,18 @@ def _filtered_by_slices(sheet: Sheet, lens: Lens, spread: Spread) -> Complex:
 
 
 def radius_nodes(smallest: float, largest: float) -> FloatArray:
-    """Radii from the smallest to the largest, in steps that linear interpolation forgives."""
+    """Radii in px from the smallest to the largest, dense enough for linear interpolation."""
     if largest - smallest < _SAME_RADIUS_PX:
         return np.array([0.5 * (smallest + largest)])
     nodes = [smallest]
     while nodes[-1] < largest:
         nodes.append(nodes[-1] + max(_RADIUS_STEP_PX, _RADIUS_STEP_SHARE * nodes[-1]))
-    # Evenly squeezed, so that the last is the largest itself.
+    # Scale the steps so that the last radius is the largest one.
     return smallest + (np.array(nodes) - smallest) * (largest - smallest) / (nodes[-1] - smallest)
 
 
 def _hat(values: Image, below: FloatArray, here: float, above: FloatArray) -> Image:
-    """1 at a node, falling to 0 at its neighbours; without a neighbour, 1 beyond."""
+    """Hat function: 1 at a node, 0 at its neighbours; constant 1 beyond the first and last node."""
     share = np.ones_like(values)
     if below.size:
         np.minimum(share, (values - np.float32(below[0])) / np.float32(here - below[0]), out=share)
@@ -250,7 +273,7 @@ def _hat(values: Image, below: FloatArray, here: float, above: FloatArray) -> Im
 
 
 def _faded(image: Image, ground: float) -> Image:
-    """Image whose ends meet: its outermost pixels fade into the ground."""
+    """Image whose outermost pixels fade to `ground`, so that its ends match."""
     rows, cols = image.shape
     faded = np.empty_like(image)
     over_rows(_fade_rows, rows, image, _ramp(rows), _ramp(cols), np.float32(ground), faded)
@@ -296,7 +319,7 @@ def _filter_rows(
     is_shifted: bool,
     out: Complex,
 ) -> None:
-    """Multiply rows `start` to `stop` and their mirror images, which have the same gain."""
+    """Multiply rows `start` to `stop` of a spectrum and their mirror rows, which share the gain."""
     rows, cols = spectrum.shape
     gain = np.empty(cols, dtype=np.float32)
     for i in range(start, stop):

@@ -1,9 +1,9 @@
-"""A scene from a picture and its depth map, cut into slices of depth.
+"""Layers of a depth-map scene: the image cut into slices of depth.
 
-Each slice is opaque where the scene is at its depth or nearer, and fades out towards the next one
-behind it; light between two slices is mixed from both. Where something nearer hides a slice it goes
-on beneath, as far as the other camera or the blur may look behind the edge, filled with its own
-texture mirrored: no colour of the object in front ever gets into what lies behind it.
+A slice is opaque where the scene is at its depth or nearer, and fades out towards the next slice
+behind; light between two slices is mixed from both. Beneath nearer surfaces a slice continues as
+far as the other camera or the blur can look behind the edge, filled with its own texture mirrored.
+So no colour of the foreground gets into the background.
 """
 
 from typing import Any, NamedTuple
@@ -13,26 +13,26 @@ from numpy.typing import NDArray
 
 from d3s.errors import SceneError
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px, radius_nodes
-from d3s.scene.filling import ABSENT, EVERYWHERE, HIDDEN, KNOWN, SOURCE, fill
 from d3s.scene.geometry import FARTHEST_M, PERFECT, Affine, View, Window
+from d3s.scene.inpaint import ABSENT, EVERYWHERE, HIDDEN, KNOWN, SOURCE, fill_hidden
 from d3s.scene.layers import blur_radius, fast_window
-from d3s.scene.warp import REACH_PX, Relief, looked_at
-from d3s.types import FloatArray, Image
+from d3s.scene.warp import REACH_PX, Relief, warp_to_view
+from d3s.types import FloatArray, Image, Mask
 
-# Neighbours that differ by more than this in disparity are two things, not one that is tilted.
+# Neighbouring pixels that differ by more than this in disparity belong to different objects.
 EDGE_PX = 1.0
 
-# A pinhole has no blur to cut slices by; its slices keep this far apart in disparity.
+# Distance of slices in disparity for a pinhole, which has no blur to choose slices by.
 _PINHOLE_STEP_PX = 4.0
 
 
 def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
-    """The depth map as float64.
+    """Depth map in metres as float64.
 
     Raises
     ------
     SceneError
-        When it does not fit the image, or has values that are no depth.
+        If the shape differs from the image's, or a value is not a depth.
     """
     if depth.shape != image.shape:
         raise SceneError(
@@ -57,17 +57,35 @@ def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
 def sheets_of_depth_map(
     image: Image, depth_m: FloatArray, views: tuple[View, View]
 ) -> tuple[list[Sheet], list[Sheet]]:
-    """Sheets of both views, front to back."""
+    """Sheets of both views, front to back.
+
+    Parameters
+    ----------
+    image
+        (rows, cols) sharp image, full scale 1.
+    depth_m
+        (rows, cols) depth of each pixel, in metres.
+    views
+        Left and right view.
+
+    Raises
+    ------
+    SceneError
+        If the blur is too large for the image.
+    """
     frame = Window.frame((image.shape[0], image.shape[1]))
     is_plane = float(np.ptp(depth_m)) == 0
     if is_plane and all(view.mount == PERFECT for view in views):
-        return _one_plane(image, float(depth_m.flat[0]), views, frame)
+        return _sheets_of_plane(image, float(depth_m.flat[0]), views, frame)
     left, right = (_slices(image, 1.0 / depth_m, view, frame) for view in views)
     return left, right
 
 
-def depth_edges(inverse_depth: Image, view: View) -> NDArray[np.bool_]:
-    """Pixels at which the depth jumps, to the right of them or below."""
+def depth_edges(inverse_depth: Image, view: View) -> Mask:
+    """Pixels with a jump in depth to the next pixel on the right or below.
+
+    `inverse_depth` is (rows, cols) in 1/m.
+    """
     optics = view.optics
     disparity = inverse_depth * np.float32(optics.disparity_px(1.0) - optics.disparity_offset_px)
     edges = np.zeros(disparity.shape, dtype=np.bool_)
@@ -76,10 +94,10 @@ def depth_edges(inverse_depth: Image, view: View) -> NDArray[np.bool_]:
     return edges
 
 
-def _one_plane(
+def _sheets_of_plane(
     image: Image, depth_m: float, views: tuple[View, View], frame: Window
 ) -> tuple[list[Sheet], list[Sheet]]:
-    """All at one depth: one canvas, read with a shift by the right view."""
+    """Scene at one depth: one canvas, which the right view reads with a shift."""
     inverse = Affine(1 / depth_m, 0.0, 0.0)
     radii = [blur_radius(inverse, view) for view in views]
     shift = float(views[0].optics.disparity_px(depth_m))
@@ -94,7 +112,7 @@ def _one_plane(
 
 
 def _mirrored(values: NDArray[Any], window: Window) -> Image:
-    """Pixels of a window that is larger than the picture, which goes on mirrored."""
+    """Pixels of a window larger than the image, which is mirrored at its borders."""
     above, before = -window.row, -window.col
     below, after = window.rows - values.shape[0] - above, window.cols - values.shape[1] - before
     padded = np.pad(values, ((above, below), (before, after)), mode="reflect")
@@ -102,11 +120,11 @@ def _mirrored(values: NDArray[Any], window: Window) -> Image:
 
 
 class _Cuts(NamedTuple):
-    """Slices of one view: what depth is measured by, where the slices are, and their blur."""
+    """Slices of one view, by a coordinate of depth that is larger for nearer points."""
 
-    place: FloatArray  # larger is nearer, over the pixels
-    nodes: FloatArray  # of `place`, front to back
-    radius_px: FloatArray
+    place: FloatArray  # (rows, cols) coordinate of each pixel
+    nodes: FloatArray  # coordinate of each slice, front to back
+    radius_px: FloatArray  # signed blur radius of each slice
 
 
 def _cuts(inverse: FloatArray, disparity: FloatArray, view: View) -> _Cuts:
@@ -118,12 +136,12 @@ def _cuts(inverse: FloatArray, disparity: FloatArray, view: View) -> _Cuts:
         return _Cuts(disparity, nodes, np.zeros(count))
     radius = at_infinity + (per_dpt - at_infinity) * inverse
     nodes = _signed_nodes(float(radius.min()), float(radius.max()))
-    # Linear in the square of the radius, with the sign kept so that depth stays in order.
+    # Squared radius with its sign: light is mixed linearly in it, and it is monotonic in depth.
     return _Cuts(radius * np.abs(radius), nodes * np.abs(nodes), nodes)
 
 
 def _signed_nodes(farthest: float, nearest: float) -> FloatArray:
-    """Signed radii from the nearest slice to the farthest, one in focus if focus is between."""
+    """Signed radii in px, nearest slice first; one slice is in focus if focus lies between."""
     if farthest >= 0:
         return radius_nodes(farthest, nearest)[::-1]
     if nearest <= 0:
@@ -142,14 +160,14 @@ def _slices(image: Image, inverse: FloatArray, view: View, frame: Window) -> lis
     window = fast_window(frame.grown(margin, margin))
     wide = tuple(_mirrored(values, outer) for values in (image, cuts.place, disparity))
     middle_px = ((frame.cols - 1) / 2, (frame.rows - 1) / 2)
-    # As far as the blur spreads, and to the side as far as the other camera looks behind an edge.
+    # As far as the blur spreads; along rows also as far as the other camera looks behind an edge.
     reach_px = (margin, margin + int(np.ptp(disparity)))
     sheets = []
     for number, radius in enumerate(cuts.radius_px):
         relief = _relief(wide, cuts.nodes, number, outer, reach_px)
         if relief is None:
             continue
-        seen = looked_at(relief, view, window, middle_px)
+        seen = warp_to_view(relief, view, window, middle_px)
         is_last = number == cuts.nodes.size - 1
         part = seen if is_last else _cropped(seen, margin)
         if part is None:
@@ -167,7 +185,7 @@ def _slices(image: Image, inverse: FloatArray, view: View, frame: Window) -> lis
 
 
 def _cropped(relief: Relief, margin: int) -> Relief | None:
-    """The part of a slice in which there is something, and room for its blur; None without any."""
+    """Non-empty part of a slice with a margin for its blur; None if the slice is empty."""
     rows, cols = (np.flatnonzero(relief.alpha.max(axis=axis) > 0) for axis in (1, 0))
     if not rows.size:
         return None
@@ -200,15 +218,15 @@ def _relief(
     window: Window,
     reach_px: tuple[int, int],
 ) -> Relief | None:
-    """One slice of (image, place, disparity), filled beneath what is nearer.
+    """One slice, continued beneath nearer surfaces; None if no pixel lies at its depth.
 
-    None where there is nothing at its depth.
+    `wide` holds the image, the depth coordinate and the disparity on `window`.
     """
     image, place, disparity = wide
     is_last = number == nodes.size - 1
     behind = -np.inf if is_last else nodes[number + 1]
     before = nodes[number - 1] if number else np.inf
-    # What is up to two slices nearer may be the same surface, and shows its own colour.
+    # Pixels up to two slices nearer may belong to the same surface, and keep their colour.
     hides = nodes[number - 2] if number >= 2 else np.inf
     state = np.full(place.shape, HIDDEN, dtype=np.uint8)
     state[place <= behind] = ABSENT
@@ -218,7 +236,9 @@ def _relief(
         return None
     is_known = (state == KNOWN) | (state == SOURCE)
     colour, depth = image.copy(), disparity.copy()
-    is_beneath = fill(colour, depth, state, (EVERYWHERE, EVERYWHERE) if is_last else reach_px)
+    is_beneath = fill_hidden(
+        colour, depth, state, (EVERYWHERE, EVERYWHERE) if is_last else reach_px
+    )
     if is_last:
         alpha = np.ones_like(image)
     else:

@@ -1,7 +1,7 @@
-"""Folders of simulated files: made from a recipe, and made again to the same bytes.
+"""Folders of simulated files: a recipe in, the same bytes out every time.
 
-The recipe is the first file that is written and `distances.csv` the last. Every file is there whole
-or not at all, so a run that was killed goes on where it stopped.
+The recipe is written first, `distances.csv` last. Files are written atomically, so a run that was
+killed can be resumed.
 """
 
 import csv
@@ -30,7 +30,7 @@ from d3s.version import __version__
 RECIPE_NAME = "recipe.toml"
 DISTANCES_NAME = "distances.csv"
 
-# What is true of a pair, by the names of its attributes.
+# Arrays of the truth of a pair, by attribute of `Pair`.
 PAIR_TRUTH = (
     "depth_m",
     "disparity_px",
@@ -50,40 +50,40 @@ def render_folder(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Make the files of a recipe; those that an earlier run has left are kept.
+    """Render a recipe into a folder, and keep files of an earlier run of the same recipe.
 
     Parameters
     ----------
     recipe
-        What to render. It is written into the folder as recipe.toml, with digests of the files
-        that it reads. Where it has them already, these files must still be the same.
+        Recipe to render. It is written to the folder as recipe.toml, with digests of its input
+        files. If the recipe has digests already, the input files must match them.
     folder
-        Where to; it is made, if the recipe can be rendered at all.
+        Output folder, created if the recipe can be rendered.
     overwrite
-        Remove what this recipe, or the one in the folder, has made before, and begin anew.
+        Remove the files of this recipe and of the recipe in the folder first.
     progress
-        Called with the number of frames that are done, and of all.
+        Called with the number of finished frames, and of all frames.
 
     Returns
     -------
     list of Path
-        The files that were written.
+        Files that were written.
 
     Raises
     ------
     OutputError
-        When a file cannot be written, or the folder holds something else.
+        If a file cannot be written, or the folder holds files of another recipe.
     SceneError, InputError
-        When the recipe cannot be rendered. Nothing has been written then, unless a random scene is
-        to blame that comes later.
+        If the recipe cannot be rendered. Nothing is written then, except before a random scene that
+        fails later in the series.
     """
-    # Another version may make other bytes: it does not go on with the files of this one.
+    # Another version may give other bytes, so it does not resume a run of this version.
     recipe = _with_digests(recipe).replace(d3s_version=__version__)
     place, text = Path(folder), recipe.text()
     resumes = not overwrite and _is_begun(recipe, place)
-    frames = [Frame(recipe, number) for number in _riskiest_first(recipe)]
+    frames = [SimulatedFrame(recipe, number) for number in _riskiest_first(recipe)]
     missing = [frame for frame in frames if not (resumes and frame.is_in(place))]
-    # Whatever is wrong with the recipe shows in these, while the folder is still untouched.
+    # Render the riskiest frames before the folder is touched: they show errors of the recipe.
     ready = [frame.render() for frame in missing[:2]]
     make_folder(place)
     if overwrite:
@@ -99,21 +99,21 @@ def render_folder(
         done += 1
         report(done, len(frames))
     if recipe.distances_m is not None:
-        written += [] if _is_there(place / DISTANCES_NAME) else [place / DISTANCES_NAME]
+        written += [] if _exists(place / DISTANCES_NAME) else [place / DISTANCES_NAME]
         write_text(place / DISTANCES_NAME, _distances_text(recipe))
     return sorted(written)
 
 
 @dataclass(frozen=True)
-class Frame:
-    """One of the frames of a recipe: its files, and what goes into them."""
+class SimulatedFrame:
+    """One frame of a recipe, and its files."""
 
     recipe: Recipe
     number: int
 
     @property
     def image_names(self) -> tuple[str, ...]:
-        """Left and right image, or the raw one; the first stands for the frame in a list."""
+        """Files of the left and right image, or of the raw image; tables list the first."""
         suffix = self.recipe.images
         if self.recipe.kind == "pair":
             return f"{self._prefix}left.{suffix}", f"{self._prefix}right.{suffix}"
@@ -121,7 +121,7 @@ class Frame:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All its files."""
+        """All files of the frame."""
         if self.recipe.truth == "npz":
             return (*self.image_names, f"{self._prefix}truth.npz")
         return (*self.image_names, *(f"{self._prefix}{name}.pfm" for name in PAIR_TRUTH))
@@ -137,11 +137,11 @@ class Frame:
         return f"{self._digits}_" if self._digits else ""
 
     def is_in(self, folder: Path) -> bool:
-        """Whether all its files are there."""
-        return all(_is_there(folder / name) for name in self.names)
+        """Whether all files of the frame exist."""
+        return all(_exists(folder / name) for name in self.names)
 
     def render(self) -> Pair | RawFrame:
-        """What goes into its files."""
+        """Simulate the frame."""
         recipe = self.recipe
         scene, seed = recipe.scene_of(self.number), recipe.seed_of(self.number)
         if recipe.kind == "pair":
@@ -167,7 +167,7 @@ class Frame:
         )
 
     def write(self, rendered: Pair | RawFrame, folder: Path) -> list[Path]:
-        """Write its files, and return them."""
+        """Write the files of the frame; return their paths."""
         if isinstance(rendered, Pair):
             images = [rendered.left, rendered.right]
             truth = {name: getattr(rendered, name) for name in PAIR_TRUTH}
@@ -185,7 +185,7 @@ class Frame:
 
 
 def _with_digests(recipe: Recipe) -> Recipe:
-    """The recipe with digests of all that it reads; an error, if it was made with other files."""
+    """Recipe with digests of its input files; raises if the digests have changed."""
     found = {name: _digest(name) for name in sorted(set(_inputs(recipe.scene)))}
     expected = recipe.input_sha256
     if expected is None:
@@ -203,7 +203,7 @@ def _with_digests(recipe: Recipe) -> Recipe:
 
 
 def _inputs(scene: RecipeScene) -> Iterator[str]:
-    """Files that a scene reads; folders, where it chooses from them by itself."""
+    """Input files of a scene; for random scenes, folders of photos."""
     if isinstance(scene, RandomScene):
         yield from scene.photos
     elif isinstance(scene, DepthMapScene):
@@ -230,21 +230,21 @@ def _digest(name: str) -> str:
 
 
 def _riskiest_first(recipe: Recipe) -> list[int]:
-    """Numbers of all frames; of a series of planes, first those that blur most and can fail."""
+    """Numbers of all frames; of a series of planes, the most blurred first, which may fail."""
     numbers = list(range(recipe.frame_count))
     if recipe.distances_m is None:
         return numbers
-    # The blur is linear in 1/Z, and so is all else about a plane: the ends are the worst.
+    # The blur is linear in 1/Z, so it is largest at the nearest or farthest distance.
     by_distance = sorted(numbers, key=recipe.distances_m.__getitem__)
     ends = list(dict.fromkeys((by_distance[0], by_distance[-1])))
     return ends + [number for number in numbers if number not in ends]
 
 
 def _is_begun(recipe: Recipe, folder: Path) -> bool:
-    """Whether an earlier run of this recipe is there; an error if something else is."""
+    """Whether the folder holds an earlier run of this recipe; raises if it holds another."""
     path = folder / RECIPE_NAME
-    if not _is_there(path):
-        present = [name for name in _all_names(recipe) if _is_there(folder / name)]
+    if not _exists(path):
+        present = [name for name in _all_names(recipe) if _exists(folder / name)]
         if present:
             raise OutputError(f"{folder} holds {present[0]} and no {RECIPE_NAME}. {_REMEDY}")
         return False
@@ -263,24 +263,28 @@ _REMEDY = (
 )
 
 
-def _is_there(path: Path) -> bool:
-    return os.path.lexists(path)  # unlike Path.exists, it raises nothing
+def _exists(path: Path) -> bool:
+    return os.path.lexists(path)  # unlike Path.exists, never raises
 
 
 def _all_names(recipe: Recipe) -> list[str]:
-    names = [name for number in range(recipe.frame_count) for name in Frame(recipe, number).names]
+    names = [
+        name
+        for number in range(recipe.frame_count)
+        for name in SimulatedFrame(recipe, number).names
+    ]
     return names if recipe.distances_m is None else [*names, DISTANCES_NAME]
 
 
 def _clear(recipe: Recipe, folder: Path) -> None:
-    """Remove what this recipe and the one in the folder make, the recipe last.
+    """Remove the files of this recipe and of the recipe in the folder, recipe.toml last.
 
-    Otherwise a run that is killed would leave frames of an old recipe beside a new one, and the
-    next would take them for its own.
+    Otherwise a killed run could leave frames of the old recipe beside the new recipe, and the next
+    run would keep them.
     """
     path = folder / RECIPE_NAME
     names = _all_names(recipe)
-    with suppress(SceneError):  # none, or something else of that name
+    with suppress(SceneError):  # no recipe, or another file of that name
         names += _all_names(Recipe.load(path))
     for name in (*names, RECIPE_NAME):
         try:
@@ -292,12 +296,12 @@ def _clear(recipe: Recipe, folder: Path) -> None:
 
 
 def _distances_text(recipe: Recipe) -> str:
-    """The table that a calibration reads: one row a frame, by the name of its first image."""
+    """Table for a calibration: one row per frame, with the name of its first image."""
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow(("file", "distance_m"))
     for number, distance_m in enumerate(recipe.distances_m or ()):
-        table.writerow((Frame(recipe, number).image_names[0], repr(distance_m)))
+        table.writerow((SimulatedFrame(recipe, number).image_names[0], repr(distance_m)))
     return buffer.getvalue()
 
 

@@ -1,8 +1,8 @@
-"""Where things are: views of the rig, planes in front of them, and the maps between both.
+"""Views of the rig, planes in space, and the maps between pixels and planes.
 
-A pixel (x, y) of a view looks along (u, v), in pixels from the optical axis of a perfect camera
-that stands at X = 0 (left) or X = baseline (right). The point that it sees at a depth Z is then
-X = X_camera + Z u p / s0, Y = Z v p / s0. All maps here are affine or projective, and exact.
+A pixel (x, y) of a view looks along (u, v), in pixels from the optical axis of a perfect camera at
+X = 0 (left) or X = baseline (right). At depth Z it sees the point X = X_camera + Z u p / s0,
+Y = Z v p / s0. All maps here are affine or projective, without approximation.
 """
 
 from dataclasses import dataclass
@@ -18,27 +18,27 @@ from d3s.types import FloatArray
 
 
 class ScenePart(Record):
-    """A frozen set of named values of a scene."""
+    """Base of the records of a scene; errors are `SceneError`."""
 
     error: ClassVar[type[RecordError]] = SceneError
 
     @field_validator("*", mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
-        # Images stay what they are: nobody wants a million numbers in a tuple.
+        # NumPy scalars become Python numbers, lists become tuples; arrays stay arrays.
         if isinstance(value, np.generic):
             value = value.item()
         return tuple(value) if isinstance(value, list) else value
 
 
 class Mount(ScenePart):
-    """How far a lens sits from where it should: what a calibration has to find."""
+    """Mounting error of a lens, which a calibration has to find."""
 
     scale: float = Field(
-        default=1.0, ge=0.5, le=2, description="the magnification, one as designed"
+        default=1.0, ge=0.5, le=2, description="the magnification relative to the design"
     )
     roll_rad: float = Field(
-        default=0.0, gt=-0.5, lt=0.5, description="the turn of the view, clockwise on the picture"
+        default=0.0, gt=-0.5, lt=0.5, description="the rotation of the view, clockwise in the image"
     )
     shift_x_px: float = Field(
         default=0.0, ge=-1e3, le=1e3, description="the shift of the view to the right"
@@ -49,20 +49,20 @@ class Mount(ScenePart):
 
     @property
     def matrix(self) -> FloatArray:
-        """Turn and magnification of (u, v), without the shift."""
+        """2x2 rotation and magnification of (u, v), without the shift."""
         cos, sin = np.cos(self.roll_rad), np.sin(self.roll_rad)
         return self.scale * np.array([[cos, -sin], [sin, cos]])
 
 
 PERFECT = Mount()
 
-# Farther away than this, in metres, is the horizon.
+# Largest depth of a scene; beyond it is the horizon.
 FARTHEST_M = 1e4
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """One camera, and the pixel that its optical axis meets."""
+    """One camera of a rig, with its pixel on the optical axis."""
 
     optics: Optics
     camera: int
@@ -71,12 +71,12 @@ class View:
 
     @property
     def camera_x_m(self) -> float:
-        """Where the lens stands."""
+        """Position X of the lens, in metres."""
         return self.optics.baseline_m if self.camera else 0.0
 
     @property
     def centre_px(self) -> tuple[float, float]:
-        """(x, y) at which the axis of the lens, where it is mounted, meets the view."""
+        """Pixel (x, y) on the axis of the lens as mounted."""
         x, y = self.axis_px
         return x + self.mount.shift_x_px, y + self.mount.shift_y_px
 
@@ -93,14 +93,24 @@ class View:
 
 
 def perfect_views(optics: Optics, shape: tuple[int, int]) -> tuple[View, View]:
-    """Both views of a rig as designed: the axes in the middle of the frame."""
+    """Left and right view of a rig without mounting errors, the axes at the frame centre."""
     return mounted_views(optics, shape, (PERFECT, PERFECT))
 
 
 def mounted_views(
     optics: Optics, shape: tuple[int, int], mounts: tuple[Mount, Mount]
 ) -> tuple[View, View]:
-    """Both views of a rig whose lenses are mounted so."""
+    """Left and right view of a rig with mounting errors.
+
+    Parameters
+    ----------
+    optics
+        Optics of the rig.
+    shape
+        Rows and columns of the frame; the designed axes are at its centre.
+    mounts
+        Mounting errors of the left and the right lens.
+    """
     axis_px = ((shape[1] - 1) / 2, (shape[0] - 1) / 2)
     left, right = (
         View(optics=optics, camera=camera, axis_px=axis_px, mount=mount)
@@ -110,7 +120,7 @@ def mounted_views(
 
 
 class Affine(NamedTuple):
-    """A number that changes evenly over the pixels of a view: c + cx x + cy y."""
+    """Affine function of the pixel position: constant + per_x x + per_y y."""
 
     constant: float
     per_x: float
@@ -118,17 +128,17 @@ class Affine(NamedTuple):
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is the same at every pixel."""
+        """Whether the value is equal at all pixels."""
         return self.per_x == 0 and self.per_y == 0
 
     def over(self, rows: FloatArray, cols: FloatArray) -> FloatArray:
-        """Values at all pixels of some rows and columns."""
+        """Values at all pixels of the given rows and columns, (rows, cols)."""
         return np.asarray(
             self.constant + self.per_x * cols[np.newaxis, :] + self.per_y * rows[:, np.newaxis]
         )
 
     def scaled(self, factor: float, offset: float = 0.0) -> "Affine":
-        """Values times a factor, plus an offset."""
+        """Function multiplied by a factor, plus an offset."""
         return Affine(factor * self.constant + offset, factor * self.per_x, factor * self.per_y)
 
     def range_over(self, window: "Window") -> tuple[float, float]:
@@ -141,7 +151,7 @@ class Affine(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A rectangle of pixels of a view; the frame begins at (0, 0), and a window may stick out."""
+    """Rectangle of pixels of a view. The frame begins at (0, 0); a window may extend beyond it."""
 
     row: int
     col: int
@@ -150,7 +160,7 @@ class Window(NamedTuple):
 
     @classmethod
     def frame(cls, shape: tuple[int, int]) -> "Window":
-        """The whole picture."""
+        """Window of the whole frame."""
         return cls(0, 0, *shape)
 
     @property
@@ -160,48 +170,48 @@ class Window(NamedTuple):
 
     @property
     def row_numbers(self) -> FloatArray:
-        """The y of each row."""
+        """Coordinate y of each row, in pixels."""
         return np.arange(self.row, self.row + self.rows, dtype=np.float64)
 
     @property
     def col_numbers(self) -> FloatArray:
-        """The x of each column."""
+        """Coordinate x of each column, in pixels."""
         return np.arange(self.col, self.col + self.cols, dtype=np.float64)
 
     def grown(self, rows: int, cols: int) -> "Window":
-        """Window with a margin on all sides."""
+        """Window with a margin of `rows` above and below and `cols` on either side."""
         return Window(self.row - rows, self.col - cols, self.rows + 2 * rows, self.cols + 2 * cols)
 
     def joined(self, other: "Window") -> "Window":
-        """Smallest window that holds both."""
+        """Smallest window that contains both."""
         row, col = min(self.row, other.row), min(self.col, other.col)
         last_row = max(self.row + self.rows, other.row + other.rows)
         last_col = max(self.col + self.cols, other.col + other.cols)
         return Window(row, col, last_row - row, last_col - col)
 
     def common(self, other: "Window") -> "Window":
-        """Pixels that are in both; without any, zero rows or columns."""
+        """Intersection of both windows; zero rows or columns if there is none."""
         row, col = max(self.row, other.row), max(self.col, other.col)
         last_row = min(self.row + self.rows, other.row + other.rows)
         last_col = min(self.col + self.cols, other.col + other.cols)
         return Window(row, col, max(0, last_row - row), max(0, last_col - col))
 
     def within(self, outer: "Window") -> tuple[slice, slice]:
-        """Slices that cut this window out of an array of the outer one."""
+        """Slices that cut this window out of an array on the outer window."""
         row, col = self.row - outer.row, self.col - outer.col
         return slice(row, row + self.rows), slice(col, col + self.cols)
 
 
 class PlaneInSpace(NamedTuple):
-    """Z = depth + slope_x X + slope_y Y, seen from the left camera; a surface with a texture."""
+    """Plane Z = depth + slope_x X + slope_y Y, in the coordinates of the left camera."""
 
     depth_m: float
     slope_x: float = 0.0
     slope_y: float = 0.0
 
     @property
-    def faces_us(self) -> bool:
-        """Whether all of it is at one depth."""
+    def is_frontal(self) -> bool:
+        """Whether the plane is parallel to the sensor, at one depth."""
         return self.slope_x == 0 and self.slope_y == 0
 
     def inverse_depth(self, view: View) -> Affine:
@@ -212,15 +222,15 @@ class PlaneInSpace(NamedTuple):
         return Affine(float(constant), float(per_x), float(per_y))
 
     def surface_matrix(self, view: View) -> FloatArray:
-        """3x3 homography from (x, y, 1) to the place on the plane, in metres.
+        """3x3 homography from (x, y, 1) to coordinates on the plane, in metres.
 
-        The place is measured from the point on the left camera's axis, along two lines at right
-        angles in the plane, of which the first is level.
+        The origin is the point of the plane on the left camera's axis. The two coordinate axes are
+        perpendicular; the first is horizontal.
         """
         inverse = self.inverse_depth(view)
         inverse_row = np.array([inverse.per_x, inverse.per_y, inverse.constant])
         origin = np.array([view.camera_x_m, 0.0, -self.depth_m])
-        # (P - P0) / Z for the pixel's ray: linear in (x, y, 1), as 1 / Z is.
+        # (P - P0) / Z along the ray of the pixel is linear in (x, y, 1), like 1 / Z.
         place = view.ray_matrix + origin[:, np.newaxis] * inverse_row
         first = np.array([1.0, 0.0, self.slope_x]) / np.hypot(1.0, self.slope_x)
         normal = np.array([-self.slope_x, -self.slope_y, 1.0])
@@ -229,7 +239,17 @@ class PlaneInSpace(NamedTuple):
 
 
 def pixel_matrix(plane: PlaneInSpace, view: View, reference: View) -> FloatArray:
-    """3x3 homography from pixels of a view to those at which another view sees the same point."""
+    """3x3 homography between the pixels at which two views see the same point of a plane.
+
+    Parameters
+    ----------
+    plane
+        Plane in space.
+    view
+        View to map from.
+    reference
+        View to map to.
+    """
     return np.asarray(
         np.linalg.solve(plane.surface_matrix(reference), plane.surface_matrix(view)),
         dtype=np.float64,

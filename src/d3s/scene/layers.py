@@ -1,4 +1,4 @@
-"""Layers as each camera sees them: sharp, masked, and how blurred they will be."""
+"""Sharp images of layered planes in each view, with masks and blur radii."""
 
 from typing import NamedTuple
 
@@ -9,48 +9,62 @@ from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.rig import Optics
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
+from d3s.scene.depth_order import PlacedLayer, sort_front_to_back
 from d3s.scene.geometry import FARTHEST_M, Affine, View, Window, perfect_views, pixel_matrix
-from d3s.scene.ordering import Placed, in_order
+from d3s.scene.masks import Coverage
 from d3s.scene.sampling import Raster, sample_points
 from d3s.scene.scenes import Layer, checked_mask
 from d3s.scene.surface import Surface, paint
 from d3s.scene.textures import surface_of
 from d3s.types import FloatArray, Image
 
-# As much of what is beside the frame counts for how far the blur reaches into it.
+# Surroundings of the frame that count for the largest blur in it.
 _BESIDE_PX = 32
 
-# As far beyond a window its pixels read the texture.
+# Distance beyond a window at which its pixels read the texture.
 _KERNEL_PX = 8
 
 
 def placed_layers(
     layers: tuple[Layer, ...], optics: Optics, shape: tuple[int, int]
-) -> list[Placed]:
+) -> list[PlacedLayer]:
     """Layers with their masks read, from front to back.
 
     Parameters
     ----------
+    layers
+        Layers in any order; at least one has no mask.
+    optics
+        Optics of the rig.
     shape
-        Rows and columns of the masks, whose middle is on the axis of a perfect left camera.
+        Rows and columns of the masks, centred on the axis of a perfect left camera.
 
     Raises
     ------
     SceneError
-        When no layer is without a mask, or a mask does not fit.
+        If every layer has a mask, a mask has another shape, or the layers have no order in depth.
     """
-    return in_order(_with_masks(layers, shape), optics, shape)
+    return sort_front_to_back(_with_masks(layers, shape), optics, shape)
 
 
 def sheets_of_layers(
-    placed: list[Placed], views: tuple[View, View], frames: tuple[Window, Window]
+    placed: list[PlacedLayer], views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
-    """Sheets of both views, front to back, on what is wanted of each view.
+    """Sheets of both views, front to back.
+
+    Parameters
+    ----------
+    placed
+        Layers from front to back, as `placed_layers` returns them.
+    views
+        Left and right view.
+    frames
+        Pixels of the left and of the right view to render.
 
     Raises
     ------
     SceneError
-        When a plane reaches the horizon within the frame, or the blur is too large for it.
+        If a plane reaches the horizon within a frame, or the blur is too large for the frame.
     """
     left, right = [], []
     for one in placed:
@@ -61,48 +75,65 @@ def sheets_of_layers(
 
 
 def sheets_of_view(
-    placed: list[Placed], views: tuple[View, View], frames: tuple[Window, Window], camera: int
+    placed: list[PlacedLayer], views: tuple[View, View], frames: tuple[Window, Window], camera: int
 ) -> list[Sheet]:
-    """Sheets of one view, front to back; for frames so large that two views would not fit."""
+    """Sheets of one view, front to back; needs half the memory of `sheets_of_layers`.
+
+    Parameters
+    ----------
+    placed
+        Layers from front to back, as `placed_layers` returns them.
+    views
+        Left and right view: a photo without a width fills both.
+    frames
+        Pixels of the left and of the right view to render.
+    camera
+        View to return: 0 for left, 1 for right.
+
+    Raises
+    ------
+    SceneError
+        If a plane reaches the horizon within a frame, or the blur is too large for the frame.
+    """
     sheets = []
     for one in placed:
         surface = _surface(one, views, frames)
         matrix = one.layer.plane.surface_matrix(views[camera])
-        sheets += _own_sheet(one, surface, views[camera], frames[camera], matrix)
+        sheets += _separate_sheet(one, surface, views[camera], frames[camera], matrix)
     return sheets
 
 
 def blur_radius(inverse_depth: Affine, view: View) -> Affine:
-    """Signed blur radius over the pixels of a view, in px; linear in the inverse depth."""
+    """Signed blur radius over the pixels of a view, in px; linear in the inverse depth (1/m)."""
     at_infinity = float(view.optics.blur_radius_px(np.inf, view.camera))
     per_dpt = float(view.optics.blur_radius_px(1.0, view.camera)) - at_infinity
     return inverse_depth.scaled(per_dpt, at_infinity)
 
 
 def fast_window(window: Window) -> Window:
-    """Window grown to the right and below to a size that transforms fast."""
+    """Window extended to the right and below to a size with a fast FFT."""
     return window._replace(
         rows=next_fast_len(window.rows, real=True), cols=next_fast_len(window.cols, real=True)
     )
 
 
-def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[Placed]:
+def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[PlacedLayer]:
     placed = []
     for number, layer in enumerate(layers):
         name = f"layers[{number}]" if len(layers) > 1 else "the plane"
-        mask = _mask_file(layer.mask) if isinstance(layer.mask, str) else layer.mask
+        mask = _read_mask(layer.mask) if isinstance(layer.mask, str) else layer.mask
         if mask is not None and mask.shape != shape:
             raise SceneError(
                 f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
             )
         if mask is None or mask.any():
-            placed.append(Placed(layer, mask, name))
+            placed.append(PlacedLayer(layer, mask, name))
     if not any(one.mask is None for one in placed):
         raise SceneError("layers must have one without a mask, behind the others.")
     return placed
 
 
-def _mask_file(path: str) -> Image:
+def _read_mask(path: str) -> Coverage:
     mask = read_image(path)
     try:
         return checked_mask(mask)
@@ -111,31 +142,31 @@ def _mask_file(path: str) -> Image:
 
 
 def _sheets(
-    one: Placed, views: tuple[View, View], frames: tuple[Window, Window]
+    one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
     plane = one.layer.plane
     matrices = [plane.surface_matrix(view) for view in views]
     surface = _surface(one, views, frames)
-    shift = _common_shift(matrices) if plane.faces_us and frames[0] == frames[1] else None
-    # Views that have little in common are painted one by one: together they would need more room.
+    shift = _common_shift(matrices) if plane.is_frontal and frames[0] == frames[1] else None
+    # Views with little overlap are painted separately: one canvas for both would be larger.
     if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
         return _shared_sheets(one, surface, views, frames[0], matrices[0], shift)
     left, right = (
-        _own_sheet(one, surface, view, frame, matrix)
+        _separate_sheet(one, surface, view, frame, matrix)
         for view, frame, matrix in zip(views, frames, matrices, strict=True)
     )
     return left, right
 
 
-def _surface(one: Placed, views: tuple[View, View], frames: tuple[Window, Window]) -> Surface:
-    """The texture of a layer; a picture of no given size fills both views."""
+def _surface(one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]) -> Surface:
+    """Textured surface of a layer; a photo without a width fills both views."""
     matrices = [one.layer.plane.surface_matrix(view) for view in views]
-    extent = np.max([_corner_places(*both) for both in zip(matrices, frames, strict=True)], axis=0)
+    extent = np.max([_corner_reach(*both) for both in zip(matrices, frames, strict=True)], axis=0)
     return surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]))
 
 
-def _corner_places(matrix: FloatArray, frame: Window) -> FloatArray:
-    """Largest distance of the frame's corners from the origin of a surface, along each axis."""
+def _corner_reach(matrix: FloatArray, frame: Window) -> FloatArray:
+    """Largest distance in metres of the frame's corners from the surface origin, (x, y)."""
     corners = np.array(
         [
             (x, y, 1.0)
@@ -148,7 +179,7 @@ def _corner_places(matrix: FloatArray, frame: Window) -> FloatArray:
 
 
 def _common_shift(matrices: list[FloatArray]) -> tuple[float, float] | None:
-    """(x, y) by which the right view looks elsewhere on the same raster, if that is all."""
+    """Shift (x, y) in px between the views on one raster; None if they differ by more."""
     left, right = matrices
     if np.any(left[:2, :2] != right[:2, :2]) or left[0, 1] or left[1, 0]:
         return None
@@ -159,14 +190,14 @@ def _common_shift(matrices: list[FloatArray]) -> tuple[float, float] | None:
 
 
 def _shared_sheets(
-    one: Placed,
+    one: PlacedLayer,
     surface: Surface,
     views: tuple[View, View],
     frame: Window,
     matrix: FloatArray,
     shift: tuple[float, float],
 ) -> tuple[list[Sheet], list[Sheet]]:
-    """A layer that both views see alike but for a shift: painted and transformed only once."""
+    """Sheets of a layer that differ between the views by a shift: painted and transformed once."""
     inverse = [one.layer.plane.inverse_depth(view) for view in views]
     radii = [blur_radius(*pair) for pair in zip(inverse, views, strict=True)]
     widest = max(abs(radius.constant) for radius in radii)
@@ -184,8 +215,8 @@ def _shared_sheets(
     return [Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]
 
 
-def _own_sheet(
-    one: Placed, surface: Surface, view: View, frame: Window, matrix: FloatArray
+def _separate_sheet(
+    one: PlacedLayer, surface: Surface, view: View, frame: Window, matrix: FloatArray
 ) -> list[Sheet]:
     inverse = one.layer.plane.inverse_depth(view)
     radius = blur_radius(inverse, view)
@@ -209,17 +240,17 @@ def _own_sheet(
 
 
 class _Room(NamedTuple):
-    """What is transformed for a layer, and the part of it on which the layer is painted."""
+    """Window to transform for a layer, and the part of the window to paint."""
 
     window: Window
     painted: Window
 
 
 def _room(place: Window | None, frame: Window, margin: int) -> _Room | None:
-    """Room for a layer at a place, or everywhere; None where it is out of sight.
+    """Windows for a layer at `place` (None: everywhere); None if the layer is out of sight.
 
-    The transform wraps around: around a place there is nothing for as far as its blur spreads, so
-    that an object which the frame cuts does not come in again on the other side.
+    The FFT is periodic: a margin as wide as the blur around the place keeps an object cut by the
+    frame from reappearing on the opposite side.
     """
     seen = frame.grown(margin, margin)
     if place is None:
@@ -231,13 +262,13 @@ def _room(place: Window | None, frame: Window, margin: int) -> _Room | None:
     return _Room(fast_window(painted.grown(margin, margin)), painted)
 
 
-def _place(one: Placed, view: View) -> Window | None:
-    """Where a view sees the mask of a layer; None when that is everywhere."""
+def _place(one: PlacedLayer, view: View) -> Window | None:
+    """Bounding window of the mask of a layer in a view; None if it is everywhere."""
     if one.mask is None:
         return None
     rows, cols = one.spans
-    top, bottom = _beyond(rows, one.mask.shape[0])
-    begin, end = _beyond(cols, one.mask.shape[1])
+    top, bottom = _extended(rows, one.mask.shape[0])
+    begin, end = _extended(cols, one.mask.shape[1])
     corners = np.array([(x, y, 1.0) for x in (begin, end) for y in (top, bottom)])
     places = corners @ np.linalg.inv(_to_mask(one, view)).T
     if np.any(places[:, 2] <= 0):
@@ -251,14 +282,14 @@ def _place(one: Placed, view: View) -> Window | None:
     ).grown(2, 2)
 
 
-def _beyond(span: tuple[int, int], size: int) -> tuple[int, int]:
-    """Span of an object that goes on where the frame cuts it."""
+def _extended(span: tuple[int, int], size: int) -> tuple[int, int]:
+    """Span of an object, extended where the frame cuts it."""
     far = 4 * size
     return (-far if span[0] == 0 else span[0]), (far if span[1] == size - 1 else span[1])
 
 
-def _to_mask(one: Placed, view: View) -> FloatArray:
-    """Homography from pixels of a view to those of the mask."""
+def _to_mask(one: PlacedLayer, view: View) -> FloatArray:
+    """Homography from pixels of a view to pixels of the mask."""
     if one.mask is None:
         return np.eye(3)
     reference, _ = perfect_views(view.optics, (one.mask.shape[0], one.mask.shape[1]))
@@ -268,17 +299,19 @@ def _to_mask(one: Placed, view: View) -> FloatArray:
     return np.asarray(matrix / matrix[2, 2])
 
 
-def _canvas(one: Placed, surface: Surface, view: View, matrix: FloatArray, room: _Room) -> Canvas:
+def _canvas(
+    one: PlacedLayer, surface: Surface, view: View, matrix: FloatArray, room: _Room
+) -> Canvas:
     colour = paint(surface, matrix, room.painted)
     if one.mask is None:
         return Canvas(window=room.window, colour=colour)
     alpha = _mask_on(one.mask, _to_mask(one, view), room.painted)
     colour *= alpha
-    return Canvas(window=room.window, colour=_laid_in(colour, room), alpha=_laid_in(alpha, room))
+    return Canvas(window=room.window, colour=_padded(colour, room), alpha=_padded(alpha, room))
 
 
-def _mask_on(mask: Image, matrix: FloatArray, window: Window) -> Image:
-    """The mask on the pixels of a window; its border goes on beyond it."""
+def _mask_on(mask: Coverage, matrix: FloatArray, window: Window) -> Coverage:
+    """Mask on the pixels of a window; its border pixels are repeated beyond it."""
     if np.array_equal(matrix, np.eye(3)):
         rows, cols = (
             np.clip(numbers.astype(np.int64), 0, size - 1)
@@ -291,7 +324,7 @@ def _mask_on(mask: Image, matrix: FloatArray, window: Window) -> Image:
     return np.clip(sample_points(raster, matrix, window), 0.0, 1.0)
 
 
-def _laid_in(values: Image, room: _Room) -> Image:
+def _padded(values: Image, room: _Room) -> Image:
     whole = np.zeros(room.window.shape, dtype=np.float32)
     whole[room.painted.within(room.window)] = values
     return whole

@@ -1,9 +1,12 @@
-"""Outlines of things: masks from 0 to 1 with edges of one pixel."""
+"""Masks of random objects, with edges of one pixel."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.types import FloatArray
+
 Coverage = NDArray[np.float32]
+"""Share of each pixel that an object covers (rows, cols), 0 to 1."""
 
 
 def blob(
@@ -14,7 +17,21 @@ def blob(
     *,
     roughness: float = 0.25,
 ) -> Coverage:
-    """A round thing with a wavy outline, like a fruit, a pebble or a head."""
+    """Round object with a wavy outline, like a fruit, a pebble or a head.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of the frame.
+    centre_px
+        Centre (x, y), in pixels.
+    radius_px
+        Mean radius, in pixels.
+    rng
+        Source of the random form.
+    roughness
+        Waviness: wave k (2 to 8 per turn) has an amplitude of sigma roughness / k, in radii.
+    """
     dx, dy = _offsets(shape, centre_px)
     waves = np.arange(2, 9)
     size = roughness * rng.normal(size=waves.size) / waves
@@ -34,7 +51,19 @@ def box(
     radius_px: float,
     rng: np.random.Generator,
 ) -> Coverage:
-    """A turned rectangle, like a book or a carton."""
+    """Rotated rectangle, like a book or a carton.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of the frame.
+    centre_px
+        Centre (x, y), in pixels.
+    radius_px
+        Half the longer side, in pixels.
+    rng
+        Source of the random form.
+    """
     across, along = _turned(shape, centre_px, rng)
     slimness = rng.uniform(0.4, 1.0)
     inside = np.minimum(radius_px - np.abs(along), slimness * radius_px - np.abs(across))
@@ -47,7 +76,19 @@ def bar(
     radius_px: float,
     rng: np.random.Generator,
 ) -> Coverage:
-    """A long thin thing, like a branch or a table leg."""
+    """Long thin object, like a branch or a table leg.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of the frame.
+    centre_px
+        Centre (x, y), in pixels.
+    radius_px
+        A quarter of the length, in pixels.
+    rng
+        Source of the random form.
+    """
     across, along = _turned(shape, centre_px, rng)
     bend = rng.normal(scale=0.2) * along**2 / radius_px
     thickness = rng.uniform(0.05, 0.2) * radius_px
@@ -60,7 +101,19 @@ def ring(
     radius_px: float,
     rng: np.random.Generator,
 ) -> Coverage:
-    """A thing with a hole, like a handle or a wheel."""
+    """Ring, like a handle or a wheel.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of the frame.
+    centre_px
+        Centre (x, y), in pixels.
+    radius_px
+        Outer radius, in pixels.
+    rng
+        Source of the random form.
+    """
     dx, dy = _offsets(shape, centre_px)
     half_width = rng.uniform(0.1, 0.35) * radius_px
     return _edge(half_width - np.abs(np.hypot(dx, dy) - radius_px + half_width))
@@ -68,7 +121,7 @@ def ring(
 
 def _offsets(
     shape: tuple[int, int], centre_px: tuple[float, float]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     x = np.arange(shape[1], dtype=np.float64)[np.newaxis, :] - centre_px[0]
     y = np.arange(shape[0], dtype=np.float64)[:, np.newaxis] - centre_px[1]
     return np.broadcast_to(x, shape), np.broadcast_to(y, shape)
@@ -76,14 +129,14 @@ def _offsets(
 
 def _turned(
     shape: tuple[int, int], centre_px: tuple[float, float], rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     dx, dy = _offsets(shape, centre_px)
     angle = rng.uniform(0, np.pi)
     return dx * np.cos(angle) + dy * np.sin(angle), dy * np.cos(angle) - dx * np.sin(angle)
 
 
-def _edge(depth_inside_px: NDArray[np.float64]) -> Coverage:
-    """Share of each pixel that is inside, from its distance to the outline."""
+def _edge(depth_inside_px: FloatArray) -> Coverage:
+    """Coverage from the signed distance of each pixel centre to the outline, positive inside."""
     return np.clip(depth_inside_px + 0.5, 0.0, 1.0).astype(np.float32)
 
 

@@ -1,28 +1,28 @@
-"""`simulate`: a scene before a rig, and the pair of views with its truth."""
+"""`simulate`: a scene and a rig in, a pair of views with its truth out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.record import shown
 from d3s.rig import Rig
-from d3s.scene.blur import Sheet, Spread
+from d3s.scene.blur import BlurModel, Psf, Sheet
 from d3s.scene.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
 from d3s.scene.geometry import PERFECT, Mount, View, Window, mounted_views
 from d3s.scene.layers import placed_layers, sheets_of_layers
 from d3s.scene.photos import checked_image
-from d3s.scene.render import front_of, occluded, render_view
+from d3s.scene.render import render_view
 from d3s.scene.scenes import DepthMapScene, LayeredScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, expose_pair, seed_sequence
-from d3s.types import FloatArray, Image
+from d3s.scene.truth import find_occluded, front_of
+from d3s.types import FloatArray, Image, Mask
 
-_Edges = tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
+_Edges = tuple[Mask | None, Mask | None]
 
 DEFAULT_SHAPE = (902, 1802)  # the frame of the paper's prototype
 _LARGEST_PX = 64_000_000
@@ -31,32 +31,33 @@ _DEPTH_SUFFIXES = (".pfm", ".tif", ".tiff", ".npy")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pair:
-    """Two views of a scene, and what is true of it, all on the pixels of the left view.
+    """Two views of a scene, and its truth on the pixels of the left view.
 
-    Disparity and blur are those of the rig as designed. With `mounts` that are not perfect the
-    views are not rectified, and differ by these errors too.
+    Arrays are (rows, cols); images are linear with full scale 1. Disparity and blur are those of
+    the rig as designed. With imperfect `mounts` the views are not rectified, and also differ by the
+    mounting errors.
     """
 
     left: Image
     right: Image
     depth_m: Image
     all_in_focus: Image  # the left view through a perfect lens, without noise
-    occluded: NDArray[np.bool_]  # the right camera does not see the point, or not in its frame
+    occluded: Mask  # the point is hidden from the right camera, or outside its frame
     rig: Rig
 
     @property
     def disparity_px(self) -> Image:
-        """x_left - x_right of each point."""
+        """Disparity x_left - x_right of each point, in pixels."""
         return self.rig.optics.disparity_px(self.depth_m).astype(np.float32)
 
     @property
     def blur_left_px(self) -> Image:
-        """Signed blur radius of each point in the left camera."""
+        """Signed blur radius of each point in the left camera, in pixels."""
         return self.rig.optics.blur_radius_px(self.depth_m, 0).astype(np.float32)
 
     @property
     def blur_right_px(self) -> Image:
-        """Signed blur radius of each point in the right camera."""
+        """Signed blur radius of each point in the right camera, in pixels."""
         return self.rig.optics.blur_radius_px(self.depth_m, 1).astype(np.float32)
 
 
@@ -67,32 +68,42 @@ def simulate(
     noise: float | Sensor = 0.0,
     seed: int | Sequence[int] = 0,
     shape: tuple[int, int] | None = None,
-    psf: Literal["disk", "gaussian", "diffraction"] = "disk",
+    psf: Psf = "disk",
     wavelength_m: float = 550e-9,
     mounts: tuple[Mount, Mount] = (PERFECT, PERFECT),
 ) -> Pair:
-    """Both views of a scene, with its truth.
+    """Render both views of a scene, with its truth.
 
     Parameters
     ----------
     scene
         `Plane`, `TiltedPlane`, `Layered`, `DepthMapScene` or `RandomScene`.
+    rig
+        Camera; only its optics are used.
     noise
-        Standard deviation of Gaussian noise, of full scale; or a `Sensor`, for more than that.
+        Standard deviation of Gaussian noise relative to full scale, or a `Sensor`.
     seed
-        Of the noise. What is in the scene has seeds of its own.
+        Seed of the noise. Textures and random scenes have seeds of their own.
     shape
-        (rows, cols) of each view; that of the prototype, or of the scene if it has one.
+        (rows, cols) of each view; by default the shape of the scene if it has one, otherwise that
+        of the prototype, (902, 1802).
     psf
-        Shape of a blurred point: "disk" is geometry, "gaussian" the model of the depth equations,
-        "diffraction" a perfect lens in light of one wavelength.
+        Shape of a blurred point: "disk" is geometric optics, "gaussian" the model of the depth
+        equations, "diffraction" a perfect lens in light of one wavelength.
+    wavelength_m
+        Wavelength for "diffraction", in metres.
     mounts
-        Errors of both lenses; the pair is not rectified then.
+        Mounting errors of the left and the right lens; the pair is then not rectified.
+
+    Returns
+    -------
+    Pair
+        Views of (rows, cols), linear with full scale 1, and the truth of each pixel.
 
     Raises
     ------
     SceneError, InputError
-        Naming the value or the file that cannot be, before anything is rendered.
+        Names the value or file that is wrong, before anything is rendered.
 
     Examples
     --------
@@ -105,35 +116,24 @@ def simulate(
     >>> print(f"{pair.depth_m.max():.1f} m, {pair.disparity_px.max():.1f} px")
     0.8 m, 29.0 px
     """
-    sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
+    sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
-    seed_sequence(seed)  # which is refused now rather than at the end
-    told = _read(scene)
-    frame = Window.frame(_checked_shape(shape, told))
+    seed_sequence(seed)  # refuses a bad seed before rendering
+    source = _read_files(scene)
+    frame = Window.frame(_checked_shape(shape, source))
     views = mounted_views(rig.optics, frame.shape, mounts)
-    left, right, edges = _sheets(told, views, frame)
-    light = render_pair((left, right), views, frame, spread, edges)
-    centres = (views[0].centre_px, views[1].centre_px)
-    seen = expose_pair(*light, sensor, seed, centres_px=centres)
-    return _with_truth(seen, (left, right), views, frame, rig)
-
-
-def render_pair(
-    sheets: tuple[list[Sheet], list[Sheet]],
-    views: tuple[View, View],
-    frame: Window,
-    spread: Spread,
-    edges: _Edges = (None, None),
-) -> tuple[Image, Image]:
-    """Light on the sensor in both views."""
-    left, right = (
-        render_view(sheets[i], frame, views[i].optics.lens(i), spread, edges[i]) for i in (0, 1)
+    left, right, edges = _sheets(source, views, frame)
+    light_left, light_right = (
+        render_view(sheets, frame, rig.optics.lens(camera), blur_model, edges[camera])
+        for camera, sheets in enumerate((left, right))
     )
-    return left, right
+    centres = (views[0].centre_px, views[1].centre_px)
+    images = expose_pair(light_left, light_right, sensor, seed, centres_px=centres)
+    return _with_truth(images, (left, right), views, frame, rig)
 
 
 def check_camera(rig: Any, mounts: Any) -> None:
-    """Refuse what is no rig, or no pair of mounts."""
+    """Refuse a rig that is no `Rig`, and mounts that are not two `Mount`."""
     if not isinstance(rig, Rig):
         raise SceneError(f"rig={shown(rig)} must be a Rig. Read a rig file with Rig.load.")
     are_two = isinstance(mounts, tuple | list) and len(mounts) == 2
@@ -141,15 +141,15 @@ def check_camera(rig: Any, mounts: Any) -> None:
         raise SceneError(f"mounts={shown(mounts)} must be two of Mount, left and right.")
 
 
-class _Picture(NamedTuple):
+class _ImageWithDepth(NamedTuple):
     """A depth-map scene, read and checked."""
 
     image: Image
     depth_m: FloatArray
 
 
-def _read(scene: Scene) -> _Picture | LayeredScene:
-    """A scene whose files are read; one of layers reads its own."""
+def _read_files(scene: Scene) -> _ImageWithDepth | LayeredScene:
+    """Read the files of a depth-map scene; layered scenes read their own files later."""
     if not isinstance(scene, DepthMapScene):
         if isinstance(scene, type) or not hasattr(scene, "layers_for"):
             raise SceneError(
@@ -163,15 +163,15 @@ def _read(scene: Scene) -> _Picture | LayeredScene:
     elif scene.encoding == "srgb":
         raise SceneError("encoding='srgb' is for files: an array is linear. Undo its curve first.")
     if not isinstance(depth, np.ndarray):
-        depth = _depth_file(depth)
+        depth = _read_depth(depth)
     try:
         image = checked_image(image, "image")
     except ValueError as error:
         raise SceneError(f"image {error}") from error
-    return _Picture(image, checked_depth(depth, image))
+    return _ImageWithDepth(image, checked_depth(depth, image))
 
 
-def _depth_file(path: str) -> Image:
+def _read_depth(path: str) -> Image:
     if Path(path).suffix.lower() not in _DEPTH_SUFFIXES:
         raise SceneError(
             f"depth_m={path!r} must be {', '.join(_DEPTH_SUFFIXES)}, with floats in metres: whole "
@@ -180,8 +180,8 @@ def _depth_file(path: str) -> Image:
     return read_image(path, allow_nan=True)
 
 
-def _checked_shape(shape: Any, scene: _Picture | LayeredScene) -> tuple[int, int]:
-    own = scene.image.shape if isinstance(scene, _Picture) else None
+def _checked_shape(shape: Any, scene: _ImageWithDepth | LayeredScene) -> tuple[int, int]:
+    own = scene.image.shape if isinstance(scene, _ImageWithDepth) else None
     if shape is None:
         return getattr(scene, "own_shape", DEFAULT_SHAPE) if own is None else (own[0], own[1])
     try:
@@ -199,9 +199,9 @@ def _checked_shape(shape: Any, scene: _Picture | LayeredScene) -> tuple[int, int
 
 
 def _sheets(
-    scene: _Picture | LayeredScene, views: tuple[View, View], frame: Window
+    scene: _ImageWithDepth | LayeredScene, views: tuple[View, View], frame: Window
 ) -> tuple[list[Sheet], list[Sheet], _Edges]:
-    if not isinstance(scene, _Picture):
+    if not isinstance(scene, _ImageWithDepth):
         layers = scene.layers_for(views[0].optics, frame.shape)
         placed = placed_layers(layers, views[0].optics, frame.shape)
         return *sheets_of_layers(placed, views, (frame, frame)), (None, None)
@@ -209,14 +209,16 @@ def _sheets(
     if len(left) == 1:
         return left, right, (None, None)
     in_left, in_right = (
-        _near(depth_edges(front_of(sheets, frame, colour=False).inverse_depth, view), sheets)
+        _dilate_by_blur(
+            depth_edges(front_of(sheets, frame, colour=False).inverse_depth, view), sheets
+        )
         for sheets, view in zip((left, right), views, strict=True)
     )
     return left, right, (in_left, in_right)
 
 
-def _near(edges: NDArray[np.bool_], sheets: list[Sheet]) -> NDArray[np.bool_]:
-    """Pixels that an edge may spread to."""
+def _dilate_by_blur(edges: Mask, sheets: list[Sheet]) -> Mask:
+    """Pixels within the blur of an edge."""
     import cv2
 
     reach = int(np.ceil(max(abs(sheet.radius_px.constant) for sheet in sheets))) + 2
@@ -241,6 +243,6 @@ def _with_truth(
         right=images[1],
         depth_m=np.float32(1.0) / front.inverse_depth,
         all_in_focus=front.colour,
-        occluded=occluded(front.inverse_depth, behind, views, EDGE_PX / per_dpt),
+        occluded=find_occluded(front.inverse_depth, behind, views, EDGE_PX / per_dpt),
         rig=rig,
     )

@@ -1,4 +1,4 @@
-"""Pictures as textures: files, folders of them, and arrays; mirrored beyond their borders."""
+"""Photos as textures: image files, folders of images, or arrays; mirrored at their borders."""
 
 import os
 from functools import cache, cached_property, lru_cache
@@ -15,25 +15,25 @@ from d3s.scene.geometry import ScenePart
 from d3s.scene.sampling import Raster
 from d3s.types import Image
 
-# A highlight may be several times as bright as white; 255 is a grey level.
+# Highlights may exceed full scale several times; larger values are taken for grey levels.
 _BRIGHTEST = 16.0
 
-# What differs by less than this cannot be matched.
+# A texture of lower contrast cannot be matched.
 _LEAST_CONTRAST = 1e-4
 
-_HALF_BAND_REACH = 11
+_HALF_BAND_REACH = 11  # taps of the low-pass on either side
 
-# A picture is halved, all its levels mirrored alike, until it is about this small.
-_TEXELS_AT_LAST = 64
+# Size of the smallest level of a pyramid that is mirrored at the same place as the photo.
+_SMALLEST_TEXELS = 64
 
 
 def checked_image(given: NDArray[Any], name: str) -> Image:
-    """A grey image as a read-only float32 copy.
+    """Grey image as a read-only float32 copy.
 
     Raises
     ------
     ValueError
-        When it is not a grey image of finite floats.
+        If the array is not a grey image of finite floats up to 16.
     """
     if given.ndim != 2 or min(given.shape, default=0) < 2:
         raise ValueError(
@@ -57,7 +57,7 @@ def checked_image(given: NDArray[Any], name: str) -> Image:
 
 
 class Level(NamedTuple):
-    """A picture at one resolution, and its texel in the middle."""
+    """Photo at one resolution, with the row and column of its middle texel."""
 
     image: Image
     row: int
@@ -65,11 +65,11 @@ class Level(NamedTuple):
 
 
 class Pyramid:
-    """A picture at every half of its resolution, each made when it is first asked for.
+    """Photo at resolutions 1, 1/2, 1/4, ..., each computed at its first use.
 
-    All levels have the middle texel, and are mirrored at the same places: on each side of the
-    middle only as many texels are kept as can be halved again and again, which costs up to 3 % of
-    the border.
+    All levels share the middle texel, and are mirrored at the same places. For this, the number of
+    texels on each side of the middle is cut to a multiple of a power of two, which removes up to
+    3 % of the photo at its border.
     """
 
     def __init__(self, image: Image) -> None:
@@ -81,16 +81,16 @@ class Pyramid:
         self._levels = [Level(np.ascontiguousarray(image[part]), row, col)]
 
     def level(self, number: int) -> Level:
-        """The picture with texels 2**number times as large."""
+        """Photo with texels 2**number times as large."""
         levels = self._levels
         while len(levels) <= number:
             levels = [*levels, _halved(levels[-1])]
-        self._levels = levels  # whole: another thread may have made the same, and never a part
+        self._levels = levels  # in one assignment: safe with several threads
         return levels[number]
 
 
-class Picture:
-    """A picture of a given size on the object, mirrored beyond its borders."""
+class PhotoSurface:
+    """Photo with a physical width, mirrored beyond its borders (a `Surface`)."""
 
     def __init__(self, pyramid: Pyramid, width_m: float, angle_rad: float, contrast: float) -> None:
         self.angle_rad, self.contrast = angle_rad, contrast
@@ -98,7 +98,15 @@ class Picture:
         self._pyramid = pyramid
 
     def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
-        """Texels of some rows and columns, at base_pitch_m * 2**level, the middle at (0, 0)."""
+        """Texels of some rows and columns.
+
+        Parameters
+        ----------
+        level
+            Resolution, at least 0: the pitch is base_pitch_m * 2**level.
+        grid_rows, grid_cols
+            Texels, numbered from the middle of the photo; may be negative.
+        """
         image, row, col = self._pyramid.level(level)
         rows = _mirrored(np.asarray(grid_rows) + row, image.shape[0])
         cols = _mirrored(np.asarray(grid_cols) + col, image.shape[1])
@@ -111,14 +119,14 @@ class Picture:
 
 
 def _halvable(size: int) -> tuple[int, int, int]:
-    """First, middle and last texel to keep of so many."""
-    multiple = 2 ** max(0, int(np.log2(size / _TEXELS_AT_LAST)))
+    """First, middle and last texel to keep of `size` texels."""
+    multiple = 2 ** max(0, int(np.log2(size / _SMALLEST_TEXELS)))
     middle = size // 2
     return middle % multiple, middle, middle + (size - 1 - middle) // multiple * multiple
 
 
 def _mirrored(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Numbers folded into 0 to size - 1, back and forth, the ends not repeated."""
+    """Indices reflected into 0 to size - 1, the border texels not repeated."""
     if size == 1:
         return np.zeros_like(numbers)
     folded = np.mod(numbers, 2 * size - 2)
@@ -126,7 +134,7 @@ def _mirrored(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def _halved(level: Level) -> Level:
-    """Every second texel of a smoothed picture, the middle one among them."""
+    """Photo at half the resolution: low-passed, every second texel, the middle one included."""
     import cv2
 
     kernel = _half_band()
@@ -139,9 +147,9 @@ def _halved(level: Level) -> Level:
 
 @cache
 def _half_band() -> Image:
-    """Weights that pass what every second texel can show, and little else.
+    """Half-band low-pass filter (windowed sinc).
 
-    So sharp that halving again and again does not soften the picture, whatever its resolution.
+    Sharp enough that repeated halving does not soften the photo.
     """
     place = np.arange(-_HALF_BAND_REACH, _HALF_BAND_REACH + 1)
     inside = 1 - (place / (_HALF_BAND_REACH + 1)) ** 2
@@ -160,7 +168,7 @@ def _as_image(given: Any) -> Image | str:
 
 
 class Photo(ScenePart):
-    """A picture as a texture: an image file, one out of a folder of them, or an array.
+    """Photo as a texture: an image file, one image of a folder, or an array.
 
     Examples
     --------
@@ -178,18 +186,21 @@ class Photo(ScenePart):
         description="an image file, a folder of images, or an array"
     )
     number: int = Field(
-        default=0, ge=0, lt=2**63, description="which image of a folder, by name, counted around"
+        default=0, ge=0, lt=2**63, description="the image of a folder, by name, modulo their number"
     )
     width_m: float | None = Field(
-        default=None, gt=1e-4, lt=1e3, description="the width on the object; fills the view if left"
+        default=None,
+        gt=1e-4,
+        lt=1e3,
+        description="the width on the object; fills the view by default",
     )
     encoding: Literal["srgb", "linear"] | None = Field(
         default=None,
-        description="how a file stores light, srgb if left; an array is linear",
+        description="how a file stores light, srgb by default; an array is linear",
     )
-    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the turn, clockwise")
+    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
     contrast: float = Field(
-        default=1.0, gt=0, le=2, description="a factor on the difference to mid grey"
+        default=1.0, gt=0, le=2, description="a factor on the difference from mid grey"
     )
 
     @field_validator("encoding")
@@ -200,24 +211,24 @@ class Photo(ScenePart):
         return encoding
 
     def pixels(self) -> Image:
-        """The picture, in linear intensity."""
+        """Image (rows, cols), linear, full scale 1."""
         return self.pyramid.image
 
     @cached_property
     def pyramid(self) -> Pyramid:
-        """The picture in linear intensity, at all its resolutions."""
+        """Image at all resolutions, linear, full scale 1."""
         if isinstance(self.image, np.ndarray):
             return Pyramid(self.image)
         path = Path(self.file)
         try:
-            written = path.stat().st_mtime_ns  # so that a file that was changed is read again
+            written = path.stat().st_mtime_ns  # part of the cache key: a changed file is read again
         except (OSError, ValueError):
-            written = 0  # reading it will tell what is wrong
+            written = 0  # reading the file raises the error
         return _pyramid_of(str(path), written, self.encoding == "linear")
 
     @property
     def file(self) -> str:
-        """The image file itself, where a folder was named."""
+        """Path of the image file; of a folder, the image chosen by `number`."""
         if not Path(self.image).is_dir():
             return str(self.image)
         images = list_images(self.image)
@@ -235,7 +246,13 @@ def _pyramid_of(path: str, written: int, linear: bool) -> Pyramid:
 
 
 def check_contrast(image: NDArray[Any]) -> None:
-    """Refuse a texture of one colour."""
+    """Refuse a texture without contrast.
+
+    Raises
+    ------
+    ValueError
+        If all values are equal to 1e-4.
+    """
     if float(np.ptp(image)) < _LEAST_CONTRAST:
         raise ValueError(
             f"has one colour ({float(image.flat[0]):.3g}): without contrast there is "

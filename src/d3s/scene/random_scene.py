@@ -1,4 +1,4 @@
-"""Random scenes: things in front of a background, all tilted, each with its own texture."""
+"""Random scenes: tilted, textured objects in front of a tilted background."""
 
 from itertools import pairwise
 
@@ -13,25 +13,25 @@ from d3s.scene.masks import SHAPES, Coverage
 from d3s.scene.scenes import Layer
 from d3s.scene.textures import Photo, Texture, check_pattern
 
-# Keeps the numbers of a scene apart from those of the noise of the same seed.
+# Separates the random numbers of a scene from those of the noise with the same seed.
 _STREAM = int.from_bytes(b"scene")
 
-# Share of the room between two layers that the tilt of one may use.
+# Share of the depth range of a layer that its tilt may use.
 _TILT_SHARE = 0.8
 _STEEPEST_RAD = 1.1
 
-# What is beside the window keeps to the range too: the blur brings it in.
+# Margin around an object that also keeps to its depth range, since the blur brings it in.
 _BESIDE_PX = 40
 
 
 class RandomScene(ScenePart):
-    """Things in front of a background, after the synthetic data of the paper's supplement.
+    """Objects in front of a background, like the synthetic data of the paper's supplement.
 
-    All of it follows from the seed. Layers keep to ranges of inverse depth of their own, so that
-    they never cut through each other.
+    The seed determines the whole scene. Each layer has its own range of inverse depth, so layers
+    never intersect.
     """
 
-    seed: int = Field(ge=0, lt=2**63, description="which of all scenes")
+    seed: int = Field(ge=0, lt=2**63, description="the seed of the whole scene")
     nearest_m: float = Field(
         default=0.3, gt=0, le=FARTHEST_M, description="the smallest depth in the scene"
     )
@@ -39,15 +39,18 @@ class RandomScene(ScenePart):
         default=1.9, gt=0, le=FARTHEST_M, description="the largest depth in the scene"
     )
     things: int | None = Field(
-        default=None, ge=0, le=20, description="how many are in front; two to five if left"
+        default=None,
+        ge=0,
+        le=20,
+        description="the number of objects in front; two to five by default",
     )
     patterns: Converted[tuple[OneLine, ...]] = Field(
-        default=(), validate_default=True, description="the patterns to choose from; all if left"
+        default=(), validate_default=True, description="the patterns to choose from; all by default"
     )
     photos: Converted[tuple[OneLine, ...]] = Field(
         default=(),
         validate_default=True,
-        description="folders of photographs to take textures from instead",
+        description="folders of photos to use as textures, in place of patterns",
     )
 
     @field_validator("farthest_m")
@@ -69,12 +72,12 @@ class RandomScene(ScenePart):
         return (1025, 1025)
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Layer, ...]:
-        """Layers of the scene for a frame of this shape, the background last."""
+        """Layers of the scene for a frame of (rows, cols), the background last."""
         rng = np.random.default_rng(np.random.SeedSequence((self.seed, _STREAM)))
         view, _ = perfect_views(optics, shape)
         count = int(rng.integers(2, 6)) if self.things is None else self.things
         nearest_dpt, farthest_dpt = 1 / self.nearest_m, 1 / self.farthest_m
-        # The background has the far half of the range, the others share the rest.
+        # The background gets the far part of the range; the objects share the rest.
         middle_dpt = farthest_dpt + rng.uniform(0.25, 0.5) * (nearest_dpt - farthest_dpt)
         edges = np.linspace(middle_dpt, nearest_dpt, count + 1)
         layers = [
@@ -90,7 +93,7 @@ class RandomScene(ScenePart):
         range_dpt: tuple[float, float],
         rng: np.random.Generator,
     ) -> Layer:
-        # On its first try nearly always; an outline can miss the frame.
+        # An outline can miss the frame; the first attempt nearly always succeeds.
         for _ in range(100):
             mask = _outline(shape, rng)
             if mask.max() == 1:
@@ -129,10 +132,10 @@ def _outline(shape: tuple[int, int], rng: np.random.Generator) -> Coverage:
 def _tilted(
     view: View, window: Window, range_dpt: tuple[float, float], rng: np.random.Generator
 ) -> dict[str, float]:
-    """A plane that keeps to a range of inverse depth over a window, as arguments of a layer."""
+    """Random plane within a range of inverse depth over a window, as fields of a `Layer`."""
     low, high = range_dpt
     middle = low + (high - low) * rng.uniform(0.4, 0.6)
-    # Its share of the room over the window, and never steeper than a floor or a wall looks.
+    # Random share of the range over the window, limited to the slope of a floor or a wall.
     room = _TILT_SHARE * min(middle - low, high - middle)
     reach = 0.5 * np.array(window.shape[::-1]) + _BESIDE_PX
     per_px = room * rng.dirichlet((1.0, 1.0, 1.0))[:2] / reach
@@ -144,7 +147,7 @@ def _tilted(
         window.row + (window.rows - 1) / 2,
         1.0,
     )
-    # Z = depth + slope X + slope Y has 1/Z = middle along the ray of the window's centre.
+    # Depth such that 1/Z = middle on the ray through the centre of the window.
     depth_m = (1 - slopes @ centre[:2]) / middle
     return {
         "depth_m": float(depth_m),

@@ -1,9 +1,9 @@
-"""The raw frame: both views side by side on one sensor, as they come from the camera.
+"""`simulate_raw`: a scene and a rig in, a raw sensor frame with its truth out.
 
-Each lens lights a round field around its own axis; a partition between them keeps the fields
-apart, but for its half-shadow. The frame is turned so that the views are upright. The left lens is
-then on the right half: a lens turns its own image upside down about its own axis, and turning the
-whole sensor back exchanges the halves.
+Both views lie side by side on one sensor. Each lens lights a round field around its axis; a
+partition separates the fields, except for its half-shadow. The frame is rotated by 180 degrees so
+that the views are upright. The left lens is then on the right half: each lens rotates its image
+about its own axis, and rotating the whole sensor back exchanges the halves.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,18 @@ from pydantic import Field
 from d3s.errors import SceneError
 from d3s.record import shown
 from d3s.rig import Optics, Rig
-from d3s.scene.blur import Spread
+from d3s.scene.blur import BlurModel, Psf
 from d3s.scene.geometry import Mount, ScenePart, View, Window
 from d3s.scene.layers import placed_layers, sheets_of_view
 from d3s.scene.pair import check_camera
-from d3s.scene.render import front_of, render_view
+from d3s.scene.render import render_view
 from d3s.scene.scenes import DepthMapScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, generator, seed_sequence
+from d3s.scene.truth import front_of
 from d3s.types import FloatArray, Image
 
 # Errors of a home-made mount: a fraction of a degree, a few pixels, and for the right lens the
-# 0.12 % by which the prototype's larger sensor distance magnifies.
+# 0.12 % magnification of the prototype's larger sensor distance.
 DEFAULT_MOUNTS = (
     Mount(scale=1.0, roll_rad=0.004, shift_x_px=6.3, shift_y_px=-4.1),
     Mount(scale=1.0012, roll_rad=-0.0065, shift_x_px=-8.7, shift_y_px=5.2),
@@ -35,7 +36,7 @@ DEFAULT_MOUNTS = (
 
 
 class RawLayout(ScenePart):
-    """The sensor, and what of it each lens lights."""
+    """Size of the sensor, and the part that each lens lights."""
 
     rows_px: int = Field(default=2160, ge=16, le=16384, description="the height of the sensor")
     cols_px: int = Field(default=3840, ge=16, le=16384, description="the width of the sensor")
@@ -52,53 +53,53 @@ class RawLayout(ScenePart):
         default=30.0, ge=0, le=1e3, description="the width of the shadow of the partition"
     )
     partition_edge_px: float = Field(
-        default=40.0, ge=1, le=1e3, description="the width of its half-shadow"
+        default=40.0, ge=1, le=1e3, description="the width of the half-shadow of the partition"
     )
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Rows and columns of the sensor."""
         return self.rows_px, self.cols_px
 
     @property
     def middle_px(self) -> tuple[float, float]:
-        """(x, y) of the middle of the sensor."""
+        """Centre (x, y) of the sensor, in pixels."""
         return (self.cols_px - 1) / 2, (self.rows_px - 1) / 2
 
     def side(self, camera: int) -> int:
-        """-1 when the lens lights the left half of the frame, 1 when it lights the right one."""
+        """-1 if the lens lights the left half of the frame, 1 if it lights the right half."""
         is_right_half = (camera == 0) == (self.left_lens == "right")
         return 1 if is_right_half else -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RawFrame:
-    """One exposure of the sensor, and what is true of it."""
+    """Raw frame of the sensor, and its truth."""
 
     image: Image
-    depth_m: Image  # of what the left lens sees at each pixel; NaN outside its field
+    depth_m: Image  # seen by the left lens at each pixel; NaN outside its field
     rig: Rig
     layout: RawLayout
     mounts: tuple[Mount, Mount]
 
     @property
     def anchor_left_px(self) -> tuple[float, float]:
-        """(x, y) at which the left lens images a point at infinity on its axis."""
+        """Pixel (x, y) at which the left lens images a point at infinity on its axis."""
         return _axis(self.rig.optics, self.layout, self.mounts[0], 0)
 
     @property
     def anchor_right_px(self) -> tuple[float, float]:
-        """(x, y) at which the right lens images a point at infinity on its axis."""
+        """Pixel (x, y) at which the right lens images a point at infinity on its axis."""
         return _axis(self.rig.optics, self.layout, self.mounts[1], 1)
 
     def truth(self) -> dict[str, NDArray[np.generic]]:
-        """All that a calibration should find, and the depth, by name."""
+        """Depth, and all values that a calibration should find, by name."""
         left, right = self.mounts
         return {
             "depth_m": self.depth_m,
             "anchor_left_px": np.array(self.anchor_left_px),
             "anchor_right_px": np.array(self.anchor_right_px),
-            # What fits the right view to the left one, as a `Calibration` has it.
+            # Similarity from the right view to the left one, as in `Calibration`.
             "rectify_scale": np.array(left.scale / right.scale),
             "rectify_angle_rad": np.array(left.roll_rad - right.roll_rad),
             "rectify_shift_y_px": np.array(0.0),
@@ -116,23 +117,46 @@ def simulate_raw(
     *,
     noise: float | Sensor = 0.0,
     seed: int | Sequence[int] = 0,
-    psf: Literal["disk", "gaussian", "diffraction"] = "disk",
+    psf: Psf = "disk",
     wavelength_m: float = 550e-9,
     layout: RawLayout = RawLayout(),  # noqa: B008 - frozen
     mounts: tuple[Mount, Mount] = DEFAULT_MOUNTS,
 ) -> RawFrame:
-    """The raw frame of a scene, with its truth.
+    """Render the raw frame of a scene, with its truth.
 
-    Parameters as for `simulate`. Masks of a layered scene have the shape of half the sensor, their
-    middle on the axis of a perfect left lens. The sensor's gains, offsets and vignetting are those
-    of the lenses: light, stray light, and what is lost at the edge of the field.
+    Parameters
+    ----------
+    scene
+        `Plane`, `TiltedPlane`, `Layered` or `RandomScene`. Masks of layers have the shape of half
+        the sensor, centred on the axis of a perfect left lens.
+    rig
+        Camera; only its optics are used.
+    noise
+        Standard deviation of Gaussian noise relative to full scale, or a `Sensor`. The gains,
+        offsets and vignetting of the sensor apply to the lenses: transmission, stray light, and
+        loss of light towards the edge of the field.
+    seed
+        Seed of the noise. Textures and random scenes have seeds of their own.
+    psf
+        Shape of a blurred point, as for `simulate`.
+    wavelength_m
+        Wavelength for "diffraction", in metres.
+    layout
+        Size of the sensor, and the part that each lens lights.
+    mounts
+        Mounting errors of the left and the right lens.
+
+    Returns
+    -------
+    RawFrame
+        Image of the whole sensor, linear with full scale 1, and its truth.
 
     Raises
     ------
     SceneError
-        Naming the value that cannot be, before anything is rendered.
+        Names the value that is wrong, before anything is rendered.
     """
-    sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
+    sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
     noise_seed = seed_sequence(seed)
     if not isinstance(layout, RawLayout):
@@ -143,30 +167,26 @@ def simulate_raw(
             "map belongs to a rectified pair."
         )
     views = _views(rig.optics, layout, mounts)
-    left_field, right_field = (_field_window(view, layout) for view in views)
-    fields = (left_field, right_field)
+    fields = (_field_window(views[0], layout), _field_window(views[1], layout))
     half = (layout.rows_px, layout.cols_px // 2)
     placed = placed_layers(scene.layers_for(rig.optics, half), rig.optics, half)
     light = np.zeros(layout.shape, dtype=np.float32)
     depth = np.full(layout.shape, np.nan, dtype=np.float32)
-    sensor_frame = Window.frame(layout.shape)
     for view, field in zip(views, fields, strict=True):
-        camera = view.camera
-        sheets = sheets_of_view(placed, views, fields, camera)
+        sheets = sheets_of_view(placed, views, fields, view.camera)
+        part = field.within(Window.frame(layout.shape))
         share = _illumination(view, layout, field)
-        is_lit = share > 0.5
+        if view.camera == 0:
+            inverse = front_of(sheets, field, colour=False).inverse_depth
+            depth[part] = np.where(share > 0.5, 1 / inverse, np.float32(np.nan))
         share *= _vignette(view, layout, field, sensor.vignetting)
-        part = field.within(sensor_frame)
-        image = render_view(sheets, field, rig.optics.lens(camera), spread)
-        image *= np.float32(sensor.gain[camera])
-        image += np.float32(sensor.offset[camera])
+        image = render_view(sheets, field, rig.optics.lens(view.camera), blur_model)
+        image *= np.float32(sensor.gain[view.camera])
+        image += np.float32(sensor.offset[view.camera])
         image *= share
         light[part] += image
-        if camera == 0:
-            inverse = front_of(sheets, field, colour=False).inverse_depth
-            depth[part] = np.where(is_lit, 1 / inverse, np.float32(np.nan))
     rng = generator(noise_seed)
-    # What belongs to the lenses is in the light already; the rest belongs to the one sensor.
+    # Gain, offset and vignetting are already in the light; the rest belongs to the sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
     image = bare.expose(light, camera=0, rng=rng)
     return RawFrame(image=image, depth_m=depth, rig=rig, layout=layout, mounts=mounts)
@@ -205,7 +225,7 @@ def _views(optics: Optics, layout: RawLayout, mounts: tuple[Mount, Mount]) -> tu
 
 
 def _field_window(view: View, layout: RawLayout) -> Window:
-    """Part of the sensor that a lens lights at all."""
+    """Bounding window of the part of the sensor that a lens lights."""
     x, y = _axis(view.optics, layout, view.mount, view.camera)
     reach = layout.field_radius_px + layout.field_edge_px / 2
     middle = layout.middle_px[0]
@@ -223,7 +243,7 @@ def _field_window(view: View, layout: RawLayout) -> Window:
 
 
 def _illumination(view: View, layout: RawLayout, field: Window) -> Image:
-    """Share of the light that reaches each pixel: within the round field, beside the partition."""
+    """Share of the light that reaches each pixel, given the round field and the partition."""
     share = _step((layout.field_radius_px - _from_axis(view, layout, field)) / layout.field_edge_px)
     inward = layout.side(view.camera) * (field.col_numbers[np.newaxis, :] - layout.middle_px[0])
     share = share * _step((inward - layout.partition_px / 2) / layout.partition_edge_px)
@@ -231,19 +251,19 @@ def _illumination(view: View, layout: RawLayout, field: Window) -> Image:
 
 
 def _vignette(view: View, layout: RawLayout, field: Window, vignetting: float) -> Image:
-    """Share of the light that vignetting leaves: all on the axis, least at the field's edge."""
+    """Share of the light left by vignetting: 1 on the axis, least at the edge of the field."""
     radius = np.minimum(_from_axis(view, layout, field) / layout.field_radius_px, 1.0)
     return (1 - vignetting * radius**2).astype(np.float32)
 
 
 def _from_axis(view: View, layout: RawLayout, field: Window) -> FloatArray:
-    """Distance of each pixel of a field from the axis of its lens, in pixels."""
+    """Distance of each pixel of a field from the axis of the lens, in pixels."""
     axis_x, axis_y = _axis(view.optics, layout, view.mount, view.camera)
     x, y = field.col_numbers[np.newaxis, :], field.row_numbers[:, np.newaxis]
     return np.asarray(np.hypot(x - axis_x, y - axis_y))
 
 
 def _step(place: FloatArray) -> FloatArray:
-    """0 below -1/2, 1 above 1/2, smooth between."""
+    """Smooth step: 0 below -1/2, 1 above 1/2."""
     t = np.clip(place + 0.5, 0.0, 1.0)
     return np.asarray(t * t * (3 - 2 * t))

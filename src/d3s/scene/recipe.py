@@ -1,4 +1,4 @@
-"""Recipes: all that is needed to make simulated files again, in one readable file."""
+"""Recipes: one readable file with everything needed to simulate a folder of images again."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -19,6 +19,7 @@ from d3s.document import MAX_BYTES, MAX_LINE_CHARS, DocumentKind
 from d3s.errors import SceneError
 from d3s.record import Converted, FrozenTable, OneLine, Sha256, shown
 from d3s.rig import Rig
+from d3s.scene.blur import Psf
 from d3s.scene.geometry import PERFECT, Mount, ScenePart
 from d3s.scene.pair import DEFAULT_SHAPE
 from d3s.scene.random_scene import RandomScene
@@ -39,7 +40,7 @@ RECIPE_FILE = DocumentKind(noun="recipe", schema_version=1, header=_HEADER, erro
 
 RecipeScene = Plane | TiltedPlane | Layered | DepthMapScene | RandomScene
 
-# What [scene] says of itself in a recipe.
+# Scene classes by the `kind` of [scene] in a recipe.
 SCENES: dict[str, type[RecipeScene]] = {
     "plane": Plane,
     "tilted": TiltedPlane,
@@ -51,7 +52,7 @@ _KINDS = {scene: kind for kind, scene in SCENES.items()}
 
 
 def _as_scene(given: Any) -> RecipeScene:
-    """A scene that a file can hold, from a scene or from a table that names its kind."""
+    """Scene that a file can hold, from a scene or from a table with its kind."""
     scene = _from_table(given) if isinstance(given, Mapping) else given
     if type(scene) not in _KINDS:
         raise ValueError(f"must be a scene: {', '.join(one.__name__ for one in _KINDS)}.")
@@ -86,7 +87,7 @@ def _with_file_names(scene: DepthMapScene) -> DepthMapScene:
 
 
 def _unstorable(value: Any, name: str) -> Iterator[str]:
-    """What a text file cannot hold, and where it is."""
+    """Problems of values that a text file cannot hold, with the name of each value."""
     if isinstance(value, np.ndarray):
         yield (
             f"{name} is an array of shape {value.shape}, and a recipe names files. Write it with "
@@ -103,13 +104,13 @@ def _unstorable(value: Any, name: str) -> Iterator[str]:
 
 
 class Recipe(ScenePart):
-    """What to render, with which camera, and into which files.
+    """Scene, camera and output files of a simulation.
 
-    What is left out is filled in when the recipe is made, so that its file says all of it.
+    Fields that are not given are filled in when the recipe is made, so the file is complete.
     """
 
     kind: Literal["pair", "raw"] = Field(
-        default="pair", description="pair, two views side by side, or raw, frames of the sensor"
+        default="pair", description="pair, two rectified views, or raw, frames of the sensor"
     )
     scene: Annotated[RecipeScene, BeforeValidator(_as_scene)] = Field(
         description="what is in front of the camera"
@@ -117,16 +118,19 @@ class Recipe(ScenePart):
     distances_m: Converted[tuple[Depth, ...] | None] = Field(
         default=None,
         validate_default=True,
-        description="where to put the plane in turn, in place of its depth_m",
+        description="the distances of the plane, one per frame, in place of its depth_m",
     )
     count: int | None = Field(
         default=None,
         ge=1,
         le=1_000_000,
-        description="how many random scenes, with seeds from the scene's upwards",
+        description="the number of random scenes, with seeds from the scene's upwards",
     )
     seed: int = Field(
-        default=0, ge=0, lt=2**63, description="the seed of the noise, with the frame's number"
+        default=0,
+        ge=0,
+        lt=2**63,
+        description="the seed of the noise, combined with the frame's number",
     )
     shape: Converted[tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None] = (
         Field(
@@ -135,9 +139,7 @@ class Recipe(ScenePart):
             description="rows and columns of each view of a pair",
         )
     )
-    psf: Literal["disk", "gaussian", "diffraction"] = Field(
-        default="disk", description="the shape of a blurred point"
-    )
+    psf: Psf = Field(default="disk", description="the shape of a blurred point")
     wavelength_m: float = Field(
         default=550e-9, gt=1e-7, lt=2e-5, description="the wavelength, for diffraction"
     )
@@ -145,25 +147,27 @@ class Recipe(ScenePart):
         default="png", description="png, 16 bit from 0 to 1, or tiff, floats as they are"
     )
     truth: Literal["npz", "pfm"] = Field(
-        default="npz", description="npz, one file a frame, or pfm, one file an array"
+        default="npz", description="npz, one file per frame, or pfm, one file per array"
     )
     sensor: Sensor = Field(default=Sensor(), description="the sensor behind the lenses")
     layout: RawLayout | None = Field(
-        default=None, validate_default=True, description="what of the sensor each lens lights"
+        default=None,
+        validate_default=True,
+        description="the part of the sensor that each lens lights",
     )
     mount_left: Mount | None = Field(
-        default=None, validate_default=True, description="how the left lens sits"
+        default=None, validate_default=True, description="the mounting error of the left lens"
     )
     mount_right: Mount | None = Field(
-        default=None, validate_default=True, description="how the right lens sits"
+        default=None, validate_default=True, description="the mounting error of the right lens"
     )
-    rig: Rig = Field(description="the camera, whole")
+    rig: Rig = Field(description="the camera")
     d3s_version: OneLine | None = Field(
         default=None, description="the version of D3S that made the files"
     )
     input_sha256: Annotated[dict[str, Sha256], AfterValidator(FrozenTable)] | None = Field(
         default=None,
-        description="digests of the files that it reads, so that a changed one is noticed",
+        description="digests of the input files, to detect changes",
     )
 
     @field_validator("scene")
@@ -242,21 +246,21 @@ class Recipe(ScenePart):
 
     @property
     def mounts(self) -> tuple[Mount, Mount]:
-        """How both lenses sit."""
+        """Mounting errors of the left and the right lens."""
         return self.mount_left or PERFECT, self.mount_right or PERFECT
 
     @property
     def is_series(self) -> bool:
-        """Whether its frames have numbers; one alone has none."""
+        """Whether the recipe makes a numbered series of frames."""
         return self.distances_m is not None or self.count is not None
 
     @property
     def frame_count(self) -> int:
-        """How many frames it makes."""
+        """Number of frames."""
         return self.count or len(self.distances_m or (None,))
 
     def scene_of(self, frame: int) -> RecipeScene:
-        """What is in front of the camera in one of its frames."""
+        """Scene of one frame."""
         if self.distances_m is not None:
             return self.scene.replace(depth_m=self.distances_m[frame])
         if isinstance(self.scene, RandomScene):
@@ -264,17 +268,17 @@ class Recipe(ScenePart):
         return self.scene
 
     def seed_of(self, frame: int) -> tuple[int, int]:
-        """Seed of the noise of one of its frames."""
+        """Seed of the noise of one frame."""
         return self.seed, frame
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a recipe.
+        """Read a recipe file.
 
         Raises
         ------
         SceneError
-            Naming the file and every field that is missing, unknown or wrong.
+            Names the file and every field that is missing, unknown or wrong.
         """
         try:
             return cls(**RECIPE_FILE.read(path))
@@ -282,19 +286,19 @@ class Recipe(ScenePart):
             raise SceneError(*error.problems, path=path) from error.__cause__
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the recipe, whole or not at all; `Recipe.load` gives back the very same.
+        """Write the recipe atomically; `Recipe.load` returns an equal recipe.
 
         Raises
         ------
         SceneError
-            When it is too long to be read again.
+            If the recipe is too long for a file.
         OutputError
-            When the file cannot be written, or holds something else and `overwrite` is not set.
+            If the file cannot be written, or exists with other content and `overwrite` is False.
         """
         write_text(path, self.text(), overwrite=overwrite)
 
     def text(self) -> str:
-        """The recipe as its file has it."""
+        """Text of the recipe file."""
         text = RECIPE_FILE.format(self.model_dump(exclude_none=True))
         longest = max(len(line) for line in text.split("\n"))
         if longest > MAX_LINE_CHARS or len(text.encode()) > MAX_BYTES:

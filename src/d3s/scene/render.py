@@ -1,4 +1,11 @@
-"""From sheets to a picture: blurred one by one, blended front to back, right at the edges."""
+"""Light on the sensor from layers: blur each, blend front to back, correct the edges.
+
+Blending layers that are blurred one by one multiplies two averages over the lens opening: the light
+of the layer behind, and the share of the opening that the layer in front leaves free. The light
+that arrives is the average of the product. The two differ near an edge, where the occluder hides
+one side of the opening and the other side sees the background from a slightly different point. The
+difference is a covariance over the opening, summed here over points of the opening, at edges only.
+"""
 
 from typing import NamedTuple
 
@@ -8,138 +15,208 @@ from numpy.typing import NDArray
 from d3s.optics.lens import Lens
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows
-from d3s.scene.blur import Sheet, Spread, blurred
-from d3s.scene.geometry import View, Window
-from d3s.scene.occlusion import add_edge_light, mark_edges
-from d3s.types import FloatArray, Image
+from d3s.scene.blur import BlurModel, Sheet, blur_sheet
+from d3s.scene.geometry import Affine, Window
+from d3s.scene.masks import Coverage
+from d3s.types import Image, Mask
+
+# Points of the opening. More points change an edge by less than 0.05 % of full scale.
+_FEWEST_POINTS, _MOST_POINTS = 16, 36
+_PIXELS_AT_ONCE = 40_000
+_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 def render_view(
     sheets: list[Sheet],
     frame: Window,
     lens: Lens,
-    spread: Spread,
-    edges: NDArray[np.bool_] | None = None,
+    blur_model: BlurModel,
+    edges: Mask | None = None,
 ) -> Image:
-    """Light on the sensor from sheets in order from front to back.
+    """Light on the sensor, (rows, cols) of the frame, full scale 1.
 
     Parameters
     ----------
+    sheets
+        Layers of the view, front to back.
+    frame
+        Pixels of the view to render.
+    lens
+        Lens of the view.
+    blur_model
+        Shape of a blurred point.
     edges
-        Where there may be an edge that hides part of the opening; anywhere, unless given.
+        (rows, cols) pixels at which edges are corrected; all pixels where a blurred mask is
+        between 0 and 1, unless given.
     """
     if len(sheets) == 1 and sheets[0].canvas.alpha is None:
-        return blurred(sheets[0], frame, lens, spread).colour
+        return blur_sheet(sheets[0], frame, lens, blur_model).colour
     image = np.zeros(frame.shape, dtype=np.float32)
     free = np.ones(frame.shape, dtype=np.float32)
     found = np.zeros(frame.shape, dtype=np.bool_)
     for sheet in sheets:
-        layer = blurred(sheet, frame, lens, spread)
+        layer = blur_sheet(sheet, frame, lens, blur_model)
         part = layer.window.within(frame)
         image[part] += free[part] * layer.colour
         if layer.alpha is None:
             break
-        mark_edges(found, layer.alpha, part, free)
+        _mark_edges(found, layer.alpha, part, free)
         free[part] *= 1 - layer.alpha
     if edges is not None:
         found &= edges
-    add_edge_light(image, frame, found, sheets, lens, spread)
+    add_edge_light(image, frame, found, sheets, lens, blur_model)
     return image
 
 
-class Front(NamedTuple):
-    """What a pinhole in the place of the lens sees."""
+def _opening_points(count: int, lens: Lens, blur_model: BlurModel) -> NDArray[np.float32]:
+    """(count, 2) points (x, y) spread over an opening of radius 1, in proportion to its light."""
+    share = (np.arange(count) + 0.5) / count
+    if blur_model.psf == "gaussian":
+        radius = lens.aperture_gaussian_width * np.sqrt(-2.0 * np.log1p(-share))
+    else:
+        radius = np.sqrt(share)
+    angle = _GOLDEN_ANGLE * np.arange(count)
+    points = radius[:, np.newaxis] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return np.asarray(points - points.mean(axis=0), dtype=np.float32)
 
-    colour: Image
-    inverse_depth: Image
 
+def add_edge_light(
+    image: Image,
+    frame: Window,
+    edges: Mask,
+    sheets: list[Sheet],
+    lens: Lens,
+    blur_model: BlurModel,
+) -> None:
+    """Add the covariance over the opening to a blended image, in place.
 
-def front_of(sheets: list[Sheet], frame: Window, *, colour: bool = True) -> Front:
-    """Sharp image, and 1/m of the surface that covers at least half of each pixel.
-
-    For a sheet that is read between its pixels, the nearest are taken, which moves the edge of a
-    mask by up to half a pixel; the image is asked for only where that does not happen.
+    Parameters
+    ----------
+    image
+        (rows, cols) blended image, changed in place.
+    frame
+        Pixels of the view that the image holds.
+    edges
+        (rows, cols) pixels to correct.
+    sheets
+        Layers of the view, front to back.
+    lens
+        Lens of the view; a pinhole needs no correction.
+    blur_model
+        Shape of a blurred point.
     """
-    if len(sheets) == 1 and sheets[0].canvas.alpha is None:
-        return _only_front(sheets[0], frame)
-    image = np.zeros(frame.shape, dtype=np.float32)
-    inverse = np.zeros(frame.shape, dtype=np.float32)
-    free = np.ones(frame.shape, dtype=np.float32)
+    rows, cols = np.nonzero(edges)
+    if lens.aperture_radius_m == 0 or not rows.size:
+        return
+    largest = max(max(map(abs, sheet.radius_px.range_over(frame))) for sheet in sheets)
+    count = int(np.clip(np.pi * largest**2 / 2, _FEWEST_POINTS, _MOST_POINTS))
+    points = _opening_points(count, lens, blur_model)
+    for begin in range(0, rows.size, _PIXELS_AT_ONCE):
+        part = slice(begin, begin + _PIXELS_AT_ONCE)
+        places = rows[part] + frame.row, cols[part] + frame.col
+        image[rows[part], cols[part]] += _covariance(*places, sheets, points)
+
+
+def _covariance(
+    rows: NDArray[np.int64], cols: NDArray[np.int64], sheets: list[Sheet], points: Image
+) -> Image:
+    """Mean over the opening of the blended light, minus the blend of the mean layers."""
+    free = np.ones((rows.size, len(points)), dtype=np.float32)
+    free_on_average = np.ones(rows.size, dtype=np.float32)
+    difference = np.zeros(rows.size, dtype=np.float32)
+    none = np.zeros((0, 0), dtype=np.float32)
     for sheet in sheets:
         canvas = sheet.canvas
-        dx, dy = (round(part) for part in sheet.shift_px)
-        window = canvas.window._replace(row=canvas.window.row - dy, col=canvas.window.col - dx)
-        kept = window.common(frame)
-        there, here = kept.within(window), kept.within(frame)
-        depth = _inverse_depth(sheet, kept, there)
-        if canvas.alpha is None:
-            np.copyto(inverse[here], depth, where=free[here] >= 0.5)
-            if colour:
-                image[here] += free[here] * canvas.colour[there]
-            break
-        left = free[here] * (1 - canvas.alpha[there])
-        np.copyto(inverse[here], depth, where=(free[here] >= 0.5) & (left < 0.5))
-        if colour:
-            image[here] += free[here] * canvas.colour[there]
-        free[here] = left
-    return Front(image, inverse)
+        over_rows(
+            _pass_layer,
+            rows.size,
+            rows,
+            cols,
+            points,
+            canvas.colour,
+            none if canvas.alpha is None else canvas.alpha,
+            _Origin(
+                float(sheet.shift_px[0] - canvas.window.col),
+                float(sheet.shift_px[1] - canvas.window.row),
+            ),
+            sheet.radius_px,
+            free,
+            free_on_average,
+            difference,
+        )
+    return difference
 
 
-def _only_front(sheet: Sheet, frame: Window) -> Front:
-    there = frame.within(sheet.canvas.window)
-    inverse = np.empty(frame.shape, dtype=np.float32)
-    inverse[:] = _inverse_depth(sheet, frame, there)
-    return Front(sheet.canvas.colour[there].copy(), inverse)
+class _Origin(NamedTuple):
+    """Position of pixel (0, 0) of the view on a canvas, in pixels."""
 
-
-def _inverse_depth(sheet: Sheet, kept: Window, there: tuple[slice, slice]) -> Image:
-    if isinstance(sheet.inverse_depth, np.ndarray):
-        return sheet.inverse_depth[there]
-    if sheet.inverse_depth.is_constant:
-        return np.float32(sheet.inverse_depth.constant) * np.ones((1, 1), dtype=np.float32)
-    return sheet.inverse_depth.over(kept.row_numbers, kept.col_numbers).astype(np.float32)
-
-
-def occluded(
-    inverse_left: Image, inverse_right: Image | None, views: tuple[View, View], step_dpt: float
-) -> NDArray[np.bool_]:
-    """Pixels of the left view whose point the right camera does not see, or not in its frame.
-
-    A point counts as hidden when what the right camera sees in its place is nearer by more than
-    `step_dpt`. Without `inverse_right`, nothing is in front of anything.
-    """
-    if inverse_right is None:
-        inverse_right = np.zeros((0, 0), dtype=np.float32)
-    to_right = np.linalg.inv(views[1].ray_matrix)
-    # A pixel at infinity is at `far` in the right view, and moves by `near` per 1/m of nearness.
-    far = to_right @ views[0].ray_matrix
-    near = -views[1].camera_x_m * to_right[:, 0]
-    hidden = np.empty(inverse_left.shape, dtype=np.bool_)
-    over_rows(
-        _hide_rows, inverse_left.shape[0], inverse_left, inverse_right, far, near, step_dpt, hidden
-    )
-    return hidden
+    x: float
+    y: float
 
 
 @compiled
-def _hide_rows(
+def _pass_layer(
     start: int,
     stop: int,
-    inverse_left: Image,
-    inverse_right: Image,
-    far: FloatArray,
-    near: FloatArray,
-    step_dpt: float,
-    out: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    cols: NDArray[np.int64],
+    points: Image,
+    colour: Image,
+    alpha: Coverage,
+    origin: _Origin,
+    radius_px: Affine,
+    free: Image,
+    free_on_average: Image,
+    out: Image,
 ) -> None:
-    rows, cols = out.shape
-    is_alone = inverse_right.size == 0
-    for i in range(start, stop):
-        for j in range(cols):
-            nearness = inverse_left[i, j]
-            x = far[0, 0] * j + far[0, 1] * i + far[0, 2] + near[0] * nearness
-            y = far[1, 0] * j + far[1, 1] * i + far[1, 2] + near[1] * nearness
-            # Half a pixel beyond the outermost centre is the end of the sensor.
-            out[i, j] = x < -0.5 or y < -0.5 or x >= cols - 0.5 or y >= rows - 0.5
-            if not is_alone and not out[i, j]:
-                out[i, j] = inverse_right[int(y + 0.5), int(x + 0.5)] > nearness + step_dpt
+    """Add the light of one layer through each point of the opening, and update the free share."""
+    count = points.shape[0]
+    widest = np.sqrt(np.max(points[:, 0] ** 2 + points[:, 1] ** 2))
+    is_opaque = alpha.size == 0
+    last_row, last_col = colour.shape[0] - 1.001, colour.shape[1] - 1.001
+    for n in range(start, stop):
+        y, x = rows[n], cols[n]
+        r = radius_px.constant + radius_px.per_x * x + radius_px.per_y * y
+        reach = abs(r) * widest
+        far_from_layer = not is_opaque and (
+            y + origin.y + reach < 0
+            or x + origin.x + reach < 0
+            or y + origin.y - reach > last_row
+            or x + origin.x - reach > last_col
+        )
+        if far_from_layer or free_on_average[n] < 1e-6:
+            continue
+        light = 0.0
+        mean_colour = 0.0
+        mean_alpha = 0.0
+        for j in range(count):
+            # From a point further right in the opening, a near point is seen further left.
+            b = y + origin.y + r * points[j, 1]
+            a = x + origin.x + r * points[j, 0]
+            if is_opaque:
+                a = min(max(a, 0.0), last_col)
+                b = min(max(b, 0.0), last_row)
+            elif a < 0 or b < 0 or a > last_col or b > last_row:
+                continue
+            i, k = int(b), int(a)
+            v, u = b - i, a - k
+            c = (1 - v) * ((1 - u) * colour[i, k] + u * colour[i, k + 1]) + v * (
+                (1 - u) * colour[i + 1, k] + u * colour[i + 1, k + 1]
+            )
+            mask = 1.0
+            if not is_opaque:
+                mask = (1 - v) * ((1 - u) * alpha[i, k] + u * alpha[i, k + 1]) + v * (
+                    (1 - u) * alpha[i + 1, k] + u * alpha[i + 1, k + 1]
+                )
+            light += free[n, j] * c
+            free[n, j] *= 1.0 - mask
+            mean_colour += c
+            mean_alpha += mask
+        out[n] += (light - free_on_average[n] * mean_colour) / count
+        free_on_average[n] *= 1.0 - mean_alpha / count
+
+
+def _mark_edges(edges: Mask, alpha: Coverage, part: tuple[slice, slice], free: Coverage) -> None:
+    """Mark pixels at which a blurred layer is visible, and neither absent nor opaque."""
+    least = np.float32(2e-3)
+    edges[part] |= (alpha > least) & (alpha < 1 - least) & (free[part] > least)

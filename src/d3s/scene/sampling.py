@@ -1,8 +1,8 @@
-"""From texels to pixels: a texture as the sensor would see it through a perfect lens.
+"""Resample texels to pixels: a texture seen through a perfect lens.
 
-A pixel gathers light over its own square; beyond its Nyquist frequency nothing is let through, so
-that a view can be shifted by any part of a pixel without an error. Rasters are read with a margin
-and never wrapped.
+A pixel integrates light over its square. Frequencies above the Nyquist frequency of the pixels are
+removed, so that a view can be shifted by any fraction of a pixel without an error. Rasters are read
+with a margin, and never wrapped.
 """
 
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ from d3s.runtime.parallel import over_rows
 from d3s.scene.geometry import Window
 from d3s.types import FloatArray, Image
 
-# The cubic kernel of four texels, and what rounding may add.
+# Margin of a raster in texels: the cubic kernel of four texels, and rounding.
 RASTER_MARGIN = 4
 
-# Texels that a pixel has at least across the axis along which it covers least; it has up to twice
-# as many. With fewer, what the pixel could just tell would be missing from the raster.
-_TEXELS_A_PIXEL = 1.2
+# Smallest number of texels per pixel, along the axis on which the pixel covers least; up to twice
+# as many are used. With fewer, the raster would lack detail that the pixels resolve.
+_TEXELS_PER_PIXEL = 1.2
 
-_STEPS_A_PIXEL = 2048
+_STEPS_PER_PIXEL = 2048
 _ROWS_AT_ONCE = 256
 
 
 class PixelKernel(NamedTuple):
-    """What a pixel gathers along one axis: its own width, and nothing beyond Nyquist.
+    """Kernel of a pixel along one axis: the width of the pixel, low-passed at Nyquist.
 
-    A box of one pixel convolved with a sinc of a `cutoff` in units of Nyquist, under a Kaiser
-    window that is `reach_px` wide to each side.
+    A box of one pixel convolved with a sinc of a `cutoff` in units of the Nyquist frequency, under
+    a Kaiser window of `reach_px` to each side.
     """
 
     reach_px: int
@@ -41,7 +41,7 @@ class PixelKernel(NamedTuple):
     beta: float
 
     def weights(self, offset_px: FloatArray) -> FloatArray:
-        """Weight of light that falls so far from the centre."""
+        """Weight of light at an offset from the pixel centre, in pixels."""
         from scipy.special import sici
 
         upper, _ = sici(np.pi * self.cutoff * (offset_px + 0.5))
@@ -51,10 +51,10 @@ class PixelKernel(NamedTuple):
         return np.where(np.abs(offset_px) < self.reach_px, (upper - lower) / np.pi * window, 0.0)
 
 
-# Of a plane that both views see on the same samples, shifted: what folds over does so in both.
+# For a plane that both views share, shifted: aliasing is then equal in both views.
 _SHARED = PixelKernel(reach_px=4, cutoff=1.0, beta=6.0)
-# Of views that are sampled one by one: what folded over would differ, and look like a disparity.
-# At 0.4 cycles/px it passes the same as the other; 7 % at 0.55, and nothing from 0.6 on.
+# For views sampled separately, where aliasing would differ and look like a disparity. At 0.4
+# cycles/px it passes as much as the other kernel, 7 % at 0.55, nothing from 0.6 on.
 _SEPARATE = PixelKernel(reach_px=6, cutoff=0.92, beta=5.0)
 
 REACH_PX = max(_SHARED.reach_px, _SEPARATE.reach_px)
@@ -63,7 +63,7 @@ REACH_PX = max(_SHARED.reach_px, _SEPARATE.reach_px)
 class Raster(NamedTuple):
     """Part of a texture at one resolution.
 
-    Texel (i, j) lies at (first_col + j, first_row + i) times the pitch.
+    Texel (i, j) is centred at (x, y) = (first_col + j, first_row + i) times the pitch.
     """
 
     values: Image
@@ -74,15 +74,22 @@ class Raster(NamedTuple):
 
 @cache
 def _kernel_table() -> FloatArray:
-    """The kernel at steps so fine that linear interpolation is right to 1e-6."""
-    steps = np.arange(_SHARED.reach_px * _STEPS_A_PIXEL + 2)
-    return _SHARED.weights(steps / _STEPS_A_PIXEL)
+    """Shared kernel, sampled so that linear interpolation has an error below 1e-6."""
+    steps = np.arange(_SHARED.reach_px * _STEPS_PER_PIXEL + 2)
+    return _SHARED.weights(steps / _STEPS_PER_PIXEL)
 
 
 def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
-    """Pixels of a window, where the map from pixels to metres is a scaling of each axis.
+    """Pixels of a window, for a map from pixels to metres that scales each axis.
 
-    `matrix` is the homography, all of it but the scales and the shifts zero.
+    Parameters
+    ----------
+    raster
+        Texels that cover the window.
+    matrix
+        (3, 3) homography from pixels to metres on the surface; all but scales and shifts are 0.
+    window
+        Pixels to fill.
     """
     scale_x, shift_x = matrix[0, 0] / matrix[2, 2], matrix[0, 2] / matrix[2, 2]
     scale_y, shift_y = matrix[1, 1] / matrix[2, 2], matrix[1, 2] / matrix[2, 2]
@@ -103,40 +110,47 @@ def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
 def sample_projected(
     rasters: list[Raster], matrix: FloatArray, window: Window, finest_m: float
 ) -> Image:
-    """Pixels of a window for any homography from pixels to metres.
+    """Pixels of a window, for any homography from pixels to metres.
 
-    Each place is read from the coarsest raster that is fine enough for the pixel there, at as many
-    points as the pixel is long in its texels.
+    Each pixel is read from the coarsest raster that is fine enough, at as many points as the pixel
+    is long in texels.
 
     Parameters
     ----------
+    rasters
+        Texels at all resolutions that the window needs.
+    matrix
+        (3, 3) homography from pixels to metres on the surface.
+    window
+        Pixels to fill.
     finest_m
-        What `finest_footprint` gives.
+        Smallest footprint of a pixel, from `finest_footprint`.
     """
     pixels = np.empty(window.shape, dtype=np.float32)
-    for first in range(0, window.rows, _ROWS_AT_ONCE):  # the samples are many times as many
+    for first in range(0, window.rows, _ROWS_AT_ONCE):  # to limit the memory for samples
         part = window._replace(row=window.row + first, rows=min(_ROWS_AT_ONCE, window.rows - first))
         _sample_part(rasters, matrix, part, finest_m, pixels[first : first + part.rows])
     return pixels
 
 
 def finest_footprint(matrix: FloatArray, window: Window) -> float:
-    """Least that a pixel covers of a surface along any direction, times the homography's last row.
+    """Smallest extent of a pixel on the surface in any direction, in metres, times w.
 
-    On a plane it is the same at all pixels, but for the few percent by which the view is wide.
+    w is the last row of the homography at the pixel. Over a plane the product is constant to a few
+    percent.
     """
     return min(float(shortest * w) for _, shortest, w in _footprints(matrix, window))
 
 
 def largest_pitch(finest_m: float) -> float:
-    """Coarsest pitch that is fine enough, times the homography's last row."""
-    return finest_m / _TEXELS_A_PIXEL
+    """Coarsest sufficient pitch in metres, times w, the last row of the homography."""
+    return finest_m / _TEXELS_PER_PIXEL
 
 
 def _footprints(
     matrix: FloatArray, window: Window
 ) -> Iterator[tuple[tuple[float, float], float, float]]:
-    """Of a few pixels: lengths on the surface of a step in x and y, the shortest of any, and w."""
+    """Footprints of nine pixels: lengths in m of a step in x and in y, shortest length, w."""
     for row in (window.row, window.row + window.rows / 2, window.row + window.rows):
         for col in (window.col, window.col + window.cols / 2, window.col + window.cols):
             x, y, w = matrix @ (col, row, 1.0)
@@ -155,8 +169,11 @@ def _sample_part(
     reach = _SEPARATE.reach_px
     rows, cols = many_y * (window.rows + 2 * reach), many_x * (window.cols + 2 * reach)
     samples = np.empty((rows, cols), dtype=np.float32)
-    start = np.array(
-        [window.row - reach - 0.5 + 0.5 / many_y, window.col - reach - 0.5 + 0.5 / many_x]
+    lattice = _SampleLattice(
+        window.col - reach - 0.5 + 0.5 / many_x,
+        window.row - reach - 0.5 + 0.5 / many_y,
+        1 / many_x,
+        1 / many_y,
     )
     fine_first = sorted(rasters, key=lambda raster: raster.pitch_m)
     switches = [largest_pitch(finest_m) / raster.pitch_m for raster in fine_first[1:]]
@@ -167,45 +184,54 @@ def _sample_part(
             _sample_cubic,
             rows,
             raster.values,
-            np.array([raster.first_row, raster.first_col, raster.pitch_m]),
-            np.array([lowest, highest]),
+            _TexelPlace(raster.first_row, raster.first_col, raster.pitch_m),
             matrix,
-            start,
-            np.array([1 / many_y, 1 / many_x]),
+            lattice,
+            _Range(float(lowest), float(highest)),
             samples,
         )
     _decimate(samples, many_y, many_x, pixels)
 
 
 def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
-    """Values of an array at the places of a window's pixels, without any filter; for masks."""
+    """Values of a raster at the centres of pixels, interpolated without a low-pass; for masks.
+
+    Parameters
+    ----------
+    raster
+        Array to read, with its place.
+    matrix
+        (3, 3) homography from pixels of the window to the coordinates of the raster.
+    window
+        Pixels to fill.
+    """
     values = np.empty(window.shape, dtype=np.float32)
     over_rows(
         _sample_cubic,
         window.rows,
         raster.values,
-        np.array([raster.first_row, raster.first_col, raster.pitch_m]),
-        np.array([-np.inf, np.inf]),
+        _TexelPlace(raster.first_row, raster.first_col, raster.pitch_m),
         matrix,
-        np.array([window.row, window.col], dtype=np.float64),
-        np.ones(2),
+        _SampleLattice(float(window.col), float(window.row), 1.0, 1.0),
+        _Range(-np.inf, np.inf),
         values,
     )
     return values
 
 
 def _axis_weights(centre: FloatArray, width: float) -> tuple[NDArray[np.int64], Image]:
-    """First texel and weights of the texels for each pixel along one axis, in units of texels."""
+    """First texel and weights for each pixel along one axis; centre and width in texels."""
     reach = _SHARED.reach_px * abs(width)
     first = np.ceil(centre - reach).astype(np.int64)
-    taps = 4 * (int(np.floor(2 * reach)) // 4 + 1)  # some of no weight, for loops of four
+    # A multiple of 4, for the unrolled loops; the last taps may have weight 0.
+    taps = 4 * (int(np.floor(2 * reach)) // 4 + 1)
     weights = np.empty((centre.size, taps), dtype=np.float32)
     _fill_weights(first - centre, 1 / width, _kernel_table(), weights)
     return first, weights
 
 
 def _decimate(samples: Image, many_y: int, many_x: int, pixels: Image) -> None:
-    """Gather so many samples a pixel, which begin the kernel's reach and half a pixel before."""
+    """Low-pass and decimate samples; the first lies the reach of the kernel plus 1/2 px before."""
     rows, cols = pixels.shape
     first_row, row_weights = _decimation(many_y, rows)
     first_col, col_weights = _decimation(many_x, cols)
@@ -224,12 +250,12 @@ def _decimation(many: int, size: int) -> tuple[NDArray[np.int64], Image]:
 
 @compiled
 def _fill_weights(first: FloatArray, scale: float, table: FloatArray, out: Image) -> None:
-    """Weights of the taps of each pixel, whose first is so many texels from its centre."""
+    """Weights of the taps of each pixel; `first` is the offset of the first tap in texels."""
     line = np.empty(out.shape[1], dtype=np.float64)
     for i in range(out.shape[0]):
         total = 0.0
         for t in range(out.shape[1]):
-            place = min(abs((first[i] + t) * scale) * _STEPS_A_PIXEL, table.size - 1.001)
+            place = min(abs((first[i] + t) * scale) * _STEPS_PER_PIXEL, table.size - 1.001)
             step = int(place)
             line[t] = table[step] + (table[step + 1] - table[step]) * (place - step)
             total += line[t]
@@ -241,7 +267,7 @@ def _fill_weights(first: FloatArray, scale: float, table: FloatArray, out: Image
 def _resample_rows(
     start: int, stop: int, raster: Image, first: NDArray[np.int64], weights: Image, out: Image
 ) -> None:
-    # Four taps at a time, so that a row of the result is read and written a quarter as often.
+    # Four taps at a time: each output row is read and written a quarter as often.
     cols = raster.shape[1]
     for i in range(start, stop):
         for j in range(cols):
@@ -268,8 +294,8 @@ def _resample_rows(
 def _resample_cols(
     start: int, stop: int, raster: Image, first: NDArray[np.int64], weights: Image, out: Image
 ) -> None:
-    # Four rows at a time share a weight, which is 2.5 times faster than one by one. The last rows
-    # of a band are done again with those before them.
+    # Four rows at a time share a weight, which is 2.5 times faster than single rows. The last rows
+    # of a band may be computed twice.
     taps = weights.shape[1]
     for begin in range(start, stop, 4):
         i = begin if stop - begin >= 4 else max(start, stop - 4)
@@ -293,7 +319,7 @@ def _resample_cols(
 
 @compiled
 def cubic_weights(t: float) -> tuple[float, float, float, float]:
-    """Weights of four neighbours for a place that is `t` beyond the second (Keys, a = -1/2)."""
+    """Weights of four neighbours at `t` (0 to 1) beyond the second (Keys, a = -1/2)."""
     t2 = t * t
     t3 = t2 * t
     return (
@@ -304,31 +330,54 @@ def cubic_weights(t: float) -> tuple[float, float, float, float]:
     )
 
 
+class _TexelPlace(NamedTuple):
+    """Place of the texels of a raster on the surface, as in `Raster`."""
+
+    first_row: int
+    first_col: int
+    pitch_m: float
+
+
+class _SampleLattice(NamedTuple):
+    """First sample and step between samples, in pixels of the view."""
+
+    first_x: float
+    first_y: float
+    step_x: float
+    step_y: float
+
+
+class _Range(NamedTuple):
+    """Interval (lowest, highest]."""
+
+    lowest: float
+    highest: float
+
+
 @compiled
 def _sample_cubic(
     start: int,
     stop: int,
     texels: Image,
-    origin: FloatArray,
-    range_: FloatArray,
+    place: _TexelPlace,
     matrix: FloatArray,
-    start_at: FloatArray,
-    step: FloatArray,
+    lattice: _SampleLattice,
+    w_range: _Range,
     out: Image,
 ) -> None:
-    """Fill the places at which the homography's last row is within a range; leave the others."""
+    """Fill samples whose w, the last row of the homography, is within `w_range`."""
     last_row, last_col = texels.shape[0] - 2.001, texels.shape[1] - 2.001
     for i in range(start, stop):
-        y = start_at[0] + step[0] * i
+        y = lattice.first_y + lattice.step_y * i
         for j in range(out.shape[1]):
-            x = start_at[1] + step[1] * j
+            x = lattice.first_x + lattice.step_x * j
             w = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
-            if w <= range_[0] or w > range_[1]:
+            if w <= w_range.lowest or w > w_range.highest:
                 continue
-            scale = 1.0 / (w * origin[2])
-            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - origin[1]
-            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - origin[0]
-            # Beyond the raster its edge goes on: rounding may ask for a little more than is there.
+            scale = 1.0 / (w * place.pitch_m)
+            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - place.first_col
+            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - place.first_row
+            # Clamp to the raster: rounding may ask for slightly more than its margin.
             a = min(max(a, 1.0), last_col)
             b = min(max(b, 1.0), last_row)
             col, row = int(a), int(b)

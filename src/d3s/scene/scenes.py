@@ -1,4 +1,4 @@
-"""What can be in front of the camera. These classes hold; `render` makes pictures of them."""
+"""Scenes in front of the camera, as data: planes, layers, images with depth maps."""
 
 import math
 import os
@@ -11,9 +11,9 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from d3s.rig import Optics
 from d3s.scene.geometry import FARTHEST_M, PlaneInSpace, ScenePart
+from d3s.scene.masks import Coverage
 from d3s.scene.photos import checked_image
 from d3s.scene.textures import Texture, as_texture
-from d3s.types import Image
 
 AnyTexture = Annotated[Any, AfterValidator(as_texture)]
 Depth = Annotated[
@@ -22,7 +22,7 @@ Depth = Annotated[
 Tilt = Annotated[float, Field(gt=-1.5, lt=1.5)]
 
 
-def _as_mask(given: Any) -> Image | str | None:
+def _as_mask(given: Any) -> Coverage | str | None:
     if given is None:
         return None
     if isinstance(given, str | os.PathLike):
@@ -34,15 +34,21 @@ def _as_mask(given: Any) -> Image | str | None:
     return checked_mask(given)
 
 
-def checked_mask(given: NDArray[Any]) -> Image:
-    """A mask as a read-only float32 copy; a ValueError, if it is none."""
+def checked_mask(given: NDArray[Any]) -> Coverage:
+    """Mask as a read-only float32 copy.
+
+    Raises
+    ------
+    ValueError
+        If the array is not a grey image from 0 to 1.
+    """
     mask = checked_image(given, "mask")
     if mask.min() < 0 or mask.max() > 1:
         raise ValueError("must be from 0 (nothing there) to 1 (covers what is behind).")
     return mask
 
 
-def _as_picture(given: Any) -> Any:
+def _as_array_or_file(given: Any) -> Any:
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     if not isinstance(given, np.ndarray):
@@ -51,7 +57,7 @@ def _as_picture(given: Any) -> Any:
 
 
 class Plane(ScenePart):
-    """A wall that faces the camera, and fills the view.
+    """Plane parallel to the sensor that fills the view.
 
     Examples
     --------
@@ -72,12 +78,12 @@ class Plane(ScenePart):
     )
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
-        """The scene as layers, front to back or not."""
+        """Layers of the scene, in any order."""
         return (Layer(depth_m=self.depth_m, texture=self.texture),)
 
 
 class TiltedPlane(ScenePart):
-    """A wall or a floor at an angle.
+    """Tilted plane that fills the view, like a wall or a floor.
 
     Examples
     --------
@@ -95,45 +101,45 @@ class TiltedPlane(ScenePart):
 
     depth_m: Depth
     tilt_x_rad: Tilt = Field(
-        default=0.0, description="the angle by which its right side lies further away"
+        default=0.0, description="the tilt; positive moves the right side further away"
     )
     tilt_y_rad: Tilt = Field(
-        default=0.0, description="the angle by which its lower side lies further away"
+        default=0.0, description="the tilt; positive moves the lower side further away"
     )
     texture: AnyTexture = Field(
         default=Texture(), description="a pattern, an image file or folder, or an array"
     )
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
-        """The scene as layers, front to back or not."""
+        """Layers of the scene, in any order."""
         fields = ("depth_m", "tilt_x_rad", "tilt_y_rad", "texture")
         return (Layer(**{name: getattr(self, name) for name in fields}),)
 
 
 class Layer(TiltedPlane):
-    """Part of a plane: what its mask covers, as seen by a perfect left camera."""
+    """Part of a plane: the area that its mask covers in a perfect left view."""
 
     mask: Annotated[Any, AfterValidator(_as_mask)] = Field(
         default=None,
-        description="an array of the frame's shape from 0 to 1, or an image file; all if left",
+        description="an array of the frame's shape from 0 to 1, or an image file; all by default",
     )
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
-        """The scene as layers: this one, and nothing behind it."""
+        """Layers of the scene: this one only."""
         return (self,)
 
     @property
     def plane(self) -> PlaneInSpace:
-        """Where it is."""
+        """Plane of the layer in space."""
         return PlaneInSpace(self.depth_m, math.tan(self.tilt_x_rad), math.tan(self.tilt_y_rad))
 
 
 class Layered(ScenePart):
-    """Layers in front of each other; the last one behind has no mask.
+    """Layers at different depths; the rearmost has no mask.
 
     Examples
     --------
-    A square at 0.5 m before a wall at 1 m:
+    A square at 0.5 m in front of a wall at 1 m:
 
     >>> import d3s
     >>> import numpy as np
@@ -150,39 +156,37 @@ class Layered(ScenePart):
     layers: Sequence[Layer] = Field(description="the layers, in any order")
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Layer, ...]:
-        """The scene as layers, front to back or not."""
+        """Layers of the scene, in any order."""
         return tuple(self.layers)
 
 
-Picture = Annotated[Any, AfterValidator(_as_picture)]
+ArrayOrFile = Annotated[Any, AfterValidator(_as_array_or_file)]
 
 
 class DepthMapScene(ScenePart):
-    """Any scene, from a picture of it in which all is sharp, and the depth of each pixel.
+    """Any scene, given by a sharp image and the depth of each pixel.
 
-    What the picture does not show, behind its objects and beside its frame, is filled with what is
-    next to it.
+    Areas hidden in the image, behind objects and beside the frame, are filled with the adjacent
+    texture.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    image: Picture = Field(
-        description="a picture in which all is sharp: an array, or an image file"
-    )
+    image: ArrayOrFile = Field(description="a sharp image: an array, or an image file")
     encoding: Literal["srgb", "linear"] | None = Field(
         default=None,
-        description="how the image file stores light, srgb if left; an array is linear",
+        description="how the image file stores light, srgb by default; an array is linear",
     )
-    depth_m: Picture = Field(
+    depth_m: ArrayOrFile = Field(
         description="the depth of each of its pixels: an array, or a PFM or TIFF"
     )
 
 
 class LayeredScene(Protocol):
-    """Whatever can be told in layers."""
+    """Protocol of scenes that consist of layers."""
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Layer, ...]:
-        """The scene as layers, front to back or not."""
+        """Layers of the scene, in any order."""
 
 
 Scene = LayeredScene | DepthMapScene

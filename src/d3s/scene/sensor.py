@@ -1,7 +1,7 @@
-"""What a sensor makes of the light that falls on it: noise, mismatch, saturation, grey levels.
+"""Sensor model: light in, image with noise, mismatch, saturation and quantisation out.
 
-Light and images are of full scale: 1 is what the sensor can just tell. Everything is linear but for
-saturation and quantisation, and the default `Sensor` gives back exactly what falls on it.
+Light and images are relative to full scale: 1 is saturation. All steps but saturation and
+quantisation are linear. The default `Sensor` is ideal: the image equals the light.
 """
 
 import math
@@ -22,11 +22,11 @@ from d3s.types import FloatArray, Image
 PointPx = tuple[float, float]
 
 _BITS = (8, 10, 12)
-# Far above any light of a scene, and far below what a Poisson draw can count.
+# Limit on the light: far above any scene, and far below the largest Poisson count.
 _BRIGHTEST = 1e6
 _FARTHEST_PX = 1e6
-# Keeps the fixed pattern apart from every stream that a caller seeds with the same small numbers:
-# NumPy fills entropy up with zeros, so that SeedSequence((0, 0)) is the stream of default_rng(0).
+# Separates the fixed patterns from streams that a caller seeds with the same small numbers: NumPy
+# pads entropy with zeros, so SeedSequence((0, 0)) is the stream of default_rng(0).
 _PATTERN_KEY = int.from_bytes(b"FPN")
 
 
@@ -39,23 +39,23 @@ def _below_full_scale(value: float) -> float:
     return value
 
 
-_Spread = Annotated[float, Field(ge=0), AfterValidator(_below_full_scale)]
+_NoiseSigma = Annotated[float, Field(ge=0), AfterValidator(_below_full_scale)]
 _Gain = Annotated[float, Field(ge=0, le=100)]
 _Offset = Annotated[float, Field(gt=-1, lt=1)]
 
 
 class Sensor(Record):
-    """The sensor behind both lenses; as it comes, an ideal one that changes nothing.
+    """Sensor behind both lenses; ideal by default.
 
-    Light that falls on it becomes an image in this order:
+    Light becomes an image in this order:
 
     1. light times `gain`, vignetting and `gain_pattern`;
-    2. shot noise: a Poisson number of electrons, `full_well_e` of them at full scale;
+    2. shot noise: a Poisson number of electrons, with `full_well_e` at full scale;
     3. electronics: read noise, `offset`, `offset_pattern` and plain Gaussian `noise` are added;
     4. saturation to [0, 1], and quantisation to `bits`.
 
-    `gain` is on the side of the light because what makes two views differ is the lenses: the one
-    that passes less light has less shot noise too. An offset is of the electronics and has none.
+    `gain` acts on the light because views differ by the transmission of their lenses: less light
+    also has less shot noise. An offset is added by the electronics, without shot noise.
 
     Examples
     --------
@@ -71,10 +71,10 @@ class Sensor(Record):
 
     error: ClassVar[type[RecordError]] = SceneError
 
-    noise: _Spread = Field(
+    noise: _NoiseSigma = Field(
         default=0.0, description="the standard deviation of plain Gaussian noise, of full scale"
     )
-    # Before the read noise, which is checked against it.
+    # Declared before the read noise, whose check needs it.
     full_well_e: float | None = Field(
         default=None,
         ge=10,
@@ -92,30 +92,30 @@ class Sensor(Record):
     offset: Converted[tuple[_Offset, _Offset]] = Field(
         default=(0.0, 0.0),
         validate_default=True,
-        description="what is added to the left and the right view",
+        description="the offset added to the left and the right view",
     )
     vignetting: float = Field(
-        default=0.0, ge=0, le=1, description="the share of light that is lost in the corner"
+        default=0.0, ge=0, le=1, description="the share of light lost in the corner"
     )
-    # At most a tenth: no pixel out of a billion has a gain below zero then.
+    # At most 0.1: a gain below zero is then a 10-sigma event.
     gain_pattern: float = Field(
         default=0.0, ge=0, le=0.1, description="the standard deviation of each pixel's own gain"
     )
-    offset_pattern: _Spread = Field(
+    offset_pattern: _NoiseSigma = Field(
         default=0.0, description="the standard deviation of each pixel's own offset, of full scale"
     )
     pattern_seed: int = Field(
-        default=0, ge=0, le=10**9, description="which sensor it is: the seed of its fixed patterns"
+        default=0, ge=0, le=10**9, description="the seed of the fixed patterns, one per sensor"
     )
     saturates: bool = Field(default=False, description="whether the image is clipped to [0, 1]")
     bits: int | None = Field(
-        default=None, description="8, 10 or 12 bits of grey levels, clipped; None for no steps"
+        default=None, description="8, 10 or 12 bits of grey levels, clipped; None: not quantised"
     )
 
     @field_validator("read_noise_e")
     @classmethod
     def _electrons_need_a_scale(cls, read_noise_e: float, info: ValidationInfo) -> float:
-        # A full well that is wrong itself is not in `info.data`, and is reported by its own rule.
+        # An invalid full well is not in `info.data`, and is reported by its own rule.
         full_well_e = info.data.get("full_well_e", math.inf)
         if full_well_e is None and read_noise_e > 0:
             raise ValueError(
@@ -141,24 +141,28 @@ class Sensor(Record):
         rng: np.random.Generator,
         centre_px: PointPx | None = None,
     ) -> Image:
-        """Image of one view, a new float32 array; the class says in which order it is made.
+        """Image of one view, as a new float32 array; see the class for the order of the steps.
 
-        Band-limited light can dip below zero. Such a pixel has no shot noise, its Poisson mean
-        being 0, and keeps its negative light, so that the image stays right on average.
+        Band-limited light can dip below zero. Such a pixel has no shot noise (its Poisson mean is
+        0) and keeps its negative light, so that the image has the right mean.
 
         Parameters
         ----------
         irradiance
-            (rows, cols), of full scale. Floats of another size become float32.
+            (rows, cols) floats, relative to full scale; converted to float32.
         camera
-            0 for the left view, 1 for the right one.
+            0 for the left view, 1 for the right view.
         rng
-            Where the noise of this frame comes from. The fixed patterns do not: they belong to
-            `pattern_seed`, the camera and the shape of the view.
+            Source of the noise of this frame. The fixed patterns depend on `pattern_seed`, the
+            camera and the shape of the view instead.
         centre_px
-            (x, y) of the brightest point of vignetting, the middle of the view unless given. The
-            share that is lost grows with the square of the distance from it, up to `vignetting`
-            in the corner farthest away.
+            Centre (x, y) of the vignetting, by default the middle of the view. The loss grows with
+            the squared distance from it, up to `vignetting` in the farthest corner.
+
+        Raises
+        ------
+        InputError
+            If `camera`, the light or `centre_px` is invalid.
         """
         if isinstance(camera, bool) or not isinstance(camera, int) or camera not in (0, 1):
             raise InputError(f"camera={camera!r} must be 0 (left) or 1 (right).")
@@ -166,19 +170,19 @@ class Sensor(Record):
         centre_px = None if centre_px is None else _checked_centre(centre_px)
         signal = self._lit(image, camera, centre_px)
         if self.full_well_e is not None:
-            signal = _counted(signal, self.full_well_e, rng)
-        signal = self._read(signal, camera, rng)
+            signal = _with_shot_noise(signal, self.full_well_e, rng)
+        signal = self._add_electronics(signal, camera, rng)
         if signal is image:
             signal = image.copy()
         return self._digitised(signal)
 
     def noise_sigma(self, intensity: ArrayLike) -> FloatArray:
-        """Standard deviation, from frame to frame, of a pixel at a light level after `gain`.
+        """Temporal standard deviation of a pixel at an intensity I after `gain`, of full scale.
 
         sqrt(noise² + I / full_well + (read_noise / full_well)² + q² / 12), where q is one grey
-        level. The last term is the textbook's for quantisation, good where the others together
-        exceed half a level; below that the error hardly changes between frames. Saturation, which
-        cuts noise off, is not in it, nor are the fixed patterns, which do not change.
+        level. The quantisation term holds if the other terms together exceed half a grey level;
+        below that, the error hardly changes between frames. Saturation, which clips noise, and the
+        fixed patterns, which do not change between frames, are not included.
         """
         light = np.asarray(intensity, dtype=np.float64)
         variance = np.full_like(light, self._electronic_variance)
@@ -190,12 +194,12 @@ class Sensor(Record):
 
     @property
     def _electronic_variance(self) -> float:
-        """Variance of the noise that does not depend on the light: one draw serves for all."""
+        """Variance of the noise that does not depend on the light, added by one Gaussian draw."""
         read = self.read_noise_e / self.full_well_e if self.full_well_e is not None else 0.0
         return self.noise**2 + read**2
 
     def _lit(self, image: Image, camera: int, centre_px: PointPx | None) -> Image:
-        """Light that arrives; the image itself where nothing dims it."""
+        """Light after gain, vignetting and gain pattern; the input itself if nothing changes it."""
         light = image
         if self.vignetting > 0:
             light = _vignette(image.shape, self.vignetting, centre_px)
@@ -209,8 +213,8 @@ class Sensor(Record):
             light = pattern
         return light
 
-    def _read(self, signal: Image, camera: int, rng: np.random.Generator) -> Image:
-        """Signal with all that electronics add; the signal itself where they add nothing."""
+    def _add_electronics(self, signal: Image, camera: int, rng: np.random.Generator) -> Image:
+        """Signal plus electronic noise, offset and offset pattern; the input if all are 0."""
         sigma = math.sqrt(self._electronic_variance)
         if sigma > 0:
             noise = rng.standard_normal(signal.shape, dtype=np.float32)
@@ -229,19 +233,25 @@ class Sensor(Record):
         return _fixed_patterns(shape, self.pattern_seed, camera)
 
     def _digitised(self, image: Image) -> Image:
-        """The image clipped and in steps, in place."""
+        """Clip and quantise the image, in place."""
         if self.saturates or self.bits is not None:
             np.clip(image, 0, 1, out=image)
         if self.bits is not None:
             top = np.float32(_top_level(self.bits))
             image *= top
             np.rint(image, out=image)
-            image /= top  # not times 1 / top: k / top is then the float nearest to it
+            image /= top  # not times 1 / top, which would not be the float nearest to k / top
         return image
 
 
 def as_sensor(noise: float | Sensor) -> Sensor:
-    """The sensor itself, or a sensor of which only the plain Gaussian noise is known."""
+    """Sensor as given, or an ideal sensor with Gaussian noise of this standard deviation.
+
+    Raises
+    ------
+    SceneError
+        If `noise` is neither a `Sensor` nor a number from 0 to below 1.
+    """
     if isinstance(noise, Sensor):
         return noise
     if isinstance(noise, bool) or not isinstance(noise, Real):
@@ -260,11 +270,25 @@ def expose_pair(
     *,
     centres_px: tuple[PointPx, PointPx] | None = None,
 ) -> tuple[Image, Image]:
-    """Images of both views, made at the same time, each with noise of its own from the seed.
+    """Images of both views, with independent noise in each.
 
-    A number in place of the sensor is the standard deviation of plain Gaussian noise.
-    The same seed gives the same bytes whatever the number of threads. For a sequence, put the
-    frame's number in the seed: (seed, frame), of which (seed, 0) is the same as seed alone.
+    The result does not depend on the number of threads.
+
+    Parameters
+    ----------
+    left, right
+        (rows, cols) light of each view, relative to full scale.
+    sensor
+        Sensor, or the standard deviation of plain Gaussian noise relative to full scale.
+    seed
+        Seed of the noise. For a sequence use (seed, frame number); (seed, 0) equals seed.
+    centres_px
+        Centres (x, y) of the vignetting in the left and the right view; by default the middle.
+
+    Raises
+    ------
+    InputError, SceneError
+        If the light, the seed or the sensor is invalid.
     """
     sensor = as_sensor(sensor)
     streams = [generator(stream) for stream in seed_sequence(seed).spawn(2)]
@@ -276,8 +300,8 @@ def expose_pair(
     return image_left, image_right
 
 
-def _counted(light: Image, full_well_e: float, rng: np.random.Generator) -> Image:
-    """Light as counted in electrons. What is below zero has no noise and stays."""
+def _with_shot_noise(light: Image, full_well_e: float, rng: np.random.Generator) -> Image:
+    """Light with shot noise; negative light has no noise and is kept."""
     electrons = np.maximum(light, 0, dtype=np.float64)
     electrons *= full_well_e
     electrons = np.divide(rng.poisson(electrons), full_well_e, out=electrons)
@@ -286,17 +310,18 @@ def _counted(light: Image, full_well_e: float, rng: np.random.Generator) -> Imag
 
 
 def _vignette(shape: tuple[int, ...], loss: float, centre_px: PointPx | None) -> Image:
-    """Share of light that arrives at each pixel, 1 - loss (r / r_corner)²."""
+    """Share of the light that reaches each pixel, 1 - loss (r / r_corner)²."""
     rows, cols = shape
     x, y = centre_px if centre_px is not None else ((cols - 1) / 2, (rows - 1) / 2)
     x2, y2 = (np.arange(cols) - x) ** 2, (np.arange(rows) - y) ** 2
-    scale = loss / (max(x2[0], x2[-1]) + max(y2[0], y2[-1]) or 1.0)  # one pixel has no corner
+    corner2 = max(x2[0], x2[-1]) + max(y2[0], y2[-1])
+    scale = loss / (corner2 or 1.0)  # a single pixel has no corner
     return np.subtract.outer((1 - scale * y2).astype(np.float32), (scale * x2).astype(np.float32))
 
 
 @lru_cache(maxsize=4)  # two views of two sensors
 def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> Image:
-    """Standard normal numbers of each pixel, (2, rows, cols): of its gain, of its offset."""
+    """Standard normal numbers (2, rows, cols): gain and offset pattern of each pixel."""
     seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_PATTERN_KEY,))
     patterns = np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
     patterns.setflags(write=False)
@@ -340,14 +365,20 @@ def _checked_centre(centre_px: PointPx) -> PointPx:
 
 
 def generator(seed: np.random.SeedSequence) -> np.random.Generator:
-    """Source of noise: the fastest of NumPy's, by a fifth."""
+    """Random generator for noise: SFC64, 20 % faster than NumPy's default."""
     return np.random.Generator(np.random.SFC64(seed))
 
 
 def seed_sequence(seed: int | Sequence[int]) -> np.random.SeedSequence:
-    """Where the noise of a frame comes from; an InputError, if it is no seed."""
+    """Seed sequence of the noise of a frame.
+
+    Raises
+    ------
+    InputError
+        If the seed is not one or several whole numbers of at least 0.
+    """
     numbers = [seed] if isinstance(seed, int | np.integer) else seed
-    # NumPy would take None for a seed of its own choice, and text for a number.
+    # NumPy would choose a seed for None, and read text as a number.
     is_sequence = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
     if not is_sequence or not len(numbers) or not all(_is_whole(number) for number in numbers):
         raise InputError(

@@ -1,23 +1,30 @@
-"""Series of planes at known distances: what a camera is calibrated with, and judged by."""
+"""Distances of a series of planes, for calibration and evaluation."""
 
 from typing import Any
 
 from d3s.errors import SceneError
 from d3s.record import shown
 
-# As many as anybody moves a plane, and few enough for a recipe that can be read again.
+# More than any capture series has, and few enough for a recipe file.
 MOST_DISTANCES = 10_000
 
-_DIGITS = 9  # a nanometre: 0.29 then, and not 0.29000000000000004
+_DIGITS = 9  # a nanometre: 0.29 instead of 0.29000000000000004
 
 
 def even_distances_m(first_m: float, last_m: float, count: int) -> tuple[float, ...]:
-    """Distances at even steps, both ends among them, rounded to a nanometre.
+    """Evenly spaced distances in metres, both ends included, rounded to a nanometre.
+
+    Parameters
+    ----------
+    first_m, last_m
+        First and last distance, in metres.
+    count
+        Number of distances, 1 to 10000.
 
     Raises
     ------
     SceneError
-        When `count` is not 1 to 10000, or 1 and the ends differ.
+        If `count` is not 1 to 10000, or is 1 with different ends.
     """
     is_whole = isinstance(count, int) and not isinstance(count, bool)
     if not is_whole or not 1 <= count <= MOST_DISTANCES:
@@ -30,7 +37,7 @@ def even_distances_m(first_m: float, last_m: float, count: int) -> tuple[float, 
     return tuple(round(first_m + number * step_m, _DIGITS) for number in range(count))
 
 
-# 25 planes each, every 4 cm, after the experiments of the paper.
+# 25 planes each, every 4 cm, as in the experiments of the paper.
 CALIBRATION_DISTANCES_M = even_distances_m(0.25, 1.21, 25)
 EVALUATION_DISTANCES_M = even_distances_m(1.01, 1.97, 25)
 
@@ -41,12 +48,12 @@ PROTOCOLS: dict[str, tuple[float, ...]] = {
 
 
 def checked_distances_m(distances_m: Any) -> tuple[float, ...]:
-    """Distances of one series.
+    """Distances of one series, in metres, as a tuple.
 
     Raises
     ------
     ValueError
-        When there are none, or too many.
+        If there are no distances, or more than 10000.
     """
     if not distances_m:
         raise ValueError("must have at least 1 value.")

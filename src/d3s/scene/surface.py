@@ -1,4 +1,4 @@
-"""From a surface to pixels: which of its rasters a view needs, and how much of each."""
+"""Pixels of a textured surface: choose the rasters that a view needs, and resample them."""
 
 from typing import Protocol
 
@@ -18,28 +18,48 @@ from d3s.types import FloatArray, Image
 
 
 class Surface(Protocol):
-    """What can be painted on a plane."""
+    """A texture with a physical size, at any resolution."""
 
     @property
     def contrast(self) -> float:
-        """Factor on the difference to mid grey."""
+        """Factor on the difference from mid grey."""
 
     @property
     def angle_rad(self) -> float:
-        """Turn on the surface, clockwise."""
+        """Rotation on the surface, clockwise."""
 
     @property
     def base_pitch_m(self) -> float:
-        """Pitch of the finest raster."""
+        """Pitch of the finest raster, in metres."""
 
     def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
-        """Texels of some rows and columns, at base_pitch_m * 2**level."""
+        """Texels of some rows and columns.
+
+        Parameters
+        ----------
+        level
+            Resolution, at least 0: the pitch is base_pitch_m * 2**level.
+        grid_rows, grid_cols
+            Texels, numbered from the origin of the surface; may be negative.
+        """
 
 
 def rasters_for(
     surface: Surface, matrix: FloatArray, window: Window, finest_m: float
 ) -> list[Raster]:
-    """Rasters that a window needs, each as large as the part of the window that reads it."""
+    """Rasters that a window needs, each covering the part of the window that reads it.
+
+    Parameters
+    ----------
+    surface
+        Textured surface.
+    matrix
+        (3, 3) homography from pixels to metres on the surface.
+    window
+        Pixels to fill.
+    finest_m
+        Smallest footprint of a pixel, from `finest_footprint`.
+    """
     reach = REACH_PX + 1
     corners = _corners(window.grown(reach, reach))
     w = corners @ matrix[2]
@@ -74,7 +94,7 @@ def _corners(window: Window) -> FloatArray:
 
 
 def _clipped(polygon: FloatArray, line: FloatArray, offset: float) -> FloatArray:
-    """Part of a convex polygon of points (x, y, 1) in which line . point + offset >= 0."""
+    """Part of a convex polygon of points (x, y, 1) with line . point + offset >= 0."""
     if not np.isfinite(offset) or not len(polygon):
         return polygon
     height = polygon @ line + offset
@@ -94,7 +114,17 @@ def _covering(places: FloatArray) -> range:
 
 
 def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
-    """Pixels of a window that looks at a surface through a perfect lens, in linear intensity."""
+    """Pixels of a window that sees a surface through a perfect lens, linear, full scale 1.
+
+    Parameters
+    ----------
+    surface
+        Textured surface.
+    matrix
+        (3, 3) homography from pixels to metres on the surface.
+    window
+        Pixels to fill.
+    """
     if surface.angle_rad:
         cos, sin = np.cos(surface.angle_rad), np.sin(surface.angle_rad)
         matrix = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ matrix
@@ -103,7 +133,7 @@ def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
     is_scaling = np.count_nonzero(matrix - np.diag(np.diag(matrix))) == np.count_nonzero(
         matrix[:2, 2]
     )
-    # A texture that is magnified beyond its texels is read between them.
+    # A magnified texture, with texels larger than pixels, is interpolated.
     is_fine = rasters[0].pitch_m <= finest_m / matrix[2, 2]
     if is_scaling and is_fine and len(rasters) == 1:
         pixels = sample_scaled(rasters[0], matrix, window)

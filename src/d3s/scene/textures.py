@@ -1,9 +1,8 @@
-"""Textures: what is painted on a surface, with a physical size, at any resolution.
+"""Textures with a physical size, at any resolution: patterns and photos.
 
-A texture comes as rasters whose pitch is a power of two of its base pitch. Which of them a view
-needs, and how much of each, follows from the homography between both; so a surface shrinks with
-distance as a real one does. A pattern of ours has no end. A photograph has: beyond it, it goes on
-mirrored.
+A texture is a set of rasters; the pitch of each is the base pitch times a power of two. The
+homography between surface and view decides which rasters, and which part of each, a view needs. So
+a texture shrinks with distance. Patterns are endless; photos are mirrored at their borders.
 """
 
 import difflib
@@ -18,27 +17,32 @@ from pydantic import AfterValidator, Field
 from d3s.record import OneLine
 from d3s.runtime.parallel import together
 from d3s.scene.geometry import ScenePart, Window
-from d3s.scene.grid import Grid
-from d3s.scene.photos import Photo, Picture
+from d3s.scene.photos import Photo, PhotoSurface
 from d3s.scene.sampling import Raster
 from d3s.scene.surface import Surface
 from d3s.types import Image
 
 __all__ = ["Photo", "Texture", "as_texture", "check_pattern", "surface_of"]
 
-# Rasters of patterns are kept in blocks, so that the next frame finds them.
+# Rasters of patterns are cached in blocks, for use in the next frame.
 BLOCK_TEXELS = 512
 _BLOCKS_KEPT = 160  # 1 MB each; a frame of the prototype has 15 to 60
 
-# A picture that is to fill the view has a little more: some texels of its border are trimmed.
+# Width of a photo that fills the view, over the width of the view: its border is trimmed.
 _FILL = 1.04
 
-# Patterns have detail down to this size, in metres; what is closer is only magnified.
+# Finest detail of patterns, in metres; nearer surfaces are only magnified.
 FINEST_PITCH_M = 1e-5
 
 
 def check_pattern(name: str) -> str:
-    """The name of a pattern; a ValueError, if it is none."""
+    """Name of a pattern, checked.
+
+    Raises
+    ------
+    ValueError
+        If there is no such pattern.
+    """
     from d3s.scene.patterns import PATTERNS
 
     if name not in PATTERNS:
@@ -47,7 +51,7 @@ def check_pattern(name: str) -> str:
 
 
 class Texture(ScenePart):
-    """A pattern that D3S makes itself, endless and without a period, from a seed.
+    """Procedural pattern, endless and without a period, from a seed.
 
     Examples
     --------
@@ -60,22 +64,28 @@ class Texture(ScenePart):
     pattern: Annotated[OneLine, AfterValidator(check_pattern)] = Field(
         default="leaves", description="the name of the pattern"
     )
-    seed: int = Field(default=0, ge=0, lt=2**63, description="which of all patterns of that name")
-    scale: float = Field(
-        default=1.0, gt=1e-3, lt=1e3, description="the size, one as it is in nature"
-    )
-    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the turn, clockwise")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="the seed of the pattern")
+    scale: float = Field(default=1.0, gt=1e-3, lt=1e3, description="the size relative to nature")
+    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
     contrast: float = Field(
-        default=1.0, gt=0, le=2, description="a factor on the difference to mid grey"
+        default=1.0, gt=0, le=2, description="a factor on the difference from mid grey"
     )
 
     @property
     def base_pitch_m(self) -> float:
-        """Pitch of the finest raster."""
+        """Pitch of the finest raster, in metres."""
         return FINEST_PITCH_M * self.scale
 
     def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
-        """Texels of some rows and columns, at base_pitch_m * 2**level."""
+        """Texels of some rows and columns.
+
+        Parameters
+        ----------
+        level
+            Resolution, at least 0: the pitch is base_pitch_m * 2**level.
+        grid_rows, grid_cols
+            Texels, numbered from the origin of the surface; may be negative.
+        """
         values = np.empty((len(grid_rows), len(grid_cols)), dtype=np.float32)
         outer = Window(grid_rows.start, grid_cols.start, *values.shape)
         blocks = [
@@ -104,6 +114,7 @@ def _blocks(numbers: range) -> range:
 @lru_cache(maxsize=_BLOCKS_KEPT)
 def _pattern_block(pattern: str, seed: int, level: int, block_row: int, block_col: int) -> Image:
     from d3s.scene.patterns import PATTERNS
+    from d3s.scene.patterns.lattice import Grid
 
     grid = Grid(
         first_row=block_row * BLOCK_TEXELS,
@@ -118,12 +129,12 @@ def _pattern_block(pattern: str, seed: int, level: int, block_row: int, block_co
 
 
 def as_texture(given: Any) -> Texture | Photo:
-    """A texture from what people write: a pattern's name, a file, a folder, an array.
+    """Texture or Photo from a pattern's name, a file, a folder, an array or a table of fields.
 
     Raises
     ------
     ValueError
-        Telling what is known, when it is none of these.
+        If the value is none of these; the message lists the patterns.
     """
     if isinstance(given, Texture | Photo):
         return given
@@ -157,11 +168,11 @@ def _named(name: str) -> Texture | Photo:
 
 
 def surface_of(texture: Texture | Photo, extent_m: tuple[float, float]) -> Surface:
-    """The texture with its physical size; a picture without one fills (height, width) metres."""
+    """Surface of a texture; a photo without a width fills `extent_m`, (height, width) in m."""
     if isinstance(texture, Texture):
         return texture
     rows, cols = texture.pyramid.shape
     width_m = texture.width_m
     if width_m is None:
         width_m = max(extent_m[1], extent_m[0] * cols / rows) * _FILL
-    return Picture(texture.pyramid, width_m, texture.angle_rad, texture.contrast)
+    return PhotoSurface(texture.pyramid, width_m, texture.angle_rad, texture.contrast)

@@ -1,4 +1,4 @@
-"""A layer of uneven depth, seen by a camera that does not stand where it was painted."""
+"""Warp a layer of uneven depth from the perfect left view to any view of the rig."""
 
 from functools import cache
 from typing import NamedTuple
@@ -9,36 +9,67 @@ from numpy.typing import NDArray
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows
 from d3s.scene.geometry import View, Window
+from d3s.scene.masks import Coverage
 from d3s.types import FloatArray, Image
 
-# Reading between pixels: a windowed sinc of 20 pixels, tabulated. A shorter one softens what is in
-# focus, and pulls it to whole pixels.
+# Interpolation between pixels: a tabulated windowed sinc of 20 pixels. A shorter kernel softens
+# regions in focus, and biases shifts towards whole pixels.
 REACH_PX = 10
 _PHASES = 1024
 _KAISER_BETA = 7.0
 
-# To find the point that a pixel of the right view sees; each gains a factor of the slope of the
-# disparity, which is small on anything that still faces the camera.
+# Fixed-point iterations for the point that a pixel of the right view sees. Each reduces the error
+# by the slope of the disparity, which is small on surfaces that face the camera.
 _ITERATIONS = 12
 
 
 class Relief(NamedTuple):
-    """A layer on the pixels of a perfect left view, its light already masked."""
+    """A layer with a disparity per pixel, on a window of a view.
+
+    `colour` is already multiplied by `alpha`.
+    """
 
     window: Window
     colour: Image
-    alpha: Image
+    alpha: Coverage
     disparity_px: Image
 
 
-def looked_at(relief: Relief, view: View, window: Window, middle_px: tuple[float, float]) -> Relief:
-    """The relief on the pixels of a view; its disparity tells what is seen, not where.
+class _Look(NamedTuple):
+    """Map from pixels of the view to the arrays of a relief."""
 
-    `middle_px` is the pixel (x, y) of the perfect left view that its axis meets.
+    to_ideal: FloatArray  # (2, 3): pixel (x, y, 1) of the view to (x, y) of the perfect left view
+    camera: float  # 0: left; 1: right, the disparity is added
+    row: int  # first pixel of the window in the view
+    col: int
+    source_row: int  # first pixel of the relief in the perfect left view
+    source_col: int
+
+
+def warp_to_view(
+    relief: Relief, view: View, window: Window, middle_px: tuple[float, float]
+) -> Relief:
+    """Relief as seen by another view.
+
+    Parameters
+    ----------
+    relief
+        Layer on the pixels of a perfect left view.
+    view
+        Camera and mount to warp to.
+    window
+        Pixels of that view to fill.
+    middle_px
+        Pixel (x, y) of the perfect left view on the optical axis.
+
+    Returns
+    -------
+    Relief
+        Layer on the pixels of the view. Its disparity is that of the point seen at each pixel.
     """
     import cv2
 
-    # To pixels of a perfect view. The rest of the way is the disparity, offset included.
+    # Map to pixels of a perfect view; the disparity, offset included, is added in the kernel.
     to_ideal = view.ray_matrix[:2] * view.optics.focal_length_px
     to_ideal[:, 2] += middle_px
     if view.camera:
@@ -49,14 +80,14 @@ def looked_at(relief: Relief, view: View, window: Window, middle_px: tuple[float
     seen = Relief(window, *(np.empty(window.shape, dtype=np.float32) for _ in range(3)))
     kernel = np.ones((2 * REACH_PX + 1, 2 * REACH_PX + 1), dtype=np.uint8)
     near = cv2.dilate((relief.alpha > 0).astype(np.uint8), kernel)
+    corners = (window.row, window.col, relief.window.row, relief.window.col)
+    look = _Look(to_ideal, float(view.camera), *corners)
     over_rows(
-        _look_rows,
+        _warp_rows,
         window.rows,
         *relief[1:],
         near,
-        to_ideal,
-        float(view.camera),
-        np.array([window.row, window.col, relief.window.row, relief.window.col]),
+        look,
         _sinc_table(),
         *seen[1:],
     )
@@ -73,39 +104,37 @@ def _sinc_table() -> Image:
 
 
 @compiled
-def _look_rows(
+def _warp_rows(
     start: int,
     stop: int,
     colour: Image,
-    alpha: Image,
+    alpha: Coverage,
     disparity: Image,
     near: NDArray[np.uint8],
-    to_ideal: FloatArray,
-    camera: float,
-    corners: NDArray[np.int64],
+    look: _Look,
     table: Image,
-    out: Image,
-    mask: Image,
-    moved: Image,
+    out_colour: Image,
+    out_alpha: Coverage,
+    out_disparity: Image,
 ) -> None:
-    rows = colour.shape[0]
+    rows, to_ideal = colour.shape[0], look.to_ideal
     for i in range(start, stop):
-        for j in range(out.shape[1]):
-            y0, x0 = i + corners[0], j + corners[1]
-            x = to_ideal[0, 0] * x0 + to_ideal[0, 1] * y0 + to_ideal[0, 2] - corners[3]
-            y = to_ideal[1, 0] * x0 + to_ideal[1, 1] * y0 + to_ideal[1, 2] - corners[2]
+        for j in range(out_colour.shape[1]):
+            y0, x0 = i + look.row, j + look.col
+            x = to_ideal[0, 0] * x0 + to_ideal[0, 1] * y0 + to_ideal[0, 2] - look.source_col
+            y = to_ideal[1, 0] * x0 + to_ideal[1, 1] * y0 + to_ideal[1, 2] - look.source_row
             y = min(max(y, 0.0), rows - 1.0)
             row = min(int(y + 0.5), rows - 1)
-            place, shift = _find(disparity[row], x, camera, table.shape[1] // 2)
-            moved[i, j] = shift
-            out[i, j], mask[i, j] = 0.0, 0.0
+            place, shift = _find(disparity[row], x, look.camera, table.shape[1] // 2)
+            out_disparity[i, j] = shift
+            out_colour[i, j], out_alpha[i, j] = 0.0, 0.0
             if near[row, int(place)]:
-                out[i, j], mask[i, j] = _read(colour, alpha, table, place, y)
+                out_colour[i, j], out_alpha[i, j] = _read(colour, alpha, table, place, y)
 
 
 @compiled
 def _find(disparity: Image, x: float, camera: float, reach: int) -> tuple[float, float]:
-    """Where on a row of the left view a pixel looks, and the disparity there."""
+    """Position in a row of the left view that a pixel sees, and the disparity there."""
     last = disparity.size - reach - 1.001
     place = min(max(x, reach - 1.0), last)
     if camera == 0:
@@ -123,8 +152,8 @@ def _find(disparity: Image, x: float, camera: float, reach: int) -> tuple[float,
 
 
 @compiled
-def _read(colour: Image, alpha: Image, table: Image, x: float, y: float) -> tuple[float, float]:
-    """Colour and opacity between pixels: of one row where the view is level, as most are."""
+def _read(colour: Image, alpha: Coverage, table: Image, x: float, y: float) -> tuple[float, float]:
+    """Interpolated colour and opacity; from one row where the view is not rotated."""
     rows = colour.shape[0]
     reach, phases = table.shape[1] // 2, table.shape[0] - 1
     col, row, level_row = int(x), int(y), min(int(y + 0.5), rows - 1)

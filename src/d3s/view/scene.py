@@ -1,4 +1,4 @@
-"""Contact sheets of the digital twin: pairs with their truth, textures, scenes."""
+"""Figures of the digital twin: a pair with its truth, contact sheets of textures and scenes."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def plot_pair(pair: Pair) -> "Figure":
-    """Both views of a pair and all that is true of it, each with its unit."""
+    """Figure of both views of a pair and its truth, each with its unit."""
     from matplotlib.figure import Figure
 
     rows, cols = pair.left.shape
@@ -54,16 +54,21 @@ def plot_pair(pair: Pair) -> "Figure":
 def plot_textures(
     textures: Mapping[str, Sequence[Pair]], *, across: int = 1, tile_in: float = 1.2
 ) -> "Figure":
-    """What the left camera sees of each texture, one row a texture, one column a distance.
+    """Contact sheet of left views: one row per texture, one column per distance.
 
     Parameters
     ----------
     textures
-        Pairs by the name of the texture, at the same distances for all.
+        Pairs by name of the texture, at the same distances for all textures.
     across
-        How many textures stand side by side.
+        Number of textures side by side, at least 1.
     tile_in
         Width of one view, in inches.
+
+    Raises
+    ------
+    InputError
+        If there is no texture, or the textures have different numbers of pairs.
     """
     from matplotlib.figure import Figure
 
@@ -85,15 +90,22 @@ def plot_textures(
 
 
 def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.0) -> "Figure":
-    """One row a scene: left view, right view, depth, and what the right camera does not see.
+    """Contact sheet of scenes, one per row: left view, right view, depth, occluded pixels.
 
-    A raw frame has both views in one picture, and no right camera to be hidden from yet: its row
-    is the frame and the depth.
+    A raw frame holds both views in one image and has no map of occlusion: its row is the frame and
+    the depth.
 
     Parameters
     ----------
     examples
-        What was rendered, by what it is called in the sheet.
+        Pairs and raw frames by label.
+    width_in
+        Width of the figure, in inches.
+
+    Raises
+    ------
+    InputError
+        If there is no example.
     """
     from matplotlib.figure import Figure
 
@@ -102,7 +114,7 @@ def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.
     tall = [_row_height(one) * width_in / 4 + 0.25 for one in examples.values()]
     figure = Figure(figsize=(width_in, sum(tall) + 0.6))
     set_tight(figure)
-    # The bar has a row of its own: beside the panels it would push them out of line.
+    # The colour bar has a row of its own, so that all panels stay aligned.
     sheet = figure.add_gridspec(len(examples) + 1, 4, height_ratios=[*tall, 0.1])
     norm = depth_norm(np.concatenate([one.depth_m.ravel() for one in examples.values()]))
     for row, (name, one) in enumerate(examples.items()):
@@ -155,7 +167,7 @@ def _common_count(textures: Mapping[str, Sequence[Pair]]) -> int:
 
 
 def _row_height(one: Pair | RawFrame) -> float:
-    """Height of a row, in widths of a column."""
+    """Height of a row relative to the width of a column."""
     if isinstance(one, Pair):
         rows, cols = one.left.shape
         return float(rows / cols)

@@ -10,7 +10,7 @@ import typer
 
 from d3s.cli import methods
 from d3s.cli.output import value_of
-from d3s.cli.simulate import Spread
+from d3s.cli.simulate import PsfName
 from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ Shape = Annotated[
         parser=shape_px, metavar="ROWSxCOLS", help="Size of each view, 300x640 for instance."
     ),
 ]
-Psf = Annotated[Spread | None, typer.Option(help="Shape of a blurred point; disk if left.")]
+Psf = Annotated[PsfName | None, typer.Option(help="Shape of a blurred point; disk if left.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the scenes and of the noise; 0 if left.")]
 RigFile = Annotated[
     Path | None, typer.Option(help="Rig file; the paper's prototype if left.", show_default=False)
@@ -94,7 +94,7 @@ def rig_of(path: Path | None) -> "Rig":
     return Rig.paper_prototype() if path is None else Rig.load(path)
 
 
-def sweep_of(kind: type[_Sweep], *, quick: bool, psf: Spread | None, **fields: Any) -> _Sweep:
+def sweep_of(kind: type[_Sweep], *, quick: bool, psf: PsfName | None, **fields: Any) -> _Sweep:
     """A sweep with such fields as were given."""
     start = kind.quick() if quick else kind()
     with value_of("the sweep"):

@@ -1,4 +1,19 @@
-"""Endless textures without a period, by name: each belongs to the world, not to a picture of it."""
+"""Procedural patterns: a grid of texels and a seed in, reflectance of each texel out.
+
+Patterns have no end and no period. The reflectance belongs to a place on the surface, so two grids
+agree wherever they overlap. `PATTERNS` lists all patterns by name.
+
+Modules::
+
+    lattice        grids of texels, and random numbers for cells of a lattice
+    spline_noise   smooth noise as a sum of octaves
+    shapes         layers of random shapes
+    scattered      leaves, stone, gravel, grass, carpet, calibration target
+    manufactured   fabric, brick
+    wood           wood, bark
+    text           printed pages
+    noise          noise with a power-law spectrum
+"""
 
 import math
 from collections.abc import Callable
@@ -6,54 +21,52 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from d3s.errors import InputError
-from d3s.scene.grid import Grid
-from d3s.scene.hashing import seed_key
-from d3s.scene.lattice import Texels
-from d3s.scene.patterns import made, natural, noise, text, wooden
+from d3s.scene.patterns import manufactured, noise, scattered, text, wood
+from d3s.scene.patterns.lattice import Grid, Texels, seed_key
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """A kind of texture, and the function that makes it."""
+    """One pattern: its name, and the function that draws it."""
 
     name: str
     draw: Callable[[Grid, int], Texels]
 
     @property
     def words(self) -> str:
-        """What it looks like, in one line."""
+        """Appearance in one line, from the docstring of the function."""
         return (self.draw.__doc__ or "").partition("\n")[0]
 
     def render(self, grid: Grid, seed: int) -> Texels:
-        """Reflectance of each texel of a grid, from 0 to 1; another seed is another texture."""
+        """Reflectance of each texel of a grid, 0 to 1, for one of all textures of this pattern."""
         if not 0.0 < grid.pitch_m < math.inf:
             raise InputError(
                 f"pitch_m={grid.pitch_m} must be above zero: it is a texel, in metres."
             )
         if grid.rows < 0 or grid.cols < 0:
             raise InputError(f"grid of {grid.rows} x {grid.cols} texels: neither can be negative.")
-        # Of one seed, two kinds of texture must not share their grain.
+        # Two patterns with the same seed must not share their grain.
         own_seed = int(seed_key(seed, crc32(self.name.encode())))
-        # One type of number for the kernels, which are compiled anew for another.
+        # Kernels are compiled per type: always pass the pitch as float.
         return self.draw(grid._replace(pitch_m=float(grid.pitch_m)), own_seed)
 
 
 PATTERNS: dict[str, Pattern] = {
     draw.__name__: Pattern(name=draw.__name__, draw=draw)
     for draw in (
-        natural.leaves,
-        natural.stone,
-        wooden.wood,
-        made.fabric,
+        scattered.leaves,
+        scattered.stone,
+        wood.wood,
+        manufactured.fabric,
         text.text,
-        made.brick,
+        manufactured.brick,
         noise.noise,
         noise.noise_white,
         noise.noise_smooth,
-        natural.calibration,
-        natural.gravel,
-        natural.grass,
-        natural.carpet,
-        wooden.bark,
+        scattered.calibration,
+        scattered.gravel,
+        scattered.grass,
+        scattered.carpet,
+        wood.bark,
     )
 }

@@ -1,25 +1,34 @@
-"""Noise whose power falls with frequency by a power law, as that of natural images does."""
+"""Noise with a power-law spectrum, as natural images have."""
 
 import numpy as np
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows
-from d3s.scene.grid import Grid
-from d3s.scene.hashing import seed_key
-from d3s.scene.lattice import FINEST_M, Octaves, Texels, spline_noise
+from d3s.scene.patterns.lattice import Grid, Texels, seed_key
+from d3s.scene.patterns.spline_noise import FINEST_M, Octaves, spline_noise
 
 
 def power_law(
     grid: Grid, seed: int, exponent: float, *, rms: float = 0.5, coarsest_m: float = 0.0512
 ) -> Texels:
-    """Noise around 1/2 with a 2-D power spectrum of 1/f^exponent, softly held within 0 and 1.
+    """Noise around 1/2 with a 2-D power spectrum of 1/f^exponent, softly limited to 0 to 1.
 
-    `rms` is that of all octaves together before they are held, in units of half the range. There
-    are no features larger than `coarsest_m`, so that the mean of a frame is that of the texture.
+    Parameters
+    ----------
+    grid
+        Texels to compute.
+    seed
+        Seed of the pattern.
+    exponent
+        Exponent of the spectrum.
+    rms
+        RMS of all octaves before the limit, in units of half the range.
+    coarsest_m
+        Size of the largest features: small enough that every frame has the mean of the texture.
     """
     octaves = Octaves(coarsest_m, FINEST_M, exponent, rms)
     out = spline_noise(grid, seed_key(seed, 1), octaves)
-    over_rows(_hold, grid.rows, out)
+    over_rows(_limit, grid.rows, out)
     return out
 
 
@@ -39,8 +48,8 @@ def noise_smooth(grid: Grid, seed: int) -> Texels:
 
 
 @compiled
-def _hold(start: int, stop: int, out: Texels) -> None:
-    # Odd about 1/2, so that it leaves the mean where it is, whatever the contrast.
+def _limit(start: int, stop: int, out: Texels) -> None:
+    # An odd function about 1/2, which keeps the mean at any contrast.
     one, half = np.float32(1.0), np.float32(0.5)
     for i in range(start, stop):
         for j in range(out.shape[1]):

@@ -1,8 +1,8 @@
-"""Smooth noise that belongs to places in the world, not to a picture of it.
+"""Smooth noise on a surface, as a sum of octaves of cubic B-splines.
 
-Noise is a sum of octaves of cubic B-splines, each on its own lattice with half the spacing of the
-one before. A cubic spline on one lattice is also one on the next finer (the two-scale relation),
-so the octaves are summed as coefficients, coarse to fine, and only the sum is turned into texels.
+Each octave has its own lattice, with half the spacing of the octave before. A cubic spline on one
+lattice is also a cubic spline on the next finer one (two-scale relation), so the octaves are summed
+as coefficients, coarse to fine, and only the sum is evaluated at the texels.
 """
 
 import math
@@ -13,29 +13,27 @@ from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows
-from d3s.scene.grid import Grid
-from d3s.scene.hashing import cell_hash, seed_key
+from d3s.scene.patterns.lattice import Grid, Texels, cell_hash, seed_key
 
-Texels = NDArray[np.float32]
-
-# The lattices of all octaves are those of BASE_M / 2^k, so that octaves of one spacing are the same
-# whatever the pitch. Its 25 um octave is the finest that a camera at 0.2 m could tell from none.
+# The spacings are BASE_M / 2^k, so an octave does not depend on the pitch of the texels.
+# The finest, 25 um, is the finest that a camera at 0.2 m can resolve.
 BASE_M = 0.1024
 FINEST_M = BASE_M / 4096
 
 _S16, _S32, _S48 = (np.uint64(bits) for bits in (16, 32, 48))
 
-# Root mean square of the splines whose coefficients are those of `_add_details` at unit scale;
-# measured, and the same for every octave.
+# RMS of a spline with the coefficients of `_add_details` at unit scale: measured, equal for every
+# octave.
 _DETAIL_RMS = 0.1951
 
+# Finest octave that texels can show, in pitches.
 _FINEST_SHOWN = 0.6
 
 
 class Octaves(NamedTuple):
-    """Spacings from coarse to fine, and how strong each is: a 2-D power spectrum 1/f^exponent.
+    """Range of octaves with a 2-D power spectrum of 1/f^exponent.
 
-    `rms` is that of the sum of all, finest included, whether or not a raster can show it.
+    `rms` is the RMS of the sum of all octaves, including those too fine for a given raster.
     """
 
     coarsest_m: float
@@ -44,20 +42,21 @@ class Octaves(NamedTuple):
     rms: float
 
     def strengths(self) -> list[tuple[float, float]]:
-        """Spacing in metres and root mean square of each octave, coarse to fine."""
+        """Spacing in metres and RMS of each octave, coarse to fine."""
         first = math.ceil(math.log2(BASE_M / self.coarsest_m) - 1e-9)
         last = math.floor(math.log2(BASE_M / self.finest_m) + 1e-9)
         spacings = [BASE_M / 2.0**k for k in range(first, last + 1)]
-        # An octave of the plane has the power f^-exponent f df, so its amplitude goes as this.
+        # The power of an octave in 2-D is f^-exponent f df: amplitude = spacing^(exponent/2 - 1).
         raw = [spacing ** (self.exponent / 2.0 - 1.0) for spacing in spacings]
         scale = self.rms / math.sqrt(sum(value * value for value in raw))
         return [(spacing, scale * value) for spacing, value in zip(spacings, raw, strict=True)]
 
-    def shown(self, pitch_m: float) -> list[tuple[float, float]]:
-        """Those of `strengths` that texels of a pitch can show, if not quite to their end.
+    def resolved(self, pitch_m: float) -> list[tuple[float, float]]:
+        """Octaves of `strengths` that texels of this pitch show, in full or in part.
 
-        A pixel is larger than a texel (`surface`): without the octave that is a little finer than
-        the texels, it would see the texture lose detail where the next raster begins.
+        The octave slightly finer than the texels is included. A pixel is larger than a texel (see
+        `surface`), so without this octave an image would lose detail where the next coarser raster
+        begins.
         """
         return [octave for octave in self.strengths() if octave[0] >= _FINEST_SHOWN * pitch_m]
 
@@ -70,52 +69,87 @@ def spline_noise(
     stretch: float = 1.0,
     bend_m: Texels | None = None,
 ) -> Texels:
-    """Noise of mean zero with the octaves that the texels can show; the others average out.
+    """Noise of mean zero with the octaves that the texels can show; finer octaves average out.
 
-    `stretch` is how many times longer its features are down the surface than across it, `bend_m`
-    how far each texel looks to the right of where it is.
+    Parameters
+    ----------
+    grid
+        Texels to compute.
+    key
+        Random key, from `seed_key`.
+    octaves
+        Spacings, spectrum and RMS.
+    stretch
+        Length of the features down the surface over their length across it, above 0.
+    bend_m
+        (rows, cols) offset to the right, in metres, at which each texel reads the noise.
     """
     out = np.zeros((grid.rows, grid.cols), np.float32)
-    shown = octaves.shown(grid.pitch_m)
-    if not shown or not out.size:
+    resolved = octaves.resolved(grid.pitch_m)
+    if not resolved or not out.size:
         return out
     reach = (0.0, 0.0) if bend_m is None else (float(bend_m.min()), float(bend_m.max()))
-    spacing = shown[-1][0]
+    spacing = resolved[-1][0]
     rows = _blocks(grid.first_row, grid.rows, grid.pitch_m, spacing * stretch, (0.0, 0.0))
     cols = _blocks(grid.first_col, grid.cols, grid.pitch_m, spacing, reach)
-    coefficients = _coefficients(key, shown, grid.pitch_m, rows, cols)
-    step_row, step_col = grid.pitch_m / (spacing * stretch), grid.pitch_m / spacing
-    origin_row, origin_col = 2 * rows[0], 2 * cols[0]
+    coefficients = _coefficients(key, resolved, grid.pitch_m, rows, cols)
+    down = _Axis(grid.first_row, grid.pitch_m / (spacing * stretch), 2 * rows[0])
+    across = _Axis(grid.first_col, grid.pitch_m / spacing, 2 * cols[0])
     if bend_m is None:
-        index, weights = _taps(grid.first_col, grid.cols, step_col)
-        arguments = (coefficients, index - origin_col, weights)
-        over_rows(_texels, grid.rows, out, *arguments, grid.first_row, step_row, origin_row)
+        index, weights = _taps(across.first, grid.cols, across.step)
+        over_rows(_texels, grid.rows, out, coefficients, index - across.origin, weights, down)
     else:
-        where = (grid.first_row, step_row, origin_row, grid.first_col, step_col, origin_col)
-        over_rows(_bent_texels, grid.rows, out, coefficients, bend_m, 1.0 / spacing, *where)
+        per_m = 1.0 / spacing
+        over_rows(_bent_texels, grid.rows, out, coefficients, bend_m, per_m, down, across)
     return out
+
+
+def add_grain(out: Texels, grid: Grid, seed: int, grain: Octaves) -> Texels:
+    """Make each texel lighter or darker by fractal noise, in place, within 0 and 1.
+
+    Parameters
+    ----------
+    out
+        (rows, cols) reflectance; changed in place, and returned.
+    grid
+        Place of the texels.
+    seed
+        Seed of the pattern.
+    grain
+        Octaves of the noise; their RMS is relative to the reflectance.
+    """
+    over_rows(_grain, grid.rows, out, spline_noise(grid, seed_key(seed, 1), grain))
+    return out
+
+
+class _Axis(NamedTuple):
+    """Position of texels along one axis, in nodes of the finest lattice."""
+
+    first: int  # number of the first texel
+    step: float  # nodes per texel
+    origin: int  # node of the first coefficient
 
 
 def _coefficients(
     key: np.uint64,
-    shown: list[tuple[float, float]],
+    resolved: list[tuple[float, float]],
     pitch_m: float,
     rows: tuple[int, int],
     cols: tuple[int, int],
 ) -> Texels:
-    """Coefficients of the sum of all octaves, on the lattice of the finest: blocks of 2 by 2."""
+    """Coefficients of the sum of all octaves on the finest lattice, in blocks of 2 by 2 nodes."""
     extents = [(rows, cols)]
-    for _ in shown:
+    for _ in resolved:
         rows, cols = _parent(rows), _parent(cols)
         extents.append((rows, cols))
     rows, cols = extents.pop()
     parent = np.zeros((2 * (rows[1] - rows[0]), 2 * (cols[1] - cols[0])), np.float32)
-    for spacing, strength in shown:
+    for spacing, strength in resolved:
         origin = (2 * rows[0], 2 * cols[0])
         rows, cols = extents.pop()
         child = np.empty((2 * (rows[1] - rows[0]), 2 * (cols[1] - cols[0])), np.float32)
-        # A texel averages over itself, which takes something from features of about its size; the
-        # middle of the octave's band is near 0.3 cycles a spacing.
+        # A texel is an average over its square, which weakens features of its size: the sinc at
+        # the centre of the octave's band, about 0.3 cycles per spacing.
         seen = float(np.sinc(0.3 * pitch_m / spacing))
         amplitude = np.float32(strength * seen / _DETAIL_RMS)
         octave = seed_key(int(key), round(math.log2(BASE_M / spacing)))
@@ -128,7 +162,7 @@ def _coefficients(
 def _blocks(
     first: int, count: int, pitch_m: float, spacing_m: float, reach: tuple[float, float]
 ) -> tuple[int, int]:
-    """First block of two nodes, and the one after the last, that a run of texels needs."""
+    """Blocks of two nodes that a run of texels needs: the first, and one past the last."""
     low = math.floor((first * pitch_m + reach[0]) / spacing_m) - 2
     high = math.floor(((first + count - 1) * pitch_m + reach[1]) / spacing_m) + 3
     return low // 2, high // 2 + 1
@@ -139,7 +173,7 @@ def _parent(blocks: tuple[int, int]) -> tuple[int, int]:
 
 
 def _taps(first: int, count: int, step: float) -> tuple[NDArray[np.int64], Texels]:
-    """First of the four nodes of each texel of a line, and the weights of the four."""
+    """First of the four nodes of each texel of a row, and the weights of the four nodes."""
     position = step * np.arange(first, first + count, dtype=np.float64)
     node = np.floor(position)
     t = position - node
@@ -158,7 +192,7 @@ def _taps(first: int, count: int, step: float) -> tuple[NDArray[np.int64], Texel
 
 @compiled
 def _draw(upper: Texels, lower: Texels, key: np.uint64, row: int, col: int) -> None:
-    # Two rows of numbers from -1 to 1: four a hash, of the four nodes of a block.
+    # Two rows of numbers from -1 to 1. One hash gives the four nodes of a block.
     scale, one, mask = np.float32(2.0 / 65535.0), np.float32(1.0), np.uint64(0xFFFF)
     for c in range(upper.size // 2):
         bits = cell_hash(key, row, col + c)
@@ -172,9 +206,9 @@ def _draw(upper: Texels, lower: Texels, key: np.uint64, row: int, col: int) -> N
 def _add_details(
     out: Texels, above: Texels, here: Texels, below: Texels, scale: np.float32
 ) -> None:
-    # A node's number less the mean of those around it, weighted so that no direction stands out.
-    # Such an octave has next to nothing of low frequency: what a coarse raster drops was not part
-    # of what it shows.
+    # Random number of a node minus the weighted mean of its eight neighbours (isotropic weights).
+    # The octave then has almost no low frequencies, so a coarse raster without this octave has the
+    # right mean.
     sixth, twelfth = np.float32(1.0 / 6.0), np.float32(1.0 / 12.0)
     for c in range(out.size):
         near = above[c + 2] + below[c + 2] + here[c + 1] + here[c + 3]
@@ -195,8 +229,7 @@ def _refine(
     up: int,
     left: int,
 ) -> None:
-    # Block (b, c) of the child is the four nodes that stand around node (b + up, c + left) of the
-    # parent.
+    # Block (b, c) of the child holds the four nodes around node (b + up, c + left) of the parent.
     blocks = out.shape[1] // 2
     width = blocks + 2
     even = np.empty(width, np.float32)
@@ -226,7 +259,7 @@ def _refine(
 
 @compiled
 def _blend_rows(line: Texels, coefficients: Texels, position: float, origin: int) -> None:
-    # The four rows of nodes around a row of texels, as one.
+    # Weighted sum of the four rows of nodes around a row of texels.
     node = math.floor(position)
     t = position - node
     s = 1.0 - t
@@ -252,13 +285,11 @@ def _texels(
     coefficients: Texels,
     index: NDArray[np.int64],
     weights: Texels,
-    row: int,
-    step: float,
-    origin: int,
+    down: _Axis,
 ) -> None:
     line = np.empty(coefficients.shape[1], np.float32)
     for i in range(start, stop):
-        _blend_rows(line, coefficients, (row + i) * step, origin)
+        _blend_rows(line, coefficients, (down.first + i) * down.step, down.origin)
         for j in range(out.shape[1]):
             c = index[j]
             out[i, j] = (
@@ -277,22 +308,18 @@ def _bent_texels(
     coefficients: Texels,
     bend: Texels,
     per_m: float,
-    row: int,
-    step: float,
-    origin: int,
-    col: int,
-    step_col: float,
-    origin_col: int,
+    down: _Axis,
+    across: _Axis,
 ) -> None:
     line = np.empty(coefficients.shape[1], np.float32)
     for i in range(start, stop):
-        _blend_rows(line, coefficients, (row + i) * step, origin)
+        _blend_rows(line, coefficients, (down.first + i) * down.step, down.origin)
         for j in range(out.shape[1]):
-            position = (col + j) * step_col + bend[i, j] * per_m
+            position = (across.first + j) * across.step + bend[i, j] * per_m
             node = math.floor(position)
             t = np.float32(position - node)
             s = np.float32(1.0) - t
-            c = np.int64(node) - 1 - origin_col
+            c = np.int64(node) - 1 - across.origin
             three, four = np.float32(3.0), np.float32(4.0)
             out[i, j] = (
                 s * s * s * line[c]
@@ -300,3 +327,14 @@ def _bent_texels(
                 + (four - three * s * s * (np.float32(1.0) + t)) * line[c + 2]
                 + t * t * t * line[c + 3]
             ) * np.float32(1.0 / 6.0)
+
+
+@compiled
+def _grain(start: int, stop: int, out: Texels, grain: Texels) -> None:
+    # The change is proportional to grey (1 - grey), so values stay within 0 and 1 almost without
+    # clipping, which would shift the mean.
+    zero, one, two = np.float32(0.0), np.float32(1.0), np.float32(2.0)
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            grey = min(one, max(zero, out[i, j]))
+            out[i, j] = min(one, max(zero, grey + grain[i, j] * two * grey * (one - grey)))

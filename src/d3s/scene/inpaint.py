@@ -1,34 +1,47 @@
-"""What a picture does not show: filled with what is beside it, mirrored at the border."""
+"""Inpainting: continue a layer beneath nearer surfaces, with its own texture mirrored."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows
-from d3s.types import Image
+from d3s.types import Image, Mask
 
-# What is known of a pixel of a layer.
-HIDDEN = 0  # something nearer is in front: the layer may go on beneath it
-SOURCE = 1  # the layer is seen, and may be copied from
-KNOWN = 2  # stays as it is, and is not copied from
-ABSENT = 3  # something farther is seen: the layer is not there, and does not reach across
+# State of a pixel of a layer.
+HIDDEN = 0  # a nearer surface is in front: the layer may continue beneath it
+SOURCE = 1  # the layer is visible, and may be copied from
+KNOWN = 2  # the layer is visible, and is not copied from
+ABSENT = 3  # a farther surface is visible: the layer ends here
 _FILLED = 4
 
 EVERYWHERE = 2**31 - 1
 
 
-def fill(
+def fill_hidden(
     colour: Image, depth: Image, state: NDArray[np.uint8], reach_px: tuple[int, int]
-) -> NDArray[np.bool_]:
-    """Continue a layer beneath what hides it, in place, as far as (rows, cols) from what is seen.
+) -> Mask:
+    """Continue a layer beneath nearer surfaces, in place.
 
-    Along the row first, since that is how the other camera looks behind an edge; what has no source
-    in its row is filled along the column. Colour is mirrored at the source, depth goes on evenly.
-    Depth goes on where the layer is absent too, so that its edge has a depth on both sides.
+    Rows are filled first, because the other camera looks behind an edge along the row. Pixels
+    without a source in their row are filled along the column. Colour is mirrored at the nearest
+    source, depth is constant. Depth is also continued where the layer is absent, so that an edge
+    has a depth on both sides.
+
+    Parameters
+    ----------
+    colour
+        (rows, cols) image, changed in place.
+    depth
+        (rows, cols) disparity or depth, changed in place.
+    state
+        (rows, cols) HIDDEN, SOURCE, KNOWN or ABSENT; changed in place.
+    reach_px
+        Largest distance from a source, (rows, cols); EVERYWHERE for no limit.
 
     Returns
     -------
-    Where the layer goes on beneath something.
+    ndarray
+        (rows, cols) pixels that were filled.
     """
     reach_y, reach_x = reach_px
     over_rows(_fill_rows, colour.shape[0], colour, depth, state, reach_x)
@@ -38,7 +51,7 @@ def fill(
 
 @compiled
 def _nearer_source(before: int, after: int, place: int, reach: int) -> int:
-    """The nearer of two sources (-1: none), or -1 when it is out of reach."""
+    """Nearer of two sources (-1: none), or -1 if it is out of reach."""
     source = before
     if before < 0 or (after >= 0 and after - place < place - before):
         source = after
@@ -50,7 +63,7 @@ def _fill_rows(
     start: int, stop: int, colour: Image, depth: Image, state: NDArray[np.uint8], reach: int
 ) -> None:
     cols = colour.shape[1]
-    # The last source so far, at all and without anything absent between.
+    # Last source so far: any, and without an ABSENT pixel in between.
     before = np.empty(cols, dtype=np.int64)
     open_before = np.empty(cols, dtype=np.int64)
     for i in range(start, stop):

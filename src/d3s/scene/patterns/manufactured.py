@@ -1,19 +1,25 @@
-"""Textures of things that people make with some order: woven fabric and laid bricks."""
+"""Patterns of manufactured surfaces: woven fabric and brick walls."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows
-from d3s.scene.grid import Grid
-from d3s.scene.hashing import cell_hash, part, seed_key, unit
-from d3s.scene.lattice import FINEST_M, Octaves, Texels, spline_noise
-from d3s.scene.patterns.natural import grained
+from d3s.scene.patterns.lattice import (
+    Grid,
+    Texels,
+    cell_hash,
+    seed_key,
+    uniform_16,
+    uniform_53,
+)
+from d3s.scene.patterns.spline_noise import FINEST_M, Octaves, add_grain, spline_noise
 
 _THREAD_M = 0.0007
-_SAMPLES = 16  # of a thread's profile, across it
-_UNEVEN = 0.42  # how far a thread may be out of place, in threads
+_SAMPLES = 16  # of the profile across a thread
+_UNEVEN = 0.42  # largest displacement of a thread, in threads
 
 _COURSE_M, _BRICK_M, _JOINT_M = 0.013, 0.036, 0.0016
 _WALL = 0.46  # mean grey of bricks and mortar
@@ -30,9 +36,9 @@ def fabric(grid: Grid, seed: int) -> Texels:
     )
     weft, first_y = _threads(grid.first_row, grid.rows, grid.pitch_m, step, seed_key(seed, 5), down)
     out = np.empty((grid.rows, grid.cols), np.float32)
-    where = (grid.first_row, grid.first_col, grid.pitch_m, step, first_y, first_x)
-    over_rows(_weave, grid.rows, out, warp, weft, across, down, *where)
-    return grained(out, grid, seed, Octaves(0.0256, FINEST_M, 1.8, 0.3))
+    samples = _Samples(step, first_x, first_y)
+    over_rows(_weave, grid.rows, out, warp, weft, across, down, grid, samples)
+    return add_grain(out, grid, seed, Octaves(0.0256, FINEST_M, 1.8, 0.3))
 
 
 def _threads(
@@ -40,9 +46,9 @@ def _threads(
 ) -> tuple[Texels, int]:
     """Profile across all threads of one direction, averaged over a texel, and its first sample.
 
-    Four numbers a sample, s being +1 and -1 for threads in turn: the grey of the thread, the swell
-    of the threads that cross it, and both times s. A weave is a sum of products of such profiles,
-    so that averaging them averages it.
+    Four numbers per sample, with s = +1 and -1 for alternate threads: the grey of the thread, the
+    swell of the threads that cross it, and both times s. A weave is a sum of products of such
+    profiles, so averaging the profiles averages the weave.
     """
     width = max(1, round(pitch_m / step_m))
     low = math.floor((first * pitch_m + float(sway.min(initial=0.0))) / step_m) - width
@@ -58,17 +64,17 @@ def _profile(out: Texels, first: int, step: float, width: int, key: np.uint64) -
     for n in range(raw.shape[0]):
         raw[n] = 0.0
         x = (first + n - 0.5 * (width - 1)) * step / _THREAD_M
-        # Threads lie closer here and wider there, so that counting them does not tell the place.
+        # The spacing of the threads varies, so the weave has no period.
         x += 1.6 * _wave(key, 1, x / 23.0) + 0.5 * _wave(key, 2, x / 7.0)
         thread = math.floor(x)
-        low = thread + _UNEVEN * unit(cell_hash(key, thread, 3))
+        low = thread + _UNEVEN * uniform_53(cell_hash(key, thread, 3))
         if x < low:
             thread -= 1
-            high, low = low, thread + _UNEVEN * unit(cell_hash(key, thread, 3))
+            high, low = low, thread + _UNEVEN * uniform_53(cell_hash(key, thread, 3))
         else:
-            high = thread + 1 + _UNEVEN * unit(cell_hash(key, thread + 1, 3))
+            high = thread + 1 + _UNEVEN * uniform_53(cell_hash(key, thread + 1, 3))
         t = 2.0 * (x - low) / (high - low) - 1.0
-        own = unit(cell_hash(key, thread, 4)) - 0.5
+        own = uniform_53(cell_hash(key, thread, 4)) - 0.5
         grey = 0.60 + 0.54 * own + 0.24 * _wave(key, 5, x / 11.0) + 0.15 * _wave(key, 6, x / 41.0)
         sign = 1.0 if thread % 2 == 0 else -1.0
         shade, swell = 1.0 - 0.6 * t * t * t * t, 1.0 - 0.4 * t * t
@@ -84,13 +90,21 @@ def _profile(out: Texels, first: int, step: float, width: int, key: np.uint64) -
 
 @compiled
 def _wave(key: np.uint64, channel: int, x: float) -> float:
-    # Smooth noise of one variable, about -1 to 1.
+    # Smooth noise in one dimension, about -1 to 1.
     node = math.floor(x)
     t = x - node
     t = t * t * (3.0 - 2.0 * t)
-    here = unit(cell_hash(key, node, channel + 100))
-    there = unit(cell_hash(key, node + 1, channel + 100))
+    here = uniform_53(cell_hash(key, node, channel + 100))
+    there = uniform_53(cell_hash(key, node + 1, channel + 100))
     return 2.0 * (here + t * (there - here)) - 1.0
+
+
+class _Samples(NamedTuple):
+    """Sampling of the profiles: step in metres, number of the first sample of warp and weft."""
+
+    step_m: float
+    first_x: int
+    first_y: int
 
 
 @compiled
@@ -102,21 +116,18 @@ def _weave(
     weft: Texels,
     across: Texels,
     down: Texels,
-    row: int,
-    col: int,
-    pitch: float,
-    step: float,
-    first_y: int,
-    first_x: int,
+    grid: Grid,
+    samples: _Samples,
 ) -> None:
-    per_step, half = 1.0 / step, np.float32(0.5)
+    row, col, pitch = grid.first_row, grid.first_col, grid.pitch_m
+    per_step, half = 1.0 / samples.step_m, np.float32(0.5)
     for i in range(start, stop):
         for j in range(out.shape[1]):
             x = ((col + j) * pitch + across[i, j]) * per_step
             y = ((row + i) * pitch + down[i, j]) * per_step
             m, n = math.floor(x), math.floor(y)
             s, t = np.float32(x - m), np.float32(y - n)
-            m, n = m - first_x, n - first_y
+            m, n = m - samples.first_x, n - samples.first_y
             a = warp[m, 0] + s * (warp[m + 1, 0] - warp[m, 0])
             d = warp[m, 1] + s * (warp[m + 1, 1] - warp[m, 1])
             sa = warp[m, 2] + s * (warp[m + 1, 2] - warp[m, 2])
@@ -125,7 +136,7 @@ def _weave(
             c = weft[n, 1] + t * (weft[n + 1, 1] - weft[n, 1])
             sb = weft[n, 2] + t * (weft[n + 1, 2] - weft[n, 2])
             sc = weft[n, 3] + t * (weft[n + 1, 3] - weft[n, 3])
-            # (1 + ss)/2 of the warp on top, the rest of the weft.
+            # The warp is on top with weight (1 + ss) / 2, the weft with (1 - ss) / 2.
             out[i, j] = half * (a * c + b * d + sa * sc - sb * sd)
 
 
@@ -135,24 +146,23 @@ def brick(grid: Grid, seed: int) -> Texels:
     across = spline_noise(grid, seed_key(seed, 2), chips)
     down = spline_noise(grid, seed_key(seed, 3), chips)
     out = np.empty((grid.rows, grid.cols), np.float32)
-    where = (grid.first_row, grid.first_col, grid.pitch_m)
-    over_rows(_lay, grid.rows, out, across, down, *where, seed_key(seed, 4))
-    return grained(out, grid, seed, Octaves(0.0256, FINEST_M, 1.5, 0.36))
+    over_rows(_lay, grid.rows, out, across, down, grid, seed_key(seed, 4))
+    return add_grain(out, grid, seed, Octaves(0.0256, FINEST_M, 1.5, 0.36))
 
 
 @compiled
 def _edges(key: np.uint64, x: float, line: int) -> tuple[int, float, float]:
-    # The cell of an uneven division of a line that x is in, and where it begins and ends.
+    # Cell of an uneven division of a line that holds x, with its begin and end.
     cell = math.floor(x)
-    low = cell + 0.35 * unit(cell_hash(key, cell, line))
+    low = cell + 0.35 * uniform_53(cell_hash(key, cell, line))
     if x < low:
-        return cell - 1, cell - 1 + 0.35 * unit(cell_hash(key, cell - 1, line)), low
-    return cell, low, cell + 1 + 0.35 * unit(cell_hash(key, cell + 1, line))
+        return cell - 1, cell - 1 + 0.35 * uniform_53(cell_hash(key, cell - 1, line)), low
+    return cell, low, cell + 1 + 0.35 * uniform_53(cell_hash(key, cell + 1, line))
 
 
 @compiled
 def _within(x: float, low: float, high: float, pitch: float) -> float:
-    # Share of a texel around x that lies between low and high.
+    # Share of the texel around x that lies between low and high.
     return max(0.0, min(high, x + 0.5 * pitch) - max(low, x - 0.5 * pitch)) / pitch
 
 
@@ -163,25 +173,24 @@ def _lay(
     out: Texels,
     across: Texels,
     down: Texels,
-    row: int,
-    col: int,
-    pitch: float,
+    grid: Grid,
     key: np.uint64,
 ) -> None:
+    row, col, pitch = grid.first_row, grid.first_col, grid.pitch_m
     gap = 0.5 * _JOINT_M
-    # A texel larger than a course shows less and less of the bricks: only their mean is left.
+    # In a texel larger than a course, single bricks average out.
     seen, texel = min(1.0, _COURSE_M / pitch), min(pitch, 0.4 * _COURSE_M)
     for i in range(start, stop):
         for j in range(out.shape[1]):
             y, x = (row + i) * pitch + down[i, j], (col + j) * pitch + across[i, j]
             course, top, bottom = _edges(key, y / _COURSE_M, -7)
-            shift = unit(cell_hash(key, course, 1 << 20))
+            shift = uniform_53(cell_hash(key, course, 1 << 20))
             number, left, right = _edges(key, x / _BRICK_M + shift, course)
             look = cell_hash(key, number, course + (1 << 30))
             clay = _within(y, top * _COURSE_M + gap, bottom * _COURSE_M - gap, texel)
             low, high = (left - shift) * _BRICK_M + gap, (right - shift) * _BRICK_M - gap
             clay *= _within(x, low, high, texel)
-            # Each brick has its own grey, and was burnt more at one end than at the other.
-            burnt = 0.16 * (part(look, 1) - 0.5) * (x - low) / _BRICK_M
-            grey = 0.24 + 0.36 * part(look, 0) + burnt
+            # Each brick has its own grey, and is burnt more at one end.
+            burnt = 0.16 * (uniform_16(look, 1) - 0.5) * (x - low) / _BRICK_M
+            grey = 0.24 + 0.36 * uniform_16(look, 0) + burnt
             out[i, j] = np.float32(_WALL + seen * (0.66 + clay * (grey - 0.66) - _WALL))

@@ -1,34 +1,34 @@
-"""Which layer is in front of which, and what to do about two that cut through each other."""
+"""Order of layers from front to back; layers that intersect are split."""
 
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.errors import SceneError
 from d3s.rig import Optics
 from d3s.scene.geometry import Affine, Window, perfect_views
+from d3s.scene.masks import Coverage
 from d3s.scene.scenes import Layer
-from d3s.types import FloatArray, Image
+from d3s.types import FloatArray, Mask
 
-# Planes that cross do so along a line, which every fourth pixel will show.
+# Layers are compared at every fourth pixel: planes intersect along lines.
 _STEP = 4
 
-# Each two layers that cross make one more, and these may cross others.
+# Every intersection adds a layer, which may intersect others.
 _MOST_PIECES = 200
 
 
-class Placed(NamedTuple):
-    """A layer with its mask as an array, and a name for errors."""
+class PlacedLayer(NamedTuple):
+    """A layer with its mask as an array, and a name for error messages."""
 
     layer: Layer
-    mask: Image | None
+    mask: Coverage | None  # None: everywhere
     name: str
 
     @property
     def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """First and last row, and first and last column, at which the mask has something."""
+        """First and last row, and first and last column, of the non-zero part of the mask."""
         if self.mask is None:
             raise ValueError("a layer without a mask is everywhere")
         rows, cols = (np.flatnonzero(self.mask.max(axis=axis)) for axis in (1, 0))
@@ -36,33 +36,45 @@ class Placed(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A layer, or the part of one that is in front of another, and where it is."""
+    """A layer, or the part of a layer in front of another, sampled every `_STEP` pixels."""
 
-    placed: Placed
-    inverse: Affine
-    values: FloatArray  # 1 / Z, every few pixels
-    is_there: NDArray[np.bool_]
+    placed: PlacedLayer
+    inverse: Affine  # 1 / Z in 1/m over the pixels of the perfect left view
+    values: FloatArray  # samples of `inverse`
+    is_there: Mask
 
 
-def in_order(placed: list[Placed], optics: Optics, shape: tuple[int, int]) -> list[Placed]:
-    """Layers from front to back: whoever is nearer where two of them overlap comes first.
+def sort_front_to_back(
+    placed: list[PlacedLayer], optics: Optics, shape: tuple[int, int]
+) -> list[PlacedLayer]:
+    """Layers from front to back: of two that overlap, the nearer one comes first.
 
-    Of two that cut through each other, the part of one that is in front is added as a layer of its
-    own. The whole of it stays behind: it shows where the other has a hole, without a seam.
+    If two layers intersect, the nearer part of one is added as a layer of its own. The whole layer
+    stays behind the other, so that it shows through holes without a seam.
+
+    Parameters
+    ----------
+    placed
+        Layers in any order.
+    optics
+        Optics of the rig.
+    shape
+        Rows and columns of the masks.
 
     Raises
     ------
     SceneError
-        When there is no such order: three that overlap in a circle.
+        If there is no such order (layers that overlap in a circle), or too many intersections.
     """
     if len(placed) == 1:
         return placed
     view, _ = perfect_views(optics, shape)
     frame = Window.frame(shape)
     pieces = [_piece(one, one.layer.plane.inverse_depth(view), frame) for one in placed]
-    in_front: dict[int, set[int]] = {n: set() for n in range(len(pieces))}  # those before each
+    # For each piece, the pieces in front of it.
+    in_front: dict[int, set[int]] = {n: set() for n in range(len(pieces))}
     b = 1
-    while b < len(pieces):  # which grows
+    while b < len(pieces):  # intersections append pieces
         for a in range(b):
             if a in in_front.get(b, ()) or b in in_front.get(a, ()):
                 continue
@@ -87,15 +99,15 @@ def in_order(placed: list[Placed], optics: Optics, shape: tuple[int, int]) -> li
         raise SceneError("layers overlap in a circle: no one of them is in front.") from error
 
 
-def _piece(placed: Placed, inverse: Affine, frame: Window) -> _Piece:
+def _piece(placed: PlacedLayer, inverse: Affine, frame: Window) -> _Piece:
     values = inverse.over(frame.row_numbers[::_STEP], frame.col_numbers[::_STEP])
     if placed.mask is None:
         return _Piece(placed, inverse, values, np.ones(values.shape, dtype=np.bool_))
-    # The largest of each block: something thin must not fall through the grid.
-    return _Piece(placed, inverse, values, _block_largest(placed.mask) > 0)
+    # Maximum of each block, so that thin objects are not missed between samples.
+    return _Piece(placed, inverse, values, _block_maximum(placed.mask) > 0)
 
 
-def _block_largest(mask: Image) -> Image:
+def _block_maximum(mask: Coverage) -> Coverage:
     rows, cols = (-size % _STEP for size in mask.shape)
     padded = np.pad(mask, ((0, rows), (0, cols))) if rows or cols else mask
     by_row = np.maximum.reduce([padded[first::_STEP] for first in range(_STEP)])
@@ -107,9 +119,10 @@ def _overlap(a: _Piece, b: _Piece) -> bool:
 
 
 def _difference(a: _Piece, b: _Piece, optics: Optics) -> FloatArray | None:
-    """How much nearer a is than b in 1/m, where they overlap or come near each other.
+    """Inverse depth of a minus that of b, in 1/m, where they overlap or come close.
 
-    Apart in the left view, they still may meet in the right one, or in the blur; None if not.
+    Layers apart in the left view may still overlap in the right view, or when blurred; None if they
+    do not.
     """
     difference = a.values - b.values
     if _overlap(a, b):
@@ -132,7 +145,7 @@ def _difference(a: _Piece, b: _Piece, optics: Optics) -> FloatArray | None:
     return np.asarray(difference[both.within(Window(0, 0, *difference.shape))].ravel())
 
 
-def _box(is_there: NDArray[np.bool_], rows: float, cols: float) -> Window:
+def _box(is_there: Mask, rows: float, cols: float) -> Window:
     there_y, there_x = np.nonzero(is_there)
     top, left = int(there_y.min()), int(there_x.min())
     return Window(top, left, int(there_y.max()) - top + 1, int(there_x.max()) - left + 1).grown(
@@ -141,15 +154,15 @@ def _box(is_there: NDArray[np.bool_], rows: float, cols: float) -> Window:
 
 
 def _is_before(a: _Piece, b: _Piece, difference: FloatArray) -> bool:
-    """Whether a, which was named first, is in front; at one depth, what has a mask is."""
+    """Whether a is in front of b; at equal depth, a layer with a mask is in front."""
     mean = difference.mean()
     if mean == 0:
         return a.placed.mask is not None or b.placed.mask is None
     return bool(mean > 0)
 
 
-def _part_before(a: _Piece, b: _Piece, frame: Window) -> Placed:
-    """The part of a that is nearer than b, with an edge of one pixel along the line."""
+def _part_before(a: _Piece, b: _Piece, frame: Window) -> PlacedLayer:
+    """Part of a that is nearer than b, with an edge of one pixel along the intersection."""
     per_x, per_y = a.inverse.per_x - b.inverse.per_x, a.inverse.per_y - b.inverse.per_y
     nearer = Affine(a.inverse.constant - b.inverse.constant, per_x, per_y)
     inside_px = nearer.over(frame.row_numbers, frame.col_numbers) / np.hypot(per_x, per_y)

@@ -1,0 +1,123 @@
+"""Values of the options of `d3s simulate`, and checks of their combinations."""
+
+from enum import StrEnum
+from typing import Any
+
+import typer
+
+
+class SceneName(StrEnum):
+    """Values of --scene."""
+
+    PLANE = "plane"
+    TILTED = "tilted"
+    RANDOM = "random"
+    DEPTH_MAP = "depth-map"
+
+
+class PsfName(StrEnum):
+    """Values of --psf."""
+
+    DISK = "disk"
+    GAUSSIAN = "gaussian"
+    DIFFRACTION = "diffraction"
+
+
+class ImageFormat(StrEnum):
+    """Values of --images."""
+
+    PNG = "png"
+    TIFF = "tiff"
+
+
+class TruthFormat(StrEnum):
+    """Values of --truth."""
+
+    NPZ = "npz"
+    PFM = "pfm"
+
+
+class Encoding(StrEnum):
+    """Values of --encoding."""
+
+    SRGB = "srgb"
+    LINEAR = "linear"
+
+
+_TEXTURED = (SceneName.PLANE, SceneName.TILTED)
+_TEXTURE_OPTIONS = ("texture", "texture_seed", "texture_scale", "texture_width", "contrast")
+# Scenes that an option applies to; options that are not listed apply to all.
+_SCENES_OF_OPTION: dict[str, tuple[SceneName, ...]] = {
+    **dict.fromkeys(("depth", "sequence", *_TEXTURE_OPTIONS), _TEXTURED),
+    **dict.fromkeys(("tilt_x", "tilt_y"), (SceneName.TILTED,)),
+    **dict.fromkeys(("image", "depth_map"), (SceneName.DEPTH_MAP,)),
+    "encoding": (*_TEXTURED, SceneName.DEPTH_MAP),
+    **dict.fromkeys(("near", "far", "things", "photos", "count"), (SceneName.RANDOM,)),
+}
+_ALLOWED_WITH_RECIPE = {"recipe", "output", "force", "quiet"}
+
+
+def flag(name: str) -> str:
+    """Option on the command line for a parameter of the command."""
+    return f"--{name.replace('_', '-')}"
+
+
+def given_options(ctx: typer.Context) -> set[str]:
+    """Names of the parameters given on the command line, not by default."""
+    sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
+def check_combination(given: set[str], options: dict[str, Any]) -> None:
+    """Refuse options that would be ignored, and scenes without the options that they need.
+
+    `given` holds the names of the options on the command line, `options` the values of all.
+    """
+    if "recipe" in given:
+        _check_beside_recipe(given)
+        return
+    scene = options["scene"]
+    _check_scene_of_options(given, scene)
+    _check_required(given, scene)
+    if "raw" in given:
+        _check_raw(given)
+    if "wavelength" in given and options["psf"] != PsfName.DIFFRACTION:
+        raise typer.BadParameter("--wavelength is for --psf diffraction: no other depends on it.")
+
+
+def _check_beside_recipe(given: set[str]) -> None:
+    others = sorted(given - _ALLOWED_WITH_RECIPE)
+    if others:
+        raise typer.BadParameter(
+            f"--recipe says everything but where to: {flag(others[0])} cannot be given with "
+            "it. Only --output, --force and --quiet can."
+        )
+
+
+def _check_scene_of_options(given: set[str], scene: SceneName) -> None:
+    for name, scenes in _SCENES_OF_OPTION.items():
+        if name in given and scene not in scenes:
+            known = " or ".join(f"--scene {one.value}" for one in scenes)
+            raise typer.BadParameter(
+                f"{flag(name)} is for {known}, and not for --scene {scene.value}."
+            )
+
+
+def _check_required(given: set[str], scene: SceneName) -> None:
+    if scene in _TEXTURED and not given & {"depth", "sequence"}:
+        raise typer.BadParameter(f"--scene {scene.value} needs --depth, or --sequence.")
+    if given >= {"depth", "sequence"}:
+        raise typer.BadParameter("--depth and --sequence cannot be given together.")
+    if scene == SceneName.TILTED and not given & {"tilt_x", "tilt_y"}:
+        raise typer.BadParameter("--scene tilted needs --tilt-x or --tilt-y.")
+    if scene == SceneName.DEPTH_MAP and not given >= {"image", "depth_map"}:
+        raise typer.BadParameter("--scene depth-map needs --image and --depth-map.")
+
+
+def _check_raw(given: set[str]) -> None:
+    for name, reason in (
+        ("shape", "the size of a raw frame is that of the sensor."),
+        ("truth", "the truth of a raw frame is one NPZ file."),
+    ):
+        if name in given:
+            raise typer.BadParameter(f"{flag(name)} cannot be given with --raw: {reason}")
