@@ -14,7 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -35,17 +35,17 @@ from d3s.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
     Contender,
-    PlaneResults,
     PlaneSweep,
-    SceneResults,
     SceneSweep,
+    SweepResults,
     evaluate_planes,
     evaluate_scenes,
+    evaluation,
     score,
 )
-from d3s.evaluate.metrics import BAD_M, pooled, ratio
-from d3s.evaluate.tables import as_csv
-from d3s.evaluate.trial import make_trial
+from d3s.evaluate.metrics import BAD_M
+from d3s.evaluate.sweep import make_trial
+from d3s.evaluate.table import csv_text, pooled_density, pooled_mean_of
 from d3s.scene.textures import Texture
 
 SETS = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
@@ -274,11 +274,8 @@ def measured(
 
 @contextmanager
 def as_they_are(variants: Sequence[Variant]) -> Iterator[None]:
-    """Trials take the variants themselves, not the methods and options that a job tells of them."""
-    with ExitStack() as stack:
-        for owner in ("planes", "scenes"):
-            name = f"d3s.evaluate.{owner}.contenders_of"
-            stack.enter_context(patch(name, lambda job: tuple(variants)))
+    """Context in which pairs are measured with the variants, not with the methods of their jobs."""
+    with patch.object(evaluation, "contenders_of", lambda job: tuple(variants)):
         yield
 
 
@@ -291,34 +288,29 @@ def saying(what: str) -> Callable[[int, int], None]:
     return say
 
 
-def row_of(name: str, planes: PlaneResults, noisy: PlaneResults, scenes: SceneResults) -> Row:
-    (on_planes,) = (one for one in planes.summary() if one.method == name)
-    (on_scenes,) = (one for one in scenes.summary() if one.method == name)
-    everywhere = on_scenes.regions[0]
-    scores, noisy_scores = (
-        [row.score for row in results.rows if row.method == name] for results in (planes, noisy)
-    )
-    counts, noisy_counts = ([one.retained for one in some] for some in (scores, noisy_scores))
+def row_of(name: str, planes: SweepResults, noisy: SweepResults, scenes: SweepResults) -> Row:
+    (on_planes,) = (one for one in planes.summary() if one["method"] == name)
+    (on_scenes,) = (one for one in scenes.summary() if one["method"] == name)
+    everywhere = on_scenes["regions"][0]
+    rows, noisy_rows = (results.rows.where(method=name) for results in (planes, noisy))
+    plane_ratios = [one["ratio_common"] for one in on_planes["rivals"]]
+    scene_ratios = [one["ratio_common"] for one in on_scenes["rivals"]]
     return Row(
         variant=name,
-        mae_over_bound=on_planes.mae_over_bound,
-        worst_mae_m=max(depth.worst_mae_m for depth in on_planes.depths),
-        density=density(scores),
-        bias_m=float(np.mean([abs(depth.bias_m) for depth in on_planes.depths])),
-        coverage=pooled([one.coverage for one in scores], counts),
-        same_pixels=float(np.mean([one.ratio_common for one in on_planes.rivals] or [1.0])),
-        noisy_mae_m=pooled([one.mae_m for one in noisy_scores], noisy_counts),
-        noisy_density=density(noisy_scores),
-        scenes_mae_m=on_scenes.mae_m,
-        scenes_density=on_scenes.density,
-        scenes_bad_2cm=everywhere.bad_2cm,
-        scenes_coverage=everywhere.coverage,
-        scenes_same_pixels=on_scenes.rivals[0].ratio_common if on_scenes.rivals else 1.0,
+        mae_over_bound=on_planes["mae_over_bound"],
+        worst_mae_m=max(depth["worst_mae_m"] for depth in on_planes["depths"]),
+        density=pooled_density(rows),
+        bias_m=float(np.mean([abs(depth["bias_m"]) for depth in on_planes["depths"]])),
+        coverage=pooled_mean_of("coverage")(rows),
+        same_pixels=float(np.mean(plane_ratios or [1.0])),
+        noisy_mae_m=pooled_mean_of("mae_m")(noisy_rows),
+        noisy_density=pooled_density(noisy_rows),
+        scenes_mae_m=on_scenes["mae_m"],
+        scenes_density=on_scenes["density"],
+        scenes_bad_2cm=everywhere["bad_2cm"],
+        scenes_coverage=everywhere["coverage"],
+        scenes_same_pixels=scene_ratios[0] if scene_ratios else 1.0,
     )
-
-
-def density(scores: Sequence[Any]) -> float:
-    return ratio(sum(s.textured_retained for s in scores), sum(s.textured for s in scores))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -457,7 +449,7 @@ def main(words: Sequence[str]) -> None:
     text = "\n\n".join(parts)
     print(text)
     if args.csv:
-        write_text(args.csv, as_csv(rows), overwrite=True)
+        write_text(args.csv, csv_text([asdict(row) for row in rows]), overwrite=True)
     if args.page:
         write_text(args.page, with_tables(args.page.read_text(), text), overwrite=True)
 

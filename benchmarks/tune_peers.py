@@ -20,7 +20,7 @@ import numpy as np
 
 import d3s
 from d3s.evaluate import TUNING_PATTERNS, Contender, PlaneSweep, SceneSweep, Score, score
-from d3s.evaluate.trial import Trial, make_trial
+from d3s.evaluate.sweep import Trial, make_trial
 from d3s.scene.textures import Texture
 
 DEPTHS_M = (0.25, 0.33, 0.5, 0.9, 1.4, 2.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
-from d3s.evaluate.tuned import BOARD
+from d3s.evaluate.tuned_twin import BOARD
 from d3s.reproduce import accuracy, accuracy_lines
 from d3s.reproduce.accuracy import make_accuracy
 from d3s.reproduce.accuracy_lines import THRESHOLDS, Measured, lines_of, sweeps

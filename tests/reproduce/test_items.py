@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from d3s.calibrate.baselines import BaselineSet, ChosenBaselines
-from d3s.evaluate.tuned import tuned_twin
+from d3s.evaluate.tuned_twin import tuned_twin
 from d3s.reproduce.ab_fit import ab_fit_of, least_region_m
 from d3s.reproduce.baselines import baselines_of, printed_cost_m
 from d3s.reproduce.cases import CASES, make_cases

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from d3s.errors import InputError, OutputError
-from d3s.evaluate.tables import csv_text
+from d3s.evaluate.table import csv_text
 from d3s.reproduce.item import Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.registry import find_items
 from d3s.reproduce.run import reproduce

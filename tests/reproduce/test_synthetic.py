@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from d3s.evaluate import Contender, SceneSweep
-from d3s.evaluate.tuned import tuned_twin
+from d3s.evaluate.tuned_twin import tuned_twin
 from d3s.reproduce import synthetic
 from d3s.reproduce.item import Context
 from d3s.reproduce.shared import PRINTED, TUNED

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from d3s.errors import InputError
-from d3s.evaluate.league import SHARES, Figures, League, LeagueRow, Section, Standing
-from d3s.evaluate.tables import as_csv, for_json, setting, write_texts
+from d3s.evaluate.evaluation import common_parameters, write_texts
+from d3s.evaluate.league import SHARES, League, Section, Standing
+from d3s.evaluate.table import Row, csv_text, for_json
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
 Marks = tuple[str, str]
@@ -21,21 +22,12 @@ BRIEF_MARKS: Marks = ("<!-- compare: standings -->", "<!-- end of standings -->"
 """Between these stands the one table that says most."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _StandingRow:
-    """A line of league.csv."""
-
-    section: str
-    method: str
-    at: str  # full, own or common
-    density: float
-    mae_m: float
-    median_m: float
-    pairs: int
-    pairs_with_depth: int
-    range_from_m: float
-    range_to_m: float
-    time_s_per_mpx: float
+# Columns of league_pairs.csv.
+_PAIR_COLUMNS = (
+    *("group", "pair", "depth_m", "method", "time_s", "pixels"),
+    *("full_retained", "full_mae_m", "full_median_m"),
+    *("own_retained", "own_mae_m", "own_median_m"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +66,8 @@ def write_league(
         When a file cannot be written, or is there and `overwrite` is not set.
     """
     texts = {
-        "standings": as_csv(_standing_rows(league.sections())),
-        "pairs": as_csv([_pair_row(row) for row in league.rows]),
+        "standings": csv_text(_standing_rows(league.sections())),
+        "pairs": csv_text([{name: row[name] for name in _PAIR_COLUMNS} for row in league.rows]),
         "all of it": json.dumps(league_document(league), indent=1) + "\n",
     }
     files = {what: path for what, path in league_files(folder).items() if what in texts}
@@ -98,7 +90,7 @@ def league_document(league: League) -> dict[str, Any]:
     ]
     return {
         "parameters": {
-            **setting(league.rig),
+            **common_parameters(league.rig),
             "program": program,
             "methods": methods,
             "shares": SHARES,
@@ -108,61 +100,28 @@ def league_document(league: League) -> dict[str, Any]:
     }
 
 
-def _standing_rows(sections: Sequence[Section]) -> list[_StandingRow]:
+def _standing_rows(sections: Sequence[Section]) -> list[dict[str, Any]]:
+    """Rows of league.csv."""
+    nowhere = (float("nan"), float("nan"))
     return [
-        _StandingRow(
-            section=section.name,
-            method=one.method,
-            at=at,
-            density=figures.density,
-            mae_m=figures.mae_m,
-            median_m=figures.median_m,
-            pairs=section.pairs,
-            pairs_with_depth=figures.pairs_with_depth,
-            range_from_m=figures.range_m[0] if figures.range_m else float("nan"),
-            range_to_m=figures.range_m[1] if figures.range_m else float("nan"),
-            time_s_per_mpx=one.time_s_per_mpx,
-        )
+        {
+            "section": section.name,
+            "method": one.method,
+            "at": at,
+            "density": figures["density"],
+            "mae_m": figures["mae_m"],
+            "median_m": figures["median_m"],
+            "pairs": section.pairs,
+            "pairs_with_depth": figures["pairs_with_depth"],
+            "range_from_m": (figures["range_m"] or nowhere)[0],
+            "range_to_m": (figures["range_m"] or nowhere)[1],
+            "time_s_per_mpx": one.time_s_per_mpx,
+        }
         for section in sections
         for one in section.standings
         for at, figures in (("full", one.full), ("own", one.own), ("common", one.common))
         if figures is not None
     ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PairRow:
-    """A line of league_pairs.csv."""
-
-    group: str
-    pair: str
-    depth_m: float
-    method: str
-    time_s: float
-    pixels: int
-    full_retained: int
-    full_mae_m: float
-    full_median_m: float
-    own_retained: int
-    own_mae_m: float
-    own_median_m: float
-
-
-def _pair_row(row: LeagueRow) -> _PairRow:
-    return _PairRow(
-        group=row.group,
-        pair=row.pair,
-        depth_m=row.depth_m,
-        method=row.method,
-        time_s=row.time_s,
-        pixels=row.pixels,
-        full_retained=row.full.retained,
-        full_mae_m=row.full.mae_m,
-        full_median_m=row.full.median_m,
-        own_retained=row.own.retained,
-        own_mae_m=row.own.mae_m,
-        own_median_m=row.own.median_m,
-    )
 
 
 def columns(section: Section) -> tuple[Column, ...]:
@@ -198,12 +157,12 @@ def _unranked(shown: Sequence[Column]) -> list[Column]:
 
 
 def _figure_columns(
-    group: str, part: Callable[[Standing], Figures | None]
+    group: str, part: Callable[[Standing], Row | None]
 ) -> tuple[Column, Column, Column]:
     def of(field: str) -> Callable[[Standing], float]:
         def value(one: Standing) -> float:
             figures = part(one)
-            return float("nan") if figures is None else float(getattr(figures, field))
+            return float("nan") if figures is None else float(figures[field])
 
         return value
 
@@ -288,7 +247,7 @@ def standings_markdown(league: League, command: str) -> str:
 def _common_column(section: Section) -> Column:
     """Error at the common density of another section, of whoever is asked for."""
     errors_m = {
-        one.method: one.common.mae_m if one.common else float("nan") for one in section.standings
+        one.method: one.common["mae_m"] if one.common else float("nan") for one in section.standings
     }
     return Column(
         group="",
@@ -335,7 +294,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}" if np.isfinite(share) else "-"
 
 
-def _range(figures: Figures | None) -> str:
+def _range(figures: Row | None) -> str:
     if figures is None:
         return "-"
-    return f"{figures.range_m[0]:.2f} to {figures.range_m[1]:.2f}" if figures.range_m else "none"
+    range_m = figures["range_m"]
+    return f"{range_m[0]:.2f} to {range_m[1]:.2f}" if range_m else "none"

@@ -1,7 +1,7 @@
 """Scale and offset of the practical depth equation over the virtual baseline."""
 
 from d3s.calibrate.tuning import GOOD_R2
-from d3s.evaluate.tuned import TunedTwin
+from d3s.evaluate.tuned_twin import TunedTwin
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.shared import twin_for
 from d3s.types import FloatArray

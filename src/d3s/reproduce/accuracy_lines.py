@@ -7,10 +7,11 @@ import numpy as np
 
 from d3s.calibrate.reach import ACCURATE_M
 from d3s.evaluate import PlaneSweep, evaluate_planes, working_range_m
-from d3s.evaluate.metrics import answered_mae_m, known_mean, ratio, worst
-from d3s.evaluate.planes import PlaneRow
-from d3s.evaluate.thresholds import ThresholdRow, evaluate_thresholds
-from d3s.evaluate.tuned import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
+from d3s.evaluate.evaluation import sweep_parameters
+from d3s.evaluate.metrics import finite_mean, penalised_mae_m, ratio, worst
+from d3s.evaluate.table import Row
+from d3s.evaluate.thresholds import evaluate_thresholds
+from d3s.evaluate.tuned_twin import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
 from d3s.reproduce.item import Context
 from d3s.reproduce.shared import (
     ACCURACY_THRESHOLD,
@@ -18,7 +19,6 @@ from d3s.reproduce.shared import (
     PRINTED,
     TUNED,
     in_turn,
-    parameters_of,
     twin_for,
 )
 from d3s.rig import Rig
@@ -72,7 +72,7 @@ class Line(NamedTuple):
         """
         near_m, far_m = ends_m or (np.inf, -np.inf)
         inside = (self.depth_m >= near_m) & (self.depth_m <= far_m)
-        return known_mean(self.mae_m[inside]), known_mean(self.share[inside])
+        return finite_mean(self.mae_m[inside]), finite_mean(self.share[inside])
 
     def largest_m(self, ends_m: tuple[float, float]) -> float:
         """Largest mean error of a depth between two; infinite if at one nothing was found."""
@@ -111,8 +111,7 @@ def measure(context: Context) -> list[Measured]:
             PRINTED, (ACCURACY_THRESHOLD,), rig=bare, progress=middle, **common
         )
         others = evaluate_planes(OTHERS, rig=tuned, progress=end, **common)
-        measured += map(_of_threshold, (*own.rows, *printed.rows))
-        measured += map(_of_plane, others.rows)
+        measured += map(_measured, (*own.rows, *printed.rows, *others.rows))
     return measured
 
 
@@ -120,7 +119,7 @@ def parameters(context: Context) -> list[dict[str, Any]]:
     """What decides the figures of both series, for all that `measure` runs on them."""
     bare, tuned = Rig.paper_prototype(), twin_for(context).rig
     return [
-        {**parameters_of(sweep, rig, contenders), "thresholds": thresholds}
+        {**sweep_parameters(sweep, rig, contenders), "thresholds": thresholds}
         for sweep in sweeps(context)
         for rig, contenders, thresholds in (
             (tuned, (TUNED,), THRESHOLDS),
@@ -130,33 +129,18 @@ def parameters(context: Context) -> list[dict[str, Any]]:
     ]
 
 
-def _of_threshold(row: ThresholdRow) -> Measured:
-    at = row.at
+def _measured(row: Row) -> Measured:
+    """Columns of a row of planes, which has no threshold, or of thresholds."""
     return Measured(
-        row.method,
-        at.threshold,
-        row.texture,
-        row.depth_m,
-        row.pixels,
-        at.retained,
-        at.mae_m,
-        at.median_m,
-        at.density,
-    )
-
-
-def _of_plane(row: PlaneRow) -> Measured:
-    one = row.score
-    return Measured(
-        row.method,
-        None,
-        row.texture,
-        row.depth_m,
-        one.pixels,
-        one.retained,
-        one.mae_m,
-        one.median_m,
-        one.density,
+        row["method"],
+        row.get("threshold"),
+        row["texture"],
+        row["depth_m"],
+        row["pixels"],
+        row["retained"],
+        row["mae_m"],
+        row["median_m"],
+        row["density"],
     )
 
 
@@ -173,13 +157,13 @@ def _line(rows: Sequence[Measured]) -> Line:
         rows[0].method,
         rows[0].threshold,
         np.array(depths_m),
-        np.array([known_mean(one.mae_m for one in planes) for planes in at]),
+        np.array([finite_mean(one.mae_m for one in planes) for planes in at]),
         np.array([worst(map(_answered_mae_m, planes)) for planes in at]),
-        np.array([known_mean(ratio(one.retained, one.pixels) for one in planes) for planes in at]),
+        np.array([finite_mean(ratio(one.retained, one.pixels) for one in planes) for planes in at]),
     )
 
 
 def _answered_mae_m(one: Measured) -> float:
     """Its error to find the worst by; a plane without textured pixels has no density."""
     holds_depth = bool(np.isfinite(one.density))
-    return answered_mae_m(one.mae_m, one.retained, holds_depth=holds_depth)
+    return penalised_mae_m(one.mae_m, one.retained, is_textured=holds_depth)

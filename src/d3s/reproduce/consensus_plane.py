@@ -3,7 +3,7 @@
 import numpy as np
 
 from d3s.calibrate.tuning import shifts_px
-from d3s.evaluate.tuned import TunedTwin
+from d3s.evaluate.tuned_twin import TunedTwin
 from d3s.optics.consensus import disagreement
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.pixel import plane_views, watch

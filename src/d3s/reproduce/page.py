@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import write_text
-from d3s.evaluate.tables import csv_text
+from d3s.evaluate.table import csv_text
 from d3s.reproduce.item import Cell, Item
 from d3s.reproduce.missing import NOT_REPRODUCED
 from d3s.reproduce.store import ERROR, stored_result

@@ -7,7 +7,7 @@ import numpy as np
 
 from d3s.calibrate.ratios import Sums, Windows, shift_sums
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
-from d3s.evaluate.tuned import NOISE, TunedTwin
+from d3s.evaluate.tuned_twin import NOISE, TunedTwin
 from d3s.optics.d3 import practical_depth_m
 from d3s.scene.pair import simulate
 from d3s.scene.scenes import Plane

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from d3s.estimate import DepthMap, estimate
 from d3s.evaluate import REPORT_PATTERNS, SceneSweep, Score, score
 from d3s.evaluate.metrics import pooled, ratio
-from d3s.evaluate.trial import Trial, make_trial
-from d3s.evaluate.tuned import NOISE
+from d3s.evaluate.sweep import Trial, make_trial
+from d3s.evaluate.tuned_twin import NOISE
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.shared import REAL_WORLD_THRESHOLD, twin_for
 from d3s.rig import Rig

@@ -1,15 +1,12 @@
 """What several items share: the tuned twin, who is measured on it, and what the paper prints."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.estimate.methods import METHODS
-from d3s.evaluate import Contender, PlaneSweep, SceneSweep
-from d3s.evaluate.tables import setting
-from d3s.evaluate.tuned import TunedTwin, tuned_twin
+from d3s.evaluate import Contender
+from d3s.evaluate.tuned_twin import TunedTwin, tuned_twin
 from d3s.reproduce.item import Context
-from d3s.rig import Rig
 from d3s.types import Progress
 
 PRINTED_RANGE_M = (0.3, 1.64)
@@ -40,17 +37,6 @@ OTHERS = tuple(Contender(method=name) for name in METHODS if name != "consensus"
 def twin_for(context: Context) -> TunedTwin:
     """The tuned twin: one for all items that use it, in a quick run too."""
     return tuned_twin(seed=context.seed)
-
-
-def parameters_of(
-    sweep: PlaneSweep | SceneSweep, rig: Rig, contenders: Sequence[Contender]
-) -> dict[str, Any]:
-    """All that decides the figures of a sweep, to make them again."""
-    return {
-        **setting(rig),
-        "sweep": sweep.model_dump(mode="json"),
-        "methods": [one.as_table() for one in contenders],
-    }
 
 
 def holds_printed_range(nearest_m: float, farthest_m: float) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import write_text
-from d3s.evaluate.tables import csv_text, for_json
+from d3s.evaluate.table import csv_text, for_json
 from d3s.reproduce.item import Result
 from d3s.view.save import save_figure
 

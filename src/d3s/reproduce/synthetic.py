@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from d3s.calibrate.reach import ACCURATE_M
-from d3s.evaluate import Contender, SceneResults, SceneSweep, evaluate_scenes
-from d3s.evaluate.metrics import worst
-from d3s.evaluate.scenes import SceneRow, SceneSummary, scene_trial
-from d3s.evaluate.tuned import NOISE
+from d3s.evaluate import Contender, SceneSweep, SweepResults, SweepTable, evaluate_scenes
+from d3s.evaluate.evaluation import sweep_parameters
+from d3s.evaluate.metrics import ratio, worst
+from d3s.evaluate.table import Row
+from d3s.evaluate.tuned_twin import NOISE
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.shared import (
     ACCURACY_THRESHOLD,
@@ -16,7 +17,6 @@ from d3s.reproduce.shared import (
     PRINTED,
     TUNED,
     in_turn,
-    parameters_of,
     twin_for,
 )
 from d3s.rig import Rig
@@ -40,7 +40,7 @@ def make_synthetic(context: Context) -> Result:
     sweep = scene_sweep(context)
     rigs = Rig.paper_prototype(), twin_for(context).rig
     results = _evaluated(context, sweep, *rigs)
-    rows = [row for one in results for row in one.rows if row.region == "all"]
+    rows = SweepTable(row for one in results for row in one.rows.where(region="all"))
     summaries = [one for result in results for one in result.summary()]
     strips = [_strip(sweep, number, rigs, rows) for number in range(_shown(sweep))]
     return Result(
@@ -64,11 +64,11 @@ def make_synthetic(context: Context) -> Result:
         ],
         comparisons=_comparisons(sweep, summaries),
         remarks=[_league(summaries)],
-        sweeps=[parameters_of(sweep, one.rig, one.contenders) for one in results],
+        sweeps=[sweep_parameters(sweep, one.rig, one.contenders) for one in results],
     )
 
 
-def _evaluated(context: Context, sweep: SceneSweep, bare: Rig, tuned: Rig) -> list[SceneResults]:
+def _evaluated(context: Context, sweep: SceneSweep, bare: Rig, tuned: Rig) -> list[SweepResults]:
     """The equation as derived on the bare rig, and all others on the tuned one."""
     first, second = in_turn(context.progress, (sweep.count, sweep.count))
     return [
@@ -87,11 +87,9 @@ def _evaluated(context: Context, sweep: SceneSweep, bare: Rig, tuned: Rig) -> li
     ]
 
 
-def _errors_picture(rows: Sequence[SceneRow]) -> Picture:
-    scenes = dict.fromkeys(f"scene {row.scene}" for row in rows)
-    errors_m: dict[str, list[float]] = {}
-    for row in rows:
-        errors_m.setdefault(row.method, []).append(row.score.mae_m)
+def _errors_picture(rows: SweepTable) -> Picture:
+    scenes = dict.fromkeys(f"scene {seed}" for seed in rows.column("scene"))
+    errors_m = {some[0]["method"]: some.column("mae_m") for some in rows.groups("method")}
     return Picture(
         name="scene_errors",
         figure=plot_scene_errors(list(scenes), errors_m),
@@ -111,18 +109,19 @@ def _shown(sweep: SceneSweep) -> int:
     return min(_SHOWN, sweep.count)
 
 
-def _strip(
-    sweep: SceneSweep, number: int, rigs: tuple[Rig, Rig], rows: Sequence[SceneRow]
-) -> SceneStrip:
+def _strip(sweep: SceneSweep, number: int, rigs: tuple[Rig, Rig], rows: SweepTable) -> SceneStrip:
     """A scene as the sweep had it, with the figures of the sweep."""
     maps: dict[str, tuple[Values, str]] = {}
     for contender in _DRAWN:
-        seed, trial = scene_trial(sweep, rigs[0] if contender is PRINTED else rigs[1], (number,))
+        trial = sweep.trial((number,), rigs[0] if contender is PRINTED else rigs[1])
         depth_map = contender.estimate(trial.left, trial.right, trial.rig)
-        score = next(r.score for r in rows if (r.scene, r.method) == (seed, contender.name))
-        words = f"{100 * score.mae_m:.2f} cm, {score.retained_share:.0%}"
+        (row,) = rows.where(**trial.key, method=contender.name)
+        share = ratio(row["retained"], row["pixels"])
+        words = f"{100 * row['mae_m']:.2f} cm, {share:.0%}"
         maps[_title(contender)] = depth_map.depth_m, words
-    return SceneStrip(f"scene {seed}", trial.left, {TRUE_DEPTH: (trial.truth.depth_m, ""), **maps})
+    return SceneStrip(
+        f"scene {trial.key['scene']}", trial.left, {TRUE_DEPTH: (trial.truth.depth_m, ""), **maps}
+    )
 
 
 def _title(contender: Contender) -> str:
@@ -145,41 +144,34 @@ def _scenes_caption(sweep: SceneSweep) -> str:
     )
 
 
-def _row(row: SceneRow) -> dict[str, Cell]:
-    score = row.score
+_COLUMNS = (
+    *("scene", "method", "mae_m", "median_m", "rmse_m", "bad_2cm", "bias_m"),
+    *("pixels", "retained", "density", "time_s"),
+)
+
+
+def _row(row: Row) -> dict[str, Cell]:
+    return {name: row[name] for name in _COLUMNS}
+
+
+def _summary_row(one: Row) -> dict[str, Cell]:
+    regions = {region["region"]: region for region in one["regions"]}
     return {
-        "scene": row.scene,
-        "method": row.method,
-        "mae_m": score.mae_m,
-        "median_m": score.median_m,
-        "rmse_m": score.rmse_m,
-        "bad_2cm": score.bad_2cm,
-        "bias_m": score.bias_m,
-        "pixels": score.pixels,
-        "retained": score.retained,
-        "density": score.density,
-        "time_s": row.time_s,
+        "method": one["method"],
+        "MAE": 100 * one["mae_m"],
+        "median": 100 * regions["all"]["median_m"],
+        "worst scene's MAE": 100 * one["worst_mae_m"],
+        "wrong by > 2 cm": 100 * regions["all"]["bad_2cm"],
+        "pixels with a depth": 100 * regions["all"]["retained"],
+        "MAE near edges": 100 * regions["near edges"]["mae_m"],
+        "with a depth there": 100 * regions["near edges"]["retained"],
+        "MAE elsewhere": 100 * regions["interior"]["mae_m"],
     }
 
 
-def _summary_row(one: SceneSummary) -> dict[str, Cell]:
-    regions = {region.region: region for region in one.regions}
-    return {
-        "method": one.method,
-        "MAE": 100 * one.mae_m,
-        "median": 100 * regions["all"].median_m,
-        "worst scene's MAE": 100 * one.worst_mae_m,
-        "wrong by > 2 cm": 100 * regions["all"].bad_2cm,
-        "pixels with a depth": 100 * regions["all"].retained,
-        "MAE near edges": 100 * regions["near edges"].mae_m,
-        "with a depth there": 100 * regions["near edges"].retained,
-        "MAE elsewhere": 100 * regions["interior"].mae_m,
-    }
-
-
-def _league(summaries: Sequence[SceneSummary]) -> str:
-    best = sorted(summaries, key=lambda one: one.mae_m if np.isfinite(one.mae_m) else np.inf)
-    told = ", ".join(f"{one.method} {100 * one.mae_m:.2f} cm" for one in best)
+def _league(summaries: Sequence[Row]) -> str:
+    best = sorted(summaries, key=lambda one: one["mae_m"] if np.isfinite(one["mae_m"]) else np.inf)
+    told = ", ".join(f"{one['method']} {100 * one['mae_m']:.2f} cm" for one in best)
     return (
         f"By mean absolute error over all scenes, each at its own defaults: {told}. A method that "
         "leaves out more of what is hard has it easier: compare the shares in the table, or see "
@@ -187,39 +179,40 @@ def _league(summaries: Sequence[SceneSummary]) -> str:
     )
 
 
-def _comparisons(sweep: SceneSweep, summaries: Sequence[SceneSummary]) -> list[Comparison]:
+def _comparisons(sweep: SceneSweep, summaries: Sequence[Row]) -> list[Comparison]:
     unlike = (
         "The paper's scenes are of photographs that are not part of this package, ours are of our "
         "own textures; its window and noise are not printed."
     )
     printed, tuned = (
-        next(one for one in summaries if one.method == contender.name)
+        next(one for one in summaries if one["method"] == contender.name)
         for contender in (PRINTED, TUNED)
     )
-    worst_m = worst((printed.worst_mae_m, tuned.worst_mae_m))
+    worst_m = worst((printed["worst_mae_m"], tuned["worst_mae_m"]))
     at_worst = f"{100 * worst_m:.2f} cm" if np.isfinite(worst_m) else "a scene without any depth"
     edges, interior = (
-        next(region for region in printed.regions if region.region == name)
+        next(region for region in printed["regions"] if region["region"] == name)
         for name in ("near edges", "interior")
     )
     return [
         Comparison(
             what=f"MAE per scene of the consensus at C > {ACCURACY_THRESHOLD:g}",
             paper="numbers within the figure only",
-            ours=f"{100 * printed.mean_mae_m:.2f} cm by Eq. 10, {100 * tuned.mean_mae_m:.2f} cm "
-            f"tuned, on average of {sweep.count} scenes; {at_worst} at worst",
+            ours=f"{100 * printed['mean_mae_m']:.2f} cm by Eq. 10, "
+            f"{100 * tuned['mean_mae_m']:.2f} cm tuned, on average of {sweep.count} scenes; "
+            f"{at_worst} at worst",
             same_conditions=False,
             why=unlike,
         ),
         Comparison(
             what="the same near edges of depth, and elsewhere",
             paper="accurate at edges and on slopes",
-            ours=f"by Eq. 10 {100 * edges.mae_m:.2f} cm near edges, where {edges.retained:.0%} "
-            f"have a depth, and {100 * interior.mae_m:.2f} cm elsewhere, where "
-            f"{interior.retained:.0%} have",
+            ours=f"by Eq. 10 {100 * edges['mae_m']:.2f} cm near edges, where "
+            f"{edges['retained']:.0%} have a depth, and {100 * interior['mae_m']:.2f} cm "
+            f"elsewhere, where {interior['retained']:.0%} have",
             same_conditions=False,
             why=f"{unlike} It agrees if the error near edges is below 1 cm.",
-            agrees=edges.mae_m < ACCURATE_M,
+            agrees=edges["mae_m"] < ACCURATE_M,
         ),
     ]
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
 from d3s.estimate.consensus.plan import candidates_m
-from d3s.evaluate.texture_sets import REPORT_PATTERNS
-from d3s.evaluate.tuned import TunedTwin
+from d3s.evaluate.sweep import REPORT_PATTERNS
+from d3s.evaluate.tuned_twin import TunedTwin
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.pixel import plane_views, watch

@@ -60,7 +60,7 @@ def _draw(axes: "Axes", section: Section) -> None:
     for one in section.standings:
         style = styles[one.method]
         axes.plot(shares, 100 * np.array(one.curve_m), **style.of_line)
-        axes.plot(100 * one.own.density, 100 * one.own.mae_m, **_mark(style))
+        axes.plot(100 * one.own["density"], 100 * one.own["mae_m"], **_mark(style))
     if np.isfinite(section.common_density):
         axes.axvline(100 * section.common_density, color="#999999", linestyle=":", linewidth=1.2)
         axes.annotate(

@@ -1,4 +1,4 @@
-"""The twin of the prototype, tuned as the paper tunes its own camera, on a board in no report."""
+"""Tuned twin: the simulated prototype, tuned on boards as the paper tunes its own camera."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -15,40 +15,40 @@ from d3s.types import Image
 from d3s.version import __version__
 
 NEAR_M, FAR_M = CALIBRATION_DISTANCES_M, EVALUATION_DISTANCES_M
-"""The two series of the paper: 25 planes each, every 4 cm, with six depths in both."""
+"""Depths of the two series of the paper: 25 planes each, every 4 cm, with six depths in both."""
 
 QUICK_NEAR_M, QUICK_FAR_M = even_distances_m(0.25, 1.21, 7), even_distances_m(1.09, 1.97, 5)
-"""The same range in fewer steps."""
+"""The same ranges in fewer steps."""
 
 NOISE = 0.01
 """Standard deviation of the noise, of full scale. The paper does not give that of its sensor."""
 
 BOARD = "calibration"
-"""Pattern of the board to tune with; none of those that are reported on."""
+"""Pattern of the board; none of the textures of reports."""
 
-# Keeps the noise of the boards apart from that of the planes of a sweep with the same seed.
+# Makes the noise of the boards differ from that of the planes of a sweep with the same seed.
 _STREAM = int.from_bytes(b"board")
 
-# A twin has no day on which it was measured, and the same seed must give the same rig.
-_NO_DAY = "2000-01-01T00:00:00+00:00"
+# The same seed must give the same rig file, so that its date of creation is a constant.
+_CREATED = "2000-01-01T00:00:00+00:00"
 
 
 TUNED_RIG = Path(__file__).with_name("tuned_rig.toml")
-"""What `tuned_twin` gives, kept: benchmarks/tuned_rig.py makes it."""
+"""Rig file of `tuned_twin` with its defaults, written by benchmarks/tuned_rig.py."""
 
 
 def tuned_rig() -> Rig:
-    """The paper's prototype with the scale, offset and virtual baselines of `tuned_twin`."""
+    """Return the paper's prototype with the scale, offset and virtual baselines of `tuned_twin`."""
     return Rig.load(TUNED_RIG)
 
 
 class TunedTwin(NamedTuple):
-    """The rig that carries what was tuned, and how that was found."""
+    """Tuned rig, and the results of its tuning."""
 
     rig: Rig
     tuning: Tuning
     baselines: ChosenBaselines
-    depths_m: tuple[float, ...]  # of the boards
+    depths_m: tuple[float, ...]  # depths of the boards
 
 
 @lru_cache(maxsize=4)
@@ -59,9 +59,20 @@ def tuned_twin(
     noise: float = NOISE,
     seed: int = 0,
 ) -> TunedTwin:
-    """The paper's prototype with scale, offset and virtual baselines tuned on simulated boards.
+    """Tune scale, offset and virtual baselines of the paper's prototype on simulated boards.
 
-    Its geometry is taken as known, as the twin has it: nothing is turned or shifted.
+    The geometry is known, so that the views need no rectification.
+
+    Parameters
+    ----------
+    depths_m
+        Depths of the boards.
+    shape
+        Rows and columns of a view.
+    noise
+        Standard deviation of the noise, of full scale.
+    seed
+        Seed of the board's texture and of the noise.
     """
     rig = Rig.paper_prototype()
     views = [
@@ -82,7 +93,7 @@ def _board(
 
 
 def _calibration(tuning: Tuning, baselines: ChosenBaselines, shape: tuple[int, int]) -> Calibration:
-    """A calibration of views that need no cutting: they lie side by side."""
+    """Calibration of views that lie side by side and need no rectification."""
     rows, cols = shape
     middle_row, middle_col = (rows - 1) / 2, (cols - 1) / 2
     return Calibration(
@@ -102,7 +113,7 @@ def _calibration(tuning: Tuning, baselines: ChosenBaselines, shape: tuple[int, i
         provenance=Provenance(
             residuals={"tuning_mae_m": float(tuning.mae_m.min())},
             input_sha256={},
-            created=_NO_DAY,
+            created=_CREATED,
             d3s_version=__version__,
         ),
     )
