@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from d3s.reproduce.missing import NOT_REPRODUCED
+from d3s.reproduce.not_reproduced import NOT_REPRODUCED
 from d3s.reproduce.registry import ITEMS
 
 DOCS = Path(__file__).parents[2] / "docs"

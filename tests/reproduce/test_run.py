@@ -283,6 +283,8 @@ def test_wrong_use(tmp_path, calls):
     assert not (tmp_path / "x").exists()
     with pytest.raises(InputError, match="lower case"):
         an_item("../x", calls)
+    with pytest.raises(InputError, match=r"'Fig\. 5', which must be 'fig5'"):
+        replace(items[0], places=("Fig. 5",))
 
 
 def test_cells_that_are_no_numbers():

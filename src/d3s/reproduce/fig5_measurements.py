@@ -1,4 +1,4 @@
-"""Every method on the planes of the paper's protocol: what was measured, and lines over depth."""
+"""Measurements of Fig. 5: every method on the planes of the paper's protocol."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,26 +13,26 @@ from d3s.evaluate.table import Row
 from d3s.evaluate.thresholds import evaluate_thresholds
 from d3s.evaluate.tuned_twin import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
 from d3s.reproduce.item import Context
-from d3s.reproduce.shared import (
+from d3s.reproduce.protocol import (
     ACCURACY_THRESHOLD,
     OTHERS,
     PRINTED,
     TUNED,
-    in_turn,
+    consecutive,
     twin_for,
 )
 from d3s.rig import Rig
 from d3s.types import FloatArray
 
 TEXTURES = ("brick", "grass", "carpet", "bark")
-"""In place of the four that the paper took from CUReT, which has such materials too."""
+"""Textures in place of the paper's four from CUReT, which has such materials too."""
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 _SHAPE, _QUICK_SHAPE = (300, 640), (200, 400)
 _QUICK_TEXTURES = TEXTURES[:2]
 
 
 class Measured(NamedTuple):
-    """One method on one plane."""
+    """Errors of one method on one plane."""
 
     method: str
     threshold: float | None  # None for the default filter of the method
@@ -42,46 +42,46 @@ class Measured(NamedTuple):
     retained: int
     mae_m: float
     median_m: float
-    density: float  # of the textured pixels
+    density: float  # share of the textured pixels that are retained
 
 
 class Line(NamedTuple):
-    """One method at one threshold over all depths, planes of a depth counting alike."""
+    """One method at one threshold over all depths; means over the planes of a depth."""
 
     method: str
     threshold: float | None
     depth_m: FloatArray
     mae_m: FloatArray  # NaN where no plane has any depth
-    worst_mae_m: FloatArray  # infinite where a plane that holds depth has none, NaN if none does
-    share: FloatArray  # of the pixels that have a depth
+    worst_mae_m: FloatArray  # infinite where a textured plane has no depth; NaN without any texture
+    share: FloatArray  # share of the pixels that have a depth
 
     @property
     def range_m(self) -> tuple[float, float] | None:
-        """Where the mean absolute error is below a centimetre, as the paper has it."""
+        """Depths at which the mean absolute error is below 1 cm: the paper's working range."""
         return working_range_m(self.depth_m.tolist(), (self.mae_m < ACCURATE_M).tolist())
 
     @property
     def strict_range_m(self) -> tuple[float, float] | None:
-        """Where it is on every texture."""
+        """Depths at which the mean absolute error is below 1 cm on every texture."""
         return working_range_m(self.depth_m.tolist(), (self.worst_mae_m < ACCURATE_M).tolist())
 
     def over(self, ends_m: tuple[float, float] | None) -> tuple[float, float]:
-        """Mean error and share from one depth to another; NaN if there are none.
+        """Mean error and share of pixels between two depths; NaN if there are none.
 
-        A depth at which nothing was found has no error, but counts in the share.
+        A depth without any pixel has no error, but counts in the share.
         """
         near_m, far_m = ends_m or (np.inf, -np.inf)
         inside = (self.depth_m >= near_m) & (self.depth_m <= far_m)
         return finite_mean(self.mae_m[inside]), finite_mean(self.share[inside])
 
     def largest_m(self, ends_m: tuple[float, float]) -> float:
-        """Largest mean error of a depth between two; infinite if at one nothing was found."""
+        """Largest mean error between two depths; infinite if one depth has no pixel."""
         inside = (self.depth_m >= ends_m[0]) & (self.depth_m <= ends_m[1])
         return float(np.nan_to_num(self.mae_m[inside], nan=np.inf).max(initial=0.0))
 
 
 def sweeps(context: Context) -> tuple[PlaneSweep, PlaneSweep]:
-    """The near and the far series."""
+    """Sweeps over the near and the far series of the paper."""
     near_m, far_m = (QUICK_NEAR_M, QUICK_FAR_M) if context.quick else (NEAR_M, FAR_M)
     near = PlaneSweep(
         depths_m=near_m,
@@ -94,10 +94,10 @@ def sweeps(context: Context) -> tuple[PlaneSweep, PlaneSweep]:
 
 
 def measure(context: Context) -> list[Measured]:
-    """Every method on every plane of both series."""
+    """Measure every method on every plane of both series."""
     bare, tuned = Rig.paper_prototype(), twin_for(context).rig
     both = sweeps(context)
-    parts = in_turn(context.progress, 3 * [len(one.places) for one in both])
+    parts = consecutive(context.progress, 3 * [len(one.places) for one in both])
     measured: list[Measured] = []
     for number, sweep in enumerate(both):
         common: dict[str, Any] = {
@@ -116,7 +116,7 @@ def measure(context: Context) -> list[Measured]:
 
 
 def parameters(context: Context) -> list[dict[str, Any]]:
-    """What decides the figures of both series, for all that `measure` runs on them."""
+    """Parameters of all sweeps that `measure` runs."""
     bare, tuned = Rig.paper_prototype(), twin_for(context).rig
     return [
         {**sweep_parameters(sweep, rig, contenders), "thresholds": thresholds}
@@ -145,7 +145,7 @@ def _measured(row: Row) -> Measured:
 
 
 def lines_of(measured: Sequence[Measured]) -> list[Line]:
-    """One for each method and threshold, in the order in which they first come."""
+    """Return a line for each method and threshold, in order of first appearance."""
     keys = dict.fromkeys((one.method, one.threshold) for one in measured)
     return [_line([one for one in measured if (one.method, one.threshold) == key]) for key in keys]
 
@@ -164,6 +164,6 @@ def _line(rows: Sequence[Measured]) -> Line:
 
 
 def _answered_mae_m(one: Measured) -> float:
-    """Its error to find the worst by; a plane without textured pixels has no density."""
+    """MAE with a penalty for a plane without depth; a plane without texture has no density."""
     holds_depth = bool(np.isfinite(one.density))
     return penalised_mae_m(one.mae_m, one.retained, is_textured=holds_depth)

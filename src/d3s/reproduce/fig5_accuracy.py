@@ -1,4 +1,4 @@
-"""Accuracy over depth on planes, after the paper's protocol: thresholds, and all rivals."""
+"""Fig. 5: accuracy over depth on planes, after the paper's protocol."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from d3s.calibrate.reach import ACCURATE_M
-from d3s.reproduce.accuracy_lines import Line, lines_of, measure, parameters, sweeps
+from d3s.reproduce.fig5_measurements import Line, lines_of, measure, parameters, sweeps
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.shared import (
+from d3s.reproduce.protocol import (
     ACCURACY_THRESHOLD,
     OTHERS,
     PRINTED,
@@ -18,7 +18,7 @@ from d3s.reproduce.shared import (
     TUNED,
     holds_printed_range,
 )
-from d3s.reproduce.systems import OWN
+from d3s.reproduce.tab_s2_systems import OWN
 from d3s.view.methods import PAPER, Style, styles_of
 from d3s.view.reproduction import PROTOTYPE
 from d3s.view.reproduction_accuracy import (
@@ -45,7 +45,7 @@ _PARTS = {
 
 
 def make_accuracy(context: Context) -> Result:
-    """Sweeps over planes for all methods, and figures of them."""
+    """Make the item: sweeps over planes for all methods, figures, tables and comparisons."""
     measured = measure(context)
     lines = lines_of(measured)
     thresholds = [one for one in lines if one.method == TUNED.name]
@@ -108,7 +108,7 @@ def _curves(lines: Sequence[Line]) -> list[Curve]:
 
 
 def _reaches(lines: Sequence[Line]) -> list[Reach]:
-    """The longest first, and the paper's own before all."""
+    """Working ranges, the longest first; the paper's own before all others."""
     styles = styles_of(one.method for one in lines)
     rest = [
         Reach(
@@ -129,7 +129,7 @@ def _reaches(lines: Sequence[Line]) -> list[Reach]:
 
 
 def _by_range(lines: Sequence[Line]) -> list[Line]:
-    """The longest range first; of ranges alike, that of the least error."""
+    """Lines sorted by range, the longest first; ties by the least error."""
     return sorted(lines, key=lambda one: (-_length_m(one.range_m), one.over(one.range_m)[0]))
 
 
@@ -258,7 +258,7 @@ def _error_comparison(lines: Sequence[Line]) -> Comparison:
 
 
 def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Comparison]:
-    """What thresholds change; depths of a quick run are too far apart to judge it."""
+    """Compare thresholds; the depths of a quick run are too far apart to judge."""
     coarse = " Depths of a quick run are too far apart to say whether they agree." * is_quick
     every, low, middle, high = (_at(lines, one) for one in (0.0, 0.1, 0.5, ACCURACY_THRESHOLD))
     first, second = _change(every, low), _change(middle, high)
@@ -359,7 +359,7 @@ def _remarks(methods: Sequence[Line]) -> list[str]:
 
 
 def _about_rivals(methods: Sequence[Line]) -> str:
-    """Which rivals do better than the consensus, and what the twin makes easy for them."""
+    """Remark on the rivals that are better than the consensus."""
     consensus = next(one for one in methods if one.method == TUNED.name)
     own_m = consensus.over(PRINTED_RANGE_M)[0]
     better = [
@@ -378,16 +378,17 @@ def _about_rivals(methods: Sequence[Line]) -> str:
 
 
 def _leader(methods: Sequence[Line], ends_m: tuple[float, float]) -> str:
-    """Who has the least error between two depths."""
+    """Method with the least error between two depths, as text."""
     errors_m = {one.method: one.over(ends_m)[0] for one in methods}
     known = {name: error_m for name, error_m in errors_m.items() if np.isfinite(error_m)}
     return f"{min(known, key=lambda name: known[name])} ({100 * min(known.values()):.2f} cm)"
 
 
-ACCURACY = Item(
+ITEM = Item(
     name="accuracy",
     title="Accuracy on planes",
     reference="Fig. 5a, Fig. 5b, Fig. 5c",
+    places=("fig5", "fig5a", "fig5b", "fig5c"),
     what=(
         "Textured planes at known depths, in a near and a far series of 25 as in the paper's "
         "supplement. First the consensus alone, with a(ΔX), b(ΔX) and virtual baselines tuned on a "

@@ -1,9 +1,9 @@
-"""Stereo and defocus systems that the paper compares itself with, as data, and a check of them.
+"""Table S2 of the paper as data: published stereo and defocus systems, and a check of each row.
 
-The comparison table of the paper's supplement. Its farthest depths are those at which the mean
-depth error reaches `TABLE_DEPTH_ERROR_M`; all but the last were converted by the authors from
-errors that others had published. The numbers in the last two columns are kept as printed, with
-their decimals, so that what they claim can be told from how they were rounded.
+The farthest depth of a system is the depth at which its mean depth error reaches
+`TABLE_DEPTH_ERROR_M`. The authors converted all but the last row from errors published by others.
+The two columns of results are kept as printed, with their decimals, so that rounding can be told
+from a contradiction.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from d3s.optics import stereo
 
-# Not a default of the functions below: a range means nothing without the error it allows.
+# No default of the functions below: a range means nothing without the error that it allows.
 TABLE_DEPTH_ERROR_M = 0.01
 
 
@@ -22,15 +22,15 @@ class System:
     Parameters
     ----------
     venue
-        As the table has it; None for the paper's own row.
+        Place of publication as printed; None for the paper's own row.
     focal_length_m
         Effective focal length, or the sensor distance s0.
     printed_farthest_m
-        Farthest depth with a mean error below 1 cm; None where the table says that there is none.
+        Farthest depth with a mean error below 1 cm; None where the table has none.
     printed_disparity_error_px
         Disparity error at that depth; None where there is no such depth.
     evaluated_on
-        The data, all simulated or public, that the error was measured on.
+        Data, simulated or public, on which the error was measured.
     """
 
     name: str
@@ -49,7 +49,7 @@ class System:
 
 
 def disparity_error_at_farthest_px(system: System, depth_error_m: float) -> float | None:
-    """Disparity error, in pixels, that makes a depth error at the printed farthest depth.
+    """Disparity error, in pixels, that causes a depth error at the printed farthest depth.
 
     Paper Eq. 18. None for a system without such a depth.
     """
@@ -59,7 +59,7 @@ def disparity_error_at_farthest_px(system: System, depth_error_m: float) -> floa
 
 
 def farthest_depth_m(system: System, depth_error_m: float) -> float | None:
-    """Depth at which the printed disparity error makes a depth error; Eq. 18 the other way round.
+    """Depth, in metres, at which the printed disparity error causes a depth error: Eq. 18 inverted.
 
     None for a system without a printed disparity error.
     """
@@ -75,17 +75,17 @@ def farthest_depth_m(system: System, depth_error_m: float) -> float | None:
 
 
 def printed_values_agree(system: System, depth_error_m: float) -> bool:
-    """Whether the two printed numbers of a row can both be right, before they were rounded.
+    """Whether the two printed results of a row can both be right, within rounding.
 
-    Each stands for half a unit of its last decimal to either side. They agree if any depth and any
-    disparity error in these two intervals satisfy Eq. 18; the other columns are taken as exact. A
-    row that prints neither contradicts nothing, and agrees.
+    Each stands for an interval of half a unit of its last decimal to either side. They agree if any
+    depth and any disparity error in these intervals satisfy Eq. 18; the other columns are taken as
+    exact. A row without results agrees.
     """
     if system.printed_farthest_m is None or system.printed_disparity_error_px is None:
         return True
     nearest, farthest = _before_rounding(system.printed_farthest_m)
     lowest, highest = _before_rounding(system.printed_disparity_error_px)
-    # The same depth error is a smaller disparity error farther away.
+    # Farther away, the same depth error is a smaller disparity error.
     least_px = _disparity_error_px(system, depth_error_m, farthest)
     most_px = _disparity_error_px(system, depth_error_m, nearest)
     return least_px <= highest and lowest <= most_px
@@ -102,7 +102,7 @@ def _disparity_error_px(system: System, depth_error_m: float, depth_m: Decimal) 
 
 
 def _before_rounding(printed: Decimal) -> tuple[Decimal, Decimal]:
-    """Least and greatest number that rounds to the printed one."""
+    """Least and largest number that rounds to the printed one."""
     half_a_unit = Decimal("0.5").scaleb(int(printed.as_tuple().exponent))
     return printed - half_a_unit, printed + half_a_unit
 
@@ -189,3 +189,6 @@ COMPARED_SYSTEMS: tuple[System, ...] = (
         evaluated_on="the paper's own layered scenes",
     ),
 )
+
+OWN = COMPARED_SYSTEMS[-1]
+"""The paper's own row: the prototype, simulated."""

@@ -1,4 +1,4 @@
-"""The choice of virtual baselines."""
+"""Eq. S11: the choice of virtual baselines."""
 
 import numpy as np
 
@@ -6,21 +6,21 @@ from d3s.calibrate.baselines import MISSING_M, BaselineSet, ChosenBaselines
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.evaluate.tuned_twin import TunedTwin
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.shared import twin_for
+from d3s.reproduce.protocol import twin_for
 from d3s.view.reproduction_consensus import plot_baselines
 
 PRINTED_M = (0.45e-3, 0.50e-3, 0.55e-3)
-# Costs are means over some thousand windows, with a scatter of their own.
+# Costs are means over some thousand windows and scatter by some percent.
 _AS_GOOD = 1.1
 
 
 def make_baselines(context: Context) -> Result:
-    """All sets of virtual baselines that were tried on the twin's boards."""
+    """Make the item: the cost of all sets of virtual baselines on the twin's boards."""
     return baselines_of(twin_for(context))
 
 
 def baselines_of(twin: TunedTwin) -> Result:
-    """What a tuned twin shows of its virtual baselines."""
+    """Make the figure, table and comparisons of a tuned twin."""
     found = twin.baselines
     caption = (
         f"Simulated: {found.sets_tried} sets, tried on {int(found.windows.sum())} windows of "
@@ -39,7 +39,7 @@ def baselines_of(twin: TunedTwin) -> Result:
 
 
 def printed_cost_m(found: ChosenBaselines) -> float:
-    """Cost of the best set between those sampled that are nearest to the paper's ends."""
+    """Cost of the best set from the sampled baselines nearest to the paper's first and last."""
     first, last = (int(np.abs(found.sampled_m - end_m).argmin()) for end_m in PRINTED_M[::2])
     return float(found.surface_m[first, last])
 
@@ -89,10 +89,11 @@ def _count(found: ChosenBaselines) -> Comparison:
     )
 
 
-BASELINES = Item(
+ITEM = Item(
     name="baselines",
     title="The choice of virtual baselines",
     reference="Eq. S11",
+    places=("eqs11",),
     what=(
         "The paper chooses three virtual baselines by the least error over its boards, and prints "
         "which they are. All sets of one to three, and the promising ones of four and five, are "

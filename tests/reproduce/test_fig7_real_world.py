@@ -6,8 +6,8 @@ import pytest
 import d3s
 from d3s.estimate import DepthMap, Options
 from d3s.evaluate import TUNING_PATTERNS
+from d3s.reproduce.fig7_real_world import DEPTHS_M, SCENES, densified, make_real_world, stairs
 from d3s.reproduce.item import Context
-from d3s.reproduce.real_world import DEPTHS_M, SCENES, densified, make_real_world, stairs
 
 RIG = d3s.Rig.paper_prototype()
 SHAPE = (60, 120)

@@ -1,4 +1,4 @@
-"""Point-spread functions of both lenses over depth."""
+"""Fig. S6: point-spread functions of both lenses over depth."""
 
 import numpy as np
 
@@ -14,12 +14,12 @@ WAVELENGTH_M = 550e-9
 _SPOT_PX = 31  # the widest disk of the range, at 0.3 m, is 27 px across
 _FINE = 5  # samples across a pixel
 _LENSES = ("left", "right")
-_SHARE = 0.838  # of the light of an Airy disk that is within its first dark ring
-_FOCUS_PRINTED_M = 1.0  # at which the paper focuses when the camera is put together
+_SHARE = 0.838  # share of the light of an Airy disk within its first dark ring
+_FOCUS_PRINTED_M = 1.0  # focus distance of the paper when the camera is assembled
 
 
 def make_psf(context: Context) -> Result:
-    """Spots of the twin's lenses on the pixels, as waves and as rays have them."""
+    """Make the item: spots of the twin's lenses on the pixels, by diffraction and by rays."""
     optics = Rig.paper_prototype().optics
     rows = {
         f"{name}, {kind}": [spot(optics, camera, depth_m, kind) for depth_m in DEPTHS_M]
@@ -46,12 +46,22 @@ def make_psf(context: Context) -> Result:
 
 
 def spot(optics: Optics, camera: int, depth_m: float, kind: str) -> FloatArray:
-    """Light of a point on each pixel, which add up to nearly one."""
+    """Light of a point on each pixel, (31, 31); the sum is nearly 1.
+
+    Parameters
+    ----------
+    optics, camera
+        The camera, and the number of its lens.
+    depth_m
+        Depth of the point.
+    kind
+        "disk" for geometric optics, or "diffraction".
+    """
     lens, radius_px = optics.lens(camera), float(optics.blur_radius_px(depth_m, camera))
     place = (np.arange(_SPOT_PX * _FINE) + 0.5) / _FINE - 0.5 * _SPOT_PX
     from_middle = np.hypot(place[:, np.newaxis], place)
     if kind == "disk":
-        # A sample is half in where the edge passes through its middle.
+        # Antialiased edge: a sample whose middle is on the edge counts half.
         density = np.clip((abs(radius_px) - from_middle) * _FINE + 0.5, 0.0, 1.0)
         density /= max(density.sum() / _FINE**2, 1.0 / _FINE**2)
     else:
@@ -67,7 +77,7 @@ def _waves(from_middle_px: FloatArray, radius_px: float, lens: Lens) -> FloatArr
 
 
 def _radius_px(optics: Optics, camera: int, depth_m: float, kind: str) -> float:
-    """Radius that holds as much of the light as the first dark ring of an Airy disk does."""
+    """Radius, in pixels, that encloses the share of light of an Airy disk's first dark ring."""
     radius_px = abs(float(optics.blur_radius_px(depth_m, camera)))
     if kind == "disk":
         return radius_px * float(np.sqrt(_SHARE))
@@ -90,7 +100,7 @@ def _row(optics: Optics, depth_m: float) -> dict[str, Cell]:
 
 def _focus(optics: Optics) -> Comparison:
     left_m, right_m = optics.focus_distances_m
-    # The sensor distance is printed in tenths of a millimetre: what half of one does to the focus.
+    # The sensor distance is printed to 0.1 mm: focus distances at half a unit to either side.
     ends_m = [
         1.0 / (optics.kappa_dpt + 1.0 / optics.sensor_distance_m - 1.0 / distance_m)
         for distance_m in (optics.sensor_distance_m - 5e-5, optics.sensor_distance_m + 5e-5)
@@ -119,10 +129,11 @@ def _smallest(depths_m: FloatArray, radii_px: dict[str, FloatArray]) -> Comparis
     )
 
 
-PSF = Item(
+ITEM = Item(
     name="psf",
     title="Point-spread functions of both lenses over depth",
     reference="Fig. S6",
+    places=("figs6",),
     what=(
         "How a point of light looks in both views from 0.3 to 1.9 m. The spots of the left lens, "
         "the stronger one, are smallest nearer than those of the right: that difference is the "

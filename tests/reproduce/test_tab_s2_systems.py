@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from d3s.reproduce.published_systems import (
+from d3s.reproduce.tab_s2_systems import (
     COMPARED_SYSTEMS,
     TABLE_DEPTH_ERROR_M,
     System,

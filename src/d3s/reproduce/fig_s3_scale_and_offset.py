@@ -1,24 +1,24 @@
-"""Scale and offset of the practical depth equation over the virtual baseline."""
+"""Fig. S3: scale and offset of the practical depth equation over the virtual baseline."""
 
 from d3s.calibrate.tuning import GOOD_R2
 from d3s.evaluate.tuned_twin import TunedTwin
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.shared import twin_for
+from d3s.reproduce.protocol import twin_for
 from d3s.types import FloatArray
 from d3s.view.reproduction_consensus import plot_tuning
 
 PRINTED_REGION_M = (0.45e-3, 0.55e-3)
-# Of the least error: as much as the error changes over the printed region.
+# Times the least error: the error changes by as much over the printed region.
 _NEARLY_LEAST = 1.05
 
 
 def make_ab_fit(context: Context) -> Result:
-    """The tuning of the twin as a figure, and beside the paper's."""
+    """Make the item: the tuning of the twin as a figure, compared with the paper's."""
     return ab_fit_of(twin_for(context))
 
 
 def ab_fit_of(twin: TunedTwin) -> Result:
-    """What a tuned twin shows of scale and offset."""
+    """Make the figure, table and comparisons of a tuned twin."""
     tuning = twin.tuning
     region_m = least_region_m(tuning.virtual_baselines_m, tuning.mae_m)
     stereo = -twin.rig.optics.focal_length_px * tuning.virtual_baselines_m
@@ -37,7 +37,7 @@ def ab_fit_of(twin: TunedTwin) -> Result:
 
 
 def least_region_m(baselines_m: FloatArray, error_m: FloatArray) -> tuple[float, float]:
-    """First and last virtual baseline around the least error with nearly as small a one."""
+    """First and last virtual baseline around the least error whose errors are within 5 % of it."""
     least = int(error_m.argmin())
     is_small = error_m <= _NEARLY_LEAST * error_m[least]
     first = last = least
@@ -90,10 +90,11 @@ def _region(region_m: tuple[float, float], twin: TunedTwin) -> Comparison:
     )
 
 
-AB_FIT = Item(
+ITEM = Item(
     name="ab_fit",
     title="Scale and offset over the virtual baseline",
     reference="Fig. S3",
+    places=("figs3",),
     what=(
         "The practical depth equation has a scale a and an offset b for each virtual baseline, "
         "tuned on boards at known depths and smoothed by cubics. The scale follows that of plain "

@@ -1,4 +1,4 @@
-"""The table of special cases, each held against images in closed form."""
+"""Table S1: special cases of the depth equation, checked on images in closed form."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -11,18 +11,18 @@ from d3s.optics import cases
 from d3s.optics.lens import ImageDerivatives, Lens, Rates
 from d3s.optics.relation import rescaled_derivatives
 from d3s.optics.roots import real_cubic_roots, real_quadratic_roots
-from d3s.reproduce import printed_equations as printed
+from d3s.reproduce import errata as printed
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.rig import Rig
 from d3s.types import FloatArray
 from d3s.view.reproduction import plot_cases
 
-_RIGHT = 1e-6  # relative error of a depth that is right: that of the arithmetic is far below
-_STEP = 1e-20  # of a derivative along the imaginary axis, which loses no digits
+_RIGHT = 1e-6  # largest relative error of a correct depth; rounding errors are far below
+_STEP = 1e-20  # of the complex-step derivative, which loses no digits
 _REACH_PX = 30.0
 
-# An optical power, an aperture and a sensor distance that all change by a thousandth a unit of
-# time, and a lens that moves by a tenth of a millimetre: how fast does not matter.
+# Optical power, aperture and sensor distance change by a thousandth per unit of time, and the lens
+# moves by 0.1 mm: the depth does not depend on these rates.
 _SIDEWAYS = Rates(lateral_x_m=1e-4, lateral_y_m=4e-5)
 _POWER = Rates(optical_power_dpt=0.08)
 _APERTURE = Rates(aperture_radius_m=1e-6)
@@ -36,13 +36,13 @@ Solve = Callable[[ImageDerivatives, Lens], FloatArray]
 
 
 class Case(NamedTuple):
-    """A row of the table: what changes, and its equation as derived and as printed."""
+    """A row of the table: which parameters change, and its equation as derived and as printed."""
 
     name: str
     rates: Rates
     derived: Solve
     as_printed: Solve | None  # None where the two are the same
-    is_raw: bool = False  # whether the image is taken as it is on the sensor
+    is_raw: bool = False  # whether the image is not rescaled to the reference distance
     errata: str = ""
 
 
@@ -56,7 +56,7 @@ class Waves:
 
 
 def make_cases(context: Context) -> Result:
-    """Depth of every case, over depth and many pixels."""
+    """Make the item: depth by every case, over many depths and pixels."""
     lens = Rig.paper_prototype().optics.lens(0)
     depths_m = np.linspace(0.4, 1.8, 29)
     rng = np.random.default_rng(context.seed)
@@ -95,7 +95,19 @@ def make_cases(context: Context) -> Result:
 def solved(
     case: Case, waves: Waves, lens: Lens, depths_m: FloatArray, place_px: FloatArray
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Depths by the derived and the printed equation, (depths, pixels)."""
+    """Depths by the derived and the printed equation, (depths, pixels); None if both are the same.
+
+    Parameters
+    ----------
+    case
+        Row of the table.
+    waves, lens
+        Target and camera.
+    depths_m
+        True depths.
+    place_px
+        Positions on the sensor, (2, pixels).
+    """
     derived, as_printed = [], []
     for depth_m in depths_m:
         derivatives = exact_derivatives(waves, lens, case, depth_m, place_px)
@@ -108,9 +120,18 @@ def solved(
 def exact_derivatives(
     waves: Waves, lens: Lens, case: Case, depth_m: float, place_px: FloatArray
 ) -> ImageDerivatives:
-    """Derivatives of the image of the waves, from the geometry of a lens with a Gaussian aperture.
+    """Derivatives of the image of a target, for a lens with a Gaussian aperture.
 
-    In space they are written down; the rate is a derivative along the imaginary axis of time.
+    Derivatives in space are analytic; the rate is a complex-step derivative in time.
+
+    Parameters
+    ----------
+    waves, lens, case
+        Target, camera, and which parameters change.
+    depth_m
+        Depth of the target.
+    place_px
+        Positions on the sensor, (2, pixels).
     """
     moved = _Camera.of(lens, depth_m).after(case.rates, 1j * _STEP)
     rate = _image(waves, moved, lens, case.is_raw, place_px)[0].imag / _STEP
@@ -124,7 +145,7 @@ def exact_derivatives(
 
 
 class _Camera(NamedTuple):
-    """Where a camera is and how it is set, in SI; complex where its image is differentiated."""
+    """Position and settings of a camera in SI units; complex for the complex-step derivative."""
 
     x: complex
     y: complex
@@ -164,7 +185,7 @@ def _image(
 
 
 def _random_waves(rng: np.random.Generator, lens: Lens) -> Waves:
-    """Waves of 16 to 80 pixels at a metre, in all directions."""
+    """Plane waves of 16 to 80 pixels at a depth of 1 m, in all directions."""
     per_m = rng.uniform(0.08, 0.4, 6) * lens.reference_distance_m / lens.pixel_pitch_m
     angle = rng.uniform(0.0, 2 * np.pi, 6)
     direction = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -176,7 +197,7 @@ def _random_waves(rng: np.random.Generator, lens: Lens) -> Waves:
 
 
 def _nearest(depths_m: FloatArray, true_m: float) -> FloatArray:
-    """Of several solutions the best one: that there is more than one is another matter."""
+    """Solution nearest to the true depth, where an equation has several."""
     if depths_m.ndim == 1:
         return depths_m
     gap = np.nan_to_num(np.abs(depths_m - true_m), nan=np.inf)
@@ -190,7 +211,7 @@ def _typical(found_m: FloatArray, true_m: FloatArray) -> float:
 
 
 def _as_printed(errors: Mapping[str, float]) -> Comparison:
-    """The cases whose printed form is the derived one."""
+    """Compare the cases whose printed form is the derived one."""
     return Comparison(
         what=f"depth by {len(errors)} rows as they are printed",
         paper="exact",
@@ -214,7 +235,7 @@ def _corrected(case: Case, error: float, off: float) -> Comparison:
 
 
 def _raw(solve: Solve, rates: Rates) -> Solve:
-    """The same equation for an image as it is on the sensor."""
+    """Return the solver for an image that is not rescaled."""
     return lambda image, lens: solve(rescaled_derivatives(image, lens, rates), lens)
 
 
@@ -299,12 +320,13 @@ CASES = (
         errata="E9 to E11",
     ),
 )
-"""The rows of the table, and axial translation, which stands below it."""
+"""Rows of the table, and axial translation, which the paper has below it."""
 
-SPECIAL_CASES = Item(
+ITEM = Item(
     name="cases",
     title="The depth equation when only some parameters change",
     reference="Table S1",
+    places=("tables1", "tabs1"),
     what=(
         "Every row of the table of special cases, solved for the depth from images that are known "
         "in closed form, so that nothing but the equation can be wrong. Where an equation has two "

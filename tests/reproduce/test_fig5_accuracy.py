@@ -9,12 +9,12 @@ import pytest
 
 from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.tuned_twin import BOARD
-from d3s.reproduce import accuracy, accuracy_lines
-from d3s.reproduce.accuracy import make_accuracy
-from d3s.reproduce.accuracy_lines import THRESHOLDS, Measured, lines_of, sweeps
+from d3s.reproduce import fig5_accuracy, fig5_measurements
+from d3s.reproduce.fig1b_working_range import measured_ranges
+from d3s.reproduce.fig5_accuracy import make_accuracy
+from d3s.reproduce.fig5_measurements import THRESHOLDS, Measured, lines_of, sweeps
 from d3s.reproduce.item import Context
-from d3s.reproduce.shared import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
-from d3s.reproduce.teaser import measured_ranges
+from d3s.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
 from d3s.rig import Rig
 from d3s.view.methods import styles_of
 
@@ -61,8 +61,8 @@ def made_up(reach_m):
 def make(monkeypatch, tmp_path):
     def made(*, quick=False, **reach_m):
         rows = made_up(reach_m | {TUNED.name: 1.64})
-        monkeypatch.setattr(accuracy, "measure", lambda context: rows)
-        monkeypatch.setattr(accuracy, "parameters", lambda context: [{"sweep": {}}])
+        monkeypatch.setattr(fig5_accuracy, "measure", lambda context: rows)
+        monkeypatch.setattr(fig5_accuracy, "parameters", lambda context: [{"sweep": {}}])
         return make_accuracy(Context(folder=tmp_path, quick=quick))
 
     return made
@@ -172,7 +172,7 @@ def test_a_rival_of_shorter_range_but_smaller_error_is_not_less_accurate(make, m
     make()
     rows = [one for one in made_up({TUNED.name: 1.64}) if one.method != "sift"]
     rows += [row("sift", depth_m, 0.0005) for depth_m in DEPTHS_M if 0.3 < depth_m < 1.65]
-    monkeypatch.setattr(accuracy, "measure", lambda context: rows)
+    monkeypatch.setattr(fig5_accuracy, "measure", lambda context: rows)
     found = {one.what: one for one in make_accuracy(Context(folder=Path())).comparisons}
     sift = found["sift against the consensus, on the same images"]
     assert "0.60 to 1.64 m" in sift.ours  # shorter, and yet more exact
@@ -191,8 +191,8 @@ def test_what_the_sweeps_were_is_kept(make):
 
 def test_parameters_are_of_all_that_is_measured(tmp_path, monkeypatch):
     twin = SimpleNamespace(rig=Rig.paper_prototype())
-    monkeypatch.setattr(accuracy_lines, "twin_for", lambda context: twin)
-    found = accuracy_lines.parameters(Context(folder=tmp_path, seed=3))
+    monkeypatch.setattr(fig5_measurements, "twin_for", lambda context: twin)
+    found = fig5_measurements.parameters(Context(folder=tmp_path, seed=3))
     assert [one["sweep"]["depths_m"][0] for one in found] == [0.25] * 3 + [1.01] * 3
     assert [len(one["methods"]) for one in found[:3]] == [1, 1, len(OTHERS)]
     assert found[0]["sweep"]["seed"] == 3

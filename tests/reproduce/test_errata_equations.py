@@ -8,7 +8,7 @@ import pytest
 
 from d3s.optics.lens import ImageDerivatives, Lens, Rates
 from d3s.optics.relation import DepthCubic
-from d3s.reproduce import printed_equations as printed
+from d3s.reproduce import errata as printed
 
 
 def _lens(reference: float) -> Lens:

@@ -5,10 +5,10 @@ import pytest
 
 from d3s.evaluate import Contender, SceneSweep
 from d3s.evaluate.tuned_twin import tuned_twin
-from d3s.reproduce import synthetic
+from d3s.reproduce import fig_s5_synthetic_scenes
+from d3s.reproduce.fig_s5_synthetic_scenes import make_synthetic, scene_sweep
 from d3s.reproduce.item import Context
-from d3s.reproduce.shared import PRINTED, TUNED
-from d3s.reproduce.synthetic import make_synthetic, scene_sweep
+from d3s.reproduce.protocol import PRINTED, TUNED
 from d3s.view.reproduction_accuracy import TRUE_DEPTH
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
@@ -18,10 +18,12 @@ TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
 def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         twin = tuned_twin(depths_m=TINY_DEPTHS_M, shape=(210, 420))
-        patch.setattr(synthetic, "twin_for", lambda context: twin)
-        patch.setattr(synthetic, "OTHERS", (Contender(method="joint"), Contender(method="bm")))
+        patch.setattr(fig_s5_synthetic_scenes, "twin_for", lambda context: twin)
+        patch.setattr(
+            fig_s5_synthetic_scenes, "OTHERS", (Contender(method="joint"), Contender(method="bm"))
+        )
         tiny = SceneSweep(count=2, shape=(140, 200), nearest_m=0.7, patterns=("gravel", "brick"))
-        patch.setattr(synthetic, "scene_sweep", lambda context: tiny)
+        patch.setattr(fig_s5_synthetic_scenes, "scene_sweep", lambda context: tiny)
         return make_synthetic(Context(folder=tmp_path_factory.mktemp("work"), workers=1))
 
 

@@ -1,4 +1,4 @@
-"""Errors on synthetic scenes with edges and slopes, one by one."""
+"""Fig. S5: errors on synthetic scenes with edges and slopes."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from d3s.evaluate.metrics import ratio, worst
 from d3s.evaluate.table import Row
 from d3s.evaluate.tuned_twin import NOISE
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.shared import (
+from d3s.reproduce.protocol import (
     ACCURACY_THRESHOLD,
     OTHERS,
     PRINTED,
     TUNED,
-    in_turn,
+    consecutive,
     twin_for,
 )
 from d3s.rig import Rig
@@ -36,7 +36,7 @@ _DRAWN = (PRINTED, TUNED, _JOINT)
 
 
 def make_synthetic(context: Context) -> Result:
-    """All methods on random scenes, on the same images, and pictures of some."""
+    """Make the item: all methods on the same random scenes, with depth maps of some."""
     sweep = scene_sweep(context)
     rigs = Rig.paper_prototype(), twin_for(context).rig
     results = _evaluated(context, sweep, *rigs)
@@ -69,8 +69,8 @@ def make_synthetic(context: Context) -> Result:
 
 
 def _evaluated(context: Context, sweep: SceneSweep, bare: Rig, tuned: Rig) -> list[SweepResults]:
-    """The equation as derived on the bare rig, and all others on the tuned one."""
-    first, second = in_turn(context.progress, (sweep.count, sweep.count))
+    """Evaluate the equation as derived on the bare rig, and all others on the tuned rig."""
+    first, second = consecutive(context.progress, (sweep.count, sweep.count))
     return [
         evaluate_scenes(
             methods,
@@ -99,7 +99,7 @@ def _errors_picture(rows: SweepTable) -> Picture:
 
 
 def scene_sweep(context: Context) -> SceneSweep:
-    """The scenes: of the size of the paper's, or a few small ones."""
+    """Sweep over scenes of the paper's size, or over a few small ones in a quick run."""
     if context.quick:
         return SceneSweep(count=_QUICK_COUNT, shape=_QUICK_SHAPE, noise=NOISE, seed=context.seed)
     return SceneSweep(count=_COUNT, noise=NOISE, seed=context.seed)
@@ -110,7 +110,7 @@ def _shown(sweep: SceneSweep) -> int:
 
 
 def _strip(sweep: SceneSweep, number: int, rigs: tuple[Rig, Rig], rows: SweepTable) -> SceneStrip:
-    """A scene as the sweep had it, with the figures of the sweep."""
+    """Strip of one scene: its truth, and depth maps with their errors from the sweep."""
     maps: dict[str, tuple[Values, str]] = {}
     for contender in _DRAWN:
         trial = sweep.trial((number,), rigs[0] if contender is PRINTED else rigs[1])
@@ -217,10 +217,11 @@ def _comparisons(sweep: SceneSweep, summaries: Sequence[Row]) -> list[Comparison
     ]
 
 
-SYNTHETIC = Item(
+ITEM = Item(
     name="synthetic",
     title="Synthetic scenes",
     reference="Fig. S5",
+    places=("figs5",),
     what=(
         "Layered scenes with edges and slopes, rendered after the recipe of the paper's "
         "supplement, and the mean absolute error of each depth map in its corner. The paper uses "

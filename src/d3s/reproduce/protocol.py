@@ -1,4 +1,4 @@
-"""What several items share: the tuned twin, who is measured on it, and what the paper prints."""
+"""Protocol of the paper: printed values, thresholds, and the methods measured on the tuned twin."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,15 @@ from d3s.reproduce.item import Context
 from d3s.types import Progress
 
 PRINTED_RANGE_M = (0.3, 1.64)
-"""Where the prototype errs by less than a centimetre: Fig. 5a."""
+"""Depths at which the error of the prototype is below 1 cm: Fig. 5a."""
 STEP_M = 0.04
-"""Of the depths of the paper's protocol: a range that ends so near to another is alike."""
+"""Step of the depths of the paper's protocol; ranges count as equal within one step."""
 ACCURACY_THRESHOLD = 0.8
-"""Of the confidence of the consensus, where the paper measures: planes and synthetic scenes.
+"""Least confidence of the consensus on planes and synthetic scenes: Figs. 5 and S5.
 
-Figs. 5 and S5 have it; Fig. 5b also shows what others would give."""
+Fig. 5b shows other thresholds too."""
 REAL_WORLD_THRESHOLD = 0.5
-"""Of the same, where the paper shows real scenes: Fig. 7 keeps more of them, and has no numbers."""
+"""Least confidence of the consensus on real scenes: Fig. 7, which keeps more pixels."""
 
 PRINTED = Contender(
     method="consensus",
@@ -35,17 +35,17 @@ OTHERS = tuple(Contender(method=name) for name in METHODS if name != "consensus"
 
 
 def twin_for(context: Context) -> TunedTwin:
-    """The tuned twin: one for all items that use it, in a quick run too."""
+    """Return the tuned twin, the same for all items, in a quick run too."""
     return tuned_twin(seed=context.seed)
 
 
 def holds_printed_range(nearest_m: float, farthest_m: float) -> bool:
-    """Whether a working range holds the paper's, but for a step at its far end."""
+    """Whether a working range contains the paper's, except for one step at its far end."""
     return nearest_m <= PRINTED_RANGE_M[0] and farthest_m >= PRINTED_RANGE_M[1] - STEP_M
 
 
-def in_turn(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
-    """Progress of works that come one after the other, each of so many steps, as one."""
+def consecutive(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
+    """Progress callbacks of consecutive works, with their sizes, that report to one callback."""
     if progress is None:
         return [None] * len(sizes)
 

@@ -1,10 +1,10 @@
-"""What of the paper a computer cannot make again, and why."""
+"""Parts of the paper that a computer cannot make again, with the reason."""
 
 from typing import NamedTuple
 
 
 class Missing(NamedTuple):
-    """A part of the paper, what it is, and what stands in the way."""
+    """A part of the paper, what it shows, and why it cannot be made again."""
 
     reference: str
     what: str

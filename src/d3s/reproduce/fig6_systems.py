@@ -1,10 +1,11 @@
-"""Working range against size, of the systems that the paper compares itself with."""
+"""Fig. 6 and Table S2: working range against size of the systems that the paper compares."""
 
 from collections.abc import Mapping
 
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.published_systems import (
+from d3s.reproduce.tab_s2_systems import (
     COMPARED_SYSTEMS,
+    OWN,
     TABLE_DEPTH_ERROR_M,
     System,
     disparity_error_at_farthest_px,
@@ -14,10 +15,7 @@ from d3s.reproduce.published_systems import (
 from d3s.view.methods import PAPER
 from d3s.view.reproduction import OTHERS, Point, Side, plot_systems
 
-OWN = COMPARED_SYSTEMS[-1]
-"""The paper's own row: the prototype, simulated."""
-
-# Where there is room for their names beside each other.
+# Side of a point on which its label has room.
 _SIDES_OF_BASELINE: dict[str, Side] = {
     "Takeda et al. 2013": "se",
     "Lopez et al. 2024": "nw",
@@ -34,7 +32,7 @@ _SIDES_OF_FOCAL_LENGTH: dict[str, Side] = {
 
 
 def make_systems(context: Context) -> Result:
-    """The table with its last column computed from the others, and both as charts."""
+    """Make the item: the table, its last column computed from the others, and charts."""
     rows = [_row(system) for system in COMPARED_SYSTEMS]
     with_range = [one for one in COMPARED_SYSTEMS if one.printed_farthest_m is not None]
     errors_px = {
@@ -88,7 +86,7 @@ def _row(system: System) -> dict[str, Cell]:
 
 
 def _others() -> Comparison:
-    """Rows of others: whether their two columns can both be right."""
+    """Compare the two result columns of the systems of others."""
     rows = [one for one in COMPARED_SYSTEMS if one is not OWN and one.printed_farthest_m]
     follow = [one for one in rows if printed_values_agree(one, TABLE_DEPTH_ERROR_M)]
     return Comparison(
@@ -116,7 +114,7 @@ def _own() -> Comparison:
 
 
 def _baselines() -> Comparison:
-    """How much longer the baselines are of those who see as far."""
+    """Compare the baselines of systems with as long a range."""
     reach_m = OWN.printed_farthest_m or 0
     ratios = {
         one.name: one.baseline_m / OWN.baseline_m
@@ -135,10 +133,11 @@ def _baselines() -> Comparison:
     )
 
 
-SYSTEMS = Item(
+ITEM = Item(
     name="systems",
     title="Working range against size, of other systems",
     reference="Fig. 6, Table S2",
+    places=("fig6", "tables2", "tabs2"),
     what=(
         "The paper converts the disparity errors of others to the depth at which they make 1 cm. "
         "Each row of its table holds the same thing twice, so that it can be checked: all rows "

@@ -1,4 +1,4 @@
-"""Confidence over the candidates of one pixel, with and without inverse depth."""
+"""Fig. S1: confidence over the candidates of one pixel, with and without inverse depth."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from d3s.evaluate.sweep import REPORT_PATTERNS
 from d3s.evaluate.tuned_twin import TunedTwin
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.pixel import plane_views, watch
-from d3s.reproduce.shared import twin_for
+from d3s.reproduce.predictions import plane_views, window_predictions
+from d3s.reproduce.protocol import twin_for
 from d3s.types import FloatArray
 from d3s.view.reproduction_consensus import plot_confidence
 
@@ -20,12 +20,12 @@ DEPTHS_M = (0.8, 1.1, 1.4, 1.7)
 QUICK_DEPTHS_M = (1.1, 1.7)
 _SHAPE = (260, 520)
 _WINDOWS = 60
-_RIGHT_SHARE = 0.05  # of the depth: a pick that is as near is right
-_NEAR_SHARE = 0.6  # of the depth: a pick that is nearer is the failure that is looked for
+_RIGHT_SHARE = 0.05  # largest relative error of a correct depth
+_NEAR_SHARE = 0.6  # of the true depth: a nearer one is the failure that the figure shows
 
 
 class Pixel(NamedTuple):
-    """One window: where it is, what is true, and its confidence over the candidates."""
+    """One window: texture, true depth, and both confidences over the candidates."""
 
     pattern: str
     true_m: float
@@ -33,14 +33,14 @@ class Pixel(NamedTuple):
     depth_only: FloatArray
 
 
-class Searched(NamedTuple):
-    """Windows of many planes, and where the confidence picks its depth."""
+class SearchedWindows(NamedTuple):
+    """Windows of many planes, with their confidences over the candidates."""
 
     candidates_m: FloatArray
     pixels: list[Pixel]
 
     def error_shares(self, kind: str) -> FloatArray:
-        """Picked over true depth, less one, of every window."""
+        """Relative error of the depth of highest confidence, for every window."""
         return np.array(
             [
                 self.candidates_m[getattr(one, kind).argmax()] / one.true_m - 1.0
@@ -50,15 +50,25 @@ class Searched(NamedTuple):
 
 
 def make_zici(context: Context) -> Result:
-    """A pixel where depth alone fails, found by going through planes in a fixed order."""
+    """Make the item: a pixel where depth alone fails, the first in a fixed order of planes."""
     depths_m = QUICK_DEPTHS_M if context.quick else DEPTHS_M
-    return zici_of(searched(twin_for(context), depths_m, REPORT_PATTERNS, context.seed))
+    return zici_of(search_windows(twin_for(context), depths_m, REPORT_PATTERNS, context.seed))
 
 
-def searched(
+def search_windows(
     twin: TunedTwin, depths_m: tuple[float, ...], patterns: tuple[str, ...], seed: int
-) -> Searched:
-    """Both confidences in the windows of planes, by the virtual baselines of the twin."""
+) -> SearchedWindows:
+    """Compute both confidences in windows of planes, with the virtual baselines of the twin.
+
+    Parameters
+    ----------
+    twin
+        Tuned camera.
+    depths_m, patterns
+        Depths and textures of the planes.
+    seed
+        Seed of textures and noise.
+    """
     candidates = candidates_m(twin.rig, CONSENSUS)
     baselines_m = np.array(twin.baselines.chosen.virtual_baselines_m)
     shifts = shifts_px(candidates, baselines_m, twin.rig.optics)
@@ -67,20 +77,20 @@ def searched(
     for i, pattern in enumerate(patterns):
         for j, depth_m in enumerate(depths_m):
             views = plane_views(twin, depth_m, pattern, (seed, 2, i, j), _SHAPE)
-            watched = watch(twin, views, ends_px, _WINDOWS)
-            predicted = watched.predicted_m(candidates, baselines_m)
-            for number in range(watched.windows.rows.size):
+            in_windows = window_predictions(twin, views, ends_px, _WINDOWS)
+            predicted = in_windows.predicted_m(candidates, baselines_m)
+            for number in range(in_windows.windows.rows.size):
                 each = predicted[..., number].T
                 both, alone = confidence(candidates, each), depth_only_confidence(candidates, each)
                 pixels.append(Pixel(pattern, depth_m, both, alone))
-    return Searched(candidates, pixels)
+    return SearchedWindows(candidates, pixels)
 
 
-def zici_of(found: Searched) -> Result:
-    """The most telling of the windows, and how many are like it."""
+def zici_of(found: SearchedWindows) -> Result:
+    """Make the figure of the first window that fails, and count the windows like it."""
     both, alone = found.error_shares("both"), found.error_shares("depth_only")
     telling = np.flatnonzero(_is_right(both) & _is_far_too_near(alone))
-    # Without any, the window that depth alone draws nearest.
+    # Without any such window: the one where depth alone gives the nearest depth.
     number = int(telling[0]) if telling.size else int(alone.argmin())
     pixel = found.pixels[number]
     chosen = (
@@ -109,14 +119,14 @@ def _is_far_too_near(error_shares: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(error_shares < _NEAR_SHARE - 1.0)
 
 
-def _rows(found: Searched, pixel: Pixel) -> list[dict[str, Cell]]:
+def _rows(found: SearchedWindows, pixel: Pixel) -> list[dict[str, Cell]]:
     return [
         {"candidate_m": float(z), "confidence": float(c), "depth_only_confidence": float(d)}
         for z, c, d in zip(found.candidates_m, pixel.both, pixel.depth_only, strict=True)
     ]
 
 
-def _pixel(found: Searched, pixel: Pixel) -> Comparison:
+def _pixel(found: SearchedWindows, pixel: Pixel) -> Comparison:
     picked, alone = (found.candidates_m[one.argmax()] for one in (pixel.both, pixel.depth_only))
     return Comparison(
         what=f"picked depth where the truth is {pixel.true_m:.2f} m",
@@ -145,10 +155,11 @@ def _all(both: FloatArray, alone: FloatArray) -> Comparison:
     )
 
 
-ZICI = Item(
+ITEM = Item(
     name="zici",
     title="Confidence over candidates at one pixel",
     reference="Fig. S1",
+    places=("figs1",),
     what=(
         "The confidence asks whether predictions agree with the candidate. In depth alone a near "
         "candidate agrees too easily, since all depths are small there; in inverse depth as well "

@@ -1,4 +1,4 @@
-"""The plane of virtual baseline and shift, coloured by the depth that each point predicts."""
+"""Fig. 3b: predicted depth over the plane of virtual baseline and shift."""
 
 import numpy as np
 
@@ -6,29 +6,29 @@ from d3s.calibrate.tuning import shifts_px
 from d3s.evaluate.tuned_twin import TunedTwin
 from d3s.optics.consensus import disagreement
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.pixel import plane_views, watch
-from d3s.reproduce.shared import twin_for
+from d3s.reproduce.predictions import plane_views, window_predictions
+from d3s.reproduce.protocol import twin_for
 from d3s.types import FloatArray
 from d3s.view.reproduction_consensus import Predictions, plot_plane
 
 TRUE_M = 1.0
 PATTERN = "gravel"
 BASELINES_M = np.linspace(0.35e-3, 0.65e-3, 7)
-"""Seven, as many as the paper's figure has, around its choice of three."""
-_FACTOR = 1.06  # from one line to the next
-_LINES = 4  # to either side of the true one
+"""Seven virtual baselines, as in the paper's figure, around its choice of three."""
+_FACTOR = 1.06  # between the depths of neighbouring lines
+_LINES = 4  # to either side of the true line
 _SHAPE = (200, 420)
 _FIELD = (161, 121)  # shifts, virtual baselines
 _WINDOWS = 25
 
 
 def make_consensus_plane(context: Context) -> Result:
-    """Predictions for one pixel over the whole plane, and along the lines of candidates."""
+    """Make the item: predictions for one pixel over the plane, and on the lines of candidates."""
     return consensus_plane_of(twin_for(context), context.seed)
 
 
 def consensus_plane_of(twin: TunedTwin, seed: int) -> Result:
-    """The plane of one pixel of a simulated view."""
+    """Make the figure for one pixel of a simulated view."""
     predictions = predictions_of(twin, seed)
     gap_m = disagreement(predictions.candidates_m, predictions.depths_m.T).depth_m
     caption = (
@@ -46,23 +46,23 @@ def consensus_plane_of(twin: TunedTwin, seed: int) -> Result:
 
 
 def predictions_of(twin: TunedTwin, seed: int) -> Predictions:
-    """What the depth equation says at the middle window of a plane."""
+    """Predictions of the depth equation at the middle window of a plane."""
     candidates_m = TRUE_M * _FACTOR ** np.arange(-_LINES, _LINES + 1.0)
     shifts = shifts_px(candidates_m, BASELINES_M, twin.rig.optics)
     ends_px = float(shifts.min()), float(shifts.max())
     views = plane_views(twin, TRUE_M, PATTERN, (seed, 1), _SHAPE)
-    watched = watch(twin, views, ends_px, _WINDOWS)
-    pixel = watched.windows.rows.size // 2
+    in_windows = window_predictions(twin, views, ends_px, _WINDOWS)
+    pixel = in_windows.windows.rows.size // 2
     field_shifts_px = np.linspace(*ends_px, _FIELD[0])
     field_baselines_m = np.linspace(BASELINES_M[0], BASELINES_M[-1], _FIELD[1])
     field_m = [
-        watched.at_shifts_m(field_shifts_px, float(one))[:, pixel] for one in field_baselines_m
+        in_windows.at_shifts_m(field_shifts_px, float(one))[:, pixel] for one in field_baselines_m
     ]
     return Predictions(
         baselines_m=BASELINES_M,
         candidates_m=candidates_m,
         shifts_px=shifts.T,
-        depths_m=watched.predicted_m(candidates_m, BASELINES_M)[..., pixel],
+        depths_m=in_windows.predicted_m(candidates_m, BASELINES_M)[..., pixel],
         field_baselines_m=field_baselines_m,
         field_shifts_px=field_shifts_px,
         field_m=np.array(field_m).T,
@@ -97,10 +97,11 @@ def _comparison(predictions: Predictions, gap_m: FloatArray) -> Comparison:
     )
 
 
-CONSENSUS_PLANE = Item(
+ITEM = Item(
     name="consensus_plane",
     title="Predictions over virtual baseline and shift",
     reference="Fig. 3b",
+    places=("fig3b", "fig3"),
     what=(
         "Every candidate depth is a line in the plane of virtual baseline and shift. On that of "
         "the true depth all points predict that depth, so that points and line have one colour; on "

@@ -1,11 +1,10 @@
-"""Working range against the size of the camera."""
+"""Fig. 1b: working range against the size of the camera."""
 
 from collections.abc import Mapping, Sequence
 
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Rows, Table
-from d3s.reproduce.published_systems import COMPARED_SYSTEMS, System
-from d3s.reproduce.shared import ACCURACY_THRESHOLD, PRINTED_RANGE_M, holds_printed_range
-from d3s.reproduce.systems import OWN
+from d3s.reproduce.protocol import ACCURACY_THRESHOLD, PRINTED_RANGE_M, holds_printed_range
+from d3s.reproduce.tab_s2_systems import COMPARED_SYSTEMS, OWN, System
 from d3s.rig import Rig
 from d3s.view.methods import styles_of
 from d3s.view.reproduction import OTHERS, PROTOTYPE, Range, plot_working_ranges
@@ -15,13 +14,13 @@ _SHOWN = ("joint", "consensus")
 
 
 def make_teaser(context: Context) -> Result:
-    """The paper's range, those of the methods on the twin if they are measured, and others."""
+    """Make the item: ranges of the paper, of methods on the twin if measured, and of others."""
     tables = context.tables_of("accuracy")
     return teaser_of(() if tables is None else measured_ranges(tables))
 
 
 def measured_ranges(tables: Mapping[str, Rows]) -> list[tuple[str, float, float]]:
-    """Method, nearest and farthest depth of the working ranges that the accuracy item found."""
+    """Method, nearest and farthest depth of the working ranges in the tables of Fig. 5."""
     found = {
         str(row["method"]): (float(row["nearest_m"] or 0.0), float(row["farthest_m"]))
         for row in tables["working_ranges"]
@@ -31,7 +30,7 @@ def measured_ranges(tables: Mapping[str, Rows]) -> list[tuple[str, float, float]
 
 
 def teaser_of(measured: Sequence[tuple[str, float, float]]) -> Result:
-    """The figure and its rows, from working ranges of methods on the twin."""
+    """Make the figure and its rows from working ranges: method, nearest and farthest depth."""
     size_mm = 1e3 * _size_m(OWN)
     ranges = [Range("paper: prototype", size_mm, *PRINTED_RANGE_M, PROTOTYPE)]
     styles = styles_of(method for method, *_ in measured)
@@ -62,7 +61,7 @@ def teaser_of(measured: Sequence[tuple[str, float, float]]) -> Result:
 
 
 def _size_m(system: System) -> float:
-    """The significant dimension of the paper: the larger of baseline and focal length."""
+    """Significant dimension as the paper defines it: the larger of baseline and focal length."""
     return max(system.baseline_m, system.focal_length_m)
 
 
@@ -101,10 +100,11 @@ def _range(method: str, nearest_m: float, farthest_m: float) -> Comparison:
     )
 
 
-TEASER = Item(
+ITEM = Item(
     name="teaser",
     title="Working range against size",
     reference="Fig. 1b",
+    places=("fig1b", "fig1"),
     what=(
         "A working range is the longest stretch of depth with a mean error below 1 cm; the size of "
         "a camera is the larger of its baseline and its focal length. The point is the distance to "

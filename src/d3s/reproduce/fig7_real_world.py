@@ -1,4 +1,4 @@
-"""Depth maps of rendered scenes: sparse, densified, ours, and the truth."""
+"""Fig. 7: depth maps of rendered scenes: sparse, densified, ours, and the truth."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from d3s.evaluate.metrics import pooled, ratio
 from d3s.evaluate.sweep import Trial, make_trial
 from d3s.evaluate.tuned_twin import NOISE
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.shared import REAL_WORLD_THRESHOLD, twin_for
+from d3s.reproduce.protocol import REAL_WORLD_THRESHOLD, twin_for
 from d3s.rig import Rig
 from d3s.scene.pair import simulate
 from d3s.scene.random_scene import RandomScene
@@ -24,7 +24,7 @@ from d3s.view.panels import Values
 from d3s.view.reproduction_accuracy import TRUE_DEPTH, SceneStrip, plot_scenes
 
 DEPTHS_M = (0.4, 1.8)
-"""Between which the paper's scenes are."""
+"""Least and largest depth of the paper's scenes."""
 
 _SHAPE, _QUICK_SHAPE = (902, 1802), (300, 600)
 _QUICK = " A quick run: smaller frames than in full."
@@ -34,20 +34,20 @@ _SPARSE, _DENSE, _JOINT = f"Consensus, C > {REAL_WORLD_THRESHOLD:g}", "Densified
 Shape = tuple[int, int]
 
 
-class Shown(NamedTuple):
-    """One scene: its pair with the truth, and what was made of it, by title."""
+class SceneMaps(NamedTuple):
+    """One scene: its pair with the truth, and its depth maps by title."""
 
     name: str
     trial: Trial
     maps: Mapping[str, DepthMap]
 
     def score_of(self, title: str, region: str = "all") -> Score:
-        """Figures of one depth map."""
+        """Score of one depth map in a region."""
         return score(self.maps[title], self.trial.truth, self.trial.truth.regions[region])
 
 
 def make_real_world(context: Context) -> Result:
-    """Scenes with known depth in place of the paper's."""
+    """Make the item: depth maps of rendered scenes in place of the paper's real ones."""
     rig = twin_for(context).rig
     shape = _QUICK_SHAPE if context.quick else _SHAPE
     shown = []
@@ -77,10 +77,10 @@ def make_real_world(context: Context) -> Result:
 
 
 def densified(sparse: DepthMap) -> DepthMap:
-    """Every pixel filled from those around it, by OpenCV's inpainting (Bertalmio and others, 2001).
+    """Fill the holes of a depth map by OpenCV's inpainting (Bertalmio et al., 2001).
 
-    It continues lines of equal inverse depth into the holes and does not look at the picture, so
-    that it cannot know where an object ends. The flags still say what was filled.
+    It continues lines of equal inverse depth into the holes without looking at the image, so that
+    it does not know where an object ends. The flags still mark the filled pixels.
     """
     import cv2
 
@@ -95,8 +95,8 @@ def densified(sparse: DepthMap) -> DepthMap:
 
 
 def desk(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """A wall, a desk before it, and things on it, some of them aslant."""
-    place = _Place.of(shape)
+    """Scene of a wall, a desk before it, and objects on the desk, some of them tilted."""
+    place = _Positions.of(shape)
     layers = (
         (1.75, 0.0, 0.0, "brick", None),
         (1.66, 0.0, -1.47, "carpet", place.rectangle((0.0, 0.35), (9.0, 0.3))),
@@ -119,8 +119,8 @@ def desk(shape: Shape, seed: int, rig: Rig) -> Scene:
 
 
 def stairs(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Six steps from 1.7 m to half a metre, each of another material."""
-    place = _Place.of(shape)
+    """Scene of six steps from 1.7 m to 0.5 m, each with another texture."""
+    place = _Positions.of(shape)
     patterns = ("gravel", "text", "brick", "grass", "bark", "noise")
     depths_m = np.geomspace(1.7, 0.5, len(patterns)).tolist()
     return Layered(
@@ -136,8 +136,8 @@ def stairs(shape: Shape, seed: int, rig: Rig) -> Scene:
 
 
 def curtain(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Folds of cloth behind two round things: no part of it is flat."""
-    x, y = _Place.of(shape)
+    """Scene of a folded curtain behind two balls: no part is flat."""
+    x, y = _Positions.of(shape)
     depth_m = 1.25 + 0.14 * np.sin(11 * x + 0.8 * np.sin(5 * y)) + 0.1 * x
     image = _painted("carpet", 1.25, shape, seed, rig)
     for (col, row), radius, front_m, pattern in (
@@ -153,7 +153,7 @@ def curtain(shape: Shape, seed: int, rig: Rig) -> Scene:
 
 
 def heap(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Things by chance, all aslant."""
+    """Random scene of tilted objects."""
     nearest_m, farthest_m = DEPTHS_M
     return RandomScene(
         seed=seed + 7,
@@ -169,14 +169,14 @@ SCENES: dict[str, Callable[[Shape, int, Rig], Scene]] = {
 }
 
 
-class _Place(NamedTuple):
-    """Where pixels are: from the middle of the frame, in units of its height, down and right."""
+class _Positions(NamedTuple):
+    """Positions of pixels from the middle of the frame, in units of its height, right and down."""
 
     x: FloatArray
     y: FloatArray
 
     @classmethod
-    def of(cls, shape: Shape) -> "_Place":
+    def of(cls, shape: Shape) -> "_Positions":
         rows, cols = shape
         x = (np.arange(cols) + 0.5 - 0.5 * cols) / rows
         y = (np.arange(rows) + 0.5) / rows - 0.5
@@ -196,26 +196,26 @@ class _Place(NamedTuple):
         return self._mask(radius - np.hypot(self.x - centre[0], self.y - centre[1]))
 
     def _mask(self, inside: FloatArray) -> NDArray[np.float32]:
-        """Share of each pixel that is inside, from how far in it is."""
+        """Antialiased mask from the signed distance to the outline, positive inside."""
         return np.clip(inside * len(self.y) + 0.5, 0.0, 1.0).astype(np.float32)
 
 
 def _painted(pattern: str, depth_m: float, shape: Shape, seed: int, rig: Rig) -> Values:
-    """What a perfect lens sees of a pattern."""
+    """All-in-focus image of a plane."""
     plane = Plane(depth_m=depth_m, texture=Texture(pattern=pattern, seed=seed))
     return simulate(plane, rig, shape=shape).all_in_focus
 
 
-def _shown(name: str, scene: Scene, rig: Rig, shape: Shape, seed: int) -> Shown:
+def _shown(name: str, scene: Scene, rig: Rig, shape: Shape, seed: int) -> SceneMaps:
     number = list(SCENES).index(name)
     trial = make_trial(scene, rig, SceneSweep(noise=NOISE, seed=seed), shape, (seed, number))
     views = trial.left, trial.right, rig
     sparse = estimate(*views, method="consensus", options={"min_confidence": REAL_WORLD_THRESHOLD})
     maps = {_SPARSE: sparse, _DENSE: densified(sparse), _JOINT: estimate(*views)}
-    return Shown(name, trial, maps)
+    return SceneMaps(name, trial, maps)
 
 
-def _strip(shown: Shown) -> SceneStrip:
+def _strip(shown: SceneMaps) -> SceneStrip:
     maps: dict[str, tuple[Values, str]] = {
         title: (depth_map.depth_m, _figures(shown.score_of(title)))
         for title, depth_map in shown.maps.items()
@@ -241,7 +241,7 @@ def _caption(shape: Shape) -> str:
     )
 
 
-def _rows(shown: Shown) -> Iterator[dict[str, Cell]]:
+def _rows(shown: SceneMaps) -> Iterator[dict[str, Cell]]:
     for title in shown.maps:
         one, edges = (shown.score_of(title, region) for region in ("all", "near edges"))
         yield {
@@ -262,7 +262,7 @@ _UNLIKE = (
 )
 
 
-def _sparse(shown: Sequence[Shown]) -> Comparison:
+def _sparse(shown: Sequence[SceneMaps]) -> Comparison:
     told = ", ".join(f"{one.name} {_figures(one.score_of(_SPARSE))}" for one in shown)
     return Comparison(
         what=f"sparse depth of the consensus at C > {REAL_WORLD_THRESHOLD:g}: MAE, and share of "
@@ -274,7 +274,7 @@ def _sparse(shown: Sequence[Shown]) -> Comparison:
     )
 
 
-def _edges(shown: Sequence[Shown]) -> Comparison:
+def _edges(shown: Sequence[SceneMaps]) -> Comparison:
     near, far = (
         [one.score_of(_SPARSE, region) for one in shown] for region in ("near edges", "interior")
     )
@@ -291,7 +291,7 @@ def _edges(shown: Sequence[Shown]) -> Comparison:
     )
 
 
-def _densified(shown: Sequence[Shown]) -> Comparison:
+def _densified(shown: Sequence[SceneMaps]) -> Comparison:
     told = ", ".join(f"{one.name} {100 * one.score_of(_DENSE).mae_m:.2f} cm" for one in shown)
     return Comparison(
         what="densified depth",
@@ -303,7 +303,7 @@ def _densified(shown: Sequence[Shown]) -> Comparison:
     )
 
 
-def _about_joint(shown: Sequence[Shown]) -> str:
+def _about_joint(shown: Sequence[SceneMaps]) -> str:
     told = ", ".join(f"{one.name} {_figures(one.score_of(_JOINT))}" for one in shown)
     return (
         f"Our own method on the same images: {told}. Most of what is still empty is "
@@ -311,10 +311,11 @@ def _about_joint(shown: Sequence[Shown]) -> str:
     )
 
 
-REAL_WORLD = Item(
+ITEM = Item(
     name="real_world",
     title="Depth maps of scenes",
     reference="Fig. 7",
+    places=("fig7",),
     what=(
         "The paper shows desks and shelves before its prototype, with depth measured by hand. Here "
         "scenes are rendered, so that the truth is known everywhere: things on a desk, stairs, a "
