@@ -53,7 +53,7 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepResults:
-    """Rows of an evaluation, and all that decides them.
+    """Rows of an evaluation, with the sweep, camera and methods that decide them.
 
     Parameters
     ----------

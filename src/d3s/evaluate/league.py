@@ -117,7 +117,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class League:
-    """Rows of all pairs and methods, and all that decides them.
+    """Rows of all pairs and methods, with the program, camera and methods that decide them.
 
     A row has the columns `group` ("planes" or "scenes"), `pair` (the texture of a plane, the seed
     of a scene), `depth_m` (NaN for a scene), `method`, `megapixels`, `time_s`, `pixels` (judged),

@@ -47,14 +47,14 @@ def printed_cost_m(found: ChosenBaselines) -> float:
 def _row(one: BaselineSet) -> dict[str, Cell]:
     return {
         "count": len(one.virtual_baselines_m),
-        "virtual_baselines_mm": _told_mm(one.virtual_baselines_m),
+        "virtual_baselines_mm": _format_mm(one.virtual_baselines_m),
         "cost_mm": 1e3 * one.cost_m,
         "mae_mm": 1e3 * one.mae_m,
         "density": one.density,
     }
 
 
-def _told_mm(baselines_m: tuple[float, ...]) -> str:
+def _format_mm(baselines_m: tuple[float, ...]) -> str:
     return ", ".join(f"{1e3 * one:.2f}" for one in baselines_m)
 
 
@@ -64,8 +64,8 @@ def _chosen(found: ChosenBaselines) -> Comparison:
     away_m = np.abs(np.subtract(found.chosen.virtual_baselines_m, PRINTED_M)).max()
     return Comparison(
         what="the best three (mm)",
-        paper=_told_mm(PRINTED_M),
-        ours=f"{_told_mm(found.chosen.virtual_baselines_m)}; the paper's three cost "
+        paper=_format_mm(PRINTED_M),
+        ours=f"{_format_mm(found.chosen.virtual_baselines_m)}; the paper's three cost "
         f"{100 * (theirs_m / ours_m - 1):.0f} % more",
         same_conditions=False,
         why="Boards of the twin, sampled every 0.04 mm; the paper does not say what a pixel "

@@ -1,8 +1,9 @@
-"""The paper's equations as printed, where the derivation gives something else.
+"""Errata: equations as the paper prints them, where the derivation gives another result.
 
-For comparison only: `docs/errata.md` says what differs and which test shows it. Units are those of
-the rest of the package (pixels, with the pixel pitch put in), and the printed determinant of the
-aperture's covariance is read as the squared Gaussian width, the only reading with sound units.
+For comparison only: `docs/errata.md` lists the differences and the tests that show them. Units are
+those of the rest of the package: pixels, with the pixel pitch inserted. The printed determinant of
+the aperture's covariance is read as the squared Gaussian width, the only reading with consistent
+units.
 """
 
 import numpy as np
@@ -15,7 +16,17 @@ from d3s.types import FloatArray
 
 
 def blur_rate_px(depth_m: ArrayLike, lens: Lens, rates: Rates) -> FloatArray:
-    """Rate of the blur, Eq. 7 as printed: wrong when the sensor moves or the aperture opens."""
+    """Rate of the blur in pixels, Eq. 7 as printed.
+
+    Wrong if the sensor moves or the aperture opens.
+
+    Parameters
+    ----------
+    depth_m
+        Depth of the target.
+    lens, rates
+        The camera, and the rates of its parameters.
+    """
     s0, aperture = lens.reference_distance_m, lens.aperture_radius_m
     vergence = vergence_dpt(depth_m)
     rate_m = (
@@ -30,7 +41,14 @@ def blur_rate_px(depth_m: ArrayLike, lens: Lens, rates: Rates) -> FloatArray:
 def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> DepthCubic:
     """Coefficients of the depth polynomial, Eq. S1 as printed.
 
-    Wrong in a2 when the aperture opens, and in a0, a1 and a2 when the target approaches.
+    Wrong in a2 if the aperture opens, and in a0, a1 and a2 if the target approaches.
+
+    Parameters
+    ----------
+    derivatives
+        Derivatives of the rescaled image.
+    lens, rates
+        The camera, and the rates of its parameters.
     """
     rho, s, aperture = lens.optical_power_dpt, lens.sensor_distance_m, lens.aperture_radius_m
     opening, closing_in = aperture * rates.aperture_radius_m, aperture**2 * rates.axial_m
@@ -50,7 +68,17 @@ def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> Dept
 def axial_image_rate(
     derivatives: ImageDerivatives, depth_m: ArrayLike, lens: Lens, rates: Rates
 ) -> FloatArray:
-    """Rate of the image of an approaching target, Eq. S4 as printed."""
+    """Rate of the image of an approaching target, Eq. S4 as printed.
+
+    Parameters
+    ----------
+    derivatives
+        Derivatives of the rescaled image.
+    depth_m
+        Depth of the target.
+    lens, rates
+        The camera, and the rates of its parameters.
+    """
     vergence = vergence_dpt(depth_m)
     defocus = vergence - lens.optical_power_dpt + 1.0 / lens.sensor_distance_m
     blur = lens.aperture_radius_m**2 * defocus * vergence**2 * _sigma_laplacian(derivatives, lens)
@@ -58,10 +86,9 @@ def axial_image_rate(
 
 
 def cardano_depth_m(cubic: DepthCubic) -> FloatArray:
-    """The one root of a cubic that Cardano's formula with principal cube roots gives (Eq. S3).
+    """Root of a cubic by Cardano's formula with principal cube roots, in metres (Eq. S3).
 
-    The only real root where there is one, and the largest where there are three, which need not
-    be the depth.
+    The real root if there is only one; the largest of three, which need not be the depth.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         b, c, d = cubic.a2 / cubic.a3, cubic.a1 / cubic.a3, cubic.a0 / cubic.a3
@@ -76,7 +103,15 @@ def cardano_depth_m(cubic: DepthCubic) -> FloatArray:
 
 
 def raw_sensor_distance_depth_m(raw: ImageDerivatives, lens: Lens, rates: Rates) -> FloatArray:
-    """Depth from a moving sensor and its raw image, the table's right column as printed."""
+    """Depth from a moving sensor and its raw image, right column of Table S1 as printed.
+
+    Parameters
+    ----------
+    raw
+        Derivatives of the image without rescaling.
+    lens, rates
+        The camera, and the rates of its parameters.
+    """
     s = lens.sensor_distance_m
     moved = np.asarray(raw.rate) - raw.times(rates.sensor_distance_m / s, "radial")
     spread = lens.aperture_radius_m**2 * rates.sensor_distance_m * _raw_sigma_laplacian(raw, lens)
@@ -87,10 +122,17 @@ def raw_sensor_distance_depth_m(raw: ImageDerivatives, lens: Lens, rates: Rates)
 def raw_combined_quadratic(
     raw: ImageDerivatives, lens: Lens, rates: Rates
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(c0, c1, c2) of c2/Z² + c1/Z + c0 = 0 for a raw image, the table's remark as printed.
+    """(c0, c1, c2) of c2/Z² + c1/Z + c0 = 0 for a raw image, remark of Table S1 as printed.
 
-    Right while the sensor rests; otherwise the blur's magnification is missing, with which c2
-    vanishes and the relation is a line (`relation.rescaled_derivatives`).
+    Right if the sensor does not move. Otherwise the magnification of the blur is missing; with it,
+    c2 vanishes and the relation is linear (`relation.rescaled_derivatives`).
+
+    Parameters
+    ----------
+    raw
+        Derivatives of the image without rescaling.
+    lens, rates
+        The camera, and the rates of its parameters.
     """
     s, rho = lens.sensor_distance_m, lens.optical_power_dpt
     s_rate, rho_rate = rates.sensor_distance_m, rates.optical_power_dpt
@@ -106,10 +148,10 @@ def raw_combined_quadratic(
 
 
 def _sigma_laplacian(derivatives: ImageDerivatives, lens: Lens) -> FloatArray:
-    """Covariance-weighted Laplacian of the rescaled image times s0², made free of pixels."""
+    """Covariance-weighted Laplacian of the rescaled image times s0², in units without pixels."""
     return derivatives.times(aperture_gain_px(lens) ** 2, "laplacian")
 
 
 def _raw_sigma_laplacian(raw: ImageDerivatives, lens: Lens) -> FloatArray:
-    """Covariance-weighted Laplacian of the raw image, made free of pixels."""
+    """Covariance-weighted Laplacian of the raw image, in units without pixels."""
     return raw.times((lens.aperture_gaussian_width / lens.pixel_pitch_m) ** 2, "laplacian")

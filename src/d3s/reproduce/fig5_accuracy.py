@@ -348,10 +348,10 @@ def _printed_comparison(methods: Sequence[Line]) -> Comparison:
 
 
 def _remarks(methods: Sequence[Line]) -> list[str]:
-    told = "; ".join(f"{one.method}, {_ends(one.range_m)}" for one in _by_range(methods))
+    text = "; ".join(f"{one.method}, {_ends(one.range_m)}" for one in _by_range(methods))
     leaders = "; ".join(f"{words} {_leader(methods, ends)}" for words, ends in _PARTS.items())
     return [
-        f"Working ranges, the longest first: {told}.",
+        f"Working ranges, the longest first: {text}.",
         f"The least mean error, each method with its own filter: {leaders}. A method that keeps "
         "fewer pixels has it easier; `d3s compare` holds all at one density.",
         _about_rivals(methods),
@@ -367,10 +367,10 @@ def _about_rivals(methods: Sequence[Line]) -> str:
         for one in _by_range(methods)
         if one.method in (rival.name for rival in OTHERS) and one.over(PRINTED_RANGE_M)[0] < own_m
     ]
-    told = ", ".join(better) or "none"
+    text = ", ".join(better) or "none"
     return (
         f"With a smaller mean error than the consensus ({100 * own_m:.2f} cm) over the paper's "
-        f"range, on the same images: {told}. The paper finds all of its rivals much less accurate "
+        f"range, on the same images: {text}. The paper finds all of its rivals much less accurate "
         "on its captures. What the twin makes easier than a real camera: rows are aligned without "
         "error, both lenses are alike but for their power, a point blurs into the very disk that "
         "deconvolution takes it to be, and each rival was tuned on other textures of the twin."

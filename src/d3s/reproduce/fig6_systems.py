@@ -121,11 +121,11 @@ def _baselines() -> Comparison:
         for one in COMPARED_SYSTEMS
         if one is not OWN and one.printed_farthest_m and one.printed_farthest_m >= reach_m
     }
-    told = ", ".join(f"{ratio:.0f} times ({name})" for name, ratio in ratios.items())
+    text = ", ".join(f"{ratio:.0f} times ({name})" for name, ratio in ratios.items())
     return Comparison(
         what=f"baseline of systems that reach {reach_m} m or more",
         paper="10 times as long",
-        ours=told,
+        ours=text,
         same_conditions=True,
         why="From the same table. Takeda et al. 2013 reach 1.47 m, nearly as far, with 3.6 times "
         "the baseline and 4.2 times the focal length.",

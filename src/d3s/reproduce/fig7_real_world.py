@@ -42,7 +42,7 @@ class SceneMaps(NamedTuple):
     maps: Mapping[str, DepthMap]
 
     def score_of(self, title: str, region: str = "all") -> Score:
-        """Score of one depth map in a region."""
+        """Score of one depth map in a region of `Truth.regions`."""
         return score(self.maps[title], self.trial.truth, self.trial.truth.regions[region])
 
 
@@ -52,7 +52,7 @@ def make_real_world(context: Context) -> Result:
     shape = _QUICK_SHAPE if context.quick else _SHAPE
     shown = []
     for number, (name, make) in enumerate(SCENES.items()):
-        shown.append(_shown(name, make(shape, context.seed, rig), rig, shape, context.seed))
+        shown.append(_estimate_maps(name, make(shape, context.seed, rig), rig, shape, context.seed))
         if context.progress is not None:
             context.progress(number + 1, len(SCENES))
     return Result(
@@ -95,7 +95,17 @@ def densified(sparse: DepthMap) -> DepthMap:
 
 
 def desk(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Scene of a wall, a desk before it, and objects on the desk, some of them tilted."""
+    """Scene of a wall, a desk before it, and objects on the desk, some of them tilted.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of a view.
+    seed
+        Seed of the textures.
+    rig
+        The camera.
+    """
     place = _Positions.of(shape)
     layers = (
         (1.75, 0.0, 0.0, "brick", None),
@@ -119,7 +129,17 @@ def desk(shape: Shape, seed: int, rig: Rig) -> Scene:
 
 
 def stairs(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Scene of six steps from 1.7 m to 0.5 m, each with another texture."""
+    """Scene of six steps from 1.7 m to 0.5 m, each with another texture.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of a view.
+    seed
+        Seed of the textures.
+    rig
+        The camera.
+    """
     place = _Positions.of(shape)
     patterns = ("gravel", "text", "brick", "grass", "bark", "noise")
     depths_m = np.geomspace(1.7, 0.5, len(patterns)).tolist()
@@ -136,7 +156,17 @@ def stairs(shape: Shape, seed: int, rig: Rig) -> Scene:
 
 
 def curtain(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Scene of a folded curtain behind two balls: no part is flat."""
+    """Scene of a folded curtain behind two balls: no part is flat.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of a view.
+    seed
+        Seed of the textures.
+    rig
+        The camera.
+    """
     x, y = _Positions.of(shape)
     depth_m = 1.25 + 0.14 * np.sin(11 * x + 0.8 * np.sin(5 * y)) + 0.1 * x
     image = _painted("carpet", 1.25, shape, seed, rig)
@@ -153,7 +183,17 @@ def curtain(shape: Shape, seed: int, rig: Rig) -> Scene:
 
 
 def heap(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Random scene of tilted objects."""
+    """Random scene of tilted objects.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of a view.
+    seed
+        Seed of the scene.
+    rig
+        The camera.
+    """
     nearest_m, farthest_m = DEPTHS_M
     return RandomScene(
         seed=seed + 7,
@@ -185,7 +225,15 @@ class _Positions(NamedTuple):
     def rectangle(
         self, centre: tuple[float, float], half: tuple[float, float], angle_rad: float = 0.0
     ) -> NDArray[np.float32]:
-        """Mask of a rectangle, turned clockwise."""
+        """Mask of a rectangle.
+
+        Parameters
+        ----------
+        centre, half
+            Centre, and half of width and height, in units of the height of the frame.
+        angle_rad
+            Rotation, clockwise.
+        """
         dx, dy = self.x - centre[0], self.y - centre[1]
         along = dx * np.cos(angle_rad) + dy * np.sin(angle_rad)
         across = dy * np.cos(angle_rad) - dx * np.sin(angle_rad)
@@ -206,7 +254,7 @@ def _painted(pattern: str, depth_m: float, shape: Shape, seed: int, rig: Rig) ->
     return simulate(plane, rig, shape=shape).all_in_focus
 
 
-def _shown(name: str, scene: Scene, rig: Rig, shape: Shape, seed: int) -> SceneMaps:
+def _estimate_maps(name: str, scene: Scene, rig: Rig, shape: Shape, seed: int) -> SceneMaps:
     number = list(SCENES).index(name)
     trial = make_trial(scene, rig, SceneSweep(noise=NOISE, seed=seed), shape, (seed, number))
     views = trial.left, trial.right, rig
@@ -263,12 +311,12 @@ _UNLIKE = (
 
 
 def _sparse(shown: Sequence[SceneMaps]) -> Comparison:
-    told = ", ".join(f"{one.name} {_figures(one.score_of(_SPARSE))}" for one in shown)
+    text = ", ".join(f"{one.name} {_figures(one.score_of(_SPARSE))}" for one in shown)
     return Comparison(
         what=f"sparse depth of the consensus at C > {REAL_WORLD_THRESHOLD:g}: MAE, and share of "
         "the pixels",
         paper="shown as reliable between 0.4 and 1.8 m, without numbers",
-        ours=told,
+        ours=text,
         same_conditions=False,
         why=f"{_UNLIKE}. Ours have no gloss, glass or walls without texture.",
     )
@@ -292,11 +340,11 @@ def _edges(shown: Sequence[SceneMaps]) -> Comparison:
 
 
 def _densified(shown: Sequence[SceneMaps]) -> Comparison:
-    told = ", ".join(f"{one.name} {100 * one.score_of(_DENSE).mae_m:.2f} cm" for one in shown)
+    text = ", ".join(f"{one.name} {100 * one.score_of(_DENSE).mae_m:.2f} cm" for one in shown)
     return Comparison(
         what="densified depth",
         paper="by a pre-trained network, for show; wrong where there is no texture",
-        ours=f"MAE {told}",
+        ours=f"MAE {text}",
         same_conditions=False,
         why="Marigold-DC is a network with weights to download, and no part of this package. "
         "OpenCV's inpainting stands in: it fills, and does not recognise anything.",
@@ -304,9 +352,9 @@ def _densified(shown: Sequence[SceneMaps]) -> Comparison:
 
 
 def _about_joint(shown: Sequence[SceneMaps]) -> str:
-    told = ", ".join(f"{one.name} {_figures(one.score_of(_JOINT))}" for one in shown)
+    text = ", ".join(f"{one.name} {_figures(one.score_of(_JOINT))}" for one in shown)
     return (
-        f"Our own method on the same images: {told}. Most of what is still empty is "
+        f"Our own method on the same images: {text}. Most of what is still empty is "
         "hidden from one of the views, within reach of an edge, or nearly without texture."
     )
 

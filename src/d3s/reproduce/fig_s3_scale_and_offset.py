@@ -37,7 +37,7 @@ def ab_fit_of(twin: TunedTwin) -> Result:
 
 
 def least_region_m(baselines_m: FloatArray, error_m: FloatArray) -> tuple[float, float]:
-    """First and last virtual baseline around the least error whose errors are within 5 % of it."""
+    """First and last virtual baseline of the interval whose errors are within 5 % of the least."""
     least = int(error_m.argmin())
     is_small = error_m <= _NEARLY_LEAST * error_m[least]
     first = last = least

@@ -42,7 +42,7 @@ def make_synthetic(context: Context) -> Result:
     results = _evaluated(context, sweep, *rigs)
     rows = SweepTable(row for one in results for row in one.rows.where(region="all"))
     summaries = [one for result in results for one in result.summary()]
-    strips = [_strip(sweep, number, rigs, rows) for number in range(_shown(sweep))]
+    strips = [_strip(sweep, number, rigs, rows) for number in range(min(_SHOWN, sweep.count))]
     return Result(
         pictures=[
             Picture(
@@ -103,10 +103,6 @@ def scene_sweep(context: Context) -> SceneSweep:
     if context.quick:
         return SceneSweep(count=_QUICK_COUNT, shape=_QUICK_SHAPE, noise=NOISE, seed=context.seed)
     return SceneSweep(count=_COUNT, noise=NOISE, seed=context.seed)
-
-
-def _shown(sweep: SceneSweep) -> int:
-    return min(_SHOWN, sweep.count)
 
 
 def _strip(sweep: SceneSweep, number: int, rigs: tuple[Rig, Rig], rows: SweepTable) -> SceneStrip:
@@ -171,9 +167,9 @@ def _summary_row(one: Row) -> dict[str, Cell]:
 
 def _league(summaries: Sequence[Row]) -> str:
     best = sorted(summaries, key=lambda one: one["mae_m"] if np.isfinite(one["mae_m"]) else np.inf)
-    told = ", ".join(f"{one['method']} {100 * one['mae_m']:.2f} cm" for one in best)
+    text = ", ".join(f"{one['method']} {100 * one['mae_m']:.2f} cm" for one in best)
     return (
-        f"By mean absolute error over all scenes, each at its own defaults: {told}. A method that "
+        f"By mean absolute error over all scenes, each at its own defaults: {text}. A method that "
         "leaves out more of what is hard has it easier: compare the shares in the table, or see "
         "`d3s compare` for the methods at one density."
     )

@@ -86,11 +86,11 @@ def _contents(items: Sequence[Item], stored: dict[str, dict[str, Any] | None]) -
 
 
 def _agreement(stored: dict[str, Any] | None) -> str:
-    """Text with the number of values that agree with the paper's, of those that can be compared."""
+    """Text with the number of values that agree with the paper, of all comparable values."""
     if stored is None:
         return "not made yet"
-    told = [row["agrees"] for row in stored["comparisons"] if row["agrees"] is not None]
-    return f"{sum(told)} of {len(told)} values agree" if told else ""
+    agreements = [row["agrees"] for row in stored["comparisons"] if row["agrees"] is not None]
+    return f"{sum(agreements)} of {len(agreements)} values agree" if agreements else ""
 
 
 def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _table(table: dict[str, Any]) -> Iterator[str]:
         yield words(table["caption"], "small")
     numbers = [i for i, cell in enumerate(rows[0].values()) if isinstance(cell, int | float)]
     headings = [name.replace("_", " ") for name in rows[0]]
-    yield html_table(headings, ([_shown(c) for c in row.values()] for row in rows), numbers)
+    yield html_table(headings, ([_cell_text(c) for c in row.values()] for row in rows), numbers)
 
 
 def _comparisons(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _with_code(html: str) -> str:
     return re.sub("`([^`]+)`", r"<code>\1</code>", html)
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     """Text of a cell; numbers with four digits."""
     if cell is None:
         return "–"

@@ -1,4 +1,4 @@
-"""Run of items: those that are up to date are kept, the others are made.
+"""Run of items: up-to-date items are kept, all others are made.
 
 A reproduction is a folder: one folder for each item, with its figures, its tables and
 `result.json`, which says what they were made from; and a page over all items.
@@ -38,7 +38,19 @@ class Watcher(Protocol):
     """Observer of a run."""
 
     def starts(self, item: Item, number: int, count: int) -> Progress | None:
-        """Called before item `number` of `count` is made; returns a callback for its progress."""
+        """Start an item.
+
+        Parameters
+        ----------
+        item
+            Item that will be made.
+        number, count
+            Its number, from 1, and the number of all items of the run.
+
+        Returns
+        -------
+        Callback for the progress of the item, or None.
+        """
         ...
 
 

@@ -70,5 +70,15 @@ def percent(share: float, form: str = ".1f") -> str:
 
 
 def number(value: float, form: str, unit: str = "") -> str:
-    """Format a number with its unit; a dash for NaN."""
+    """Format a number with its unit; a dash for NaN.
+
+    Parameters
+    ----------
+    value
+        Number.
+    form
+        Format specification, such as ".2f".
+    unit
+        Text after the number.
+    """
     return "-" if math.isnan(value) else f"{value:{form}}{unit}"
