@@ -7,7 +7,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # pytest-xdist starts one worker a core; a plain `pytest` works as well.
 PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-all lint bench twin ablation calibration pictures docs clean
+.PHONY: help demo test test-all test-lowest lint bench twin ablation calibration pictures docs clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -25,9 +25,10 @@ help:
 	@echo "make demo      install, run the demonstration, say where its results are"
 	@echo "make test      install with the developer's tools, lint, type-check, test"
 	@echo "make test-all  the same with the slow tests and the documentation"
+	@echo "make test-lowest  the tests of compiled code with the lowest versions of what it builds on"
 	@echo "make bench     ratios against peers, measured in one run"
 	@echo "make twin      how right the digital twin is, measured on its pictures"
-	@echo "make ablation  what each part of the estimator pays; its tables go into docs/estimator.md"
+	@echo "make ablation  effect of each part of the estimator; writes the tables of docs/estimator_results.md"
 	@echo "make calibration  how right calibrations are, on simulated captures (half an hour, 4 GB of disk)"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      build the documentation into docs/_build/html"
@@ -67,6 +68,15 @@ test: lint
 test-all: lint docs
 	$(PYTEST)
 
+# Compiled code with the lower bounds of pyproject.toml (constraints-lowest.txt), in a venv of its own.
+test-lowest: .venv/made
+	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	@echo "Installing the lowest versions into .venv-lowest ..."
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
+	  -e . pytest hypothesis
+	NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/python -m pytest -p no:cacheprovider \
+	  -m "not slow" tests/runtime tests/estimate/joint tests/rig/test_split.py
+
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/run.py
 
@@ -74,10 +84,10 @@ twin: .venv/installed-dev
 	$(BIN)/python benchmarks/twin.py
 
 ablation: .venv/installed-dev
-	$(BIN)/python benchmarks/ablation.py --page docs/estimator.md
+	$(BIN)/python benchmarks/ablation.py --page docs/estimator_results.md
 
 calibration: .venv/installed-dev
-	$(BIN)/python benchmarks/calibration.py --page docs/calibration.md
+	$(BIN)/python benchmarks/calibration.py --page docs/calibration_results.md
 
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py
@@ -87,5 +97,5 @@ docs: .venv/installed-dev
 	@echo "Documentation: docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv demo dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest demo dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} +

@@ -7,7 +7,8 @@ Every variant is the joint method with one part changed: an option, or a constan
 modules that is replaced while it runs. All run on the same simulated images, and `d3s.evaluate`
 measures them. Further tables show the effect of the defocus cue over depth, and on periodic waves,
 where stereo alone is ambiguous. With --constants, the variants are half and twice each tuned
-constant; tune on `--patterns tuning` only. `make ablation` puts the tables into docs/estimator.md.
+constant; tune on `--patterns tuning` only. `make ablation` writes the
+tables of docs/estimator_results.md.
 """
 
 import argparse
@@ -24,13 +25,10 @@ import numpy as np
 import d3s
 from d3s.atomic import write_text
 from d3s.estimate import DepthMap, Flag
-from d3s.estimate.joint import confidence as judge
-from d3s.estimate.joint import method as joint
-from d3s.estimate.joint import plan, refine, search
-from d3s.estimate.joint import types as fitting
-from d3s.estimate.joint.numba_backend.confidence import CompiledJudge
-from d3s.estimate.joint.numba_backend.refine import CompiledRefine
-from d3s.estimate.joint.numba_backend.search import CompiledSearch
+from d3s.estimate.joint import confidence, method, plan, refine, search, smoothing
+from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence
+from d3s.estimate.joint.numba_backend.refine import NumbaRefine
+from d3s.estimate.joint.numba_backend.search import NumbaSearch
 from d3s.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
@@ -100,7 +98,7 @@ def changed(label: str, *changes: tuple[Any, str, Any]) -> Variant:
 
 def without_flags(*unwanted: Flag) -> Callable[..., Any]:
     """The flags of the search, less some."""
-    original, bits = CompiledJudge.of_search, sum(int(flag) for flag in unwanted)
+    original, bits = NumbaConfidence.search_flags, sum(int(flag) for flag in unwanted)
 
     def fewer(*args: Any) -> Any:
         return original(*args) & np.uint16(0xFFFF - bits)
@@ -110,9 +108,9 @@ def without_flags(*unwanted: Flag) -> Callable[..., Any]:
 
 def without_spread() -> Callable[..., Any]:
     """Steps in the smallest window not seen; those in the next, which make sigma larger, are."""
-    original = CompiledJudge.judged
+    original = NumbaConfidence.depth_planes
 
-    def seen(self: CompiledJudge, fit: Any, steps: Any, *others: Any) -> Any:
+    def seen(self: NumbaConfidence, fit: Any, steps: Any, *others: Any) -> Any:
         return original(self, fit, np.maximum(steps, 1), *others)
 
     return seen
@@ -120,11 +118,11 @@ def without_spread() -> Callable[..., Any]:
 
 def without_tilt() -> Callable[..., Any]:
     """A fit whose texture lies at the centre of its windows."""
-    original = CompiledRefine.finished
+    original = NumbaRefine.correct_slopes
 
-    def straight(self: CompiledRefine, fit: Any, *others: Any) -> Any:
-        nothing = np.zeros_like(fit.down)
-        return original(self, fit._replace(down=nothing, across=nothing), *others)
+    def straight(self: NumbaRefine, fit: Any, *others: Any) -> Any:
+        nothing = np.zeros_like(fit.centroid_down)
+        return original(self, fit._replace(centroid_down=nothing, centroid_across=nothing), *others)
 
     return straight
 
@@ -138,45 +136,45 @@ PARTS = (
     told("no smoothness", smoothness=0.0),
     told("search at full size", search_scale=1),
     changed(
-        "search: brightness left in", (CompiledSearch, "without_mean", lambda self, a, half: a)
+        "search: brightness left in", (NumbaSearch, "subtract_local_mean", lambda self, a, half: a)
     ),
     changed("search: misfit limited at 16", (search, "_LIMIT", 16.0)),
     changed("search: no tolerance", (search, "_TOLERANCE", 0.0)),
-    changed("search: no median", (CompiledSearch, "median_of_nine", lambda self, a: a)),
+    changed("search: no median", (NumbaSearch, "median_3x3", lambda self, a: a)),
     # The windows.
     told("windows: 9 px", windows_px=(9,)),
     told("windows: 31 px", windows_px=(31,)),
     told("windows: 57 px", windows_px=(57,)),
     told("windows: 9 and 57 px", windows_px=(9, 57)),
     changed("windows: steps of the search ignored", (refine, "_STEP_PX", np.inf)),
-    changed("windows: disagreement ignored", (refine, "_APART", 1e9)),
+    changed("windows: disagreement ignored", (refine, "_AGREEMENT_SIGMAS", 1e9)),
     # The fit.
     told("prefilter 0.5 px", prefilter_sigma_px=0.5),
     told("prefilter 2 px", prefilter_sigma_px=2.0),
-    changed("fit at full size only", (plan, "_finer", lambda *_: (-np.inf, np.inf))),
+    changed("fit at full size only", (plan, "_finer_px", lambda *_: (-np.inf, np.inf))),
     told("1 round", rounds=1),
     told("3 rounds", rounds=3),
-    changed("no tilt", (CompiledRefine, "finished", without_tilt())),
+    changed("no tilt", (NumbaRefine, "correct_slopes", without_tilt())),
     # Sigma and confidence.
     changed("sigma: noise only", (refine, "_UNEXPLAINED", 0.0)),
     changed("sigma: all of the residual", (refine, "_UNEXPLAINED", 1.0)),
     changed("sigma: bends ignored", (refine, "_BEND", 0.0)),
-    changed("sigma: windows without ends", (refine, "share_inside", lambda *_: 1.0)),
-    changed("confidence: chance ignored", (fitting, "_CHANCE", 0.0)),
+    changed("sigma: windows without ends", (refine, "energy_share", lambda *_: 1.0)),
+    changed("confidence: chance ignored", (smoothing, "_CHANCE_SIGMAS", 0.0)),
     changed(
         "confidence: sigma ignored",
-        (judge, "_SIGMA_M", np.inf),
-        (judge, "_SIGMA_SHARE", np.inf),
+        (confidence, "_SIGMA_M", np.inf),
+        (confidence, "_SIGMA_SHARE", np.inf),
     ),
     told("confidence: no threshold", min_confidence=0.0),
     # The flags.
     changed(
         "flags: right view not asked",
-        (CompiledJudge, "of_search", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
+        (NumbaConfidence, "search_flags", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
     ),
-    changed("flags: ambiguity ignored", (judge, "_LEAST_MARGIN", -np.inf)),
-    changed("flags: misfit ignored", (judge, "_LARGEST_MISFIT", np.inf)),
-    changed("flags: spread ignored", (CompiledJudge, "judged", without_spread())),
+    changed("flags: ambiguity ignored", (confidence, "_MIN_MARGIN", -np.inf)),
+    changed("flags: misfit ignored", (confidence, "_MAX_MISFIT", np.inf)),
+    changed("flags: spread ignored", (NumbaConfidence, "depth_planes", without_spread())),
 )
 
 TUNED = (
@@ -188,17 +186,17 @@ TUNED = (
     (search, "_MEAN_HALF"),
     (refine, "_STEP_PX"),
     (refine, "_STEP_SHARE"),
-    (refine, "_REACH"),
-    (refine, "_APART"),
+    (refine, "_MAX_MOVE"),
+    (refine, "_AGREEMENT_SIGMAS"),
     (refine, "_UNEXPLAINED"),
     (refine, "_BEND"),
     (refine, "_BEND_NOISE"),
-    (joint, "_NOISE_HALF"),
-    (fitting, "_CHANCE"),
-    (judge, "_LEAST_CORRELATION"),
-    (judge, "_LARGEST_MISFIT"),
-    (judge, "_LEAST_MARGIN"),
-    (judge, "_SPREAD_PX"),
+    (method, "_NOISE_HALF"),
+    (smoothing, "_CHANCE_SIGMAS"),
+    (confidence, "_MIN_CORRELATION"),
+    (confidence, "_MAX_MISFIT"),
+    (confidence, "_MIN_MARGIN"),
+    (confidence, "_MAX_EXTENT_PX"),
 )
 
 

@@ -1,12 +1,12 @@
-"""`make calibration`: how right a calibration is, on simulated captures of home-made cameras.
+"""`make calibration`: errors of calibrations, on simulated captures of home-made cameras.
 
     .venv/bin/python benchmarks/calibration.py [--folder FOLDER] [--sets NAME ...]
                                                [--json FILE] [--page FILE] [--read | --timing]
 
-Captures of cameras with known lens errors are rendered into the folder, or taken from there. Each
-set is calibrated by `d3s calibrate` in a process of its own, what it finds is held against the
-truth, and then the calibrated camera looks at walls of other textures. Only time needs a machine
-with nothing else to do: --timing measures that anew, and keeps the other results.
+Captures of cameras with known lens errors are rendered into the folder, unless they are there. Each
+set is calibrated by `d3s calibrate` in a process of its own, the result is compared with the truth,
+and then the calibrated camera looks at walls of other textures. Times need an idle machine:
+--timing measures only time and memory again, and keeps the other results.
 """
 
 import argparse
@@ -43,13 +43,13 @@ from sheets import Sheet, with_parts
 RESULTS = Path(__file__).parent / "results" / "calibration.json"
 FOLDER = Path("captures")
 NOISE_SEED = 20
-# In the middle of the views: enough pixels for a mean, and consensus takes 8 s for a megapixel.
+# Rows in the middle of the views: enough pixels for a mean; consensus takes 8 s for a megapixel.
 WALL_ROWS_PX = 160
 ACCURATE_M = 0.01
 
 
 class Target(NamedTuple):
-    """What is asked of the mean over the sets, or of the worst of them."""
+    """Limit of a figure: of its mean over the sets, or of the worst set."""
 
     what: str
     sense: Literal["<", "<=", ">="]
@@ -60,18 +60,18 @@ class Target(NamedTuple):
 
     @property
     def asked(self) -> str:
-        """In words."""
+        """The limit with its unit."""
         return f"{self.sense} {self.limit:g}{self.unit}"
 
     def of(self, values: list[float]) -> float:
         """One value for all sets."""
-        # What is no number in one set is none for all: Python's own max would pass over it.
+        # NaN in one set is NaN for all; Python's own max could ignore it.
         if self.over_sets == "mean":
             return float(np.mean(values))
         return float(np.min(values) if self.sense == ">=" else np.max(values))
 
     def held(self, value: float) -> bool:
-        """Whether it is what was asked; what is no number never is."""
+        """Whether a value is within the limit; NaN is not."""
         match self.sense:
             case "<":
                 return value < self.limit
@@ -107,7 +107,7 @@ TARGETS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Wall:
-    """What a method made of a wall."""
+    """Errors of a method on one wall."""
 
     pattern: str
     depth_m: float
@@ -123,11 +123,11 @@ def main(words: list[str] | None = None) -> None:
         _render(given.sets, given.folder)
         return
     is_there = given.read or given.timing
-    results = json.loads(given.json.read_text()) if is_there else measured(given)
+    results = json.loads(given.json.read_text()) if is_there else measure(given)
     for name, one in results["sets"].items():
         if given.timing:
-            one["figures"] |= calibrated(given.folder / name, _out(given.folder, name))
-        one["figures"] |= _of_walls([Wall(**wall) for wall in one["walls"]])
+            one["figures"] |= run_calibration(given.folder / name, _out(given.folder, name))
+        one["figures"] |= _wall_figures([Wall(**wall) for wall in one["walls"]])
     if not given.read:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps(results, indent=1) + "\n")
@@ -160,19 +160,19 @@ def _render(names: list[str], folder: Path) -> None:
             render_walls(name, folder / f"{name}_walls")
 
 
-def measured(given: argparse.Namespace) -> dict[str, Any]:
-    """Figures of all sets, and what they are made of."""
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """Render, calibrate and measure all sets: figures and raw results."""
     _render(given.sets, given.folder)
-    sets = {name: _measured_set(given.folder, name) for name in given.sets}
+    sets = {name: _measure_set(given.folder, name) for name in given.sets}
     return {"version": d3s.__version__, "sets": sets}
 
 
-def _measured_set(folder: Path, name: str) -> dict[str, Any]:
+def _measure_set(folder: Path, name: str) -> dict[str, Any]:
     out = _out(folder, name)
-    usage = calibrated(folder / name, out)
+    usage = run_calibration(folder / name, out)
     rig = d3s.Rig.load(out / "rig.toml")
     truth = json.loads((folder / name / "truth.json").read_text())
-    walls = list(seen_walls(rig, folder / f"{name}_walls")) if name in REPORT_SETS else []
+    walls = list(estimate_walls(rig, folder / f"{name}_walls")) if name in REPORT_SETS else []
     report = json.loads((out / "cal.json").read_text())
     figures = usage | errors(rig, truth) | {"r2": _r2(report)}
     kept = {name: report[name] for name in ("verdict", "findings", "measures", "timings_s")}
@@ -180,14 +180,14 @@ def _measured_set(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _out(folder: Path, name: str) -> Path:
-    """Where the rig and the report of a set go."""
+    """Folder of the rig and the report of a set."""
     out = folder / f"{name}_out"
     out.mkdir(exist_ok=True)
     return out
 
 
-def calibrated(captures: Path, out: Path) -> dict[str, float]:
-    """Time and peak memory of `d3s calibrate` in a process of its own."""
+def run_calibration(captures: Path, out: Path) -> dict[str, float]:
+    """Run `d3s calibrate` in a process of its own; returns its time and peak memory."""
     command = [sys.executable, "-c", "from d3s.cli import main; main()", "calibrate"]
     command += [os.fspath(captures), "-o", os.fspath(out / "rig.toml"), "--force", "--quiet"]
     command += ["--report", os.fspath(out / "cal.html")]
@@ -201,7 +201,7 @@ def calibrated(captures: Path, out: Path) -> dict[str, float]:
 
 
 def errors(rig: d3s.Rig, truth: dict[str, Any]) -> dict[str, float]:
-    """How far what was found is from what is true, by the names of the targets."""
+    """Errors of a calibrated rig, by the names of the targets."""
     found, optics = rig.calibration, rig.optics
     designed = d3s.Rig.paper_prototype().optics
     if found is None:
@@ -213,7 +213,7 @@ def errors(rig: d3s.Rig, truth: dict[str, Any]) -> dict[str, float]:
     true_sbp = designed.focal_length_px * designed.baseline_m * truth["scale_left"]
     sbp = optics.focal_length_px * optics.baseline_m
     turn = found.rectify_angle_rad - truth["rectify_angle_rad"]
-    # Rows agree with anchors that are a little off too, if the shift is as much off.
+    # An error of the anchors is compensated by the same error of the shift.
     true_shift_px = truth["rectify_scale"] * (right @ _down(truth)) - left[1]
     return {
         "anchor_left_px": float(np.hypot(*left)),
@@ -228,13 +228,13 @@ def errors(rig: d3s.Rig, truth: dict[str, Any]) -> dict[str, float]:
 
 
 def _down(truth: dict[str, Any]) -> Any:
-    """What of (x, y) of the right view is down in the left one."""
+    """Downward component of (x, y) of the right view in the left view."""
     angle = truth["rectify_angle_rad"]
     return np.array([math.sin(angle), math.cos(angle)])
 
 
-def seen_walls(rig: d3s.Rig, folder: Path) -> Iterator[Wall]:
-    """What both methods make of all walls."""
+def estimate_walls(rig: d3s.Rig, folder: Path) -> Iterator[Wall]:
+    """Estimate all walls with both methods."""
     for number, (pattern, depth_m) in enumerate(
         (pattern, depth_m) for pattern in SCENE_PATTERNS for depth_m in SCENE_DEPTHS_M
     ):
@@ -264,7 +264,7 @@ def _middle(views: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def _truth(rig: d3s.Rig, light: Any, depth_m: float) -> Truth:
-    """Where a clean frame has texture, and its one depth."""
+    """Truth of a wall: its depth, and the pixels with texture in a noise-free frame."""
     left, right = _middle(rig.split(light))
     flat = np.full(left.shape, depth_m, dtype=np.float32)
     nowhere = np.zeros(left.shape, dtype=np.bool_)
@@ -279,7 +279,7 @@ def _r2(report: dict[str, Any]) -> float:
     return min(tuning["a_cubic"]["r2"], tuning["b_cubic"]["r2"])
 
 
-def _of_walls(walls: list[Wall]) -> dict[str, float]:
+def _wall_figures(walls: list[Wall]) -> dict[str, float]:
     if not walls:
         return {}
     joint = [wall for wall in walls if wall.method == "joint"]
@@ -297,7 +297,7 @@ def _of_walls(walls: list[Wall]) -> dict[str, float]:
 
 def _accurate_range(walls: list[Wall], over_textures: Any) -> tuple[float, float]:
     """Longest run of depths whose MAE over the textures is below 1 cm; NaN if there is none."""
-    from d3s.calibrate.reach import working_range_m
+    from d3s.calibrate.validation import working_range_m
 
     accurate = [
         over_textures([wall.mae_cm for wall in walls if wall.depth_m == depth_m]) < 100 * ACCURATE_M
@@ -307,7 +307,7 @@ def _accurate_range(walls: list[Wall], over_textures: Any) -> tuple[float, float
 
 
 def sheets(results: dict[str, Any]) -> dict[str, Sheet]:
-    """Tables, by the names of their places on the page."""
+    """Tables of the page, by the names of their markers."""
     made = {"figures": _figures_sheet(results["sets"])}
     if any(one["walls"] for one in results["sets"].values()):
         made["walls"] = _walls_sheet(results["sets"])
@@ -346,7 +346,7 @@ def _walls_sheet(sets: dict[str, Any]) -> Sheet:
 
 
 def with_sheets(page: str, made: dict[str, Sheet]) -> str:
-    """A page with these tables between the marks of their names, instead of earlier ones."""
+    """Page with the tables between the markers of their names replaced."""
     texts = {name: sheet.as_markdown() for name, sheet in made.items()}
     return with_parts(page, texts, "calibration")
 

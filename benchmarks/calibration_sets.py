@@ -1,4 +1,4 @@
-"""Simulated captures of home-made cameras, each with lens errors of its own, and their truth."""
+"""Simulated captures of home-made cameras with different lens errors, and their truth."""
 
 import json
 import math
@@ -12,21 +12,22 @@ import d3s
 from d3s.files import write_image
 from d3s.scene.sequence import even_distances_m
 
-# Two takes, as in the paper. They overlap, and no two takes meet to the millimetre.
+# Two takes that overlap, as in the paper; the second is a millimetre farther, so that no two
+# distances are equal.
 DISTANCES_M = tuple(
     sorted((*even_distances_m(0.25, 1.21, 25), *even_distances_m(1.011, 1.971, 25)))
 )
 SENSOR = d3s.Sensor(noise=0.01, bits=10)
 PATTERN = "calibration"
-# What a calibrated camera is judged by: textures that nothing was tuned on, walls that face it.
+# Walls that face a calibrated camera, with textures that were not used for tuning.
 SCENE_PATTERNS = ("text", "brick", "gravel", "bark")
 SCENE_DEPTHS_M = (0.25, 0.30, 0.40, 0.55, 0.70, 0.85, 1.00, 1.20, 1.40, 1.64, 1.80, 1.90)
-# Frames are made in several rounds, so that a set that is not whole yet spans all distances.
+# Frames are rendered in several rounds, so that an incomplete set spans all distances.
 _ROUNDS = 5
 
 
 class CaptureSet(NamedTuple):
-    """A camera with lens errors, and a board that is not quite square to its axis."""
+    """A camera with lens errors, and a board that is slightly tilted."""
 
     mounts: tuple[d3s.Mount, d3s.Mount]
     tilt_rad: tuple[float, float]
@@ -59,7 +60,7 @@ def _tilt(x_deg: float, y_deg: float) -> tuple[float, float]:
     return math.radians(x_deg), math.radians(y_deg)
 
 
-# Choices are made on the first, and figures are reported on the others.
+# Choices were made on the first set; figures are reported on the others.
 SETS = {
     "tuning0": CaptureSet(
         (_mount(1.003, 0.3, 20, -6), _mount(0.997, -0.4, -31, 5)), _tilt(0.4, -0.3), 10
@@ -78,7 +79,7 @@ REPORT_SETS = tuple(name for name in SETS if name.startswith("report"))
 
 
 def render(name: str, folder: Path) -> None:
-    """Make the frames of a set that are not there yet, their distances, and the truth."""
+    """Render the missing frames of a set, and write its distances and its truth."""
     captures, count = SETS[name], len(DISTANCES_M)
     folder.mkdir(parents=True, exist_ok=True)
     for number in (j for start in range(_ROUNDS) for j in range(start, count, _ROUNDS)):
@@ -93,7 +94,7 @@ def render(name: str, folder: Path) -> None:
 
 
 def render_walls(name: str, folder: Path) -> None:
-    """Make the walls of a set that are not there yet."""
+    """Render the missing walls of a set."""
     folder.mkdir(parents=True, exist_ok=True)
     for depth_m in (*SCENE_DEPTHS_M[::2], *SCENE_DEPTHS_M[1::2]):
         for pattern in SCENE_PATTERNS:
@@ -104,7 +105,7 @@ def render_walls(name: str, folder: Path) -> None:
 
 
 def wall_file(folder: Path, pattern: str, depth_m: float) -> Path:
-    """Where the light of a wall lies."""
+    """Path of the noise-free frame of a wall."""
     return folder / f"{pattern}_{1e3 * depth_m:.0f}mm.png"
 
 

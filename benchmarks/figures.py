@@ -1,4 +1,4 @@
-"""The figures that speed is held to, and what was measured of each."""
+"""Targets of speed, and the measured figure of each."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ Sense = Literal["<", "<=", ">="]
 
 
 class Target(NamedTuple):
-    """What is asked; without a sense nothing is, and the figure is there to be known."""
+    """Quantity and its limit; without a sense there is no target, only a measurement."""
 
     what: str
     sense: Sense | None
@@ -21,9 +21,9 @@ class Target(NamedTuple):
 
     @property
     def asked(self) -> str:
-        """In words."""
+        """Target as text, such as ">= 3 x"."""
         if self.sense is None:
-            return "no figure"
+            return "no target"
         return f"{self.sense} {self.limit:g}{self.unit}"
 
 
@@ -37,27 +37,27 @@ TARGETS = {
         f"`consensus`, 240 candidates, 3 baselines: {ORACLE}", ">=", 50, " x"
     ),
     "joint_same": Target("`joint`: same candidate as the oracle", ">=", 99.9, " %", 3),
-    "joint_rest": Target("`joint`: the others, at most so far away", "<=", 1, " steps", 2),
+    "joint_rest": Target("`joint`: largest difference of the others", "<=", 1, " steps", 2),
     "consensus_same": Target("`consensus`: same candidate as the oracle", ">=", 99.9, " %", 3),
-    "consensus_rest": Target("`consensus`: the others, at most so far away", "<=", 1, " steps", 2),
+    "consensus_rest": Target("`consensus`: largest difference of the others", "<=", 1, " steps", 2),
     "memory": Target("peak memory above the two images", "<", 400, " MB", 0),
-    "pixels": Target("time of a pixel, largest over smallest size, beyond 1", "<=", 15, " %"),
-    "candidates": Target("growth with the candidates, as a power", "<", 1, "", 2),
+    "pixels": Target("time per pixel over frame sizes, largest / smallest - 1", "<=", 15, " %"),
+    "candidates": Target("growth with the candidates, exponent", "<", 1, "", 2),
     "threads": Target("2 threads against 1", ">=", 1.7, " x", 2),
-    "callers": Target("pairs a second, two callers at once against one", None, 0, " x", 2),
-    "content": Target("slowest kind of picture against the scene", None, 0, " x", 2),
+    "callers": Target("pairs per second, two callers at once against one", None, 0, " x", 2),
+    "content": Target("slowest content relative to the scene", None, 0, " x", 2),
     "warm_call": Target("first call of a new process, imports included", "<", 1.5, " s", 2),
     "import": Target("`import d3s`", "<", 0.3, " s", 3),
     "first_ever": Target("first call ever, with compilation", "<", 30, " s"),
-    "first_ever_line": Target("lines that say that it compiles", ">=", 1, "", 0),
-    "half_frame": Target("time budget: half the rows, share of the time", "<=", 0.55, "", 2),
-    "half_options": Target("time budget: leanest options, share of the time", "<=", 0.5, "", 2),
+    "first_ever_line": Target("messages about the compilation", ">=", 1, "", 0),
+    "half_frame": Target("less work: half the rows, share of the time", "<=", 0.55, "", 2),
+    "half_options": Target("less work: fastest options, share of the time", "<=", 0.5, "", 2),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One figure, as it was measured; None where it could not be."""
+    """Measured figure of one target; None where it could not be measured."""
 
     key: str
     measured: float | None
@@ -71,10 +71,10 @@ class Row:
 
     @property
     def held(self) -> bool | None:
-        """Whether the figure is what was asked; None if nothing was asked or nothing measured."""
+        """Whether the target is met; None without a target or a measurement."""
         if self.target.sense is None or self.measured is None:
             return None
-        # What is no number is never what was asked.
+        # NaN meets no target.
         match self.target.sense:
             case "<":
                 return self.measured < self.target.limit
@@ -84,7 +84,7 @@ class Row:
                 return self.measured >= self.target.limit
 
     def as_json(self) -> dict[str, Any]:
-        """With all that a reader of the file needs."""
+        """Row for the results file, with its target in words."""
         target = self.target
         return {
             "key": self.key,
@@ -100,12 +100,12 @@ class Row:
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> "Row":
-        """Whether it held is found out again, not read."""
+        """Row from the results file; `held` is computed again, not read."""
         names = ("key", "measured", "peer_s", "ours_s", "note")
         return cls(**{name: table[name] for name in names})
 
     def cells(self) -> tuple[str, ...]:
-        """As they are shown."""
+        """Cells of the row in the table."""
         target = self.target
         measured = "not measured"
         if self.measured is not None:
@@ -116,14 +116,14 @@ class Row:
 
 
 def sheet(rows: list[Row]) -> Sheet:
-    """All figures."""
-    headings = ("what", "asked", "measured", "its time", "ours", "held?", "how")
-    title = "speed: what is asked and what was measured"
+    """Table of all figures."""
+    headings = ("what", "target", "measured", "its time", "ours", "met?", "how")
+    title = "speed: targets and measurements"
     return Sheet(title, headings, [row.cells() for row in rows], words=(0, 6))
 
 
 def shown_time(seconds: float | None) -> str:
-    """Three digits, in the unit that suits."""
+    """Time with three digits, in seconds or milliseconds; empty for None and NaN."""
     if seconds is None or not math.isfinite(seconds):
         return ""
     value, unit = (seconds, "s") if seconds >= 1 else (1e3 * seconds, "ms")
@@ -131,5 +131,5 @@ def shown_time(seconds: float | None) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    """JSON has no word for what is no number."""
+    """Number for JSON, which has no NaN: None instead."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")

@@ -1,7 +1,7 @@
-"""What only a new process can show: its first call, its imports, its largest memory.
+"""Measurements that need a new process: first call, imports, peak memory.
 
-Children run with a folder of their own for compiled code, empty at first: the first call compiles,
-all others find what it left.
+Child processes share a cache folder for compiled code, empty at first: the first call compiles, all
+others load the cache.
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# What a user would write; the last line is the moment of the result.
+# Script of a user; its last line prints the time of the result.
 CALL = """
 import sys, time, numpy as np, d3s
 left, right = np.load(sys.argv[1])
@@ -32,29 +32,29 @@ begun = time.perf_counter()
 import d3s
 print(repr(time.perf_counter() - begun))
 """
-SMALL = (64, 200)  # rows and columns of a call that loads all code and needs little memory
+SMALL = (64, 200)  # frame of a call that loads all code and needs little memory
 
 
 class FirstCalls(NamedTuple):
-    """Seconds from the start of Python to the result."""
+    """Times from the start of Python to the result, in seconds."""
 
     ever_s: float  # with nothing compiled
-    said: tuple[str, ...]  # lines that told the user that it compiles
+    said: tuple[str, ...]  # messages about the compilation
     warm_s: float  # with everything compiled, best of several
     import_s: float  # `import d3s` alone
 
 
 class Memory(NamedTuple):
-    """Of one call, in bytes above what the process had before, with its two images."""
+    """Memory of one call, in bytes above that of the process with both images loaded."""
 
-    peak: int | None  # by the system's own mark, set back before the call
-    peak_by_rusage: int  # by the largest memory of all time, for comparison
+    peak: int | None  # by the system's high-water mark, reset before the call
+    peak_by_rusage: int  # by the largest memory of the process so far, for comparison
     kept: int | None  # after the call, with the result
 
 
 @contextmanager
 def saved(left: "NDArray[Any]", right: "NDArray[Any]") -> Iterator[Path]:
-    """A pair as a file, and room for compiled code beside it."""
+    """Temporary file with both views; the cache for compiled code lies beside it."""
     import numpy as np
 
     with tempfile.TemporaryDirectory(prefix="d3s-bench-") as folder:
@@ -64,7 +64,7 @@ def saved(left: "NDArray[Any]", right: "NDArray[Any]") -> Iterator[Path]:
 
 
 def first_calls(pair: Path, times: int) -> FirstCalls:
-    """First call ever, then as a new process has it ever after."""
+    """Times of the first call ever, then of `times` new processes with compiled code."""
     ever_s, lines = _call(pair)
     said = tuple(line for line in lines if re.search("compil", line, re.IGNORECASE))
     warm_s = min(_call(pair)[0] for _ in range(times))
@@ -73,9 +73,9 @@ def first_calls(pair: Path, times: int) -> FirstCalls:
 
 
 def memory(pair: Path) -> Memory:
-    """Largest memory of a call in a process that has its code already.
+    """Peak memory of a call in a process whose code is loaded already.
 
-    A shell stands between: Linux hands `ru_maxrss` of a large parent on to the child it starts.
+    A shell starts the process: on Linux a child inherits `ru_maxrss` of a large parent.
     """
     done = _run(pair, "sh", "-c", '"$@"; exit', "sh", sys.executable, __file__, str(pair))
     return Memory(**json.loads(done.stdout.splitlines()[-1]))
@@ -100,11 +100,11 @@ def _run(pair: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return done
 
 
-# What a child does --------------------------------------------------------------------------------
+# In the child process -----------------------------------------------------------------------------
 
 
 def measured_here(path: str) -> Memory:
-    """Memory of a call in this process."""
+    """Memory of a call in this process, for the views in the file `path`."""
     import gc
     import resource
 
@@ -134,12 +134,12 @@ def measured_here(path: str) -> Memory:
 
 
 def _give_back() -> None:
-    """Memory that d3s keeps from call to call, to the system, if it keeps any."""
+    """Return the scratch memory of d3s to the system."""
     try:
-        from d3s.runtime.scratch import release_memory
+        from d3s.runtime.scratch import release_scratch
     except ImportError:
         return
-    release_memory()
+    release_scratch()
 
 
 def _status_bytes(name: str) -> int | None:
@@ -152,7 +152,7 @@ def _status_bytes(name: str) -> int | None:
 
 
 def _set_mark_back() -> bool:
-    """Let the system forget the largest memory so far; Linux only."""
+    """Reset the high-water mark of memory; Linux only. Return whether that worked."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

@@ -1,7 +1,7 @@
-"""The machine: what it is, and what it can do at most, measured.
+"""Description and measured limits of the machine.
 
-A time says little without the machine, and how good it is without the machine's limits: how many
-bytes a second it copies, how many operations it does, what fresh memory costs.
+Times mean little without the machine they were measured on. Its limits are the rate of copying, the
+rate of arithmetic, and the time to get fresh memory.
 """
 
 import mmap
@@ -22,15 +22,15 @@ from d3s.runtime.parallel import thread_count
 from sheets import Sheet
 from timing import Work, race
 
-COPY_BYTES = 256 * 2**20  # of one array: far more than any cache holds
-MATRIX = 1536  # rows of the matrices that are multiplied
-# Sets of instructions that change how fast loops over float32 can be.
+COPY_BYTES = 256 * 2**20  # size of one array, far larger than any cache
+MATRIX = 1536  # rows and columns of the matrix product
+# Instruction sets that change the speed of loops over float32.
 SIMD = ("sse4.2", "avx", "avx2", "fma", "avx512f", "avx512bw", "neon", "sve")
 PACKAGES = ("numpy", "scipy", "numba", "opencv-python-headless")
 
 
 def description() -> dict[str, Any]:
-    """What the machine is; "unknown" where the system does not say."""
+    """Processor, memory, system and packages; "unknown" where the system does not say."""
     return {
         "cpu": _cpu(),
         "cores": thread_count(),
@@ -46,10 +46,13 @@ def description() -> dict[str, Any]:
 
 
 def limits(size: int = COPY_BYTES, matrix: int = MATRIX) -> dict[str, Any]:
-    """What it can do at most, of one thread and of all."""
+    """Measured limits, for one thread and for all.
+
+    `size` is the bytes of the arrays that are copied, `matrix` the side of the matrix product.
+    """
     copy = _copy_gb_s(1, size), _copy_gb_s(thread_count(), size)
     product = _alone_gflop_s(matrix), _gflop_s(matrix)
-    # What one thread can do all can: less was a busy moment.
+    # All threads are at least as fast as one; a smaller value was a busy moment.
     return {
         "copy_gb_s": {"1": copy[0], "all": max(copy)},
         "float32_gflop_s": {"1": product[0], "all": max(product)},
@@ -59,7 +62,7 @@ def limits(size: int = COPY_BYTES, matrix: int = MATRIX) -> dict[str, Any]:
 
 
 def sheet(machine: dict[str, Any]) -> Sheet:
-    """Both as a table."""
+    """Description and limits as a table."""
     measured = machine["limits"]
     copy, flops = measured["copy_gb_s"], measured["float32_gflop_s"]
     fresh_gb_s = measured["page_bytes"] / measured["fresh_page_ns"]
@@ -70,22 +73,22 @@ def sheet(machine: dict[str, Any]) -> Sheet:
         ("memory", f"{machine['memory_gb']:.0f} GB; huge pages: {machine['huge_pages']}"),
         ("system", f"{machine['system']}, Python {machine['python']}"),
         ("packages", ", ".join(f"{name} {machine[name]}" for name in PACKAGES)),
-        ("busy before the run", f"{machine['load']} cores"),
+        ("load before the run", f"{machine['load']} cores"),
         ("copying, 1 thread / all", f"{copy['1']:.1f} / {copy['all']:.1f} GB/s, read and written"),
         (
             "float32 arithmetic, 1 thread / all",
-            f"{flops['1']:.0f} / {flops['all']:.0f} GFLOP/s, product of matrices by NumPy's BLAS",
+            f"{flops['1']:.0f} / {flops['all']:.0f} GFLOP/s, matrix product by NumPy's BLAS",
         ),
         (
-            "memory that is fresh",
-            f"{measured['fresh_page_ns']:.0f} ns a page, {fresh_gb_s:.1f} GB/s, 1 thread",
+            "fresh memory",
+            f"{measured['fresh_page_ns']:.0f} ns per page, {fresh_gb_s:.1f} GB/s, 1 thread",
         ),
     ]
-    return Sheet("the machine", ("what", "this one"), lines, words=(0, 1))
+    return Sheet("the machine", ("property", "value"), lines, words=(0, 1))
 
 
 def _copy_gb_s(threads: int, size: int) -> float:
-    """Bytes read plus bytes written; NumPy copies without Python's lock."""
+    """Copying rate in GB/s, bytes read plus bytes written; NumPy releases Python's lock."""
     source, target = (np.full(size, value, dtype=np.uint8) for value in (1, 0))
     edges = [size * part // threads for part in range(threads + 1)]
     parts = [slice(*pair) for pair in pairwise(edges)]
@@ -99,7 +102,7 @@ def _copy_gb_s(threads: int, size: int) -> float:
 
 
 def _gflop_s(matrix: int) -> float:
-    """Of a product of matrices in float32, which comes near the peak."""
+    """Rate of a float32 matrix product in GFLOP/s, close to the peak."""
     one = np.random.default_rng(0).random((matrix, matrix), dtype=np.float32)
     out = np.empty_like(one)
     seconds = race({"product": Work(lambda: np.matmul(one, one, out=out))}, rounds=7)["product"]
@@ -107,7 +110,10 @@ def _gflop_s(matrix: int) -> float:
 
 
 def _alone_gflop_s(matrix: int) -> float:
-    """The same by one thread: BLAS wants to be told before it is loaded."""
+    """Rate of the matrix product with one thread, in a new process.
+
+    BLAS reads the number of threads when it is loaded.
+    """
     names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
     done = subprocess.run(
         [sys.executable, __file__, str(matrix)],
@@ -120,7 +126,7 @@ def _alone_gflop_s(matrix: int) -> float:
 
 
 def _fresh_page_ns(size: int) -> float:
-    """What the system takes to hand out a page, wiped, when it is first touched."""
+    """Time in ns until the system has mapped and cleared a page at its first use."""
     best = float("inf")
     for _ in range(3):
         with mmap.mmap(-1, size) as fresh:
@@ -128,7 +134,7 @@ def _fresh_page_ns(size: int) -> float:
             start = time.perf_counter()
             memory[:: mmap.PAGESIZE] = 1
             best = min(best, time.perf_counter() - start)
-            del memory  # a mapping that somebody looks at cannot be closed
+            del memory  # a mapping cannot be closed while an array views it
     return 1e9 * best / (size // mmap.PAGESIZE)
 
 
@@ -140,7 +146,7 @@ def _cpu() -> str:
 
 
 def _caches() -> str:
-    """Sizes as the first core sees them."""
+    """Sizes of the data caches of the first core."""
     found = []
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = (_line(folder / name) for name in ("level", "type", "size"))
@@ -164,7 +170,7 @@ def _simd() -> str:
 
 
 def _huge_pages() -> str:
-    """The choice that is in brackets among all that there are."""
+    """Setting of transparent huge pages, the one in brackets."""
     text = _text(Path("/sys/kernel/mm/transparent_hugepage/enabled"))
     return text.partition("[")[2].partition("]")[0] or "unknown"
 

@@ -1,16 +1,15 @@
-"""What is measured of the speed of the estimators: each function gives rows, or a table.
+"""Measurements of the speed of the estimators: each function returns rows, or a table.
 
-The pairs are simulated. Nothing here is a test: times are of this machine and this moment.
+The pairs are simulated. Times depend on the machine and its load, so nothing here is a test.
 """
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import cv2
@@ -19,174 +18,48 @@ from numpy.typing import NDArray
 
 import d3s
 import fresh
-from d3s.errors import D3SError
 from d3s.estimate import ConsensusOptions, JointOptions
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.consensus.plan import settings_of
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.images import checked_pair
-from d3s.estimate.joint.method import joint_reference
-from d3s.peers.opencv import BmOptions, SgbmOptions
+from d3s.estimate.joint.numpy_backend import joint_reference
 from d3s.runtime.parallel import thread_count
 from figures import Row
 from timing import Work, race
-
-Image = NDArray[np.float32]
-Shape = tuple[int, int]
-
-RIG = d3s.Rig.paper_prototype()
-SCENE = d3s.RandomScene(seed=7, nearest_m=0.3, farthest_m=1.9, things=5)
-NOISE = 0.01
-DISPARITIES = 96
-# Less work that finds no depths is no bargain: the share of the default's that it must keep.
-USEFUL = 0.75
-# Where the oracle of the joint method may live.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effort:
-    """How large the frames are and how often each is timed."""
-
-    name: str
-    frame: Shape = (902, 1802)
-    tile: Shape = (451, 901)  # of which the frames of the growth are laid
-    tiles: tuple[Shape, ...] = ((1, 1), (1, 2), (2, 2), (2, 4), (4, 4))
-    widths_px: tuple[int, ...] = (21, 42, 84, 168)  # of the range, in disparities
-    counts: tuple[int, ...] = (60, 120, 240, 480)  # candidates of the consensus
-    numbers: tuple[int, ...] = (32, 64, 96, 192)  # disparities of OpenCV
-    joint_oracle: Shape = (451, 901)
-    consensus_oracle: Shape = (150, 640)
-    rounds: int = 9
-    budget_s: float = 6.0  # of one race
-    children: int = 4  # new processes of each kind
-
-    def race(self, works: Mapping[str, Work]) -> dict[str, float]:
-        """Best seconds of each."""
-        return race(works, rounds=self.rounds, budget_s=self.budget_s)
-
-
-DEFAULT = Effort(name="default")
-QUICK = Effort(
-    name="quick",
-    frame=(300, 600),
-    tile=(150, 300),
-    tiles=((1, 1), (2, 2)),
-    widths_px=(42, 84),
-    counts=(30, 60),
-    numbers=(48, 96),
-    joint_oracle=(150, 300),
-    consensus_oracle=(60, 300),
-    rounds=2,
-    budget_s=2.0,
-    children=1,
+from workloads import (
+    DISPARITIES,
+    NOISE,
+    RIG,
+    SCENE,
+    Effort,
+    LessWork,
+    Pair,
+    Setting,
+    bm_settings,
+    is_known,
+    joint,
+    sgbm_settings,
+    simulated,
+    ways_to_do_less,
 )
 
-
-class Pair(NamedTuple):
-    """Two views and the truth of the left one."""
-
-    left: Image
-    right: Image
-    depth_m: Image
-
-    @property
-    def shape(self) -> Shape:
-        return self.left.shape[0], self.left.shape[1]
-
-    @property
-    def megapixels(self) -> float:
-        return self.left.size / 1e6
-
-    def middle(self, shape: Shape) -> "Pair":
-        """A part of this shape from its middle."""
-        parts = (
-            slice((n - size) // 2, (n - size) // 2 + size)
-            for n, size in zip(self.shape, shape, strict=True)
-        )
-        part = tuple(parts)
-        return Pair(*(np.ascontiguousarray(image[part]) for image in self))
-
-    def tiled(self, times: Shape) -> "Pair":
-        """Itself again and again, down and across."""
-        return Pair(*(np.tile(image, times) for image in self))
-
-    def grey(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """As OpenCV takes it."""
-        low, high = np.percentile(self.left, (0.1, 99.9))
-        scaled = [255 * (view - low) / max(high - low, 1e-6) for view in (self.left, self.right)]
-        left, right = (np.clip(np.rint(view), 0, 255).astype(np.uint8) for view in scaled)
-        return left, right
-
-
-def simulated(scene: Any, shape: Shape) -> Pair:
-    """A pair of the prototype with 1 % noise."""
-    pair = d3s.simulate(scene, RIG, noise=NOISE, shape=shape)
-    return Pair(pair.left, pair.right, pair.depth_m)
-
-
-def joint(pair: Pair, **options: Any) -> Work:
-    """Our method, images in and depth map out."""
-    told = JointOptions(**options)
-    return Work(lambda: d3s.estimate(pair.left, pair.right, RIG, options=told))
+# Share of the default's density that options must keep to count as useful.
+USEFUL = 0.75
 
 
 # Against OpenCV -----------------------------------------------------------------------------------
 
 
-class Setting(NamedTuple):
-    """A matcher of OpenCV, how many threads it may have, and what it is called."""
-
-    name: str
-    matcher: Any
-    threads: int
-
-    def work(self, pair: Pair) -> Work:
-        """Only the matching: neither 8 bits nor depth nor error bars, which it does not make."""
-        left, right = pair.grey()
-        return Work(
-            lambda: self.matcher.compute(left, right), lambda: cv2.setNumThreads(self.threads)
-        )
-
-
-def sgbm_settings(mode: int, number: int = DISPARITIES) -> list[Setting]:
-    """With the block and the prices of our peer, and with those of OpenCV's manual."""
-    tuned = SgbmOptions()
-    choices = {
-        "as tuned": (tuned.block_size_px, tuned.p1, tuned.p2),
-        "as usual": (5, 8 * 5**2, 32 * 5**2),
-    }
-    return [
-        Setting(f"block {block}, {_threads(threads)}", matcher, threads)
-        for block, p1, p2 in choices.values()
-        for matcher in [cv2.StereoSGBM.create(0, number, block, p1, p2, mode=mode)]
-        for threads in _thread_counts()
-    ]
-
-
-def bm_settings(number: int = DISPARITIES) -> list[Setting]:
-    """Block matching with the block of our peer."""
-    matcher = cv2.StereoBM.create(number, BmOptions().block_size_px)
-    return [Setting(_threads(threads), matcher, threads) for threads in _thread_counts()]
-
-
-def _thread_counts() -> list[int]:
-    """One, two and all: OpenCV is not always fastest with most."""
-    return sorted({1, min(2, thread_count()), thread_count()})
-
-
-def _threads(count: int) -> str:
-    return "1 thread" if count == 1 else f"{count} threads"
-
-
 class Opponents(NamedTuple):
-    """How many threads each matcher of OpenCV is fastest with, and at which block."""
+    """Names of the fastest settings of OpenCV's matchers."""
 
     sgbm: str
     bm: str
 
 
 def against_opencv(pair: Pair, effort: Effort) -> tuple[list[Row], Opponents]:
-    """Ours against its matchers, each at its fastest of all settings and threads."""
+    """Time of `joint` against OpenCV's matchers, each with its fastest settings and threads."""
     groups = {
         "sgbm": sgbm_settings(cv2.STEREO_SGBM_MODE_SGBM),
         "sgbm_3way": sgbm_settings(cv2.STEREO_SGBM_MODE_SGBM_3WAY),
@@ -195,7 +68,7 @@ def against_opencv(pair: Pair, effort: Effort) -> tuple[list[Row], Opponents]:
     works = {"joint": joint(pair)}
     for key, settings in groups.items():
         works |= {f"{key}: {one.name}": one.work(pair) for one in settings}
-    # The figure that counts most: more time, and the fastest of each kind in a final of their own.
+    # The most important figure: more rounds, and a final race between the fastest of each kind.
     with opencv_threads_kept():
         best = race(works, rounds=effort.rounds, budget_s=4 * effort.budget_s)
         winners = {
@@ -230,7 +103,7 @@ def opencv_threads_kept() -> Iterator[None]:
 
 
 def against_oracles(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, Any]]:
-    """How much faster than NumPy in double precision, and whether the same comes out."""
+    """Time against NumPy in double precision, and agreement of the results."""
     rows: list[Row] = []
     agreement: dict[str, Any] = {}
     part = pair.middle(effort.joint_oracle)
@@ -253,7 +126,7 @@ def against_oracles(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, An
         effort,
     )
     rows.append(_times("consensus_oracle", part, best))
-    # Even in inverse depth, so an inverse depth is a number of steps.
+    # Candidates are evenly spaced in inverse depth, so inverse depth counts steps.
     near, far = (1 / depth for depth in default_depth_range_m(RIG.optics))
     per_step = (near - far) / (settings_of(ConsensusOptions(), None).candidates - 1)
     agreement["consensus"] = _agreement(*(1 / one.depth_m / per_step for one in (ours, its)))
@@ -265,7 +138,7 @@ def against_oracles(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, An
 
 
 def _both(fast: Any, slow: Any, effort: Effort) -> tuple[dict[str, float], Any, Any]:
-    """Best seconds of both and what they gave; the slow one runs once or twice."""
+    """Best times of both, and their results; the slow one runs once or twice."""
     given = {}
 
     def keep(name: str, work: Any) -> Work:
@@ -274,7 +147,7 @@ def _both(fast: Any, slow: Any, effort: Effort) -> tuple[dict[str, float], Any, 
     fast()  # compiles
     works = {"fast": keep("fast", fast), "slow": keep("slow", slow)}
     best = race(works, rounds=2, least=1, budget_s=effort.budget_s, warm=False)
-    # The fast one has more turns in the same time.
+    # The fast one gets more rounds.
     again = race({"fast": keep("fast", fast)}, rounds=effort.rounds, budget_s=effort.budget_s)
     best["fast"] = min(best["fast"], again["fast"])
     return best, given["fast"], given["slow"]
@@ -286,7 +159,7 @@ def _times(key: str, pair: Pair, best: dict[str, float]) -> Row:
 
 
 def _joint_disparity(result: Any) -> NDArray[np.float64]:
-    """Of a depth map, or of what the oracle gives."""
+    """Disparity of a depth map or of the oracle's result, in pixels."""
     depth_m = getattr(result, "depth_m", None)
     if depth_m is None:
         depth_m = result.map.depth_m
@@ -294,7 +167,7 @@ def _joint_disparity(result: Any) -> NDArray[np.float64]:
 
 
 def _agreement(ours: NDArray[Any], its: NDArray[Any]) -> dict[str, float]:
-    """Of two maps in steps of the search: the same where less than half a step apart."""
+    """Agreement of two maps in steps of the search: same means less than half a step apart."""
     both = np.isfinite(ours) & np.isfinite(its)
     apart = np.abs(ours - its)[both]
     one = np.isfinite(ours) != np.isfinite(its)
@@ -312,7 +185,7 @@ def _agreement(ours: NDArray[Any], its: NDArray[Any]) -> dict[str, float]:
 
 
 def in_new_processes(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, Any]]:
-    """First calls, and the memory of one call."""
+    """Times of first calls, and peak memory of one call."""
     with fresh.saved(pair.left, pair.right) as path:
         calls = fresh.first_calls(path, effort.children)
         memory = fresh.memory(path)
@@ -331,7 +204,7 @@ def in_new_processes(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, A
 
 
 def with_threads(pair: Pair, effort: Effort) -> list[Row]:
-    """Two threads against one, and two callers against one."""
+    """Speed of two threads against one, and of two callers against one."""
     one, two = (_with_environment("D3S_THREADS", count, joint(pair)) for count in ("1", "2"))
 
     def both() -> None:
@@ -368,11 +241,11 @@ def _with_environment(name: str, value: str, work: Work) -> Work:
 def growth_in_pixels(
     effort: Effort, opponents: Opponents
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Time over the size of the frame; the frames are one picture, laid side by side."""
+    """Time over the size of the frame; the frames are tiled from one picture."""
     tile = simulated(SCENE, effort.tile)
     pairs = [tile.tiled(times) for times in effort.tiles]
-    # All sizes in turns: a machine that others share is not as fast at one minute as at the next.
-    # Memory that is kept is that of the frame before, so each has one of its own size before it.
+    # All sizes take turns, since a shared machine changes its speed from minute to minute. Scratch
+    # memory is that of the frame before, so each run follows an untimed one of its own size.
     works = {_size(pair): joint(pair) for pair in pairs}
     ours = race(
         {name: Work(work.run, work.run) for name, work in works.items()},
@@ -421,10 +294,10 @@ def growth_in_candidates(
         matcher = _chosen(_default_sgbm(number), opponents.sgbm)
         works[f"sgbm {number}"] = matcher.work(pair)
     for count in effort.counts:
-        told = ConsensusOptions(candidates=count)
+        options = ConsensusOptions(candidates=count)
         works[f"consensus {count}"] = Work(
-            lambda told=told: d3s.estimate(  # type: ignore[misc]
-                tile.left, tile.right, RIG, method="consensus", options=told
+            lambda options=options: d3s.estimate(  # type: ignore[misc]
+                tile.left, tile.right, RIG, method="consensus", options=options
             )
         )
     with opencv_threads_kept():
@@ -443,7 +316,7 @@ def growth_in_candidates(
 
 
 def steepest(line: list[dict[str, float]]) -> float:
-    """Largest power of growth between neighbours: 1 is twice the time for twice as many."""
+    """Largest exponent of growth between neighbours; 1 is linear."""
     return max(
         math.log(after["seconds"] / before["seconds"])
         / math.log(after["candidates"] / before["candidates"])
@@ -461,7 +334,7 @@ def _chosen(settings: list[Setting], name: str) -> Setting:
 
 
 def over_content(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Whether time depends on what is seen: scenes, planes, and pairs without any depth."""
+    """Time over the content: scene, planes, and pairs without any depth."""
     rng = np.random.default_rng(0)
     nothing = np.full(pair.shape, np.nan, dtype=np.float32)
     noise = [rng.normal(0.5, 0.1, pair.shape).astype(np.float32) for _ in range(2)]
@@ -484,11 +357,11 @@ def over_content(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, 
     return [Row(key="content", measured=worst / scene_s, ours_s=worst, note=slowest)], table
 
 
-# Where the time goes, and how to have less of it --------------------------------------------------
+# Stages, and less work ----------------------------------------------------------------------------
 
 
 def stages(pair: Pair, effort: Effort) -> dict[str, Any]:
-    """Built-in timings of the fastest of several calls, and the whole call by our own clock."""
+    """`timings_s` of the fastest of several calls, and the time of the whole call."""
     best_s, timings = math.inf, {}
     for _ in range(effort.rounds):
         given: dict[str, Any] = {}
@@ -504,23 +377,14 @@ def stages(pair: Pair, effort: Effort) -> dict[str, Any]:
     return {"rows": rows, "cols": cols, "stages_s": {**timings, "rest": rest}, "whole_s": best_s}
 
 
-class Leaner(NamedTuple):
-    """A way to ask for less."""
-
-    how: str
-    options: dict[str, Any]
-    pair: Pair
-    threads: str | None = None
-
-
 def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]]:
-    """What less work gets: time against the default, and what it does to depths."""
-    ways = [one for one in _leaner(pair) if _is_known(one)]
+    """Time, density and error of each way to do less work, against the default."""
+    ways = [one for one in ways_to_do_less(pair) if is_known(one)]
     works, found = {}, {}
 
-    def estimate(one: Leaner) -> None:
-        told = JointOptions(**one.options)
-        found[one.how] = d3s.estimate(one.pair.left, one.pair.right, RIG, options=told)
+    def estimate(one: LessWork) -> None:
+        options = JointOptions(**one.options)
+        found[one.how] = d3s.estimate(one.pair.left, one.pair.right, RIG, options=options)
 
     for one in ways:
         work = Work(lambda one=one: estimate(one))  # type: ignore[misc]
@@ -560,58 +424,6 @@ def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]
         for key, line in (("half_frame", half), ("half_options", leanest))
     ]
     return rows, table
-
-
-def _leaner(pair: Pair) -> list[Leaner]:
-    optics = RIG.optics
-    near_m, far_m = default_depth_range_m(optics)
-    near_px, far_px = (float(optics.disparity_px(depth)) for depth in (near_m, far_m))
-    middle_m = round(float(optics.depth_m(0.5 * (near_px + far_px))), 2)
-    near_m, far_m = round(near_m, 3), round(far_m, 3)
-    rows, cols = pair.shape
-    ways: list[tuple[str, dict[str, Any], Pair]] = [
-        ("default", {}, pair),
-        (f"`depth_range_m=({middle_m}, {far_m})`", {"depth_range_m": (middle_m, far_m)}, pair),
-        (f"`depth_range_m=({near_m}, {middle_m})`", {"depth_range_m": (near_m, middle_m)}, pair),
-        ("`candidates=22`", {"candidates": 22}, pair),
-        ("`candidates=11`", {"candidates": 11}, pair),
-    ]
-    ways += [
-        (f"`search_scale={scale}`", {"search_scale": scale}, pair) for scale in _search_scales()
-    ]
-    ways += [
-        ("`finest_scale=2`", {"finest_scale": 2}, pair),
-        ("`finest_scale=2`, `search_scale=4`", {"finest_scale": 2, "search_scale": 4}, pair),
-        ("`rounds=1`", {"rounds": 1}, pair),
-        ("`windows_px=(9, 23)`", {"windows_px": (9, 23)}, pair),
-        ("`windows_px=(23,)`", {"windows_px": (23,)}, pair),
-        (
-            f"`depth_range_m=({middle_m}, {far_m})`, `rounds=1`, `windows_px=(23,)`",
-            {"depth_range_m": (middle_m, far_m), "rounds": 1, "windows_px": (23,)},
-            pair,
-        ),
-        ("half the rows: `left[a:b], right[a:b]`", {}, pair.middle((rows // 2, cols))),
-        ("a quarter of the frame", {}, pair.middle((rows // 2, cols // 2))),
-    ]
-    return [*(Leaner(*one) for one in ways), Leaner("`D3S_THREADS=1`", {}, pair, "1")]
-
-
-def _search_scales() -> list[int]:
-    """Those that the options have, but the default of a camera with an aperture."""
-    field = JointOptions.model_fields.get("search_scale")
-    if field is None:
-        return []
-    choices = {value for kind in get_args(field.annotation) for value in get_args(kind)}
-    return sorted(value for value in choices if value not in (2, None))
-
-
-def _is_known(one: Leaner) -> bool:
-    """Whether the options still have these names."""
-    try:
-        JointOptions(**one.options)
-    except D3SError:
-        return False
-    return True
 
 
 def _size(pair: Pair) -> str:

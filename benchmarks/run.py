@@ -1,4 +1,4 @@
-"""`make bench`: ratios against peers in one run, since machines differ; then the speed table."""
+"""`make bench`: ratios against peers, measured in one run, then the tables of `speed.py`."""
 
 import platform
 import resource
@@ -22,12 +22,12 @@ from d3s.scene.masks import blob
 from timing import best_seconds
 
 FRAME = (902, 1802)
-# The page has its own, of `benchmarks/speed.py`: this one may be of any machine.
+# Results of any machine; those of the documentation are in `speed.json`.
 RESULTS = Path(__file__).parent / "results" / "bench.json"
 
 
 def companion_roots(coefficients: np.ndarray) -> np.ndarray:
-    """Eigenvalues of the companion matrices, all at once: what numpy.roots does for one cubic."""
+    """Roots as eigenvalues of the companion matrices, as numpy.roots does for one cubic."""
     *rest, lead = coefficients
     companion = np.zeros((lead.size, 3, 3))
     companion[:, 0] = np.stack([-c / lead for c in rest[::-1]], axis=1)
@@ -36,7 +36,7 @@ def companion_roots(coefficients: np.ndarray) -> np.ndarray:
 
 
 def ten_layers() -> d3s.Layered:
-    """Nine things in front of a wall, each at a depth of its own, over a full frame."""
+    """Nine objects at different depths in front of a wall, over a full frame."""
     rng = np.random.default_rng(0)
     things = [
         d3s.Layer(
@@ -50,7 +50,7 @@ def ten_layers() -> d3s.Layered:
 
 
 def raw_frame_megabytes() -> float:
-    """Largest memory of a process that renders one raw frame, all of Python in it."""
+    """Peak memory in MB of a process that renders one raw frame, Python included."""
     code = (
         "import d3s; d3s.simulate_raw(d3s.Plane(depth_m=0.5, texture='calibration'), "
         "d3s.Rig.paper_prototype(), noise=0.01)"
@@ -60,9 +60,9 @@ def raw_frame_megabytes() -> float:
 
 
 def twin_table() -> Table:
-    """How long the simulator takes, against a transform of the frame and against itself."""
+    """Time of the simulator relative to an FFT of the frame, and of layers to a plane."""
     rig, layers = d3s.Rig.paper_prototype(), ten_layers()
-    table = Table(title="the twin, 902 x 1802 px, 1 % noise, textures drawn before")
+    table = Table(title="the twin, 902 x 1802 px, 1 % noise, textures cached")
     for heading in ("what", "against", "its time"):
         table.add_column(heading)
     for column in ("ours / its", "at most"):
@@ -94,7 +94,7 @@ def twin_table() -> Table:
 
 
 def padded_frame(scene: d3s.Plane, rig: d3s.Rig) -> tuple[int, int]:
-    """Rows and columns that the twin transforms for a plane."""
+    """Rows and columns of the padded frame that the twin transforms for a plane."""
     frame = Window.frame(FRAME)
     placed = placed_layers(scene.layers_for(rig.optics, FRAME), rig.optics, FRAME)
     sheets, _ = sheets_of_layers(placed, perfect_views(rig.optics, FRAME), (frame, frame))
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def foundation_table() -> Table:
-    """The root solver and the window sum."""
+    """Time of the root solver and the window sum against NumPy and SciPy."""
     rng = np.random.default_rng(0)
     coefficients = rng.normal(size=(4, 200_000))
     few = coefficients[:, :2000]

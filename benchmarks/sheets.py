@@ -1,24 +1,27 @@
-"""Tables for the terminal and for pages of the documentation, made of the same cells."""
+"""Tables for the terminal and for pages of the documentation, from the same cells."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.table import Table
 from rich.text import Text
 
+from d3s.atomic import write_text
+
 BEGIN, END = "<!-- {}: {} -->", "<!-- end of {} -->"
 
 
 class Sheet(NamedTuple):
-    """A table of words: the first columns are read, the others compared."""
+    """A table whose cells are strings."""
 
     title: str
     headings: Sequence[str]
     lines: Sequence[Sequence[str]]
-    words: tuple[int, ...] = (0,)  # columns that hold text, and stand at the left
+    words: tuple[int, ...] = (0,)  # columns of text, aligned left; all others are aligned right
 
     def as_rich(self) -> Table:
-        """For the terminal."""
+        """Table for the terminal."""
         table = Table(title=self.title, title_justify="left")
         for i, heading in enumerate(self.headings):
             table.add_column(_plain(heading), justify="left" if i in self.words else "right")
@@ -27,7 +30,7 @@ class Sheet(NamedTuple):
         return table
 
     def as_markdown(self) -> str:
-        """For a page, as even in its source as on it."""
+        """Markdown table with padded cells, aligned in its source too."""
         cells = [list(self.headings), *map(list, self.lines)]
         widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(self.headings))]
 
@@ -46,12 +49,27 @@ class Sheet(NamedTuple):
 
 
 def _plain(cell: str) -> Text:
-    """Without the marks of Markdown, and with brackets as they are."""
+    """Cell without Markdown marks; rich does not interpret its brackets."""
     return Text(cell.replace("`", "").replace("**", ""))
 
 
 def with_parts(page: str, parts: Mapping[str, str], kind: str = "speed") -> str:
-    """A page with these texts between the marks of their names, instead of earlier ones."""
+    """Text of a page with the text between each pair of marks replaced.
+
+    Parameters
+    ----------
+    page
+        Text of the page, with `<!-- kind: name -->` and `<!-- end of name -->` for each part.
+    parts
+        New text by name.
+    kind
+        First word of the opening marks.
+
+    Raises
+    ------
+    SystemExit
+        When the page lacks a mark.
+    """
     for name, text in parts.items():
         begin, end = BEGIN.format(kind, name), END.format(name)
         before, found, rest = page.partition(begin)
@@ -60,3 +78,33 @@ def with_parts(page: str, parts: Mapping[str, str], kind: str = "speed") -> str:
             raise SystemExit(f"The page must have {begin} and {end}.")
         page = f"{before}{begin}\n\n{text}\n\n{end}{after}"
     return page
+
+
+def write_parts(pages: Sequence[Path], parts: Mapping[str, str], kind: str = "speed") -> None:
+    """Write each part into every page that has its marks.
+
+    Parameters
+    ----------
+    pages
+        Markdown files, rewritten in place.
+    parts
+        New text by name.
+    kind
+        First word of the opening marks.
+
+    Raises
+    ------
+    SystemExit
+        When no page has the marks of a part; no page is written then.
+    """
+    texts = {page: page.read_text() for page in pages}
+    places = {
+        name: [page for page in pages if BEGIN.format(kind, name) in texts[page]] for name in parts
+    }
+    missing = [name for name, found in places.items() if not found]
+    if missing:
+        marks = ", ".join(BEGIN.format(kind, name) for name in missing)
+        raise SystemExit(f"No page has {marks}.")
+    for page, text in texts.items():
+        own = {name: parts[name] for name, found in places.items() if page in found}
+        write_text(page, with_parts(text, own, kind), overwrite=True)

@@ -1,12 +1,12 @@
-"""How fast the estimators are, against peers, oracles and the machine, all in one run.
+"""Time of the estimators against peers, oracles and the machine, measured in one run.
 
     .venv/bin/python benchmarks/speed.py [--quick] [--full-oracles] [--json FILE] [--read]
-                                         [--chart FILE] [--page FILE]
+                                         [--chart FILE] [--page FILE ...]
 
-Prints the machine, the figures that are asked for beside those measured, where the time goes, how
-it grows, and what less work costs; writes all of it as JSON. With --page the tables of
-docs/speed.md are made anew, with --chart its chart; with --read both from the JSON of an earlier
-run. Contenders take turns and each has its best time. All pictures are simulated.
+Prints the machine, the targets beside the measured figures, the time of each stage, its growth, and
+the cost of each way to do less work; writes everything as JSON. --page rewrites the tables of
+docs/speed.md and docs/speed_results.md, --chart the chart; with --read both are made from the JSON
+of an earlier run. Contenders take turns and each keeps its best time. All pictures are simulated.
 """
 
 import argparse
@@ -29,16 +29,28 @@ import measures
 from d3s.atomic import make_folder, write_text
 from d3s.view.save import save_figure
 from figures import TARGETS, Row
-from measures import DEFAULT, QUICK, SCENE, Effort
-from sheets import with_parts
+from sheets import write_parts
 from speed_page import chart, parts, sheets
+from workloads import DEFAULT, QUICK, SCENE, Effort, simulated
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
 
 
 def measured(effort: Effort, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Everything, as it is written to JSON."""
+    """Run all measurements.
+
+    Parameters
+    ----------
+    effort
+        Sizes of the frames and number of repetitions.
+    say
+        Called with the name of each part as it begins.
+
+    Returns
+    -------
+    Results as they are written to JSON.
+    """
     begun = time.perf_counter()
     rows: list[Row] = []
 
@@ -51,7 +63,7 @@ def measured(effort: Effort, say: Callable[[str], None] = lambda _: None) -> dic
     small = {"size": 2**24, "matrix": 512} if effort.name == "quick" else {}
     about["limits"] = machine.limits(**small)
     say("the scene")
-    pair = measures.simulated(SCENE, effort.frame)
+    pair = simulated(SCENE, effort.frame)
     say("against OpenCV")
     opponents = kept(measures.against_opencv(pair, effort))
     say("where the time goes")
@@ -62,7 +74,7 @@ def measured(effort: Effort, say: Callable[[str], None] = lambda _: None) -> dic
     pixels = kept(measures.growth_in_pixels(effort, opponents))
     say("growth in candidates")
     candidates = kept(measures.growth_in_candidates(pair, effort, opponents))
-    say("what is seen")
+    say("content of the picture")
     content = kept(measures.over_content(pair, effort))
     say("less work")
     budget = kept(measures.budgets(pair, effort))
@@ -89,7 +101,7 @@ def measured(effort: Effort, say: Callable[[str], None] = lambda _: None) -> dic
 
 
 def commit() -> str:
-    """Of the source that was measured, with a plus if it was changed since."""
+    """Short hash of the commit, with a plus if the source has uncommitted changes."""
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
@@ -100,7 +112,7 @@ def commit() -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Numbers with five digits: the others are noise."""
+    """Results with all floats rounded to five digits; more would be noise."""
     if isinstance(value, float):
         return float(f"{value:.5g}") if abs(value) < float("inf") else None
     if isinstance(value, dict):
@@ -121,21 +133,23 @@ def show(results: dict[str, Any], console: Console) -> None:
 
 
 def wide_console() -> Console:
-    """As wide as the terminal; wide enough for the tables where there is none."""
+    """Console of the terminal's width, or of 150 columns without a terminal."""
     console = Console()
     return console if console.is_terminal else Console(width=150)
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="How fast the estimators are.")
+    parser = argparse.ArgumentParser(description="Time of the estimators.")
     parser.add_argument("--quick", action="store_true", help="small frames, about a minute")
     parser.add_argument(
         "--full-oracles", action="store_true", help="the oracles at full size too, ten minutes"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", default=RESULTS, help="the results")
-    parser.add_argument("--read", action="store_true", help="read the results, measure nothing")
-    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw the chart there")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page")
+    parser.add_argument("--json", type=Path, metavar="FILE", default=RESULTS, help="results file")
+    parser.add_argument("--read", action="store_true", help="read results, measure nothing")
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="write the chart")
+    parser.add_argument(
+        "--page", type=Path, nargs="+", metavar="FILE", help="rewrite the tables of these pages"
+    )
     return parser.parse_args(words)
 
 
@@ -159,8 +173,7 @@ def main(words: Sequence[str]) -> None:
     if args.chart:
         save_figure(chart(results), args.chart, overwrite=True)
     if args.page:
-        text = with_parts(args.page.read_text(), parts(results))
-        write_text(args.page, text, overwrite=True)
+        write_parts(args.page, parts(results))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the speed page shows, made of what was measured: tables, a summary, a chart."""
+"""Tables, summary and chart of the speed pages, from the results of a run."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ NAMES = {
 
 
 def sheets(results: Results) -> dict[str, Sheet]:
-    """All tables, in the order in which they are printed."""
+    """All tables by name, in the order of printing."""
     return {
         "machine": machine.sheet(results["machine"]),
         "figures": figures.sheet([Row.from_json(row) for row in results["rows"]]),
@@ -39,7 +39,13 @@ def sheets(results: Results) -> dict[str, Sheet]:
 
 
 def parts(results: Results) -> dict[str, str]:
-    """What stands between the marks of the page."""
+    """Texts between the marks of the pages, by name.
+
+    Raises
+    ------
+    SystemExit
+        When the results are of a quick run.
+    """
     if results["effort"] == "quick":
         raise SystemExit("These results are of --quick. The page takes those of a full run only.")
     tables = {name: sheet.as_markdown() for name, sheet in sheets(results).items()}
@@ -47,20 +53,20 @@ def parts(results: Results) -> dict[str, str]:
 
 
 def summary(results: Results) -> str:
-    """The run in a paragraph."""
+    """Date, time per pair and missed targets of the run, as one paragraph."""
     rows = {row["key"]: Row.from_json(row) for row in results["rows"]}
     asked = [row for row in rows.values() if row.held is not None]
     missed = [row.target.what for row in asked if not row.held]
     stages = results["stages"]
     megapixels = stages["rows"] * stages["cols"] / 1e6
     whole_s = rows["sgbm"].ours_s or stages["whole_s"]
-    said = (
+    text = (
         f"Measured on {results['date']} at commit `{results['commit']}`, d3s {results['d3s']}: "
         f"a pair of {stages['rows']} x {stages['cols']} pixels ({megapixels:.2f} Mpx) takes "
         f"{shown_time(whole_s)} on {results['machine']['cores']} cores, {1 / whole_s:.1f} pairs a "
-        f"second. {len(asked) - len(missed)} of the {len(asked)} figures asked for are held"
+        f"second. {len(asked) - len(missed)} of the {len(asked)} targets are met"
     )
-    return said + (f"; not held: {'; '.join(missed)}." if missed else ".")
+    return text + (f"; missed: {'; '.join(missed)}." if missed else ".")
 
 
 def _stages(stages: Results) -> Sheet:
@@ -83,7 +89,7 @@ def _pixels(table: list[Results]) -> Sheet:
         )
         for line in table
     ]
-    headings = ("frame (px)", "Mpx", "`joint`", "StereoSGBM", "StereoBM", "`joint`, ms a Mpx")
+    headings = ("frame (px)", "Mpx", "`joint`", "StereoSGBM", "StereoBM", "`joint`, ms / Mpx")
     return Sheet("time over pixels", headings, lines)
 
 
@@ -104,7 +110,7 @@ def _candidates(table: Mapping[str, list[Results]]) -> Sheet:
         for method, some in table.items()
         for line in some
     ]
-    return Sheet("time over candidates", ("method", "how many", "Mpx", "time", "ms a Mpx"), lines)
+    return Sheet("time over candidates", ("method", "candidates", "Mpx", "time", "ms / Mpx"), lines)
 
 
 def _content(table: list[Results]) -> Sheet:
@@ -112,7 +118,7 @@ def _content(table: list[Results]) -> Sheet:
         (line["picture"], shown_time(line["joint_s"]), f"{line['against_the_scene']:.2f}")
         for line in table
     ]
-    return Sheet("time over what is seen", ("picture", "`joint`", "against the scene"), lines)
+    return Sheet("time over content", ("picture", "`joint`", "relative to the scene"), lines)
 
 
 def _budget(table: list[Results]) -> Sheet:
@@ -126,7 +132,7 @@ def _budget(table: list[Results]) -> Sheet:
         )
         for line in table
     ]
-    headings = ("what is asked for", "time", "of the default's", "depths (%)", "MAE (mm)")
+    headings = ("options", "time", "share of the default", "density (%)", "MAE (mm)")
     return Sheet("less work, less time", headings, lines)
 
 
@@ -134,7 +140,7 @@ def _budget(table: list[Results]) -> Sheet:
 
 
 def chart(results: Results) -> "Figure":
-    """Time over pixels, and over candidates, with what would be linear."""
+    """Time over pixels and over candidates, each with a line of linear growth."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 3.8), layout="constrained")
@@ -165,7 +171,7 @@ def _draw_candidates(axes: "Axes", table: Mapping[str, list[Results]]) -> None:
     last = 1e3 * table["joint"][-1]["seconds"] / table["joint"][-1]["megapixels"]
     _draw_guide(axes, counts, [last * count / counts[-1] for count in counts])
     axes.set_title("Time over candidates", fontsize="medium")
-    axes.set(xlabel="disparities or candidates to choose from", ylabel="time (ms a million pixels)")
+    axes.set(xlabel="disparities or candidates to choose from", ylabel="time (ms per megapixel)")
     ticks = sorted({line["candidates"] for some in table.values() for line in some})
     apart = [t for i, t in enumerate(ticks) if i == 0 or t >= 1.3 * ticks[i - 1]]
     _finish(axes, apart, [f"{tick}" for tick in apart])

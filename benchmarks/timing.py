@@ -1,4 +1,4 @@
-"""Seconds, fairly: contenders take turns, and each has its best."""
+"""Fair timing: contenders take turns, and each keeps its best time."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class Work(NamedTuple):
-    """Something to time, and what has to be set before it, which is not timed."""
+    """Function to time, and its preparation, which is not timed."""
 
     run: Callable[[], object]
     prepare: Callable[[], object] | None = None
 
 
 def best_seconds(*works: Callable[[], object], repeats: int = 5) -> list[float]:
-    """Best of several runs of each, taken in turns so that a busy moment hits all of them."""
+    """Best time of each function in seconds; they take turns, so a busy moment hits all."""
     named = {str(i): Work(work) for i, work in enumerate(works)}
     return list(race(named, rounds=repeats, budget_s=float("inf"), warm=False).values())
 
@@ -26,10 +26,20 @@ def race(
     budget_s: float = 8.0,
     warm: bool = True,
 ) -> dict[str, float]:
-    """Best seconds of each, by name, taken in turns.
+    """Best time of each contender in seconds, by name; they take turns.
 
-    `rounds` of them, or, from `least` on, as many as fit into `budget_s`. The first is not counted
-    if `warm`: it compiles, loads and touches memory.
+    Parameters
+    ----------
+    works
+        Contenders by name.
+    rounds
+        Largest number of timed rounds.
+    least
+        Smallest number of timed rounds.
+    budget_s
+        Time after which no further round begins.
+    warm
+        Whether an untimed round comes first, which compiles, loads code and touches memory.
     """
     best = dict.fromkeys(works, float("inf"))
     begun = time.perf_counter()

@@ -1,8 +1,11 @@
 """Sphinx settings; `make docs` builds with warnings as errors.
 
-Formulas become MathML while building, by the converter that docutils brings along: the pages need
-no script from anywhere and read the same without a network.
+Formulas are converted to MathML by docutils, so that the pages need no script and no network.
+Signatures show types as they are written in the source: `written_signatures` does that.
 """
+
+import sys
+from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -10,6 +13,10 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 import d3s
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from written_signatures import written_signature
 
 project = "D3S"
 author = "The D3S developers"
@@ -21,7 +28,8 @@ myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 napoleon_google_docstring = False
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # ArrayLike would fill five lines each time
+autodoc_typehints = "none"  # `written_signature` adds them, as they are written
+python_maximum_signature_line_length = 88
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"D3S {version}"
@@ -42,3 +50,4 @@ def _block(translator: HTML5Translator, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("autodoc-process-signature", written_signature)

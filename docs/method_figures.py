@@ -1,4 +1,4 @@
-"""The figures of docs/method.md, drawn from the code that they explain; `make pictures` runs it."""
+"""Figures of docs/method.md, computed by the code that they explain; run by `make pictures`."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from matplotlib.patches import Circle
 
 import d3s
 from d3s.estimate.consensus.prefilter import smoothed
-from d3s.estimate.joint.types import noise_gains
+from d3s.estimate.joint.smoothing import noise_gains
 from d3s.evaluate import REPORT_PATTERNS
 from d3s.evaluate.truth import truth_of
 from d3s.optics.consensus import confidence
@@ -23,12 +23,12 @@ from d3s.view.optics import ACCENT, GREEN, LEFT, PURPLE, RIGHT
 
 RIG = d3s.Rig.paper_prototype()
 NOISE = 0.01
-SMOOTHING_PX = 1.0  # as both methods smooth the views
+SMOOTHING_PX = 1.0  # prefilter of both methods
 COLOURS = (ACCENT, GREEN, LEFT, PURPLE, RIGHT)
 WINDOW_PX = 31
-TEXTURE = "gravel"  # nothing was tuned on it
+TEXTURE = "gravel"  # not one of the tuning textures
 DEPTH_M = 1.2
-BASELINES_M = (0.45e-3, 0.50e-3, 0.55e-3)  # the paper's virtual ones
+VIRTUAL_BASELINES_M = (0.45e-3, 0.50e-3, 0.55e-3)  # the paper's
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:
@@ -39,7 +39,7 @@ def new_figure(width_in: float, height_in: float) -> Figure:
 
 
 def lenses() -> Figure:
-    """Rays of one point through two lenses, and the spot it makes, near and far."""
+    """Rays of one point through two lenses, and its spots at several depths."""
     figure = new_figure(11, 4.1)
     rays, spots = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _draw_rays(rays)
@@ -48,12 +48,12 @@ def lenses() -> Figure:
 
 
 class _Sketch:
-    """A camera that is large enough to draw: lengths are in widths of its body."""
+    """Camera that is large enough to draw; lengths relative to the distance of the sensor."""
 
     sensor = 1.0
     radius = 0.3
     centres = (0.55, -0.55)
-    focus = (1.25, 2.6)  # where left and right lens are sharp
+    focus = (1.25, 2.6)  # focus distances of the left and right lens
     point = (-2.6, 0.0)
 
 
@@ -66,7 +66,7 @@ def _draw_rays(axes: Axes) -> None:
     ):
         power = 1 / cam.sensor + 1 / focus
         image = float(conjugate_distance_m(-far, power))
-        target = centre + (centre - height) * image / -far  # straight on through the middle
+        target = centre + (centre - height) * image / -far  # the ray through the centre is straight
         ends = []
         for edge in (-cam.radius, cam.radius):
             start = centre + edge
@@ -89,7 +89,7 @@ def _draw_rays(axes: Axes) -> None:
     axes.text(cam.sensor + 0.1, 1.3, "sensor", ha="left", va="center")
     axes.set(xlim=(-2.75, 1.75), ylim=(-1.35, 1.55), aspect="equal")
     axes.axis("off")
-    axes.set_title("two places, two sharpnesses (not to scale)", fontsize="medium")
+    axes.set_title("two positions, two focus distances (not to scale)", fontsize="medium")
 
 
 def _draw_spots(axes: Axes) -> None:
@@ -121,7 +121,7 @@ def _draw_spots(axes: Axes) -> None:
 
 
 def lines() -> Figure:
-    """Disparity, blur, and the difference of blur variances: all over 1/Z."""
+    """Disparity, blur radius and difference of blur variances over 1/Z."""
     optics = RIG.optics
     vergence = np.linspace(0.4, 4.0, 200)
     depth_m = 1 / vergence
@@ -139,7 +139,7 @@ def lines() -> Figure:
     spread.axhline(0, color="0.6", linewidth=0.8)
     spread.axvline(optics.kappa_dpt, color="0.6", linewidth=0.8, linestyle=":")
     spread.annotate(
-        f"blurred alike at {1 / optics.kappa_dpt:.2f} m",
+        f"equal blur at {1 / optics.kappa_dpt:.2f} m",
         (optics.kappa_dpt, 0),
         xytext=(14, -22),
         textcoords="offset points",
@@ -161,12 +161,12 @@ def _inverse(values: FloatArray) -> FloatArray:
 
 # One pixel ----------------------------------------------------------------------------------------
 
-_REACH_PX = 30  # of the largest window, and of the derivatives
-_SPLINE_PX = 8  # more, so that the spline does not feel the cut
+_RADIUS_PX = 30  # half of the largest window, with its derivatives
+_SPLINE_MARGIN_PX = 8  # keeps the spline away from the cut
 
 
 class Pixel(NamedTuple):
-    """One pixel of a simulated pair, at the middle row of views that were smoothed."""
+    """One pixel of a simulated pair, at the middle row of its smoothed views."""
 
     left: FloatArray
     right: FloatArray
@@ -174,11 +174,11 @@ class Pixel(NamedTuple):
     depth_m: float
 
     def aligned(self, shift_px: float) -> PairDerivatives:
-        """Difference and derivatives around the pixel, the right view moved to the right."""
+        """Difference and derivatives around the pixel, with the right view shifted to the right."""
         whole = int(np.floor(shift_px))
-        first, last = self.col - _REACH_PX, self.col + _REACH_PX + 1
-        wide = self.right[:, first - whole - _SPLINE_PX : last - whole + _SPLINE_PX]
-        moved = shifted_right(wide, shift_px - whole)[:, _SPLINE_PX:-_SPLINE_PX]
+        first, last = self.col - _RADIUS_PX, self.col + _RADIUS_PX + 1
+        wide = self.right[:, first - whole - _SPLINE_MARGIN_PX : last - whole + _SPLINE_MARGIN_PX]
+        moved = shifted_right(wide, shift_px - whole)[:, _SPLINE_MARGIN_PX:-_SPLINE_MARGIN_PX]
         return finite_differences(self.left[:, first:last], moved)
 
     def residual_energy(
@@ -189,9 +189,19 @@ class Pixel(NamedTuple):
         aligned_at_m: float | None = None,
         use_defocus: bool = True,
     ) -> FloatArray:
-        """Mean square, over a window, of the residual of docs/estimator.md at each depth.
+        """Mean squared residual of docs/estimator_method.md over a window, at each depth.
 
-        With `aligned_at_m` the views stay aligned there, and only the defocus term changes.
+        Parameters
+        ----------
+        depths_m
+            Depths (n,) in metres.
+        side_px
+            Side of the window in px, odd.
+        aligned_at_m
+            Depth at which the views stay aligned, so that only the defocus term changes; by default
+            they are aligned at each depth.
+        use_defocus
+            Whether the residual has the defocus term.
         """
         alpha = RIG.optics.alpha_px2_m if use_defocus else 0.0
         fixed = None if aligned_at_m is None else self._at(aligned_at_m)
@@ -204,15 +214,15 @@ class Pixel(NamedTuple):
         return np.array(energies)
 
     def noise_energy(self, side_px: int) -> float:
-        """What of the noise in the residual counts in least squares over a window.
+        """Variance of the noise along g in least squares over a window.
 
-        Noise that was smoothed is alike in neighbours, so it is smoothed once more with g.
+        Smoothed noise is correlated between neighbours. Smoothing g gives the same variance.
         """
         g = self.gradient(side_px)
         return 2 * NOISE**2 * float(np.square(smoothed(g, SMOOTHING_PX)).sum() / np.square(g).sum())
 
     def gradient(self, side_px: int) -> FloatArray:
-        """Derivative of the residual to the disparity: stereo and defocus in one."""
+        """Derivative g of the residual with respect to disparity, with both cues."""
         one = self._at(self.depth_m)
         per_px = RIG.optics.alpha_px2_m / (RIG.optics.focal_length_px * RIG.optics.baseline_m)
         return _window(one.mean_grad_x + per_px * one.mean_laplacian, side_px)
@@ -222,7 +232,7 @@ class Pixel(NamedTuple):
 
 
 def _window(image: FloatArray, side_px: int) -> FloatArray:
-    """The values around the middle, less their mean."""
+    """Values of the central window minus their mean."""
     rows, cols = (size // 2 for size in image.shape)
     half = side_px // 2
     values = image[rows - half : rows + half + 1, cols - half : cols + half + 1]
@@ -230,15 +240,15 @@ def _window(image: FloatArray, side_px: int) -> FloatArray:
 
 
 def pixel_of(texture: str | d3s.Photo, depth_m: float) -> Pixel:
-    """One pixel of a wall."""
+    """Pixel of a simulated wall with noise."""
     scene = d3s.Plane(depth_m=depth_m, texture=texture)
-    pair = d3s.simulate(scene, RIG, noise=NOISE, shape=(2 * _REACH_PX + 1, 400))
+    pair = d3s.simulate(scene, RIG, noise=NOISE, shape=(2 * _RADIUS_PX + 1, 400))
     left, right = (smoothed(view, SMOOTHING_PX) for view in (pair.left, pair.right))
     return Pixel(left, right, 260, depth_m)
 
 
 def waves(depth_m: float, period_px: float) -> d3s.Photo:
-    """A texture that looks the same one period on, both ways."""
+    """Texture that is periodic in both directions."""
     period_m = period_px * depth_m / RIG.optics.focal_length_px
     wave = np.sin(2 * np.pi * np.arange(64 * 32) / 32)
     image = (0.5 + 0.25 * wave + 0.15 * wave[:, np.newaxis]).astype(np.float32)
@@ -246,14 +256,14 @@ def waves(depth_m: float, period_px: float) -> d3s.Photo:
 
 
 def cues() -> Figure:
-    """What stereo, defocus and both say of one pixel; and of one whose texture repeats."""
+    """Residual of stereo, defocus and both, for a common and a periodic texture."""
     figure = new_figure(11, 3.9)
     plain, repeating = figure.subplots(1, 2, sharey=True)
     _draw_cues(plain, pixel_of(TEXTURE, DEPTH_M))
     plain.set_title(f"one pixel of a wall of {TEXTURE} at {DEPTH_M:g} m", fontsize="medium")
-    plain.set_ylabel("misfit of the views (1: noise)")
+    plain.set_ylabel("mean squared residual (1: noise)")
     _draw_cues(repeating, pixel_of(waves(2.0, 12.0), 2.0))
-    repeating.set_title("one pixel of even waves at 2 m", fontsize="medium")
+    repeating.set_title("one pixel of a periodic texture at 2 m", fontsize="medium")
     return figure
 
 
@@ -277,26 +287,26 @@ def _draw_cues(axes: Axes, pixel: Pixel) -> None:
 
 
 def consensus() -> Figure:
-    """Candidates, what the depth equation predicts at each, and how well they agree."""
+    """Depth predicted at each candidate by the depth equation, and the confidence."""
     pixel = pixel_of(TEXTURE, DEPTH_M)
     candidates_m = 1 / np.linspace(1 / 0.7, 1 / 2.4, 161)
     predictions = np.array(
-        [[_predicted_m(pixel, float(z), dx) for z in candidates_m] for dx in BASELINES_M]
+        [[_predicted_m(pixel, float(z), dx) for z in candidates_m] for dx in VIRTUAL_BASELINES_M]
     )
     figure = new_figure(11, 3.7)
     depths, agreement = figure.subplots(1, 2)
     for baseline_m, predicted_m, shade in zip(
-        BASELINES_M, predictions, (0.45, 0.7, 1), strict=True
+        VIRTUAL_BASELINES_M, predictions, (0.45, 0.7, 1), strict=True
     ):
         label = f"defocus equation, {1e3 * baseline_m:.2f} mm"
         depths.plot(candidates_m, predicted_m, color=PURPLE, alpha=shade, label=label)
     depths.plot(candidates_m, candidates_m, color=LEFT, label="stereo: the candidate itself")
-    depths.set(ylabel="depth (m)", ylim=(0, 4), title="what each cue says")
+    depths.set(ylabel="depth (m)", ylim=(0, 4), title="depth by each cue")
     sure = confidence(candidates_m, predictions)
     best_m = candidates_m[sure.argmax()]
     agreement.plot(candidates_m, sure, color=ACCENT)
     agreement.plot(best_m, sure.max(), "v", color="black", label=f"chosen: {best_m:.2f} m")
-    agreement.set(ylabel="confidence", ylim=(0, 1.05), title="how well they agree (Eq. 14)")
+    agreement.set(ylabel="confidence", ylim=(0, 1.05), title="agreement of the cues (Eq. 14)")
     for axes in (depths, agreement):
         axes.axvline(DEPTH_M, color=GREEN, linestyle=":", label=f"truth: {DEPTH_M:g} m")
         axes.set(xlabel="candidate depth (m)", xlim=(0.7, 2.4))
@@ -306,7 +316,7 @@ def consensus() -> Figure:
 
 
 def _predicted_m(pixel: Pixel, candidate_m: float, virtual_baseline_m: float) -> float:
-    """Depth by Eq. 10 over a window, at the shift of Eq. 12."""
+    """Depth in metres by Eq. 10 over a window, at the shift of Eq. 12."""
     optics = RIG.optics
     shift_px = alignment_shift_px(
         candidate_m,
@@ -331,7 +341,7 @@ def _predicted_m(pixel: Pixel, candidate_m: float, virtual_baseline_m: float) ->
 
 
 def sigma() -> Figure:
-    """Likelihood of a depth by the size of the window, and errors over their error bars."""
+    """Likelihood of depth for three windows, and errors divided by sigma."""
     figure = new_figure(11, 3.7)
     likelihood, errors = figure.subplots(1, 2)
     _draw_likelihood(likelihood, pixel_of(TEXTURE, DEPTH_M))
@@ -356,7 +366,7 @@ def _draw_likelihood(axes: Axes, pixel: Pixel) -> None:
         label = f"{side_px} px: sigma {1e3 * sigma_m:.1f} mm"
         axes.plot(depths_m, np.exp(-0.5 * chi_squared), color=colour, label=label)
     axes.axvline(DEPTH_M, color=GREEN, linestyle=":", label="truth")
-    axes.set(xlabel="depth (m)", ylabel="likelihood, highest is 1", ylim=(0, 1.5))
+    axes.set(xlabel="depth (m)", ylabel="likelihood (maximum 1)", ylim=(0, 1.5))
     axes.set_xlim(depths_m[0], depths_m[-1])
     axes.set_title("one pixel, three windows", fontsize="medium")
     axes.legend(frameon=False, fontsize="small", ncols=2, loc="upper center")
@@ -364,14 +374,14 @@ def _draw_likelihood(axes: Axes, pixel: Pixel) -> None:
 
 
 def _draw_pulls(axes: Axes) -> None:
-    """Errors over sigma of walls whose textures and noise are all fresh."""
+    """Draw a histogram of errors divided by sigma, each wall with its own texture and noise."""
     pulls = []
     for seed in range(24):
         texture = d3s.Texture(pattern=REPORT_PATTERNS[seed % len(REPORT_PATTERNS)], seed=seed)
         scene = d3s.Plane(depth_m=DEPTH_M, texture=texture)
         pair = d3s.simulate(scene, RIG, noise=NOISE, shape=(96, 180), seed=seed)
         est = d3s.estimate(pair.left, pair.right, RIG)
-        # Neighbours share their window: of every 16 px one is enough.
+        # Neighbours share their window: take one pixel in 16.
         pulls.append(((est.depth_m - pair.depth_m) / est.sigma_m)[8::16, 8::16].ravel())
     values = np.concatenate(pulls)
     values = values[np.isfinite(values)]
@@ -383,7 +393,7 @@ def _draw_pulls(axes: Axes) -> None:
     share = np.mean(np.abs(values) < 1)
     axes.axvspan(-1, 1, color=GREEN, alpha=0.12, label=f"{share:.0%} within one sigma")
     axes.set(xlabel="error / sigma", ylabel="density", xlim=(-4, 4), ylim=(0, 0.62))
-    axes.set_title(f"errors of joint over their error bars, {DEPTH_M:g} m", fontsize="medium")
+    axes.set_title(f"errors of joint divided by sigma, {DEPTH_M:g} m", fontsize="medium")
     axes.legend(frameon=False, fontsize="small", loc="upper center", ncols=2)
 
 
@@ -391,7 +401,7 @@ def _draw_pulls(axes: Axes) -> None:
 
 
 def limit() -> Figure:
-    """Errors over depth beside the Cramér-Rao bound of the very same views."""
+    """Errors over depth beside the Cramér-Rao bound of the same views."""
     depths_m = (0.3, 0.4, 0.5, 0.65, 0.85, 1.05, 1.3, 1.6, 2.0)
     found = np.array([_errors_m(depth_m) for depth_m in depths_m])
     figure = new_figure(8, 4)
@@ -400,8 +410,8 @@ def limit() -> Figure:
         found.T,
         (
             f"bound of a window of {WINDOW_PX} px",
-            f"joint, held to windows of {WINDOW_PX} px",
-            "joint as it is",
+            f"joint, only windows of {WINDOW_PX} px",
+            "joint, default windows",
             "consensus, as printed",
         ),
         (
@@ -426,7 +436,7 @@ def limit() -> Figure:
 
 
 def _errors_m(depth_m: float) -> tuple[float, ...]:
-    """The bound, then the errors of three ways."""
+    """RMS bound, and RMS errors of joint with fixed windows, joint and consensus, in metres."""
     cols = int(RIG.optics.disparity_px(depth_m)) + 260
     scene = d3s.Plane(depth_m=depth_m, texture=TEXTURE)
     clean = d3s.simulate(scene, RIG, shape=(140, cols))

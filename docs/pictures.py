@@ -1,6 +1,6 @@
-"""`make pictures`: pictures of README.md, docs/twin.md, docs/estimator.md and docs/method.md.
+"""`make pictures`: draw the pictures of README.md, docs/twin.md, docs/estimator.md, docs/method.md.
 
-The same code gives the same bytes. A palette of few greys keeps the files small.
+The same code gives the same bytes. A small palette keeps the files small.
 """
 
 import io
@@ -25,7 +25,7 @@ from d3s.scene.patterns import PATTERNS
 from d3s.scene.raw import RawFrame
 from d3s.view.demo import plot_demo
 from d3s.view.depth import FLAG_COLOURS, plot_depth_map
-from d3s.view.panels import HIDDEN, NOTHING, SEEN
+from d3s.view.panels import HIDDEN_COLOUR, NO_VALUE_COLOUR, VISIBLE_COLOUR
 from d3s.view.save import save_figure
 from d3s.view.scene import plot_scenes, plot_textures
 
@@ -38,7 +38,7 @@ DISTANCES_M = (0.5, 1.0, 2.0)
 
 
 def textures() -> dict[str, list[Pair]]:
-    """Every pattern at three distances."""
+    """Pairs of every pattern at three distances."""
     return {
         name: [
             d3s.simulate(d3s.Plane(depth_m=depth_m, texture=name), RIG, shape=TEXTURE_SHAPE)
@@ -49,7 +49,7 @@ def textures() -> dict[str, list[Pair]]:
 
 
 def scenes() -> dict[str, Pair | RawFrame]:
-    """One scene of each kind."""
+    """Pair or raw frame of one scene of each kind."""
     made = {
         "Plane": d3s.Plane(depth_m=1.0, texture="brick"),
         "TiltedPlane": d3s.TiltedPlane(depth_m=0.55, tilt_y_rad=-1.25, texture="gravel"),
@@ -64,6 +64,7 @@ def scenes() -> dict[str, Pair | RawFrame]:
 
 
 def layered() -> d3s.Layered:
+    """Scene of a ring and a blob before a wall."""
     rng = np.random.default_rng(1)
     near = ring(SHAPE, (270.0, 330.0), 190.0, rng)
     middle = blob(SHAPE, (630.0, 250.0), 190.0, rng)
@@ -77,7 +78,7 @@ def layered() -> d3s.Layered:
 
 
 def ball_before_a_wall() -> d3s.DepthMapScene:
-    """A ball half a metre away, before a wavy wall; each painted by a perfect camera."""
+    """Scene of a ball at half a metre before a wavy wall, textured by in-focus views."""
     y, x = np.mgrid[: SHAPE[0], : SHAPE[1]]
     square = ((x - 400) ** 2 + (y - 300) ** 2) / 210.0**2
     depth_m = 1.4 + 0.25 * np.sin(x / 90) * np.cos(y / 110)
@@ -91,13 +92,23 @@ def ball_before_a_wall() -> d3s.DepthMapScene:
 
 
 def depth_map() -> Figure:
-    """What the joint method makes of one scene of `d3s evaluate scenes`, a small one."""
+    """Figure of the joint method on one scene of `d3s evaluate scenes`, at a small size."""
     pair = d3s.simulate(SceneSweep().scene(3), RIG, shape=(450, 600), noise=0.01)
     return plot_depth_map(pair, d3s.estimate(pair.left, pair.right, RIG))
 
 
 def palette(greys: int, maps: dict[str, int], marks: list[str]) -> NDArray[np.uint8]:
-    """So many greys, so many colours of each map, and some by name; 256 at most."""
+    """Palette of at most 256 colours (n, 3), RGB.
+
+    Parameters
+    ----------
+    greys
+        Number of grey levels.
+    maps
+        Number of colours of each Matplotlib colour map.
+    marks
+        Further colours by name.
+    """
     levels = np.repeat(np.linspace(0, 255, greys)[:, np.newaxis], 3, axis=1)
     scales = [
         255 * mpl.colormaps[name](np.linspace(0, 1, count))[:, :3] for name, count in maps.items()
@@ -106,12 +117,12 @@ def palette(greys: int, maps: dict[str, int], marks: list[str]) -> NDArray[np.ui
     return np.concatenate([levels, *scales, others]).round().astype(np.uint8)
 
 
-OF_SCENES = palette(64, {"viridis_r": 160}, [HIDDEN, SEEN, NOTHING])
-OF_DEPTH_MAPS = palette(
-    48, {"viridis": 104, "coolwarm": 90}, [SEEN, NOTHING, *FLAG_COLOURS.values()]
+SCENE_PALETTE = palette(64, {"viridis_r": 160}, [HIDDEN_COLOUR, VISIBLE_COLOUR, NO_VALUE_COLOUR])
+DEPTH_MAP_PALETTE = palette(
+    48, {"viridis": 104, "coolwarm": 90}, [VISIBLE_COLOUR, NO_VALUE_COLOUR, *FLAG_COLOURS.values()]
 )
-# Lines of few colours, and what becomes of their edges on white.
-OF_LINES = (
+# Colours of lines, each blended with white in 32 steps for anti-aliased edges.
+LINE_PALETTE = (
     (
         255
         + np.linspace(0, 1, 32)[:, np.newaxis, np.newaxis]
@@ -123,26 +134,39 @@ OF_LINES = (
 )
 
 
-def with_palette(image: Image.Image, few: NDArray[np.uint8]) -> Image.Image:
-    """The nearest of few colours for each pixel; Pillow's own search is not exact."""
+def with_palette(image: Image.Image, colours: NDArray[np.uint8]) -> Image.Image:
+    """Image in the nearest colours of a palette (n, 3); Pillow's search is not exact."""
     pixels = np.asarray(image).reshape(-1, 3)
-    colours, number = np.unique(pixels, axis=0, return_inverse=True)
-    distance = np.square(colours[:, np.newaxis].astype(int) - few.astype(int)).sum(axis=2)
+    distinct, number = np.unique(pixels, axis=0, return_inverse=True)
+    distance = np.square(distinct[:, np.newaxis].astype(int) - colours.astype(int)).sum(axis=2)
     indices = distance.argmin(axis=1).astype(np.uint8)[number.ravel()]
     indexed = Image.fromarray(indices.reshape(image.height, image.width), mode="P")
-    indexed.putpalette(few.tobytes())
+    indexed.putpalette(colours.tobytes())
     return indexed
 
 
 def is_grey(image: Image.Image) -> bool:
+    """Whether an RGB image has grey pixels only."""
     red, green, blue = (np.asarray(channel) for channel in image.split())
     return np.array_equal(red, green) and np.array_equal(green, blue)
 
 
 def save_small(
-    figure: Figure, path: Path, *, dpi: int, colours: NDArray[np.uint8] = OF_SCENES
+    figure: Figure, path: Path, *, dpi: int, colours: NDArray[np.uint8] = SCENE_PALETTE
 ) -> None:
-    """Write a figure as PNG, in 64 greys or with a palette."""
+    """Write a figure as a small PNG, in 64 grey levels or with a palette.
+
+    Parameters
+    ----------
+    figure
+        Figure to write.
+    path
+        PNG file; replaced if it exists.
+    dpi
+        Resolution in dots per inch.
+    colours
+        Palette (n, 3) of a picture with colours.
+    """
     with tempfile.TemporaryDirectory() as folder:
         large = Path(folder) / "large.png"
         save_figure(figure, large, dpi=dpi)
@@ -155,17 +179,17 @@ def save_small(
     image.save(buffer, format="PNG", optimize=True)
     write_bytes(path, buffer.getvalue(), overwrite=True)
     size = f"{image.width} x {image.height} px, {buffer.tell() / 1000:.0f} kB"
-    print(f"{path.relative_to(ROOT)}: {size}")  # noqa: T201 - a script says what it wrote
+    print(f"{path.relative_to(ROOT)}: {size}")  # noqa: T201 - a script
 
 
 def main() -> None:
     sheet = plot_textures(textures(), across=2, tile_in=1.25)
     save_small(sheet, STATIC / "twin_textures.png", dpi=110)
     save_small(plot_scenes(scenes()), STATIC / "twin_scenes.png", dpi=100)
-    save_small(depth_map(), STATIC / "estimator_scene.png", dpi=95, colours=OF_DEPTH_MAPS)
-    save_small(plot_demo(run_demo()), STATIC / "demo.png", dpi=72, colours=OF_DEPTH_MAPS)
+    save_small(depth_map(), STATIC / "estimator_scene.png", dpi=95, colours=DEPTH_MAP_PALETTE)
+    save_small(plot_demo(run_demo()), STATIC / "demo.png", dpi=72, colours=DEPTH_MAP_PALETTE)
     for name, draw in method_figures.FIGURES.items():
-        save_small(draw(), STATIC / f"{name}.png", dpi=120, colours=OF_LINES)
+        save_small(draw(), STATIC / f"{name}.png", dpi=120, colours=LINE_PALETTE)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,22 @@
-"""The documents tell the truth: their tables against the code and the tests they name."""
+"""Pages of the documentation against the code: tables, names, paths and links."""
 
 import ast
 import importlib
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from pydantic.fields import FieldInfo
 
+import d3s
 from d3s.rig import Calibration, Optics, Provenance, Rig
 from pages import DOCS, ROOT, table_rows
+
+sys.path.insert(0, str(DOCS))
+
+from written_signatures import written_signature
 
 # Numbers of the paper's equations: 18 in the text, 11 in the supplement.
 EQUATIONS = [str(n) for n in range(1, 19)] + [f"S{n}" for n in range(1, 12)]
@@ -22,7 +28,7 @@ def _functions_of(path: Path) -> set[str]:
 
 
 def _resolve(name: str) -> object:
-    """The object of a dotted name, through modules and classes."""
+    """Object of a dotted name, through modules and classes; of a field, its annotation."""
     parts = name.split(".")
     for split in range(len(parts), 0, -1):
         try:
@@ -30,7 +36,8 @@ def _resolve(name: str) -> object:
         except ModuleNotFoundError:
             continue
         for attribute in parts[split:]:
-            found = getattr(found, attribute)
+            fields = getattr(found, "__annotations__", {})
+            found = fields[attribute] if attribute in fields else getattr(found, attribute)
         return found
     raise ModuleNotFoundError(name)
 
@@ -66,7 +73,7 @@ def _names_used(path: Path) -> set[str]:
 
 
 def test_every_public_function_of_the_physics_is_used_by_some_test():
-    """A formula that no test calls is a formula that nobody checks."""
+    """A formula that no test calls is not checked."""
     used = set().union(*(_names_used(path) for path in (ROOT / "tests").rglob("test_*.py")))
     for path in sorted((ROOT / "src/d3s/optics").glob("*.py")):
         module = importlib.import_module(f"d3s.optics.{path.stem}".removesuffix(".__init__"))
@@ -90,7 +97,7 @@ RECORDS = {"optics": Optics, "calibration": Calibration, "calibration.provenance
 
 
 def _rule(field: FieldInfo) -> str:
-    """The limits of a field in words, if it has simple ones."""
+    """Limits of a field in words, if it has simple ones."""
     signs = {"gt": "> {:g}", "ge": ">= {:g}", "lt": "< {:g}", "le": "<= {:g}"}
     return ", ".join(
         words.format(getattr(limit, name))
@@ -121,6 +128,74 @@ def test_example_of_the_rig_page_is_a_rig(tmp_path):
     rig.save(tmp_path / "again.toml")
     saved = (tmp_path / "again.toml").read_text()
     assert re.sub(r"^#.*\n", "", saved, flags=re.MULTILINE).strip() == text.strip()
+
+
+@pytest.mark.parametrize("page", ["glossary.md", "extending.md", "architecture.md"])
+def test_names_and_paths_of_a_page_exist(page):
+    """`d3s.name` in backticks can be imported, and every path in backticks exists."""
+    quoted = set(re.findall(r"`([^`\n]+)`", (DOCS / page).read_text()))
+    names = {one for one in quoted if re.fullmatch(r"d3s(\.\w+)+", one)}
+    paths = {one for one in quoted if re.match(r"(src|tests|docs|benchmarks)/", one)}
+    wrong = [one for one in sorted(names) if not _is_there(one)]
+    wrong += [one for one in sorted(paths) if not (ROOT / one.partition("::")[0]).exists()]
+    assert not wrong
+
+
+def _is_there(name: str) -> bool:
+    try:
+        _resolve(name)
+    except (ModuleNotFoundError, AttributeError):
+        return False
+    return True
+
+
+def test_tests_that_extending_names_exist():
+    page = (DOCS / "extending.md").read_text()
+    named = re.findall(r"`(tests/[\w/.]+)::(\w+)`", page)
+    assert named
+    for path, function in named:
+        assert function in _functions_of(ROOT / path), f"{path}::{function}"
+
+
+def test_api_page_opens_with_the_names_that_most_programs_need():
+    page = (DOCS / "api.md").read_text()
+    opening = page.partition("## The five names")[2].partition("\n## ")[0]
+    names = re.findall(r"\.\. auto(?:function|class):: ([\w.]+)", opening)
+    assert [name.rpartition(".")[2] for name in names] == [
+        "estimate",
+        "Rig",
+        "DepthMap",
+        "simulate",
+        "calibrate",
+    ]
+    assert all(_is_there(name) for name in names)
+
+
+def test_modules_of_the_api_page_exist():
+    page = (DOCS / "api.md").read_text()
+    for module, rest in re.findall(r"automodule:: ([\w.]+)\n((?:   :.*\n)*)", page):
+        members = re.search(r":members: (.+)", rest)
+        for name in members[1].split(", ") if members else []:
+            assert _is_there(f"{module}.{name}"), f"{module}.{name}"
+        assert importlib.import_module(module)
+    for name in re.findall(r"auto(?:data|function|class):: ([\w.]+)", page):
+        assert _is_there(name), name
+
+
+def test_signatures_show_types_as_written():
+    def written(what: str, obj: object) -> str:
+        text, returns = written_signature(None, what, "", obj, None, "()", None)
+        return f"{text} -> {returns}"
+
+    methods = importlib.import_module("d3s.estimate.methods")
+    assert "rig: ~d3s.rig.rig.Rig" in written("function", methods.estimate)
+    assert written("function", methods.estimate).endswith("-> ~d3s.estimate.depth_map.DepthMap")
+    fields = written("class", d3s.DepthMap)
+    assert "depth_m: Image," in fields
+    assert "ndarray" not in fields
+    assert "timings_s: dict[str, float] = dict()" in fields
+    load = written("method", d3s.DepthMap.load)
+    assert load == "(path: str | os.PathLike[str]) -> ~d3s.estimate.depth_map.DepthMap"
 
 
 def test_links_between_pages_lead_somewhere():

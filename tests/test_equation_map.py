@@ -1,7 +1,7 @@
-"""The map's promise, "the test that would fail if it were wrong", kept to the letter.
+"""The tests that docs/equations.md names fail if the function of their row is wrong.
 
-Each function of docs/equations.md is bent by one per cent, and the tests that its row names are
-run on the bent one. They must fail.
+The result of each function is changed by one per cent, and the tests of its row run with the
+changed function. They must fail.
 """
 
 import os
@@ -60,7 +60,7 @@ def pytest_collection_finish(session):
     if isinstance(owner, type):
         type.__setattr__(owner, name, wrapped)
         return
-    # Wherever it was imported to by name, and in the tables that the tests keep of functions.
+    # Replace the function in every module that imported it, and in tables of functions of tests.
     for module in list(sys.modules.values()):
         for key, value in list(getattr(module, "__dict__", {}).items()):
             if value is original:
@@ -88,5 +88,5 @@ def test_bent_function_fails_its_test(function, test, tmp_path):
         [*command, test], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert result.returncode == 1, f"{test} passes with a wrong {function}\n{result.stdout[-2000:]}"
-    # By its own judgement, and not because the bent function made something crash.
+    # The test must fail by an assertion, and not because the changed function raised an error.
     assert "AssertionError" in result.stdout

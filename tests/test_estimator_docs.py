@@ -1,33 +1,29 @@
-"""docs/estimator.md tells the truth: its tables, its Python, its commands, and the ablation."""
+"""Pages of the estimator against the code: their tables, Python, commands, and the ablation."""
 
 import importlib.util
 import re
-import shlex
 import sys
 
 import numpy as np
 import pytest
-import typer.main
 
 import d3s
-from d3s.cli import app
 from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options
-from d3s.estimate.joint import confidence as judge
-from d3s.estimate.joint import refine
-from d3s.estimate.joint import types as fitting
-from pages import DOCS, ROOT, python_blocks
+from d3s.estimate.joint import confidence, refine, smoothing
+from page_runner import check_command, check_commands, is_target
+from pages import DOCS, ROOT, blocks, python_blocks, shell_lines
 
-PAGE = (DOCS / "estimator.md").read_text()
+GUIDE = (DOCS / "estimator.md").read_text()
+METHOD = (DOCS / "estimator_method.md").read_text()
+RESULTS = (DOCS / "estimator_results.md").read_text()
 RIG = d3s.Rig.paper_prototype()
 
 
-def _section(begin: str, end: str) -> str:
-    return PAGE.partition(begin)[2].partition(end)[0]
-
-
 def test_page_has_every_flag_with_its_bit_and_reason():
-    rows = re.findall(r"^\| (\d+) \| `(\w+)` \| (.+) \|$", PAGE, re.MULTILINE)
-    assert rows == [(str(int(flag)), flag.name, flag.__doc__) for flag in Flag]
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \| (.+) \|$", GUIDE, re.MULTILINE)
+    expected = [(str(int(flag)), flag.name, flag.__doc__) for flag in Flag]
+    table = "\n".join(f"| {bit} | `{name}` | {reason} |" for bit, name, reason in expected)
+    assert rows == expected, f"write into docs/estimator.md:\n{table}"
 
 
 def _option_rows(kind: type[Options]) -> list[tuple[str, str, str]]:
@@ -46,33 +42,37 @@ def _option_rows(kind: type[Options]) -> list[tuple[str, str, str]]:
 
 
 def test_page_has_every_option_with_its_default():
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", _section("## Options", "\n## "), re.M)
+    section = GUIDE.partition("## Options")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", section, re.MULTILINE)
     kinds = (Options, JointOptions, ConsensusOptions)
-    assert rows == [row for kind in kinds for row in _option_rows(kind)]
+    expected = [row for kind in kinds for row in _option_rows(kind)]
+    table = "\n".join(f"| `{name}` | {default} | {words} |" for name, default, words in expected)
+    assert rows == expected, f"write into docs/estimator.md:\n{table}"
 
 
 def test_rules_of_the_filter_have_the_numbers_of_the_code():
     for words in (
         f"confidence >= {JointOptions().min_confidence:g} ",
-        f"correlation beyond chance >= {judge._LEAST_CORRELATION:g} ",
-        f"margin of the search >= {judge._LEAST_MARGIN:g} ",
-        f"residual close by <= {judge._LARGEST_MISFIT:g} times",
-        f"smallest window <= {judge._SPREAD_PX:g} px",
-        rf"\frac{{{fitting._CHANCE:g}}}{{\sqrt{{N - 3}}}}",
+        f"correlation beyond chance >= {confidence._MIN_CORRELATION:g} ",
+        f"margin of the search >= {confidence._MIN_MARGIN:g} ",
+        f"residual close by <= {confidence._MAX_MISFIT:g} times",
+        f"smallest window <= {confidence._MAX_EXTENT_PX:g} px",
+        rf"\frac{{{smoothing._CHANCE_SIGMAS:g}}}{{\sqrt{{N - 3}}}}",
         f"plus {refine._UNEXPLAINED:g} of what the residual has beyond it",
     ):
-        assert words in " ".join(PAGE.split()), words
+        assert words in " ".join(METHOD.split()), words
 
 
 @pytest.fixture(scope="module")
 def scope() -> dict[str, object]:
     names: dict[str, object] = {}
-    for code in python_blocks(DOCS / "estimator.md"):
-        exec(compile(code, "estimator.md", "exec"), names)
+    for page in ("estimator.md", "estimator_method.md"):
+        for code in python_blocks(DOCS / page):
+            exec(compile(code, page, "exec"), names)
     return names
 
 
-def test_python_of_the_page_runs(scope):
+def test_python_of_the_pages_runs(scope):
     assert 0 < scope["sure"].density < scope["est"].density < 1
     assert scope["printed"].method == "consensus"
 
@@ -81,7 +81,7 @@ def test_noise_passes_the_consensus_and_not_ours(scope):
     tried = np.mean((scope["chance"].flags & Flag.BORDER) == 0)
     assert (
         f"# {scope['passed']:.2f} of the frame, {scope['passed'] / tried:.0%}".replace("%", " %")
-        in PAGE
+        in METHOD
     )
     assert scope["ours"] == 0
 
@@ -90,41 +90,45 @@ def test_gain_mismatch_costs_what_the_page_says(scope):
     def mae_cm(found: d3s.DepthMap) -> float:
         return 100 * float(np.nanmean(np.abs(found.depth_m - scope["pair"].depth_m)))
 
-    plain, brighter = _numbers(r"from ([\d.]+) to [\d.]+ cm, one of 5 % to ([\d.]+) cm")
+    plain, brighter = _numbers(GUIDE, r"from ([\d.]+) to [\d.]+ cm, one of 5 % to ([\d.]+) cm")
     assert mae_cm(scope["est"]) == pytest.approx(plain, rel=0.1)
     assert mae_cm(scope["brighter"]) == pytest.approx(brighter, rel=0.1)
     assert scope["est"].warnings == ()
     assert "the contrast of the right one, and" in scope["brighter"].warnings[0]
 
 
-def _numbers(pattern: str) -> tuple[float, ...]:
-    (found,) = re.findall(pattern, " ".join(PAGE.split()))
+def _numbers(page: str, pattern: str) -> tuple[float, ...]:
+    (found,) = re.findall(pattern, " ".join(page.split()))
     return tuple(map(float, found))
 
 
 def test_depths_at_which_views_are_shrunk():
     """Where the wider of the two blurs is as wide as the page says."""
     (half_px, half_m, quarter_px, quarter_m) = _numbers(
-        r"radius of ([\d.]+) px on \(nearer than ([\d.]+) m .* from ([\d.]+) px on \(([\d.]+) m\)"
+        METHOD,
+        r"radius of ([\d.]+) px on \(nearer than ([\d.]+) m .* from ([\d.]+) px on \(([\d.]+) m\)",
     )
     for radius_px, depth_m in ((half_px, half_m), (quarter_px, quarter_m)):
         blur = max(abs(float(RIG.optics.blur_radius_px(depth_m, camera))) for camera in (0, 1))
         assert blur == pytest.approx(radius_px, abs=0.2)
 
 
-def test_commands_of_the_page_are_there():
-    lines = [
-        line for block in re.findall(r"```text\n(.*?)```", PAGE, re.S) for line in block.split("\n")
-    ]
-    commands = [shlex.split(line) for line in lines if line]
-    known = typer.main.get_command(app).commands["evaluate"].commands
-    for command in commands:
-        if command[0] == "d3s":
-            assert command[1] == "evaluate"
-            options = {name for option in known[command[2]].params for name in option.opts}
-            assert {word for word in command if re.match(r"--?[a-z]", word)} <= options
+@pytest.mark.parametrize("name", ["estimator.md", "estimator_method.md"])
+def test_commands_in_the_text_exist(name):
+    check_commands(DOCS / name)
+
+
+def test_every_command_of_the_results_exists():
+    listed = [block.code for block in blocks(DOCS / "estimator_results.md")]
+    commands = [words for code in listed for words in shell_lines(code)]
+    assert len(commands) == 6
+    for words in commands:
+        if words[0] == "d3s":
+            check_command(words)
+        elif words[0] == "make":
+            assert is_target(words[1]), words
         else:
-            assert (ROOT / command[1]).is_file()
+            assert (ROOT / words[1]).is_file(), words
 
 
 # The ablation -------------------------------------------------------------------------------------
@@ -141,7 +145,7 @@ def ablation():
 
 
 def test_page_has_every_variant_of_the_ablation(ablation):
-    table = _section(ablation.BEGIN, ablation.END)
+    table = RESULTS.partition(ablation.BEGIN)[2].partition(ablation.END)[0]
     heading = next(line for line in table.splitlines() if line.startswith("| variant"))
     cells = [cell.strip() for cell in heading.strip("|").split("|")]
     assert cells == ["variant", *(column.heading for column in ablation.COLUMNS.values())]

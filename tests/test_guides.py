@@ -1,7 +1,7 @@
-"""The guides work: every command and every line of Python in them is run, in the order of the page.
+"""Every command and Python block of the guides runs, in the order of the page.
 
-Pictures that a reader has, a stereo pair, raw frames and captures of a board, are small simulated
-ones here; so is what a command makes that would take minutes.
+The pictures of a reader (a stereo pair, raw frames, captures of a board) are small simulated ones
+here, and slow commands run with smaller inputs.
 """
 
 import re
@@ -18,10 +18,9 @@ from d3s.estimate import candidates
 from d3s.estimate.flags import share_of_each
 from d3s.files import write_image
 from d3s.rig import Rig
-from pages import DOCS, table_rows
-from readers import (
+from page_runner import (
     BOARD,
-    Reader,
+    PageRunner,
     boards,
     calibrated_rig,
     check_commands,
@@ -29,6 +28,7 @@ from readers import (
     write_raw_frames,
     write_stereo_pair,
 )
+from pages import DOCS, table_rows
 
 sys.path.insert(0, str(DOCS))
 
@@ -37,7 +37,7 @@ import method_figures
 GUIDES = ("index", "first_depth", "method", "how_good", "build")
 RIG = Rig.paper_prototype()
 
-# What is smaller here than in the page, so that a test takes seconds.
+# Replacements in the commands of the pages that shorten the test.
 SMALLER = {
     "450x600": "160x300",
     "0.25:1.2:12": "0.4:0.5:2",
@@ -47,13 +47,13 @@ SMALLER = {
 }
 
 
-def read(page: str) -> Reader:
-    return Reader(DOCS / f"{page}.md", SMALLER)
+def run(page: str) -> PageRunner:
+    return PageRunner(DOCS / f"{page}.md", SMALLER)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """Where the reader sits, with pictures."""
+    """Temporary folder as the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
@@ -71,17 +71,17 @@ def test_first_depth_map(folder):
         write_stereo_pair(Path(f"left/{number}.png"), Path(f"right/{number}.png"), seed=number)
     calibrated_rig().save("rig.toml")
     write_image("frame.png", boards.frame(BOARD).image)
-    reader = read("first_depth")
+    runner = run("first_depth")
 
-    est, sure, surer = (reader.scope[name] for name in ("est", "sure", "surer"))
+    est, sure, surer = (runner.scope[name] for name in ("est", "sure", "surer"))
     assert 0.3 < est.density < 1
     assert 0 < surer.density <= sure.density < est.density
-    assert reader.scope["points_m"].shape == (est.valid.sum(), 3)
+    assert runner.scope["points_m"].shape == (est.valid.sum(), 3)
     cloud = Path("motorcycle.ply").read_bytes()
     assert f"element vertex {est.valid.sum()}".encode() in cloud
     names = {path.name for path in Path("sim/depth").iterdir()}
-    told = {row[0].strip("`") for row in table_rows(DOCS / "first_depth.md")}
-    assert names <= told
+    listed = {row[0].strip("`") for row in table_rows(DOCS / "first_depth.md")}
+    assert names <= listed
     frame = d3s.DepthMap.load("frame/frame_depth.npz")
     error_m = np.nanmedian(frame.depth_m) - boards.DISTANCES_M[BOARD]
     assert abs(error_m) < 0.01
@@ -91,18 +91,18 @@ def test_first_depth_map(folder):
 def test_how_good_is_it(folder):
     calibrated_rig().save("rig.toml")
     write_raw_frames(Path("wall"), 2)
-    reader = read("how_good")
+    runner = run("how_good")
 
     text = (DOCS / "how_good.md").read_text()
-    told_mm = [float(word) for word in re.findall(r"bound_mm = .*?# (.*)", text)[0].split(", ")]
-    assert told_mm == np.round(reader.scope["bound_mm"], 2).tolist()
-    est, error_m = reader.scope["est"], reader.scope["error_m"]
+    printed_mm = [float(word) for word in re.findall(r"bound_mm = .*?# (.*)", text)[0].split(", ")]
+    assert printed_mm == np.round(runner.scope["bound_mm"], 2).tolist()
+    est, error_m = runner.scope["est"], runner.scope["error_m"]
     share = np.mean(np.abs(error_m) < est.sigma_m[est.valid])
     assert f"# {share:.2f}\n" in text
-    assert reader.scope["fine"].density < est.density > reader.scope["safe"].density
-    assert f"# {reader.scope['gain']:.1f}\n" in text
-    assert "# {:.2f}, {:.2f}\n".format(*reader.scope["density"]) in text
-    assert any("fill rate" in said.lower() for said in reader.said.values())
+    assert runner.scope["fine"].density < est.density > runner.scope["safe"].density
+    assert f"# {runner.scope['gain']:.1f}\n" in text
+    assert "# {:.2f}, {:.2f}\n".format(*runner.scope["density"]) in text
+    assert any("fill rate" in output.lower() for output in runner.output.values())
 
 
 @pytest.mark.slow
@@ -111,31 +111,31 @@ def test_camera_of_your_own(folder):
     boards.write_captures(Path("captures"))
     boards.designed().save("board.toml")
     write_image("frame.png", boards.frame(BOARD).image)
-    reader = read("build")
+    runner = run("build")
 
-    optics = reader.scope["optics"]
+    optics = runner.scope["optics"]
     assert optics == RIG.optics
     assert [str(m)[:5] for m in optics.focus_distances_m] == ["0.809", "0.880"]
     text = (DOCS / "build.md").read_text()
     assert repr(optics.disparity_px([0.3, 1.0, 2.0])) in text
     assert np.round(optics.blur_radius_px([0.3, 1.0, 2.0], 0), 1).tolist() == [12.7, -1.4, -4.4]
-    assert f"# {reader.scope['step_m']:.2e}: 15 µm" in text
+    assert f"# {runner.scope['step_m']:.2e}: 15 µm" in text
     assert len(list(Path("simulated").glob("*.png"))) == 2
     frame = d3s.DepthMap.load("frame/frame_depth.npz")
     assert abs(np.nanmedian(frame.depth_m) - boards.DISTANCES_M[BOARD]) < 0.01
 
 
 def test_front_page(folder):
-    """A pair of the camera in the rig file."""
+    """With a pair of the camera in the rig file."""
     RIG.save("rig.toml")
     pair = d3s.simulate(d3s.Plane(depth_m=0.8), RIG, noise=0.01, shape=(100, 200))
     for side in ("left", "right"):
         write_image(f"{side}.png", getattr(pair, side))
-    read("index")
+    run("index")
     assert d3s.DepthMap.load("depth/depth.npz").density > 0.3
 
 
-# What pages say without being run -----------------------------------------------------------------
+# Statements of the pages that are not run ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("guide", GUIDES)
@@ -145,7 +145,7 @@ def test_commands_and_options_exist(guide):
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_options_that_are_named_exist(guide):
-    """`--depth-range` in the text is an option of some command."""
+    """Every option in the text, such as `--depth-range`, is an option of a command."""
     commands = typer.main.get_command(app).commands.values()
     known = {name for one in commands for option in one.params for name in option.opts}
     text = (DOCS / f"{guide}.md").read_text()
@@ -168,8 +168,8 @@ def test_links_lead_to_headings(guide):
 
 
 def test_errors_over_depth_are_those_of_the_estimator():
-    """The table of the guide has rows of the page that has their command."""
-    known = {tuple(row[:5]) for row in table_rows(DOCS / "estimator.md")}
+    """The rows of the table are rows of the estimator page, which has their command."""
+    known = {tuple(row[:5]) for row in table_rows(DOCS / "estimator_results.md")}
     rows = [row for row in table_rows(DOCS / "how_good.md") if re.fullmatch(r"\d\.\d\d", row[0])]
     assert len(rows) == 6
     assert {tuple(row) for row in rows} <= known
@@ -180,7 +180,7 @@ def test_errors_over_depth_are_those_of_the_estimator():
     [
         ("how_good", "within 20 % from 0.4 m on", "estimator"),
         ("how_good", "65 to 71 % of the errors are below it", "estimator"),
-        ("how_good", "0.119", "estimator"),
+        ("how_good", "0.119", "estimator_results"),
         ("how_good", "70 %", "estimator"),
         ("method", "at most 12 %", "limits"),
         ("build", "60 %", "calibration"),
@@ -189,13 +189,13 @@ def test_errors_over_depth_are_those_of_the_estimator():
     ],
 )
 def test_numbers_that_are_quoted(guide, words, page):
-    """What one page says with its command, the other repeats."""
+    """A number quoted in a guide stands on the page that has its command."""
     for name in (guide, page):
         text = " ".join((DOCS / f"{name}.md").read_text().split())
         assert words in text, name
 
 
-def test_disparities_that_are_looked_for():
+def test_disparities_of_the_default_range():
     text = " ".join((DOCS / "first_depth.md").read_text().split())
     largest, smallest = candidates._LARGEST_DISPARITY_PX, candidates._SMALLEST_DISPARITY_PX
     assert f"a disparity of {largest:g} px to one of {smallest:g} px" in text
@@ -222,8 +222,8 @@ def test_both_cues_find_the_depth_of_one_pixel():
     assert 1 / VERGENCE_DPT[both.argmin()] == pytest.approx(1.2, abs=0.02)
 
 
-def test_only_defocus_tells_even_waves_apart():
-    """What the page says of the right half of its figure."""
+def test_only_defocus_resolves_a_periodic_texture():
+    """As the page says of the right figure."""
     pixel = method_figures.pixel_of(method_figures.waves(2.0, 12.0), 2.0)
     period_dpt = 12.0 / float(RIG.optics.disparity_px(1.0))
     valleys_m = 1 / (0.5 + period_dpt * np.arange(4))
@@ -235,7 +235,7 @@ def test_only_defocus_tells_even_waves_apart():
 
 
 @pytest.mark.parametrize("side_px", [9, 23, 57])
-def test_likelihood_is_a_bell_of_the_width_that_the_page_says(side_px):
+def test_likelihood_has_the_width_of_the_formula(side_px):
     pixel = method_figures.pixel_of("gravel", 1.2)
     noise, optics = pixel.noise_energy(side_px), RIG.optics
     sigma_px = np.sqrt(noise / np.square(pixel.gradient(side_px)).sum())

@@ -1,4 +1,4 @@
-"""The README works: what it tells a newcomer to type is typed here."""
+"""Commands and code of the README work."""
 
 import re
 import shutil
@@ -9,13 +9,13 @@ import pytest
 
 import d3s
 from d3s.files import write_image
+from page_runner import BOARD, PageRunner, boards, check_commands, is_target
 from pages import ROOT, python_blocks
-from readers import BOARD, Reader, boards, check_commands, is_target
 
 README = ROOT / "README.md"
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=995, baseline_m=0.193)
 
-# What is smaller here than in the page, so that a test takes seconds.
+# Replacements in the commands of the page that shorten the test.
 SMALLER = {
     "captures/ -o": "captures/ --design board.toml -o",
     "compare -o": "compare --quick -m joint,bm --workers 1 -o",
@@ -47,7 +47,7 @@ def test_picture_and_links_are_there():
 
 
 @pytest.mark.slow
-def test_all_that_it_says_to_type(tmp_path, monkeypatch):
+def test_all_commands_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     scene = d3s.RandomScene(seed=3, nearest_m=2.0, farthest_m=4.5)
@@ -58,11 +58,11 @@ def test_all_that_it_says_to_type(tmp_path, monkeypatch):
     boards.designed().save("board.toml")
     write_image("raw.png", boards.frame(BOARD).image)
     shutil.copy(README, "README.md")
-    reader = Reader(README, SMALLER)
+    runner = PageRunner(README, SMALLER)
 
     assert d3s.DepthMap.load("depth/depth.npz").density > 0.2
     assert Path("depth/points.ply").read_bytes().startswith(b"ply")
     frame = d3s.DepthMap.load("depth/raw_depth.npz")
     assert abs(np.nanmedian(frame.depth_m) - boards.DISTANCES_M[BOARD]) < 0.01
-    assert "depth map" in reader.said["d3s info depth/depth.npz"]
+    assert "depth map" in runner.output["d3s info depth/depth.npz"]
     assert "| joint " in Path("README.md").read_text()

@@ -52,8 +52,8 @@ __all__ = [
     "simulate_raw",
 ]
 
-# Where the public names live. They are imported when first used, so that `import d3s` and
-# `d3s --help` cost nothing.
+# Module of each public name. Modules are imported on first use, which keeps `import d3s` and
+# `d3s --help` fast.
 _HOMES = {
     "Calibration": "d3s.rig",
     "CalibrationError": "d3s.errors",
@@ -91,7 +91,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'd3s' has no attribute {name!r}")
     home = import_module(_HOMES[name])
-    # The package of this name is the function: Python puts it here as soon as it is imported.
+    # `d3s.estimate` and `d3s.calibrate` are callable packages: return the package itself.
     return home if _HOMES[name] == f"d3s.{name}" else getattr(home, name)
 
 

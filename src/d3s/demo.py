@@ -1,4 +1,4 @@
-"""The whole story on one simulated snapshot: what is seen, what is found, and how wrong it is."""
+"""Demonstration: one simulated snapshot, its depth by three methods, and their errors."""
 
 import math
 import subprocess
@@ -22,75 +22,80 @@ from d3s.scene.scenes import Layer, Layered
 from d3s.scene.sensor import expose_pair
 from d3s.scene.textures import Texture
 
-METHODS = ("joint", "consensus", "sgbm")
-"""Ours, the paper's, and the best known of stereo."""
+DEMO_METHODS = ("joint", "consensus", "sgbm")
+"""Our method, the paper's, and the best-known stereo matcher."""
 SHAPE = (600, 1200)
-"""Of a view: less than half of the pixels of the prototype's, so that all is done in a minute."""
+"""Rows and columns of a view: less than half the prototype's pixels, to stay below a minute."""
 NOISE = 0.01
-"""Standard deviation of the noise, of full scale."""
+"""Standard deviation of the sensor noise, relative to full scale."""
 
-# A floor 0.61 m away at the lower edge of the frame, and 1.3 m where it ends.
+# The floor: 0.61 m away at the lower edge of the frame, 1.3 m at its far end.
 _FLOOR_M, _FLOOR_SLOPE, _STEEPEST_SLOPE = 0.9, -9.6, -14.0
-_FLOOR_END = 0.19  # of the height of the frame
-# Rows that a method compiles itself on before its time is taken.
+_FLOOR_END = 0.19  # row of the far end, relative to the height of the frame
+# Rows of the first, untimed call of a method, which compiles it.
 _STRIP_PX = 96
 _SLOW_TO_COMPILE = ("joint", "consensus")
 
-Progress = Callable[[str], None]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
-    """What one method made of the snapshot."""
+class MethodResult:
+    """Depth map of one method, its score and its time."""
 
     depth_map: DepthMap
     score: Score
-    time_s: float  # compiled
+    time_s: float  # without compilation
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demo:
-    """One simulated snapshot of the prototype, with its truth, and what each method made of it."""
+    """One simulated snapshot of the prototype with its ground truth, and the result per method."""
 
-    pair: Pair  # with the noise of the sensor
+    pair: Pair  # with sensor noise
     truth: Truth
-    outcomes: dict[str, Outcome]  # by method
+    results: dict[str, MethodResult]  # by method
 
 
-def run_demo(shape: tuple[int, int] = SHAPE, *, progress: Progress | None = None) -> Demo:
-    """Simulate the snapshot and try the methods on it.
+def run_demo(
+    shape: tuple[int, int] = SHAPE, *, on_step: Callable[[str], None] | None = None
+) -> Demo:
+    """Simulate the snapshot and estimate its depth by each method.
 
-    `progress` is told in words what is done next.
+    Parameters
+    ----------
+    shape
+        Rows and columns of a view.
+    on_step
+        Called with a sentence before each step.
     """
-    say = progress or _nobody
+    say = on_step or (lambda _: None)
     rig = Rig.paper_prototype()
     with _compiling():
         say("Simulating a snapshot of the prototype ...")
         clean = simulate(demo_scene(rig, shape), rig, shape=shape)
         left, right = expose_pair(clean.left, clean.right, NOISE, seed=0)
         pair, truth = replace(clean, left=left, right=right), truth_of(clean, NOISE)
-        outcomes = {}
-        for method in reversed(METHODS):  # ours last, since it takes longest to compile
+        results = {}
+        for method in reversed(DEMO_METHODS):  # ours last: it takes longest to compile
             say(f"Depth by {method} ...")
-            # The paper tunes its camera for its method, and so do we; the others do not need it.
+            # The paper calibrates its camera for the consensus; the other methods do not need it.
             camera = tuned_rig() if method == "consensus" else rig
-            outcomes[method] = _outcome(method, pair, truth, camera)
-    return Demo(pair=pair, truth=truth, outcomes={name: outcomes[name] for name in METHODS})
+            results[method] = _run_method(method, pair, truth, camera)
+    return Demo(pair=pair, truth=truth, results={name: results[name] for name in DEMO_METHODS})
 
 
-def _outcome(method: str, pair: Pair, truth: Truth, rig: Rig) -> Outcome:
+def _run_method(method: str, pair: Pair, truth: Truth, rig: Rig) -> MethodResult:
     estimate(pair.left[:_STRIP_PX], pair.right[:_STRIP_PX], rig, method=method)
     started = time.perf_counter()
     depth_map = estimate(pair.left, pair.right, rig, method=method)
     time_s = time.perf_counter() - started
-    return Outcome(depth_map=depth_map, score=score(depth_map, truth), time_s=time_s)
+    return MethodResult(depth_map=depth_map, score=score(depth_map, truth), time_s=time_s)
 
 
 @contextmanager
 def _compiling() -> Iterator[None]:
-    """The slow ones are compiled by other processes meanwhile, as many as there are other cores.
+    """Compile slow methods in other processes meanwhile, at most one per remaining core.
 
-    What they compile is kept on disk, where this process finds it.
+    This process loads the compiled code from the cache on disk.
     """
     processes = [
         subprocess.Popen(
@@ -109,30 +114,33 @@ def _compiling() -> Iterator[None]:
 
 
 def warm_up(method: str) -> None:
-    """Have a method compiled, on a pair that means nothing."""
+    """Compile a method by running it on a small pair of noise."""
     views = np.random.default_rng(0).normal(size=(2, _STRIP_PX, 2 * _STRIP_PX)).astype(np.float32)
     estimate(views[0], views[1], Rig.paper_prototype(), method=method)
 
 
 def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
-    """Things on a floor of gravel, before a wall of bricks: 0.3 to 1.9 m.
+    """Objects on a floor of gravel before a wall of bricks, from 0.3 to 1.9 m.
 
-    Made for frames about twice as wide as high. None of its textures was used to choose anything.
+    Made for frames about twice as wide as high. No parameter of any method was tuned on its
+    textures.
     """
-    high = shape[0]
-    # The same depths from top to bottom, as far as a plane may be tilted.
-    slope = max(_FLOOR_SLOPE * SHAPE[0] / high, _STEEPEST_SLOPE)
+    height_px = shape[0]
+    # The same depths from top to bottom at any height, up to the steepest tilt of a plane.
+    slope = max(_FLOOR_SLOPE * SHAPE[0] / height_px, _STEEPEST_SLOPE)
     focal_px = rig.optics.focal_length_px
 
     def foot(depth_m: float) -> float:
-        """How far down the frame something that stands on the floor touches it, 0 to 1."""
-        return 0.5 + (1 - _FLOOR_M / depth_m) * focal_px / (slope * high)
+        """Row at which the floor has this depth, relative to the height of the frame."""
+        return 0.5 + (1 - _FLOOR_M / depth_m) * focal_px / (slope * height_px)
 
     def seeded(
         outline: Callable[..., Coverage], centre: tuple[float, float], radius: float
     ) -> Coverage:
+        """Mask of a random outline; centre (x, y) and radius relative to the frame's height."""
         rng = np.random.default_rng(5)
-        return outline(shape, (high * centre[0], high * centre[1]), high * radius, rng)
+        centre_px = height_px * centre[0], height_px * centre[1]
+        return outline(shape, centre_px, height_px * radius, rng)
 
     return Layered(
         layers=[
@@ -178,12 +186,8 @@ def _layer(
 
 
 def _card(shape: tuple[int, int], edges: tuple[float, float, float, float]) -> Coverage:
-    """An upright rectangle; left, top, right and bottom in heights of the frame."""
+    """Mask of an upright rectangle; left, top, right and bottom relative to the frame's height."""
     left, top, right, bottom = (shape[0] * edge for edge in edges)
     x, y = np.arange(shape[1]), np.arange(shape[0])[:, np.newaxis]
     inside = np.minimum(np.minimum(x - left, right - x), np.minimum(y - top, bottom - y))
     return np.asarray(np.clip(inside + 0.5, 0.0, 1.0), dtype=np.float32)
-
-
-def _nobody(words: str) -> None:
-    pass

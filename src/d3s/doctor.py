@@ -1,4 +1,4 @@
-"""What this machine has, and whether d3s computes on it what it should."""
+"""Check of an installation: packages, processor, memory, cache, and a self-test."""
 
 import importlib.metadata
 import importlib.util
@@ -32,24 +32,24 @@ PACKAGES = (
     "rich",
 )
 EXTRAS = {"docs": ("sphinx", "to build the documentation"), "dev": ("pytest", "to run the tests")}
-"""What `pip install d3s[NAME]` adds: the module that tells, and what it is for."""
+"""Extras of `pip install d3s[NAME]`: a module that shows it is installed, and its purpose."""
 
-# What the vectors of the compiled loops need to be fast; without them all works, slower.
+# Instruction sets that make the compiled loops fast; without them the loops work more slowly.
 _SIMD = ("avx512f", "avx2", "fma", "sse4.2", "neon", "sve")
 _TEST_DEPTH_M, _TEST_SHAPE, _TEST_NOISE = 1.0, (160, 320), 0.01
-# The plane of gravel has 0.5 mm and 92 %; twice that error is no chance, since the noise is the
-# same on every machine.
+# The self-test has an error of 0.5 mm and a density of 92 %. The noise is the same on every
+# machine, so a result outside these limits is a fault.
 LARGEST_ERROR_M, LEAST_DENSITY = 1e-3, 0.85
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTest:
-    """A simulated plane, and how well its depth came back."""
+    """Error, density and time of the depth of a simulated plane."""
 
-    error_m: float  # mean absolute, where there is a depth; NaN if there is none
-    density: float  # of the pixels that the right view shows too
-    time_s: float  # once compiled
-    compile_time_s: float  # of the first call; little if the loops were compiled before
+    error_m: float  # mean absolute error of the pixels with a depth; NaN if there are none
+    density: float  # share of the pixels visible in both views that have a depth
+    time_s: float  # second call, compiled
+    compile_time_s: float  # first call minus the second; small if the loops were in the cache
 
     @property
     def passed(self) -> bool:
@@ -59,45 +59,45 @@ class SelfTest:
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """What `examine` found."""
+    """Result of `examine`."""
 
     version: str  # of d3s
     python: str
     system: str
-    packages: dict[str, str | None]  # versions; None if it is not there
-    extras: dict[str, bool]
+    packages: dict[str, str | None]  # versions; None if not installed
+    extras: dict[str, bool]  # whether installed
     cores: int  # of the machine
-    threads: int  # that d3s uses
+    threads: int  # used by d3s
     simd: tuple[str, ...]
-    memory_bytes: int | None  # None where the system does not say
+    memory_bytes: int | None  # None if unknown
     free_memory_bytes: int | None
-    cache: str  # where compiled loops are kept
+    cache: str  # folder of the compiled loops
     cache_is_writable: bool
     self_test: SelfTest
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is wrong or slow, and what to do about it."""
+        """Problems found, each with its remedy."""
         missing = [name for name, version in self.packages.items() if version is None]
-        found = []
+        remarks = []
         if missing:
-            found.append(f"Not installed: {', '.join(missing)}. Install d3s again with pip.")
+            remarks.append(f"Not installed: {', '.join(missing)}. Install d3s again with pip.")
         if not self.cache_is_writable:
-            found.append(
+            remarks.append(
                 f"{self.cache} cannot be written, so loops are compiled anew in every run. Set "
                 "NUMBA_CACHE_DIR to a folder that can."
             )
         if not self.self_test.passed:
-            found.append(
+            remarks.append(
                 f"The self-test failed: its error must be at most {1e3 * LARGEST_ERROR_M:g} mm, "
                 f"and its density at least {LEAST_DENSITY:.0%}. Please report it with the output "
                 "of d3s doctor --json."
             )
-        return tuple(found)
+        return tuple(remarks)
 
 
 def examine() -> Health:
-    """Look at the machine and its packages, and compute the depth of a small plane."""
+    """Collect versions, processor features, memory and cache, and run the self-test."""
     memory, free = _memory_bytes()
     cache = _cache_folder()
     return Health(
@@ -121,27 +121,28 @@ def examine() -> Health:
 
 
 def self_test() -> SelfTest:
-    """Depth of a simulated plane of gravel at 1 m, twice: the first call may compile."""
+    """Estimate the depth of a simulated plane at 1 m, twice: the first call may compile."""
     rig = Rig.paper_prototype()
     plane = Plane(depth_m=_TEST_DEPTH_M, texture="gravel")
     pair = simulate(plane, rig, shape=_TEST_SHAPE, noise=_TEST_NOISE)
     times_s = []
     for _ in range(2):
         started = time.perf_counter()
-        found = estimate(pair.left, pair.right, rig)
+        depth_map = estimate(pair.left, pair.right, rig)
         times_s.append(time.perf_counter() - started)
-    seen = ~pair.occluded
-    kept = found.valid & seen
-    error_m = np.abs(found.depth_m - pair.depth_m)[kept]
+    visible = ~pair.occluded
+    kept = depth_map.valid & visible
+    error_m = np.abs(depth_map.depth_m - pair.depth_m)[kept]
     return SelfTest(
         error_m=float(error_m.mean()) if error_m.size else float("nan"),
-        density=float(kept.sum() / seen.sum()),
+        density=float(kept.sum() / visible.sum()),
         time_s=times_s[1],
         compile_time_s=max(0.0, times_s[0] - times_s[1]),
     )
 
 
 def _version(package: str) -> str | None:
+    """Installed version of a package; None if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -149,17 +150,18 @@ def _version(package: str) -> str | None:
 
 
 def _simd() -> tuple[str, ...]:
+    """Instruction sets of `_SIMD` that this processor has."""
     from llvmlite.binding import get_host_cpu_features
 
     try:
         features = get_host_cpu_features()
-    except RuntimeError:  # a processor that LLVM does not know
+    except RuntimeError:  # LLVM does not know the processor
         return ()
     return tuple(name for name in _SIMD if features.get(name))
 
 
 def _memory_bytes() -> tuple[int | None, int | None]:
-    """All of it, and what is free."""
+    """Total and free memory in bytes; None if unknown."""
     try:
         page = os.sysconf("SC_PAGE_SIZE")
         return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
@@ -168,14 +170,16 @@ def _memory_bytes() -> tuple[int | None, int | None]:
 
 
 def _cache_folder() -> Path:
-    """Where Numba keeps what it has compiled of ours."""
-    from d3s.estimate.joint.numba_backend.prefilter import rounded
+    """Folder where Numba caches our compiled loops."""
+    from d3s.estimate.intensity import to_single_precision
 
-    kept = cast(Any, rounded).stats.cache_path  # any compiled loop will do
-    return Path(kept or Path(__file__).parent / "__pycache__")  # None if nothing can be kept
+    kept = cast(Any, to_single_precision).stats.cache_path  # any compiled function would do
+    # None if Numba finds no writable folder.
+    return Path(kept or Path(__file__).parent / "__pycache__")
 
 
 def _is_writable(folder: Path) -> bool:
+    """Whether a file can be written into a folder, which is made if needed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

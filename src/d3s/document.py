@@ -1,7 +1,7 @@
-"""Files of named values: short TOML texts with a version, read with suspicion.
+"""TOML files of named values, with a schema version.
 
-What the values mean is the business of whoever reads them. The errors here do not name the file:
-whoever knows its name adds it.
+This module reads and writes the text; the caller validates the values. Errors raised here do not
+name the file: the caller adds the path.
 """
 
 import os
@@ -18,19 +18,31 @@ import tomli_w
 from d3s.errors import RecordError
 from d3s.record import shown
 
-# Such a file has a few kilobytes; whoever names a gigabyte of something else learns it at once.
+# A document has a few kilobytes. The limit rejects other, huge files before they are read.
 MAX_BYTES = 1_000_000
-# tomllib takes a time, and memory, that grow with the square of the number of parts of a key
-# (a.a.a...): ten seconds for one line of 40 kB.
+# Time and memory of tomllib grow with the square of the number of parts of a key (a.a.a...): ten
+# seconds for one line of 40 kB.
 MAX_LINE_CHARS = 1000
 
-# A longer list of numbers goes over several lines.
+# Longer lists of numbers are wrapped over several lines.
 _LIST_CHARS = 75
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentKind:
-    """One kind of file: what people call it, its version, its first lines, its error."""
+    """Kind of document, such as a rig file.
+
+    Parameters
+    ----------
+    noun
+        Name of the kind in error messages.
+    schema_version
+        Version that is written, and the only one that is read.
+    header
+        Comment lines at the top of a file.
+    error
+        Exception that is raised for a file that cannot be read.
+    """
 
     noun: str
     schema_version: int
@@ -38,17 +50,17 @@ class DocumentKind:
     error: type[RecordError]
 
     def format(self, values: dict[str, Any]) -> str:
-        """Text of a file that holds these values, every float to its last bit."""
+        """Text of a file with these values; floats are exact."""
         text = tomli_w.dumps({"schema_version": self.schema_version, **values})
         return self.header + re.sub(r"\[\n((?: +[^\n\"]+,\n)+)\]", _on_one_line, text)
 
     def read(self, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Values in a file, not checked yet, without the version.
+        """Read the values of a file, without the version; the caller validates them.
 
         Raises
         ------
         RecordError
-            When the file cannot be read, is not TOML, or is of a version that is not known.
+            If the file cannot be read, is not TOML, or has another schema version.
         """
         document = self._parse(self._decode(self._read(path)))
         self._check_version(document)
@@ -71,14 +83,14 @@ class DocumentKind:
     def _check_size(self, status: os.stat_result) -> None:
         if stat.S_ISDIR(status.st_mode):
             raise self.error(f"is a folder. Name the {self.noun} in it.")
-        if not stat.S_ISREG(status.st_mode):  # a pipe would hang, and a device may have no end
+        if not stat.S_ISREG(status.st_mode):  # a pipe would block, a device may be endless
             raise self.error("is no ordinary file.")
         if status.st_size > MAX_BYTES:
             raise self.error(f"has {status.st_size} bytes: a {self.noun} has at most {MAX_BYTES}.")
 
     def _decode(self, raw: bytes) -> str:
         try:
-            return raw.decode("utf-8-sig")  # some editors begin a text with a byte order mark
+            return raw.decode("utf-8-sig")  # skips a byte order mark
         except UnicodeDecodeError as error:
             raise self.error(
                 f"is not UTF-8 text (at byte {error.start}). Is it a {self.noun}?"
@@ -109,7 +121,7 @@ class DocumentKind:
 
 
 def _on_one_line(numbers: re.Match[str]) -> str:
-    """A list of numbers as a person writes it; tomli_w gives each a line of its own."""
+    """List of numbers on one line, or wrapped; tomli_w writes each number on its own line."""
     line = ", ".join(line.strip(" ,") for line in numbers[1].splitlines())
     if len(line) <= _LIST_CHARS:
         return f"[{line}]"
@@ -121,8 +133,8 @@ def _on_one_line(numbers: re.Match[str]) -> str:
 
 
 def _quoted_line(text: str, message: str) -> str:
-    # tomllib says where, but not at which key. The line does; of a list over several lines it is
-    # the line on which the list begins.
+    # tomllib names the line number but not the key: quote the line, and for a list over several
+    # lines also the line on which the list begins.
     place = re.search(r"at line (\d+)", message)
     if place is None:
         return ""

@@ -1,17 +1,22 @@
-"""What can go wrong, by kind. Everything the library raises on purpose is a `D3SError`."""
+"""Exceptions of the library, all derived from `D3SError`."""
 
 from collections.abc import Mapping
 from os import PathLike, fspath
 
 
 class D3SError(Exception):
-    """Base of all errors that D3S raises on purpose; its text is meant for the user."""
+    """Base class of all errors that D3S raises on purpose; the text is meant for the user."""
 
 
 class RecordError(D3SError, ValueError):
-    """Named values, or a file of them, that cannot be right: every wrong field is in the text.
+    """Wrong values of a record or of its file; the text lists every wrong field.
 
-    `problems` has one line for each wrong field; `path` is the file they are in, if there is one.
+    Parameters
+    ----------
+    *problems
+        One line for each wrong field.
+    path
+        File that contains the values, if there is one.
     """
 
     def __init__(self, *problems: str, path: str | PathLike[str] | None = None) -> None:
@@ -28,31 +33,37 @@ class RecordError(D3SError, ValueError):
 
 
 class RigError(RecordError):
-    """A rig, or a rig file, that cannot be right."""
+    """Wrong values of a rig or of a rig file."""
 
 
 class SceneError(RecordError):
-    """A scene, a sensor or a recipe that cannot be rendered."""
+    """Wrong values of a scene, a sensor or a recipe."""
 
 
 class OptionsError(RecordError):
-    """Options of an estimator, or of a sweep, that cannot be right."""
+    """Wrong options of a method or of a sweep."""
 
 
 class CapturesError(RecordError):
-    """Frames, or their distances, that no calibration can start from."""
+    """Captures (frames or distances) that cannot be calibrated."""
 
 
 class InputError(D3SError, ValueError):
-    """An argument that a function cannot work with."""
+    """Argument that a function cannot use."""
 
 
 class CalibrationError(D3SError):
-    """A calibration that came to nothing.
+    """Calibration without a usable result.
 
-    `report` is the `Report` of what was found until then; None where a single step was called.
-    `left_out` has the numbers of the frames that the step could not use, and why, where the text
-    does not name them.
+    Parameters
+    ----------
+    words
+        Text of the error.
+    report
+        `Report` of the results up to the failure; None if a single step was called.
+    left_out
+        Reason for each frame that the step could not use, by frame number, if the text does not
+        name these frames.
     """
 
     def __init__(
@@ -64,4 +75,4 @@ class CalibrationError(D3SError):
 
 
 class OutputError(D3SError, OSError):
-    """A result that could not be written, or that would have replaced a file of the user's."""
+    """Result that could not be written, or would have replaced an existing file."""

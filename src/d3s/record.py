@@ -1,32 +1,55 @@
-"""What rigs and scenes are made of: values that are checked when made, and say what is wrong.
+"""Frozen, validated records: the base of rigs, scenes and options.
 
-A `Record` is a frozen pydantic model whose failures are a `RecordError` with a line for each wrong
-field. The unit at the end of a field's name says which remedy to suggest.
+A `Record` is a pydantic model with keyword-only fields. Wrong values raise one `RecordError` that
+lists every wrong field, the rule it breaks and the likely remedy. The unit at the end of a field's
+name (`_m`, `_px`, ...) decides which remedy is suggested.
 """
 
 import difflib
+import functools
+import inspect
 import json
 import math
+import operator
 import re
 import reprlib
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, Self
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    NoReturn,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from d3s.errors import RecordError
 
 
 class Unit(NamedTuple):
-    """A unit in words, and what a value in a likely wrong one has to be multiplied with."""
+    """Unit of a field, in words, and the units it is often confused with.
+
+    `mistaken_for` maps each wrong unit to the factor that converts it to the right one.
+    """
 
     words: str
     mistaken_for: dict[str, float]
 
 
-# The first key that ends a field's name holds, so the longer come first.
+# Suffixes of field names. The first that matches is used, so longer suffixes come first.
 _UNITS = {
     "focal_length_px": Unit("pixels, the focal length over the pixel pitch", {}),
     "cubic_m_px": Unit("metre pixels, per power of a metre", {}),
@@ -37,6 +60,7 @@ _UNITS = {
     "_rad": Unit("radians", {"degrees": math.pi / 180}),
 }
 
+# Rule in words for each pydantic error type.
 _RULES = {
     "float_type": "must be a finite number",
     "finite_number": "must be a finite number",
@@ -58,8 +82,60 @@ _RULES = {
 }
 
 
+if TYPE_CHECKING:
+    _Kept = TypeVar("_Kept")
+
+    class Converted(Generic[_Kept]):
+        """Type of a tuple field that also accepts a list or an array.
+
+        `Converted[tuple[float, ...]]` reads as `tuple[float, ...]`; the constructor converts. A
+        default needs ``validate_default=True``, without which type checkers reject it.
+        """
+
+        def __get__(self, record: object, owner: type | None = None) -> _Kept: ...
+        def __set__(self, record: object, value: _Kept | list[Any] | NDArray[Any]) -> None: ...
+
+else:
+
+    class Converted:
+        """At run time, `Converted[T]` is T: the distinction is for type checkers only."""
+
+        def __class_getitem__(cls, kept: Any) -> Any:
+            return kept
+
+
+class _FieldSignature:
+    """Descriptor of `__signature__`: keyword-only fields with plain types and defaults.
+
+    Computed on access, because pydantic's own signature exists only after the model is built and
+    shows every constraint (`Annotated[float, Gt(gt=0), ...]`) in place of the type.
+    """
+
+    def __get__(self, record: object, owner: type["Record"]) -> inspect.Signature:
+        if record is not None:
+            raise AttributeError("__signature__")  # an instance is not called
+        return inspect.Signature(
+            [
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if field.is_required() else field.default,
+                    annotation=_plain_type(field.annotation),
+                )
+                for name, field in owner.model_fields.items()
+            ]
+        )
+
+
+_SIGNATURE: Any = _FieldSignature()
+
+
 class Record(BaseModel):
-    """A frozen set of named values that raises `error`, every wrong field at once."""
+    """Base of all records: a frozen set of named values, validated when made.
+
+    Raises `error` with one line for each wrong field. Subclasses get a Parameters section in their
+    docstring, made from the descriptions, limits and defaults of their fields.
+    """
 
     error: ClassVar[type[RecordError]] = RecordError
 
@@ -68,31 +144,48 @@ class Record(BaseModel):
         extra="forbid",
         strict=True,
         allow_inf_nan=False,
-        defer_build=True,  # on first use: it would be a third of the time that the import takes
+        defer_build=True,  # build on first use: building takes a third of the import time
     )
 
-    def __init__(self, /, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise self.error(*_problems(error, type(self))) from None
+    if not TYPE_CHECKING:  # type checkers derive the constructor from the fields
+
+        def __init__(self, /, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise self.error(*_problems(error, type(self))) from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Add the fields to the docstring and to the signature."""
+        super().__pydantic_init_subclass__(**kwargs)
+        cls.__doc__ = _with_parameters(cls)
+        cls.__signature__ = _SIGNATURE
+
+    @classmethod
+    def __pydantic_on_complete__(cls) -> None:
+        """Replace the signature that pydantic sets when it builds the model.
+
+        Versions before 2.12 do not call this method: they show their own signature after first use.
+        """
+        cls.__signature__ = _SIGNATURE
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some values changed, checked anew (`model_copy` does not check)."""
+        """Return a copy with some fields changed; validates, which `model_copy` does not."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**values, **changes})
 
     @field_validator("*", mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
-        # TOML has lists and calibration has arrays; a record keeps what cannot be changed.
+        # Lists (from TOML) and arrays (from calibration) become tuples, which are immutable.
         if isinstance(value, np.ndarray | np.generic):
             value = value.tolist()
         return tuple(value) if isinstance(value, list) else value
 
 
 class FrozenTable(dict[str, Any]):
-    """A dictionary that cannot be changed and can be hashed. Unlike a proxy, it pickles."""
+    """Immutable, hashable dictionary. Unlike `types.MappingProxyType`, it can be pickled."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("this table does not change; make another.")
@@ -113,7 +206,7 @@ def _one_line(text: str) -> str:
     return text
 
 
-# As long as a file name may be, and short enough for a line of a rig file.
+# 255 characters: the longest file name, and short enough for a line of a rig file.
 OneLine = Annotated[str, Field(max_length=255), AfterValidator(_one_line)]
 
 
@@ -127,9 +220,21 @@ Sha256 = Annotated[str, AfterValidator(_sha256)]
 
 
 def unit_remark(field: str, value: Any, limits: dict[str, float]) -> str:
-    """Words on the unit of a field that is out of its limits, with the mistake that explains it.
+    """Remark on the unit of a field that is out of its limits, and the likely wrong unit.
 
-    `limits` has the rules that `value` breaks, by their pydantic names: gt, ge, lt or le.
+    Parameters
+    ----------
+    field
+        Name of the field; its suffix is the unit.
+    value
+        Rejected value.
+    limits
+        Limits that `value` breaks, by their pydantic names: gt, ge, lt or le.
+
+    Returns
+    -------
+    str
+        End of an error message, from the colon on; empty for a field without a unit.
     """
     unit = next((unit for end, unit in _UNITS.items() if field.endswith(end)), None)
     if unit is None:
@@ -149,7 +254,7 @@ def _problems(error: ValidationError, record: type[BaseModel]) -> Iterator[str]:
     for details in error.errors(include_url=False):
         name = _dotted(details["loc"])
         cause = details.get("ctx", {}).get("error")
-        if isinstance(cause, RecordError):  # a record within this one has said it already
+        if isinstance(cause, RecordError):  # raised by a nested record: keep its lines
             yield from (f"{name}.{problem}" for problem in cause.problems)
         else:
             yield f"{name}{_problem(details, record)}"
@@ -180,7 +285,7 @@ def _suggestion(name: str, record: type[BaseModel]) -> str:
 def _dotted(location: tuple[int | str, ...]) -> str:
     name = ""
     for part in location:
-        if part == "[key]":  # pydantic's mark for what is wrong in a key, not in its value
+        if part == "[key]":  # pydantic's mark for an error in a key rather than in its value
             continue
         is_bare = re.fullmatch(r"[\w-]+", str(part), re.ASCII)
         name += (
@@ -190,8 +295,52 @@ def _dotted(location: tuple[int | str, ...]) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as Python writes it, cut short where it is long."""
+    """`repr` of a value, abbreviated if long, for error messages."""
     try:
         return reprlib.repr(value)
-    except ValueError:  # an integer of more digits than Python is willing to write
+    except ValueError:  # an integer with more digits than Python converts to text
         return "<huge number>"
+
+
+def _with_parameters(record: type[Record]) -> str:
+    """Docstring of a record with a Parameters section, before the Examples if it has some."""
+    text = inspect.cleandoc(record.__dict__.get("__doc__") or "")
+    fields = record.model_fields.items()
+    if not fields or "\nParameters\n---" in text:
+        return text
+    entries = "\n".join(_field_entry(name, field) for name, field in fields)
+    before, examples, after = text.partition("\n\nExamples\n---")
+    return f"{before}\n\nParameters\n----------\n{entries}{examples}{after}".lstrip()
+
+
+def _field_entry(name: str, field: FieldInfo) -> str:
+    """Entry of a field in numpydoc: type, limits and default, then the description."""
+    annotation = inspect.formatannotation(_plain_type(field.annotation))
+    default = "" if field.is_required() else f"default {field.default!r}"
+    heading = ", ".join(part for part in (annotation, field_limits(field), default) if part)
+    description = field.description or ""
+    return f"{name} : {heading}\n    {description[:1].upper()}{description[1:]}."
+
+
+def field_limits(field: FieldInfo) -> str:
+    """Numeric limits of a field in words, such as ``> 0, <= 10``; empty if it has none."""
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    return ", ".join(
+        f"{sign} {getattr(limit, name):g}"
+        for limit in field.metadata
+        for name, sign in signs.items()
+        if getattr(limit, name, None) is not None
+    )
+
+
+def _plain_type(annotation: Any) -> Any:
+    """Type without the constraints that `Annotated` adds to it or to its parts."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _plain_type(parts[0])
+    if origin in (Union, UnionType):
+        return functools.reduce(operator.or_, (_plain_type(part) for part in parts))
+    if isinstance(origin, type):  # tuple, dict, Sequence; Literal has values, not types
+        kind: Any = origin
+        return kind[tuple(_plain_type(part) for part in parts)]
+    return annotation

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Image = NDArray[np.float32]
-"""Intensities (rows, cols), linear, full scale 1."""
+"""Linear intensities (rows, cols), full scale 1."""
 
 Mask = NDArray[np.bool_]
-"""True where a statement about a pixel holds (rows, cols)."""
+"""Boolean mask (rows, cols)."""
 
 FloatArray = NDArray[np.float64]
-"""Numbers of any shape in double precision."""
+"""Double-precision array of any shape."""
 
 Progress = Callable[[int, int], None]
-"""Called with (steps done, steps in all) while a long job runs."""
+"""Callback of a long job, called with (steps done, total steps)."""

@@ -1,3 +1,3 @@
-"""The version, where every package may read it."""
+"""Version of the package."""
 
 __version__ = "0.1.0"

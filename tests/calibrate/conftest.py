@@ -1,4 +1,4 @@
-"""A home-made camera before a board: places that it would see, and raw frames of it."""
+"""Simulated camera and board: places on the board in its views, and raw frames."""
 
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -9,10 +9,10 @@ import pytest
 
 import d3s
 from d3s.calibrate.anchors import Anchors, find_anchors
-from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import find_fields
+from d3s.calibrate.frames import Captures
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
-from d3s.calibrate.rectify import Rectification, find_rectification
+from d3s.calibrate.rectification import Rectification, find_rectification
 
 FOCAL_PX, BASELINE_M = 6050.0, 3.84e-3
 DISTANCES_M = tuple(np.round(np.geomspace(0.25, 1.9, 16), 3).tolist())
@@ -20,24 +20,24 @@ DISTANCES_M = tuple(np.round(np.geomspace(0.25, 1.9, 16), 3).tolist())
 
 @dataclass(frozen=True)
 class Camera:
-    """Two lenses that are mounted badly, and a board that moves away from them on a rail."""
+    """Two misaligned lenses, and a board that moves away on a rail."""
 
     anchors_px: tuple[tuple[float, float], ...] = ((2899.5, 1073.5), (928.5, 1084.5))
     scales: tuple[float, float] = (1.003, 0.997)
     rolls_rad: tuple[float, float] = (0.005, -0.007)
-    slopes: tuple[float, float] = (0.007, -0.005)  # by which the board recedes per metre
+    slopes: tuple[float, float] = (0.007, -0.005)  # dZ/dX and dZ/dY of the board
     distances_m: tuple[float, ...] = DISTANCES_M
     noise_px: float = 0.02
     features: int = 300
     distortion_per_px2: float = 0.0
-    sway_m: float = 0.0  # of the board beside its rail
+    sway_m: float = 0.0  # standard deviation of the board perpendicular to its rail
     seed: int = 0
     aside_m: dict[int, float] = field(
         default_factory=dict, hash=False
-    )  # of the board in single frames
+    )  # sideways offset of the board, by frame
     tilted: dict[int, float] = field(
         default_factory=dict, hash=False
-    )  # slopes added in single frames
+    )  # slope added to dZ/dX, by frame
 
     def but(self, **changes) -> "Camera":
         return replace(self, **changes)
@@ -56,7 +56,7 @@ class Camera:
         return np.array([self.slopes[0] + self.tilted.get(frame, 0.0), self.slopes[1]])
 
     def pixels(self, points_m: np.ndarray, frame: int, view: int) -> np.ndarray:
-        """Where a view has points of the board; the points are (X, Y) on it, as seen face on."""
+        """Pixels of points (X, Y) of the board in a view, in the raw frame."""
         points = points_m + self._sway()[frame]
         depth = self.distances_m[frame] + points_m @ self._slopes(frame)
         rays = (points - (BASELINE_M * view, 0.0)) / depth[:, np.newaxis] * FOCAL_PX
@@ -67,7 +67,7 @@ class Camera:
         return np.array(self.anchors_px[view]) + away * outward[:, np.newaxis]
 
     def points_m(self, frame: int, count: int = 160, spread_px: float = 850.0) -> np.ndarray:
-        """Points of the board all over the picture of a frame."""
+        """Random points of the board over the whole picture of a frame."""
         rng = np.random.default_rng((self.seed, frame))
         reach_m = spread_px / FOCAL_PX * self.distances_m[frame]
         return rng.uniform(-reach_m, reach_m, (count, 2))
@@ -76,7 +76,7 @@ class Camera:
         points = self.points_m(frames[0])
         rng = np.random.default_rng((self.seed, *frames, *views))
         first, second = (self.pixels(points, *at) for at in zip(frames, views, strict=True))
-        # Features are coarser, and more.
+        # There are more features than windows, with larger errors.
         seen = self.points_m(frames[0], count=self.features)
         features = [
             self.pixels(seen, *at) + rng.normal(0, 20 * self.noise_px, seen.shape)
@@ -102,7 +102,7 @@ class Camera:
         return Matches(left, right, across, tuple(f"{frame}.png" for frame in frames), {})
 
     def steps(self) -> tuple[Matches, Anchors, Rectification]:
-        """What is found from its places, once for all tests of the same camera."""
+        """Matches, anchors and rectification of this camera, computed once."""
         return _steps(self)
 
 

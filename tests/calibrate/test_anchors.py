@@ -1,4 +1,4 @@
-"""Anchors: found where the board vanishes, with an honest sigma."""
+"""Anchors: errors are as small as expected, and sigma agrees with them."""
 
 import numpy as np
 import pytest
@@ -21,10 +21,10 @@ def test_anchors_of_a_tilted_board(camera):
 
 
 @pytest.mark.slow
-def test_sigma_is_what_anchors_scatter_by(camera):
+def test_anchor_sigma_agrees_with_the_scatter(camera):
     found = [find_anchors(camera.but(seed=seed).matches()) for seed in range(8)]
     scores = [errors_px(camera, one) / [one.left.sigma_px, one.right.sigma_px] for one in found]
-    # 32 numbers: their RMS is within 35 % of one, but for one chance in some hundreds.
+    # 32 numbers: their RMS is within 35 % of one, except once in some hundred draws.
     assert 0.65 < np.sqrt(np.mean(np.square(scores))) < 1.35
 
 
@@ -32,7 +32,7 @@ def test_tilt_and_expansion_come_with_the_anchors(camera):
     found = camera.steps()[1].left
     focal_px = 6050.0 * camera.scales[0]
     cos, sin = np.cos(camera.rolls_rad[0]), np.sin(camera.rolls_rad[0])
-    # The slopes of the board, seen in the view as it is turned.
+    # Slopes of the board in the rotated view.
     x, y = camera.slopes
     expected = np.array([cos * x - sin * y, sin * x + cos * y]) / focal_px
     np.testing.assert_allclose(found.tilt_per_px, expected, atol=4e-8)
@@ -47,12 +47,12 @@ def test_distortion_is_found_and_does_not_pass_for_expansion(camera):
     assert found.distortion_per_px2 == pytest.approx(2e-9, rel=0.02)
     for one in found.expansions:
         ratio = camera.distances_m[one.first] / camera.distances_m[one.second]
-        # The distortion alone would be 2e-4 of it.
+        # Distortion alone would be an error of 2e-4.
         assert one.log_ratio == pytest.approx(np.log(ratio), abs=2e-5)
 
 
-def test_without_tilt_in_the_model_the_anchor_would_be_beside(camera):
-    """The similarity that fits each pair has its centre elsewhere: the reason for the tilt."""
+def test_without_tilt_in_the_model_the_anchor_is_wrong(camera):
+    """Without tilt in the model, the fixed point of each pair is elsewhere."""
     steep = camera.but(slopes=(0.0175, 0.0), noise_px=1e-4)
     pair = steep.matches().left[0]
     away = pair.first_px - pair.first_px.mean(axis=0)
@@ -87,7 +87,7 @@ def test_least_shift_by_hand(camera):
     np.testing.assert_allclose(place, anchor, atol=1.5)
 
 
-def test_board_that_sways_has_anchors_less_certain(camera):
+def test_sway_increases_the_anchor_sigma(camera):
     still, swaying = (find_anchors(camera.but(sway_m=sway).matches()) for sway in (0.0, 2e-5))
     assert still.left.sway_px < 0.01
     # 20 µm at 0.7 m and 6050 px, twice, as both frames of a pair sway.
@@ -97,7 +97,7 @@ def test_board_that_sways_has_anchors_less_certain(camera):
     assert np.abs(errors / [swaying.left.sigma_px, swaying.right.sigma_px]).max() < 4
 
 
-def test_frame_aside_of_the_rail_is_named(camera):
+def test_frame_beside_the_rail_is_rejected(camera):
     found = find_anchors(camera.but(aside_m={6: 2e-3}).matches())
     assert list(found.left_out) == [6]
     assert "aside" in found.left_out[6]
@@ -110,7 +110,7 @@ def test_board_that_does_not_move_away(camera):
         find_anchors(matches)
 
 
-def test_board_that_wanders(camera):
+def test_board_that_does_not_move_along_a_line(camera):
     aside = dict(enumerate(np.random.default_rng(1).normal(0, 0.03, 16)))
     with pytest.raises(
         CalibrationError, match=r"left view has no one point towards .* pairs of frames"

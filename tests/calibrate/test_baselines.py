@@ -1,4 +1,4 @@
-"""The choice of virtual baselines: its cost, its consensus, and its search."""
+"""Choice of virtual baselines: cost, consensus and search."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def chosen():
 
 
 def test_cost_by_hand():
-    # 1 cm, -3 cm, and one too unsure: of a frame that counts half, and two that count a quarter.
+    # Errors of 1 cm, -3 cm, and one of low confidence, with weights of a half and two quarters.
     errors, sure = np.array([0.01, -0.03, 5.0]), np.array([0.9, 0.81, 0.8])
     weights = np.array([0.5, 0.25, 0.25])
     assert cost_m(errors, sure, 0.8, weights) == pytest.approx(0.005 + 0.0075 + MISSING_M / 4)
@@ -48,7 +48,7 @@ def test_consensus_of_sets_is_that_of_the_paper():
     sampled = np.array([1e-4, 2e-4, 3e-4, 4e-4])
     trial = baselines._Trial(predictions, candidates, sampled, options)
     sets = np.array([[0, 1], [1, 3], [2, 3]])
-    for numbers, result in zip(sets, trial.of(sets), strict=True):
+    for numbers, result in zip(sets, trial.compare(sets), strict=True):
         values = np.array(
             [
                 [confidence(z, predicted[i, numbers, c]) for c, z in enumerate(candidates)]
@@ -63,11 +63,11 @@ def test_consensus_of_sets_is_that_of_the_paper():
         assert result.virtual_baselines_m == tuple(sampled[numbers])
 
 
-def test_set_that_keeps_nothing_costs_what_is_missing():
+def test_set_without_depths_costs_the_price_of_missing_ones():
     nothing = np.full((10, 2, 5), np.nan, dtype=np.float32)
     predictions = baselines._Predictions(nothing, np.ones(10), np.full(10, 0.1))
     trial = baselines._Trial(predictions, np.linspace(0.5, 1, 5), np.array([1e-4, 2e-4]), CONSENSUS)
-    (result,) = trial.of(np.array([[0, 1]]))
+    (result,) = trial.compare(np.array([[0, 1]]))
     assert result.cost_m == pytest.approx(MISSING_M)
     assert result.density == 0
     assert np.isnan(result.mae_m)
@@ -83,12 +83,12 @@ def test_chosen_set_is_the_best_of_all(chosen):
     assert chosen.sets_tried > 560
 
 
-def test_surface_says_which_are_worse(chosen):
-    # Wide virtual baselines leave several pixels of disparity, which differences do not see.
+def test_cost_surface(chosen):
+    # Large virtual baselines leave several pixels of disparity, too much for differences.
     assert chosen.surface_m[-3, -1] > 2 * chosen.chosen.cost_m
     assert np.isnan(chosen.surface_m[3, 2])
 
 
-def test_count_that_cannot_be(chosen):
+def test_invalid_count(chosen):
     with pytest.raises(InputError, match="count=7 must be a whole number from 1 to 5"):
         choose_baselines((), (), RIG, None, count=7)

@@ -1,4 +1,4 @@
-"""Captures: what people put into a folder, and the words they get when it cannot be used."""
+"""Captures: folders as users make them, and errors for those that cannot be used."""
 
 import hashlib
 import os
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.captures import Captures, captures_of, read_captures
+from d3s.calibrate.captures import captures_of, read_captures
+from d3s.calibrate.frames import Captures
 from d3s.errors import CapturesError, InputError
 from d3s.files import write_image
 from d3s.scene.folder import render_folder
@@ -20,7 +21,7 @@ DISTANCES_M = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
 
 
 def frame(number: int, shape: tuple[int, int] = SHAPE) -> np.ndarray:
-    """Blotches of ink, each frame its own."""
+    """Random blotches of ink, different in each frame."""
     rng = np.random.default_rng(number)
     ink = rng.uniform(0.1, 0.8, (-(-shape[0] // 8), -(-shape[1] // 8)))
     return np.kron(ink, np.ones((8, 8)))[: shape[0], : shape[1]].astype(np.float32)
@@ -31,7 +32,7 @@ def noisy(image: np.ndarray) -> np.ndarray:
 
 
 def fill(folder: Path, table: str | bytes | None = None, **frames: np.ndarray | bytes) -> Path:
-    """A folder as it should be, but for what is given."""
+    """Write a valid folder, with changes."""
     files: dict[str, Any] = {f"b{number}": frame(number) for number in range(6)} | frames
     for name, content in files.items():
         path = folder / f"{name}.png"
@@ -56,7 +57,7 @@ def rows(*distances: Any) -> str:
     return "".join(f"b{number}.png,{z}\n" for number, z in enumerate(distances))
 
 
-def test_a_folder_as_it_should_be(tmp_path: Path) -> None:
+def test_valid_folder(tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     captures = read_captures(fill(tmp_path), progress=lambda done, of: steps.append((done, of)))
     assert len(captures) == 6
@@ -87,7 +88,7 @@ def test_a_folder_as_it_should_be(tmp_path: Path) -> None:
         "b0.png\t0.3\nb1.png\t0.4\nb2.png\t0.5\nb3.png\t0.6\nb4.png\t0.7",
     ],
 )
-def test_tables_as_people_write_them(tmp_path: Path, text: str) -> None:
+def test_tables_as_users_write_them(tmp_path: Path, text: str) -> None:
     captures = read_captures(fill(tmp_path, text))
     assert captures.distances_m == (0.3, 0.4, 0.5, 0.6, 0.7)
     assert captures.remarks == (
@@ -185,13 +186,13 @@ def test_pgm_of_any_depth(tmp_path: Path, bits: int) -> None:
         (b"x" * 1_000_001, ["is larger than 1000000 bytes: it is no table."]),
     ],
 )
-def test_tables_that_cannot_be_right(tmp_path: Path, table: str | bytes, words: list[str]) -> None:
+def test_invalid_tables(tmp_path: Path, table: str | bytes, words: list[str]) -> None:
     found = problems(fill(tmp_path, table))
     assert len(found) == len(words)
     assert all(word in problem for word, problem in zip(words, found, strict=True))
 
 
-def test_many_mistakes_of_one_kind_are_told_briefly(tmp_path: Path) -> None:
+def test_many_mistakes_of_one_kind_are_shortened(tmp_path: Path) -> None:
     table = "".join(f"x{number}.png,{0.3 + 0.01 * number}\n" for number in range(40))
     found = problems(fill(tmp_path, table))
     assert len(found) == 6
@@ -215,7 +216,7 @@ def test_frames_of_another_size_are_named(tmp_path: Path) -> None:
     assert found.startswith("b4.png has 80 x 64 pixels, and 5 of 6 frames have 96 x 64.")
 
 
-def test_frames_of_no_use_are_left_out_by_name(tmp_path: Path) -> None:
+def test_overexposed_and_blank_frames_are_rejected(tmp_path: Path) -> None:
     blank = noisy(np.full(SHAPE, 0.5, np.float32))
     captures = read_captures(fill(tmp_path, b2=blank))
     assert captures.names == ("b0.png", "b1.png", "b3.png", "b4.png", "b5.png")
@@ -290,7 +291,7 @@ def test_arrays_and_distances(dtype: str, scale: float) -> None:
         (7, DISTANCES_M, "images must be a sequence"),
     ],
 )
-def test_arrays_that_cannot_be_right(images: Any, distances_m: Any, words: str) -> None:
+def test_invalid_arrays(images: Any, distances_m: Any, words: str) -> None:
     with pytest.raises(CapturesError) as caught:
         captures_of(images, distances_m)
     assert words in str(caught.value)
@@ -302,7 +303,7 @@ def test_names_that_are_the_same() -> None:
 
 
 class Counting(list[np.ndarray]):
-    """Frames that count how often they are asked for."""
+    """Frames that count how often each is read."""
 
     asked = 0
 
@@ -311,7 +312,7 @@ class Counting(list[np.ndarray]):
         return super().__getitem__(number)
 
 
-def test_frames_are_read_when_asked_for_and_not_kept() -> None:
+def test_frames_are_read_when_used_and_not_cached() -> None:
     images = Counting(arrays())
     captures = captures_of(images, DISTANCES_M)
     before = images.asked

@@ -1,4 +1,4 @@
-"""Focus and aperture from the blur of boards, held against the lenses that made it."""
+"""Focus and aperture from the blur of boards, compared with the simulated lenses."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from d3s.errors import CalibrationError, InputError
 
 RIG = d3s.Rig.paper_prototype()
 TRUE_DPT = tuple(1.0 / distance_m for distance_m in RIG.optics.focus_distances_m)
-# What somebody may have thought who built it: off by 25 cm in focus, and 10 % in aperture.
+# A design that is wrong by 25 cm in focus and 10 % in aperture.
 THOUGHT = RIG.optics.replace(
     optical_power_left_dpt=83.6, optical_power_right_dpt=83.6, aperture_radius_m=1.1e-3
 )
@@ -92,8 +92,8 @@ def test_frame_that_moved_is_named_and_left_out():
 
 
 @pytest.mark.parametrize("designed_m", [0.7e-3, 1.6e-3])
-def test_what_the_frames_do_not_tell_is_the_designs_and_said(designed_m):
-    """The aperture is 1 mm, and boards so near each other could not tell it from either."""
+def test_undetermined_parameters_are_those_of_the_design(designed_m):
+    """Boards that are near each other do not determine the aperture of 1 mm."""
     depths_m = (1.35, 1.36, 1.37, 1.38, 1.39)
     design = THOUGHT.replace(aperture_radius_m=designed_m)
     found = find_defocus(boards(depths_m), depths_m, design)
@@ -119,7 +119,7 @@ def test_boards_without_texture():
     assert "no texture" in caught.value.left_out[0]
 
 
-def test_frame_that_moved_is_one_too_many_of_five():
+def test_frame_that_moved_leaves_too_few_of_five():
     views, depths_m = list(boards()[:5]), DEPTHS_M[:5]
     views[2] = gaussian_filter(views[2][0], 2.0), views[2][1]
     with pytest.raises(CalibrationError, match="the blur of 4 of 5 frames") as caught:
@@ -130,7 +130,7 @@ def test_frame_that_moved_is_one_too_many_of_five():
 
 @pytest.mark.slow
 def test_standard_deviations_are_true():
-    """Over fresh textures and noise; several parameters at once, as one has few draws."""
+    """Over new textures and noise; several parameters at once, since draws are few."""
     off = []
     for texture in ("leaves", "stone", "calibration"):
         for seed in range(4):
@@ -142,13 +142,13 @@ def test_standard_deviations_are_true():
             off.append([*errors, difference, aperture, ratio])
             boards.cache_clear()
     rms = np.sqrt(np.mean(np.square(off), axis=0))
-    # Those of the model are in them, and do not show on every texture.
+    # Sigma includes the error of the model, which not every texture has.
     assert (rms > 0.3).all()
     assert (rms < 1.5).all()
 
 
 @pytest.mark.slow
-def test_lens_of_diffraction_looks_smaller_and_less_sure():
+def test_diffraction_looks_like_a_smaller_aperture():
     found = find_defocus(boards(psf="diffraction"), DEPTHS_M, THOUGHT)
     assert np.abs(np.subtract(found.focus_dpt, TRUE_DPT)).max() < 0.08
     assert min(found.focus_sd_dpt) > 0.02

@@ -1,4 +1,4 @@
-"""Fields of light: found whatever the board shows, and not invented where there are none."""
+"""Fields of the lenses, and the views cut from these: numbers worked by hand."""
 
 from functools import cache
 from typing import Any
@@ -6,9 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from d3s.calibrate.captures import Captures
-from d3s.calibrate.fields import Box, Fields, find_fields
+from calibrations import calibration
+from d3s.calibrate.fields import Box, Fields, find_fields, largest_crop
+from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
+from d3s.rig import Calibration
+from d3s.rig.split import view_to_raw_matrices
+
+# Fields -------------------------------------------------------------------------------------------
+
 
 SHAPE = (300, 520)
 RADIUS_PX = 140.0
@@ -25,7 +31,7 @@ def light(
     gains: tuple[float, float] = (1.0, 1.0),
     vignetting: float = 0.0,
 ) -> np.ndarray:
-    """Share of light at each pixel: two disks that fade over 4 px, a shadow between them."""
+    """Share of light at each pixel: two disks that fade over 4 px, with a shadow between."""
     y, x = np.mgrid[: SHAPE[0], : SHAPE[1]]
     total = np.zeros(SHAPE)
     for side, gain in zip((-1, 1), gains, strict=True):
@@ -52,7 +58,7 @@ def boards(cell_px: int, frames: int) -> list[tuple[np.ndarray, np.ndarray]]:
 def captures(
     share: np.ndarray, *, cell_px: int = 6, frames: int = 6, floor: float = 0.0
 ) -> Captures:
-    """Boards seen through the light."""
+    """Frames: boards times light."""
     frozen = [
         (share * board + noise + floor).astype(np.float32)
         for board, noise in boards(cell_px, frames)
@@ -87,7 +93,7 @@ def whole_mask(fields: Fields, camera: int) -> np.ndarray:
     ],
 )
 @pytest.mark.parametrize("floor", [0.0, 0.05])
-def test_fields_are_what_gets_light(changes: dict[str, Any], floor: float) -> None:
+def test_fields_are_the_lit_parts(changes: dict[str, Any], floor: float) -> None:
     fields = find_fields(captures(light(**changes), floor=floor))
     assert fields.partition_px == pytest.approx(changes.get("partition_px", 259.5), abs=3)
     x = np.arange(SHAPE[1])[np.newaxis, :]
@@ -95,7 +101,7 @@ def test_fields_are_what_gets_light(changes: dict[str, Any], floor: float) -> No
     for camera, is_half in enumerate((x > fields.partition_px, x < fields.partition_px)):
         mask = whole_mask(fields, camera)
         is_lit = (flat > 0.5) & is_half
-        assert not mask[flat < 0.1].any()  # nothing from the dark
+        assert not mask[flat < 0.1].any()  # no dark pixels
         assert not (mask & ~is_half).any()
         assert mask[is_lit].mean() > 0.95
         box = (fields.left, fields.right)[camera]
@@ -105,7 +111,7 @@ def test_fields_are_what_gets_light(changes: dict[str, Any], floor: float) -> No
 
 
 def test_coarse_ink_is_filled_in() -> None:
-    """Ink that stays black where the board does not seem to move is no hole in the light."""
+    """Ink that is black in every frame is not a hole in the field."""
     share = light()
     y, x = np.mgrid[: SHAPE[0], : SHAPE[1]]
     share *= np.where(np.hypot(x - 390, y - 147) < 9, 0.05, 1.0)
@@ -138,7 +144,7 @@ def test_light_of_each_field() -> None:
         (light(shadow_px=-12.0), r"the darkest column still has \d+% of the light"),
     ],
 )
-def test_no_two_fields(share: np.ndarray, words: str) -> None:
+def test_light_without_two_fields_is_refused(share: np.ndarray, words: str) -> None:
     with pytest.raises(CalibrationError, match=words):
         find_fields(captures(share))
 
@@ -149,7 +155,7 @@ def test_one_view_alone_has_one_field() -> None:
         find_fields(captures(step(100 - np.hypot(x - 260, y - 150))))
 
 
-def test_boxes_that_are_given_are_taken() -> None:
+def test_given_boxes_are_used() -> None:
     boxes = Box(40, 300, 200, 180), Box(45, 30, 210, 190)
     fields = find_fields(captures(np.ones(SHAPE)), boxes=boxes)
     assert (fields.left, fields.right) == boxes
@@ -174,7 +180,7 @@ def test_boxes_that_are_given_are_taken() -> None:
         ("left", "four whole numbers"),
     ],
 )
-def test_boxes_that_cannot_be(box: Any, words: str) -> None:
+def test_invalid_boxes(box: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         find_fields(captures(light()), boxes=(Box(40, 300, 200, 180), box))
 
@@ -187,8 +193,85 @@ def test_boxes_that_are_not_two(boxes: Any) -> None:
         find_fields(captures(light()), boxes=boxes)
 
 
-def test_boxes_say_themselves_which_is_the_left_one() -> None:
+def test_boxes_decide_which_lens_is_left() -> None:
     boxes = Box(40, 300, 200, 180), Box(45, 30, 210, 190)
     frames = captures(light())
     first, second = (find_fields(frames, left_lens=left, boxes=boxes) for left in ("left", "right"))
     assert (first.left, first.right) == (second.left, second.right) == boxes
+
+
+# Crop ---------------------------------------------------------------------------------------------
+
+
+FRAME = (1000, 2000)
+
+
+def centred(**changes) -> Calibration:
+    """Anchors in the middle of both halves."""
+    return calibration(anchor_left_px=(1500.0, 500.0), anchor_right_px=(500.0, 500.0), **changes)
+
+
+def outlined(left: np.ndarray, right: np.ndarray) -> Fields:
+    nowhere = Box(0, 0, 1, 1)
+    return Fields(nowhere, nowhere, left, right, (1.0, 1.0), None)
+
+
+def rectangle(first_x, first_y, last_x, last_y) -> np.ndarray:
+    return np.array(
+        [[first_x, first_y], [last_x, first_y], [last_x, last_y], [first_x, last_y]], dtype=float
+    )
+
+
+def circle(x, y, radius) -> np.ndarray:
+    angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
+    return np.stack([x + radius * np.cos(angle), y + radius * np.sin(angle)], axis=1)
+
+
+def test_views_are_centred_on_the_anchors():
+    left = rectangle(1100, 200, 1850, 760)  # 350 to the right, 260 below
+    right = rectangle(100, 100, 900, 900)
+    assert largest_crop(outlined(left, right), centred(), FRAME, 0.0) == (521, 701)
+
+
+def test_rows_beyond_the_frame_do_not_count():
+    both = rectangle(1100, -100, 1900, 1100), rectangle(100, -100, 900, 1100)
+    rows, _ = largest_crop(outlined(*both), centred(), FRAME, 0.0)
+    assert rows == 2 * (999 - 8 - 500) + 1  # the kernel reaches eight pixels further
+
+
+def test_largest_rectangle_in_a_circle_is_a_square():
+    both = circle(1500, 500, 400), circle(500, 500, 400)
+    rows, cols = largest_crop(outlined(*both), centred(), FRAME, 0.0)
+    assert rows == pytest.approx(800 / 2**0.5, abs=4)
+    assert cols == pytest.approx(800 / 2**0.5, abs=4)
+
+
+def test_room_for_disparity_makes_it_wider():
+    both = circle(1500, 500, 400), circle(500, 500, 400)
+    rows, cols = largest_crop(outlined(*both), centred(), FRAME, 100.0)
+    assert cols > 590 > 540 > rows
+
+
+def test_corners_of_both_views_lie_within_the_fields():
+    turned = centred(
+        rectify_scale=1.01, rectify_angle_rad=0.02, baseline_angle_rad=-0.03, rectify_shift_y_px=4.0
+    )
+    both = circle(1520, 480, 400), circle(480, 510, 390)
+    rows, cols = largest_crop(outlined(*both), turned, FRAME, 50.0)
+    cut = turned.replace(crop_rows_px=rows, crop_cols_px=cols)
+    ends = np.array(
+        [[0, 0, 1], [cols - 1, 0, 1], [0, rows - 1, 1], [cols - 1, rows - 1, 1]], dtype=float
+    )
+    away = [
+        np.hypot(*(ends @ place.T - middle).T).max() - radius
+        for place, middle, radius in zip(
+            view_to_raw_matrices(cut), ((1520, 480), (480, 510)), (400, 390), strict=True
+        )
+    ]
+    assert -1.5 < max(away) <= 0
+
+
+def test_anchor_beside_its_field():
+    both = rectangle(1600, 200, 1900, 700), rectangle(100, 100, 900, 900)
+    with pytest.raises(CalibrationError, match=r"around the anchors \(1500, 500\) and"):
+        largest_crop(outlined(*both), centred(), FRAME, 0.0)

@@ -1,4 +1,4 @@
-"""Geometry: metres from disparity, and what a person types wrong."""
+"""Geometry: metres from disparity, and distances that were typed wrong."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import d3s
 from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.geometry import find_geometry
-from d3s.calibrate.rectify import find_rectification
+from d3s.calibrate.rectification import find_rectification
 from d3s.errors import CalibrationError, InputError
 
 DESIGN = d3s.Rig.paper_prototype().optics
@@ -18,14 +18,14 @@ def found_of(camera, distances_m=None, **options):
 
 
 def difference_px(camera, found) -> np.ndarray:
-    """Error of how far the anchors are apart."""
+    """Error of the horizontal distance of the anchors."""
     errors = np.subtract([found.anchor_left_px, found.anchor_right_px], camera.anchors_px)
     return errors[0] - errors[1]
 
 
 def test_disparity_in_metres(camera):
     found = found_of(camera)
-    # The issue asks for 1e-3 and 0.1 px.
+    # The limits asked for are 1e-3 and 0.1 px.
     assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=1e-4)
     assert np.abs(difference_px(camera, found)).max() < 0.01
     np.testing.assert_allclose(found.depths_m, camera.distances_m, rtol=1e-4)
@@ -47,7 +47,7 @@ def test_all_steps_on_small_frames_of_the_twin(small_frames, small_captures, sma
         np.subtract(found.anchor_left_px, frame.anchor_left_px),
         np.subtract(found.anchor_right_px, frame.anchor_right_px),
     )
-    # A sixth of the windows of a real frame, six frames, and pixels more than four times as large.
+    # A sixth of the windows of a real frame, six frames, pixels more than four times as large.
     assert np.abs(errors).max() < 0.2
     assert np.abs(errors[0] - errors[1]).max() < 0.02
     truth = frame.truth()
@@ -60,7 +60,7 @@ def test_all_steps_on_small_frames_of_the_twin(small_frames, small_captures, sma
 
 
 def test_lenses_that_distort(camera):
-    """A place a picture's half away from the axis is 2 px too far out."""
+    """Distortion of 2 px at half the width of the picture."""
     found = found_of(camera.but(distortion_per_px2=2e-9))
     assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=2e-4)
     assert abs(difference_px(camera, found)[0]) < 0.02
@@ -68,7 +68,7 @@ def test_lenses_that_distort(camera):
 
 
 def test_series_with_a_gap(camera):
-    """Shrinking does not reach over it; disparity does."""
+    """No expansion spans the gap; disparity connects the two parts."""
     matches = camera.matches()
     matches = matches._replace(left=matches.left[:7] + matches.left[8:])
     anchors = find_anchors(matches)
@@ -97,8 +97,8 @@ def test_tilt_of_the_board(camera):
     )).all()  # fmt: skip
 
 
-def test_infinity_has_no_disparity_wherever_the_anchors_were_found(camera):
-    """Anchors that are beside are put right by disparity, and share what is common."""
+def test_infinity_has_no_disparity_after_the_correction_of_the_anchors(camera):
+    """Disparity corrects wrong anchors, each in proportion to its variance."""
     matches, anchors, _ = camera.steps()
     moved = anchors.right._replace(
         place_px=(anchors.right.place_px[0] + 0.7, anchors.right.place_px[1] - 0.5),
@@ -109,7 +109,7 @@ def test_infinity_has_no_disparity_wherever_the_anchors_were_found(camera):
     found = find_geometry(matches, anchors, rectification, camera.distances_m, DESIGN)
     assert found.disparity_offset_px == pytest.approx(0.7, abs=0.05)
     assert np.abs(difference_px(camera, found)).max() < 0.01
-    # The left one was certain, so the right one moved.
+    # The left anchor was certain, so the right one moved.
     assert found.anchor_left_px == pytest.approx(anchors.left_px, abs=0.01)
     assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=1e-4)
 
@@ -127,8 +127,8 @@ def test_ruler_that_begins_two_centimetres_before_the_lenses(camera):
     assert abs(held.focal_baseline_px_m / camera.focal_baseline_px_m - 1) > 0.01
 
 
-def test_coarse_ruler_does_not_spoil_infinity(camera):
-    """Millimetres of the ruler are not pixels of disparity: expansion tells how far boards are."""
+def test_coarse_ruler_does_not_change_the_disparity_of_infinity(camera):
+    """Millimetres of the ruler are not pixels of disparity: expansion gives the distances."""
     noise_m = np.random.default_rng(3).normal(0, 1e-3, len(camera.distances_m))
     found = found_of(camera, camera.distances_m + noise_m)
     assert abs(difference_px(camera, found)[0]) < 0.01
@@ -164,7 +164,7 @@ def test_distances_of_another_series(camera):
         found_of(camera, typed)
 
 
-def test_many_distances_beside_the_line_are_named(camera):
+def test_many_wrong_distances_are_named(camera):
     typed = np.array(camera.distances_m)
     typed[3:10] += np.array([0.1, -0.1, 0.15, 0.2, -0.15, 0.12, -0.2])
     words = (
@@ -182,14 +182,14 @@ def test_many_distances_beside_the_line_are_named(camera):
         (-0.15, r"the ruler begins 0\.15 m before the lenses, and at most 0\.0833 m are believed"),
     ],
 )
-def test_distances_from_elsewhere(camera, offset_m, words):
-    """All on a line, but of a ruler that nobody would lay so."""
+def test_distances_with_an_impossible_offset(camera, offset_m, words):
+    """All distances are on a line, but with an impossible offset."""
     with pytest.raises(CalibrationError, match=words + r".* Measure from the lenses to the board"):
         found_of(camera, np.array(camera.distances_m) + offset_m)
 
 
-def test_distances_that_fall_where_the_board_goes_away(camera):
-    """The nearest are right, so that disparity grows with nearness; the others are turned round."""
+def test_distances_in_reverse_order(camera):
+    """The nearest are right, so disparity falls with distance; the others are in reverse order."""
     typed = np.array(camera.distances_m)
     typed[4:] = typed[:3:-1]
     with pytest.raises(CalibrationError, match=r"most of them fall .* slope of -\d.*order of the"):
@@ -250,7 +250,7 @@ def test_board_that_was_tilted_in_one_frame_is_named(camera):
 
 
 @pytest.mark.slow
-def test_sigma_of_the_scale_is_what_it_scatters_by(camera):
+def test_sigma_of_the_scale_agrees_with_the_scatter(camera):
     scores = []
     for seed in range(8):
         noise_m = np.random.default_rng((5, seed)).normal(0, 5e-4, len(camera.distances_m))

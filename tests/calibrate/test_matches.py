@@ -1,4 +1,4 @@
-"""Matches: places found again to hundredths of a pixel, and frames that do not fit by name."""
+"""Matches: places right to hundredths of a pixel, and rejected frames with their reasons."""
 
 import re
 
@@ -6,10 +6,10 @@ import cv2
 import numpy as np
 import pytest
 
-from d3s.calibrate.alignment import align_windows, spline_of
 from d3s.calibrate.fields import Box, find_fields
-from d3s.calibrate.homography import carried, fitted_homography, robust_homography, turn_rad
 from d3s.calibrate.matches import find_matches
+from d3s.calibrate.registration import align_windows, spline_of
+from d3s.calibrate.robust import apply_homography
 from d3s.errors import CalibrationError
 
 FOCAL_PX, BASELINE_M = 12.1e-3 / 9e-6, 3.84e-3
@@ -17,7 +17,7 @@ TILTS = np.tan([0.01, -0.006])
 
 
 def seen_px(frame, places_px, from_to, depths_m):
-    """Where a view has the points of the board that a view had at some places before.
+    """Places in one view of the points of the board at given places in another.
 
     `from_to` are the two cameras, `depths_m` the two distances of the board.
     """
@@ -42,7 +42,7 @@ def smooth_picture():
 
 @pytest.mark.parametrize("shift", [(0.0, 0.0), (0.3, -0.4), (0.5, 0.5), (1.7, 0.9)])
 def test_alignment_of_a_shifted_picture(smooth_picture, shift):
-    """Shifted in the Fourier domain, exactly, with another gain and offset."""
+    """Picture shifted exactly, in the Fourier domain, with another gain and offset."""
     rows, cols = (np.fft.fftfreq(size) for size in smooth_picture.shape)
     phase = np.exp(-2j * np.pi * (rows[:, None] * shift[1] + cols[None, :] * shift[0]))
     second = np.fft.ifft2(np.fft.fft2(smooth_picture) * phase).real.astype(np.float32)
@@ -65,8 +65,8 @@ def test_alignment_follows_a_homography(smooth_picture):
     askew = matrix.copy()
     askew[:2, 2] += (0.6, -0.5)
     found = align_windows(smooth_picture, spline_of(second), askew, centres, 15)
-    # OpenCV places pixels to 1/32; a window has hundreds.
-    assert np.abs(found.places_px - carried(matrix, centres)).max() < 0.02
+    # OpenCV interpolates at 1/32 px; a window averages over hundreds of pixels.
+    assert np.abs(found.places_px - apply_homography(matrix, centres)).max() < 0.02
 
 
 def test_windows_without_texture_or_beyond_the_picture_are_not_found(smooth_picture):
@@ -76,34 +76,6 @@ def test_windows_without_texture_or_beyond_the_picture_are_not_found(smooth_pict
     found = align_windows(flat, spline_of(flat), np.eye(3), centres, 15)
     np.testing.assert_array_equal(np.isfinite(found.places_px[:, 0]), [False, False, True])
     np.testing.assert_array_equal(np.isfinite(found.sigma_px), [False, False, True])
-
-
-def test_homography_in_spite_of_places_that_are_far_off():
-    rng = np.random.default_rng(1)
-    matrix = np.array([[0.9, 0.02, 30.0], [-0.02, 0.91, 12.0], [3e-5, -2e-5, 1.0]])
-    first = rng.uniform(0, 600, (200, 2))
-    second = carried(matrix, first) + rng.normal(0, 0.05, (200, 2))
-    second[::5] += 4.0
-    found = robust_homography(first, second, np.full(200, 0.01))
-    assert np.abs(carried(found.matrix, first) - carried(matrix, first)).max() < 0.06
-    assert not found.is_kept[::5].any()
-    assert found.is_kept.sum() > 155
-    # The scatter is found, whatever sigma was said to be.
-    assert np.median(found.sigma_px) == pytest.approx(0.05, rel=0.2)
-
-
-def test_homography_of_too_few_places():
-    assert robust_homography(np.zeros((3, 2)), np.zeros((3, 2)), np.ones(3)) is None
-
-
-def test_turn_of_a_homography():
-    cos, sin = np.cos(0.02), np.sin(0.02)
-    matrix = np.array([[0.9 * cos, -0.9 * sin, 5.0], [0.9 * sin, 0.9 * cos, -3.0], [0.0, 0.0, 1.0]])
-    assert turn_rad(matrix, np.array([100.0, 50.0])) == pytest.approx(0.02)
-    x, y = np.meshgrid([0.0, 50.0, 100.0], [0.0, 50.0, 100.0])
-    places = np.stack([x.ravel(), y.ravel()], axis=1)
-    fitted = fitted_homography(places, carried(matrix, places), np.ones(9))
-    np.testing.assert_allclose(fitted, matrix, atol=1e-9)
 
 
 def test_places_are_those_of_the_twin(small_frames, small_captures, small_matches):
@@ -132,7 +104,7 @@ def test_places_are_those_of_the_twin(small_frames, small_captures, small_matche
 def test_far_frames_are_compared_over_larger_steps(small_matches):
     steps = {(pair.first, pair.second) for pair in small_matches.left}
     assert {(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)} < steps
-    # 0.36 is the last that is nearer than 0.45 by an eighth, but the neighbour counts anyway.
+    # 0.36 is the last that is nearer than 0.45 by an eighth; the neighbour is compared in any case.
     assert (2, 4) in steps
     assert {(pair.first, pair.second) for pair in small_matches.right} == steps
 
@@ -148,8 +120,8 @@ def test_windows_stay_within_the_light(small_captures, small_matches):
                 assert mask[np.minimum(row + 10, box.rows - 1), col].all()
 
 
-def test_frames_of_nothing(small_captures, as_captures):
-    """A frame each, and the last one is all; frames of nothing are quick."""
+def test_blank_frames(small_captures, as_captures):
+    """Progress is called after each frame; blank frames are fast."""
     seen = []
     images = [np.full_like(image, 0.3) for image in images_of(small_captures)]
     with pytest.raises(
@@ -171,7 +143,7 @@ def images_of(captures):
 def test_frame_of_another_board_is_left_out(small_captures, as_captures):
     images = images_of(small_captures)
     fields = find_fields(small_captures)
-    # Both views show the same other board: turned by half.
+    # Both views show the same other board, rotated by 180°.
     for box in (fields.left, fields.right):
         part = box.of(images[0])
         part[:] = np.ascontiguousarray(part[::-1, :])
@@ -193,7 +165,7 @@ def turned(image, fields, angle_deg):
 
 
 def test_frames_without_texture_or_with_a_turned_board_are_named(small_captures, as_captures):
-    # Less than all of the light, which is quicker.
+    # Only a part of the fields, which is faster.
     fields = find_fields(small_captures, boxes=(Box(90, 520, 250, 250), Box(90, 90, 250, 250)))
     images = images_of(small_captures)
     images[2] = np.full_like(images[2], 0.4)
@@ -202,7 +174,7 @@ def test_frames_without_texture_or_with_a_turned_board_are_named(small_captures,
     assert sorted(matches.left_out) == [2, 4]
     assert "no texture" in matches.left_out[2]
     assert re.search(r"turned by \+0\.(39|40|41)°", matches.left_out[4])
-    # The others are compared over the empty one.
+    # The frames before and after the empty one are compared.
     assert (1, 3) in {(pair.first, pair.second) for pair in matches.left}
     assert all({2, 4}.isdisjoint((pair.first, pair.second)) for pair in matches.left)
     assert [pair.first for pair in matches.across] == [0, 1, 3, 5, 6]

@@ -1,11 +1,12 @@
-"""Noise of the sensor, found on a textured board: the truth of the twin comes back."""
+"""Noise of the sensor on a textured board, compared with the simulated noise."""
 
 import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.captures import Captures, captures_of
+from d3s.calibrate.captures import captures_of
 from d3s.calibrate.fields import Box, Fields, find_fields
+from d3s.calibrate.frames import Captures
 from d3s.calibrate.noise import find_noise
 from d3s.errors import CalibrationError
 
@@ -67,14 +68,14 @@ def test_noise_of_a_known_sensor(quiet_frames: list[np.ndarray], sensor: d3s.Sen
 
 
 def test_sharp_fine_texture_alone_looks_like_noise(quiet_frames: list[np.ndarray]) -> None:
-    """The limit of the method, which its description tells."""
+    """Limit of the method, as its docstring says."""
     captures = exposed([quiet_frames[3]] * 5, d3s.Sensor(noise=0.003))
     noise = find_noise(captures, find_fields(captures))
     assert noise.variance_at(0.4) > 2 * 0.003**2
 
 
 def flat_captures(*levels: float) -> tuple[Captures, Fields]:
-    """Frames of even brightness, one behind the other across, clipped at 1."""
+    """Frames of stripes of constant brightness, side by side, clipped at 1."""
     rng = np.random.default_rng(2)
     clean = np.repeat(levels, 400 // len(levels))[np.newaxis, :] + np.zeros((160, 1))
     images = [
@@ -99,6 +100,6 @@ def test_clipped_blocks_do_not_count() -> None:
     assert noise.variance == pytest.approx(np.full(3, 0.02**2), rel=0.05)
 
 
-def test_a_board_of_one_grey_tells_too_little() -> None:
+def test_board_of_one_grey_is_refused() -> None:
     with pytest.raises(CalibrationError, match="black, grey and white"):
         find_noise(*flat_captures(0.5, 0.5))

@@ -1,4 +1,4 @@
-"""All steps in their order, from arrays; the whole of it from files is in tests/cli."""
+"""Whole calibrations from arrays; calibrations from files are in tests/cli."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.pipeline import Alignment, _left_out
+from d3s.calibrate.steps import Alignment, _rejected_files
 from d3s.errors import CalibrationError, InputError, RigError
 
 DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
@@ -18,7 +18,7 @@ def design() -> d3s.Rig:
 
 
 @pytest.mark.slow
-def test_few_frames_are_usable_and_say_what_is_missing(small_frames):
+def test_few_frames_are_usable_with_remarks(small_frames):
     images = [frame.image for frame in small_frames[:6]]
     told: list[int] = []
     rig, report = d3s.calibrate(
@@ -55,27 +55,30 @@ def test_failed_step_names_files():
     error = CalibrationError(
         "too few.", left_out={2: "it is grey", 1: "it is black", 0: "it is grey"}
     )
-    assert _left_out(error, names) == " Left out were a.png, c.png: it is grey; b.png: it is black."
-    assert _left_out(InputError("nothing."), names) == ""
+    assert (
+        _rejected_files(error, names)
+        == " Left out were a.png, c.png: it is grey; b.png: it is black."
+    )
+    assert _rejected_files(InputError("nothing."), names) == ""
 
 
 @pytest.mark.slow
-def test_what_cannot_be_a_rig_is_an_error_with_a_report(small_frames, monkeypatch):
+def test_invalid_rig_is_an_error_with_a_report(small_frames, monkeypatch):
     def refuse(*_, **__):
         raise RigError("noise_read=2 must be below 1.")
 
-    monkeypatch.setattr("d3s.calibrate.pipeline._drafted", refuse)
+    monkeypatch.setattr("d3s.calibrate.pipeline.draft_rig", refuse)
     with pytest.raises(CalibrationError, match="must be below 1") as caught:
         d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
     assert caught.value.report.geometry is not None
 
 
 @pytest.mark.slow
-def test_report_of_what_was_found_comes_with_the_error(small_frames, monkeypatch):
+def test_error_of_a_step_carries_the_report_of_the_steps_before(small_frames, monkeypatch):
     def refuse(*_, **__):
         raise CalibrationError("no waves.", left_out={2: "it is grey"})
 
-    monkeypatch.setattr("d3s.calibrate.pipeline.find_defocus", refuse)
+    monkeypatch.setattr("d3s.calibrate.steps.find_defocus", refuse)
     with pytest.raises(CalibrationError, match="no waves") as caught:
         d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
     report = caught.value.report
@@ -111,7 +114,7 @@ def test_name_is_refused_before_anything_is_read():
         d3s.calibrate("captures", name="x" * 300)
 
 
-def test_frame_that_says_nothing_of_the_anchors_is_still_used(camera):
+def test_frame_rejected_by_the_anchor_step_only_is_still_used(camera):
     class Step(NamedTuple):
         left_out: dict[int, str]
 
@@ -122,8 +125,8 @@ def test_frame_that_says_nothing_of_the_anchors_is_still_used(camera):
 
 
 @pytest.mark.slow
-def test_boards_beyond_the_default_range_are_no_reason_to_refuse():
-    # With s0 B / p = 5.16 px m, depth is looked for up to 0.56 m unless told otherwise.
+def test_boards_beyond_the_default_range_are_accepted():
+    # With s0 B / p = 5.16 px m, the default depth range ends at 0.56 m.
     distances_m = np.round(np.geomspace(0.3, 1.0, 12), 3)
     layout = d3s.RawLayout(
         rows_px=430, cols_px=860, field_radius_px=212.0, field_edge_px=6.0, partition_px=6.0,

@@ -1,4 +1,4 @@
-"""Sums over whole shifts, against the functions that carry the paper's equations."""
+"""Sums over whole shifts, compared with the functions of the paper's equations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The report: every number in it comes from the findings, and JSON has all of them."""
+"""Report: findings, measures, verdict, and JSON with all numbers."""
 
 import json
 import math
@@ -9,16 +9,16 @@ import pytest
 
 from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.geometry import find_geometry
-from d3s.calibrate.rectify import find_rectification
+from d3s.calibrate.rectification import find_rectification
 from d3s.calibrate.report import Report
-from d3s.calibrate.validate import Validation
+from d3s.calibrate.validation import Validation
 from d3s.rig import Rig
 from d3s.view.calibration import report_page
 
 
 @pytest.fixture
 def report(camera) -> Report:
-    """Of a camera whose places on the board are known, without pictures."""
+    """Report of a camera with simulated places on the board, without pictures."""
     matches = camera.matches()
     anchors = find_anchors(matches)
     rectification = find_rectification(matches, anchors)
@@ -61,10 +61,10 @@ def with_(report: Report, **changes) -> Report:
 def test_good_places_make_a_good_report(report):
     assert report.verdict.grade == "good"
     assert report.left_out == {}
-    assert report.measures["vertical_rms_px"] == pytest.approx(0.02, rel=0.2)  # as it was made
+    assert report.measures["vertical_rms_px"] == pytest.approx(0.02, rel=0.2)  # the simulated noise
 
 
-def test_findings_are_what_is_true(report, camera):
+def test_findings_agree_with_the_truth(report, camera):
     found = {one.what: one for one in report.findings}
     assert found["s0 B / p"].value == pytest.approx(camera.focal_baseline_px_m, rel=1e-4)
     assert found["s0 B / p"].shown.startswith("23.30")  # 6050 * 0.00384 * 1.003 = 23.302
@@ -105,7 +105,7 @@ def test_frames_that_were_not_read_count(report):
     assert "20% of the frames were left out" in spoilt.verdict.remarks[0].words
 
 
-def test_frame_without_an_anchor_is_left_out_of_these_alone(report):
+def test_frame_rejected_by_the_anchor_step_only_is_not_left_out_of_all(report):
     aside = with_(report, anchors=report.anchors._replace(left_out={3: "stood aside"}))
     assert aside.left_out == {}
     assert aside.left_out_by_step == {"anchors": {3: "stood aside"}}
@@ -118,7 +118,7 @@ def test_distances_that_scatter_count(report):
     assert scattered.verdict.grade == "usable"
 
 
-def test_both_ways_stand_beside_each_other(report):
+def test_findings_have_both_methods(report):
     found = {one.what: one for one in report.findings}
     left = report.anchors.left
     assert report.anchors.method == "expansion"
@@ -158,7 +158,7 @@ def test_residuals_fit_a_rig_file(report):
     assert all(math.isfinite(value) for value in residuals.values())
 
 
-def test_json_is_whole_and_strict(report):
+def test_json_is_complete_and_strict(report):
     told = with_(report, validation=(validation(),)).as_json()
     again = json.loads(json.dumps(told, allow_nan=False))
     assert again == told
@@ -175,7 +175,7 @@ def test_problem_is_the_verdict(report):
     assert failed.as_json()["verdict"]["remarks"][0]["words"] == failed.problem
 
 
-def test_report_without_findings_is_still_one():
+def test_report_without_results():
     empty = Report(
         name="mine",
         version="0",

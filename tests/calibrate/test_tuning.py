@@ -1,4 +1,4 @@
-"""Tuning of the depth equation: the least absolute error, cubics, and frames that do not fit."""
+"""Tuning of the depth equation: least absolute error, cubics, and rejected frames."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.ratios import Windows
-from d3s.calibrate.tuning import board_depth_m, find_tuning, fitted_cubic, least_absolute_lines
+from d3s.calibrate.tuning import board_depth_m, find_tuning, fit_cubic, least_absolute_lines
 from d3s.errors import CalibrationError
 
 RIG = d3s.Rig.paper_prototype()
@@ -27,14 +27,14 @@ def boards(texture: str = "calibration", *, aperture_m: float = 1e-3, noise: flo
 
 
 def test_lines_of_least_absolute_error_by_hand():
-    # On 2 ratio + 1 but for one point: the mean of squares would follow it, the median does not.
+    # All but one point on 2 ratio + 1: least squares follow it, least absolute errors do not.
     ratio = np.arange(7.0)
     depth = 2.0 * ratio + 1.0
     depth[6] += 50.0
     a, b = least_absolute_lines(np.stack([ratio, 4.0 * ratio]), depth, np.ones(7))
     assert a == pytest.approx([2.0, 0.5], abs=1e-4)
     assert b == pytest.approx([1.0, 1.0], abs=1e-4)
-    # Unless it counts more than all others together.
+    # Unless its weight exceeds that of all others together.
     a, b = least_absolute_lines(ratio[np.newaxis], depth, np.array([1.0, 1, 1, 1, 1, 1, 50]))
     assert a[0] * 6 + b[0] == pytest.approx(63.0, abs=1e-3)
 
@@ -53,18 +53,18 @@ def test_no_line_has_a_smaller_error():
         assert total(a + step[0], b + step[1]) > least - 1e-3
 
 
-def test_cubic_through_what_is_one():
+def test_cubic_through_a_cubic():
     x = np.linspace(2e-4, 8e-4, 12)
     values = 1.0 - 2e3 * x + 3e6 * x**2 - 1e9 * x**3
-    fit = fitted_cubic(x, values, np.full(12, 0.1))
+    fit = fit_cubic(x, values, np.full(12, 0.1))
     assert fit.coefficients == pytest.approx((1.0, -2e3, 3e6, -1e9), rel=1e-6)
     assert fit.r2 == pytest.approx(1.0)
     rough = values + np.random.default_rng(0).normal(0, values.std(), 12)
-    assert fitted_cubic(x, rough, np.full(12, 0.1)).r2 < 0.95
+    assert fit_cubic(x, rough, np.full(12, 0.1)).r2 < 0.95
 
 
 def test_depth_of_a_tilted_board():
-    # The plane Z = 1 + 0.1 X, seen 605 px to the right of the axis: X = 0.1 Z.
+    # The plane Z = 1 + 0.1 X at 605 px to the right of the axis: X = 0.1 Z.
     windows = Windows(np.array([50]), np.array([50 + 605]))
     depth = board_depth_m(windows, 1.0, (101, 101), RIG.optics, (0.1, 0.0))
     assert depth == pytest.approx(1.0 + 0.1 * 0.1 * depth)
@@ -87,7 +87,7 @@ def test_tuned_equation_and_its_cubics():
     assert found.warnings == ()
     assert min(found.a_cubic.r2, found.b_cubic.r2) > 0.98
     assert (found.windows >= 10).all()
-    # At best 3 cm, which the consensus then divides by ten: by the share of the baseline.
+    # At best 3 cm, which the consensus reduces to a tenth, the share of the virtual baseline.
     assert found.mae_m.min() < 0.04
     middle = len(found.virtual_baselines_m) // 2
     a, b = found.line_at(float(found.virtual_baselines_m[middle]))
@@ -140,7 +140,7 @@ def test_too_few_frames():
         find_tuning(boards()[:4], DEPTHS_M[:4], RIG)
 
 
-def test_too_few_frames_with_texture_are_told_apart():
+def test_error_names_frames_without_texture():
     grey = np.random.default_rng(0).normal(0.5, 0.01, (2, 210, 400)).astype(np.float32)
     views = [boards()[0], tuple(grey), *boards()[2:5]]
     with pytest.raises(CalibrationError, match=r"4 of 5 frames .*, and 5 are needed") as caught:

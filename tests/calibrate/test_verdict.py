@@ -1,16 +1,16 @@
-"""The verdict: plain words, the worst first, and nothing that hides what is no number."""
+"""Verdict: grades, remarks with the worst first, and NaN is bad."""
 
 import math
 
 import pytest
 
-from d3s.calibrate.verdict import RULES, failed, judged
+from d3s.calibrate.verdict import RULES, failure, judge
 
 GOOD = {name: rule.good for name, rule in RULES.items()}
 
 
-def test_all_as_it_should_be_is_good():
-    verdict = judged(GOOD)
+def test_measures_within_limits_are_good():
+    verdict = judge(GOOD)
     assert (verdict.grade, verdict.remarks) == ("good", ())
     assert verdict.summary == "Use the rig file as it is."
 
@@ -19,25 +19,25 @@ def test_all_as_it_should_be_is_good():
 def test_every_measure_counts(name):
     rule = RULES[name]
     between = (rule.good + rule.usable) / 2
-    assert judged(GOOD | {name: between}).grade == "usable"
-    assert judged(GOOD | {name: rule.usable}).grade == "usable"
-    bad = judged(GOOD | {name: 1.01 * rule.usable})
+    assert judge(GOOD | {name: between}).grade == "usable"
+    assert judge(GOOD | {name: rule.usable}).grade == "usable"
+    bad = judge(GOOD | {name: 1.01 * rule.usable})
     assert bad.grade == "bad"
     (remark,) = bad.remarks
     assert remark.words.endswith(".")
     assert remark.remedy.endswith(".")
 
 
-def test_no_number_is_bad():
-    assert judged({"vertical_rms_px": math.nan}).grade == "bad"
+def test_nan_is_bad():
+    assert judge({"vertical_rms_px": math.nan}).grade == "bad"
 
 
-def test_what_was_not_measured_says_nothing():
-    assert judged({}).grade == "good"
+def test_missing_measures_are_skipped():
+    assert judge({}).grade == "good"
 
 
 def test_the_worst_comes_first():
-    verdict = judged({"share_left_out": 0.2, "disparity_rms_px": 2.0})
+    verdict = judge({"share_left_out": 0.2, "disparity_rms_px": 2.0})
     assert [remark.grade for remark in verdict.remarks] == ["bad", "usable"]
     assert verdict.remarks[0].words == (
         "Disparity is 2 px (rms) away from that of the distances, more than 0.5."
@@ -45,7 +45,7 @@ def test_the_worst_comes_first():
     assert verdict.remarks[1].words == "20% of the frames were left out, more than 10%."
 
 
-def test_work_that_came_to_no_end_is_bad():
-    verdict = failed("there is no texture.")
+def test_failed_calibration_is_bad():
+    verdict = failure("there is no texture.")
     assert verdict.grade == "bad"
     assert verdict.remarks[0].words == "there is no texture."

@@ -1,4 +1,4 @@
-"""Captures of a board by a home-made camera with a small sensor."""
+"""Simulated captures of a board by a camera with a small sensor."""
 
 import math
 from functools import cache
@@ -54,7 +54,7 @@ def frame(number: int, turn_deg: float = 0.0) -> d3s.RawFrame:
 
 
 def write_captures(folder: Path, frames: range | list[int] = range(10)) -> None:
-    """A folder of captures."""
+    """Write a folder of captures."""
     folder.mkdir()
     for number in frames:
         write_image(folder / f"board_{number}.png", frame(number).image)

@@ -38,7 +38,7 @@ def captures(tmp_path_factory) -> Path:
 
 
 class Calibrated(NamedTuple):
-    """What a run left behind."""
+    """Output of a run."""
 
     folder: Path
     stdout: str
@@ -46,7 +46,7 @@ class Calibrated(NamedTuple):
 
 @pytest.fixture(scope="session")
 def calibrated(captures, tmp_path_factory) -> Calibrated:
-    """One whole run, which several tests look at."""
+    """One whole run, shared by several tests."""
     folder = tmp_path_factory.mktemp("calibrated")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -106,7 +106,7 @@ def test_page_and_numbers_say_the_same(calibrated):
     assert json.loads(embedded) == numbers
 
 
-def test_terminal_says_what_was_found_and_what_was_not_used(calibrated):
+def test_terminal_shows_findings_and_rejected_frames(calibrated):
     said = calibrated.stdout
     assert "Verdict: good" in said
     assert said.endswith("Rig file: rig.toml\nReport:   cal.html\nNumbers:  cal.json\n")
@@ -130,7 +130,7 @@ def test_files_are_replaced_only_with_force(captures):
     assert written() == ["cal.json"]
 
 
-def test_places_that_cannot_be_are_told_before_the_work(captures):
+def test_invalid_paths_are_refused_before_the_work(captures):
     result = run(captures, "--force", "-o", "missing/rig.toml")
     assert result.exit_code == 3
     assert result.stderr == (
@@ -142,7 +142,7 @@ def test_places_that_cannot_be_are_told_before_the_work(captures):
 
 
 def unboxed(text: str) -> str:
-    """An error of wrong use without its box, on one line however long the paths are."""
+    """Error of wrong use on one line, without its box."""
     return " ".join(text.replace("│", " ").split())
 
 
@@ -164,7 +164,7 @@ def test_wrong_use(captures, options, words):
     assert written() == []
 
 
-def test_what_it_is_made_from_is_not_replaced(folder):
+def test_inputs_are_not_replaced(folder):
     table = folder / "distances.csv"
     before = table.read_text()
     for name in (table, folder / "board_2.png", folder.parent / "design.toml"):
@@ -174,7 +174,7 @@ def test_what_it_is_made_from_is_not_replaced(folder):
     assert table.read_text() == before
 
 
-def test_folder_that_is_not_ours_is_told_before_the_work(captures, monkeypatch):
+def test_folder_without_permission_is_refused_before_the_work(captures, monkeypatch):
     here = Path().resolve()
     monkeypatch.setattr("os.access", lambda path, mode: not (mode & os.W_OK and path == here))
     result = run(captures)
@@ -182,7 +182,7 @@ def test_folder_that_is_not_ours_is_told_before_the_work(captures, monkeypatch):
     assert result.stderr == "d3s: rig.toml cannot be written. Choose a folder you may write to.\n"
 
 
-def test_rig_is_there_though_the_report_could_not_be_written(captures, monkeypatch, calibrated):
+def test_rig_is_written_if_the_report_cannot_be(captures, monkeypatch, calibrated):
     def full(*_, **__):
         raise OutputError("cal.html cannot be written: no space left.")
 
@@ -195,8 +195,8 @@ def test_rig_is_there_though_the_report_could_not_be_written(captures, monkeypat
     assert Rig.load("rig.toml") == rig
 
 
-def test_name_that_cannot_be_is_told_before_the_work(folder):
-    (folder / "board_3.png").write_text("not an image")  # which nobody looks at
+def test_invalid_name_is_refused_before_the_work(folder):
+    (folder / "board_3.png").write_text("not an image")  # which is not read
     for name in ("x" * 500, "x" * 101, "two\nlines"):
         words = refused(folder, "--name", name)
         assert "d3s: name=" in words
@@ -237,7 +237,7 @@ def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
     assert Path("rig.toml").read_text() == "of last week"
 
 
-# Bad input: a clear word of what and where, and nothing written -----------------------------------
+# Bad input: the error says what is wrong and where, and nothing is written ------------------------
 
 
 def refused(captures: Path, *options: str) -> str:
@@ -250,7 +250,7 @@ def refused(captures: Path, *options: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path_factory) -> Path:
-    """A folder that a test may spoil."""
+    """Folder of captures that a test may change."""
     folder = tmp_path_factory.mktemp("spoilt") / "captures"
     boards.write_captures(folder, range(6))
     boards.designed().save(folder.parent / "design.toml")

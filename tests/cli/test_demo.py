@@ -1,4 +1,4 @@
-"""`d3s demo`, as a user runs it, with a smaller picture."""
+"""`d3s demo`, with a smaller picture."""
 
 import json
 import re
@@ -16,7 +16,7 @@ import d3s.demo
 import d3s.view.demo
 from d3s import DepthMap, Rig
 from d3s.cli import app
-from d3s.demo import METHODS, demo_scene, run_demo
+from d3s.demo import DEMO_METHODS, demo_scene, run_demo
 from d3s.view.demo import FILES
 
 D3S = Path(sys.executable).with_name("d3s")
@@ -34,36 +34,36 @@ def invoke(*arguments: object) -> Any:
 
 @pytest.fixture(scope="module")
 def written(small, tmp_path_factory):
-    """The folder of a demonstration that was made before, and what the command said."""
+    """Folder and output of the command, with the result of the fixture `small`."""
     folder = tmp_path_factory.mktemp("written") / "demo"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(d3s.demo, "run_demo", lambda progress: small)
+        patch.setattr(d3s.demo, "run_demo", lambda on_step: small)
         return folder, invoke("demo", "--output", folder)
 
 
 @pytest.fixture
 def run(monkeypatch, small):
-    """The command without the work: neither computes nor draws."""
+    """Command line without the work: nothing is computed or drawn."""
 
     def write(_, folder, overwrite):
         (folder / "rig.toml").write_text(f"{overwrite=}")
         return {name: folder / name for name in FILES}
 
-    monkeypatch.setattr(d3s.demo, "run_demo", lambda progress: small)
+    monkeypatch.setattr(d3s.demo, "run_demo", lambda on_step: small)
     monkeypatch.setattr(d3s.view.demo, "write_demo", write)
     return invoke
 
 
-def test_our_method_is_the_best_of_the_three_and_finds_depth(small):
-    scores = {name: one.score for name, one in small.outcomes.items()}
-    assert tuple(scores) == METHODS
+def test_our_method_is_the_best_of_the_three(small):
+    scores = {name: one.score for name, one in small.results.items()}
+    assert tuple(scores) == DEMO_METHODS
     assert scores["joint"].mae_m < 0.5 * scores["consensus"].mae_m
     assert scores["joint"].median_m < scores["sgbm"].median_m < scores["consensus"].median_m
     assert scores["joint"].density > 0.5
     assert 0.4 < scores["joint"].coverage < 0.9
 
 
-def test_the_scene_has_the_depths_it_should_at_full_size():
+def test_depths_of_the_scene_at_full_size():
     rig = Rig.paper_prototype()
     layers = demo_scene(rig, d3s.demo.SHAPE).layers
     depths_m = [layer.depth_m for layer in layers]
@@ -76,17 +76,17 @@ def test_the_scene_has_the_depths_it_should_at_full_size():
     np.testing.assert_allclose(ends_m, (1.276, 0.61), atol=0.005)
 
 
-def test_nothing_of_the_scene_was_tuned_on():
+def test_scene_has_no_tuning_textures():
     from d3s.evaluate.sweep import TUNING_PATTERNS
 
     layers = demo_scene(Rig.paper_prototype(), SMALL).layers
     assert not {layer.texture.pattern for layer in layers} & set(TUNING_PATTERNS)
 
 
-def test_demo_prints_the_table_and_says_where_the_results_are(written):
+def test_demo_prints_the_table_and_the_paths_of_the_results(written):
     out, result = written
     assert result.exit_code == 0, result.stderr
-    for word in ("0.809 m", "0.881 m", *METHODS, "MAE", "median", "density", "within sigma"):
+    for word in ("0.809 m", "0.881 m", *DEMO_METHODS, "MAE", "median", "density", "within sigma"):
         assert word in result.stdout
     assert "imulated" in result.stdout
     assert f"Page:    {out / 'index.html'}" in result.stdout
@@ -98,31 +98,31 @@ def test_demo_prints_the_table_and_says_where_the_results_are(written):
         assert picture.width > 1000
 
 
-def test_the_page_explains_and_its_pictures_are_beside_it(written):
+def test_page_has_its_pictures_beside_it(written):
     folder, _ = written
     page = (folder / "index.html").read_text()
     assert "Everything on this page is simulated" in page
     for address in re.findall(r'src="([^"]+)"', page):
         assert (folder / address).is_file()
-    for method in METHODS:
+    for method in DEMO_METHODS:
         assert f"<td>{method}</td>" in page
 
 
-def test_commands_of_the_page_are_commands_of_ours(written, monkeypatch, tmp_path):
+def test_commands_of_the_page_exist(written, monkeypatch, tmp_path):
     folder, _ = written
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"<pre>d3s (.*)</pre>", (folder / "index.html").read_text())
     assert len(commands) == 2
     for command in commands:
         result = CliRunner().invoke(app, command.split())
-        assert result.exit_code == 3  # no such pictures here, and nothing else is wrong
+        assert result.exit_code == 3  # the pictures are missing, and nothing else is wrong
         assert "there is no such file" in result.stderr
 
 
 def test_json(run, tmp_path):
-    told = json.loads(run("demo", "--output", tmp_path, "--json").stdout)
-    assert told["simulated"] is True
-    assert told["methods"]["joint"]["mae_m"] < told["methods"]["consensus"]["mae_m"]
+    values = json.loads(run("demo", "--output", tmp_path, "--json").stdout)
+    assert values["simulated"] is True
+    assert values["methods"]["joint"]["mae_m"] < values["methods"]["consensus"]["mae_m"]
 
 
 def test_quiet(run, tmp_path):
@@ -130,7 +130,7 @@ def test_quiet(run, tmp_path):
     assert (result.stdout, result.stderr) == ("", "")
 
 
-def test_demo_does_not_replace_what_is_there_and_says_so_first(monkeypatch, tmp_path):
+def test_existing_files_are_refused_before_the_work(monkeypatch, tmp_path):
     monkeypatch.setattr(d3s.demo, "run_demo", lambda **_: pytest.fail("too early"))
     (tmp_path / "rig.toml").write_text("mine")
     result = CliRunner().invoke(app, ["demo", "--output", str(tmp_path)])
@@ -153,10 +153,10 @@ def test_output_that_is_a_file(run, tmp_path):
     assert "results is a file" in result.stderr
 
 
-def test_what_is_told_on_the_way(monkeypatch):
+def test_steps_are_announced(monkeypatch):
     steps = []
-    monkeypatch.setattr(d3s.demo, "METHODS", ("sgbm",))
-    run_demo((120, 240), progress=steps.append)
+    monkeypatch.setattr(d3s.demo, "DEMO_METHODS", ("sgbm",))
+    run_demo((120, 240), on_step=steps.append)
     assert steps == ["Simulating a snapshot of the prototype ...", "Depth by sgbm ..."]
 
 

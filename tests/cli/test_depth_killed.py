@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mortal import Mortal
+from killable import KillableCli
 from pairs import PINHOLE, write_views
 
 FRAMES = 8
@@ -30,10 +30,10 @@ def test_killed_again_and_again_and_resumed_it_writes_the_same(tmp_path):
     command = ["depth", tmp_path / "in", *PINHOLE, "--quiet", "--skip-done", "--output"]
     chance = random.Random(0)
     kills = finished = left_over = 0
-    with Mortal([*command, tmp_path / "first"]) as mortal:
-        assert mortal.first_code == 0
+    with KillableCli([*command, tmp_path / "first"]) as cli:
+        assert cli.first_code == 0
         started = time.perf_counter()
-        assert mortal.run([*command, tmp_path / "whole"], folder=tmp_path / "whole") == 0
+        assert cli.run([*command, tmp_path / "whole"], folder=tmp_path / "whole") == 0
         time_s = time.perf_counter() - started
         whole = contents(tmp_path / "whole")
         assert len(whole) == 4 * FRAMES  # with the file of the camera
@@ -41,11 +41,9 @@ def test_killed_again_and_again_and_resumed_it_writes_the_same(tmp_path):
             out = tmp_path / f"out{finished}"
             # By turns at a step of the writing, and at whatever moment it may be.
             if kills % 2:
-                code = mortal.run([*command, out], folder=out, step=chance.randrange(1, 40))
+                code = cli.run([*command, out], folder=out, step=chance.randrange(1, 40))
             else:
-                code = mortal.run(
-                    [*command, out], folder=out, delay_s=chance.uniform(0, time_s / 2)
-                )
+                code = cli.run([*command, out], folder=out, delay_s=chance.uniform(0, time_s / 2))
             found = contents(out)
             if code == 0:  # it came to its end before
                 assert found == whole
@@ -57,6 +55,6 @@ def test_killed_again_and_again_and_resumed_it_writes_the_same(tmp_path):
             left_over += len(unfinished)
             assert all(found[name] == whole[name] for name in found.keys() - unfinished)
         out = tmp_path / f"out{finished}"
-        assert mortal.run([*command, out], folder=out) == 0
+        assert cli.run([*command, out], folder=out) == 0
     assert contents(out) == whole
     assert left_over

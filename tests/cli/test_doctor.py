@@ -1,4 +1,4 @@
-"""`d3s doctor`: what it finds, and when it is not content."""
+"""`d3s doctor`: its results, remarks and exit codes."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def run(monkeypatch):
     return invoke
 
 
-def test_a_good_machine_passes(health):
+def test_this_machine_passes(health):
     test = health.self_test
     assert test.passed
     assert 0 < test.error_m < d3s.doctor.LARGEST_ERROR_M
@@ -41,7 +41,7 @@ def test_a_good_machine_passes(health):
     assert health.threads >= 1
 
 
-def test_it_prints_all_of_it(run, health):
+def test_all_results_are_printed(run, health):
     result = run(replace(health, cache_is_writable=True))
     assert result.exit_code == 0
     for word in ("Python", *PACKAGES, "memory", "cores", "vectors", "passed", " mm", "density"):
@@ -50,35 +50,35 @@ def test_it_prints_all_of_it(run, health):
 
 
 def test_json(run, health):
-    told = json.loads(run(health, "--json").stdout)
-    assert told["self_test"]["passed"] is True
-    assert told["packages"]["numba"]
-    assert told["cache_is_writable"] is health.cache_is_writable
+    values = json.loads(run(health, "--json").stdout)
+    assert values["self_test"]["passed"] is True
+    assert values["packages"]["numba"]
+    assert values["cache_is_writable"] is health.cache_is_writable
 
 
 @pytest.mark.parametrize(("error_m", "density"), [(0.02, 0.95), (1e-4, 0.1), (float("nan"), 0.0)])
-def test_a_self_test_that_fails_is_exit_code_1(run, health, error_m, density):
+def test_failed_self_test_is_exit_code_1(run, health, error_m, density):
     wrong = SelfTest(error_m=error_m, density=density, time_s=0.1, compile_time_s=0.0)
     assert not wrong.passed
     result = run(replace(health, self_test=wrong))
     assert result.exit_code == 1
     assert "FAILED" in result.stdout
     assert "at most 1 mm" in " ".join(result.stdout.split())
-    told = run(replace(health, self_test=wrong), "--json")
-    assert told.exit_code == 1
-    assert json.loads(told.stdout)["self_test"]["passed"] is False
+    as_json = run(replace(health, self_test=wrong), "--json")
+    assert as_json.exit_code == 1
+    assert json.loads(as_json.stdout)["self_test"]["passed"] is False
     assert run(replace(health, self_test=wrong), "--quiet").exit_code == 1
 
 
-def test_what_is_missing_or_closed_is_said_with_a_remedy(run, health):
+def test_remarks_have_a_remedy(run, health):
     poor = replace(health, cache_is_writable=False, packages={"numpy": None})
     shown = " ".join(run(poor).stdout.split())
     assert "Set NUMBA_CACHE_DIR" in shown
     assert "Not installed: numpy." in shown
 
 
-def test_a_wrong_depth_is_noticed(monkeypatch):
-    """The test can fail: with a camera whose baseline is 2 % off."""
+def test_wrong_depth_fails(monkeypatch):
+    """The self-test fails if the baseline is wrong by 2 %."""
     real = d3s.doctor.estimate
 
     def off(left, right, rig):
@@ -89,14 +89,14 @@ def test_a_wrong_depth_is_noticed(monkeypatch):
     assert not self_test().passed
 
 
-def test_a_folder_that_cannot_be_written_is_found(tmp_path):
+def test_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     assert d3s.doctor._is_writable(tmp_path / "new")
     assert not d3s.doctor._is_writable(tmp_path / "file" / "below")
 
 
-def test_a_machine_where_nothing_can_be_kept():
-    """As in a container with an installation that is not ours, and nobody's home."""
+def test_machine_without_a_writable_cache():
+    """As in a container with a read-only installation and no home folder."""
     code = (
         "from numba.core.caching import CompileResultCacheImpl as Kept; "
         "Kept._locator_classes = []; "

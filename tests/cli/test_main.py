@@ -1,4 +1,4 @@
-"""`d3s` itself: help, version, exit codes, and what it costs to start."""
+"""`d3s` without a command: help, version, exit codes and imports."""
 
 import subprocess
 import sys
@@ -21,11 +21,11 @@ def test_version():
     assert CliRunner().invoke(app, ["--version"]).stdout == f"d3s {d3s.__version__}\n"
 
 
-def test_python_runs_it_too():
-    told = subprocess.run(
+def test_python_m_d3s():
+    result = subprocess.run(
         [sys.executable, "-m", "d3s", "--version"], capture_output=True, text=True, check=True
     )
-    assert told.stdout == f"d3s {d3s.__version__}\n"
+    assert result.stdout == f"d3s {d3s.__version__}\n"
 
 
 def test_help_has_every_command_and_every_exit_code():
@@ -59,21 +59,21 @@ def test_wrong_use():
         (["evaluate", "planes", "--output", ""], "--output"),
     ],
 )
-def test_what_is_empty_is_named(arguments, name):
-    """As a path it would be the folder that one is in."""
+def test_empty_arguments_are_named(arguments, name):
+    """An empty path would mean the current folder."""
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
-    told = " ".join(result.stderr.replace("│", " ").split())
-    assert f"{name}: it is empty. Is it a variable of the shell that has no value?" in told
+    text = " ".join(result.stderr.replace("│", " ").split())
+    assert f"{name}: it is empty. Is it a variable of the shell that has no value?" in text
 
 
-def test_an_option_of_a_method_may_be_empty():
+def test_option_of_a_method_may_be_empty():
     result = CliRunner().invoke(app, ["depth", "a.png", "--rig", "paper", "--option=search="])
     assert "is empty" not in result.stderr
 
 
 def test_help_imports_nothing_heavy():
-    """Half a second is the limit; a time would depend on the machine, and imports do not."""
+    """The help must start within half a second; imports are tested, not the time of a machine."""
     code = (
         "import sys; import d3s.cli; "
         "print(*[m for m in 'numpy numba cv2 matplotlib scipy pydantic' .split() "
@@ -93,23 +93,23 @@ def started(*arguments: str, stdout: int | IO[str] = subprocess.PIPE) -> subproc
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [("--version",), ("depth", "--help"), ("info", "{rig}")])
-def test_an_output_that_is_full_is_told_in_a_line(tmp_path, arguments):
+def test_full_output_is_reported_in_one_line(tmp_path, arguments):
     d3s.Rig.paper_prototype().save(tmp_path / "rig.toml")
     given = [one.format(rig=tmp_path / "rig.toml") for one in arguments]
     with Path("/dev/full").open("w") as full, started(*given, stdout=full) as child:
-        told = child.stderr.read()
+        text = child.stderr.read()
     assert child.returncode == 3
-    assert told.startswith("d3s: cannot print: No space left on device.")
-    assert told.count("\n") == 1
+    assert text.startswith("d3s: cannot print: No space left on device.")
+    assert text.count("\n") == 1
 
 
-def test_a_reader_that_has_enough_is_no_error():
+def test_closed_output_is_no_error():
     with started("depth", "--help") as child:
         child.stdout.close()
         assert child.stderr.read() == ""
 
 
-def test_an_error_of_something_else_is_not_one_of_printing(monkeypatch):
+def test_other_errors_are_not_reported_as_printing(monkeypatch):
     def broken() -> None:
         raise OSError(28, "No space left on device")
 

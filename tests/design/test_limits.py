@@ -1,4 +1,4 @@
-"""What a camera can know, and the figures of docs/limits.md."""
+"""Limits of a camera, and the figures of docs/limits.md."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_geometry_is_that_of_the_rig():
 @pytest.mark.parametrize("spread", ["gaussian", "disk", "diffraction"])
 def test_bound_grows_with_noise_and_shrinks_with_contrast(spread):
     base = _limits(spread, [1.2]).bound.total_m
-    # By a little more than their ratio: the faintest frequencies drown.
+    # By slightly more than their ratio: the weakest frequencies fall below the noise.
     assert 3 < _limits(spread, [1.2], noise_sigma=0.03).bound.total_m / base < 3.3
     same = _limits(spread, [1.2], noise_sigma=0.03, contrast=0.45).bound.total_m
     assert same == pytest.approx(base)

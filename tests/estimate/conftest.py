@@ -1,4 +1,4 @@
-"""Pairs of the digital twin, and what is true of any depth map."""
+"""Simulated pairs, and checks that hold for every depth map."""
 
 from functools import lru_cache
 

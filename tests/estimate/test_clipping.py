@@ -1,4 +1,4 @@
-"""Plateaus of white and black."""
+"""Clipped pixels: plateaus of white and black."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_plateau_of_black():
     assert not found[dark > 0].any()
 
 
-def test_noise_that_touches_the_limit_here_and_there_is_not_clipped():
+def test_single_noisy_pixels_at_the_limit_are_not_clipped():
     scene = np.random.default_rng(0).normal(0.5, 0.1, size=(80, 80))
     scene[scene > np.quantile(scene, 0.98)] = np.quantile(scene, 0.98)
     assert not clipped(scene).any()
@@ -47,14 +47,38 @@ def test_gain_and_offset_do_not_matter(gain):
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (2, 2), (40, 30)])
-def test_constant_view_is_clipped_all_over(shape):
+def test_constant_view_is_clipped_everywhere(shape):
     assert clipped(np.full(shape, 0.3)).all()
 
 
-def test_holes_are_neither():
+def test_nan_pixels_are_not_clipped():
     scene = np.clip(_scene(), 0, 1)
     scene[25:30, 35:45] = np.nan
     found = clipped(scene)
     assert found.any()
     assert not found[np.isnan(scene)].any()
     assert not clipped(np.full((5, 5), np.nan)).any()
+
+
+def _clipped_in_numpy(image: np.ndarray) -> np.ndarray:
+    def around(mask):
+        padded = np.pad(mask.astype(np.int64), 1, mode="edge")
+        blocks = np.lib.stride_tricks.sliding_window_view(padded, (3, 3))
+        return blocks.sum(axis=(2, 3))
+
+    found = np.zeros(image.shape, dtype=bool)
+    for limit in (np.nanmin(image), np.nanmax(image)):
+        at_limit = image == limit
+        if at_limit.sum() >= min(5, image.size):
+            core = at_limit & (around(at_limit) >= 5)
+            found |= at_limit & (around(core) > 0)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_compiled_matches_numpy(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 20, 2)
+    image = np.clip(rng.normal(0.5, rng.uniform(0.1, 2), shape), 0, 1).astype(np.float32)
+    image[1:][rng.uniform(size=(shape[0] - 1, shape[1])) < 0.05] = np.nan
+    np.testing.assert_array_equal(clipped(image), _clipped_in_numpy(image))

@@ -1,4 +1,4 @@
-"""What an estimator gives, and how to keep the better part of it."""
+"""`DepthMap`: fields, properties and filter."""
 
 import dataclasses
 
@@ -51,12 +51,12 @@ def test_filter_by_sigma():
     np.testing.assert_array_equal(kept.flags, [[0, 0, 512], [512, 256, 1]])
 
 
-def test_filter_by_both_names_the_first_that_failed():
+def test_filter_by_both_flags_the_first_that_failed():
     kept = _made().filter(min_confidence=0.75, max_sigma_m=0.025)
     np.testing.assert_array_equal(kept.flags, [[0, 256, 512], [256, 256, 1]])
 
 
-def test_filter_leaves_the_original_and_the_rest():
+def test_filter_leaves_the_original_and_other_fields_unchanged():
     made = _made()
     kept = made.filter(min_confidence=1.0, max_sigma_m=0.0)
     assert kept.density == 0
@@ -83,7 +83,7 @@ def test_filter_is_monotone(low, more, wide, less):
         np.testing.assert_array_equal(kept.valid, kept.flags == 0)
 
 
-def test_filter_of_a_real_one(plane, assert_explained):
+def test_filter_of_an_estimated_depth_map(plane, assert_explained):
     pair = plane(1.0)
     found = d3s.estimate(pair.left, pair.right, pair.rig)
     middle = float(np.nanmedian(found.sigma_m))
@@ -94,17 +94,17 @@ def test_filter_of_a_real_one(plane, assert_explained):
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, NAN, "high", [0.5, 0.6], 1j])
-def test_confidence_that_is_none(value):
+def test_filter_rejects_wrong_confidence(value):
     with pytest.raises(InputError, match=r"min_confidence=.* must be a number from 0 to 1\."):
         _made().filter(min_confidence=value)
 
 
 @pytest.mark.parametrize("value", [-0.1, NAN, "1 cm", [0.5, 0.6]])
-def test_sigma_that_is_none(value):
+def test_filter_rejects_wrong_sigma(value):
     with pytest.raises(InputError, match=r"max_sigma_m=.* must be a number from 0 up, in metres"):
         _made().filter(max_sigma_m=value)
 
 
-def test_it_is_frozen():
+def test_depth_map_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         _made().depth_m = np.zeros((2, 3), dtype=np.float32)

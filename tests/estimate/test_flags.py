@@ -14,8 +14,8 @@ def test_each_flag_is_one_bit_of_16():
     assert len(bits) <= 16
 
 
-def test_bits_stay_what_they_are():
-    # They are in people's files.
+def test_bits_never_change():
+    # Users' files hold them.
     assert {flag.name: int(flag) for flag in Flag} == {
         "BORDER": 1,
         "INVALID_INPUT": 2,
@@ -36,7 +36,7 @@ def test_each_flag_has_a_reason(flag):
     assert describe(int(flag)) == (flag.__doc__,)
 
 
-def test_reasons_of_several():
+def test_reasons_of_several_flags():
     assert describe(0) == ()
     assert describe(Flag.BORDER | Flag.OCCLUDED) == (Flag.BORDER.__doc__, Flag.OCCLUDED.__doc__)
     assert describe(np.uint16(4)) == (Flag.SATURATED.__doc__,)

@@ -18,7 +18,7 @@ VIEW = np.random.default_rng(0).uniform(size=(40, 90)).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_each_method_is_there(name):
+def test_each_method_runs_with_its_default_options(name):
     function, options = METHODS[name].load()
     assert callable(function)
     assert issubclass(options, Options)
@@ -36,18 +36,18 @@ def test_joint_is_the_default(assert_same_bytes):
 
 
 @pytest.mark.parametrize("method", ["jiont", "", None, 3, ["joint"], "JOINT"])
-def test_method_that_is_none(method):
+def test_unknown_method_is_rejected(method):
     with pytest.raises(InputError, match=rf"method=.* must be one of {', '.join(METHODS)}\."):
         d3s.estimate(VIEW, VIEW, RIG, method=method)
 
 
 @pytest.mark.parametrize("rig", [None, "rig.toml", RIG.optics, {}])
-def test_rig_that_is_none(rig):
+def test_wrong_rig_is_rejected(rig):
     with pytest.raises(InputError, match=r"must be a Rig\. Read a rig file with Rig\.load\."):
         d3s.estimate(VIEW, VIEW, rig)
 
 
-def test_options_of_another_method():
+def test_options_of_another_method_are_rejected():
     with pytest.raises(InputError, match="must be JointOptions, or a table of its fields, for"):
         d3s.estimate(VIEW, VIEW, RIG, options=d3s.ConsensusOptions())
     with pytest.raises(InputError, match=r"must be ConsensusOptions.*method='consensus'"):
@@ -55,16 +55,16 @@ def test_options_of_another_method():
 
 
 @pytest.mark.parametrize("options", [3, "windows_px=9", [("rounds", 1)], Options()])
-def test_options_that_are_none(options):
+def test_options_of_wrong_type_are_rejected(options):
     with pytest.raises(InputError, match="must be JointOptions, or a table of its fields"):
         d3s.estimate(VIEW, VIEW, RIG, options=options)
 
 
-def test_options_as_a_table(assert_same_bytes):
-    told = {"rounds": 1, "windows_px": (5, 11)}
-    found = d3s.estimate(VIEW, VIEW, RIG, options=told)
+def test_options_as_a_mapping(assert_same_bytes):
+    fields = {"rounds": 1, "windows_px": (5, 11)}
+    found = d3s.estimate(VIEW, VIEW, RIG, options=fields)
     assert found.options == d3s.JointOptions(rounds=1, windows_px=(5, 11))
-    assert_same_bytes(found, d3s.estimate(VIEW, VIEW, RIG, options=d3s.JointOptions(**told)))
+    assert_same_bytes(found, d3s.estimate(VIEW, VIEW, RIG, options=d3s.JointOptions(**fields)))
 
 
 def test_wrong_options_are_named_all_at_once():
@@ -76,7 +76,7 @@ def test_wrong_options_are_named_all_at_once():
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("fields", "words"),
     [
         ({"windows_px": (8,)}, r"windows_px\[0\]=8 must be odd: .* Try 9"),
         ({"windows_px": ()}, r"windows_px=\(\) must have at least 1 value"),
@@ -102,9 +102,9 @@ def test_wrong_options_are_named_all_at_once():
     ],
     ids=str,
 )
-def test_wrong_options_in_words(told, words):
+def test_wrong_options_in_words(fields, words):
     with pytest.raises(OptionsError, match=words):
-        d3s.estimate(VIEW, VIEW, RIG, options=told)
+        d3s.estimate(VIEW, VIEW, RIG, options=fields)
 
 
 def test_package_is_the_function():
@@ -134,12 +134,12 @@ def test_function_survives_imports_of_the_package(first):
     assert done.stdout == "done\n"
 
 
-def test_signature_is_that_of_the_function():
+def test_package_has_the_signature_of_the_function():
     parameters = list(inspect.signature(d3s.estimate).parameters)
     assert parameters == ["left", "right", "rig", "method", "options"]
 
 
-def test_methods_and_options_as_people_write_them():
+def test_parse_method_and_option():
     assert parse_method("joint") == ("joint", {})
     written = parse_method("sgbm:block_size_px=7:mode=hh:depth_range_m=[0.3,2]")
     assert written == ("sgbm", {"block_size_px": 7, "mode": "hh", "depth_range_m": [0.3, 2]})

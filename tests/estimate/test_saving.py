@@ -1,4 +1,4 @@
-"""Depth maps to files and back."""
+"""`DepthMap.save` and `DepthMap.load`."""
 
 import dataclasses
 import errno
@@ -46,7 +46,7 @@ def test_intensity_is_the_left_view_itself(pair, made):
     assert made.filter(min_confidence=0.5).intensity is pair.left
 
 
-def test_npz_comes_back_to_the_last_bit(tmp_path, made):
+def test_npz_round_trip_is_exact(tmp_path, made):
     path = tmp_path / "a.npz"
     kept = made.filter(min_confidence=0.6)
     assert 0 < kept.density < 1
@@ -54,7 +54,7 @@ def test_npz_comes_back_to_the_last_bit(tmp_path, made):
     assert_same(d3s.DepthMap.load(path), kept)
 
 
-def test_npz_of_every_method_and_of_a_calibrated_rig_comes_back(tmp_path, made):
+def test_npz_round_trip_of_every_method_and_of_a_calibrated_rig(tmp_path, made):
     calibrated_rig = RIG.replace(calibration=calibration(a_cubic_m_px=(0.1, 1 / 3, 0.0, 1e17)))
     for method in METHODS:
         options = METHODS[method].load()[1](depth_range_m=(0.3, 2.0))
@@ -70,7 +70,7 @@ def test_npz_of_every_method_and_of_a_calibrated_rig_comes_back(tmp_path, made):
         assert_same(d3s.DepthMap.load(tmp_path / f"{method}.npz"), other)
 
 
-def test_ply_has_the_points_of_the_depths(tmp_path, made):
+def test_ply_has_a_point_for_each_depth(tmp_path, made):
     path = tmp_path / "a.ply"
     made.save(path)
     points = ply.read(path.read_bytes())
@@ -92,7 +92,7 @@ def test_unknown_suffix_names_the_known_ones(tmp_path, made):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".ply"])
-def test_a_file_is_replaced_only_when_told_to(tmp_path, made, suffix):
+def test_a_file_is_replaced_only_with_overwrite(tmp_path, made, suffix):
     path = tmp_path / f"a{suffix}"
     path.write_text("of mine")
     with pytest.raises(OutputError, match="exists and holds something else"):
@@ -115,7 +115,7 @@ def test_every_format_holds_the_depths(tmp_path, made):
     np.testing.assert_allclose(read_depth(tmp_path / "b.png").depth_m, made.depth_m, atol=0.0000501)
 
 
-def test_npz_is_depth_for_others_too(tmp_path, made):
+def test_npz_is_readable_as_a_depth_file_and_by_numpy(tmp_path, made):
     path = tmp_path / "a.npz"
     made.save(path)
     found = read_depth(path)
@@ -127,16 +127,16 @@ def test_npz_is_depth_for_others_too(tmp_path, made):
         "method": "joint",
         "d3s_version": d3s.__version__,
     }
-    with np.load(path, allow_pickle=False) as arrays:  # as anybody reads it
+    with np.load(path, allow_pickle=False) as arrays:  # as other programs read it
         np.testing.assert_array_equal(arrays["flags"], made.flags)
         np.testing.assert_array_equal(arrays["K"], [[6050, 0, 64.5], [0, 6050, 29.5], [0, 0, 1]])
-        told = json.loads(str(arrays["note"]))
-    assert told["rig"]["optics"]["baseline_m"] == 3.84e-3
-    assert told["options"]["depth_range_m"] == [0.5, 1.5]
+        facts = json.loads(str(arrays["note"]))
+    assert facts["rig"]["optics"]["baseline_m"] == 3.84e-3
+    assert facts["options"]["depth_range_m"] == [0.5, 1.5]
 
 
 def changed(path, **changes) -> None:
-    """Write the file again, with other arrays or without them."""
+    """Write the file again with arrays replaced, or removed where the change is None."""
     arrays = {**read_npz(path), **changes}
     kept = {name: array for name, array in arrays.items() if array is not None}
     write_npz(path, overwrite=True, **kept)
@@ -154,7 +154,7 @@ def changed(path, **changes) -> None:
         ({"depth_m": np.zeros(3, "f4")}, r"has depth_m of shape \(3,\)"),
     ],
 )
-def test_npz_that_is_none_of_ours_is_refused(tmp_path, made, changes, words):
+def test_npz_with_wrong_arrays_is_rejected(tmp_path, made, changes, words):
     path = tmp_path / "a.npz"
     made.save(path)
     changed(path, **changes)
@@ -174,23 +174,23 @@ def test_npz_that_is_none_of_ours_is_refused(tmp_path, made, changes, words):
         ({"timings_s": {"all": "long"}}, "whose timings_s cannot be read"),
     ],
 )
-def test_note_that_cannot_be_is_refused(tmp_path, made, changes, words):
+def test_npz_with_a_wrong_note_is_rejected(tmp_path, made, changes, words):
     path = tmp_path / "a.npz"
     made.save(path)
-    told = json.loads(str(read_npz(path)["note"])) | changes
-    changed(path, note=np.array(json.dumps(told)))
+    facts = json.loads(str(read_npz(path)["note"])) | changes
+    changed(path, note=np.array(json.dumps(facts)))
     with pytest.raises(InputError, match=rf"a\.npz: .*{words}"):
         d3s.DepthMap.load(path)
 
 
-def test_nothing_in_a_file_is_run(tmp_path):
+def test_nothing_in_a_file_is_executed(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, note=np.array([print], dtype=object))
     with pytest.raises(InputError, match=r"values of type '\|O', and numbers are read"):
         d3s.DepthMap.load(path)
 
 
-def test_full_disk_and_closed_folder_leave_what_was_there(tmp_path, made, monkeypatch):
+def test_failed_write_leaves_existing_files_unchanged(tmp_path, made, monkeypatch):
     path = tmp_path / "a.npz"
     path.write_text("before")
 

@@ -1,4 +1,4 @@
-"""A calibration to take what a test needs from: nothing is turned, magnified or tuned."""
+"""Simple calibration for tests: no rotation, no magnification, no tuning."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _PROVENANCE = Provenance(
 
 
 def calibration(**changes: Any) -> Calibration:
-    """Views of 61 x 81 px in a frame of 120 x 260 px, but for what is changed."""
+    """Calibration of views of 61 x 81 px in a frame of 120 x 260 px, with changed fields."""
     values: dict[str, Any] = {
         "anchor_left_px": (190.0, 60.0),
         "anchor_right_px": (65.0, 58.0),

@@ -1,4 +1,4 @@
-"""Pages of the documentation as tests read them: their code, their commands, their tables."""
+"""Parser of the documentation: code blocks, commands and tables of a page."""
 
 import re
 import shlex
@@ -14,25 +14,25 @@ _BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A fenced block of a page."""
+    """Fenced code block of a page."""
 
     language: str
     code: str
 
 
 def blocks(page: Path) -> list[Block]:
-    """All fenced blocks of a page, in order; also those within a list."""
+    """All fenced blocks of a page in order, including indented ones."""
     found = _BLOCK.findall(page.read_text())
     return [Block(language, dedent(code)) for _, language, code in found]
 
 
 def python_blocks(page: Path) -> list[str]:
-    """The Python of a page, block by block."""
+    """Python blocks of a page."""
     return [block.code for block in blocks(page) if block.language == "python"]
 
 
 def shell_lines(code: str) -> Iterator[list[str]]:
-    """Words of each command of a block, without comments."""
+    """Words of each command of a shell block, without comments."""
     for line in code.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words:
@@ -40,13 +40,13 @@ def shell_lines(code: str) -> Iterator[list[str]]:
 
 
 def inline_commands(page: Path, program: str) -> list[list[str]]:
-    """Commands of a program that stand in the text, between backticks."""
+    """Commands of a program in the text, between backticks."""
     found = re.findall(rf"`({program} [^`\n]+)`", page.read_text())
     return [shlex.split(line) for line in found]
 
 
 def table_rows(page: Path) -> list[list[str]]:
-    """Cells of all table rows of a page."""
+    """Cells of every table row of a page."""
     lines = page.read_text().splitlines()
     rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ")]
     return [[cell.strip(" |") for cell in row] for row in rows]

@@ -1,4 +1,4 @@
-"""The paper's prototype, as numbers."""
+"""Lenses of the prototype of the paper."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""D3 on numbers worked by hand; `tests/physics` has it on images."""
+"""D3 on numbers worked by hand; `tests/physics` tests it on images."""
 
 from dataclasses import replace
 
@@ -52,8 +52,8 @@ def test_depth_by_hand():
 
 
 def test_without_defocus_it_is_differential_stereo():
-    # A feature at 2 m seen from a baseline of 1 mm with f = 1000 px moves by 0.5 px, so that
-    # left less right is -0.5 px times the gradient.
+    # A feature at 2 m, a baseline of 1 mm and f = 1000 px give a disparity of 0.5 px, so that
+    # left - right is -0.5 px times the gradient.
     derivatives = _derivatives(-0.5 * 0.2, 0.2, 0.0)
     depth = d3.d3_depth_m(derivatives, 1e-3, focal_length_px=1000.0, alpha_px2_m=0.0, kappa_dpt=0.0)
     np.testing.assert_allclose(depth, 2.0)

@@ -103,8 +103,8 @@ def _expected(left, right, depth, **changes):
 
 def test_expected_information_scales_as_it_must(left, right):
     base = _expected(left, right, 1.2)
-    # Contrast and noise count by their ratio alone, and nearly by its square: what noise drowns
-    # comes up with the contrast.
+    # Only the ratio of contrast to noise counts, by slightly more than its square: with more
+    # contrast, more frequencies exceed the noise.
     louder = _expected(left, right, 1.2, contrast=0.3)
     same = _expected(left, right, 1.2, contrast=0.3, noise_sigma=0.02)
     assert same.total_per_m2 == pytest.approx(base.total_per_m2)
@@ -170,7 +170,7 @@ def test_bound_map_is_that_of_each_window(offset):
     bound = information.depth_bound_map(left, right, 1.3, **settings)
     assert bound.total_m.shape == left.shape
     box = np.s_[30 - 7 : 30 + 8, 60 - 7 : 60 + 8]
-    # The right view's own texture, brought back to the left one's place.
+    # Texture of the right view, shifted back to the left view.
     same_place = _pair(1.3, noise=0.0, sigmas=(1.3, 1.3))[0]
     grad, lap = (
         (a * b)[box].sum()

@@ -329,7 +329,7 @@ def test_encircled_second_moment_of_the_families_that_have_one():
     assert psf.encircled_energy(lambda r: psf.gaussian_psf(r, 1.3), 20.0) == pytest.approx(1)
 
 
-# --- what holds for all ----------------------------------------------------------------------
+# --- properties of all -----------------------------------------------------------------------
 
 
 FAMILY_FUNCTIONS = [

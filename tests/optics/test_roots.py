@@ -77,8 +77,8 @@ def test_cubic_against_many_digits(coefficients):
     expected = _reference(*coefficients)
     found = real_cubic_roots(*coefficients[::-1])
     found = found[np.isfinite(found)]
-    # Where two roots nearly coincide, their number hangs on the last bit and each has half the
-    # digits; that case has its own test.
+    # Where two roots nearly coincide, rounding decides how many there are, and each has half the
+    # digits; another test covers this case.
     a, b, c, d = coefficients
     with mpmath.workdps(60):
         a, b, c, d = (mpmath.mpf(v) for v in coefficients)

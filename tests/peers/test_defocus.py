@@ -1,4 +1,4 @@
-"""Methods that read depth from defocus do so where stereo is blind."""
+"""Rivals that use defocus find depth where stereo cannot."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from d3s.errors import InputError
 from d3s.optics.psf import gaussian_otf
 
 OPTICS = d3s.Rig.paper_prototype().optics
-# Six times the difference of power, for defocus to say something in a small window.
+# Six times the difference in power, so that defocus is informative in a small window.
 RIG = d3s.Rig.paper_prototype().replace(
     optics=OPTICS.replace(optical_power_right_dpt=OPTICS.optical_power_left_dpt - 0.6)
 )
@@ -16,7 +16,7 @@ SHAPE = (110, 190)
 
 
 def stripes(depth_m, noise=0.0005):
-    """Stripes along the rows: any disparity fits, and the blur alone tells how far they are."""
+    """Pair of stripes along the rows: every disparity fits, only the blur depends on depth."""
     rng = np.random.default_rng(0)
     profile = rng.random(SHAPE[0])
     frequency = np.fft.rfftfreq(SHAPE[0])
@@ -41,12 +41,12 @@ def test_depth_of_stripes_along_the_rows(method, options, depth_m):
     result = d3s.estimate(*stripes(depth_m), RIG, method=method, options=options)
     seen = result.depth_m[30:-30, 60:-30]
     assert np.isfinite(seen).mean() > 0.5
-    # A quarter of a dioptre: to the differential method this change of power is not small.
+    # A quarter of a dioptre: this change of power is not small, as the differential method assumes.
     assert np.nanmedian(np.abs(1 / seen - 1 / depth_m)) < 0.25
 
 
 @pytest.mark.parametrize("method", ["sgbm", "bm", "phase"])
-def test_stereo_alone_does_not_know_it(method):
+def test_stereo_alone_does_not_find_it(method):
     result = d3s.estimate(*stripes(0.55), RIG, method=method)
     seen = result.depth_m[30:-30, 60:-30]
     right = np.abs(1 / seen - 1 / 0.55) < 0.25
@@ -64,7 +64,7 @@ def test_differential_defocus_needs_defocus():
 
 @pytest.mark.parametrize("method", ["takeda2013", "li2010", "phase", "sift"])
 def test_pinhole_pair_is_plain_stereo(method):
-    """No blur at all, and negative disparities."""
+    """Without blur, with negative disparities."""
     rig = d3s.Rig.from_pinhole(
         focal_length_px=1000.0, baseline_m=0.2, disparity_offset_px=-50.0, name="offset"
     )

@@ -1,4 +1,4 @@
-"""Every method of the table is held to one interface, ours and those of others."""
+"""Interface that every method of the table must keep, ours and the rivals."""
 
 from functools import cache
 
@@ -14,13 +14,13 @@ RIG = d3s.Rig.paper_prototype()
 SHAPE = (90, 190)
 DEPTH_M = 0.6  # 39 px of disparity
 HOLE = (45, 125)
-REACH_PX = 62  # of a window of 41 px and a Gaussian of 10 px, the widest of all methods
+RADIUS_PX = 62  # half a window of 41 px and a Gaussian of 10 px: the widest of all methods
 
-# On a plane that is easy these are exact to a tenth of a pixel of disparity nearly everywhere; of
-# any other a pixel is asked, and half of what could have a depth.
+# On an easy plane these are exact to 0.1 px of disparity nearly everywhere. Of other methods 1 px
+# is required, and a depth for half of the pixels.
 EXACT = ("joint", "sgbm", "bm", "phase", "li2010", "takeda2013")
-# Differential defocus alone knows 0.6 m to a few centimetres, and a pixel is 1.5 cm there;
-# keypoints are few; the consensus chooses among candidates by how far off their defocus is.
+# At 0.6 m differential defocus is exact to a few centimetres, and a pixel is 1.5 cm. Keypoints are
+# few. The consensus chooses among discrete candidates.
 TOLERANCE_PX = dict.fromkeys(EXACT, 0.1) | {"guo2017": 2.5, "consensus": 2.0}
 LEAST_SHARE = dict.fromkeys(EXACT, 0.9) | {"sift": 1e-3, "consensus": 0.3}
 
@@ -55,7 +55,7 @@ def assert_consistent(result, shape):
 
 
 @ALL
-def test_result_is_whole(method):
+def test_result_is_complete(method):
     result = found(method)
     assert_consistent(result, SHAPE)
     assert result.method == method
@@ -67,10 +67,10 @@ def test_result_is_whole(method):
 @ALL
 def test_textured_plane_is_found(method):
     result = found(method)
-    could = np.zeros(SHAPE, dtype=bool)
-    could[25:-25, 65:-25] = True
-    seen = result.depth_m[could & result.valid]
-    assert seen.size >= LEAST_SHARE.get(method, 0.5) * could.sum()
+    searched = np.zeros(SHAPE, dtype=bool)
+    searched[25:-25, 65:-25] = True
+    seen = result.depth_m[searched & result.valid]
+    assert seen.size >= LEAST_SHARE.get(method, 0.5) * searched.sum()
     error_px = np.abs(RIG.optics.disparity_px(seen) - RIG.optics.disparity_px(DEPTH_M))
     assert np.median(error_px) < TOLERANCE_PX.get(method, 1.0)
 
@@ -84,7 +84,7 @@ def test_same_bytes_again(method):
 
 @ALL
 @pytest.mark.parametrize("value", [0.0, 0.7, np.nan], ids=["black", "grey", "NaN"])
-def test_nothing_to_see_gives_nothing(method, value):
+def test_views_without_content_give_no_depth(method, value):
     image = np.full(SHAPE, value, dtype=np.float32)
     result = d3s.estimate(image, image, RIG, method=method)
     assert_consistent(result, SHAPE)
@@ -92,19 +92,19 @@ def test_nothing_to_see_gives_nothing(method, value):
 
 
 @ALL
-def test_black_half_gives_nothing_there(method):
+def test_black_half_has_no_depth(method):
     left, right = plane().left.copy(), plane().right.copy()
     left[:, 95:] = right[:, 95 - 39 :] = 0.0
     result = d3s.estimate(left, right, RIG, method=method)
     assert_consistent(result, SHAPE)
-    # Beyond what a window and a blur carry over from the textured half.
+    # Beyond the window and the blur of the textured half.
     assert not result.valid[:, 165:].any()
 
 
 @ALL
 @pytest.mark.parametrize("view", [0, 1], ids=["left", "right"])
-def test_hole_reaches_its_surroundings_only(method, view):
-    """And the inputs stay as they are."""
+def test_nan_pixel_affects_its_surroundings_only(method, view):
+    """The inputs are not changed."""
     views = [plane().left.copy(), plane().right.copy()]
     row, column = HOLE[0], HOLE[1] - (39 if view == 1 else 0)
     views[view][row, column] = np.nan
@@ -117,7 +117,7 @@ def test_hole_reaches_its_surroundings_only(method, view):
         assert result.flags[HOLE] & Flag.INVALID_INPUT
     whole = found(method)
     away = np.ones(SHAPE, dtype=bool)
-    away[:, HOLE[1] - REACH_PX : HOLE[1] + REACH_PX + 1] = False
+    away[:, HOLE[1] - RADIUS_PX : HOLE[1] + RADIUS_PX + 1] = False
     same = np.isclose(result.depth_m, whole.depth_m, rtol=1e-3, equal_nan=True)
     assert same[away].mean() > 0.99
 
@@ -148,5 +148,5 @@ def test_range_is_kept(method):
     options = {"depth_range_m": (0.3, 0.45)}
     result = d3s.estimate(plane().left, plane().right, RIG, method=method, options=options)
     assert_consistent(result, SHAPE)
-    # A pixel of disparity more than the range, which is the slack of those at its end.
+    # One pixel of disparity beyond the range, the margin at its ends.
     assert not (result.depth_m > 0.46).any()

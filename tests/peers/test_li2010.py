@@ -1,17 +1,17 @@
-"""Dual-focus stereo: views blurred alike at each depth, and depths that are smooth."""
+"""Dual-focus stereo: blur equalised at each depth, costs aggregated for smoothness."""
 
 import numpy as np
 import pytest
 
 import d3s
 from d3s.errors import OptionsError
-from d3s.peers.li2010 import Li2010Options, gathered
+from d3s.peers.li2010 import Li2010Options, aggregate_costs
 
 RIG = d3s.Rig.paper_prototype()
 
 
-def brute(costs, small, large):
-    """Semi-global matching as it is written: one pixel, one depth, one path after the other."""
+def aggregate_by_definition(costs, small, large):
+    """Semi-global matching as defined: loops over paths, pixels and disparities."""
     rows, cols, depths = costs.shape
     total = np.zeros(costs.shape, dtype=int)
     for down, right in ((0, 1), (0, -1), (1, 0), (-1, 0)):
@@ -32,14 +32,16 @@ def brute(costs, small, large):
 
 
 @pytest.mark.parametrize(("small", "large"), [(0, 0), (3, 40), (25, 25)])
-def test_gathered_costs_are_those_of_the_definition(small, large):
+def test_aggregated_costs_follow_the_definition(small, large):
     costs = np.random.default_rng(0).integers(0, 100, (5, 6, 7)).astype(np.uint16)
-    assert np.array_equal(gathered(costs, small, large), brute(costs, small, large))
+    assert np.array_equal(
+        aggregate_costs(costs, small, large), aggregate_by_definition(costs, small, large)
+    )
 
 
 @pytest.mark.parametrize("equalise", ["both", "sharper"])
 def test_views_of_very_different_focus(equalise):
-    """Six times the prototype's difference of power, where plain blocks lose half of the pixels."""
+    """Six times the prototype's difference in power, where block matching loses half the pixels."""
     optics = RIG.optics
     rig = RIG.replace(
         optics=optics.replace(optical_power_right_dpt=optics.optical_power_left_dpt - 0.6)
@@ -54,7 +56,7 @@ def test_views_of_very_different_focus(equalise):
     assert np.nanmedian(np.abs(seen - 0.7)) < 0.003
 
 
-def test_smoothness_fills_what_has_no_texture():
+def test_smoothness_fills_a_patch_without_texture():
     pair = d3s.simulate(
         d3s.Plane(depth_m=0.7, texture="leaves"), RIG, noise=0.0, shape=(90, 190), seed=0
     )
@@ -73,6 +75,6 @@ def test_smoothness_fills_what_has_no_texture():
     assert share[8.0] > share[0.0] + 0.2
 
 
-def test_wrong_options_are_told():
+def test_wrong_options_are_refused():
     with pytest.raises(OptionsError, match="equalise='none' must be 'both' or 'sharper'"):
         Li2010Options(equalise="none")

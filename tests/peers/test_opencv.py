@@ -1,4 +1,4 @@
-"""OpenCV's matchers behind our call: right where they can be, and silent where they cannot."""
+"""OpenCV's matchers behind our call: correct depths, and flags where there is no match."""
 
 import numpy as np
 import pytest
@@ -24,12 +24,12 @@ def one_metre():
 
 @pytest.mark.parametrize("method", PEERS)
 @pytest.mark.parametrize("depth_m", [0.5, 1.0])
-def test_the_depth_of_a_plane_comes_back(method, depth_m):
+def test_depth_of_a_plane(method, depth_m):
     pair = plane(depth_m)
     result = d3s.estimate(pair.left, pair.right, RIG, method=method)
     seen = result.depth_m[20:-20, int(pair.disparity_px.max()) + 20 : -20]
     assert np.isfinite(seen).mean() > 0.95
-    # Half of their pixel locking, a tenth of a pixel, and what noise adds to it.
+    # Half of their pixel locking, a tenth of a pixel, plus noise.
     assert np.nanmedian(np.abs(seen - depth_m)) < 0.15 * depth_m**2 / 23.232
     assert result.method == method
     assert (result.confidence == result.valid).all()
@@ -42,7 +42,7 @@ def test_no_depth_where_the_match_lies_outside(method, one_metre):
     result = d3s.estimate(one_metre.left, one_metre.right, RIG, method=method)
     beyond = int(one_metre.disparity_px.min()) - 2
     assert not result.valid[:, :beyond].any()
-    # And next to it there are depths, which OpenCV itself leaves out from 0 to 104.
+    # Next to it there are depths; OpenCV itself gives none in columns 0 to 104.
     assert result.valid[30:-30, beyond + 40 : 100].mean() > 0.9
 
 
@@ -54,7 +54,7 @@ def test_gain_and_offset_do_not_matter(method, one_metre):
         other = d3s.estimate(
             gain * pair.left + offset, gain * pair.right + offset, RIG, method=method
         ).depth_m
-        # A few levels round the other way.
+        # A few grey levels are rounded differently.
         assert np.mean(np.isclose(plain, other, atol=0.01, equal_nan=True)) > 0.99
 
 
@@ -63,7 +63,7 @@ def test_sigma_by_hand(method, one_metre):
     options = {"disparity_sigma_px": 0.3}
     result = d3s.estimate(one_metre.left, one_metre.right, RIG, method=method, options=options)
     row, col = np.argwhere(result.valid)[1000]
-    # s0 B / p = 23.232 px m, and a sixteenth of a pixel has a deviation of 0.01804 px.
+    # s0 B / p = 23.232 px m; rounding to sixteenths has a standard deviation of 0.01804 px.
     expected = np.hypot(0.3, 0.01804) * result.depth_m[row, col] ** 2 / 23.232
     assert result.sigma_m[row, col] == pytest.approx(expected, rel=1e-4)
 
@@ -76,13 +76,13 @@ def test_rounding_can_be_taken_out(one_metre):
     assert gained[60, 200] == pytest.approx(0.25, abs=1e-4)
 
 
-def test_a_real_pair_has_its_own_truth():
-    """Sign, offset and scale at once: the Motorcycle of Middlebury 2014, a quarter of its size."""
+def test_real_pair_with_ground_truth():
+    """Sign, offset and scale: the Motorcycle of Middlebury 2014 at a quarter of its size."""
     left, right, disparity = stereo_motorcycle()
     rig = d3s.Rig.from_pinhole(
         focal_length_px=994.978, baseline_m=0.193001, disparity_offset_px=-31.086, name="motorcycle"
     )
-    # As OpenCV's manual has it for sharp images.
+    # Settings of OpenCV's manual for sharp images.
     options = SgbmOptions(block_size_px=5, p1=200, p2=800, prefilter_sigma_px=0.0)
     grey = [image.mean(axis=2) for image in (left, right)]
     result = d3s.estimate(*grey, rig, method="sgbm", options=options)
@@ -99,7 +99,7 @@ def test_a_real_pair_has_its_own_truth():
 @pytest.mark.parametrize(
     ("value", "flag"), [(0.0, Flag.LOW_TEXTURE), (0.7, Flag.LOW_TEXTURE), (np.nan, 2 | 8)]
 )
-def test_nothing_to_see_gives_nothing(method, value, flag):
+def test_views_without_content_give_no_depth(method, value, flag):
     image = np.full((60, 200), value, dtype=np.float32)
     result = d3s.estimate(image, image, RIG, method=method)
     assert not result.valid.any()
@@ -108,7 +108,7 @@ def test_nothing_to_see_gives_nothing(method, value, flag):
 
 @pytest.mark.parametrize("method", PEERS)
 @pytest.mark.parametrize("view", [0, 1])
-def test_a_hole_is_flagged_in_its_window_and_not_beyond(method, view, one_metre):
+def test_nan_pixel_is_flagged_in_its_window_only(method, view, one_metre):
     views = [one_metre.left.copy(), one_metre.right.copy()]
     column = 200 if view == 0 else round(200 - 23.232)
     views[view][60, column] = np.nan
@@ -117,7 +117,7 @@ def test_a_hole_is_flagged_in_its_window_and_not_beyond(method, view, one_metre)
     rows, cols = np.nonzero(result.flags & Flag.INVALID_INPUT)
     assert np.ptp(rows) < 60
     assert np.ptp(cols) < 60
-    # Far away nothing changes; the paths of sgbm carry a little of it along.
+    # Far away nothing changes, except a little along the paths of sgbm.
     whole = d3s.estimate(one_metre.left, one_metre.right, RIG, method=method)
     away = np.ones(result.valid.shape, dtype=bool)
     away[rows.min() - 5 : rows.max() + 6, cols.min() - 5 : cols.max() + 6] = False
@@ -126,7 +126,7 @@ def test_a_hole_is_flagged_in_its_window_and_not_beyond(method, view, one_metre)
 
 
 @pytest.mark.parametrize("method", PEERS)
-def test_a_pair_with_an_offset_has_negative_disparities(method):
+def test_pair_with_negative_disparities(method):
     rng = np.random.default_rng(0)
     texture = rng.random((100, 240)).astype(np.float32)
     rig = d3s.Rig.from_pinhole(
@@ -143,10 +143,12 @@ def test_a_pair_with_an_offset_has_negative_disparities(method):
 
 @pytest.mark.parametrize("method", PEERS)
 def test_filters_can_be_switched_off(method):
-    """What docs/rivals.md names: no left-right check, no uniqueness, no speckles."""
+    """As docs/rivals.md says: no left-right check, uniqueness test or speckle filter."""
     unfiltered = {"disp12_max_diff_px": -1, "uniqueness_percent": 0, "speckle_window_px": 0}
     if method == "sgbm":
-        unfiltered["block_size_px"] = 11  # with larger ones its sums overflow where nothing fits
+        unfiltered["block_size_px"] = (
+            11  # with larger blocks its sums overflow where nothing matches
+        )
     pair = d3s.simulate(d3s.RandomScene(seed=3), RIG, noise=0.02, shape=(160, 320))
     with_them = d3s.estimate(pair.left, pair.right, RIG, method=method)
     without = d3s.estimate(pair.left, pair.right, RIG, method=method, options=unfiltered)
@@ -157,7 +159,7 @@ def test_filters_can_be_switched_off(method):
         pair.left, pair.right, RIG, method=method, options=unfiltered | {"disp12_max_diff_px": 1}
     )
     assert checked.valid[inner].mean() < without.valid[inner].mean() - 0.001
-    # What they leave out is worse than what they keep.
+    # The rejected pixels are worse than the kept ones.
     kept = with_them.valid & without.valid
     dropped = without.valid & ~with_them.valid
     error_m = np.abs(without.depth_m - pair.depth_m)
@@ -165,7 +167,7 @@ def test_filters_can_be_switched_off(method):
 
 
 @pytest.mark.parametrize("method", PEERS)
-def test_depths_outside_the_range_are_not_given(method, one_metre):
+def test_depths_outside_the_range_are_rejected(method, one_metre):
     options = {"depth_range_m": (0.3, 0.7)}
     result = d3s.estimate(one_metre.left, one_metre.right, RIG, method=method, options=options)
     assert not (result.depth_m > 0.73).any()
@@ -184,7 +186,7 @@ def test_frames_too_small_for_a_match(method, shape):
     assert not result.valid.any() or shape == (3, 300)
 
 
-def test_the_same_bytes_again(one_metre):
+def test_same_bytes_again(one_metre):
     for method in PEERS:
         one, two = (
             d3s.estimate(one_metre.left, one_metre.right, RIG, method=method) for _ in range(2)
@@ -204,13 +206,13 @@ def test_the_same_bytes_again(one_metre):
         (BmOptions, {"blocksize": 9}, "blocksize is unknown. Did you mean block_size_px?"),
     ],
 )
-def test_wrong_options_are_told(kind, values, words):
+def test_wrong_options_are_refused(kind, values, words):
     with pytest.raises(OptionsError) as caught:
         kind(**values)
     assert words in str(caught.value)
 
 
-def test_a_range_that_opencv_cannot_hold():
+def test_range_beyond_opencv_is_refused():
     image = np.random.default_rng(2).random((40, 5000)).astype(np.float32)
     with pytest.raises(InputError, match="Narrow the range in the options"):
         d3s.estimate(image, image, RIG, method="bm", options={"depth_range_m": (0.005, 1.0)})

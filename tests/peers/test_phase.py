@@ -1,4 +1,4 @@
-"""Windowed phase correlation: fractions of a pixel, and nothing between two surfaces."""
+"""Windowed phase correlation: subpixel disparities, no interpolation across edges."""
 
 import numpy as np
 import pytest
@@ -10,16 +10,16 @@ RIG = d3s.Rig.paper_prototype()
 
 
 def pair(shift_px, shape=(100, 220)):
-    """One texture, and the same moved by the Fourier transform."""
+    """Texture and its shifted copy, by a Fourier shift."""
     rng = np.random.default_rng(0)
     texture = gaussian_filter(rng.normal(size=(shape[0], 512)), 1.5, mode="wrap")
-    turn = np.exp(2j * np.pi * np.fft.rfftfreq(512) * shift_px)
-    moved = np.fft.irfft(np.fft.rfft(texture, axis=1) * turn, 512, axis=1)
-    return texture[:, 100 : 100 + shape[1]], moved[:, 100 : 100 + shape[1]]
+    phase = np.exp(2j * np.pi * np.fft.rfftfreq(512) * shift_px)
+    shifted = np.fft.irfft(np.fft.rfft(texture, axis=1) * phase, 512, axis=1)
+    return texture[:, 100 : 100 + shape[1]], shifted[:, 100 : 100 + shape[1]]
 
 
 @pytest.mark.parametrize("shift_px", [20.0, 20.1, 33.37, 41.875])
-def test_fractions_of_a_pixel_come_back(shift_px):
+def test_subpixel_shift_is_found(shift_px):
     result = d3s.estimate(*pair(shift_px), RIG, method="phase")
     inside = RIG.optics.disparity_px(result.depth_m[30:-30, 75:-30])
     assert np.isfinite(inside).mean() > 0.99
@@ -37,12 +37,12 @@ def test_grid_may_be_coarse(stride):
     assert np.median(inside) == pytest.approx(20.4, abs=0.01)
 
 
-def test_nothing_is_put_between_two_surfaces():
+def test_no_interpolation_between_two_surfaces():
     near, far = pair(40.0), pair(15.0)
     left, right = (np.vstack([a[:50], b[50:]]) for a, b in zip(near, far, strict=True))
     options = {"window_px": 16, "stride_px": 8, "coarse_window_px": 9}
     result = d3s.estimate(left, right, RIG, method="phase", options=options)
     found_px = RIG.optics.disparity_px(result.depth_m[10:-10, 60:-20])
     near_either = (np.abs(found_px - 40) < 1) | (np.abs(found_px - 15) < 1) | np.isnan(found_px)
-    # A few windows hold both, and have what neither is.
+    # A few windows hold both surfaces.
     assert near_either.mean() > 0.95

@@ -1,4 +1,4 @@
-"""Keypoints: few, true, and silent where there is no match."""
+"""SIFT keypoints: few depths, mostly correct, none without a match."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_depths_are_few_and_most_are_true(plane):
     assert (result.confidence[~result.valid] == 0).all()
 
 
-def test_sigma_is_in_proportion_to_the_keypoint(plane):
+def test_sigma_is_proportional_to_the_option(plane):
     one, two = (
         d3s.estimate(
             plane.left, plane.right, RIG, method="sift", options={"column_sigma": factor}
@@ -34,7 +34,7 @@ def test_sigma_is_in_proportion_to_the_keypoint(plane):
     assert np.allclose(two, 2 * one, equal_nan=True)
 
 
-def test_views_that_have_nothing_in_common(plane):
+def test_unrelated_views_have_few_matches(plane):
     other = d3s.simulate(
         d3s.Plane(depth_m=0.8, texture="stone"), RIG, noise=0.005, shape=(160, 260)
     )

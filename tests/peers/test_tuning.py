@@ -1,4 +1,4 @@
-"""What benchmarks/tune_peers.py makes least."""
+"""Objective that benchmarks/tune_peers.py minimises."""
 
 import sys
 from dataclasses import replace
@@ -33,7 +33,7 @@ def test_objective_by_hand(scored):
     one, two = (replace(scored, mae_m=mae, density=1.0) for mae in (0.01, 0.04))
     assert tune_peers._term((one, two), 0.95) == pytest.approx(np.log(0.02))
     thin = replace(one, density=0.85)
-    # A tenth less than asked for, four times.
+    # A density 0.1 too low, with a weight of 4.
     assert tune_peers._term((thin,), 0.95) == pytest.approx(np.log(0.01) + 0.4)
 
 
@@ -42,12 +42,12 @@ def test_empty_map_is_the_worst(scored):
     assert tune_peers._term((nothing,), 0.95) == pytest.approx(4 * 0.95)
 
 
-def test_judgement_reads_well(trial):
+def test_line_of_a_result(trial):
     judged = tune_peers.judge(Contender(method="bm"), [trial] * 6, [trial], sparse=False)
     assert judged.objective < -9
     assert judged.line().count(" cm") == 2
 
 
 def test_fields_are_parsed():
-    told = tune_peers.parsed(["window_px=21,31", "psf=disk,gaussian", "fit_shift=false"])
-    assert told == {"window_px": [21, 31], "psf": ["disk", "gaussian"], "fit_shift": [False]}
+    fields = tune_peers.parsed(["window_px=21,31", "psf=disk,gaussian", "fit_shift=false"])
+    assert fields == {"window_px": [21, 31], "psf": ["disk", "gaussian"], "fit_shift": [False]}

@@ -1,4 +1,4 @@
-"""Images in closed form, from first principles and from none of the package's own code.
+"""Images in closed form, from first principles, without code of the package.
 
 A texture of sinusoids and Gaussian blobs on a front-parallel target, seen by a thin lens with a
 Gaussian aperture. The blur comes from similar triangles between the aperture and the conjugate
@@ -17,7 +17,7 @@ S0, PITCH, WIDTH = 0.0121, 2e-6, 0.5
 
 @dataclass(frozen=True)
 class Camera:
-    """Where the camera is and how it is set; all in SI, the lens centre at (x, y)."""
+    """Position and settings of a camera, in SI units; the lens centre is at (x, y)."""
 
     x: float = 0.0
     y: float = 0.0
@@ -161,7 +161,7 @@ def derivatives(
 
 
 def lens_of(camera: Camera, *, raw: bool = False) -> Lens:
-    """The package's description of the same camera."""
+    """The same camera as a `Lens` of the package."""
     return Lens(
         optical_power_dpt=camera.power,
         aperture_radius_m=camera.aperture,

@@ -1,4 +1,4 @@
-"""The Cramér-Rao bound is reached, and not beaten: maximum likelihood on synthetic windows.
+"""Maximum likelihood on synthetic windows reaches the Cramér-Rao bound and does not beat it.
 
 The texture is unknown to the estimator. Each figure is the spread of many draws over the bound;
 with n draws its own relative error is 1/sqrt(2n), 3 % for 600.
@@ -40,7 +40,7 @@ class Window:
 
     def shift(self, depth: float) -> np.ndarray:
         disparity = stereo.disparity_px(depth, disparity_offset_px=0.0, **GEOMETRY)
-        # The Nyquist column of an even window has no direction; leave it still.
+        # The Nyquist column of an even window has no direction: do not shift it.
         fx = np.where(np.abs(self.fx) == 0.5, 0.0, self.fx)
         return np.exp(2j * np.pi * fx * disparity)
 
@@ -128,7 +128,7 @@ def test_maximum_likelihood_reaches_the_bound_closely(name, seed):
 
 
 def test_unequal_lenses_do_share_the_work():
-    """So that the joint case above is a test of the sum, not of one cue."""
+    """The joint case above tests the sum of both cues, not one cue."""
     share = Window(UNEQUAL, 1.2, False, seed=2).information(0.002).defocus_share
     assert 0.1 < share < 0.9
 
@@ -218,7 +218,7 @@ class NaturalWindow(Window):
 
 @pytest.mark.parametrize("depth", [0.3, 0.5, 1.64, 2.5])
 def test_bound_is_reached_for_natural_texture_at_one_per_cent_noise(depth):
-    """Where much of the disk's defocus information drowns in noise: what is left can be had."""
+    """Much of the defocus information of a disk is below the noise; the rest is usable."""
     ratio = NaturalWindow(depth, disk=True).spread_over_bound(count=250)
     assert ratio == pytest.approx(1, abs=0.2)
 

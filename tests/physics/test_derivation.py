@@ -37,7 +37,7 @@ def _wave_rate(scale: sp.Expr, sigma: sp.Expr) -> sp.Expr:
 
 
 def _relation(scale: sp.Expr, sigma: sp.Expr, terms: sp.Expr) -> sp.Expr:
-    """`terms` of the image's derivatives with those of the plane wave put in, over its value."""
+    """`terms` with the derivatives of the plane wave inserted, over the value of the wave."""
     kx, ky = _plain(qx * scale), _plain(qy * scale)
     wave = {
         IMAGE["Ix"]: sp.I * kx,

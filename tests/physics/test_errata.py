@@ -30,7 +30,7 @@ def _images(rates: Camera, **options: object) -> ImageDerivatives:
 
 
 def _residual(cubic: DepthCubic) -> float:
-    """How far the true depth is from solving the cubic, over the size of its terms."""
+    """Residual of the cubic at the true depth, relative to its terms."""
     terms = np.stack([coefficient * CAMERA.depth**n for n, coefficient in enumerate(cubic)])
     return float(np.median(np.abs(terms.sum(axis=0)) / np.abs(terms).max(axis=0)))
 
@@ -96,7 +96,7 @@ def test_e04_image_rate_of_a_lateral_motion_scales_with_the_depth():
 
 
 def test_e04_image_rate_of_an_axial_motion_goes_with_the_relative_speed():
-    """Of a camera in focus, whose blur neither changes nor is magnified to first order."""
+    """A camera in focus: its blur is neither changed nor magnified, to first order."""
     focused = replace(CAMERA, depth=1 / (CAMERA.power - 1 / CAMERA.sensor))
     texture, pixels = Texture.random(1), analytic.pixels(1)
     images = analytic.derivatives(texture, focused, _moving("depth"), *pixels)

@@ -1,4 +1,4 @@
-"""The digital twin against the thin lens and triangulation, by measurements on its pictures."""
+"""Simulated images against the thin lens and triangulation, by measurements on the images."""
 
 import numpy as np
 import pytest
@@ -168,7 +168,7 @@ def test_tilted_plane_has_the_disparity_of_its_depth():
 
 
 def _residual_px(pair, row, col, half=40):
-    """Shift that is left between the left view and the right one read at the true disparity."""
+    """Shift between the left view and the right view sampled at the true disparity."""
     from scipy.ndimage import map_coordinates
 
     part = np.s_[row - half : row + half, col - half : col + half]

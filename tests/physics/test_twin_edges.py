@@ -1,4 +1,4 @@
-"""Edges of the twin against rays: from each point of the opening to whatever they hit first."""
+"""Edges of the simulator against ray tracing from each point of the aperture."""
 
 from typing import NamedTuple
 
@@ -67,7 +67,7 @@ class Board(NamedTuple):
 
 
 def traced(boards, camera, psf, rays=120):
-    """A view by brute force: pixel by pixel, ray by ray through the opening."""
+    """View traced by brute force: pixel by pixel, ray by ray through the aperture."""
     lens_x = camera * OPTICS.baseline_m
     focus_m = OPTICS.focus_distances_m[camera]
     share = (np.arange(rays) + 0.5) / rays
@@ -151,8 +151,8 @@ def test_boundary_agrees_with_rays(name, psf):
     inner = np.s_[4:-4, 4:-4]
     for camera, image in enumerate((pair.left, pair.right)):
         error = (image - traced(boards, camera, psf))[inner]
-        # 2 % of full scale is asked, and 0.4 % is most of all the rays' own: there are 120 of them,
-        # and four a pixel at a sharp edge.
+        # Required is 2 % of full scale. Up to 0.4 % is the error of the ray tracing itself, with
+        # 120 rays, and four per pixel at a sharp edge.
         assert np.sqrt(np.mean(error**2)) < 0.005
 
 

@@ -1,4 +1,4 @@
-"""Rulers for pictures, of another kind than anything in the simulator."""
+"""Measurements on images, independent of the methods of the simulator."""
 
 import numpy as np
 
@@ -15,16 +15,16 @@ def thin_rig(rig=PROTOTYPE, **changes):
 def phase_shift_px(left, right, expected_px, highest=0.3):
     """x_left - x_right from the phase of the cross-spectrum, for frequencies below `highest`.
 
-    The whole pixels of what is expected are cut off first; the rest is the slope of the phase. A
-    disk of blur turns contrast around at some frequencies, differently in both views: twice the
-    phase does not notice.
+    The whole pixels of the expected shift are removed first; the rest is the slope of the phase.
+    A blur disk reverses contrast at some frequencies, differently in both views; doubling the phase
+    removes this effect.
     """
     whole = round(expected_px)
     a, b = left[:, whole:], right[:, : right.shape[1] - whole]
     window = np.outer(np.hanning(a.shape[0]), np.hanning(a.shape[1]))
     cross = np.fft.rfft2((a - a.mean()) * window) * np.conj(np.fft.rfft2((b - b.mean()) * window))
     y, x = np.fft.fftfreq(a.shape[0])[:, None], np.fft.rfftfreq(a.shape[1])[None]
-    # The window stays where it is, and holds the slowest waves back.
+    # The window does not move with the image and biases the lowest frequencies: leave them out.
     frequency = np.hypot(x, y)
     weight = np.abs(cross) * (frequency > 8 / min(a.shape)) * (frequency < highest)
     shift = 0.0
@@ -37,9 +37,9 @@ def phase_shift_px(left, right, expected_px, highest=0.3):
 def dot_texture(rig, depth_m, *, size_px=1.5, window_px=700, at_px=(0.0, 0.0)):
     """A bright Gaussian dot on black, as a photograph with its size on the object.
 
-    `size_px` is its sigma, and `at_px` its place right of and below the axis, in pixels of the
-    view at that depth. The photograph has 2 texels a pixel, and is wider than any view of a test:
-    beyond it, it would go on mirrored.
+    `size_px` is the sigma of the dot, and `at_px` its position right of and below the axis, in
+    pixels of the view at that depth. The photograph has 2 texels per pixel and is wider than any
+    view of a test, because it is continued by reflection.
     """
     from d3s.scene.textures import Photo
 
@@ -53,14 +53,14 @@ def dot_texture(rig, depth_m, *, size_px=1.5, window_px=700, at_px=(0.0, 0.0)):
 
 
 def centroid_px(image):
-    """(x, y) of the light."""
+    """Centroid (x, y) of the light, in pixels."""
     total = image.sum(dtype=float)
     rows, cols = np.arange(image.shape[0])[:, None], np.arange(image.shape[1])[None]
     return (image * cols).sum(dtype=float) / total, (image * rows).sum(dtype=float) / total
 
 
 def second_moment_px2(image, within_px=None):
-    """Mean of both axes, about the centroid; of the light within a radius, if one is given."""
+    """Second moment about the centroid, mean of both axes; within a radius if given."""
     x, y = centroid_px(image)
     square = (np.arange(image.shape[1])[None] - x) ** 2 + (
         np.arange(image.shape[0])[:, None] - y

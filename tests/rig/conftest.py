@@ -1,4 +1,4 @@
-"""Where the rig files of these tests lie."""
+"""Path of the rig file of a test."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The rig file: what is written comes back to the last bit, and nothing wrong gets in."""
+"""Rig files: a saved rig is restored exactly, and wrong files are rejected."""
 
 import copy
 import errno
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from d3s.errors import RigError
 from d3s.rig import Calibration, Optics, Provenance, Rig
-from d3s.rig.file import format_document
+from d3s.rig.rig import RIG_FILE
 
 DOCUMENT: dict[str, Any] = {
     "schema_version": 1,
@@ -59,7 +59,7 @@ DOCUMENT: dict[str, Any] = {
         },
     },
 }
-# Legal with either sign; of all other numbers the matrix below expects that they refuse one.
+# Valid with either sign. All other numbers must reject one of the signs.
 SIGNED = (
     "disparity_offset_px",
     "anchor_",
@@ -68,9 +68,9 @@ SIGNED = (
     "_cubic",
     "residuals.",
 )
-# Optional: a rig may lack its calibration, and a residual or an input more or less is no mistake.
+# Tables with arbitrary keys: an entry more or less is valid.
 FREE_TABLES = ("residuals", "input_sha256")
-# Optional too, each with the value that it has then; of a pair both or none.
+# Optional keys with their defaults; PAIRED keys are given together or not at all.
 PAIRED = {"frame_rows_px": "frame_cols_px", "noise_read": "noise_gain"}
 TUNED = ("tuned_candidates", "tuned_window_px", "tuned_prefilter_sigma_px")
 OPTIONAL = {"baseline_angle_rad": 0.0, **dict.fromkeys((*PAIRED, *PAIRED.values(), *TUNED))}
@@ -79,7 +79,7 @@ Place = tuple[str | int, ...]
 
 
 def walk(node: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Every table, list and value of a document, with its place in it."""
+    """Every table, list and value of a document, with its path in the document."""
     children: Any = ()
     if isinstance(node, dict):
         children = node.items()
@@ -135,7 +135,7 @@ def wrong_values() -> Iterator[Any]:
 
 
 def refusal(path: Path, content: dict[str, Any] | str | bytes) -> RigError:
-    """Error on loading a file of this content; it names the file, and has a line a problem."""
+    """Error on loading a file of this content; it names the file, with one line per problem."""
     if isinstance(content, dict):
         content = tomli_w.dumps(content)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -278,7 +278,7 @@ CALIBRATIONS = st.builds(
 def rigs(draw: st.DrawFn) -> Rig:
     camera, calibration = draw(optics()), draw(st.none() | CALIBRATIONS)
     if calibration is not None:
-        # Of the same number and order as drawn, and below the baseline.
+        # Scaled below the baseline, in the order drawn.
         scale = min(camera.baseline_m, 0.1) / 0.1
         virtual_m = sorted({scale * value for value in calibration.virtual_baselines_m})
         calibration = calibration.replace(virtual_baselines_m=virtual_m)
@@ -297,7 +297,7 @@ def test_save_then_load_is_exact(rig: Rig) -> None:
 
 
 def test_longest_file_that_can_be_saved_can_be_loaded(path: Path) -> None:
-    """As many inputs as are allowed, with the longest names, of the widest letters and quotes."""
+    """The largest number of inputs, with the longest names of multi-byte letters and quotes."""
     names = [f"{number:04d}" + '"\U0001d6fc' * 125 for number in range(500)]
     provenance = Provenance(
         residuals=dict.fromkeys(names[:100], -1.2345678901234568e-300),
@@ -350,7 +350,7 @@ def test_list_too_short(path: Path, place: Place) -> None:
 )
 @pytest.mark.parametrize("insert", ["{key} = null", "{key} = ", "{line}\n{line}"])
 def test_null_nothing_and_twice_for_every_key(path: Path, place: Place, insert: str) -> None:
-    text = format_document({key: DOCUMENT[key] for key in DOCUMENT if key != "schema_version"})
+    text = RIG_FILE.format({key: DOCUMENT[key] for key in DOCUMENT if key != "schema_version"})
     key = str(place[-1])
     (start,) = (line for line in text.splitlines() if line.startswith(f"{key} ="))
     whole = text[text.index(start) :].split("]\n")[0] + "]" if start.endswith("[") else start

@@ -1,4 +1,4 @@
-"""The camera as data: its numbers, its rules, and the words of its errors."""
+"""Rig records: derived values, rules, and error messages."""
 
 import copy
 import math
@@ -327,7 +327,7 @@ def test_missing_and_unknown_fields_say_what_is_meant() -> None:
     missing, unknown = problems_of(
         Optics, baselin_m=1, **{key: PAPER[key] for key in PAPER if key != "baseline_m"}
     )
-    assert missing == "baseline_m is missing: the distance of the two lens centres."
+    assert missing == "baseline_m is missing: the distance between the two lens centres."
     assert unknown == "baselin_m is unknown. Did you mean baseline_m?"
     assert optics_problem(xyz=1).startswith("xyz is unknown. Known are: sensor_distance_m, ")
 

@@ -1,4 +1,4 @@
-"""Saving a rig: whole or not at all, and nothing of the user's replaced unasked."""
+"""Saving a rig: completely or not at all, and without replacing other files unasked."""
 
 import errno
 import os

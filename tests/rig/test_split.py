@@ -1,4 +1,4 @@
-"""Raw frames split into pairs: everything at its place, nothing blurred, nothing invented."""
+"""Raw frames split into pairs: positions, sharpness, noise, NaN and clipping."""
 
 import os
 from typing import Any
@@ -18,9 +18,9 @@ from d3s.scene.sensor import Sensor
 
 FRAME = (120, 260)
 CALIBRATION = calibration()
-# The variance that white noise of variance 1 has after the kernel, for any fraction, to 0.7 %.
+# Variance of white noise of variance 1 after the kernel, for any fraction of a pixel, within 0.7 %.
 NOISE_VARIANCE = 0.672
-# Nothing whole, and all that a calibration can find.
+# Every parameter of the geometry, each with a fractional value.
 SKEW = {
     "anchor_left_px": (188.3, 61.7),
     "anchor_right_px": (66.6, 57.2),
@@ -41,7 +41,7 @@ def turn(angle_rad: float) -> np.ndarray:
 
 
 def waves(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Something smooth of which the value is known everywhere."""
+    """Smooth function of known value at every position."""
     return 0.5 + 0.2 * np.sin(0.31 * x + 0.17 * y) + 0.15 * np.cos(0.45 * y - 0.11 * x)
 
 
@@ -117,7 +117,7 @@ def test_noise_is_the_same_everywhere_and_in_both_views() -> None:
 
 
 def test_a_plane_through_crooked_lenses_is_that_of_perfect_ones() -> None:
-    """The twin's raw frame, split with what is true of it, against its rectified pair."""
+    """Simulated raw frame, split with its true calibration, against the rectified pair."""
     optics = Rig.paper_prototype().optics.replace(pixel_pitch_m=9e-6)
     rig = Rig(optics=optics)
     mounts = (
@@ -142,7 +142,7 @@ def test_a_plane_through_crooked_lenses_is_that_of_perfect_ones() -> None:
             error = (view - expected)[part].ravel()
             shift_px = np.linalg.lstsq(np.stack([along, down], axis=1), error, rcond=None)[0]
             assert np.abs(shift_px).max() < 0.01
-            # What is left is finer than the kernel passes, or than it was rendered.
+            # The rest has frequencies that the kernel, or the renderer, does not pass.
             assert error.std() < 0.05 * expected[part].std()
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from d3s.runtime.scratch import Memory, borrowed_memory, release_memory
+from d3s.runtime.scratch import Scratch, borrow_scratch, release_scratch
 
 _arrays = st.lists(
     st.tuples(
@@ -23,9 +23,9 @@ _arrays = st.lists(
 
 @pytest.fixture(autouse=True)
 def _nothing_kept():
-    release_memory()
+    release_scratch()
     yield
-    release_memory()
+    release_scratch()
 
 
 def _ends(array: np.ndarray) -> tuple[int, int]:
@@ -35,7 +35,7 @@ def _ends(array: np.ndarray) -> tuple[int, int]:
 
 @given(wanted=_arrays)
 def test_arrays_lie_apart_from_each_other(wanted):
-    memory = Memory()
+    memory = Scratch()
     arrays = [memory.empty(shape, dtype) for shape, dtype in wanted]
     for array, (shape, dtype) in zip(arrays, wanted, strict=True):
         assert array.shape == shape
@@ -47,11 +47,11 @@ def test_arrays_lie_apart_from_each_other(wanted):
 
 
 def test_single_precision_unless_told_otherwise():
-    assert Memory().empty((3, 4)).dtype == np.float32
+    assert Scratch().empty((3, 4)).dtype == np.float32
 
 
 def test_arrays_larger_than_a_block():
-    memory = Memory()
+    memory = Scratch()
     small = memory.empty((10,), np.uint8)
     large = memory.empty((40_000_000,), np.uint8)
     behind = memory.empty((10,), np.uint8)
@@ -62,7 +62,7 @@ def test_arrays_larger_than_a_block():
 
 
 def test_part_gives_back():
-    memory = Memory()
+    memory = Scratch()
     before = memory.empty((5,))
     with memory.part():
         inner = memory.empty((1000, 30))
@@ -76,7 +76,7 @@ def test_part_gives_back():
 
 
 def test_part_gives_back_after_an_error():
-    memory, found = Memory(), []
+    memory, found = Scratch(), []
 
     def fail() -> None:
         with memory.part():
@@ -89,7 +89,7 @@ def test_part_gives_back_after_an_error():
 
 
 def test_the_same_arrays_need_no_more_memory():
-    memory = Memory()
+    memory = Scratch()
     sizes = set()
     for _ in range(20):
         with memory.part():
@@ -100,15 +100,15 @@ def test_the_same_arrays_need_no_more_memory():
 
 
 def test_memory_is_kept_for_the_next_call():
-    with borrowed_memory() as memory:
+    with borrow_scratch() as memory:
         first = _ends(memory.empty((100, 100)))
-    with borrowed_memory() as again:
+    with borrow_scratch() as again:
         assert again is memory
         assert _ends(again.empty((100, 100))) == first
 
 
 def test_callers_at_the_same_time_have_their_own():
-    with borrowed_memory() as one, borrowed_memory() as other, borrowed_memory() as third:
+    with borrow_scratch() as one, borrow_scratch() as other, borrow_scratch() as third:
         assert len({id(one), id(other), id(third)}) == 3
         arrays = [memory.empty((50,)) for memory in (one, other, third)]
     ends = sorted(_ends(array) for array in arrays)
@@ -121,7 +121,7 @@ def test_threads_never_share():
 
     def caller(name: int) -> None:
         for _ in range(200):
-            with borrowed_memory() as memory:
+            with borrow_scratch() as memory:
                 array = memory.empty((64,), np.int64)
                 array[:] = name
                 if (array != name).any():
@@ -138,9 +138,9 @@ def test_threads_never_share():
 
 def test_no_more_than_two_wait():
     with ExitStack() as stack:
-        many = [stack.enter_context(borrowed_memory()) for _ in range(6)]
+        many = [stack.enter_context(borrow_scratch()) for _ in range(6)]
     with ExitStack() as stack:
-        again = [stack.enter_context(borrowed_memory()) for _ in range(6)]
+        again = [stack.enter_context(borrow_scratch()) for _ in range(6)]
     assert len({id(memory) for memory in many} & {id(memory) for memory in again}) == 2
 
 
@@ -149,40 +149,40 @@ def test_memory_of_a_failed_call_is_not_used_again():
     borrowed = []
 
     def fail() -> None:
-        with borrowed_memory() as memory:
+        with borrow_scratch() as memory:
             borrowed.append(memory)
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         fail()
-    with borrowed_memory() as again:
+    with borrow_scratch() as again:
         assert again is not borrowed[0]
 
 
 def test_release_forgets_what_is_kept():
-    with borrowed_memory() as memory:
+    with borrow_scratch() as memory:
         memory.empty((9,))
-    release_memory()
-    with borrowed_memory() as again:
+    release_scratch()
+    with borrow_scratch() as again:
         assert again is not memory
         assert again.size_bytes == 0
 
 
 def test_release_leaves_what_is_in_use():
-    with borrowed_memory() as memory:
+    with borrow_scratch() as memory:
         array = memory.empty((9,))
         array[:] = 5
-        release_memory()
-        with borrowed_memory() as other:
+        release_scratch()
+        with borrow_scratch() as other:
             assert other is not memory
             other.empty((9,))[:] = 7
         assert (array == 5).all()
-    with borrowed_memory() as again:
+    with borrow_scratch() as again:
         assert again is not memory  # what is released while in use is not kept afterwards
 
 
 def _child(results) -> None:
-    with borrowed_memory() as memory:
+    with borrow_scratch() as memory:
         before = memory.size_bytes
         memory.empty((9,))[:] = 1
         results.put(before)
@@ -191,7 +191,7 @@ def _child(results) -> None:
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 def test_a_child_starts_with_nothing():
-    with borrowed_memory() as memory:
+    with borrow_scratch() as memory:
         memory.empty((9,))
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()

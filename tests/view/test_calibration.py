@@ -1,4 +1,4 @@
-"""The page of a calibration: everything inside, and as much as was found."""
+"""Page of a calibration: self-contained, with the results of all steps that were reached."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def test_page_and_numbers_are_written_together(tmp_path):
     assert json.loads(numbers.read_text())["name"] == "other"
 
 
-def test_text_of_others_is_no_markup():
+def test_text_is_escaped():
     told = [
         words("<i>"),
         html_table(("<i>",), [("<i>",)]),
@@ -65,7 +65,7 @@ def test_text_of_others_is_no_markup():
     assert page.count("</script>") == 1
 
 
-def test_numbers_stand_to_the_right():
+def test_numbers_are_right_aligned():
     table = html_table(("what", "found"), [("3 frames", "1.5 px")], numbers=(1,))
     assert "<td>3 frames</td>" in table
     assert '<td class="number">1.5 px</td>' in table

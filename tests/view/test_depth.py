@@ -1,4 +1,4 @@
-"""The picture of a depth map, and what it says of pixels without one."""
+"""Figure of a depth map beside its ground truth."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ import d3s
 from d3s.errors import InputError
 from d3s.estimate import Flag
 from d3s.view.depth import FLAG_COLOURS, _first_flag, plot_depth_map
-from d3s.view.panels import NOTHING
+from d3s.view.panels import NO_VALUE_COLOUR
 from d3s.view.save import save_figure
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def shown(figure, begin):
     return axes.images[0]
 
 
-def test_it_has_all_of_a_depth_map_beside_the_truth(pair, est):
+def test_figure_has_all_of_a_depth_map_beside_the_truth(pair, est):
     figure = plot_depth_map(pair, est)
     np.testing.assert_array_equal(shown(figure, "Left").get_array(), pair.left)
     np.testing.assert_array_equal(shown(figure, "True depth").get_array(), pair.depth_m)
@@ -54,7 +54,7 @@ def test_depths_have_one_scale_and_errors_one_about_zero(pair, est):
     assert low == -high < 0
 
 
-def test_where_there_is_no_depth_it_is_grey(pair, est):
+def test_pixels_without_depth_are_grey(pair, est):
     from matplotlib.colors import to_rgba
 
     assert 0 < est.density < 1
@@ -62,17 +62,17 @@ def test_where_there_is_no_depth_it_is_grey(pair, est):
         image = shown(plot_depth_map(pair, est), begin)
         colours = image.to_rgba(image.get_array())
         (only,) = np.unique(colours[~est.valid], axis=0)
-        assert only == pytest.approx(to_rgba(NOTHING))
+        assert only == pytest.approx(to_rgba(NO_VALUE_COLOUR))
 
 
-def test_first_flag_counts_and_every_flag_has_a_colour():
+def test_first_flag_is_shown_and_every_flag_has_a_colour():
     flags = np.array([[0, Flag.BORDER | Flag.AMBIGUOUS, Flag.LARGE_SIGMA, Flag.AMBIGUOUS]])
     assert _first_flag(flags.astype(np.uint16)).tolist() == [[0, 1, 10, 5]]
     assert set(FLAG_COLOURS) == set(Flag)
     assert len(set(FLAG_COLOURS.values())) == len(Flag)
 
 
-def test_legend_says_how_many_pixels_have_each_flag(pair, est):
+def test_legend_has_the_share_of_each_flag(pair, est):
     (axes,) = [a for a in plot_depth_map(pair, est).axes if a.get_legend()]
     words = [text.get_text() for text in axes.get_legend().get_texts()]
     assert words[0] == f"depth {est.density:.0%}"
@@ -80,7 +80,7 @@ def test_legend_says_how_many_pixels_have_each_flag(pair, est):
     assert f"border {border:.1%}" in words
 
 
-def test_a_map_without_any_depth_is_drawn_too(pair, est, tmp_path):
+def test_map_without_any_depth(pair, est, tmp_path):
     nothing = est.filter(max_sigma_m=0.0)
     figure = plot_depth_map(pair, nothing)
     assert "mean absolute error" not in figure.get_suptitle()

@@ -1,4 +1,4 @@
-"""The plot of the optics: what it shows and how it is written."""
+"""Figure of the optics, and writing of figures."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_suffix_chooses_the_format(figure, tmp_path):
             save_figure(figure, tmp_path / name)
 
 
-def test_another_file_is_not_replaced_unless_asked(figure, tmp_path):
+def test_existing_file_is_not_replaced_without_overwrite(figure, tmp_path):
     path = tmp_path / "optics.png"
     path.write_bytes(b"the user's own")
     with pytest.raises(OutputError, match="exists and holds something else"):

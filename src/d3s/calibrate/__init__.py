@@ -1,24 +1,28 @@
-"""A folder of captures of a home-made camera in, a rig that one can trust out.
+"""Calibration of a home-made camera: raw frames of a board in, a rig and a report out.
 
-`d3s.calibrate` is this package and can be called: ``rig, report = d3s.calibrate("captures/")``.
+In come raw frames of a textured board at known distances, in a folder with distances.csv or as
+arrays. Out come a `d3s.Rig` that can split raw frames and give depth, and a `Report` with all
+results, their standard deviations, the errors on frames that were not calibrated with, and a
+verdict. `d3s.calibrate` is this package and can be called:
+``rig, report = d3s.calibrate("captures/")``.
 
-pipeline      `calibrate`: the steps below in their order, and a test on frames that it did not see
-captures      raw frames of a board at known distances; table: distances.csv
-kept, frames  frames in memory, and the same work on each of them
-fields        what of the frame each lens lights; crop: what of it is cut; views: pairs
-matches       places on the board found again; pictures, homography and alignment are how
-anchors       where each view has the point at infinity that the board moves towards
-least_shift   the same as the paper finds it
-rectify       what brings the rows of both views together
-geometry      what disparity means in metres, where the ruler begins, how the board is tilted
-disparity     of single frames; distances: the fit of all
-defocus       where each lens focuses; spectra: blur of two images compared
-tuning        scale and offset of the paper's depth equation; ratios: what it takes from the images
-baselines     the virtual baselines that the consensus compares best
-noise         the noise of the sensor against the light
-validate      errors of a method on boards at known depths; reach: depths that it looks at
-report        all of that; findings as a table, verdict in plain words
-kinds         values that the steps hand to each other; robust: how far they scatter
+pipeline        `calibrate`: the steps in their order
+steps           groups of steps that calibration and cross-validation share
+captures        read raw frames and check them; distance_table: distances.csv
+frames          frames in memory: caches, work in parallel, rectified pairs, thumbnails
+fields          the parts of the frame that the two lenses light, and the views cut from these
+matches         places on the board found again, from frame to frame and from view to view
+registration    two pictures compared: features, then windows
+anchors         the points towards which the board shrinks; least_shift: by the paper's method
+rectification   scale, rotation and shift that bring the rows of both views together
+geometry        disparity in metres, offset of the ruler, tilt; distance_fit: the fit of all frames
+noise           noise of the sensor over brightness
+defocus         focus and aperture; spectra: difference of the blur of two images
+tuning          a and b of the paper's depth equation; ratios: its ratio in windows of a frame
+baselines       choice of the virtual baselines
+validation      errors of a method on boards at known depths, and the working range
+report          results of all steps, and the table of findings; verdict: good, usable or bad
+robust          robust standard deviation, line and homography
 """
 
 import inspect
@@ -32,10 +36,20 @@ __all__ = ["Report", "calibrate"]
 
 
 class _Callable(ModuleType):
-    """The public name of the function is the name of the package, which hides it once imported."""
+    """Type of this package: `d3s.calibrate` is both the package and the function."""
 
     __call__ = staticmethod(calibrate)
     __signature__ = inspect.signature(calibrate)
 
 
 sys.modules[__name__].__class__ = _Callable
+
+# `help(d3s.calibrate)` shows the package: let its text begin with the signature and the docstring
+# of the function.
+__doc__ = f"""``calibrate{inspect.signature(calibrate)}``
+
+{inspect.getdoc(calibrate)}
+
+Notes
+-----
+{__doc__}"""

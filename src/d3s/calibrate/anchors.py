@@ -1,20 +1,22 @@
-"""Anchors: where each view has the point at infinity towards which the board moves.
+"""Anchors: the point of each view towards which the board shrinks as it moves away.
 
-A board that moves along the axis is seen to shrink towards that point. Let x be a place in a view
-as seen from the anchor a, and the board's depth there ζ (1 - t·x)⁻¹, with t its tilt against the
-view. A point of the board that is at x_j in one frame is then in another at
+It is the image of the point at infinity in the direction of motion. Let x be a place in a view
+relative to the anchor a, and ζ (1 - t·x)⁻¹ the depth of the board there, with t its tilt against
+the view. A point of the board at x_j in one frame is then in another frame at
 
     x_k = r x_j / (1 + (r - 1) t·x_j),    r = ζ_j / ζ_k,
 
-a homography with the anchor as its fixed point. A lens that distorts pushes what is at x outwards
-by ``k |x|² x``, and so adds ``k x_k (|x_k|² - |x_j|²)``. `a`, `t` and `k` are common to all frames,
-each pair of frames has its own r. The fit is by least squares on all pairs at once. A board that
-sways on its rail shifts whole pictures, more when it is near; the size of that is found from how
-the pairs scatter, and weighs pairs that shrink little accordingly.
+a homography with the anchor as its fixed point. A lens that distorts moves the image at x outwards
+by ``k |x|² x``, which adds ``k x_k (|x_k|² - |x_j|²)``. `a`, `t` and `k` are common to all frames,
+each pair of frames has its own r. All pairs are fitted at once by least squares. A board that sways
+on its rail shifts whole pictures, more when it is near. The size of the sway is found from the
+scatter of the pairs; pairs that shrink little then have less weight.
 
-The paper minimises the shift of features in a window instead (Eq. S6). That is here too, and is
-off by pixels where the fit is off by hundredths: the few features of a window are not spread
-evenly in it, and those outside, which shift most, say nothing.
+The paper minimises the shift of features in a window instead (Eq. S6, `least_shift`). This is
+computed too, and is wrong by pixels where the fit is wrong by hundredths: the few features of a
+window are not spread evenly in it, and the features outside, which shift most, are not used.
+
+Distortion is reported and keeps anchors and expansion right; images are not corrected for it.
 """
 
 from collections.abc import Sequence
@@ -22,41 +24,40 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.kinds import Place
+from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.least_shift import least_shift
-from d3s.calibrate.matches import Matches, PairMatches
-from d3s.calibrate.table import FEWEST_FRAMES
+from d3s.calibrate.matches import Matches, PairMatches, Place
 from d3s.errors import CalibrationError
 from d3s.types import FloatArray
 
-_ROUNDS, _LAST_ROUNDS = 8, 4
-_SETTLED_PX = 1e-3
+_ROUNDS, _LAST_ROUNDS = 8, 4  # Gauss-Newton steps with changing, and with fixed weights
+_SETTLED_PX = 1e-3  # the fit has converged if the last step of the anchor is smaller
 _OUTLIER_SIGMAS = 5.0
-_FEWEST_PAIRS = FEWEST_FRAMES - 1  # of frames that follow each other
-_OFF_CENTRE = 0.03  # of the reach of a view: from the anchor to the centre of distortion
-_UNLIKE_CUBIC = 0.1  # share of a lens' distortion that does not grow with the cube
+_FEWEST_PAIRS = FEWEST_FRAMES - 1  # pairs of consecutive frames
+_OFF_CENTRE = 0.03  # distance of anchor and centre of distortion, as a share of the view's reach
+_UNLIKE_CUBIC = 0.1  # share of the distortion of a lens that is not cubic
 
 
 class Expansion(NamedTuple):
-    """How much nearer the board was in one frame than in another."""
+    """Ratio of the distances of the board in two frames."""
 
     first: int
     second: int
-    log_ratio: float  # of the distance in the first frame to that in the second
-    sigma: float
+    log_ratio: float  # log of the distance in the first frame over that in the second
+    sigma: float  # standard deviation of log_ratio
 
 
 class ViewAnchor(NamedTuple):
-    """The anchor of one view, by both methods."""
+    """Anchor of one view in the raw frame, by both methods."""
 
     place_px: Place  # by expansion
     covariance_px2: FloatArray  # (2, 2)
     least_shift_px: Place  # by Eq. S6
-    least_shift_sigma_px: Place  # by leaving out parts of the frames in turn
-    tilt_per_px: Place  # t: share by which the board recedes per pixel
+    least_shift_sigma_px: Place  # by the jackknife
+    tilt_per_px: Place  # t: relative increase of depth per pixel
     distortion_per_px2: float  # k
-    stretch_sigma: float  # share of all log ratios that distortion may have left in them
-    sway_px: float  # standard deviation of what shifts a pair, at the median distance
+    stretch_sigma: float  # error of all log ratios by distortion, as a share of them
+    sway_px: float  # standard deviation of the shift of a pair, at the median distance
     residual_px: float  # RMS distance of a window from the fit
     expansions: tuple[Expansion, ...]
     left_out_pairs: tuple[tuple[int, int], ...]
@@ -70,26 +71,26 @@ class ViewAnchor(NamedTuple):
 
 
 class Anchors(NamedTuple):
-    """The anchors of both views."""
+    """Anchors of both views."""
 
     left: ViewAnchor
     right: ViewAnchor
-    method: Literal["expansion", "least shift"]  # whichever is more certain
-    left_out: dict[int, str]  # that say nothing of the anchors; rows and disparity are still good
+    method: Literal["expansion", "least shift"]  # the one with the smaller variance
+    left_out: dict[int, str]  # rejected for the anchors only; rows and disparity are still used
 
     @property
     def left_px(self) -> Place:
-        """(x, y) of the left anchor in the raw frame, by the better method."""
+        """(x, y) of the left anchor in the raw frame, by `method`."""
         return _place_of(self.left, self.method)
 
     @property
     def right_px(self) -> Place:
-        """(x, y) of the right anchor in the raw frame, by the better method."""
+        """(x, y) of the right anchor in the raw frame, by `method`."""
         return _place_of(self.right, self.method)
 
     @property
     def covariances_px2(self) -> tuple[FloatArray, FloatArray]:
-        """Covariances of the left and of the right anchor."""
+        """Covariances (2, 2) of the left and of the right anchor, by `method`."""
         left, right = (
             view.covariance_px2
             if self.method == "expansion"
@@ -100,12 +101,12 @@ class Anchors(NamedTuple):
 
 
 def find_anchors(matches: Matches) -> Anchors:
-    """The anchors of both views, by expansion and by least shift, and which is better.
+    """Find the anchors of both views by expansion and by least shift, and choose a method.
 
     Raises
     ------
     CalibrationError
-        When the board did not come nearer or go away, or moved aside instead.
+        If the board does not change its size, or does not move along a line.
     """
     left, right = (
         _view_anchor(pairs, name)
@@ -116,7 +117,7 @@ def find_anchors(matches: Matches) -> Anchors:
     method: Literal["expansion", "least shift"] = (
         "least shift" if by_shift < by_expansion else "expansion"
     )
-    return Anchors(left, right, method, _swayed(matches, left, right))
+    return Anchors(left, right, method, _rejected_frames(matches, left, right))
 
 
 def _place_of(view: ViewAnchor, method: str) -> Place:
@@ -128,7 +129,7 @@ def _view_anchor(pairs: Sequence[PairMatches], name: str) -> ViewAnchor:
     least, least_sigma = least_shift(pairs)
     return ViewAnchor(
         place_px=(float(fit.anchor[0]), float(fit.anchor[1])),
-        covariance_px2=fit.covariance[:2, :2] + fit.off_centre_px() ** 2 * np.eye(2),
+        covariance_px2=fit.covariance[:2, :2] + fit.distortion_centre_error_px() ** 2 * np.eye(2),
         least_shift_px=least,
         least_shift_sigma_px=least_sigma,
         tilt_per_px=(float(fit.tilt[0]), float(fit.tilt[1])),
@@ -145,8 +146,8 @@ def _view_anchor(pairs: Sequence[PairMatches], name: str) -> ViewAnchor:
     )  # fmt: skip
 
 
-def _swayed(matches: Matches, left: ViewAnchor, right: ViewAnchor) -> dict[int, str]:
-    """Frames of which no pair fits."""
+def _rejected_frames(matches: Matches, left: ViewAnchor, right: ViewAnchor) -> dict[int, str]:
+    """Frames all of whose pairs were rejected, with the reason."""
     out: dict[int, str] = {}
     bad = {*left.left_out_pairs, *right.left_out_pairs}
     for frame in matches.kept:
@@ -158,19 +159,21 @@ def _swayed(matches: Matches, left: ViewAnchor, right: ViewAnchor) -> dict[int, 
     return out
 
 
-class _Terms(NamedTuple):
-    """One pair's normal equations, of what is common to all pairs and of what is its own."""
+class _NormalEquations(NamedTuple):
+    """Normal equations of one pair."""
 
     normal: FloatArray  # (8, 8)
     right: FloatArray  # (8,)
 
 
-_COMMON = 5  # anchor x and y, tilt x and y, distortion; then log ratio, shift x and y of the pair
+# Unknowns that all pairs share: anchor x and y, tilt x and y, distortion. Each pair has three more:
+# log ratio, shift x and y.
+_COMMON = 5
 _UNKNOWNS = 8
 
 
 class _Fit:
-    """Anchor, tilt and distortion of a view, common to all pairs, and the log ratio of each."""
+    """Fit of anchor, tilt and distortion of a view, and of the log ratio of each pair."""
 
     def __init__(self, pairs: Sequence[PairMatches], name: str) -> None:
         self.pairs = pairs
@@ -181,10 +184,10 @@ class _Fit:
         self.reach_px = float(max(np.abs(pair.first_px - self.anchor).max() for pair in pairs))
         self.nearness = _nearness(pairs, self.log_ratio)
         self.sway_px = 0.0
-        # Weights and values follow each other for a while, and then the weights stay.
+        # The weights are updated in the first rounds, and fixed in the last.
         for number in range(_ROUNDS + _LAST_ROUNDS):
             if number < _ROUNDS:
-                self._weigh(name)
+                self._update_weights(name)
             step = self._step()
         if not step < _SETTLED_PX:
             raise CalibrationError(
@@ -195,18 +198,18 @@ class _Fit:
         self.residual_px = self._residual_px()
 
     def kept(self) -> list[PairMatches]:
-        """Pairs that fit."""
+        """Pairs that were not rejected."""
         return [self.pairs[number] for number in self._numbers()]
 
     def _numbers(self) -> list[int]:
         return [number for number, is_in in enumerate(self.is_in) if is_in]
 
     def _step(self) -> float:
-        """One Gauss-Newton step; its size in pixels."""
-        terms = [self._terms(number) for number in range(len(self.pairs))]
+        """Take one Gauss-Newton step; returns the step of the anchor in pixels."""
+        terms = [self._equations(number) for number in range(len(self.pairs))]
         total, right = np.zeros((_COMMON, _COMMON)), np.zeros(_COMMON)
         for number in self._numbers():
-            normal, rest = _without_own(terms[number], self._prior(number))
+            normal, rest = _eliminate_own(terms[number], self._prior(number))
             total += normal
             right += rest
         scale = 1 / np.sqrt(np.diag(total) + 1e-300)
@@ -215,7 +218,7 @@ class _Fit:
             return np.inf
         self.covariance = np.linalg.inv(scaled) * np.outer(scale, scale)
         step = self.covariance @ right
-        # Beyond the picture, or with distortion as large as it, the equations mean nothing.
+        # The equations do not hold beyond the picture, or if distortion is as large as the picture.
         if np.abs(step[:2]).max() > self.reach_px or abs(self.distortion + step[4]) > 1:
             return np.inf
         self.anchor = self.anchor + step[:2]
@@ -228,26 +231,28 @@ class _Fit:
         return float(np.abs(step[:2]).max())
 
     def _prior(self, number: int) -> FloatArray:
-        """Precision of (log ratio, shift x, shift y) of a pair before anything is seen."""
+        """Prior precision (3, 3) of log ratio, shift x and shift y of a pair."""
         precision = 1 / max(self.sway_px * self.nearness[number], 1e-6) ** 2
         return np.diag([0.0, precision, precision])
 
     def _moved(self, number: int) -> FloatArray:
-        """Where the places of the first picture should be in the second, from the anchor."""
+        """Predicted places (places, 2) in the second picture, relative to the anchor."""
         ratio = np.exp(self.log_ratio[number])
         away = self.pairs[number].first_px - self.anchor
         ideal = ratio * away / (1 + (ratio - 1) * (away @ self.tilt))[:, np.newaxis]
         return np.asarray(ideal * (1 + self.distortion * self._outward(away, ideal))[:, np.newaxis])
 
     def _outward(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Increase of |x|² from the first to the second picture, in units of `reach_px` squared."""
         return np.asarray(np.sum(after**2 - before**2, axis=1) / self.reach_px**2)
 
-    def _terms(self, number: int) -> _Terms:
+    def _equations(self, number: int) -> _NormalEquations:
+        """Normal equations of one pair at the current values."""
         pair, ratio = self.pairs[number], np.exp(self.log_ratio[number])
         away = pair.first_px - self.anchor
         lean = away @ self.tilt
         below = 1 + (ratio - 1) * lean
-        # Distortion is small, so that it hardly changes how the rest moves the places.
+        # Distortion is small: its effect on the other derivatives is neglected.
         moved = self._moved(number)
         slopes = np.zeros((len(away), 2, _UNKNOWNS))
         per_square = ratio * (ratio - 1) / below**2
@@ -261,26 +266,26 @@ class _Fit:
         slopes[:, 0, 6] = slopes[:, 1, 7] = 1.0
         weights = 1 / pair.sigma_px
         rows = (slopes * weights[:, np.newaxis, np.newaxis]).reshape(-1, _UNKNOWNS)
-        left = ((pair.second_px - self.anchor - moved) * weights[:, np.newaxis]).reshape(-1)
-        return _Terms(rows.T @ rows, rows.T @ left)
+        residual = ((pair.second_px - self.anchor - moved) * weights[:, np.newaxis]).reshape(-1)
+        return _NormalEquations(rows.T @ rows, rows.T @ residual)
 
     def _shifts(self) -> tuple[FloatArray, FloatArray]:
-        """Shift of each pair that the fit does not explain, and its variance.
+        """Shift (pairs, 2) that the fit does not explain, and its variance.
 
-        Both as they would be at the median distance.
+        Both are scaled to the median distance of the board.
         """
         shifts, variances = np.empty((len(self.pairs), 2)), np.empty((len(self.pairs), 2))
         for number, nearness in enumerate(self.nearness):
-            terms = self._terms(number)
+            terms = self._equations(number)
             inverse = np.linalg.inv(terms.normal[_COMMON:, _COMMON:])
             shifts[number] = (inverse @ terms.right[_COMMON:])[1:] / nearness
             variances[number] = np.diag(inverse)[1:] / nearness**2
         return shifts, variances
 
-    def _weigh(self, name: str) -> None:
-        """How much the board sways, and which pairs are beyond that."""
+    def _update_weights(self, name: str) -> None:
+        """Estimate the sway of the board, and reject pairs whose shift exceeds it."""
         shifts, variances = self._shifts()
-        typical = np.median(shifts[self.is_in] ** 2) / 0.455  # of a normal number squared
+        typical = np.median(shifts[self.is_in] ** 2) / 0.455  # median of a squared normal number
         self.sway_px = float(np.sqrt(max(typical - np.median(variances[self.is_in]), 0.0)))
         sizes = np.abs(shifts) / np.sqrt(variances + self.sway_px**2)
         self.is_in = np.all(sizes < _OUTLIER_SIGMAS, axis=1)
@@ -299,35 +304,35 @@ class _Fit:
         return float(np.sqrt(np.mean(np.sum(np.concatenate(squares), axis=1))))
 
     def expansions(self) -> tuple[Expansion, ...]:
-        """Log ratios of all pairs that fit, with their standard deviations."""
+        """Log ratios of the pairs that were not rejected, with their standard deviations."""
         found = []
         for number in self._numbers():
-            own = self._terms(number).normal[_COMMON:, _COMMON:] + self._prior(number)
+            own = self._equations(number).normal[_COMMON:, _COMMON:] + self._prior(number)
             sigma = float(np.sqrt(np.linalg.inv(own)[0, 0]))
             pair = self.pairs[number]
             found.append(Expansion(pair.first, pair.second, float(self.log_ratio[number]), sigma))
         return tuple(found)
 
     def stretch_sigma(self) -> float:
-        """What is uncertain of the distortion, as a share of each log ratio.
+        """Error of the log ratios by the uncertainty of the distortion, as a share of them.
 
-        A place at x has 2 k |x|² log r from it, and nobody promised that a lens follows k |x|².
+        Distortion adds 2 k |x|² log r at x, and a real lens does not follow k |x|² exactly.
         """
         sigma = np.hypot(np.sqrt(self.covariance[4, 4]), _UNLIKE_CUBIC * self.distortion)
         return float(2 * self._mean_square() * sigma)
 
-    def off_centre_px(self) -> float:
-        """How far the anchor may be off because the lens distorts around another point."""
+    def distortion_centre_error_px(self) -> float:
+        """Error of the anchor in pixels if the lens distorts around another point."""
         return abs(2 * self._mean_square() * self.distortion * _OFF_CENTRE * self.reach_px)
 
     def _mean_square(self) -> float:
-        """Mean square distance of the places from the anchor, of `reach_px` squared."""
+        """Mean square distance of the places from the anchor, in units of `reach_px` squared."""
         squares = [np.mean((pair.first_px - self.anchor) ** 2) for pair in self.kept()]
         return float(2 * np.mean(squares) / self.reach_px**2)
 
 
 def _nearness(pairs: Sequence[PairMatches], log_ratio: FloatArray) -> FloatArray:
-    """How much nearer than at the median the board was in the first frame of each pair."""
+    """Median distance over the distance in the first frame, for each pair."""
     log_distance: dict[int, float] = {}
     for pair, rho in zip(pairs, log_ratio, strict=True):
         first = log_distance.setdefault(pair.first, 0.0)
@@ -336,8 +341,8 @@ def _nearness(pairs: Sequence[PairMatches], log_ratio: FloatArray) -> FloatArray
     return np.asarray(np.exp(np.median(logs) - logs))
 
 
-def _without_own(terms: _Terms, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Normal equations of what is common, with the pair's own unknowns solved for."""
+def _eliminate_own(terms: _NormalEquations, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Normal equations of the common unknowns, with the unknowns of the pair eliminated."""
     own, mixed = terms.normal[_COMMON:, _COMMON:] + prior, terms.normal[:_COMMON, _COMMON:]
     through = np.linalg.solve(own, mixed.T).T
     normal = terms.normal[:_COMMON, :_COMMON] - through @ mixed.T
@@ -345,7 +350,7 @@ def _without_own(terms: _Terms, prior: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _first_guess(pairs: Sequence[PairMatches], name: str) -> tuple[FloatArray, FloatArray]:
-    """Anchor and log ratios, from the similarity without turn that fits each pair."""
+    """Start values of anchor and log ratios, from scale and shift of each pair."""
     if len(pairs) < _FEWEST_PAIRS:
         raise CalibrationError(
             f"the {name} view has {len(pairs)} pairs of frames that fit each other, and at least "

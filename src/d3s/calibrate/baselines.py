@@ -1,7 +1,7 @@
-"""The virtual baselines that the consensus compares best (paper Eq. S11).
+"""Choice of the virtual baselines that the consensus compares (paper Eq. S11).
 
-What a candidate depth and a virtual baseline predict does not depend on the other baselines. So
-predictions are made once, for windows all over the sequence, and then whole sets are tried.
+The prediction of a virtual baseline for a candidate depth does not depend on the other baselines.
+So predictions are made once, for windows of all frames, and then sets of baselines are compared.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.frames import on_each_frame
-from d3s.calibrate.ratios import Views, shift_sums
-from d3s.calibrate.reach import reach_m
+from d3s.calibrate.frames import Views, on_each_frame
+from d3s.calibrate.ratios import shift_sums
 from d3s.calibrate.tuning import CONSENSUS, Tuning, board_depth_m, shifts_px
+from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.plan import candidates_m
@@ -25,35 +25,36 @@ from d3s.runtime.parallel import over_rows
 from d3s.types import FloatArray, Image, Progress
 
 MISSING_M = 0.02
-"""What a window without a depth costs: as much as one that is 2 cm wrong.
+"""Cost of a window without a depth: that of an error of 2 cm.
 
-A set that keeps little must not win by it, nor one that keeps what is wrong."""
+The paper does not say what a pixel without a depth costs. A set must win neither by few depths nor
+by wrong ones."""
 
 _COUNTS = (1, 2, 3, 4, 5)
 _WINDOWS_PER_FRAME = 48
-# Sets of more than three are looked for among the best ones of one fewer, with one more.
+# Of sets of more than three, only the best smaller sets with one more baseline are tried.
 _ALL_SETS_UP_TO = 3
 _KEPT_SETS = 12
 
 
 class BaselineSet(NamedTuple):
-    """Some virtual baselines, and how the consensus does with them over the sequence."""
+    """A set of virtual baselines, and the errors of the consensus with it over the sequence."""
 
     virtual_baselines_m: tuple[float, ...]
-    cost_m: float  # mean error over all windows, `MISSING_M` where there is no depth
-    mae_m: float  # of the windows that have one; NaN if none has
-    density: float  # their share
+    cost_m: float  # mean absolute error over all windows, `MISSING_M` where there is no depth
+    mae_m: float  # over the windows that have a depth; NaN if none has
+    density: float  # share of the windows that have a depth
 
 
 class ChosenBaselines(NamedTuple):
-    """The best set, and what else was tried."""
+    """The best set of virtual baselines, and the costs of others."""
 
     chosen: BaselineSet
-    best_of_count: tuple[BaselineSet, ...]  # of one virtual baseline, of two, and so on
-    sampled_m: FloatArray
-    surface_m: FloatArray  # (sampled, sampled): least cost of sets from this to that; NaN if none
+    best_of_count: tuple[BaselineSet, ...]  # best set of one virtual baseline, of two, ...
+    sampled_m: FloatArray  # (sampled,): virtual baselines to choose from
+    surface_m: FloatArray  # (sampled, sampled): least cost by first and last baseline; NaN if none
     sets_tried: int
-    windows: NDArray[np.int64]  # of each frame
+    windows: NDArray[np.int64]  # (frames,): number of windows
     left_out: dict[int, str]
 
 
@@ -68,31 +69,31 @@ def choose_baselines(
     tilt: tuple[float, float] = (0.0, 0.0),
     progress: Progress | None = None,
 ) -> ChosenBaselines:
-    """The set of virtual baselines of least cost over boards at known depths.
+    """Choose the set of virtual baselines with the least cost over boards at known depths.
 
     Parameters
     ----------
     views, depths_m, rig, tilt
         As for `find_tuning`.
     tuning
-        What that found, with the same options; its virtual baselines are those to choose from.
+        Result of `find_tuning` with the same options; its virtual baselines are chosen from.
     count
-        How many to choose; the best sets of one to five come back as well.
+        Number of baselines to choose, 1 to 5. The result has the best sets of 1 to 5.
     options
-        Of the consensus: a window has a depth where the confidence exceeds their `min_confidence`.
-        Without depths to try, those of the boards are among them.
+        Options of the consensus: a window has a depth where the confidence exceeds
+        `min_confidence`. Without a depth range, one that has all boards is used.
     progress
-        Called after each frame.
+        Called after each frame with the number of frames done, and of all.
 
     Raises
     ------
     InputError
-        If no frame has texture, or `count` is not one to five.
+        If no frame has texture, or `count` is not 1 to 5.
     """
     if count not in _COUNTS:
         raise InputError(f"count={count!r} must be a whole number from 1 to {_COUNTS[-1]}.")
     if options.depth_range_m is None and options.candidates_m is None and len(depths_m):
-        options = options.replace(depth_range_m=reach_m(rig.optics, depths_m))
+        options = options.replace(depth_range_m=widened_depth_range_m(rig.optics, depths_m))
     numbers = [number for number in range(len(depths_m)) if number not in tuning.left_out]
     frames = on_each_frame(
         lambda i: _predictions(views[numbers[i]], depths_m[numbers[i]], rig, tuning, options, tilt),
@@ -110,20 +111,29 @@ def choose_baselines(
 def cost_m(
     error_m: FloatArray, confidence: FloatArray, min_confidence: float, weight: FloatArray
 ) -> float:
-    """Weighted mean of the absolute error, `MISSING_M` where the confidence is too low.
+    """Weighted mean absolute error in metres, `MISSING_M` where confidence is low (paper Eq. S11).
 
-    It is what paper Eq. S11 makes least, where it is not said what a pixel without a depth counts.
+    Parameters
+    ----------
+    error_m
+        (windows,): depth minus truth.
+    confidence
+        (windows,): 0 to 1.
+    min_confidence
+        A window has a depth if its confidence exceeds this.
+    weight
+        (windows,): sums to 1.
     """
     price = np.where(confidence > min_confidence, np.abs(error_m), MISSING_M)
     return float(weight @ price)
 
 
 class _Predictions(NamedTuple):
-    """Depth that every virtual baseline predicts for every candidate, in windows of frames."""
+    """Depths that the virtual baselines predict for the candidates."""
 
     depth_m: NDArray[np.float32]  # (windows, baselines, candidates)
     truth_m: FloatArray  # (windows,)
-    weight: FloatArray  # (windows,): frames count alike
+    weight: FloatArray  # (windows,): the same sum for each frame
 
 
 def _predictions(
@@ -147,7 +157,7 @@ def _predictions(
 
 
 def _joined(frames: list[_Predictions]) -> _Predictions:
-    """All frames as one; the list is emptied, or twice the memory would be needed."""
+    """Predictions of all frames; empties the list, to save half of the memory."""
     truth = np.concatenate([one.truth_m for one in frames])
     weight = np.concatenate([one.weight for one in frames])
     depth = np.empty((truth.size, *frames[0].depth_m.shape[1:]), dtype=np.float32)
@@ -160,15 +170,15 @@ def _joined(frames: list[_Predictions]) -> _Predictions:
 
 
 class _Trial(NamedTuple):
-    """What sets are tried on."""
+    """Predictions and candidates that sets of virtual baselines are compared on."""
 
     predictions: _Predictions
     candidates_m: FloatArray
     sampled_m: FloatArray
     options: ConsensusOptions
 
-    def of(self, sets: NDArray[np.int64]) -> list[BaselineSet]:
-        """How the consensus does with sets (sets, baselines), given by numbers of those sampled."""
+    def compare(self, sets: NDArray[np.int64]) -> list[BaselineSet]:
+        """Errors of the consensus with sets (sets, baselines) of indices into `sampled_m`."""
         windows = self.predictions.truth_m.size
         found = np.zeros((windows, len(sets)), dtype=np.int64)
         confidence = np.zeros(found.shape)
@@ -179,10 +189,10 @@ class _Trial(NamedTuple):
         over_rows(_agree, windows, depth, candidates, sets, dearest, found, confidence)
         error = self.candidates_m[found] - self.predictions.truth_m[:, np.newaxis]
         return [
-            self._figures(chosen, error[:, i], confidence[:, i]) for i, chosen in enumerate(sets)
+            self._errors(chosen, error[:, i], confidence[:, i]) for i, chosen in enumerate(sets)
         ]
 
-    def _figures(
+    def _errors(
         self, chosen: NDArray[np.int64], error_m: FloatArray, confidence: FloatArray
     ) -> BaselineSet:
         weight, least = self.predictions.weight, self.options.min_confidence
@@ -208,10 +218,10 @@ def _agree(
     found: NDArray[np.int64],
     confidence: FloatArray,
 ) -> None:
-    """Best candidate of each set of baselines, and its confidence (paper Eqs. 14 and 15).
+    """Write the best candidate of each set of baselines and its confidence (paper Eqs. 14, 15).
 
-    The price of a candidate is 1 / confidence. A set has no candidate that is cheaper than for
-    one of its baselines alone, so those that are too dear for every one need not be looked at.
+    The price of a candidate is 1 / confidence. The price for a set is at least that for each of its
+    baselines alone, so candidates that exceed the limit `dearest` for every baseline are skipped.
     """
     baselines, depths = predicted.shape[1:]
     far, steep = np.zeros((2, depths, baselines))
@@ -255,7 +265,7 @@ def _chosen(
     tried = 0
     for size in _COUNTS:
         sets = _sets(kept, size, trial.sampled_m.size)
-        results = trial.of(np.array(sets, dtype=np.int64))
+        results = trial.compare(np.array(sets, dtype=np.int64))
         order = sorted(range(len(sets)), key=lambda i: results[i].cost_m)
         best.append(results[order[0]])
         kept = [sets[i] for i in order[:_KEPT_SETS]]
@@ -276,7 +286,7 @@ def _chosen(
 
 
 def _sets(kept: Sequence[tuple[int, ...]], size: int, sampled: int) -> list[tuple[int, ...]]:
-    """Sets of numbers to try: all that there are, or those kept with one more."""
+    """Sets of indices to try: all of a size, or the kept sets with one more index."""
     if size <= _ALL_SETS_UP_TO:
         return list(combinations(range(sampled), size))
     longer = {tuple(sorted({*numbers, one})) for numbers in kept for one in range(sampled)}

@@ -1,120 +1,79 @@
-"""Raw frames of a board at known distances, read when they are asked for."""
+"""Read raw frames of a board at known distances, and reject frames that show no texture."""
 
 import hashlib
 import os
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.frames import on_each_frame
-from d3s.calibrate.kept import KeptFrames
-from d3s.calibrate.table import (
+from d3s.calibrate.distance_table import (
     FEWEST_FRAMES,
     MOST_FRAMES,
     TABLE_NAME,
     check_distances,
     read_table,
 )
+from d3s.calibrate.frames import Captures, FrameCache, LatestFrames, on_each_frame
 from d3s.errors import CapturesError, InputError
 from d3s.files import list_images, read_image
 from d3s.rig.split import checked_frame
 from d3s.types import Image, Progress
 
-_KEPT_FRAMES = 2  # that were asked for last
-
-# A frame shows nothing where it is clipped, and a little of that is a lamp or a screw.
+# Largest share of clipped pixels: a lamp or a screw may clip a few.
 _MOST_CLIPPED = 0.05
-_CELL_PX = 8  # of the means that texture is looked for in
-_LIT = 0.25  # of the brightest cells
-_LEAST_CONTRAST = 0.01  # of the brightness of the lit cells
-_LEAST_OVER_NOISE = 3.0
-# Of full scale 1: a frame may be a little above it, levels of 8 bit that were not divided are far.
+_CELL_PX = 8  # side of the cells whose means are compared to detect texture
+_LIT = 0.25  # lit cells are brighter than this share of the brightest
+_LEAST_CONTRAST = 0.01  # between cells, as a share of the brightness of lit cells
+_LEAST_OVER_NOISE = 3.0  # contrast between cells over the contrast of noise alone
+# Largest value of a frame of floats. Full scale is 1; a value a little above it is accepted, levels
+# of 8 bits that were not divided by 255 are far above it.
 _LARGEST = 2.0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Captures:
-    """Raw frames, the nearest board first, and what is known of them."""
-
-    names: tuple[str, ...]
-    distances_m: tuple[float, ...]
-    shape: tuple[int, int]
-    digests: dict[str, str]  # SHA-256 by the name of the file, that of the table among them
-    left_out: dict[str, str]  # why a frame is not among them, by its name
-    remarks: tuple[str, ...]
-    source: Callable[[int], Image] = field(repr=False)
-    # Whether a frame is in memory, so that it costs nothing to ask for it again.
-    is_kept: Callable[[int], bool] = field(repr=False, default=lambda _: True)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def image(self, number: int) -> Image:
-        """One frame with full scale 1, not to be written to."""
-        if not 0 <= number < len(self):
-            raise InputError(f"frame {number} is not one of {len(self)}, counted from 0.")
-        return self.source(number)
-
-    def some(self, numbers: Sequence[int]) -> "Captures":
-        """Only these frames, in this order."""
-        order = [range(len(self))[number] for number in numbers]
-        return Captures(
-            names=tuple(self.names[number] for number in order),
-            distances_m=tuple(self.distances_m[number] for number in order),
-            shape=self.shape,
-            digests=self.digests,
-            left_out=self.left_out,
-            remarks=self.remarks,
-            source=lambda number: self.image(order[number]),
-            is_kept=lambda number: self.is_kept(order[number]),
-        )
-
-
 def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None = None) -> Captures:
-    """Frames that distances.csv of a folder names, each looked at once.
+    """Read the frames that distances.csv of a folder names, and check each once.
 
-    Several takes, one behind the other, are sorted by distance. A frame that is overexposed or
-    shows no texture is left out, with its reason, as long as five remain.
+    Frames are sorted by distance, also where the table lists several takes one after the other. A
+    frame that is overexposed or shows no texture is rejected, with its reason, as long as five
+    frames remain.
 
     Parameters
     ----------
     folder
-        With distances.csv, as `table` describes it, and the images that it names.
+        Folder with distances.csv, as `distance_table` describes it, and the images that it names.
     progress
-        Called with the number of frames that were looked at, and of all.
+        Called with the number of frames that were checked, and of all.
 
     Raises
     ------
     CapturesError
-        Naming all that is wrong at once: lines of the table, files, frames.
+        If lines of the table, files or frames are wrong; the error names all of them.
     """
     try:
-        place = Path(os.fsdecode(folder))
+        path = Path(os.fsdecode(folder))
     except TypeError as error:
         raise CapturesError(f"folder={folder!r} must be the name of a folder.") from error
-    rows = sorted(read_table(place), key=lambda row: row.distance_m)
-    paths = [place / row.name for row in rows]
+    rows = sorted(read_table(path), key=lambda row: row.distance_m)
+    paths = [path / row.name for row in rows]
     names = [row.name for row in rows]
-    frames = KeptFrames(_Latest(lambda number: _read(paths[number])))
-    looks = _looked_at(lambda number: _look(frames(number), names[number]), names, progress)
-    kept, left_out = _chosen(names, looks, place)
-    digests = {TABLE_NAME: _digest(place / TABLE_NAME)}
+    frames = FrameCache(LatestFrames(lambda number: read_image(paths[number])))
+    checks = _check_all(lambda number: _check(frames(number), names[number]), names, progress)
+    kept, left_out = _chosen(names, checks, path)
+    digests = {TABLE_NAME: _digest(path / TABLE_NAME)}
     digests |= {names[number]: _digest(paths[number]) for number in kept}
     return Captures(
         names=tuple(names[number] for number in kept),
         distances_m=tuple(rows[number].distance_m for number in kept),
-        shape=looks[kept[0]].shape,
+        shape=checks[kept[0]].shape,
         digests=digests,
         left_out=left_out,
-        remarks=_remarks(place, names),
+        remarks=_remarks(path, names),
         source=lambda number: frames(kept[number]),
-        is_kept=lambda number: frames.holds(kept[number]),
+        is_cached=lambda number: kept[number] in frames,
     )
 
 
@@ -125,24 +84,24 @@ def captures_of(
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Captures:
-    """The same from arrays: the distances increase, or those of each of several takes do.
+    """Captures from arrays, checked as `read_captures` checks files.
 
     Parameters
     ----------
     images
         Raw frames, (rows, cols) each: uint8 or uint16 of their full scale, or floats with full
-        scale 1. They are not copied, and asked for by number whenever one is needed.
+        scale 1. Frames are not copied; each is taken from the sequence when it is used.
     distances_m
-        Of the board, one a frame.
+        Distance of the board in each frame, in metres, increasing within each take.
     names
-        What to call the frames; "frame 0" and so on unless given.
+        Names of the frames. Default: "frame 0", "frame 1", ...
     progress
-        As for `read_captures`.
+        Called with the number of frames that were checked, and of all.
 
     Raises
     ------
     CapturesError
-        Naming all that is wrong at once.
+        If frames or distances are wrong; the error names all that are.
     """
     distances, called = _checked_lists(images, distances_m, names)
     order = sorted(range(len(called)), key=distances.__getitem__)
@@ -153,23 +112,23 @@ def captures_of(
         single: Image = np.asarray(values, dtype=np.float32)
         return single if unit == 1 else single * np.float32(unit)
 
-    looks = _looked_at(lambda number: _look(read(number), called[number]), called, progress)
-    kept, left_out = _chosen(called, looks, None)
+    checks = _check_all(lambda number: _check(read(number), called[number]), called, progress)
+    kept, left_out = _chosen(called, checks, None)
     return Captures(
         names=tuple(called[number] for number in kept),
         distances_m=tuple(distances[order[number]] for number in kept),
-        shape=looks[kept[0]].shape,
+        shape=checks[kept[0]].shape,
         digests={called[number]: _digest_of(images[order[number]]) for number in kept},
         left_out=left_out,
         remarks=(),
-        source=_Latest(lambda number: read(kept[number])),
+        source=LatestFrames(lambda number: read(kept[number])),
     )
 
 
 def _checked_lists(
     images: Any, distances_m: Any, names: Sequence[str] | None
 ) -> tuple[list[float], list[str]]:
-    """Distances and names, one a frame."""
+    """Distances in metres and names, one for each frame."""
     if not hasattr(images, "__len__") or not hasattr(images, "__getitem__"):
         raise CapturesError("images must be a sequence of raw frames.")
     count = len(images)
@@ -196,85 +155,61 @@ def _checked_lists(
     return distances, called
 
 
-class _Latest:
-    """Frames that were asked for last are not read again."""
-
-    def __init__(self, read: Callable[[int], Image]) -> None:
-        self._read = read
-        self._frames: OrderedDict[int, Image] = OrderedDict()
-        self._lock = Lock()
-
-    def __call__(self, number: int) -> Image:
-        with self._lock:
-            frame = self._frames.get(number)
-            if frame is not None:
-                self._frames.move_to_end(number)
-                return frame
-        frame = self._read(number)
-        with self._lock:
-            self._frames[number] = frame
-            while len(self._frames) > _KEPT_FRAMES:
-                self._frames.popitem(last=False)
-        return frame
-
-
-class _Look(NamedTuple):
-    """What a first look at a frame tells."""
+class _Check(NamedTuple):
+    """Result of the check of one frame."""
 
     shape: tuple[int, int]
-    problem: str  # why it cannot be read at all
-    trouble: str  # why it is of no use
+    problem: str  # why no calibration is possible with it, or empty
+    rejection: str  # why the frame is rejected, or empty
 
 
-def _looked_at(
-    look: Callable[[int], _Look], names: list[str], progress: Progress | None
-) -> list[_Look]:
-    """A look at each frame; as many at a time as there are threads."""
+def _check_all(
+    check: Callable[[int], _Check], names: list[str], progress: Progress | None
+) -> list[_Check]:
+    """Check each frame; a frame that cannot be read has its error as its problem."""
 
-    def safe_look(number: int) -> _Look:
+    def safe_check(number: int) -> _Check:
         try:
-            return look(number)
+            return check(number)
         except InputError as error:
-            return _Look((0, 0), str(error), "")
+            return _Check((0, 0), str(error), "")
 
-    return on_each_frame(safe_look, len(names), progress)
+    return on_each_frame(safe_check, len(names), progress)
 
 
 def _chosen(
-    names: list[str], looks: list[_Look], folder: Path | None
+    names: list[str], checks: list[_Check], folder: Path | None
 ) -> tuple[list[int], dict[str, str]]:
-    """Numbers of the frames to use, and why others are not."""
-    problems = [look.problem for look in looks if look.problem]
-    shapes = Counter(look.shape for look in looks if not look.problem)
+    """Numbers of the frames to use, and the reasons of rejected frames by name."""
+    problems = [check.problem for check in checks if check.problem]
+    shapes = Counter(check.shape for check in checks if not check.problem)
     if len(shapes) > 1:
         (usual, count), *_ = shapes.most_common(1)
         problems += [
-            f"{name} has {look.shape[1]} x {look.shape[0]} pixels, and {count} of {len(names)} "
+            f"{name} has {check.shape[1]} x {check.shape[0]} pixels, and {count} of {len(names)} "
             f"frames have {usual[1]} x {usual[0]}. All must be whole frames of one camera."
-            for name, look in zip(names, looks, strict=True)
-            if not look.problem and look.shape != usual
+            for name, check in zip(names, checks, strict=True)
+            if not check.problem and check.shape != usual
         ]
-    useless = [
-        (name, look.trouble) for name, look in zip(names, looks, strict=True) if look.trouble
+    rejected = [
+        (name, check.rejection)
+        for name, check in zip(names, checks, strict=True)
+        if check.rejection
     ]
-    if len(names) - len(useless) < FEWEST_FRAMES:
-        problems += [f"{name} {trouble}" for name, trouble in useless]
-        if useless and not any(look.problem for look in looks):
+    if len(names) - len(rejected) < FEWEST_FRAMES:
+        problems += [f"{name} {why}" for name, why in rejected]
+        if rejected and not any(check.problem for check in checks):
             problems.append(
-                f"{len(names) - len(useless)} of {len(names)} frames are of use, and a calibration "
-                f"needs at least {FEWEST_FRAMES}."
+                f"{len(names) - len(rejected)} of {len(names)} frames are of use, and a "
+                f"calibration needs at least {FEWEST_FRAMES}."
             )
     if problems:
         raise CapturesError(*problems, path=folder)
-    left_out = dict(useless)
+    left_out = dict(rejected)
     return [number for number, name in enumerate(names) if name not in left_out], left_out
 
 
-def _read(path: Path) -> Image:
-    return read_image(path)
-
-
-def _look(frame: Image, name: str) -> _Look:
+def _check(frame: Image, name: str) -> _Check:
     largest = float(frame.max())
     problem = (
         f"{name} has values up to {largest:g}: floats have full scale 1. Divide them by the "
@@ -282,11 +217,11 @@ def _look(frame: Image, name: str) -> _Look:
         if _LARGEST < largest < np.inf
         else ""
     )
-    return _Look((frame.shape[0], frame.shape[1]), problem, "" if problem else _trouble(frame))
+    return _Check((frame.shape[0], frame.shape[1]), problem, "" if problem else _rejection(frame))
 
 
-def _trouble(frame: Image) -> str:
-    """Why a frame is of no use, if it is."""
+def _rejection(frame: Image) -> str:
+    """Reason to reject a frame; empty if there is none."""
     if not np.isfinite(frame.sum(dtype=np.float64)):
         return "has values that are NaN or infinite."
     at_top = frame == max(frame.max(), np.float32(1e-9))
@@ -305,10 +240,10 @@ def _trouble(frame: Image) -> str:
 
 
 def _contrast(frame: Image) -> tuple[float, float]:
-    """Contrast between small cells of the lit part, and what of it noise alone would make.
+    """Contrast between cells of the lit part, and the contrast that noise alone would have.
 
-    By second differences, in which an even fall of light does not show; of full scale 1 where the
-    lit part is that.
+    Both are shares of the brightness of the lit part, from second differences, which a linear
+    fall-off of the light does not change.
     """
     rows, cols = (size // _CELL_PX * _CELL_PX for size in frame.shape)
     if min(rows, cols) < 3 * _CELL_PX:
@@ -322,9 +257,9 @@ def _contrast(frame: Image) -> tuple[float, float]:
     bends = np.abs(cells[:, :-2] - 2 * cells[:, 1:-1] + cells[:, 2:])[whole]
     fine = np.diff(frame[::_CELL_PX], n=2, axis=1)
     lit_pixels = np.repeat(is_lit, _CELL_PX, axis=1)[: len(fine), 1 : fine.shape[1] + 1]
-    # Of white noise the median tells the width; texture can only add, and makes it more cautious.
+    # The median gives the width of white noise; texture can only increase it, which is cautious.
     noise = float(np.median(np.abs(fine[: len(lit_pixels), : lit_pixels.shape[1]][lit_pixels])))
-    ninth = 1.645 / 0.6745 / _CELL_PX  # the share of 90 % against that of 50 %, of cells
+    ninth = 1.645 / 0.6745 / _CELL_PX  # 90th percentile over the median, for means of cells
     return float(np.percentile(bends, 90)) / bright, noise * ninth / bright
 
 
@@ -334,7 +269,7 @@ def _digest(path: Path) -> str:
 
 
 def _digest_of(image: Any) -> str:
-    """Of the values as they lie in memory, row by row."""
+    """SHA-256 of the values in memory, row by row."""
     return hashlib.sha256(np.ascontiguousarray(image).data).hexdigest()
 
 

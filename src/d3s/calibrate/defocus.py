@@ -1,16 +1,18 @@
-"""Where each camera is focused, from how much the views of a board blur over its distances.
+"""Focus and aperture of both cameras, from the blur of the board over its distances.
 
-The blur variance of camera i is v_i = g² (1/Z - kappa_i)² + extra, in px², with g = w s0 A / p; of
-the right one g may differ by a per cent, since its view was magnified to fit the left one.
-Two things are measured, both as the ratio of the power spectra of two images of the same texture:
+The blur variance of camera i is v_i = g² (1/Z - kappa_i)² + extra, in px², with g = w s0 A / p. The
+g of the right camera may differ by a per cent, since its view was scaled to fit the left one. Two
+quantities are measured, each as the ratio of the power spectra of two images of the same texture
+(`spectra`):
 
 - left and right view of a frame: v_0 - v_1, linear in 1/Z and zero where both blur alike;
-- the same view at two distances, blocks of which cover the same piece of the board, so that the
-  same wave has the same number in both: v_i(Z) / m² - v_i(m Z), with the magnification m.
+- one view at two distances, in blocks that cover the same piece of the board, so that a wave has
+  the same number in both: v_i(Z) / m² - v_i(m Z), with the magnification m.
 
 The first alone gives the mean focus, and the product of aperture and power difference. The second
-tells them apart, and from blur that no focus removes. A spectrum of power does not change when the
-image shifts, so that neither needs a disparity to better than a pixel.
+separates these two, and from blur that does not depend on focus. A power spectrum does not change
+when the image shifts, so that a disparity right to a pixel is enough. Parameters that the frames do
+not determine stay near the design, which is a prior of the fit; `Defocus.undetermined` names them.
 """
 
 import math
@@ -20,60 +22,59 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.frames import on_each_frame
-from d3s.calibrate.ratios import Views
+from d3s.calibrate.distance_table import FEWEST_FRAMES
+from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import robust_sigma
 from d3s.calibrate.spectra import (
     MODEL_SHARE,
     Blur,
     Comparison,
-    compared_frames,
-    compared_views,
+    compare_frames,
+    compare_views,
     farther_frame,
 )
-from d3s.calibrate.table import FEWEST_FRAMES
 from d3s.errors import CalibrationError, InputError
 from d3s.rig import Optics
 from d3s.types import FloatArray, Progress
 
-# What is known without a measurement: the design, within these standard deviations.
+# Standard deviations of the prior, which is the design.
 _GAIN_SHARE = 0.3
 _FOCUS_DPT = 0.5
 _EXTRA_PX2 = 0.5
 _RATIO = 0.02
-# A number is found if the frames halve what the design leaves open about it, at least.
+# A parameter is determined if the fit reduces its prior standard deviation to this share.
 _FOUND_SHARE = 0.5
 _GROSS_SIGMAS = 6.0
-# What the model may be wrong by, beside a share of the difference: in px².
+# Error of the model of a difference of variances, in addition to `MODEL_SHARE` of the difference.
 _MODEL_PX2 = 0.01
 _ROUNDS = 3
 
 
 class RelativeBlur(NamedTuple):
-    """Differences of blur variance over the frames; NaN where a frame was left out."""
+    """Differences of the blur variances of the views, (frames,); NaN where rejected."""
 
-    vergence_dpt: FloatArray
-    measured_px2: FloatArray  # left less right
+    vergence_dpt: FloatArray  # 1 / depth of the board
+    measured_px2: FloatArray  # left minus right
     sd_px2: FloatArray
     fitted_px2: FloatArray
 
 
 class Defocus(NamedTuple):
-    """Focus of both cameras and their aperture; what the frames do not tell is of the design."""
+    """Focus and aperture of both cameras; those of the design where not determined."""
 
     focus_dpt: tuple[float, float]  # 1 / focus distance, of the left and the right camera
     focus_sd_dpt: tuple[float, float]
-    power_difference_dpt: float  # left less right
+    power_difference_dpt: float  # left minus right
     power_difference_sd_dpt: float
     aperture_radius_m: float
     aperture_radius_sd_m: float
-    extra_blur_px2: float  # variance that both views have at every depth
+    extra_blur_px2: float  # blur variance of both views at every depth
     extra_blur_sd_px2: float
-    blur_ratio: float  # by which the right view, as rectified, blurs more per dioptre
+    blur_ratio: float  # blur per dioptre of the rectified right view over that of the left
     blur_ratio_sd: float
     relative: RelativeBlur
-    comparisons: int  # of frames with others
-    undetermined: tuple[str, ...]  # sentences
+    comparisons: int  # number of pairs of images
+    undetermined: tuple[str, ...]  # sentences on parameters that the frames do not determine
     left_out: dict[int, str]
 
     @property
@@ -84,7 +85,7 @@ class Defocus(NamedTuple):
 
     @property
     def focus_sds_m(self) -> tuple[float, float]:
-        """Their standard deviations."""
+        """Standard deviations of the focus distances."""
         (left, right), (left_sd, right_sd) = self.focus_dpt, self.focus_sd_dpt
         return left_sd / left**2, right_sd / right**2
 
@@ -105,19 +106,18 @@ def find_defocus(
     *,
     progress: Progress | None = None,
 ) -> Defocus:
-    """Focus and aperture of both cameras, from boards at known depths.
+    """Find focus and aperture of both cameras from boards at known depths.
 
     Parameters
     ----------
     views
         Rectified pairs of the board, one at each depth; the axis meets the middle of the view.
     depths_m
-        Of the board, increasing.
+        Depth of the board in each pair, in metres, increasing.
     optics
-        The design, with the calibrated disparity: where to look for waves, and what is kept of
-        what the frames do not tell.
+        The design with the calibrated disparity: prior of the fit.
     progress
-        Called after each frame.
+        Called after each frame with the number of frames done, and of all.
 
     Raises
     ------
@@ -130,19 +130,19 @@ def find_defocus(
         raise InputError("aperture_radius_m=0 must be above 0: a pinhole has no focus to find.")
     design = Blur.of(optics)
 
-    def compared(number: int) -> list[Comparison]:
+    def compare(number: int) -> list[Comparison]:
         pair = views[number]
-        found = compared_views(number, depths_m[number], pair, optics, design)
+        found = compare_views(number, depths_m[number], pair, optics, design)
         other = farther_frame(number, depths_m)
         if other is None:
             return found
-        return found + compared_frames(number, other, depths_m, (pair, views[other]), design)
+        return found + compare_frames(number, other, depths_m, (pair, views[other]), design)
 
-    comparisons = list(chain.from_iterable(on_each_frame(compared, len(depths_m), progress)))
-    return _fitted(comparisons, depths_m, optics, design)
+    comparisons = list(chain.from_iterable(on_each_frame(compare, len(depths_m), progress)))
+    return _fit_without_outliers(comparisons, depths_m, optics, design)
 
 
-def _fitted(
+def _fit_without_outliers(
     comparisons: list[Comparison], depths_m: Sequence[float], optics: Optics, design: Blur
 ) -> Defocus:
     left_out: dict[int, str] = {}
@@ -152,7 +152,7 @@ def _fitted(
         worst = int(np.abs(fit.residuals).argmax())
         if abs(fit.residuals[worst]) < _GROSS_SIGMAS:
             return _defocus(fit, comparisons, depths_m, optics, design, left_out)
-        number = _culprit(worst, comparisons, fit.residuals)
+        number = _worse_frame(worst, comparisons, fit.residuals)
         left_out[number] = (
             f"its blur is {abs(fit.residuals[worst]):.0f} standard deviations off from the others'"
         )
@@ -174,8 +174,8 @@ def _check_count(comparisons: Sequence[Comparison], left_out: dict[int, str], fr
         )
 
 
-def _culprit(worst: int, comparisons: Sequence[Comparison], residuals: FloatArray) -> int:
-    """Of the two frames of the worst comparison, the one that fits worse elsewhere."""
+def _worse_frame(worst: int, comparisons: Sequence[Comparison], residuals: FloatArray) -> int:
+    """The frame of the worst comparison whose other comparisons fit worse."""
 
     def elsewhere(number: int) -> float:
         return max(
@@ -192,13 +192,13 @@ def _culprit(worst: int, comparisons: Sequence[Comparison], residuals: FloatArra
 
 class _Fit(NamedTuple):
     blur: Blur
-    covariance: FloatArray  # of the vector of the blur
-    measured: FloatArray  # (comparisons, 2): difference of variance, and its standard deviation
-    residuals: FloatArray  # (comparisons,), in standard deviations, those of the model included
+    covariance: FloatArray  # (5, 5) of `Blur.vector`
+    measured: FloatArray  # (comparisons, 2): difference of variances, and its standard deviation
+    residuals: FloatArray  # (comparisons,): in standard deviations, with those of the model
 
 
 def _fit(comparisons: Sequence[Comparison], design: Blur) -> _Fit:
-    """The blur that explains the comparisons best, the design being one more thing known."""
+    """Fit the blur model to the comparisons, with the design as prior."""
     from scipy.optimize import least_squares
 
     prior = np.array([_GAIN_SHARE * design.gain, _FOCUS_DPT, _FOCUS_DPT, _EXTRA_PX2, _RATIO])
@@ -215,7 +215,7 @@ def _fit(comparisons: Sequence[Comparison], design: Blur) -> _Fit:
             unknown = (vector - design.vector) / prior
             return np.concatenate([(measured[:, 0] - expected) / sd, unknown])
 
-        # Gain enters squared: without a bound it may as well come out negative.
+        # Gain enters squared: without a bound it could come out negative.
         bounds = ([0.1 * design.gain, -np.inf, -np.inf, -np.inf, 0.5], np.inf)
         found = least_squares(residuals, blur.vector, x_scale=prior, loss="soft_l1", bounds=bounds)
         blur = Blur.from_vector(found.x)
@@ -239,8 +239,8 @@ def _defocus(
     gain_sd, left_sd, right_sd, extra_sd, ratio_sd = sds
     difference = np.array([0.0, 1.0, -1.0, 0.0, 0.0])
     difference_sd = float(np.sqrt(difference @ fit.covariance @ difference))
-    # The model is as wrong for every comparison, which averaging does not help; of what it does to
-    # both cameras alike, a ratio keeps little.
+    # The error of the model is the same in every comparison, so that averaging does not reduce it.
+    # It is nearly the same for both cameras, so that their ratio keeps little of it.
     gain_sd = math.hypot(gain_sd, 0.5 * MODEL_SHARE * fit.blur.gain)
     ratio_sd = math.hypot(ratio_sd, 0.1 * MODEL_SHARE)
     return Defocus(

@@ -1,34 +1,41 @@
-"""Where the two lenses light the sensor: two bright fields, and the shadow of a partition between.
+"""Fields: the parts of the sensor that the two lenses light; and the views cut from these.
 
-What is bright depends on the board, so several frames are looked at together: light that any of
-them shows gets there. Dark ink that is left is filled in, as a field has no holes and no dents.
+Two bright fields have the shadow of a partition between them. The board has dark parts, so the
+brightest of several frames is taken at each pixel. Dark ink that is left is filled in: a field is
+convex, without holes.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.captures import Captures
-from d3s.calibrate.kinds import Half
+from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
 from d3s.record import shown
+from d3s.rig import Calibration
+from d3s.rig.split import BEHIND, view_to_raw_matrices
 from d3s.types import FloatArray, Image, Mask
 
-_FRAMES = 7  # that are looked at, from the nearest to the farthest
-_CELLS_ACROSS = 480  # what is told apart, in columns of the frame
+Half = Literal["left", "right"]
+"""One half of the upright raw frame."""
+
+_FRAMES = 7  # frames that are used, from the nearest to the farthest
+_CELLS_ACROSS = 480  # cells over the width of the frame: the resolution of the outlines
 _FILLED_CELLS = 6  # radius of dark ink that is filled in
-_PARTITION_WITHIN = (0.2, 0.8)  # of the width of the frame
-_DARKEST_SHARE = 0.6  # that the shadow of the partition may have of the light beside it
-_LEAST_LIGHT = 0.1  # of the weaker field, of the light of the other
-# Half of the light at the rim of a field that loses a third by vignetting.
+_PARTITION_WITHIN = (0.2, 0.8)  # range of the partition, as shares of the width of the frame
+_DARKEST_SHARE = 0.6  # largest light in the shadow of the partition, of the light beside it
+_LEAST_LIGHT = 0.1  # least light of the weaker field, as a share of the other
+# Lit cells have at least this share of the light of the field: half of the light at the edge of a
+# field that loses a third by vignetting.
 _LIT = 0.35
-_SMALLEST_SHARE = 0.02  # of the frame, for a field to be one
+_SMALLEST_SHARE = 0.02  # least area of a field, as a share of its half of the frame
 _SMALLEST_BOX_PX = 32
+_SMALLEST_VIEW_PX = 64  # rows and columns of a view: room for windows and disparities
 
 
 class Box(NamedTuple):
-    """A part of the frame."""
+    """A rectangle in the frame, in pixels."""
 
     row: int
     col: int
@@ -36,22 +43,22 @@ class Box(NamedTuple):
     cols: int
 
     def of(self, image: NDArray[np.generic]) -> NDArray[np.generic]:
-        """That part of an image."""
+        """The part of an image within this box."""
         return image[self.row : self.row + self.rows, self.col : self.col + self.cols]
 
 
 class Fields(NamedTuple):
-    """What each lens lights well: a box, and within it an outline without dents."""
+    """Fields of both lenses: a box each, and within it a convex outline."""
 
     left: Box
     right: Box
     left_outline_px: FloatArray  # (corners, 2): x, y in the raw frame
     right_outline_px: FloatArray
-    light: tuple[float, float]  # the bright parts of the board, left and right, of full scale
-    partition_px: float | None  # column of the middle of its shadow; None where boxes were given
+    light: tuple[float, float]  # brightness of white on the board, left and right, of full scale
+    partition_px: float | None  # column of the middle of the shadow; None if boxes were given
 
     def mask(self, camera: int) -> Mask:
-        """Pixels within the outline, of the box of camera 0 (left) or 1 (right)."""
+        """Pixels within the outline, (box.rows, box.cols); camera 0 is left, 1 is right."""
         import cv2
 
         box = (self.left, self.right)[camera]
@@ -68,36 +75,36 @@ def find_fields(
     left_lens: Half = "right",
     boxes: tuple[Box, Box] | None = None,
 ) -> Fields:
-    """Fields of both lenses.
+    """Find the fields of both lenses from the light in several frames.
 
     Parameters
     ----------
     captures
         Frames of a board.
     left_lens
-        The half of the upright frame that the left lens lights; boxes say it themselves.
+        The half of the upright frame that the left lens lights. Ignored if `boxes` are given.
     boxes
-        Those of the left and the right lens, in this order, if they are known better.
+        Boxes of the left and the right lens, in this order, instead of those found.
 
     Raises
     ------
     CalibrationError
-        When there are not two fields.
+        If the light does not show two fields.
     InputError
-        When the boxes cannot be.
+        If `left_lens` or `boxes` are invalid.
     """
     if left_lens not in ("left", "right"):
         raise InputError(f"left_lens={left_lens!r} must be 'left' or 'right'.")
     given = None if boxes is None else _checked_boxes(boxes, captures.shape)
-    light, cell_px = _light(captures)
+    light, cell_px = _brightest_cells(captures)
     if given is not None:
-        return _given(given, light, cell_px)
-    light = np.maximum(light - np.float32(np.percentile(light, 1)), 0)  # without the black level
+        return _from_boxes(given, light, cell_px)
+    light = np.maximum(light - np.float32(np.percentile(light, 1)), 0)  # subtract the black level
     partition = _partition(light)
     halves = light[:, :partition], light[:, partition:]
     first, second = (_outline(half, cell_px) for half in halves)
     outlines = first, second + np.array([partition * cell_px, 0.0])
-    levels = [_level(half) for half in halves]
+    levels = [_white_level(half) for half in halves]
     order = (1, 0) if left_lens == "right" else (0, 1)
     left, right = (outlines[number] for number in order)
     return Fields(
@@ -110,8 +117,8 @@ def find_fields(
     )
 
 
-def _light(captures: Captures) -> tuple[Image, float]:
-    """The most light that any of several frames shows, in cells, and the size of one."""
+def _brightest_cells(captures: Captures) -> tuple[Image, float]:
+    """Maximum over several frames, averaged over cells; and the size of a cell in pixels."""
     import cv2
 
     rows, cols = captures.shape
@@ -125,19 +132,19 @@ def _light(captures: Captures) -> tuple[Image, float]:
     return np.max(cells, axis=0), cols / size[0]
 
 
-def _level(light: Image) -> float:
-    """Light of the bright parts of the board."""
+def _white_level(light: Image) -> float:
+    """Brightness of the white parts of the board: the 95th percentile."""
     return float(np.percentile(light, 95)) if light.size else 0.0
 
 
 def _partition(light: Image) -> int:
-    """First column of the right half: the middle of the shadow."""
+    """First column of the right half, in cells: the middle of the shadow of the partition."""
     cols = light.shape[1]
     across = np.percentile(light, 90, axis=0)
     first, last = (round(share * cols) for share in _PARTITION_WITHIN)
     darkest = first + int(np.argmin(across[first:last]))
-    beside = min(_level(light[:, :darkest]), _level(light[:, darkest:]))
-    if beside < _LEAST_LIGHT * _level(light):
+    beside = min(_white_level(light[:, :darkest]), _white_level(light[:, darkest:]))
+    if beside < _LEAST_LIGHT * _white_level(light):
         raise CalibrationError(
             "only one field of light was found, and a camera of two lenses has two, with a shadow "
             "between them. Is a lens covered, or are these frames of one view?"
@@ -158,15 +165,15 @@ def _partition(light: Image) -> int:
 
 
 def _outline(light: Image, cell_px: float) -> FloatArray:
-    """Corners (x, y) of the field in one half, in pixels of that half."""
+    """Corners (corners, 2) of the field in one half of the frame, in pixels of that half."""
     import cv2
 
     size = 2 * _FILLED_CELLS + 1
     disk = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    # Darkness all around, or what is dark beside an end of the half would be filled in.
+    # Pad with darkness: otherwise closing would fill dark parts at the edge of the half.
     filled = cv2.morphologyEx(np.pad(light, size), cv2.MORPH_CLOSE, disk)[size:-size, size:-size]
-    lit = (filled > _LIT * _level(light)).astype(np.uint8)
-    # Thin bridges to stray light go, and so does a rim of one cell, in which light falls off.
+    lit = (filled > _LIT * _white_level(light)).astype(np.uint8)
+    # Erosion removes thin bridges to stray light, and the outermost cells, where light falls off.
     count, labels, statistics, _ = cv2.connectedComponentsWithStats(cv2.erode(lit, np.ones((3, 3))))
     areas = statistics[1:count, cv2.CC_STAT_AREA]
     if not areas.size or areas.max() < _SMALLEST_SHARE * light.size:
@@ -189,7 +196,7 @@ def _box(outline_px: FloatArray, shape: tuple[int, int]) -> Box:
     return Box(row, col, last_row - row + 1, last_col - col + 1)
 
 
-def _given(boxes: tuple[Box, Box], light: Image, cell_px: float) -> Fields:
+def _from_boxes(boxes: tuple[Box, Box], light: Image, cell_px: float) -> Fields:
     left, right = boxes
     outlines = []
     levels = []
@@ -197,7 +204,7 @@ def _given(boxes: tuple[Box, Box], light: Image, cell_px: float) -> Fields:
         ends = np.array([box.col, box.row, box.col + box.cols - 1, box.row + box.rows - 1], float)
         outlines.append(ends[[[0, 1], [2, 1], [2, 3], [0, 3]]])
         cells = Box(*(int(value / cell_px) for value in box))
-        levels.append(_level(np.asarray(cells.of(light), dtype=np.float32)))
+        levels.append(_white_level(np.asarray(cells.of(light), dtype=np.float32)))
     return Fields(left, right, outlines[0], outlines[1], (levels[0], levels[1]), None)
 
 
@@ -231,3 +238,86 @@ def _checked(box: Any, name: str, shape: tuple[int, int]) -> Box:
             f"have at least {_SMALLEST_BOX_PX} rows and columns. It is row, col, rows, cols."
         )
     return whole
+
+
+# Crop ---------------------------------------------------------------------------------------------
+
+
+def largest_crop(
+    fields: Fields, calibration: Calibration, frame_shape: tuple[int, int], disparity_px: float
+) -> tuple[int, int]:
+    """Rows and columns of the largest views around the anchors that both lenses light.
+
+    Both views are centred on the anchors, as in the paper, and lie within the fields. Of all such
+    rectangles, the result is the one in which most pixels have a match at the largest disparity.
+
+    Parameters
+    ----------
+    fields
+        Outlines of both fields in the raw frame.
+    calibration
+        Anchors and rectification. Its crop is ignored.
+    frame_shape
+        Rows and columns of the raw frame.
+    disparity_px
+        Largest disparity, that of the nearest board.
+
+    Raises
+    ------
+    CalibrationError
+        If an anchor lies so near the edge of its field that no view of 64 px fits around it.
+    """
+    centred = calibration.replace(crop_rows_px=1, crop_cols_px=1)
+    limits = [
+        _limits(outline, place, frame_shape)
+        for outline, place in zip(
+            (fields.left_outline_px, fields.right_outline_px),
+            view_to_raw_matrices(centred),
+            strict=True,
+        )
+    ]
+    across, down, room = np.concatenate(limits, axis=1)
+    half_cols = np.arange(_SMALLEST_VIEW_PX / 2, max(frame_shape) / 2, 0.5)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = (room - np.outer(half_cols, across)) / down
+    # A vertical edge limits the columns only: it leaves any number of rows, or none.
+    reach = np.where(down > 1e-12, reach, np.where(room < np.outer(half_cols, across), -1, np.inf))
+    half_rows = reach.min(axis=1)
+    area = half_rows * (2 * half_cols - disparity_px)
+    best = int(np.argmax(area))
+    rows, cols = int(2 * half_rows[best]) + 1, int(2 * half_cols[best]) + 1
+    if rows < _SMALLEST_VIEW_PX or area[best] <= 0:
+        raise CalibrationError(
+            f"around the anchors {_rounded(calibration.anchor_left_px)} and "
+            f"{_rounded(calibration.anchor_right_px)} there is no part that both lenses light. Did "
+            "the board move straight towards the camera?"
+        )
+    return rows, cols
+
+
+def _limits(outline_px: FloatArray, place: FloatArray, frame_shape: tuple[int, int]) -> FloatArray:
+    """Limits of half a view, (3, sides): first * half_cols + second * half_rows <= third.
+
+    A view lies within a convex outline if its corners do.
+    """
+    rows, cols = frame_shape
+    first, last_x, last_y = float(BEHIND), cols - 1.0 - BEHIND, rows - 1.0 - BEHIND
+    frame = np.array([[first, first], [last_x, first], [last_x, last_y], [first, last_y]])
+    sides = np.concatenate([_sides(outline_px), _sides(frame)])
+    normal, distance = sides[:, :2], sides[:, 2]
+    across, down = np.abs(normal @ place[:, :2]).T
+    return np.stack([across, down, distance - normal @ place[:, 2]])
+
+
+def _sides(corners: FloatArray) -> FloatArray:
+    """Sides of an outline, (sides, 3): x * first + y * second <= third for points within."""
+    ahead = np.roll(corners, -1, axis=0) - corners
+    normal = np.stack([ahead[:, 1], -ahead[:, 0]], axis=1)
+    normal /= np.maximum(np.hypot(*normal.T), 1e-12)[:, np.newaxis]
+    distance = np.sum(normal * corners, axis=1)
+    outwards = np.sign(distance - normal @ corners.mean(axis=0))
+    return np.column_stack([normal * outwards[:, np.newaxis], distance * outwards])
+
+
+def _rounded(place: tuple[float, float]) -> str:
+    return f"({place[0]:.0f}, {place[1]:.0f})"

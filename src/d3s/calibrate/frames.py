@@ -1,25 +1,247 @@
-"""The same work on every frame, on all cores."""
+"""Frames of a capture series in memory: caches, work in parallel, rectified pairs, thumbnails."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+from d3s.rig import Calibration
+from d3s.rig.split import split
 from d3s.runtime.parallel import thread_count, together
-from d3s.types import Progress
+from d3s.types import Image, Progress
 
-Found = TypeVar("Found")
+Levels = NDArray[np.uint16]
+"""Grey levels of 16 bits, (rows, cols)."""
+
+Picture = NDArray[np.uint8]
+"""Picture for people, (rows, cols): grey levels of 8 bits."""
+
+# Every step reads the frames again, and a PNG takes a third of a second. A quarter of the memory
+# that a calibration may use: 21 frames of 3840 x 2160 px.
+FRAME_CACHE_BYTES = 350_000_000
+# In addition to the frames: 46 pairs of the paper's prototype.
+PAIR_CACHE_BYTES = 300_000_000
+_LATEST_FRAMES = 2
+_FULL_SCALE = 65535.0
+_THUMBNAIL_COLS, _OVERVIEW_COLS = 200, 1200
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Captures:
+    """Raw frames of a board, the nearest board first, with their names and distances."""
+
+    names: tuple[str, ...]
+    distances_m: tuple[float, ...]
+    shape: tuple[int, int]
+    digests: dict[str, str]  # SHA-256 by file name, distances.csv included
+    left_out: dict[str, str]  # rejected frames: the reason by file name
+    remarks: tuple[str, ...]
+    source: Callable[[int], Image] = field(repr=False)  # reads a frame by its number
+    is_cached: Callable[[int], bool] = field(repr=False, default=lambda _: True)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def image(self, number: int) -> Image:
+        """One frame with full scale 1, (rows, cols). Do not write to it."""
+        if not 0 <= number < len(self):
+            raise InputError(f"frame {number} is not one of {len(self)}, counted from 0.")
+        return self.source(number)
+
+    def some(self, numbers: Sequence[int]) -> "Captures":
+        """Captures of these frames only, in this order."""
+        order = [range(len(self))[number] for number in numbers]
+        return Captures(
+            names=tuple(self.names[number] for number in order),
+            distances_m=tuple(self.distances_m[number] for number in order),
+            shape=self.shape,
+            digests=self.digests,
+            left_out=self.left_out,
+            remarks=self.remarks,
+            source=lambda number: self.image(order[number]),
+            is_cached=lambda number: self.is_cached(order[number]),
+        )
 
 
 def on_each_frame(
-    work: Callable[[int], Found], count: int, progress: Progress | None = None
-) -> list[Found]:
-    """What is found on frames 0 to count - 1, in their order; as many at once as threads.
+    work: Callable[[int], Result], count: int, progress: Progress | None = None
+) -> list[Result]:
+    """Results of `work` on frames 0 to count - 1, in their order; as many at once as threads.
 
-    Frames are better shared out than their rows: much of what is done with one is not done by rows.
+    Threads share out frames rather than rows: much of the work on a frame is not done by rows.
+
+    Parameters
+    ----------
+    work
+        Called with the number of a frame.
+    count
+        Number of frames.
+    progress
+        Called with the number of frames that are done, and of all.
     """
-    found: list[Found] = []
-    while len(found) < count:
-        numbers = range(len(found), min(len(found) + thread_count(), count))
-        found += together(*(lambda number=number: work(number) for number in numbers))
+    results: list[Result] = []
+    while len(results) < count:
+        numbers = range(len(results), min(len(results) + thread_count(), count))
+        results += together(*(lambda number=number: work(number) for number in numbers))
         if progress is not None:
-            progress(len(found), count)
-    return found
+            progress(len(results), count)
+    return results
+
+
+# Caches -------------------------------------------------------------------------------------------
+
+
+class FrameCache:
+    """Cache of the first frames by number, as many as fit, in 16 bits."""
+
+    def __init__(self, read: Callable[[int], Image], room_bytes: int = FRAME_CACHE_BYTES) -> None:
+        self._read = read
+        self._room_bytes = room_bytes
+        self._frames: dict[int, Levels] = {}
+
+    def __call__(self, number: int) -> Image:
+        """One frame, float32 with full scale 1."""
+        cached = self._frames.get(number)
+        if cached is not None:
+            return as_image(cached)
+        frame = self._read(number)
+        # The number decides, not which thread comes first: every run caches the same frames.
+        if 2 * frame.size * (number + 1) <= self._room_bytes:
+            levels = as_levels(frame)
+            if levels is not None:
+                self._frames[number] = levels
+        return frame
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._frames
+
+
+class LatestFrames:
+    """Cache of the frames that were used last."""
+
+    def __init__(self, read: Callable[[int], Image]) -> None:
+        self._read = read
+        self._frames: OrderedDict[int, Image] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, number: int) -> Image:
+        """One frame, as `read` returns it."""
+        with self._lock:
+            frame = self._frames.get(number)
+            if frame is not None:
+                self._frames.move_to_end(number)
+                return frame
+        frame = self._read(number)
+        with self._lock:
+            self._frames[number] = frame
+            while len(self._frames) > _LATEST_FRAMES:
+                self._frames.popitem(last=False)
+        return frame
+
+
+def as_levels(frame: Image) -> Levels | None:
+    """Frame in 16 bits, exact for the levels of an 8- or 16-bit file; None if not within 0 to 1."""
+    if not (frame.min() >= 0 and frame.max() <= 1):  # NaN is neither
+        return None
+    return np.asarray(np.rint(frame * np.float32(_FULL_SCALE)), dtype=np.uint16)
+
+
+def as_image(levels: Levels) -> Image:
+    """Frame of 16-bit levels as float32 with full scale 1."""
+    return np.divide(levels, np.float32(_FULL_SCALE), dtype=np.float32)
+
+
+# Rectified pairs ----------------------------------------------------------------------------------
+
+
+class Views(Protocol):
+    """Rectified pairs (left, right), each read when it is used."""
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        ...
+
+    def __getitem__(self, number: int, /) -> tuple[Image, Image]:
+        """One pair: float32 with full scale 1."""
+        ...
+
+
+class SplitViews:
+    """Rectified pairs of some frames, each made when it is used.
+
+    Pairs of frames that are not cached themselves are cached in 16 bits, as many as fit.
+    """
+
+    def __init__(
+        self,
+        captures: Captures,
+        frames: Sequence[int],
+        calibration: Calibration,
+        room_bytes: int = PAIR_CACHE_BYTES,
+    ) -> None:
+        self._captures = captures
+        self._frames = tuple(frames)
+        self._calibration = calibration
+        self._cache: dict[int, tuple[Levels, Levels]] = {}
+        size = 4 * calibration.crop_rows_px * calibration.crop_cols_px
+        uncached = [n for n, frame in enumerate(self._frames) if not captures.is_cached(frame)]
+        self._to_cache = frozenset(uncached[: room_bytes // size])
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __getitem__(self, number: int, /) -> tuple[Image, Image]:
+        cached = self._cache.get(number)
+        if cached is None:
+            pair = split(self._captures.image(self._frames[number]), self._calibration)
+            if number not in self._to_cache:
+                return pair
+            left, right = (as_levels(view) for view in pair)
+            if left is None or right is None:
+                return pair
+            cached = self._cache[number] = left, right
+        return as_image(cached[0]), as_image(cached[1])
+
+
+# Pictures for the report --------------------------------------------------------------------------
+
+
+class Thumbnails:
+    """Small pictures of frames, made when the steps read the frames."""
+
+    def __init__(self, captures: Captures) -> None:
+        self._captures = captures
+        self.thumbnails: dict[int, Picture] = {}
+        self.overview: Picture | None = None
+
+    def captures(self) -> Captures:
+        """Captures whose frames leave a thumbnail here when they are read."""
+        return replace(self._captures, source=self._frame)
+
+    def _frame(self, number: int) -> Image:
+        frame = self._captures.image(number)
+        if number not in self.thumbnails:
+            self.thumbnails[number] = _small(frame, _THUMBNAIL_COLS)
+        if self.overview is None and number == len(self._captures) // 2:
+            self.overview = _small(frame, _OVERVIEW_COLS)
+        return frame
+
+
+def _small(frame: Image, cols: int) -> Picture:
+    """Frame scaled to at most `cols` columns; white is the 99.5th percentile of its levels."""
+    import cv2
+
+    size = (
+        min(cols, frame.shape[1]),
+        max(round(min(cols / frame.shape[1], 1) * frame.shape[0]), 1),
+    )
+    small = cv2.resize(frame, size, interpolation=cv2.INTER_AREA)
+    white = max(float(np.percentile(small, 99.5)), 1e-6)
+    return np.asarray(np.clip(small * (255 / white), 0, 255), dtype=np.uint8)

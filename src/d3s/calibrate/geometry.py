@@ -1,23 +1,23 @@
-"""Geometry: what disparity means in metres, where the ruler begins, and how the board is tilted.
+"""Geometry: disparity in metres, offset of the ruler, tilt of the board.
 
-Three things tell how far away the board is in frame j: the ruler, Z_j = D_j + o; its disparity at
-the left anchor, d_j = d∞ + K / Z_j with K = s0 B / p; and how much it shrinks from frame to frame,
-which is Z_j / Z_k to some millionths (`anchors`). They are fitted together. Shrinking knows nothing
-of the ruler nor of d∞, so it tells both apart, and which distance was typed wrong; only the scale
-of all distances is the ruler's alone.
+Three measurements give the depth of the board in frame j: the ruler, Z_j = D_j + o; the disparity
+at the left anchor, d_j = d∞ + K / Z_j with K = s0 B / p; and the expansion from frame to frame,
+which is Z_j / Z_k to some millionths (`anchors`). They are fitted together. Expansion depends
+neither on the ruler nor on d∞, so it separates o from d∞ and shows which distance is wrong; only
+the common scale of all distances depends on the ruler alone.
 
-How precise the ruler is is found from the fit. The anchors were found without disparity and say
-that d∞ is zero, as precisely as they are known; that is one more line of the fit. What it still
-finds moves both anchors, each by as much as it is uncertain, so that infinity has no disparity and
-the rows need no shift.
+The precision of the ruler is found from the fit. The anchors were found without disparity and say
+that d∞ is zero, to within their standard deviation; that is one more equation of the fit. The d∞
+that it still finds moves both anchors, each in proportion to its variance, so that infinity has no
+disparity and the rows need no shift.
 
-Where the ruler begins (o) is always fitted and reported. It is believed only if it is far beyond
-its standard deviation and half a millimetre, unless one asks for it: most rulers begin somewhere
-on the camera's body, and the lens is then centimetres behind; but who measured from the lens should
-not get another distance than the one that was typed.
+The offset o of the ruler is always fitted and reported. By default it is applied only if it exceeds
+four standard deviations and half a millimetre: most rulers begin somewhere on the camera's body,
+with the lens centimetres behind; but distances that were measured from the lens should stay as
+typed.
 
-Lenses that distort stretch the logarithms of Z_j / Z_k by a common share; what `anchors` may have
-left of that is an unknown of its own.
+Lenses that distort stretch the logarithms of Z_j / Z_k by a common share; the stretch that
+`anchors` may have left is an unknown of the fit.
 """
 
 from collections.abc import Sequence
@@ -26,41 +26,48 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.calibrate.anchors import Anchors
-from d3s.calibrate.disparity import FrameDisparity, frame_disparity, tilted_frames
-from d3s.calibrate.distances import Given, Solution, difference_covariance, fitted_distances
-from d3s.calibrate.kinds import Place
-from d3s.calibrate.matches import Matches
-from d3s.calibrate.rectify import Rectification
-from d3s.calibrate.table import FEWEST_FRAMES
+from d3s.calibrate.distance_fit import (
+    DistanceData,
+    FrameDisparity,
+    Solution,
+    difference_covariance,
+    fit_distances,
+    frame_disparity,
+    tilted_frames,
+)
+from d3s.calibrate.distance_table import FEWEST_FRAMES
+from d3s.calibrate.matches import Matches, Place
+from d3s.calibrate.rectification import Rectification
 from d3s.errors import CalibrationError, InputError
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
+# An offset of the ruler beyond both is applied by default.
 _CLEAR_SIGMAS, _CLEAR_RULER_M = 4.0, 5e-4
-_LARGEST_FACTOR = 2.0  # by which K may differ from the design's
+_LARGEST_FACTOR = 2.0  # between K and that of the design
 
 
 class Geometry(NamedTuple):
-    """What disparity means in metres."""
+    """Relation of disparity and depth, with standard deviations."""
 
     focal_baseline_px_m: float  # K = s0 B / p
     focal_baseline_sigma_px_m: float
-    disparity_offset_px: float  # d∞ of the anchors as they were found; those below have none
-    ruler_offset_m: float  # to be added to the distances as they were typed
+    disparity_offset_px: float  # d∞ before the anchors were corrected; 0 after it
+    ruler_offset_m: float  # to add to the distances of the ruler
     ruler_offset_sigma_m: float
     ruler_is_applied: bool
-    ruler_sigma_m: float  # how precise single distances are
+    ruler_sigma_m: float  # standard deviation of single distances
     baseline_m: float  # if the sensor distance is as designed
     sensor_distance_m: float  # if the baseline is as designed
-    tilt_rad: Place  # by which the right, and the lower, side of the board is farther away
+    tilt_rad: Place  # positive if the right, or the lower, side of the board is farther away
     tilt_sigma_rad: Place
-    anchor_left_px: Place  # corrected
+    anchor_left_px: Place  # corrected for d∞
     anchor_right_px: Place
     anchor_difference_sigma_px: Place  # of x, which is that of d∞, and of y
-    depths_m: FloatArray  # (frames,): of the board on the left axis; NaN where left out
-    distance_errors_m: FloatArray  # (frames,): of the distances as typed, less the offset
+    depths_m: FloatArray  # (frames,): of the board on the left axis; NaN where rejected
+    distance_errors_m: FloatArray  # (frames,): distance by the ruler plus offset, minus depth
     disparities: tuple[FrameDisparity, ...]
-    residuals_px: FloatArray  # (frames,): of the disparity; NaN where left out
+    residuals_px: FloatArray  # (frames,): of the disparity; NaN where rejected
     left_out: dict[int, str]
 
     @property
@@ -70,8 +77,19 @@ class Geometry(NamedTuple):
 
     @property
     def rectify_shift_y_px(self) -> float:
-        """Shift down of the right view that goes with these anchors: they are such that it is 0."""
+        """Shift down of the right view: 0, since the corrected anchors include it."""
         return 0.0
+
+    @property
+    def slopes(self) -> Place:
+        """Slopes dZ/dX and dZ/dY of the board."""
+        across, down = np.tan(self.tilt_rad)
+        return float(across), float(down)
+
+    @property
+    def applied_ruler_offset_m(self) -> float:
+        """Offset to add to distances of the ruler: 0 where it is not applied."""
+        return self.ruler_offset_m if self.ruler_is_applied else 0.0
 
 
 def find_geometry(
@@ -83,24 +101,31 @@ def find_geometry(
     *,
     fit_ruler: bool | None = None,
 ) -> Geometry:
-    """What disparity means in metres, from all frames at once.
+    """Find the relation of disparity and depth from all frames at once.
 
     Parameters
     ----------
+    matches
+        Places in both views of each frame.
+    anchors
+        Points towards which the board shrinks, and the expansion between frames.
+    rectification
+        Brings the rows of both views together.
     distances_m
-        As the ruler says, one for each frame.
+        Distances by the ruler in metres, one for each frame, rejected frames included.
     design
-        The camera as designed: its pixel pitch is believed, and the sensor distance or the
-        baseline is, to find the other.
+        The camera as built: pixel pitch, sensor distance and baseline. Of the latter two, each is
+        found with the other as built.
     fit_ruler
-        Whether the ruler begins elsewhere than at the lenses: None if only a clear offset counts.
+        True: apply the offset of the ruler. False: do not. None: apply it if it is significant.
 
     Raises
     ------
     InputError
-        When there is not one distance for each frame.
+        If there is not one distance for each frame.
     CalibrationError
-        When the lenses are exchanged, or the distances do not fit what the frames show.
+        If the lenses are exchanged, the distances do not fit the frames, or K is far from that of
+        the design.
     """
     if len(distances_m) != matches.frames:
         raise InputError(
@@ -118,17 +143,17 @@ def find_geometry(
     out |= turned
     _check_enough(disparities, out, matches.names)
     typed_m = np.asarray(distances_m, np.float64)
-    given = Given(disparities, anchors, rectification, typed_m, matches.names)
-    wrong = given.wrong_distances()
+    data = DistanceData(disparities, anchors, rectification, typed_m, matches.names)
+    wrong = data.wrong_distances()
     out |= wrong
-    given = given.without(wrong)
-    _check_enough(given.disparities, out, matches.names)
-    free = fitted_distances(given, ruler_is_free=True)
+    data = data.without(wrong)
+    _check_enough(data.disparities, out, matches.names)
+    free = fit_distances(data, ruler_is_free=True)
     is_clear = abs(free.ruler_m) > max(_CLEAR_SIGMAS * free.sigma_of(-1), _CLEAR_RULER_M)
     is_applied = is_clear if fit_ruler is None else fit_ruler
-    fit = free if is_applied else fitted_distances(given, ruler_is_free=False)
+    fit = free if is_applied else fit_distances(data, ruler_is_free=False)
     _check_design(fit.focal_baseline, design)
-    return _geometry(matches.frames, given, fit, free, is_applied, design, rectification, out)
+    return _geometry(matches.frames, data, fit, free, is_applied, design, rectification, out)
 
 
 def _check_enough(
@@ -169,9 +194,9 @@ def _check_design(focal_baseline_px_m: float, design: Optics) -> None:
 def _moved_anchors(
     anchors: Anchors, rectification: Rectification, infinity_px: float
 ) -> tuple[Place, Place]:
-    """Anchors after which infinity has no disparity and rows need no shift.
+    """Anchors with which infinity has no disparity and rows need no shift.
 
-    Each moves by its share of the variance, which is what least squares would do.
+    Each moves in proportion to its variance, as least squares would do.
     """
     angle = rectification.baseline_angle_rad
     apart = infinity_px * np.array([np.cos(angle), np.sin(angle)])
@@ -183,10 +208,10 @@ def _moved_anchors(
     return (float(new_left[0]), float(new_left[1])), (float(new_right[0]), float(new_right[1]))
 
 
-def _tilt(given: Given, fit: Solution, design: Optics) -> tuple[Place, Place]:
-    """Tilt of the board from how disparity changes over the picture, and its sigma."""
-    slopes = np.array([one.per_px for one in given.disparities])
-    sigmas = np.array([one.per_px_sigma for one in given.disparities])
+def _tilt(data: DistanceData, fit: Solution, design: Optics) -> tuple[Place, Place]:
+    """Tilt of the board in radians from the gradient of disparity, and its standard deviation."""
+    slopes = np.array([one.per_px for one in data.disparities])
+    sigmas = np.array([one.per_px_sigma for one in data.disparities])
     size = (fit.focal_baseline / fit.depths_m)[:, np.newaxis]
     tilts = -slopes / size * design.focal_length_px
     sigmas = sigmas / size * design.focal_length_px
@@ -200,7 +225,7 @@ def _tilt(given: Given, fit: Solution, design: Optics) -> tuple[Place, Place]:
 
 def _geometry(
     frames: int,
-    given: Given,
+    data: DistanceData,
     fit: Solution,
     free: Solution,
     is_applied: bool,
@@ -210,12 +235,12 @@ def _geometry(
 ) -> Geometry:
     count = fit.frames
     depths, errors, residuals = (np.full(frames, np.nan) for _ in range(3))
-    depths[given.frames] = fit.depths_m
-    errors[given.frames] = given.typed_m + fit.ruler_m - fit.depths_m
-    disparity = np.array([one.disparity_px for one in given.disparities])
-    residuals[given.frames] = disparity - fit.infinity_px - fit.focal_baseline / fit.depths_m
-    tilt, tilt_sigma = _tilt(given, fit, design)
-    left_px, right_px = _moved_anchors(given.anchors, rectification, fit.infinity_px)
+    depths[data.frames] = fit.depths_m
+    errors[data.frames] = data.typed_m + fit.ruler_m - fit.depths_m
+    disparity = np.array([one.disparity_px for one in data.disparities])
+    residuals[data.frames] = disparity - fit.infinity_px - fit.focal_baseline / fit.depths_m
+    tilt, tilt_sigma = _tilt(data, fit, design)
+    left_px, right_px = _moved_anchors(data.anchors, rectification, fit.infinity_px)
     return Geometry(
         focal_baseline_px_m=fit.focal_baseline,
         focal_baseline_sigma_px_m=fit.sigma_of(count),
@@ -233,7 +258,7 @@ def _geometry(
         anchor_difference_sigma_px=(fit.sigma_of(count + 1), rectification.sigma[2]),
         depths_m=depths,
         distance_errors_m=errors,
-        disparities=tuple(given.disparities),
+        disparities=tuple(data.disparities),
         residuals_px=residuals,
         left_out=left_out,
     )

@@ -1,26 +1,25 @@
-"""Anchors as the paper finds them: where features shift least from frame to frame."""
+"""Anchors by the paper's method: the point where features shift least from frame to frame."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from d3s.calibrate.kinds import Place
-from d3s.calibrate.matches import PairMatches
+from d3s.calibrate.matches import PairMatches, Place
 from d3s.types import FloatArray
 
-# The window moves in steps of this share of the view, and reaches so many to each side.
-_STEP_SHARE, _REACH = 1 / 128, 8
-_FEWEST_IN_WINDOW = 3
-_FOLDS = 8
+_STEP_SHARE = 1 / 128  # step of the window, as a share of the view
+_REACH = 8  # half the width of the window, in steps
+_FEWEST_IN_WINDOW = 3  # features
+_FOLDS = 8  # of the jackknife
 
 
 def least_shift(pairs: Sequence[PairMatches]) -> tuple[Place, Place]:
-    """The point around which features shift least from frame to frame (paper Eq. S6), and sigma.
+    """Point (x, y) around which features shift least (paper Eq. S6), and its sigma, in pixels.
 
-    The mean squared shift of the features within a window, added over all pairs of neighbours, is
-    smallest where the window is centred on the anchor. The window steps over a grid, and a parabola
-    through the smallest values gives the place between. Sigma is the jackknife's. NaN where no pair
-    has features.
+    The mean squared shift of the features within a window, added over all pairs of frames, is
+    smallest where the window is centred on the anchor. The window steps over a grid; a paraboloid
+    through the smallest values gives the point between. Sigma is by the jackknife. The point is NaN
+    if no pair has features.
     """
     neighbours = [pair for pair in pairs if len(pair.features_first_px)]
     if not neighbours:
@@ -38,13 +37,13 @@ def least_shift(pairs: Sequence[PairMatches]) -> tuple[Place, Place]:
     )
     count = len(folds)
     spread = np.sqrt((count - 1) / count * np.sum((folds - folds.mean(axis=0)) ** 2, axis=0))
-    # A grid cannot be more certain than a good part of its step.
+    # Interpolation on a grid is not better than a tenth of its step.
     sigma = np.hypot(spread, 0.1 * step)
     return (float(whole[0]), float(whole[1])), (float(sigma[0]), float(sigma[1]))
 
 
 def _shift_map(pair: PairMatches, low: FloatArray, high: FloatArray, step: float) -> FloatArray:
-    """Mean squared shift of the features within a window, for all its positions; NaN if few."""
+    """Mean squared shift of the features in the window at each position; NaN if too few."""
     from scipy.ndimage import uniform_filter
 
     cols, rows = (np.ceil((high - low) / step).astype(int) + 1).tolist()
@@ -61,7 +60,7 @@ def _shift_map(pair: PairMatches, low: FloatArray, high: FloatArray, step: float
 
 
 def _lowest(maps: FloatArray, low: FloatArray, step: float) -> FloatArray:
-    """The place at which the maps' sum is smallest, by a paraboloid around the smallest value."""
+    """Point (2,) where the sum of the maps is smallest, by a paraboloid around the minimum."""
     total = maps.sum(axis=0)
     if not np.any(np.isfinite(total)):
         return np.full(2, np.nan)

@@ -1,12 +1,10 @@
-"""Places on the board found again: from frame to frame in each view, and from view to view.
+"""Matches: places on the board found again from frame to frame, and from view to view.
 
-Features (SIFT from frame to frame, ORB from view to view, as in the paper) with a ratio test and
-RANSAC give the homography between two pictures to a pixel. The places themselves do not rest on
-features: windows on an even grid are aligned by their grey values (`alignment`), which finds each
-to some hundredths of a pixel whatever its blur.
+Two pictures are first compared by features, then by windows on an even grid (`registration`): the
+places are those of the windows, right to some hundredths of a pixel at any blur.
 
-Frames are compared with their neighbour, and with an earlier one that is far enough away to see
-the board an eighth larger: far from the camera a step of the board changes its picture little.
+Each frame is compared with the one before, and with an earlier one in which the board is an eighth
+larger: far from the camera, one step of the board changes its picture little.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,61 +13,70 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.alignment import align_windows
-from d3s.calibrate.captures import Captures
+from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.fields import Fields
-from d3s.calibrate.homography import robust_homography, turn_rad
-from d3s.calibrate.pictures import FEWEST_FEATURES, View, across_link, make_view, motion_link
-from d3s.calibrate.table import FEWEST_FRAMES
+from d3s.calibrate.frames import Captures
+from d3s.calibrate.registration import (
+    FEWEST_FEATURES,
+    View,
+    across_link,
+    align_windows,
+    make_view,
+    motion_link,
+)
+from d3s.calibrate.robust import robust_homography, turn_rad
 from d3s.errors import CalibrationError
 from d3s.runtime.parallel import together
 from d3s.types import FloatArray, Mask, Progress
 
-_HALF_WINDOW_PX = 15  # of the small pictures
+Place = tuple[float, float]
+"""x and y."""
+
+_HALF_WINDOW_PX = 15  # in pixels of the small pictures
 _FEWEST_WINDOWS = 20
 _LARGEST_SIGMA_PX = 0.5
-_HOP = 1.125  # how much larger an earlier frame sees the board
-_FARTHEST_HOP = 16  # frames that are kept in memory
-_LARGEST_TURN_RAD = np.radians(0.05)  # of the board, which then moves the anchors by a pixel
-_LARGEST_SHARE_OUT = 1 / 3
-_MOST_NAMED = 5  # of the frames that are left out, in an error
-_RESTARTS = 2  # how many frames back to look for one that fits
+_EARLIER_RATIO = 1.125  # distance over that of the earlier frame to compare with
+_MOST_FRAMES_BACK = 16  # frames in memory to find an earlier one in
+_LARGEST_TURN_RAD = np.radians(0.05)  # of the board; more moves the anchors by a pixel
+_LARGEST_SHARE_OUT = 1 / 3  # of the frames may be rejected
+_MOST_NAMED = 5  # rejected frames in an error
+_RESTARTS = 2  # frames back to look for one that fits
 
 
 class PairMatches(NamedTuple):
-    """Places on the board in two pictures, in raw pixels."""
+    """The same places on the board in two pictures, in pixels of the raw frame."""
 
-    first: int  # number of the frame
-    second: int  # the same number, where the right view is compared with the left one
+    first: int  # number of the first frame
+    second: int  # number of the second frame; that of the first if views are compared
     first_px: FloatArray  # (windows, 2): x, y
     second_px: FloatArray
     sigma_px: FloatArray  # (windows,): standard deviation of second_px, each of x and y
-    features_first_px: FloatArray  # (features, 2): those that agree with each other
+    features_first_px: FloatArray  # (features, 2): features that agree on a homography
     features_second_px: FloatArray
-    turn_rad: float  # of the second picture against the first
+    turn_rad: float  # rotation of the second picture against the first
 
 
 class Matches(NamedTuple):
-    """All that the frames say about where the board is."""
+    """Matches of all frames."""
 
-    left: tuple[PairMatches, ...]  # from frame to frame, in the left view
-    right: tuple[PairMatches, ...]
-    across: tuple[PairMatches, ...]  # from the left view to the right one, a frame each
+    left: tuple[PairMatches, ...]  # from frame to frame in the left view
+    right: tuple[PairMatches, ...]  # from frame to frame in the right view
+    across: tuple[PairMatches, ...]  # from the left to the right view, one for each frame
     names: tuple[str, ...]  # of all frames
-    left_out: dict[int, str]
+    left_out: dict[int, str]  # rejected frames, with the reason
 
     @property
     def frames(self) -> int:
-        """Number of frames, whether kept or not."""
+        """Number of all frames, rejected ones included."""
         return len(self.names)
 
     @property
     def kept(self) -> list[int]:
-        """Numbers of the frames that were not left out."""
+        """Numbers of the frames that were not rejected."""
         return [number for number in range(self.frames) if number not in self.left_out]
 
     def without(self, reasons: dict[int, str]) -> "Matches":
-        """Matches that do not touch some frames."""
+        """Matches with more frames rejected, for these reasons."""
         out = {**reasons, **self.left_out}
         left, right, across = (
             tuple(pair for pair in pairs if pair.first not in out and pair.second not in out)
@@ -84,45 +91,54 @@ class _Frame(NamedTuple):
 
 
 def find_matches(captures: Captures, fields: Fields, progress: Progress | None = None) -> Matches:
-    """Places on the board in all frames; each frame is read once.
+    """Find places on the board in all frames; each frame is read once.
 
-    Frames without texture, that fit no neighbour, or in which the board is turned are left out.
+    Frames without texture, without a match to another frame, or with a rotated board are rejected.
+
+    Parameters
+    ----------
+    captures
+        Raw frames, nearest board first.
+    fields
+        The parts of the frame that the two lenses light.
+    progress
+        Called after each frame with the number of frames done, and of all.
 
     Raises
     ------
     CalibrationError
-        When too few frames are left, or the board is turned in too many.
+        If fewer than five frames, or less than two thirds, can be used.
     """
-    finder = _Finder(captures.distances_m)
+    matcher = _Matcher(captures.distances_m)
     masks = (fields.mask(0), fields.mask(1))
     made = partial(_frame, captures, fields, masks)
     frames = [made(0)]
     for number in range(len(captures)):
-        # The next one is made while this one is compared with those before it.
+        # The next frame is prepared while this one is compared with those before it.
         following = [partial(made, number + 1)] if number + 1 < len(captures) else []
-        _, *frames = together(partial(finder.add, *frames), *following)
+        _, *frames = together(partial(matcher.add, *frames), *following)
         if progress is not None:
             progress(number + 1, len(captures))
-    matches = finder.matches(captures.names)
-    matches = matches.without(_turned(matches))
+    matches = matcher.matches(captures.names)
+    matches = matches.without(_rotated_frames(matches))
     _check_enough(matches)
     return matches
 
 
-class _Finder:
-    """Frames that were seen so far, and what fits between them."""
+class _Matcher:
+    """Matches of the frames added so far."""
 
     def __init__(self, distances_m: Sequence[float]) -> None:
         self._distances_m = distances_m
         self._recent: list[_Frame] = []
-        # Homographies from recent frames to the newest, one for each view.
-        self._onward: dict[int, list[FloatArray]] = {}
+        # Homographies from recent frames to the newest one, by frame: left and right view.
+        self._homographies: dict[int, list[FloatArray]] = {}
         self._motion: tuple[list[PairMatches], list[PairMatches]] = ([], [])
         self._across: list[PairMatches] = []
         self._left_out: dict[int, str] = {}
 
     def add(self, frame: _Frame) -> None:
-        """Compare a frame with those before it."""
+        """Match the views of a frame with each other, and with frames before it."""
         for name, view in zip(("left", "right"), frame.views, strict=True):
             if len(view.sift.places_px) < FEWEST_FEATURES:
                 self._left_out[frame.number] = (
@@ -130,22 +146,22 @@ class _Finder:
                     f"fewer than {FEWEST_FEATURES}"
                 )
                 return
-        across = _across(frame)
+        across = _match_views(frame)
         if across is None:
             self._left_out[frame.number] = "its two views do not fit each other"
             return
         self._across.append(across)
-        self._follow(frame)
-        self._recent = [*self._recent[-_FARTHEST_HOP:], frame]
-        self._onward = {
-            kept.number: self._onward[kept.number]
+        self._match_previous(frame)
+        self._recent = [*self._recent[-_MOST_FRAMES_BACK:], frame]
+        self._homographies = {
+            kept.number: self._homographies[kept.number]
             for kept in self._recent
-            if kept.number in self._onward
+            if kept.number in self._homographies
         }
-        self._onward[frame.number] = [np.eye(3), np.eye(3)]
+        self._homographies[frame.number] = [np.eye(3), np.eye(3)]
 
-    def _follow(self, frame: _Frame) -> None:
-        """Motion since the frame before, and since one from which the board is larger."""
+    def _match_previous(self, frame: _Frame) -> None:
+        """Match a frame with the one before, and with an earlier one where the board is larger."""
         for before in self._recent[: -_RESTARTS - 1 : -1]:
             links = together(
                 *(
@@ -156,7 +172,7 @@ class _Finder:
             if None in links:
                 continue
             found = [
-                _aligned(before, frame, view, links[view].matrix, links[view].features_px)
+                _match_frames(before, frame, view, links[view].matrix, links[view].features_px)
                 for view in (0, 1)
             ]
             pairs = [pair for pair in found if pair is not None]
@@ -165,33 +181,35 @@ class _Finder:
             steps = [step for _, step in pairs]
             for motion, (pair, _) in zip(self._motion, pairs, strict=True):
                 motion.append(pair)
-            self._onward = {
-                number: [step @ onward for step, onward in zip(steps, onwards, strict=True)]
-                for number, onwards in self._onward.items()
-                if number in self._reach_of(before.number)
+            self._homographies = {
+                number: [step @ matrix for step, matrix in zip(steps, matrices, strict=True)]
+                for number, matrices in self._homographies.items()
+                if number in self._recent_up_to(before.number)
             }
-            self._hop(frame, before.number)
+            self._match_earlier(frame, before.number)
             return
-        self._onward = {}
+        self._homographies = {}
 
-    def _reach_of(self, number: int) -> set[int]:
+    def _recent_up_to(self, number: int) -> set[int]:
         return {kept.number for kept in self._recent if kept.number <= number}
 
-    def _hop(self, frame: _Frame, neighbour: int) -> None:
+    def _match_earlier(self, frame: _Frame, neighbour: int) -> None:
         here_m = self._distances_m[frame.number]
         for earlier in reversed(self._recent):
-            if earlier.number >= neighbour or earlier.number not in self._onward:
+            if earlier.number >= neighbour or earlier.number not in self._homographies:
                 continue
-            if here_m < _HOP * self._distances_m[earlier.number]:
+            if here_m < _EARLIER_RATIO * self._distances_m[earlier.number]:
                 continue
             for view in (0, 1):
-                found = _aligned(earlier, frame, view, self._onward[earlier.number][view])
+                found = _match_frames(
+                    earlier, frame, view, self._homographies[earlier.number][view]
+                )
                 if found is not None:
                     self._motion[view].append(found[0])
             return
 
     def matches(self, names: tuple[str, ...]) -> Matches:
-        """All that was found, of the largest group of frames that hang together."""
+        """All matches of the largest group of frames that are connected by matches."""
         group = _largest_group(self._motion[0])
         alone = {
             number: "it fits none of the frames before and after it"
@@ -212,7 +230,7 @@ def _frame(captures: Captures, fields: Fields, masks: tuple[Mask, Mask], number:
     return _Frame(number, (left, right))
 
 
-def _across(frame: _Frame) -> PairMatches | None:
+def _match_views(frame: _Frame) -> PairMatches | None:
     left, right = frame.views
     link = across_link(left, right)
     if link is None:
@@ -223,7 +241,7 @@ def _across(frame: _Frame) -> PairMatches | None:
     return _pair(frame.number, frame.number, left, right, found, link.features_px)
 
 
-def _aligned(
+def _match_frames(
     first: _Frame,
     second: _Frame,
     view: int,
@@ -247,10 +265,10 @@ class _Refined(NamedTuple):
 
 
 def _refined(first: View, second: View, matrix: FloatArray) -> _Refined | None:
-    """Windows of two pictures, and the homography on which they agree."""
+    """Windows of two pictures that agree on a homography, and this homography."""
     centres = _grid(first.picture.shape)
     centres = centres[_is_within(first, centres)]
-    # The first time the windows are carried over by what features say, which is a little askew.
+    # In the first pass the windows are carried over by the features' homography, which is rough.
     rough = _refined_once(first, second, matrix, centres)
     return None if rough is None else _refined_once(first, second, rough.matrix, centres)
 
@@ -269,7 +287,7 @@ def _refined_once(
 
 
 def _is_within(view: View, places_px: FloatArray) -> Mask:
-    """Whether a window around each place has light all over."""
+    """Whether the window around each place is lit everywhere."""
     col, row = np.rint(places_px).astype(np.int64).T
     rows, cols = view.from_rim_px.shape
     row, col = np.clip(row, 0, rows - 1), np.clip(col, 0, cols - 1)
@@ -277,7 +295,7 @@ def _is_within(view: View, places_px: FloatArray) -> Mask:
 
 
 def _grid(shape: tuple[int, ...]) -> FloatArray:
-    """Centres of windows that overlap a little, over the whole picture."""
+    """Centres (windows, 2) of slightly overlapping windows over the whole picture."""
     margin, step = _HALF_WINDOW_PX + 2, 2 * _HALF_WINDOW_PX
     along, down = (np.arange(margin, size - margin, step, dtype=np.float64) for size in shape[::-1])
     return np.stack(np.meshgrid(along, down), axis=-1).reshape(-1, 2)
@@ -305,7 +323,7 @@ def _pair(
 
 
 def _largest_group(pairs: Sequence[PairMatches]) -> set[int]:
-    """Frames that hang together through pairs; the largest such group."""
+    """Largest group of frames that are connected by pairs."""
     groups: list[set[int]] = []
     for pair in pairs:
         touched = [group for group in groups if pair.first in group or pair.second in group]
@@ -315,7 +333,7 @@ def _largest_group(pairs: Sequence[PairMatches]) -> set[int]:
 
 
 def _neighbours(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
-    """Pairs that link each frame to the last one before it."""
+    """First pair of each second frame: the one with the frame before."""
     seen: set[int] = set()
     for pair in pairs:
         if pair.second not in seen:
@@ -323,8 +341,8 @@ def _neighbours(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
             yield pair
 
 
-def _turned(matches: Matches) -> dict[int, str]:
-    """Frames in which the board is turned against most others."""
+def _rotated_frames(matches: Matches) -> dict[int, str]:
+    """Frames in which the board is rotated against most others, with the reason."""
     turns = [_orientation_rad(pairs) for pairs in (matches.left, matches.right)]
     frames = sorted(set(turns[0]) & set(turns[1]))
     if not frames:

@@ -1,10 +1,10 @@
-"""Noise of the sensor against the light, from frames of a textured board.
+"""Noise of the sensor over brightness, from frames of a textured board.
 
-Second differences both ways leave little of what a lens has blurred and all of white noise
-(Immerkær, "Fast noise variance estimation", CVIU 1996). They are averaged over small blocks, blocks
-are sorted by their brightness, and of all frames those count that are quietest at a brightness:
-texture can only add. So some of the frames must be out of focus, as the ends of a long series are.
-Where fine texture is sharp in every frame, the noise that is found is too large.
+Second differences in both directions remove most of a blurred image and keep white noise (Immerkær,
+"Fast noise variance estimation", CVIU 1996). Their squares are averaged over small blocks, and the
+blocks are sorted by brightness. At each brightness only the quietest frames count: texture can only
+add. So some of the frames must be out of focus, as the ends of a long series are. Where fine
+texture is sharp in every frame, the noise is overestimated.
 """
 
 from typing import NamedTuple
@@ -12,69 +12,69 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.captures import Captures
 from d3s.calibrate.fields import Fields
+from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError
 from d3s.types import FloatArray, Image, Mask
 
-_FRAMES = 12  # that are looked at, from the nearest to the farthest
+_FRAMES = 12  # frames that are used, from the nearest to the farthest
 _BLOCK_PX = 8
-_LEVELS = 16  # of brightness
+_LEVELS = 16  # levels of brightness
 _FEWEST_BLOCKS = 100  # of one frame at one level
 _FEWEST_LEVELS = 3
-# Squares of the second differences of one block are not independent: of 64 as good as 64 / 3.78.
-# Their mean then has nearly the distribution of a sum of this many squares, halved.
+# The 64 squared second differences of a block are correlated, and worth 64 / 3.78 independent ones.
+# Their mean has nearly a gamma distribution of this shape: half as much.
 _SHAPE = _BLOCK_PX**2 / 2 / (1 + 2 * (16 + 1) / 36) ** 2
 _MEDIAN_OVER_MEAN = (1 - 1 / (9 * _SHAPE)) ** 3  # Wilson and Hilferty
-_MEDIAN_SPREAD = 1.2533 / np.sqrt(_SHAPE)  # of one block, of the variance
-_QUIET = 3.0  # spreads above the quietest frame that are still called quiet
-_LEAST_SPREAD = 0.01  # of a level: blocks of one brightness are not all alike
-_TOO_LOUD = 1.1  # times the fit: a level at which every frame has texture
+_MEDIAN_SPREAD = 1.2533 / np.sqrt(_SHAPE)  # relative, of the variance of one block
+_QUIET_SPREADS = 3.0  # a frame is quiet within so many spreads of the quietest one
+_LEAST_SPREAD = 0.01  # relative, of a level: the blocks of one level differ in brightness
+_TOO_LOUD = 1.1  # times the fit: at such a level every frame has texture
 
 
 class Noise(NamedTuple):
-    """Noise of raw frames: variance = read² + gain * intensity, of full scale."""
+    """Noise of raw frames: variance = read² + gain * intensity, with full scale 1."""
 
     read: float
     gain: float
     read_std: float
     gain_std: float
-    intensity: FloatArray  # of each level at which it was found
-    variance: FloatArray
+    intensity: FloatArray  # (levels,)
+    variance: FloatArray  # (levels,)
     variance_std: FloatArray
-    is_fitted: NDArray[np.bool_]  # levels that the fit is made of
-    spread: float  # of these levels about the fit, relative
-    frames: tuple[int, ...]  # numbers of those that were quiet somewhere
+    is_fitted: NDArray[np.bool_]  # levels that the fit uses
+    spread: float  # relative RMS distance of these levels from the fit
+    frames: tuple[int, ...]  # numbers of the frames that are quiet at a fitted level
     left_out: dict[int, str]
 
     def variance_at(self, intensity: FloatArray | float) -> FloatArray:
-        """Variance of a pixel of that intensity."""
+        """Noise variance of a pixel of an intensity, with full scale 1."""
         return np.asarray(self.read**2 + self.gain * np.maximum(intensity, 0.0))
 
 
 class _Level(NamedTuple):
-    """One brightness in one frame."""
+    """Noise of one frame at one level of brightness."""
 
     frame: int
     intensity: float
     variance: float
-    spread: float  # relative
+    spread: float  # relative standard deviation of the variance
 
 
 def find_noise(captures: Captures, fields: Fields) -> Noise:
-    """Noise of the sensor, from some of the frames.
+    """Find the noise of the sensor from 12 of the frames.
 
     Raises
     ------
     CalibrationError
-        When no frame has enough of the board at three levels of brightness.
+        If the board has fewer than three levels of brightness.
     """
     numbers = np.unique(np.linspace(0, len(captures) - 1, _FRAMES).round().astype(int)).tolist()
     masks = fields.mask(0), fields.mask(1)
     edges = np.linspace(0.0, max(fields.light) * 1.25, _LEVELS + 1)
     found: dict[int, list[_Level]] = {level: [] for level in range(_LEVELS)}
     for number in numbers:
-        mean, variance = _blocks(captures.image(number), fields, masks)
+        mean, variance = _block_statistics(captures.image(number), fields, masks)
         for level in range(_LEVELS):
             inside = (mean >= edges[level]) & (mean < edges[level + 1])
             count = int(np.count_nonzero(inside))
@@ -82,19 +82,19 @@ def find_noise(captures: Captures, fields: Fields) -> Noise:
                 middle = float(np.median(variance[inside])) / _MEDIAN_OVER_MEAN
                 spread = _MEDIAN_SPREAD / np.sqrt(count)
                 found[level].append(_Level(number, float(mean[inside].mean()), middle, spread))
-    quiet = [_quiet(levels) for levels in found.values() if levels]
+    quiet = [_quietest(levels) for levels in found.values() if levels]
     if len(quiet) < _FEWEST_LEVELS:
         raise CalibrationError(
             "the noise of the sensor could not be found: the board shows fewer than "
             f"{_FEWEST_LEVELS} levels of brightness. Take one with black, grey and white."
         )
-    return _fitted(quiet, numbers)
+    return _fit_line(quiet, numbers)
 
 
-def _blocks(
+def _block_statistics(
     frame: Image, fields: Fields, masks: tuple[Mask, Mask]
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and noise variance of all blocks that are lit and nowhere clipped."""
+    """Mean and noise variance of all blocks that are lit and not clipped."""
     import cv2
 
     low, high = frame.min(), frame.max()
@@ -112,20 +112,21 @@ def _blocks(
             return np.asarray(blocks.mean(axis=(1, 3), dtype=np.float64))
 
         is_whole = averaged(usable[inner]) == 1
-        is_whole[[0, -1]] = is_whole[:, [0, -1]] = False  # differences there are mirrored
+        is_whole[[0, -1]] = is_whole[:, [0, -1]] = False  # the filter mirrors the image there
         means.append(averaged(part[inner])[is_whole])
         variances.append(averaged(squares[inner])[is_whole])
     return np.concatenate(means), np.concatenate(variances)
 
 
-def _quiet(levels: list[_Level]) -> tuple[_Level, list[int]]:
-    """One brightness over the frames that are quietest there, and their numbers."""
+def _quietest(levels: list[_Level]) -> tuple[_Level, list[int]]:
+    """Mean over the quietest frames at one level of brightness, and the numbers of the frames."""
     least = min(levels, key=lambda level: level.variance)
     chosen = [
         level
         for level in levels
         if level.variance
-        <= least.variance * (1 + _QUIET * np.hypot(level.spread, least.spread) + _LEAST_SPREAD)
+        <= least.variance
+        * (1 + _QUIET_SPREADS * np.hypot(level.spread, least.spread) + _LEAST_SPREAD)
     ]
     weights = np.array([level.spread**-2 for level in chosen])
     mean = [float(np.average([level[i] for level in chosen], weights=weights)) for i in (1, 2)]
@@ -133,8 +134,8 @@ def _quiet(levels: list[_Level]) -> tuple[_Level, list[int]]:
     return _Level(least.frame, mean[0], mean[1], spread), [level.frame for level in chosen]
 
 
-def _fitted(quiet: list[tuple[_Level, list[int]]], numbers: list[int]) -> Noise:
-    """The line through all levels that are not louder than the rest."""
+def _fit_line(quiet: list[tuple[_Level, list[int]]], numbers: list[int]) -> Noise:
+    """Fit a line to the levels, rejecting those with texture in every frame."""
     from scipy.optimize import nnls
 
     intensity = np.array([level.intensity for level, _ in quiet])
@@ -157,7 +158,7 @@ def _fitted(quiet: list[tuple[_Level, list[int]]], numbers: list[int]) -> Noise:
     return Noise(
         read=read,
         gain=float(line[1]),
-        # Of a square near zero the root's spread is the root of its spread.
+        # The standard deviation of a square root; near zero, the root of the standard deviation.
         read_std=float(np.sqrt(covariance[0, 0]) / max(2 * read, covariance[0, 0] ** 0.25)),
         gain_std=float(np.sqrt(covariance[1, 1])),
         intensity=intensity,

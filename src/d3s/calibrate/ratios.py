@@ -1,12 +1,13 @@
-"""What the tuned depth equation takes from a frame: its ratio, over the shift between the views.
+"""Ratio of the tuned depth equation in windows of a frame, as a function of the shift.
 
-`optics.d3.gradient_ratio_per_px` depends on the shift alone, so that one pass over the whole shifts
-serves every depth and every virtual baseline. Both of its sums are correlations of smoothed views,
-which hold next to nothing as fine as a pixel: between whole shifts they are interpolated.
+`optics.d3.gradient_ratio_per_px` depends on the shift alone, so that one pass over whole shifts
+serves every depth and every virtual baseline. Numerator and denominator are correlations of
+smoothed views, which have almost no detail as fine as a pixel: between whole shifts they are
+interpolated by a spline.
 """
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,47 +20,37 @@ from d3s.types import FloatArray, Image, Mask
 
 Places = NDArray[np.int64]
 
-# Whole shifts beyond those asked for, so that the spline through them does not feel its ends.
+# Additional whole shifts at both ends, so that the ends of the spline have no effect.
 _SPARE_PX = 8
-# The mean of the squared gradient in a window, in units of what noise makes of it. Noise adds to
-# the square of the difference and to nothing else: with less texture it decides the ratio.
+# Least mean squared gradient in a window, over that of noise alone. Noise adds to the denominator
+# only: with less texture it dominates the ratio.
 _LEAST_TEXTURE = 10.0
-# Windows are taken from the middle of the frame: nearly the same depth whatever the tilt of the
-# board, and the best of the lenses.
+# Part of the frame that windows are taken from: in the middle, depth depends little on the tilt of
+# the board, and the lenses are best.
 _MIDDLE_SHARE = 0.6
 
 
-class Views(Protocol):
-    """Rectified pairs (left, right), each read when it is asked for."""
-
-    def __len__(self) -> int:
-        """How many there are."""
-        ...
-
-    def __getitem__(self, number: int, /) -> tuple[Image, Image]:
-        """One of them: float32, full scale 1."""
-        ...
-
-
 class Windows(NamedTuple):
-    """Where to look in a left view: the middles of its windows."""
+    """Centres of windows in a left view."""
 
-    rows: Places
-    cols: Places
+    rows: Places  # (windows,)
+    cols: Places  # (windows,)
 
 
 class Sums(NamedTuple):
-    """Sums over the windows of a frame at whole shifts, (shifts, windows)."""
+    """Sums over the windows of a frame at whole shifts: numerator and denominator of the ratio."""
 
     first_px: int  # the smallest shift
-    products: FloatArray  # of the gradient of the mean of both views and their difference
-    squares: FloatArray  # of the difference
+    products: FloatArray  # (shifts, windows): gradient of the mean of both views times difference
+    squares: FloatArray  # (shifts, windows): difference squared
 
     def ratios_per_px(self, shifts_px: FloatArray) -> FloatArray:
-        """The ratio at shifts (shifts, 1), or (shifts, windows) where each has its own."""
+        """Ratio at shifts (shifts, 1), or (shifts, windows) if each window has its own."""
         taps = _taps(np.asarray(shifts_px, dtype=np.float64) - self.first_px)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(_between(self.products, taps) / _between(self.squares, taps))
+            return np.asarray(
+                _interpolated(self.products, taps) / _interpolated(self.squares, taps)
+            )
 
 
 def shift_sums(
@@ -69,10 +60,21 @@ def shift_sums(
     options: ConsensusOptions,
     most_windows: int,
 ) -> tuple[Windows, Sums]:
-    """Textured windows in the middle of a pair, and their sums from a smallest to a largest shift.
+    """Find textured windows in the middle of a pair, and their sums over a range of shifts.
 
-    At most so many windows, beside each other or farther apart. Each is in the frame with all that
-    it depends on, and so is its match at all of the shifts.
+    Each window lies in the frame with all pixels that it depends on, and so does its match at every
+    shift. Windows do not overlap.
+
+    Parameters
+    ----------
+    left, right
+        Rectified views, (rows, cols).
+    shifts_px
+        Smallest and largest shift of the right view.
+    options
+        Options of the consensus: its window and prefilter are used.
+    most_windows
+        Largest number of windows.
     """
     first = math.floor(shifts_px[0]) - _SPARE_PX
     last = math.ceil(shifts_px[1]) + _SPARE_PX
@@ -80,15 +82,15 @@ def shift_sums(
     half = settings.window_px // 2
     reach = half + 1 + reach_px(settings.prefilter_sigma_px)
     before, after = reach + max(last, 0), reach - min(first, 0)
-    rows = _middles(left.shape[0], reach, reach, settings.window_px)
-    cols = _middles(left.shape[1], before, after, settings.window_px)
+    rows = _window_centres(left.shape[0], reach, reach, settings.window_px)
+    cols = _window_centres(left.shape[1], before, after, settings.window_px)
     if not rows.size * cols.size:
         return Windows(rows[:0], cols[:0]), Sums(first, *np.zeros((2, last - first + 1, 0)))
     corner = np.array([rows[0] - reach, cols[0] - before])
     part = slice(corner[0], rows[-1] + reach + 1), slice(corner[1], cols[-1] + after + 1)
     views = [smoothed(view[part], settings.prefilter_sigma_px) for view in (left, right)]
     place = np.stack(np.meshgrid(rows, cols, indexing="ij"), axis=-1).reshape(-1, 2) - corner
-    place = place[_are_whole(left[part], right[part], place, reach, (before, after))]
+    place = place[_are_known(left[part], right[part], place, reach, (before, after))]
     place = _textured(views[0], left[part], place, settings)
     place = place[np.linspace(0, len(place) - 1, min(most_windows, len(place))).astype(np.int64)]
     products, squares = np.zeros((2, last - first + 1, len(place)))
@@ -96,10 +98,10 @@ def shift_sums(
     return Windows(*(place + corner).T), Sums(first, products, squares)
 
 
-def _are_whole(
+def _are_known(
     left: Image, right: Image, place: Places, reach: int, aside: tuple[int, int]
 ) -> Mask:
-    """Windows without a hole in what they, or their matches, depend on."""
+    """Whether all pixels that a window and its matches depend on are known (not NaN)."""
     holes = np.isnan(left) | np.isnan(right)
     before, after = aside
     return np.array(
@@ -111,15 +113,15 @@ def _are_whole(
 
 
 def _textured(view: FloatArray, unsmoothed: Image, place: Places, settings: Settings) -> Places:
-    """Those of the windows whose texture stands out of the noise."""
+    """Windows whose texture exceeds the noise, (windows, 2)."""
     energy = np.zeros(len(place))
     _gradient_energy(view, place, settings.window_px // 2, energy)
     noise = noise_variance(unsmoothed) * _noise_gain(settings.prefilter_sigma_px)
     return place[energy > _LEAST_TEXTURE * noise]
 
 
-def _middles(length: int, before: int, after: int, window_px: int) -> Places:
-    """Middles of windows side by side in the middle of an axis, away from its ends."""
+def _window_centres(length: int, before: int, after: int, window_px: int) -> Places:
+    """Centres of adjacent windows in the middle of an axis."""
     first = max(before, round(0.5 * (1.0 - _MIDDLE_SHARE) * length))
     last = min(length - 1 - after, round(0.5 * (1.0 + _MIDDLE_SHARE) * length))
     return np.arange(first, last + 1, window_px)
@@ -137,7 +139,7 @@ def _noise_gain(sigma_px: float) -> float:
 
 @compiled
 def _gradient_energy(view: FloatArray, place: Places, half: int, out: FloatArray) -> None:
-    """Mean of the squared gradient along the rows, over each window."""
+    """Write the mean squared gradient along the rows of each window to `out`."""
     for i in range(len(place)):
         row, col = place[i]
         total = 0.0
@@ -157,6 +159,7 @@ def _sum_over_shifts(
     products: FloatArray,
     squares: FloatArray,
 ) -> None:
+    """Write the sums of each window at each shift to `products` and `squares`."""
     for i in range(len(place)):
         row, col = place[i]
         for s in range(len(products)):
@@ -173,7 +176,7 @@ def _sum_over_shifts(
 
 
 class _Taps(NamedTuple):
-    """Six samples around each place, and their weights in a spline of degree 5."""
+    """First of six samples around each place, and the weights of the six in a quintic spline."""
 
     first: NDArray[np.int64]
     weights: list[FloatArray]
@@ -188,8 +191,8 @@ def _taps(place: FloatArray) -> _Taps:
     return _Taps(whole.astype(np.int64) - 2, weights)
 
 
-def _between(samples: FloatArray, taps: _Taps) -> FloatArray:
-    """Samples along the first axis, interpolated."""
+def _interpolated(samples: FloatArray, taps: _Taps) -> FloatArray:
+    """Samples interpolated along the first axis."""
     from scipy.ndimage import spline_filter1d
 
     spline = spline_filter1d(samples, order=5, axis=0, mode="mirror")

@@ -1,7 +1,7 @@
-"""What a calibration found, step by step, and how far it can be trusted."""
+"""Report of a calibration: results of all steps, a table of findings, and the verdict."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,42 +12,77 @@ from d3s.calibrate.anchors import Anchors
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.fields import Fields
-from d3s.calibrate.findings import Finding, findings_of
+from d3s.calibrate.frames import Picture
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.matches import Matches
 from d3s.calibrate.noise import Noise
-from d3s.calibrate.rectify import Rectification
+from d3s.calibrate.rectification import Rectification
 from d3s.calibrate.tuning import Tuning
-from d3s.calibrate.validate import Validation
-from d3s.calibrate.verdict import Verdict, failed, judged
+from d3s.calibrate.validation import Validation
+from d3s.calibrate.verdict import Verdict, failure, judge
 from d3s.rig import Rig
-from d3s.rig.split import raw_places
+from d3s.rig.split import view_to_raw_matrices
 from d3s.types import FloatArray
 
-Picture = NDArray[np.uint8]
-
-# Longer lists are for figures, and make a file that nobody reads.
+# Longer arrays are only for figures, and are not written to JSON.
 _LONGEST = 2000
+# Steps whose rejected frames no later step uses.
+_FITTING = ("matches", "rectification", "geometry")
+_STEPS = (
+    "matches", "anchors", "rectification", "geometry", "noise", "defocus", "tuning", "baselines",
+)  # fmt: skip
 
 
 class RowsLeft(NamedTuple):
-    """Vertical disparity of every place that both views show."""
+    """Vertical disparity of all places that both views show, (places,) each."""
 
-    frame: NDArray[np.int64]
-    before_px: FloatArray  # with nothing but the anchors
-    after_px: FloatArray
+    frame: NDArray[np.int64]  # number of the frame
+    before_px: FloatArray  # aligned by the anchors only
+    after_px: FloatArray  # rectified
 
 
 class Outlines(NamedTuple):
-    """Corners of the parts that are cut from the raw frame, (4, 2) each: x, y."""
+    """Corners of the views in the raw frame, (4, 2) each: x, y."""
 
     left: FloatArray
     right: FloatArray
 
 
+class Finding(NamedTuple):
+    """One line of the table of findings."""
+
+    what: str
+    value: float
+    spread: float | None  # standard deviation, in the same unit
+    unit: str
+    digits: int
+    kept: str = ""  # data that the value is from
+
+    @property
+    def shown(self) -> str:
+        """Value with its unit."""
+        if not math.isfinite(self.value):
+            return "none"
+        return f"{self.value:z.{self.digits}f}{self.unit}"
+
+    @property
+    def spread_shown(self) -> str:
+        """Standard deviation with two digits and its unit; empty if there is none."""
+        if self.spread is None or not math.isfinite(self.spread):
+            return ""
+        two_digits = np.format_float_positional(
+            self.spread, precision=2, fractional=False, unique=False, trim="-"
+        )
+        return f"± {two_digits}{self.unit}"
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Report:
-    """All findings of a calibration; what was not reached is None."""
+    """Results of all steps of a calibration; None for steps that were not reached.
+
+    `as_json` has all numbers; `verdict` says whether to trust the calibration; `left_out` has the
+    rejected frames.
+    """
 
     name: str
     version: str
@@ -55,7 +90,7 @@ class Report:
     names: tuple[str, ...]
     distances_m: FloatArray
     shape: tuple[int, int]
-    not_read: dict[str, str]  # frames that were not even looked at by the steps, and why
+    not_read: dict[str, str]  # frames rejected before the first step: the reason by name
     remarks: tuple[str, ...]
     thumbnails: dict[int, Picture] = field(default_factory=dict)
     overview: Picture | None = None
@@ -71,14 +106,13 @@ class Report:
     validation: tuple[Validation, ...] = ()
     rig: Rig | None = None
     timings_s: dict[str, float] = field(default_factory=dict)
-    problem: str = ""  # why it came to no end
+    problem: str = ""  # error of the step that failed
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Frames that do not fit the others, and why; no later step has used them.
+        """Rejected frames, except those rejected by one step only: the reason by number.
 
-        What says nothing of the anchors may still have good rows and a good disparity, and is left
-        out by that step alone.
+        A frame that the anchor step rejects may still have good rows and a good disparity.
         """
         out: dict[int, str] = {}
         for name in _FITTING:
@@ -87,28 +121,28 @@ class Report:
 
     @property
     def left_out_by_step(self) -> dict[str, dict[int, str]]:
-        """Frames that single steps could do nothing with, though they fit, and why."""
+        """Frames that one step rejected and others used: the reason by step and number."""
         # The virtual baselines are chosen with the frames of the tuning.
-        told = (*_FITTING, "baselines")
-        steps = {name: getattr(self, name) for name in _STEPS if name not in told}
+        elsewhere = (*_FITTING, "baselines")
+        steps = {name: getattr(self, name) for name in _STEPS if name not in elsewhere}
         steps |= {f"test of {one.method}": one for one in self.validation}
         return {name: step.left_out for name, step in steps.items() if step and step.left_out}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else is worth a word: sentences, of the captures and then of the steps."""
+        """Remarks on the captures, and then on the steps, as sentences."""
         blur = () if self.defocus is None else self.defocus.undetermined
         tuned = () if self.tuning is None else self.tuning.warnings
         return tuple(f"{one[0].upper()}{one[1:]}" for one in (*self.remarks, *blur, *tuned))
 
     @property
     def verdict(self) -> Verdict:
-        """Whether to trust it, why not, and what to do."""
-        return failed(self.problem) if self.problem else judged(self.measures)
+        """Grade of the calibration, with reasons and remedies."""
+        return failure(self.problem) if self.problem else judge(self.measures)
 
     @property
     def measures(self) -> dict[str, float]:
-        """What the verdict rests on; less is better."""
+        """Measures that the verdict is made from; less is better."""
         count, out = len(self.names), len(self.left_out)
         unread = len(self.not_read)
         found = {
@@ -133,7 +167,7 @@ class Report:
 
     @property
     def residuals(self) -> dict[str, float]:
-        """What a rig file remembers of it, by names with their units."""
+        """Numbers that the rig file keeps, by names with their units."""
         out = {name: value for name, value in self.measures.items() if math.isfinite(value)}
         if self.geometry is not None:
             out["ruler_offset_m"] = self.geometry.ruler_offset_m
@@ -145,12 +179,12 @@ class Report:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The numbers of a table, in the order of the steps."""
-        return tuple(findings_of(self))
+        """Lines of the table of findings, in the order of the steps."""
+        return tuple(_findings(self))
 
     @property
     def rows(self) -> RowsLeft | None:
-        """Vertical disparity of all places, before and after; None before rectification."""
+        """Vertical disparity before and after rectification; None if that was not reached."""
         if self.matches is None or self.rectification is None or self.geometry is None:
             return None
         anchors = (self.geometry.anchor_left_px, self.geometry.anchor_right_px)
@@ -167,18 +201,18 @@ class Report:
 
     @property
     def outlines(self) -> Outlines | None:
-        """What is cut from the raw frame; None before it is known."""
+        """Corners of the views in the raw frame; None if these are not known."""
         if self.rig is None or self.rig.calibration is None:
             return None
         cols, rows = self.rig.calibration.crop_cols_px, self.rig.calibration.crop_rows_px
         corners = np.array([[0, 0, 1], [cols - 1, 0, 1], [cols - 1, rows - 1, 1], [0, rows - 1, 1]])
-        left, right = (corners @ place.T for place in raw_places(self.rig.calibration))
+        left, right = (corners @ place.T for place in view_to_raw_matrices(self.rig.calibration))
         return Outlines(left, right)
 
     def as_json(self) -> dict[str, Any]:
-        """All numbers, as a program can read them: None for what is no number."""
+        """All numbers as values of JSON; None for NaN and infinity."""
         verdict = self.verdict
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "name": self.name,
             "d3s_version": self.version,
             "created": self.created,
@@ -199,18 +233,12 @@ class Report:
             "findings": [one._asdict() for one in self.findings],
             "measures": self.measures,
         }
-        told |= {name: getattr(self, name) for name in _STEPS if name != "matches"}
-        told |= {"fields": self.fields, "cross_validation": self.validation}
-        told |= {"rig": None if self.rig is None else self.rig.model_dump()}
-        return {name: _plain(value) for name, value in told.items()} | {
+        values |= {name: getattr(self, name) for name in _STEPS if name != "matches"}
+        values |= {"fields": self.fields, "cross_validation": self.validation}
+        values |= {"rig": None if self.rig is None else self.rig.model_dump()}
+        return {name: _plain(value) for name, value in values.items()} | {
             "timings_s": _plain(self.timings_s)
         }
-
-
-_FITTING = ("matches", "rectification", "geometry")
-_STEPS = (
-    "matches", "anchors", "rectification", "geometry", "noise", "defocus", "tuning", "baselines",
-)  # fmt: skip
 
 
 def _rms(values: FloatArray) -> float:
@@ -224,7 +252,7 @@ def _median(values: FloatArray) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """A value of JSON: lists for arrays, names for the fields of a finding."""
+    """Value of JSON: a list for an array, an object for a named tuple."""
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist()) if np.size(value) <= _LONGEST else None
     if isinstance(value, float):
@@ -236,3 +264,137 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value
+
+
+# Findings -----------------------------------------------------------------------------------------
+
+
+def _findings(report: Report) -> Iterator[Finding]:
+    yield from _anchors_findings(report)
+    yield from _rectification_findings(report)
+    yield from _geometry_findings(report)
+    yield from _defocus_findings(report)
+    yield from _tuning_findings(report)
+    yield from _noise_findings(report)
+    yield from _validation_findings(report)
+
+
+def _anchors_findings(report: Report) -> Iterator[Finding]:
+    anchors, geometry = report.anchors, report.geometry
+    if anchors is None:
+        return
+    left_px = anchors.left_px if geometry is None else geometry.anchor_left_px
+    right_px = anchors.right_px if geometry is None else geometry.anchor_right_px
+    for name, place, view in (("left", left_px, anchors.left), ("right", right_px, anchors.right)):
+        kept = f"{view.windows} places"
+        for axis in (0, 1):
+            what = f"anchor of the {name} view, {'xy'[axis]}"
+            sigma_px = _chosen(anchors.method, view.sigma_px, view.least_shift_sigma_px)
+            yield Finding(what, place[axis], sigma_px[axis], " px", 2, f"{anchors.method}, {kept}")
+    other = _chosen(anchors.method, "least shift", "expansion")
+    for name, view in (("left", anchors.left), ("right", anchors.right)):
+        place = _chosen(anchors.method, view.least_shift_px, view.place_px)
+        sigma_px = _chosen(anchors.method, view.least_shift_sigma_px, view.sigma_px)
+        for axis in (0, 1):
+            what = f"the same by {other}, {name} {'xy'[axis]}"
+            yield Finding(what, place[axis], sigma_px[axis], " px", 2, "not used")
+    for name, view in (("left", anchors.left), ("right", anchors.right)):
+        at_edge = 100 * view.distortion_per_px2 * (report.shape[0] / 2) ** 2
+        yield Finding(f"distortion at the {name} view's upper edge", at_edge, None, " %", 3)
+        yield Finding(f"sway of the board, {name} view", view.sway_px, None, " px", 2)
+    if geometry is not None:
+        offset_px, offset_sd_px = geometry.disparity_offset_px, geometry.disparity_offset_sigma_px
+        yield Finding("disparity of infinity, before", offset_px, offset_sd_px, " px", 3)
+
+
+def _chosen(method: str, by_expansion: Any, by_least_shift: Any) -> Any:
+    return by_expansion if method == "expansion" else by_least_shift
+
+
+def _rectification_findings(report: Report) -> Iterator[Finding]:
+    found = report.rectification
+    if found is None:
+        return
+    kept = f"{len(found.residuals)} frames"
+    scale_sd, angle_sd, shift_sd, baseline_sd = found.sigma
+    yield Finding("scale of the right view", found.scale, scale_sd, "", 5, kept)
+    angle_deg, angle_sd_deg = np.degrees((found.angle_rad, angle_sd))
+    yield Finding("roll of the right view", angle_deg, angle_sd_deg, "°", 4, kept)
+    yield Finding("vertical shift", found.shift_y_px, shift_sd, " px", 3, kept)
+    turn_deg, turn_sd_deg = np.degrees((found.baseline_angle_rad, baseline_sd))
+    yield Finding("turn against the baseline", turn_deg, turn_sd_deg, "°", 4, kept)
+    before_px = float(np.sqrt(np.mean([one.before_rms_px**2 for one in found.residuals])))
+    yield Finding("rows apart before, rms", before_px, None, " px", 2, kept)
+    yield Finding("rows apart after, rms", found.rms_px, None, " px", 3, kept)
+    medians_px = found.median_rms_px
+    yield Finding("the same by medians of the frames", medians_px, None, " px", 3, "not used")
+
+
+def _geometry_findings(report: Report) -> Iterator[Finding]:
+    found = report.geometry
+    if found is None:
+        return
+    kept = f"{int(np.isfinite(found.depths_m).sum())} frames"
+    sigma = found.focal_baseline_sigma_px_m
+    yield Finding("s0 B / p", found.focal_baseline_px_m, sigma, " px m", 4, kept)
+    baseline_sd = found.baseline_m * sigma / found.focal_baseline_px_m
+    yield Finding("baseline", 1e3 * found.baseline_m, 1e3 * baseline_sd, " mm", 4, kept)
+    name = "offset of the ruler" if found.ruler_is_applied else "offset of the ruler, not applied"
+    ruler_mm, ruler_sd_mm = 1e3 * found.ruler_offset_m, 1e3 * found.ruler_offset_sigma_m
+    yield Finding(name, ruler_mm, ruler_sd_mm, " mm", 2, kept)
+    yield Finding("single distances, off by", 1e3 * found.ruler_sigma_m, None, " mm", 2, kept)
+    for name, tilt_rad, tilt_sd in zip(
+        ("right", "lower"), found.tilt_rad, found.tilt_sigma_rad, strict=True
+    ):
+        tilt, sd = np.degrees((tilt_rad, tilt_sd))
+        yield Finding(f"board: {name} side further away by", tilt, sd, "°", 3, kept)
+
+
+def _defocus_findings(report: Report) -> Iterator[Finding]:
+    found = report.defocus
+    if found is None:
+        return
+    kept = f"{found.comparisons} pairs of views"
+    for name, distance_m, sd_m in zip(
+        ("left", "right"), found.focus_distances_m, found.focus_sds_m, strict=True
+    ):
+        yield Finding(f"focus distance, {name} lens", distance_m, sd_m, " m", 3, kept)
+    difference, sd = found.power_difference_dpt, found.power_difference_sd_dpt
+    yield Finding("power, left less right", difference, sd, " dpt", 4, kept)
+    radius_mm, radius_sd_mm = 1e3 * found.aperture_radius_m, 1e3 * found.aperture_radius_sd_m
+    yield Finding("radius of the aperture", radius_mm, radius_sd_mm, " mm", 3, kept)
+
+
+def _tuning_findings(report: Report) -> Iterator[Finding]:
+    tuning, chosen = report.tuning, report.baselines
+    if tuning is None:
+        return
+    kept = f"{int(np.isfinite(tuning.frame_error_m).all(axis=1).sum())} frames"
+    yield Finding("R² of the cubic of a", tuning.a_cubic.r2, None, "", 4, kept)
+    yield Finding("R² of the cubic of b", tuning.b_cubic.r2, None, "", 4, kept)
+    if chosen is not None:
+        for number, baseline_m in enumerate(chosen.chosen.virtual_baselines_m, start=1):
+            what = f"virtual baseline {number}"
+            yield Finding(what, 1e3 * baseline_m, None, " mm", 3, f"{chosen.sets_tried} sets")
+
+
+def _noise_findings(report: Report) -> Iterator[Finding]:
+    found = report.noise
+    if found is None:
+        return
+    kept = f"{len(found.frames)} frames"
+    yield Finding("noise of a dark pixel", 100 * found.read, 100 * found.read_std, " %", 3, kept)
+    at_full = float(np.sqrt(found.variance_at(1.0)))
+    yield Finding("noise at full scale", 100 * at_full, None, " %", 3, kept)
+
+
+def _validation_findings(report: Report) -> Iterator[Finding]:
+    for one in report.validation:
+        kept = f"{len(one.depths_m)} other frames"
+        spread_cm = 100 * float(np.nanstd(one.mae_m))
+        yield Finding(f"{one.method}: MAE", 100 * one.overall_mae_m, spread_cm, " cm", 2, kept)
+        density = 100 * float(np.nanmean(one.density))
+        yield Finding(f"{one.method}: have a depth", density, None, " %", 1, kept)
+        ends = one.working_range_m or (math.nan, math.nan)
+        for word, end_m in zip(("from", "up to"), ends, strict=True):
+            yield Finding(f"{one.method}: MAE below 1 cm {word}", end_m, None, " m", 2, kept)

@@ -1,7 +1,10 @@
-"""Blur of two images of the same texture compared, by the ratio of their power spectra.
+"""Difference of the blur of two images of the same texture, from the ratio of power spectra.
 
-Blocks of both show the same piece of the board; blur takes from the power of short waves, the more
-the shorter they are, and a gain takes from all alike.
+Blocks of both images show the same piece of the board. Blur reduces the power of high frequencies,
+the higher the more; a gain changes all frequencies alike.
+
+Here a wave is one frequency of the discrete Fourier transform of a block, counted in periods over
+the block.
 """
 
 import math
@@ -14,72 +17,73 @@ from d3s.estimate.consensus.prefilter import noise_variance
 from d3s.rig import Optics
 from d3s.types import FloatArray, Image
 
-# Waves up to this phase over the blur's sigma: beyond, the shape of the blur counts, not its width.
+# Largest frequency times sigma of the blur, in radians: beyond it the shape of the blur matters,
+# not only its width.
 _LARGEST_PHASE = 1.0
 _HIGHEST_RAD_PER_PX = 0.6
-# The taper of a block spreads each wave over two of its neighbours, so the longest say nothing.
+# The taper of a block spreads each wave over two neighbours: lower waves mix with the mean.
 _LOWEST_WAVE = 3
 _WAVES = 9
 _SMALLEST_BLOCK_PX = 96
 _MOST_BLOCKS = 16
-# Blocks overlap by half at most, and then count as fewer.
-_OVERLAP = 0.5
-_INDEPENDENT = 0.6
-# Frames that are compared: so much apart that their blur differs, and no more than that.
+_OVERLAP = 0.5  # largest overlap of blocks
+_INDEPENDENT = 0.6  # independent blocks per block, with this overlap
+# Ratio of the distances of two frames to compare: large enough for their blur to differ.
 _MAGNIFICATION = 1.25
 _LEAST_MAGNIFICATION = 1.08
-MODEL_SHARE = 0.03  # of a difference of variance: what the model of a disk may be wrong by
+MODEL_SHARE = 0.03  # relative error of a difference of variances by the model of a disk
 _SMALLEST_BLUR_PX2 = 0.05
 
 
 class Blur(NamedTuple):
-    """The model: what decides the blur of both cameras."""
+    """Parameters of the blur model of both cameras."""
 
     gain: float  # w s0 A / p, in px m
-    focus_dpt: tuple[float, float]
-    extra_px2: float
-    ratio: float  # of the gain of the right camera to that of the left one
+    focus_dpt: tuple[float, float]  # 1 / focus distance of the left and the right camera
+    extra_px2: float  # blur variance at every depth
+    ratio: float  # gain of the right camera over that of the left one
 
     @classmethod
     def of(cls, optics: Optics) -> "Blur":
-        """That of a camera as designed."""
+        """Blur model of a camera as designed."""
         gain = optics.aperture_gaussian_width * optics.focal_length_px * optics.aperture_radius_m
         left, right = (1.0 / distance_m for distance_m in optics.focus_distances_m)
         return cls(gain, (left, right), 0.0, 1.0)
 
     @property
     def vector(self) -> FloatArray:
-        """All of it in a row, to be fitted."""
+        """Parameters as an array (5,), for the fit."""
         return np.array([self.gain, *self.focus_dpt, self.extra_px2, self.ratio])
 
     @classmethod
     def from_vector(cls, vector: FloatArray) -> "Blur":
-        """The other way round."""
+        """Blur model from an array of parameters (5,)."""
         gain, left, right, extra, ratio = (float(value) for value in vector)
         return cls(gain, (left, right), extra, ratio)
 
     def variance_px2(self, depth_m: float, camera: int) -> float:
-        """Blur of one camera at a depth."""
+        """Blur variance of camera 0 (left) or 1 (right) at a depth."""
         gain = self.gain * (self.ratio if camera else 1.0)
         return (gain * (1.0 / depth_m - self.focus_dpt[camera])) ** 2 + self.extra_px2
 
 
 class Comparison(NamedTuple):
-    """Two images of the same texture: camera and depth of each, and what blocks of them hold.
+    """Spectra of blocks of two images of the same texture.
 
-    Waves are in radians per pixel of the second image, which is the smaller by a magnification.
+    Frequencies are in radians per pixel of the second image, in which the board is smaller if the
+    depths differ.
     """
 
     frames: tuple[int, int]
     cameras: tuple[int, int]
     depths_m: tuple[float, float]
-    log_ratios: FloatArray  # (blocks, waves): of the power of the first to that of the second
-    squares: FloatArray  # (blocks, waves): mean squared wave number
+    log_ratios: FloatArray  # (blocks, waves): log of the power of the first over the second
+    squares: FloatArray  # (blocks, waves): mean squared frequency
     weights: FloatArray  # (blocks, waves)
-    independent: float  # how many blocks these are worth
+    independent: float  # number of independent blocks
 
     def variances_px2(self, blur: Blur) -> tuple[float, float]:
-        """Blur of both, in pixels of the second image."""
+        """Blur variance of both images by a model, in px² of the second image."""
         shrunk = (self.depths_m[0] / self.depths_m[1]) ** 2
         first, second = (
             blur.variance_px2(depth_m, camera)
@@ -88,10 +92,11 @@ class Comparison(NamedTuple):
         return first * shrunk, second
 
     def measured_px2(self, blur: Blur) -> tuple[float, float]:
-        """Variance of the first less that of the second, and its standard deviation.
+        """Measured variance of the first minus the second image, and its standard deviation.
 
-        Blur multiplies the power of a wave by a function of its variance, whose derivative is
-        taken at the mean of both as a model has them; a gain multiplies all waves alike.
+        Blur multiplies the power of a wave by a function of its variance. The derivative of this
+        function is taken at the mean variance of both images by the model. A gain, which multiplies
+        all waves alike, is removed.
         """
         middle = max(0.5 * sum(self.variances_px2(blur)), _SMALLEST_BLUR_PX2)
         rate = _log_power_rate(self.squares, middle)
@@ -111,57 +116,81 @@ class Comparison(NamedTuple):
 
 
 def _log_power_rate(squares: FloatArray, variance_px2: float) -> FloatArray:
-    """Derivative of the log of a wave's power to the blur variance, for the blur of a disk."""
+    """Derivative of the log power by the blur variance, for a disk; `squares` are frequencies²."""
     from scipy.special import j1, jv  # importing scipy takes longer than the rest of d3s
 
-    # The disk of radius r = 2 sigma passes 2 J1(x) / x of a wave, x = k r; its logarithm has the
-    # derivative -J2(x) / J1(x) to x, and x has x / (2 v) to the variance v.
+    # The transfer function of a disk of radius r = 2 sigma is 2 J1(x) / x, x = k r. The derivative
+    # of its logarithm by x is -J2(x) / J1(x), that of x by the variance v is x / (2 v).
     phase = 2.0 * np.sqrt(squares * variance_px2)
     return np.asarray(-phase * jv(2, phase) / j1(phase) / variance_px2)
 
 
 def farther_frame(number: int, depths_m: Sequence[float]) -> int | None:
-    """The frame whose distance is most nearly the wanted multiple of this one's."""
+    """Number of the frame whose depth is nearest to 1.25 times this one's; None if none is."""
     ratios = np.asarray(depths_m, dtype=np.float64) / depths_m[number]
     other = int(np.abs(ratios - _MAGNIFICATION).argmin())
     return other if ratios[other] > _LEAST_MAGNIFICATION else None
 
 
-def compared_views(
+def compare_views(
     number: int, depth_m: float, pair: tuple[Image, Image], optics: Optics, design: Blur
 ) -> list[Comparison]:
-    """Left and right view of a frame."""
+    """Compare the left and the right view of a frame; empty if no block has enough waves.
+
+    Parameters
+    ----------
+    number, depth_m
+        Number of the frame, and depth of the board in it.
+    pair
+        Rectified left and right view, (rows, cols).
+    optics
+        Gives the disparity of the depth.
+    design
+        Blur as designed: decides the size of blocks and the range of frequencies.
+    """
     shift = round(float(optics.disparity_px(depth_m)))
     left, right = pair
-    # Columns of the same points: from the first that the right view shows.
+    # Columns that show the same points: from the first that the right view shows.
     left, right = (left[:, shift:], right[:, : right.shape[1] - shift]) if shift > 0 else pair
     both = (number, number), (0, 1), (depth_m, depth_m)
-    return _compared((left, right), both, design, centred=False)
+    return _compare((left, right), both, design, centred=False)
 
 
-def compared_frames(
+def compare_frames(
     near: int,
     far: int,
     depths_m: Sequence[float],
     pairs: tuple[tuple[Image, Image], tuple[Image, Image]],
     design: Blur,
 ) -> list[Comparison]:
-    """Each view of a frame and the same view of a farther one."""
+    """Compare each view of a frame with the same view of a farther frame.
+
+    Parameters
+    ----------
+    near, far
+        Numbers of the frames.
+    depths_m
+        Depth of the board in each frame.
+    pairs
+        Rectified pairs of the near and of the far frame.
+    design
+        Blur as designed: decides the size of blocks and the range of frequencies.
+    """
     found: list[Comparison] = []
     for camera in (0, 1):
         images = pairs[0][camera], pairs[1][camera]
         both = (near, far), (camera, camera), (depths_m[near], depths_m[far])
-        found += _compared(images, both, design, centred=True)
+        found += _compare(images, both, design, centred=True)
     return found
 
 
 _Both = tuple[tuple[int, int], tuple[int, int], tuple[float, float]]
 
 
-def _compared(
+def _compare(
     images: tuple[Image, Image], both: _Both, design: Blur, *, centred: bool
 ) -> list[Comparison]:
-    """Spectra of blocks of both images; nothing if no block has the waves."""
+    """Compare blocks of both images; empty if no block has enough waves."""
     frames, cameras, depths_m = both
     magnification = depths_m[1] / depths_m[0]
     empty = np.zeros((0, 0))
@@ -174,17 +203,17 @@ def _compared(
     if waves < _LOWEST_WAVE + 2:
         return []
     sides = round(side * magnification), side
-    places = _places(images[0].shape, sides[0])
+    places = _block_corners(images[0].shape, sides[0])
     noises = [noise_variance(image[::2, ::2]) for image in images]
     rows = []
     for place in places:
-        there = _same_point(place, images, sides, magnification) if centred else place
+        there = _matching_corner(place, images, sides, magnification) if centred else place
         blocks = [
             image[y : y + size, x : x + size]
             for image, (y, x), size in zip(images, (place, there), sides, strict=True)
         ]
         if not any(np.isnan(block).any() for block in blocks):
-            rows.append(_waves(blocks, noises, waves))
+            rows.append(_power_ratios(blocks, noises, waves))
     if not rows:
         return []
     log_ratios, squares, weights = (np.array(part) for part in zip(*rows, strict=True))
@@ -203,8 +232,8 @@ def _compared(
     ]
 
 
-def _places(shape: tuple[int, ...], side: int) -> list[tuple[int, int]]:
-    """Upper left corners of blocks, all over an image and not too many."""
+def _block_corners(shape: tuple[int, ...], side: int) -> list[tuple[int, int]]:
+    """Upper left corners (row, col) of at most 16 blocks over the whole image."""
     counts = [max(1, math.floor((size - side) / (_OVERLAP * side)) + 1) for size in shape]
     while counts[0] * counts[1] > _MOST_BLOCKS:
         counts[int(counts[1] > counts[0])] -= 1
@@ -217,13 +246,13 @@ def _places(shape: tuple[int, ...], side: int) -> list[tuple[int, int]]:
     return [(int(row), int(col)) for row in rows for col in cols]
 
 
-def _same_point(
+def _matching_corner(
     place: tuple[int, int],
     images: tuple[Image, Image],
     sides: tuple[int, int],
     magnification: float,
 ) -> tuple[int, int]:
-    """Corner of the block that shows the same piece of the board, of a farther frame."""
+    """Corner (row, col) of the block that shows the same piece of the board in a farther frame."""
     row, col = (
         round(
             0.5 * (images[1].shape[axis] - 1)
@@ -236,10 +265,10 @@ def _same_point(
     return row, col
 
 
-def _waves(
+def _power_ratios(
     blocks: Sequence[Image], noises: Sequence[float], waves: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log ratio of the power of two blocks, mean squared number and weight, of rings of waves."""
+    """Log power ratio, mean squared wave and weight of rings of waves, of two blocks."""
     powers = [_power(block, waves) for block in blocks]
     down = np.arange(-waves, waves + 1)[:, np.newaxis]
     square = down**2 + np.arange(waves + 1) ** 2
@@ -249,7 +278,7 @@ def _waves(
         np.bincount(ring.ravel(), values.ravel(), minlength=waves + 1)[_LOWEST_WAVE:]
         for values in (np.ones(ring.shape), *powers, (powers[0] + powers[1]) * square)
     )
-    # Where noise is more than half of the power, what is left says nothing.
+    # Rings in which noise is more than half of the power are not used.
     signals = first - counts * noises[0], second - counts * noises[1]
     known = (signals[0] > 0.5 * first) & (signals[1] > 0.5 * second)
     ratio = np.divide(signals[0], signals[1], out=np.ones_like(first), where=known)
@@ -257,7 +286,7 @@ def _waves(
 
 
 def _power(block: Image, waves: int) -> FloatArray:
-    """Power of the waves of a tapered block, (-waves .. waves, 0 .. waves), white noise being 1."""
+    """Power spectrum of a tapered block, (-waves .. waves, 0 .. waves); 1 for unit white noise."""
     taper = np.hanning(block.shape[0] + 2)[1:-1]
     values = block - float(taper @ block @ taper) / taper.sum() ** 2
     spectrum = np.fft.rfft(values * taper[:, np.newaxis] * taper, axis=1)[:, : waves + 1]

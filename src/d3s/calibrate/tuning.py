@@ -1,9 +1,9 @@
-"""The tuned depth equation: scale and offset for each virtual baseline, and cubics through them.
+"""Tuned depth equation: scale a and offset b over the virtual baseline, and cubics through these.
 
-Depth by the practical form (paper Eq. 17) is a * ratio + b, with a ratio that
-`optics.d3.gradient_ratio_per_px` takes from the images. For a few virtual baselines a and b are
-those of the least mean absolute error over the sequence (Eq. S8), the ratio being taken where
-stereo would align the true depth.
+The practical form of the depth equation (paper Eq. 17) is Z = a * ratio + b, with the ratio of
+`optics.d3.gradient_ratio_per_px`. For each of 16 virtual baselines, a and b minimise the mean
+absolute error over the sequence (Eq. S8), with the ratio taken at the shift that aligns the true
+depth. Only the method consensus uses them.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.frames import on_each_frame
-from d3s.calibrate.ratios import Views, Windows, shift_sums
-from d3s.calibrate.table import FEWEST_FRAMES
+from d3s.calibrate.distance_table import FEWEST_FRAMES
+from d3s.calibrate.frames import Views, on_each_frame
+from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.optics.d3 import practical_depth_m
@@ -27,63 +27,66 @@ Cubic = tuple[float, float, float, float]
 CONSENSUS = ConsensusOptions(
     prefilter_sigma_px=4.0, window_px=31, candidates=960, min_confidence=0.8
 )
-"""Options of the consensus that a calibrated rig is tuned for; a and b hold for these alone.
+"""Options of the consensus that a calibrated rig is tuned for; a and b hold for these only.
 
-Noise adds to the square of the difference and shrinks the ratio, the more the farther the board and
-the paler its texture; and fine texture turns round within a residual disparity of several pixels.
-No a and b can undo either. A Gaussian of 4 px removes most of both: on four other textures the mean
-absolute error is below 1 cm up to 1.85 m, with 3 px up to 1.7 m, and with the 1 px that is the
-method's default at few depths. So many candidates are 1 cm apart at 1.64 m."""
+Noise increases the denominator of the ratio, so that the ratio gets smaller with the distance and
+with weak texture; and fine texture changes sign within a residual disparity of several pixels. No a
+and b can compensate either. A Gaussian of 4 px removes most of both: on four other textures the
+mean absolute error is below 1 cm up to 1.85 m, with 3 px up to 1.7 m, and with 1 px, the default of
+the method, at few depths. 960 candidates are 1 cm apart at 1.64 m."""
 
 SHARES_OF_BASELINE = (0.05, 0.2)
-"""Ends of the virtual baselines sampled, as shares of the real one: the paper's are 0.12 to 0.14.
+"""Range of the virtual baselines, as shares of the real one; those of the paper are 0.12 to 0.14.
 
-Below, the views hardly differ and noise decides; above, the residual disparity of near boards is
-wider than their texture."""
+Below, the views hardly differ and noise dominates; above, the residual disparity of near boards
+exceeds the size of their texture."""
 _SAMPLES = 16
 GOOD_R2 = 0.98
-"""Share of the spread of a, or b, over the baselines that a good cubic explains: the paper's."""
+"""Least R² of a good cubic through a, or b, over the virtual baselines: that of the paper."""
 
 _LEAST_WINDOWS = 10
 _MOST_WINDOWS = 400
-_BESIDE = FEWEST_FRAMES - 1  # frames that one is held against: as many as there always are
-# A frame is out if it is off from those beside it by so many times what is usual, and by so large a
-# share of its depth: its distance is wrong, or something else stood there.
+_NEIGHBOURS = FEWEST_FRAMES - 1  # frames that each frame is compared with; there are always so many
+# A frame is rejected if its error differs from that of its neighbours by both: so many times the
+# median difference, and this share of its depth. Then its distance is wrong, or the board was not
+# there.
 _GROSS_TIMES = 8.0
 _GROSS_SHARE = 0.02
-# Errors below a hundredth of a millimetre count alike: where they are 0 a weight would be infinite.
+# Errors below 0.01 mm have the same weight: the weight of an error of 0 would be infinite.
 _SMALL_M = 1e-5
 _ROUNDS = 100
 _JACKKNIFE_GROUPS = 6
 
 
 class Line(NamedTuple):
-    """Depth = a * ratio + b."""
+    """Scale and offset of the depth equation: depth = a * ratio + b."""
 
     a_m_px: float
     b_m: float
 
 
 class CubicFit(NamedTuple):
-    """A cubic of the virtual baseline in metres, c0 to c3, and how well it fits."""
+    """Cubic of the virtual baseline in metres."""
 
-    coefficients: Cubic
-    r2: float
+    coefficients: Cubic  # c0 to c3
+    r2: float  # coefficient of determination
 
 
 class Tuning(NamedTuple):
-    """What the practical depth equation needs, over the virtual baselines that were sampled."""
+    """Scale and offset of the depth equation over the virtual baselines."""
 
-    virtual_baselines_m: FloatArray
-    a_m_px: FloatArray
-    b_m: FloatArray
-    a_sd_m_px: FloatArray  # spread of a when frames are left out in turn, as a standard deviation
+    virtual_baselines_m: FloatArray  # (baselines,)
+    a_m_px: FloatArray  # (baselines,)
+    b_m: FloatArray  # (baselines,)
+    a_sd_m_px: FloatArray  # standard deviation of a by the jackknife over frames
     b_sd_m: FloatArray
-    mae_m: FloatArray  # of the depth equation at the true shift, over frames that count alike
+    mae_m: FloatArray  # of the depth equation at the true shift; every frame has the same weight
     a_cubic: CubicFit  # in m px
     b_cubic: CubicFit  # in m
-    frame_error_m: FloatArray  # (frames, baselines): median of predicted less true; NaN if left out
-    windows: NDArray[np.int64]  # of each frame, that had texture
+    frame_error_m: (
+        FloatArray  # (frames, baselines): median of predicted minus true; NaN if rejected
+    )
+    windows: NDArray[np.int64]  # (frames,): number of textured windows
     left_out: dict[int, str]
     warnings: tuple[str, ...]
 
@@ -105,27 +108,27 @@ def find_tuning(
     tilt: tuple[float, float] = (0.0, 0.0),
     progress: Progress | None = None,
 ) -> Tuning:
-    """Scale and offset of the depth equation by virtual baseline, from boards at known depths.
+    """Tune scale and offset of the depth equation with boards at known depths.
 
     Parameters
     ----------
     views
         Rectified pairs of the board, one at each depth.
     depths_m
-        Of the board on the axis of the left lens, which meets the middle of the view.
+        Depth of the board on the axis of the left lens, which meets the middle of the view.
     rig
-        With optics as calibrated: the disparity of a depth has to be right.
+        The camera with calibrated optics: the disparity of a depth must be right.
     options
-        Of the consensus that is to use the tuning: its window and its prefilter change it.
+        Options of the consensus that will use the result: it depends on window and prefilter.
     tilt
         Slopes dZ/dX and dZ/dY of the board.
     progress
-        Called after each frame.
+        Called after each frame with the number of frames done, and of all.
 
     Raises
     ------
     CalibrationError
-        If fewer than five frames have texture to tune with, and agree.
+        If fewer than five frames have texture and agree.
     """
     optics = rig.optics
     baselines_m = optics.baseline_m * np.linspace(*SHARES_OF_BASELINE, _SAMPLES)
@@ -144,17 +147,30 @@ def find_tuning(
     }
     samples = [sample for number, sample in enumerate(found) if number not in left_out]
     _check_count(samples, left_out)
-    lines, samples = _without_gross(samples, left_out, baselines_m / optics.baseline_m)
+    lines, samples = _fit_without_outliers(samples, left_out, baselines_m / optics.baseline_m)
     return _tuning(baselines_m, lines, samples, windows, left_out)
 
 
 def least_absolute_lines(
     ratio_per_px: FloatArray, depth_m: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Scales and offsets of the least weighted sum of |a ratio + b - depth| (paper Eq. S8).
+    """Fit lines that minimise the weighted sum of |a ratio + b - depth| (paper Eq. S8).
 
-    One line for each row of ratios. By least squares that are weighted anew by the errors they
-    leave, until nothing changes.
+    The method is iteratively reweighted least squares.
+
+    Parameters
+    ----------
+    ratio_per_px
+        (lines, points): one line is fitted to each row.
+    depth_m
+        (points,): true depths.
+    weight
+        (points,): weights of the absolute errors.
+
+    Returns
+    -------
+    a_m_px, b_m
+        (lines,) each.
     """
     weights = np.broadcast_to(weight, ratio_per_px.shape)
     a, b = np.full((2, len(ratio_per_px)), np.inf)
@@ -173,8 +189,18 @@ def least_absolute_lines(
     return a, b
 
 
-def fitted_cubic(virtual_baselines_m: FloatArray, values: FloatArray, sd: FloatArray) -> CubicFit:
-    """Cubic through values that are known to within a standard deviation (paper Eqs. S9, S10)."""
+def fit_cubic(virtual_baselines_m: FloatArray, values: FloatArray, sd: FloatArray) -> CubicFit:
+    """Fit a cubic of the virtual baseline (paper Eqs. S9, S10).
+
+    Parameters
+    ----------
+    virtual_baselines_m
+        (baselines,).
+    values
+        (baselines,): a in m px, or b in m.
+    sd
+        (baselines,): standard deviations of the values.
+    """
     weights = 1.0 / np.maximum(sd, 0.1 * np.median(sd)) if np.median(sd) > 0 else None
     fitted = np.polynomial.Polynomial.fit(virtual_baselines_m, values, 3, w=weights)
     rest = np.sum((fitted(virtual_baselines_m) - values) ** 2)
@@ -190,14 +216,28 @@ def board_depth_m(
     optics: Optics,
     tilt: tuple[float, float],
 ) -> FloatArray:
-    """Depth of a tilted board in each window; `depth_m` is that in the middle of the view."""
+    """Depth of a tilted board at the centre of each window, in metres.
+
+    Parameters
+    ----------
+    windows
+        Centres of the windows in the left view.
+    depth_m
+        Depth of the board in the middle of the view.
+    shape
+        Rows and columns of the view.
+    optics
+        Gives the focal length in pixels.
+    tilt
+        Slopes dZ/dX and dZ/dY of the board.
+    """
     x = (windows.cols - 0.5 * (shape[1] - 1)) / optics.focal_length_px
     y = (windows.rows - 0.5 * (shape[0] - 1)) / optics.focal_length_px
     return np.asarray(depth_m / (1.0 - tilt[0] * x - tilt[1] * y))
 
 
 class _Sample(NamedTuple):
-    """What one frame tells: ratios at the true shift, and the truth."""
+    """Ratios of one frame at the true shift, and true depths."""
 
     number: int
     ratio_per_px: FloatArray  # (baselines, windows)
@@ -225,7 +265,22 @@ def _sampled(
 
 
 def shifts_px(depth_m: FloatArray, baselines_m: FloatArray, optics: Optics) -> FloatArray:
-    """Shift of the right view for every virtual baseline and depth, (baselines, depths)."""
+    """Shift of the right view for each virtual baseline and depth, in pixels.
+
+    Parameters
+    ----------
+    depth_m
+        (depths,).
+    baselines_m
+        (baselines,): virtual baselines.
+    optics
+        Gives focal length, baseline and disparity offset.
+
+    Returns
+    -------
+    shifts_px
+        (baselines, depths).
+    """
     return alignment_shift_px(
         depth_m,
         baselines_m[:, np.newaxis],
@@ -247,7 +302,7 @@ def _check_count(samples: Sequence[_Sample], left_out: dict[int, str]) -> None:
 
 
 def _lines(samples: Sequence[_Sample]) -> tuple[FloatArray, FloatArray]:
-    """Scale and offset for each virtual baseline, over frames that count alike."""
+    """Scales and offsets, (baselines,) each; every frame has the same weight."""
     depth_m = np.concatenate([sample.depth_m for sample in samples])
     weight = np.concatenate(
         [np.full(sample.depth_m.size, 1.0 / sample.depth_m.size) for sample in samples]
@@ -257,7 +312,7 @@ def _lines(samples: Sequence[_Sample]) -> tuple[FloatArray, FloatArray]:
 
 
 def _errors_m(sample: _Sample, lines: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Predicted less true depth, (baselines, windows)."""
+    """Predicted minus true depth, (baselines, windows)."""
     predicted = [
         practical_depth_m(ratio, a_m_px=float(a), b_m=float(b))
         for ratio, a, b in zip(sample.ratio_per_px, *lines, strict=True)
@@ -265,13 +320,13 @@ def _errors_m(sample: _Sample, lines: tuple[FloatArray, FloatArray]) -> FloatArr
     return np.asarray(predicted) - sample.depth_m
 
 
-def _without_gross(
+def _fit_without_outliers(
     samples: list[_Sample], left_out: dict[int, str], shares: FloatArray
 ) -> tuple[tuple[FloatArray, FloatArray], list[_Sample]]:
-    """Lines over the frames that fit, and these; the others join those left out."""
+    """Fit without gross outliers: lines, and the frames kept; adds the others to `left_out`."""
     while True:
         lines = _lines(samples)
-        off = _unlike_neighbours(samples, lines, shares)
+        off = _difference_to_neighbours(samples, lines, shares)
         worst = int(off.argmax())
         if off[worst] < max(_GROSS_SHARE, _GROSS_TIMES * float(np.median(off))):
             return lines, samples
@@ -283,14 +338,14 @@ def _without_gross(
         _check_count(samples, left_out)
 
 
-def _unlike_neighbours(
+def _difference_to_neighbours(
     samples: Sequence[_Sample], lines: tuple[FloatArray, FloatArray], shares: FloatArray
 ) -> FloatArray:
-    """How far the error of each frame is from the median of those beside it, as shares of depth.
+    """Difference of the error of each frame and the median of its neighbours, as shares of depth.
 
-    A depth that is wrong by e moves a prediction by -e (B - dX) / dX: so much of the error of a
-    prediction would be the distance that was written down. The errors that the method makes
-    itself change slowly with depth.
+    A distance that is wrong by e moves a prediction by -e (B - dX) / dX, with the virtual baseline
+    dX; errors are scaled back by this factor. The errors of the method itself change slowly with
+    depth.
     """
     error = np.array(
         [
@@ -302,8 +357,8 @@ def _unlike_neighbours(
     order = np.argsort([np.median(sample.depth_m) for sample in samples])
     off = np.zeros(error.size)
     for place, number in enumerate(order):
-        first = min(max(place - _BESIDE // 2, 0), error.size - 1 - _BESIDE)
-        beside = [other for other in order[first : first + 1 + _BESIDE] if other != number]
+        first = min(max(place - _NEIGHBOURS // 2, 0), error.size - 1 - _NEIGHBOURS)
+        beside = [other for other in order[first : first + 1 + _NEIGHBOURS] if other != number]
         off[number] = abs(error[number] - np.median(error[beside]))
     return off
 
@@ -317,7 +372,7 @@ def _tuning(
 ) -> Tuning:
     a, b = lines
     a_sd, b_sd = _jackknifed(samples)
-    cubics = fitted_cubic(baselines_m, a, a_sd), fitted_cubic(baselines_m, b, b_sd)
+    cubics = fit_cubic(baselines_m, a, a_sd), fit_cubic(baselines_m, b, b_sd)
     frame_error = np.full((windows.size, baselines_m.size), np.nan)
     mae = np.zeros(baselines_m.size)
     for sample in samples:
@@ -341,7 +396,7 @@ def _tuning(
 
 
 def _jackknifed(samples: Sequence[_Sample]) -> FloatArray:
-    """Standard deviations of a and b, (2, baselines), from leaving groups of frames out in turn."""
+    """Standard deviations of a and b, (2, baselines), by the jackknife over groups of frames."""
     groups = min(_JACKKNIFE_GROUPS, len(samples))
     lines = np.array(
         [

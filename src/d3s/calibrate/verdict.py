@@ -1,4 +1,4 @@
-"""Whether a calibration can be trusted, in plain words, and what to do where it cannot."""
+"""Verdict on a calibration: good, usable or bad, with reasons and remedies."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ _WORST_FIRST: tuple[Grade, ...] = ("bad", "usable", "good")
 
 
 class Remark(NamedTuple):
-    """One thing that is not as it should be."""
+    """One measure beyond its limit, and the remedy."""
 
     grade: Grade
     words: str
@@ -24,23 +24,23 @@ class Remark(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The worst of all grades, and why."""
+    """The worst grade of all measures, with the remarks."""
 
     grade: Grade
     remarks: tuple[Remark, ...]
 
     @property
     def summary(self) -> str:
-        """What it means, in a sentence."""
+        """Meaning of the grade, in a sentence."""
         return _SUMMARIES[self.grade]
 
 
 class Rule(NamedTuple):
-    """Up to which value a measure is good, and up to which usable; less is better."""
+    """Limits of a measure; less is better."""
 
-    good: float
-    usable: float
-    words: str  # with the value as `{value}`, the limit as `{limit}`
+    good: float  # largest value that is good
+    usable: float  # largest value that is usable
+    words: str  # with `{value}` and `{limit}`
     remedy: str
 
 
@@ -51,7 +51,7 @@ _RULERS = (
 )
 _BOARD = "Use a board with fine texture all over, lit evenly, and more of it in focus."
 
-# The limits are our judgement, not measurements; docs/calibration.md gives the grounds of each.
+# The limits are our judgement, not measurements; docs/calibration.md gives the reason for each.
 RULES: dict[str, Rule] = {
     "share_left_out": Rule(
         0.1, 1 / 3, "{value:.0%} of the frames were left out, more than {limit:.0%}.", _BOARD
@@ -124,8 +124,8 @@ RULES: dict[str, Rule] = {
 }
 
 
-def judged(measures: Mapping[str, float]) -> Verdict:
-    """The verdict on what was measured; a rule whose measure is not there says nothing."""
+def judge(measures: Mapping[str, float]) -> Verdict:
+    """Verdict on the measures; a rule without its measure is skipped."""
     remarks = [
         remark
         for name, rule in RULES.items()
@@ -135,15 +135,15 @@ def judged(measures: Mapping[str, float]) -> Verdict:
     return Verdict(remarks[0].grade if remarks else "good", tuple(remarks))
 
 
-def failed(problem: str) -> Verdict:
-    """The verdict on a calibration that did not come to its end."""
+def failure(problem: str) -> Verdict:
+    """Verdict on a calibration in which a step failed."""
     return Verdict("bad", (Remark("bad", problem, ""),))
 
 
 def _remark(rule: Rule, value: float) -> Remark | None:
     if value <= rule.good:
         return None
-    # What is no number is worse than any.
+    # NaN is bad.
     is_usable = value <= rule.usable
     limit = rule.good if is_usable else rule.usable
     words = rule.words.format(value=value, limit=limit)

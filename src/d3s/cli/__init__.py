@@ -1,4 +1,14 @@
-"""The command line: one module a command, each a thin layer over the library."""
+"""The command line: one module per command, each a thin layer over the library.
+
+In come arguments; out go calls of the library, lines on stdout, and an exit code. Besides the
+modules named after commands:
+
+output    common options, exit codes, checks of the output folder
+progress  progress bar
+units     lengths, shapes and depth ranges with units
+methods   methods that take part in a sweep
+sweep     execution of commands with many trials
+"""
 
 import os
 import sys
@@ -26,10 +36,10 @@ from d3s.errors import D3SError
 
 
 class _Commands(TyperGroup):
-    """Tells an error of ours in a sentence; with --debug, where in the code it comes from."""
+    """Prints a `D3SError` as one sentence; with --debug, raises it with its traceback."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse what is empty, here for all commands: as a path it would be this very folder."""
+        """Refuse empty arguments of all commands: an empty path would mean the current folder."""
         for before, one in pairwise(("", *args)):
             option, sign, value = one.partition("=")
             if not one or (one.startswith("--") and sign and not value):
@@ -42,7 +52,7 @@ class _Commands(TyperGroup):
                 )
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:  # a context of click, which typer may carry inside
+    def invoke(self, ctx: Any) -> Any:  # a click context, which typer may bundle
         try:
             return super().invoke(ctx)
         except D3SError as error:
@@ -60,7 +70,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-# In the order in which people come to need them.
+# In the order of the help text: what a newcomer needs first.
 app.command()(demo)
 app.command()(depth)
 app.command()(info)
@@ -91,15 +101,15 @@ def _options(
         bool, typer.Option("--debug", help="Show where in the code an error comes from.")
     ] = False,
 ) -> None:
-    """Both options are taken up elsewhere: by the callback above, and by `_Commands`."""
+    """Declare global options: `--version` has a callback, `--debug` is read by `_Commands`."""
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line and report errors of printing, such as a full disk."""
     try:
         app()
     except OSError as error:
-        if not _is_of_printing(error):
+        if not _is_print_error(error):
             raise
         with suppress(OSError):  # stderr may be full as well
             typer.echo(
@@ -107,18 +117,18 @@ def main() -> None:
                 "goes, or send it elsewhere. Files that were written stay.",
                 err=True,
             )
-        _print_nowhere()
+        _discard_output()
         sys.exit(BAD_INPUT)
 
 
-def _is_of_printing(error: OSError) -> bool:
-    """Whether it comes from the packages that print: they write to nothing else."""
+def _is_print_error(error: OSError) -> bool:
+    """Whether an error was raised by typer, click or rich, which write to the terminal only."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return frame.f_globals["__name__"].partition(".")[0] in ("typer", "click", "rich")
 
 
-def _print_nowhere() -> None:
-    """Python would try once more when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where it is closed
-        os.dup2(nowhere, stream.fileno())
+def _discard_output() -> None:
+    """Redirect stdout and stderr to nowhere: Python would flush them again at exit."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if closed
+        os.dup2(devnull, stream.fileno())

@@ -19,7 +19,7 @@ NOTHING_USABLE = 1
 
 
 class Half(StrEnum):
-    """What --left-lens can be."""
+    """Values of --left-lens."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -99,7 +99,7 @@ def calibrate(
             if not isinstance(error.report, Report):
                 raise
             problem, found = str(error), error.report
-    if rig is not None:  # before the report: it is what the work was for
+    if rig is not None:  # before the report, which is less important
         rig.save(output, overwrite=force)
     try:
         numbers = write_report(found, page, overwrite=force)
@@ -119,7 +119,7 @@ def calibrate(
 
 
 def _page(output: Path, report: Path | None) -> Path:
-    """Where the report goes."""
+    """Path of the report."""
     if output.name in ("", ".."):
         raise typer.BadParameter(f"--output {output} must name a file, as rig.toml does.")
     page = output.with_suffix(".html") if report is None else report
@@ -131,7 +131,7 @@ def _page(output: Path, report: Path | None) -> Path:
 
 
 def _check_places(*paths: Path, force: bool) -> None:
-    """Refuse names that are taken, or cannot be: better now than after the work."""
+    """Refuse paths that exist or cannot be written, before the work."""
     from d3s.errors import OutputError
 
     for path in paths:
@@ -148,8 +148,8 @@ def _check_places(*paths: Path, force: bool) -> None:
 
 
 def _check_inputs(captures: Path, design: Path | None, *paths: Path) -> None:
-    """Refuse to replace what the calibration is made from."""
-    from d3s.calibrate.table import TABLE_NAME, read_table
+    """Refuse to replace inputs of the calibration."""
+    from d3s.calibrate.distance_table import TABLE_NAME, read_table
 
     taken = [path for path in paths if path.exists()]
     if not taken:
@@ -201,7 +201,7 @@ def _table(found: "Report") -> "Table":
 
 
 def _say_files(output: Path | None, page: Path, numbers: Path) -> None:
-    # Not through rich, which would wrap a long path and read brackets in it as markup.
+    # Not by rich, which wraps long paths and reads brackets as markup.
     if output is not None:
         typer.echo(f"Rig file: {output}")
     typer.echo(f"Report:   {page}\nNumbers:  {numbers}")

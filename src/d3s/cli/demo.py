@@ -1,4 +1,4 @@
-"""`d3s demo`: the whole story on one simulated snapshot, with a picture and a page."""
+"""`d3s demo`: one simulated snapshot, its depth by three methods, a picture and a page."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def demo(
     from d3s.view.demo import FILES, write_demo
 
     check_free(output, [output / name for name in FILES], force=force)
-    made = run_demo(progress=None if quiet or as_json else say_step)
+    made = run_demo(on_step=None if quiet or as_json else say_step)
     files = write_demo(made, output, overwrite=force)
     if as_json:
         typer.echo(json.dumps(_as_json(made, files), indent=2))
@@ -46,7 +46,7 @@ def _as_json(made: "Demo", files: dict[str, Path]) -> dict[str, object]:
             "coverage": one.score.coverage,
             "time_s": one.time_s,
         }
-        for name, one in made.outcomes.items()
+        for name, one in made.results.items()
     }
     return {"simulated": True, "methods": figures, "files": [str(one) for one in files.values()]}
 

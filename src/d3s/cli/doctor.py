@@ -1,4 +1,4 @@
-"""`d3s doctor`: what this machine has, and whether d3s works on it."""
+"""`d3s doctor`: check of the installation, with a self-test."""
 
 import dataclasses
 import json
@@ -50,8 +50,8 @@ def _print(health: "Health") -> None:
     from rich.table import Table
 
     table = Table(title=f"d3s {health.version}", show_header=False)
-    for what, found in _rows(health):
-        table.add_row(what, escape(found))
+    for name, value in _rows(health):
+        table.add_row(name, escape(value))
     console = Console()
     console.print(table)
     for remark in health.remarks:
@@ -65,8 +65,8 @@ def _rows(health: "Health") -> list[tuple[str, str]]:
 
     test = health.self_test
     extras = [
-        f"{name} ({what}): {'yes' if health.extras[name] else 'no'}"
-        for name, (_, what) in EXTRAS.items()
+        f"{name} ({purpose}): {'yes' if health.extras[name] else 'no'}"
+        for name, (_, purpose) in EXTRAS.items()
     ]
     return [
         ("Python", f"{health.python}, {health.system}"),

@@ -1,4 +1,4 @@
-"""What the commands share: their common options, and places that are free to write to."""
+"""Shared by the commands: common options, exit codes, and checks of the output folder."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ import typer
 from d3s.errors import D3SError
 
 NOTHING_USABLE, BAD_INPUT, SOME_FAILED = 1, 3, 4
-"""Exit codes besides 0, all done, and 2, wrong use."""
+"""Exit codes besides 0 (done) and 2 (wrong use)."""
 
 Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
@@ -20,7 +20,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, a
 
 @contextmanager
 def value_of(option: str) -> Iterator[None]:
-    """What the library refuses within is a wrong value of an option: wrong use, no bad input."""
+    """Report a `D3SError` inside the block as a wrong value of `option`: exit code 2, not 3."""
     try:
         yield
     except D3SError as error:
@@ -28,17 +28,26 @@ def value_of(option: str) -> Iterator[None]:
 
 
 def say_step(words: str) -> None:
-    """A line on what is done next, beside the results."""
+    """Print the next step of the work to stderr."""
     typer.echo(words, err=True)
 
 
 def check_free(folder: Path, files: Iterable[Path], *, force: bool) -> None:
-    """Refuse a folder that cannot be written to, or files that are there: before the work.
+    """Check before the work that all output files can be written.
+
+    Parameters
+    ----------
+    folder
+        Output folder; made if it does not exist.
+    files
+        Files that the command will write.
+    force
+        Whether existing files may be replaced.
 
     Raises
     ------
     OutputError
-        Naming the place, and what to do.
+        When the folder cannot be written to, or a file exists and `force` is not set.
     """
     from d3s.errors import OutputError
 
@@ -52,7 +61,13 @@ def check_free(folder: Path, files: Iterable[Path], *, force: bool) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, or cannot be made."""
+    """Make a folder and check that it can be written to.
+
+    Raises
+    ------
+    OutputError
+        When it cannot.
+    """
     from d3s.atomic import make_folder
     from d3s.errors import OutputError
 

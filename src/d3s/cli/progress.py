@@ -1,19 +1,28 @@
-"""How far long work is: a bar on a terminal, a line elsewhere."""
+"""Progress of long work: a bar on a terminal, one line elsewhere."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 
+if TYPE_CHECKING:  # d3s.types imports numpy, which is slow
+    from d3s import types
+
 
 @contextmanager
-def progress_bar(
-    total: int, words: str, *, quiet: bool
-) -> Iterator[Callable[[int, int], None] | None]:
-    """Function to call with how many of how many are done; None where nobody looks.
+def progress_bar(total: int, words: str, *, quiet: bool) -> "Iterator[types.Progress | None]":
+    """Yield the callback of a progress bar on stderr; None without a bar.
 
-    `words` is the line for where there is no terminal.
+    Parameters
+    ----------
+    total
+        Number of steps.
+    words
+        Line to print instead of a bar if stderr is not a terminal.
+    quiet
+        Whether to print nothing.
     """
     if quiet:
         yield None

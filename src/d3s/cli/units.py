@@ -1,4 +1,4 @@
-"""What people write on the command line, as numbers in SI units."""
+"""Lengths, shapes and depth ranges on the command line, parsed to SI units."""
 
 import math
 import re
@@ -6,17 +6,17 @@ import re
 import typer
 
 _METRES = {"": 1.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "µm": 1e-6, "nm": 1e-9}
-# Division by a whole number rounds once: 300 / 1000 is 0.3, and 300 * 0.001 is not.
+# Divide by whole numbers, which rounds once: 300 / 1000 is 0.3, and 300 * 0.001 is not.
 _PER_METRE = {unit: round(1 / metres) for unit, metres in _METRES.items()}
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _LENGTH = re.compile(rf"\s*({_NUMBER})\s*([a-zµ]*)\s*", re.ASCII)
 _SHAPE = re.compile(r"\s*(\d{1,9})\s*[x×]\s*(\d{1,9})\s*", re.ASCII)
-_FARTHEST_M = 100.0  # of what two cameras less than a metre apart can measure
+_FARTHEST_M = 100.0  # beyond what cameras less than a metre apart can measure
 _LENGTH_FORMS = "Write metres, or a number with its unit: 1.0, 0.3m, 300mm, 25cm"
 
 
 def length_m(text: str) -> float:
-    """A length in metres, from 1.0, 0.3m, 300mm, "12.1 mm" or 25cm."""
+    """Length in metres, from 1.0, 0.3m, 300mm, "12.1 mm" or 25cm."""
     found = _LENGTH.fullmatch(text)
     if found is None or found[2] not in _PER_METRE:
         raise typer.BadParameter(f"{text!r} is not a length. {_LENGTH_FORMS}.")
@@ -35,7 +35,7 @@ def shape_px(text: str) -> tuple[int, int]:
 
 
 def depth_range_m(text: str) -> tuple[float, float]:
-    """The nearest and the farthest depth in metres, from 0.25:2.5 or 25cm:2.5m."""
+    """Nearest and farthest depth in metres, from 0.25:2.5 or 25cm:2.5m."""
     nearest, sign, farthest = text.partition(":")
     if not sign:
         raise typer.BadParameter(

@@ -1,4 +1,4 @@
-"""What a camera can know of depth: blur, disparity and the Cramér-Rao bound over a depth range."""
+"""Limits of a camera: blur, disparity and Cramér-Rao bound of the depth over a depth range."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,22 +25,30 @@ Spread = Literal["gaussian", "disk", "diffraction"]
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What a limit assumes of target, sensor and window.
+    """Assumptions of a limit: texture, noise, window and light.
 
-    The texture is scale-invariant (`optics.information.scale_invariant_power`), so that it is
-    as hard at every distance.
+    The texture is scale-invariant (`optics.information.scale_invariant_power`), so its difficulty
+    does not depend on distance.
 
     Parameters
     ----------
     noise_sigma
-        Standard deviation of a pixel's noise, full scale 1. 1 % is what our figures use.
+        Standard deviation of the noise of a pixel, 0 to 1 of full scale. The default of 1 % is the
+        noise of the figures in the documentation.
     contrast
-        Standard deviation of the sharp texture, full scale 1: a moderate one. The bound goes
-        nearly with its inverse.
+        Standard deviation of the sharp texture, above 0, at most 1 of full scale. The default is a
+        moderate contrast. The bound is nearly proportional to its inverse.
     window_px
-        Side of the window whose pixels share a depth: small against most objects in a frame.
+        Side of the window whose pixels share a depth, 3 to 10000 px. The default is small compared
+        with most objects in a frame.
     wavelength_m
-        Of the light, for diffraction. The middle of the visible.
+        Wavelength of the light, for diffraction, 1e-7 to 1e-4 m. The default is the middle of the
+        visible range.
+
+    Raises
+    ------
+    InputError
+        Naming every wrong value.
     """
 
     noise_sigma: float = 0.01
@@ -82,7 +90,7 @@ def _is_number(value: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class DepthLimits:
-    """Geometry and bound at each of some depths; all arrays have one value a depth."""
+    """Geometry and accuracy bound of a camera at several depths; one value per depth."""
 
     depth_m: FloatArray
     conditions: Conditions
@@ -92,7 +100,7 @@ class DepthLimits:
 
     @property
     def bound(self) -> DepthBound:
-        """Smallest possible standard deviation of the depth of a window."""
+        """Smallest possible standard deviation of the depth of a window, in metres, by cue."""
         return depth_bound(self.information)
 
 
@@ -103,15 +111,24 @@ def depth_limits(
     spread: Spread,
     conditions: Conditions,
 ) -> DepthLimits:
-    """Blur, disparity and the bound on the depth error of a camera, at each of some depths.
+    """Blur, disparity and accuracy bound of a camera at several depths.
 
     Parameters
     ----------
+    optics
+        Optics of the camera.
     depths_m
-        Positive depths.
+        Depths in metres, (n,), positive and finite.
     spread
-        What blurs a point: the Gaussian of the depth equations, the disk of geometric optics, or
-        the diffracted spot of a perfect lens, which is the most a real one can do.
+        Shape of the PSF: "gaussian" of the depth equations, "disk" of geometric optics, or
+        "diffraction" of a perfect lens, the best that a real lens can reach.
+    conditions
+        Texture, noise, window and light.
+
+    Raises
+    ------
+    InputError
+        If a depth is not positive and finite, or `spread` is unknown.
     """
     depths = np.asarray(depths_m, dtype=np.float64)
     if depths.ndim != 1 or not np.all(np.isfinite(depths) & (depths > 0)):
@@ -121,7 +138,7 @@ def depth_limits(
     transfers = tuple(
         transfer_function(optics.lens(camera), spread, conditions.wavelength_m) for camera in (0, 1)
     )
-    each = [
+    information = [
         expected_information(
             float(depth),
             *transfers,
@@ -139,14 +156,29 @@ def depth_limits(
         disparity_px=optics.disparity_px(depths),
         blur_sigma_px=(optics.blur_sigma_px(depths, 0), optics.blur_sigma_px(depths, 1)),
         information=DepthInformation(
-            np.array([one.stereo_per_m2 for one in each]),
-            np.array([one.defocus_per_m2 for one in each]),
+            np.array([at_depth.stereo_per_m2 for at_depth in information]),
+            np.array([at_depth.defocus_per_m2 for at_depth in information]),
         ),
     )
 
 
 def transfer_function(lens: Lens, spread: Spread, wavelength_m: float) -> TransferFunction:
-    """The transfer of one camera as a function of frequency (cycles/px) and depth (m)."""
+    """Transfer function of one camera, of frequency (cycles/px) and depth (m).
+
+    Parameters
+    ----------
+    lens
+        Lens of the camera.
+    spread
+        Shape of the PSF, as for `depth_limits`.
+    wavelength_m
+        Wavelength of the light, in metres; used for "diffraction" only.
+
+    Raises
+    ------
+    InputError
+        If `spread` is unknown.
+    """
     functions: dict[Spread, TransferFunction] = {
         "gaussian": lambda f, depth: psf.gaussian_otf(f, blur_sigma_px(depth, lens)),
         "disk": lambda f, depth: psf.disk_otf(f, blur_radius_px(depth, lens)),

@@ -1,19 +1,18 @@
-"""A pair of views in, a depth map with an error bar out.
+"""A rectified pair and its camera in; depth, sigma, confidence and flags per pixel out.
 
 `d3s.estimate` is this package and can be called: ``d3s.estimate(left, right, rig)``.
 
-methods     `estimate`, and the table of methods by name
-options     what each method can be told, with reasons
-depth_map   `DepthMap`, what comes back; flags: why a pixel has no depth; saving: its files
-images      the user's arrays, checked; clipping and holes: pixels that hold no intensity
-candidates  which depths to look at
-
-joint       ours, written once over operations: plan, then search, then refine, then judge
-operations  what it does to images: compiled in kernels, and plain in plain, its oracle
-model       the camera as it sees it; fitting and judging are what its stages pass on
-
-consensus   the paper's algorithm, as printed, compiled (consensus_kernels)
-reference   its oracle in plain NumPy; both share consensus_plan and consensus_result
+methods      `estimate`, and the table of methods by name
+options      options of the methods, each with its reason
+depth_map    `DepthMap`, the result
+flags        reasons why a pixel has no depth
+saving       depth maps in files
+images       check of the user's arrays
+intensity    passes over the intensities of a view
+clipping     pixels at the limits of the sensor
+candidates   depths to search by default
+joint        our method, over operations that two back-ends implement
+consensus    the paper's algorithm as printed
 """
 
 import inspect
@@ -29,10 +28,20 @@ __all__ = ["ConsensusOptions", "DepthMap", "Flag", "JointOptions", "Options", "e
 
 
 class _Callable(ModuleType):
-    """The public name of the function is the name of the package, which hides it once imported."""
+    """Type of this package: `d3s.estimate` is both the package and the function."""
 
     __call__ = staticmethod(estimate)
     __signature__ = inspect.signature(estimate)
 
 
 sys.modules[__name__].__class__ = _Callable
+
+# `help(d3s.estimate)` shows the package: let its text begin with the signature and the docstring
+# of the function.
+__doc__ = f"""``estimate{inspect.signature(estimate)}``
+
+{inspect.getdoc(estimate)}
+
+Notes
+-----
+{__doc__}"""

@@ -1,48 +1,48 @@
-"""Pixels that a sensor could not tell from its white or its black."""
+"""Clipped pixels: plateaus at the largest or the smallest value of a view."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import over_rows, together
-from d3s.runtime.scratch import Memory
 from d3s.types import Mask
 
 Floats = NDArray[np.floating]
 Bytes = NDArray[np.uint8]
-Numbers = NDArray[np.int64]
+Counts = NDArray[np.int64]
 
-# Of the nine pixels of a 3x3 block. A plateau with noise on it still has most of them; noise that
-# touches the limit here and there does not, and does no harm that a depth would show.
-_FEWEST_IN_BLOCK = 5
+# Pixels at the limit, of the nine of a 3x3 block. A plateau with noise still has this many. Noise
+# that reaches the limit in single pixels has fewer, and does not harm the depth.
+_MIN_IN_BLOCK = 5
 
 
-def clipped(image: Floats, memory: Memory | None = None) -> Mask:
-    """Where a view lies on a plateau at its largest or its smallest value.
+def clipped(image: Floats) -> Mask:
+    """Mask (rows, cols) of the pixels on a plateau at the largest or smallest value of a view.
 
-    A pixel is clipped if it has exactly that value and so have most of the block of 3x3 around
-    it, or around a neighbour that has it too. This needs no full scale to be known, and does not
-    depend on gain and offset. A constant view is clipped all over; the tops of very smooth
-    noiseless views of few grey levels are too. The mask comes out of the memory if there is one.
+    A pixel at one of these limits is clipped if most of the 3x3 block around it, or around a
+    neighbour at the limit, are at the limit too. The full scale need not be known, and gain and
+    offset do not matter. A constant view is clipped everywhere; so are the extrema of very smooth
+    views without noise and with few grey levels. NaN pixels are not clipped.
     """
-    image = np.require(image, requirements=["C", "A", "W"])  # the loops are compiled for no others
-    room = np.empty if memory is None else memory.empty
-    out = np.asarray(room(image.shape, np.bool_))
+    # The kernels are compiled for contiguous, aligned, writeable arrays only.
+    image = np.require(image, requirements=["C", "A", "W"])
+    out = np.empty(image.shape, np.bool_)
     ends = together(
         lambda: np.fmin.reduce(image, axis=None), lambda: np.fmax.reduce(image, axis=None)
     )
     limits = np.array(ends, dtype=image.dtype)
     counts = np.empty((image.shape[0], 2), dtype=np.int64)
     over_rows(_count_at_limits, image.shape[0], image, limits, counts)
-    # Too few for a plateau anywhere. The edge repeats, so in a corner two would do.
-    counts[:, counts.sum(axis=0) < min(_FEWEST_IN_BLOCK, image.size)] = 0
-    over_rows(_mark, image.shape[0], image, limits, counts, out)
+    # Fewer pixels in the whole view are no plateau. In a corner, whose pixels repeat in the blocks,
+    # two pixels would be enough otherwise.
+    counts[:, counts.sum(axis=0) < min(_MIN_IN_BLOCK, image.size)] = 0
+    over_rows(_mark_plateaus, image.shape[0], image, limits, counts, out)
     return out
 
 
 @compiled
-def _count_at_limits(start: int, stop: int, image: Floats, limits: Floats, counts: Numbers) -> None:
-    """How many pixels of each row are at either limit."""
+def _count_at_limits(start: int, stop: int, image: Floats, limits: Floats, counts: Counts) -> None:
+    """Count the pixels of each row that are at the low and at the high limit."""
     low, high = limits
     for row in range(start, stop):
         line = image[row]
@@ -54,10 +54,17 @@ def _count_at_limits(start: int, stop: int, image: Floats, limits: Floats, count
 
 
 @compiled
-def _mark(start: int, stop: int, image: Floats, limits: Floats, counts: Numbers, out: Mask) -> None:
-    """Mark pixels of plateaus; only rows with pixels at a limit are looked at."""
+def _mark_plateaus(
+    start: int, stop: int, image: Floats, limits: Floats, counts: Counts, out: Mask
+) -> None:
+    """Mark the pixels of plateaus; rows without pixels at a limit are skipped.
+
+    A core is a pixel at the limit with most of its block at the limit; a pixel at the limit with a
+    core in its block is clipped.
+    """
     rows, cols = image.shape
-    # Lines of the last three rows, with one more pixel at both ends, and which rows they are.
+    # Masks of three rows, with one more pixel at both ends; row r is in line r % 3, and
+    # `limit_rows` and `core_rows` say which row a line holds.
     at_limit, cores = np.empty((3, cols + 2), np.uint8), np.empty((3, cols + 2), np.uint8)
     limit_rows, core_rows = np.empty(3, np.int64), np.empty(3, np.int64)
     sums, blocks = np.empty(cols + 2, np.uint8), np.empty(cols, np.uint8)
@@ -78,9 +85,9 @@ def _mark(start: int, stop: int, image: Floats, limits: Floats, counts: Numbers,
                 for other in range(max(core - 1, 0), min(core + 2, rows)):
                     if limit_rows[other % 3] != other:
                         limit_rows[other % 3] = other
-                        _find_limit(image[other], limits[side], at_limit[other % 3])
+                        _mark_limit(image[other], limits[side], at_limit[other % 3])
                 _sum_blocks(at_limit, core, rows, sums, blocks)
-                _find_cores(at_limit[core % 3], blocks, cores[core % 3])
+                _mark_cores(at_limit[core % 3], blocks, cores[core % 3])
             _sum_blocks(cores, row, rows, sums, blocks)
             at = at_limit[row % 3, 1:]
             for col in range(cols):
@@ -88,26 +95,27 @@ def _mark(start: int, stop: int, image: Floats, limits: Floats, counts: Numbers,
 
 
 @compiled
-def _find_limit(line: Floats, limit: np.floating, out: Bytes) -> None:
+def _mark_limit(line: Floats, limit: np.floating, out: Bytes) -> None:
+    """Mark the pixels of a row that are at the limit."""
     inner = out[1:]
     for col in range(line.size):
         inner[col] = line[col] == limit
-    # The edge repeats, so that a plateau does not end where the frame does.
+    # The border pixels repeat, so that a plateau does not end at the frame.
     out[0], out[-1] = out[1], out[-2]
 
 
 @compiled
-def _find_cores(at_limit: Bytes, blocks: Bytes, out: Bytes) -> None:
-    """Pixels at the limit, most of whose block are too."""
+def _mark_cores(at_limit: Bytes, blocks: Bytes, out: Bytes) -> None:
+    """Mark the pixels at the limit with most of their 3x3 block at the limit."""
     at, inner = at_limit[1:], out[1:]
     for col in range(blocks.size):
-        inner[col] = (at[col] != 0) & (blocks[col] >= _FEWEST_IN_BLOCK)
+        inner[col] = (at[col] != 0) & (blocks[col] >= _MIN_IN_BLOCK)
     out[0], out[-1] = out[1], out[-2]
 
 
 @compiled
 def _sum_blocks(lines: Bytes, row: int, rows: int, sums: Bytes, out: Bytes) -> None:
-    """Sums of 3x3 pixels around a row; a row lies at its number modulo three."""
+    """Sum the 3x3 block around each pixel of a row; row r is in line r % 3."""
     up, line, down = lines[max(row - 1, 0) % 3], lines[row % 3], lines[min(row + 1, rows - 1) % 3]
     for col in range(sums.size):
         sums[col] = up[col] + line[col] + down[col]

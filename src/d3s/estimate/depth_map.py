@@ -1,4 +1,4 @@
-"""What an estimator gives: depth, its standard deviation, confidence, and why not."""
+"""`DepthMap`, the result of every method: depth, standard deviation, confidence and flags."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -17,47 +17,129 @@ from d3s.types import Image
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DepthMap:
-    """Depth of each pixel of the left view, all arrays (rows, cols).
+    """Depth of each pixel of the left view with its uncertainty, as `d3s.estimate` returns it.
 
-    Where there is no depth, `depth_m` and `sigma_m` are NaN and `flags` says why; `confidence` is
-    what it was before, so that one can see how near a pixel came.
+    All arrays are (rows, cols), the shape of the left view. A pixel either has a depth, a sigma and
+    no flag, or `depth_m` and `sigma_m` are NaN and at least one flag says why. No depth is filled
+    in or clamped. The fields cannot be assigned to.
+
+    Parameters
+    ----------
+    depth_m
+        Depth in metres, above 0, along the optical axis from the plane of the lenses. float32, NaN
+        where there is no depth.
+    sigma_m
+        Standard deviation of `depth_m` in metres, at least 0. float32, NaN where there is no depth.
+    confidence
+        Confidence from 0 (none) to 1. float32, finite everywhere: pixels without a depth keep the
+        confidence that they had before flags were applied.
+    flags
+        Bits of `d3s.Flag`, uint16; 0 where there is a depth.
+    rig
+        The camera.
+    method
+        Name of the method, a key of `d3s.estimate.methods.METHODS`.
+    options
+        Options of the method.
+    warnings
+        Sentences about the pair as a whole, such as views too small for a window.
+    timings_s
+        Run time of each stage in seconds, by the name of the stage.
+    intensity
+        The left view, float32, NaN where a pixel is missing; shifted and scaled if float32 cannot
+        hold the given values exactly. It may be the array that was given, not a copy. None if the
+        depth map was made without it.
+
+    Notes
+    -----
+    `sigma_m` is predicted for each pixel from this pair alone, without known depths. For "joint" it
+    contains the measured noise and misfit of the views propagated through the least squares, the
+    bend of the surface, and the rectification error of the options; on simulated planes about two
+    thirds of the errors are within one sigma, as for a normal distribution. It does not contain
+    errors of the calibration, nor gross errors such as false matches: confidence and flags are for
+    these. For "consensus" it does not contain the systematic error of the method, which is often
+    larger. Other methods define `sigma_m` in the docstrings of their modules in `d3s.peers`.
+
+    `confidence` is defined by the method, so values of two methods do not compare. For "joint" it
+    is the correlation of both views beyond chance, divided by 1 + sigma_m / s, where s is 1 cm or
+    0.5 % of the depth, the larger one. For "consensus" it is Eq. 14 of the paper: how well the
+    predicted depths agree with the candidate depth. It is not a probability.
+
+    See Also
+    --------
+    d3s.estimate : Make a depth map of a pair.
+    d3s.Flag : Reasons why a pixel has no depth.
+    d3s.estimate.flags.describe : Flags of a pixel in words.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=0.01, shape=(120, 180))
+    >>> depth_map = d3s.estimate(pair.left, pair.right, rig)
+    >>> depth_map.depth_m.shape
+    (120, 180)
+
+    Keep confident depths with a standard deviation of at most 1 mm, and save them:
+
+    >>> certain = depth_map.filter(min_confidence=0.8, max_sigma_m=0.001)
+    >>> certain.density <= depth_map.density
+    True
+    >>> certain.save("wall.npz")
+    >>> d3s.DepthMap.load("wall.npz").density == certain.density
+    True
     """
 
-    depth_m: Image  # along the optical axis, from the plane of the lenses
-    sigma_m: Image  # standard deviation of the depth, predicted from this very pair
-    confidence: Image  # 0 to 1
-    flags: NDArray[np.uint16]  # bits of `Flag`
+    depth_m: Image
+    sigma_m: Image
+    confidence: Image
+    flags: NDArray[np.uint16]
     rig: Rig
     method: str
     options: Options
     warnings: tuple[str, ...] = ()
-    timings_s: dict[str, float] = field(default_factory=dict)  # by stage
-    intensity: Image | None = None  # the left view, as it was given: no copy
+    timings_s: dict[str, float] = field(default_factory=dict)
+    intensity: Image | None = None
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """Where there is a depth."""
+        """Mask (rows, cols) of the pixels that have a depth."""
         return np.isfinite(self.depth_m)
 
     @property
     def density(self) -> float:
-        """Share of the pixels that have a depth."""
+        """Share of the pixels that have a depth, 0 to 1."""
         return float(self.valid.mean())
 
     def filter(
         self, *, min_confidence: float | None = None, max_sigma_m: float | None = None
     ) -> Self:
-        """Keep the depths that are at least so confident and at most so uncertain.
+        """Return a depth map without the depths beyond thresholds; this one stays as it is.
 
-        What the method itself left out, by the thresholds in its options, stays out.
+        Dropped pixels become NaN in `depth_m` and `sigma_m`; `confidence` stays. Pixels that have
+        no depth already, for instance below `min_confidence` of the method's options, stay without.
+
+        Parameters
+        ----------
+        min_confidence
+            Smallest confidence to keep, 0 to 1. Lower ones get the flag LOW_CONFIDENCE. None keeps
+            all.
+        max_sigma_m
+            Largest standard deviation to keep, in metres, at least 0. Larger ones get the flag
+            LARGE_SIGMA, unless their confidence is too low already. None keeps all.
+
+        Raises
+        ------
+        InputError
+            If a threshold is not a number in its range.
         """
         keep = self.valid
         flags = self.flags.copy()
         if min_confidence is not None:
-            low = _number(min_confidence, "min_confidence", 1.0)
+            low = _checked_limit(min_confidence, "min_confidence", 1.0)
             _drop(keep, self.confidence >= low, flags, Flag.LOW_CONFIDENCE)
         if max_sigma_m is not None:
-            high = _number(max_sigma_m, "max_sigma_m", np.inf)
+            high = _checked_limit(max_sigma_m, "max_sigma_m", np.inf)
             _drop(keep, self.sigma_m <= high, flags, Flag.LARGE_SIGMA)
         return replace(
             self,
@@ -69,28 +151,32 @@ class DepthMap:
     def save(
         self, path: str | os.PathLike[str], *, overwrite: bool = False, unit_m: float = 0.001
     ) -> None:
-        """Write a file, whole or not at all, in the format that its suffix chooses.
+        """Write a file in the format of its suffix; an error leaves no partial file.
 
-        `.npz` holds everything, and `load` gives it back. `.png` has 16 bit and the unit `unit_m`,
-        with 0 where there is no depth. `.tiff` and `.pfm` have depths as 32-bit floats, NaN
-        where there is none; `.exr` has sigma, confidence and intensity beside them. `.ply` and
-        `.csv` have a point for each depth. docs/files.md says more.
+        `.npz` holds everything, and `load` reads it back. `.png` has depths as 16-bit integers in
+        units of `unit_m`, 0 where there is no depth. `.tiff`, `.tif`, `.pfm` and `.npy` have depths
+        in metres as 32-bit floats, NaN where there is none; `.exr` also has sigma, confidence and
+        intensity. `.ply` and `.csv` have a point in metres for each depth. docs/files.md says more.
 
         Parameters
         ----------
         path
-            The file to write.
+            File to write.
         overwrite
-            Whether a file that holds something else may be replaced.
+            Whether to replace a file that holds something else.
         unit_m
-            What 1 means in a PNG file, in metres. All others have metres.
+            Depth of the value 1 in a PNG file, in metres. Other formats ignore it.
 
         Raises
         ------
         InputError
-            When the suffix is unknown, or a depth does not fit into the 16 bit of a PNG file.
+            If the suffix is unknown, or a depth does not fit into the 16 bits of a PNG file.
         OutputError
-            When the file cannot be written, or would replace another.
+            If the file cannot be written, or would replace another without `overwrite`.
+
+        See Also
+        --------
+        DepthMap.load : Read an NPZ file.
         """
         from d3s.estimate.saving import save
 
@@ -98,12 +184,17 @@ class DepthMap:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "DepthMap":
-        """Read an NPZ file that `save` has written: the very same depth map.
+        """Read a depth map from an NPZ file of `save`, equal to the last bit.
+
+        Parameters
+        ----------
+        path
+            File to read. Nothing in it is executed.
 
         Raises
         ------
         InputError
-            When the file is missing or damaged, or holds something else.
+            If the file is missing or damaged, or holds something else.
         """
         from d3s.estimate.saving import load
 
@@ -113,25 +204,26 @@ class DepthMap:
 def _drop(
     keep: NDArray[np.bool_], passes: NDArray[np.bool_], flags: NDArray[np.uint16], flag: Flag
 ) -> None:
+    """Flag the kept pixels that do not pass, and drop them from `keep`, in place."""
     flags[keep & ~passes] |= np.uint16(flag)
     keep &= passes
 
 
 def check_limits(*, min_confidence: float | None = None, max_sigma_m: float | None = None) -> None:
-    """Refuse what `DepthMap.filter` would refuse, before there is a depth map.
+    """Check the thresholds of `DepthMap.filter` before there is a depth map.
 
     Raises
     ------
     InputError
-        Naming the limit, its value and the rule.
+        If a threshold is not a number in its range.
     """
     if min_confidence is not None:
-        _number(min_confidence, "min_confidence", 1.0)
+        _checked_limit(min_confidence, "min_confidence", 1.0)
     if max_sigma_m is not None:
-        _number(max_sigma_m, "max_sigma_m", np.inf)
+        _checked_limit(max_sigma_m, "max_sigma_m", np.inf)
 
 
-def _number(value: float, name: str, highest: float) -> float:
+def _checked_limit(value: float, name: str, highest: float) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):

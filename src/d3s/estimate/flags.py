@@ -1,4 +1,4 @@
-"""Why a pixel has no depth: one table of bits, of which the documentation is made too."""
+"""Flags that say why a pixel has no depth: the only table of their bits and reasons."""
 
 from enum import IntFlag
 
@@ -7,10 +7,13 @@ from numpy.typing import NDArray
 
 
 class Flag(IntFlag):
-    """A pixel may have several; one that has a depth has none."""
+    """Reason why a pixel has no depth; its text is `__doc__`.
+
+    A pixel may have several flags. A pixel with a depth has none.
+    """
 
     def __new__(cls, bit: int, reason: str) -> "Flag":
-        """Keep the reason beside the bit."""
+        """Make a flag of its bit and its reason in words."""
         flag = int.__new__(cls, bit)
         flag._value_ = bit
         flag.__doc__ = reason
@@ -29,10 +32,10 @@ class Flag(IntFlag):
 
 
 def describe(flags: int) -> tuple[str, ...]:
-    """Reasons in words, of the flags of one pixel."""
+    """Return the reasons in words for the flags of one pixel; empty if it has a depth."""
     return tuple(str(flag.__doc__) for flag in Flag if flags & flag)
 
 
 def share_of_each(flags: NDArray[np.uint16]) -> dict[str, float]:
-    """Share of the pixels that have each flag, 0 to 1, by its name."""
+    """Return the share of the pixels that have a flag, 0 to 1, by the name of the flag."""
     return {str(flag.name): float(np.mean((flags & flag) != 0)) for flag in Flag}

@@ -1,4 +1,4 @@
-"""A pair as it comes from a user, made into what the kernels take."""
+"""Check the views that a user passes, and convert them to float32 for the kernels."""
 
 from typing import Any, NamedTuple
 
@@ -7,20 +7,21 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.runtime.parallel import over_rows, together
-from d3s.runtime.scratch import Memory
 from d3s.types import Image
 
 _LARGEST_PX = 64_000_000
-# How far out a value is no intensity but a fault, in widths of what most pixels have.
-_FARTHEST_OUT = 1e4
-_SAMPLES_EACH_WAY = 140  # pixels that tell what most have
-_LARGEST_SINGLE = float(np.finfo(np.float32).max)
+# A value farther than this from the median is a fault, not an intensity; in units of the range
+# from the 1st to the 99th percentile.
+_MAX_DISTANCE_IN_RANGES = 1e4
+# Pixels per axis from which these percentiles are taken.
+_SAMPLES_PER_AXIS = 140
+_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 class CheckedPair(NamedTuple):
-    """Two views as contiguous float32 of one shape; what is no finite number is NaN.
+    """Two views (rows, cols) of one shape, contiguous float32; NaN where there is no intensity.
 
-    They may be the caller's own arrays: nobody writes to them.
+    The views may be the caller's own arrays and must not be written to.
     """
 
     left: Image
@@ -28,22 +29,30 @@ class CheckedPair(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """Values that a sensor would give."""
+    """Smallest and largest value that counts as an intensity."""
 
     low: float
     high: float
 
 
-def checked_pair(left: Any, right: Any, memory: Memory | None = None) -> CheckedPair:
-    """Both views, copied where they must be changed; the caller's arrays stay as they are.
+def checked_pair(left: Any, right: Any) -> CheckedPair:
+    """Check a pair of views and convert it to float32.
 
-    Any real numbers will do, in any unit: the estimators do not depend on gain and offset. Copies
-    come out of the memory if there is one.
+    Views are copied where values or layout must change; the caller's arrays are never written to.
+    The unit of the values does not matter, since the estimators do not depend on gain and offset.
+    If float32 cannot hold all values exactly, the mean of both views is subtracted and both are
+    divided by the same power of two.
+
+    Parameters
+    ----------
+    left, right
+        Grey images (rows, cols) of real numbers of any type. Masked pixels, infinities and values
+        much larger than all others become NaN.
 
     Raises
     ------
     InputError
-        Naming the view that is no grey image of at least a pixel, or the shapes that differ.
+        If a view is no grey image of 1 to 64 million pixels, or the shapes differ.
     """
     given = _checked(left, "left"), _checked(right, "right")
     if given[0].shape != given[1].shape:
@@ -51,36 +60,36 @@ def checked_pair(left: Any, right: Any, memory: Memory | None = None) -> Checked
             f"left has shape {given[0].shape} and right {given[1].shape}: they must be alike. "
             "Are both views rectified and cut to one size?"
         )
-    views = [values if _is_single(values) else _empty(values.shape, memory) for values in given]
+    views = [values if _is_kernel_ready(values) else _empty(values.shape) for values in given]
     if not all(_cast(values, view) for values, view in zip(given, views, strict=True)):
         for i, values in enumerate(given):
-            views[i] = _empty(values.shape, memory) if views[i] is values else views[i]
+            views[i] = _empty(values.shape) if views[i] is values else views[i]
         _scale(given, views)
     limits = together(*(lambda view=view: _limits_to_keep(view) for view in views))
     return CheckedPair(
         *(
-            view if limit is None else _within(view, limit, view is not values, memory)
+            view if limit is None else _within(view, limit, is_copy=view is not values)
             for values, view, limit in zip(given, views, limits, strict=True)
         )
     )
 
 
-def _is_single(values: NDArray[Any]) -> bool:
-    # The loops are compiled for arrays that can be written to, and for no others.
+def _is_kernel_ready(values: NDArray[Any]) -> bool:
+    # The kernels are compiled for contiguous, aligned, writeable arrays only.
     return bool(values.dtype == np.float32 and values.flags.carray)
 
 
 def _cast(values: NDArray[Any], out: Image) -> bool:
-    """Copy into single precision; whether that holds the numbers as they are."""
+    """Copy to float32; return whether float32 holds all values exactly."""
     if out is values:
         return True
     if values.itemsize < 3 or (values.dtype.kind == "f" and values.itemsize == 4):
         over_rows(_copy_rows, values.shape[0], values, out)
         return True
-    from d3s.estimate.joint.numba_backend.prefilter import rounded
+    from d3s.estimate.intensity import to_single_precision
 
     is_exact = np.zeros(values.shape[0], dtype=np.bool_)
-    over_rows(rounded, values.shape[0], _as_double(values), out, is_exact)
+    over_rows(to_single_precision, values.shape[0], _as_double(values), out, is_exact)
     return bool(is_exact.all())
 
 
@@ -96,9 +105,9 @@ def _as_double(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _scale(given: tuple[NDArray[Any], ...], out: list[Image]) -> None:
-    """Views about their common mean and not far from one, so that single precision holds them."""
-    from d3s.estimate.joint.numba_backend.prefilter import (
-        about,
+    """Subtract the common mean, divide by a power of two, set non-finite pixels to NaN."""
+    from d3s.estimate.intensity import (
+        centre_and_scale,
         common_mean,
         finite_ends,
         power_of_two,
@@ -110,38 +119,39 @@ def _scale(given: tuple[NDArray[Any], ...], out: list[Image]) -> None:
     ends = together(*(lambda view=view: finite_ends(view) for view in views))
     scale = 1.0 / power_of_two(max(high for _, high in ends) - min(low for low, _ in ends))
     for view, scaled in zip(views, out, strict=True):
-        over_rows(about, view.shape[0], view, mean, scale, np.float32(np.nan), scaled)
+        over_rows(centre_and_scale, view.shape[0], view, mean, scale, np.float32(np.nan), scaled)
 
 
 def _limits_to_keep(view: Image) -> _Limits | None:
-    """Beyond which a value is no intensity, if there may be one or one is not finite."""
-    down, along = (-(-size // _SAMPLES_EACH_WAY) for size in view.shape)
-    some = view[::down, ::along]
-    known = np.sort(some[np.isfinite(some)].astype(np.float64))
-    limits = _Limits(-_LARGEST_SINGLE, _LARGEST_SINGLE)
+    """Limits of the values that are intensities; None if all values of the view are within."""
+    row_step, col_step = (-(-size // _SAMPLES_PER_AXIS) for size in view.shape)
+    samples = view[::row_step, ::col_step]
+    known = np.sort(samples[np.isfinite(samples)].astype(np.float64))
+    limits = _Limits(-_LARGEST_FLOAT32, _LARGEST_FLOAT32)
     if known.size:
         low, middle, high = known[[known.size // 100, known.size // 2, -1 - known.size // 100]]
-        reach = _FARTHEST_OUT * (high - low)
+        reach = _MAX_DISTANCE_IN_RANGES * (high - low)
         if reach > 0:
             limits = _Limits(max(middle - reach, limits.low), min(middle + reach, limits.high))
-    # No comparison holds for NaN.
+    # Both comparisons are false if the view holds a NaN.
     return None if limits.low <= view.min() and view.max() <= limits.high else limits
 
 
-def _within(view: Image, limits: _Limits, is_ours: bool, memory: Memory | None) -> Image:
-    """The view with NaN for all that is not within limits."""
-    from d3s.estimate.joint.numba_backend.prefilter import within
+def _within(view: Image, limits: _Limits, *, is_copy: bool) -> Image:
+    """View with NaN for values outside of the limits; in place if it is a copy."""
+    from d3s.estimate.intensity import mask_outside
 
-    out = view if is_ours else _empty(view.shape, memory)
-    over_rows(within, view.shape[0], view, *np.array(limits, dtype=np.float32), out)
+    out = view if is_copy else _empty(view.shape)
+    over_rows(mask_outside, view.shape[0], view, *np.array(limits, dtype=np.float32), out)
     return out
 
 
-def _empty(shape: tuple[int, ...], memory: Memory | None) -> Image:
-    return np.empty(shape, dtype=np.float32) if memory is None else memory.empty(shape)
+def _empty(shape: tuple[int, ...]) -> Image:
+    return np.empty(shape, dtype=np.float32)
 
 
 def _checked(image: Any, name: str) -> NDArray[Any]:
+    """Check type and shape of one view; masked pixels become NaN."""
     if isinstance(image, np.ma.MaskedArray) and image.dtype.kind in "buif":
         image = np.ma.filled(image.astype(np.float64), np.nan)
     try:

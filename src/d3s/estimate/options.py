@@ -1,4 +1,4 @@
-"""Choices of the methods, each with its default and the reason for it."""
+"""Options of the methods, each with its default and the reason for the default."""
 
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import OptionsError, RecordError
-from d3s.record import Record
+from d3s.record import Converted, Record
 
 Depth = Annotated[float, Field(ge=1e-4, le=1e4)]
 
@@ -28,7 +28,7 @@ def _odd(window_px: int) -> int:
 
 
 def _some(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
-    # pydantic's own min_length would count the valid values only, and call a wrong one missing.
+    # min_length of pydantic counts valid values only, and would report a wrong value as missing.
     if values is not None and not values:
         raise ValueError("must have at least 1 value.")
     return values
@@ -46,18 +46,24 @@ Window = Annotated[int, Field(ge=3, le=255), AfterValidator(_odd)]
 
 
 class Options(Record):
-    """What every method can be told: which depths to look at."""
+    """Options of every method: the depths to search."""
 
     error: ClassVar[type[RecordError]] = OptionsError
 
-    # The camera decides if left: from where its blur fills a window to where a tenth of a pixel
-    # is a hundredth of the depth (0.25 to 2.5 m for the prototype).
-    depth_range_m: tuple[Depth, Depth] | None = Field(
-        default=None, description="the nearest and the farthest depth to look for"
+    # Default: from the depth whose blur fills a window to the depth at which 0.1 px of disparity is
+    # 1 % of the depth (0.25 to 2.5 m for the prototype).
+    depth_range_m: Converted[tuple[Depth, Depth] | None] = Field(
+        default=None,
+        validate_default=True,
+        description="the nearest and the farthest depth to look for",
     )
     candidates_m: Annotated[
-        tuple[Depth, ...] | None, Field(max_length=4096), AfterValidator(_rising)
-    ] = Field(default=None, description="the depths to try, increasing, instead of a range")
+        Converted[tuple[Depth, ...] | None], Field(max_length=4096), AfterValidator(_rising)
+    ] = Field(
+        default=None,
+        validate_default=True,
+        description="the depths to try, increasing, instead of a range",
+    )
 
     @field_validator("depth_range_m")
     @classmethod
@@ -75,86 +81,104 @@ class Options(Record):
 
 
 class ConsensusOptions(Options):
-    """Choices that the paper leaves open, or makes, for its consensus."""
+    """Options of the algorithm of the paper, method="consensus"."""
 
-    # A calibrated rig brings its own, the numbers that its a and b were tuned with. Of others 240:
-    # steps of 0.35 px of disparity over 0.25 to 2.5 m, which the method's own error exceeds up to
-    # 1.2 m. Beyond, where they are 2 to 5 cm of depth, more of them are more exact, and slower.
+    # Default: the number with which the a and b of a calibrated rig were tuned, else 240, which is
+    # steps of 0.35 px of disparity over 0.25 to 2.5 m. Up to 1.2 m the error of the method is
+    # larger than a step. Beyond, where a step is 2 to 5 cm, more candidates are more accurate, and
+    # slower.
     candidates: int | None = Field(
         default=None, ge=2, le=4096, description="how many depths to try, even in inverse depth"
     )
-    # The paper's own for its prototype (supplement); of another camera the same share of its
-    # baseline. A calibrated rig brings its own.
+    # Default: those of a calibrated rig, else those of the paper for its prototype (supplement),
+    # scaled with the baseline for other cameras.
     virtual_baselines_m: Annotated[
-        tuple[Annotated[float, Field(gt=0, lt=0.1)], ...] | None,
+        Converted[tuple[Annotated[float, Field(gt=0, lt=0.1)], ...] | None],
         Field(max_length=32),
         AfterValidator(_some),
-    ] = Field(default=None, description="the virtual baselines to compare")
-    # As tuned, or 21: 21 to 31 px are what such windows are in this field; the paper does not say.
+    ] = Field(default=None, validate_default=True, description="the virtual baselines to compare")
+    # Default: the window of a calibrated rig, else 21. Such windows usually have 21 to 31 px; the
+    # paper does not state its window.
     window_px: Window | None = Field(default=None, description="the side of the window of the sums")
-    # As tuned, or 1: noise falls 3.5 times and the texture that the lens leaves hardly; the paper
-    # does not say.
+    # Default: the prefilter of a calibrated rig, else 1 px, which reduces noise 3.5 times and
+    # hardly weakens texture that passes the lens. The paper does not state its prefilter.
     prefilter_sigma_px: float | None = Field(
         default=None, ge=0, le=10, description="the Gaussian that both views are smoothed with"
     )
-    # Eq. 14 of the paper, or its Eq. S5, which near candidates pass too easily.
+    # Eq. 14 of the paper, or its Eq. S5, which favours near candidates.
     agreement_in: Literal["depth and vergence", "depth"] = Field(
         default="depth and vergence", description="what the confidence compares"
     )
-    # The threshold of the paper's pictures; its accuracy is given at 0.8.
+    # Threshold of the figures of the paper. The paper states its accuracy for 0.8.
     min_confidence: float = Field(
         default=0.5, ge=0, le=1, description="the confidence that a depth must exceed"
     )
 
 
 class JointOptions(Options):
-    """Choices of our own method."""
+    """Options of our own method, method="joint".
 
-    # Every pixel of the search is a candidate then. Fewer are faster, more change nothing: what
-    # comes after the search is continuous.
+    Examples
+    --------
+    >>> import d3s
+    >>> options = d3s.JointOptions(depth_range_m=(0.4, 2.0), windows_px=[9, 23])
+    >>> options.windows_px
+    (9, 23)
+    >>> options.replace(rounds=0)
+    Traceback (most recent call last):
+        ...
+    d3s.errors.OptionsError: rounds=0 must be at least 1.
+    """
+
+    # Default: one candidate for each pixel of disparity of the search. Fewer are faster. More have
+    # no effect, because the refinement after the search is continuous.
     candidates: int | None = Field(
         default=None, ge=2, le=4096, description="how many depths to try, even in inverse depth"
     )
-    # The larger the window, the less noise: each pixel has the largest that lies on one surface,
-    # as far as the next smaller one can tell. 57 px halve the error of the best block matching at
-    # 2 m, and 9 px are about as wide as the blur of a step in depth.
-    windows_px: Annotated[tuple[Window, ...], Field(max_length=8), AfterValidator(_sizes)] = Field(
-        default=(9, 23, 57), description="the sides of the windows to choose from, increasing"
+    # Larger windows have less noise: each pixel uses the largest window that lies on one surface,
+    # judged by the next smaller window. 57 px halve the error of the best block matching at 2 m;
+    # 9 px are about as wide as the blur of a step in depth.
+    windows_px: Annotated[
+        Converted[tuple[Window, ...]], Field(max_length=8), AfterValidator(_sizes)
+    ] = Field(
+        default=(9, 23, 57),
+        validate_default=True,
+        description="the sides of the windows to choose from, increasing",
     )
-    # A defocused view holds nothing finer than this, and the defocus needs second derivatives;
-    # a sharp pair (a rig without aperture) is hardly smoothed.
+    # Default: depends on the rig. A defocused view has no finer detail than the prefilter, and
+    # defocus needs second derivatives. A sharp pair (a rig without aperture) is hardly smoothed.
     prefilter_sigma_px: float | None = Field(
         default=None,
         gt=0,
         le=10,
         description="the Gaussian that views of full size are smoothed with",
     )
-    # Half the size is a quarter of the pixels and half the shifts, and a defocused view has
-    # nothing to lose by it. A sharp pair is searched at full size, for the sake of thin things. A
-    # quarter of the size saves a third of the time, and loses what is narrow.
+    # Default: 2 for a defocused pair, which loses no detail at half size and needs a quarter of the
+    # pixels and half the shifts; 1 for a sharp pair, to keep thin objects. 4 saves a third of the
+    # time and loses narrow objects.
     search_scale: Literal[1, 2, 4] | None = Field(
         default=None, description="how many pixels of the frame make one of the search"
     )
-    # Half the size is enough for what is out of focus, and what is in focus gets the full one. At 2
-    # nothing does: two thirds of the time, with search_scale=4 less than half of it, and an error
-    # in focus that is up to twice as large.
+    # Half size is enough for regions out of focus; regions in focus are refined at full size. With
+    # 2, no region is: two thirds of the time (with search_scale=4 less than half), and up to twice
+    # the error in focus.
     finest_scale: Literal[1, 2] = Field(
         default=1, description="how many pixels of the frame make one of the finest fit"
     )
-    # Without it the views are compared as they are, as stereo does. There to show what it adds.
+    # False compares the views as they are, as stereo does, to show what defocus adds.
     use_defocus: bool = Field(default=True, description="whether blur is compared with depth")
-    # How much neighbours have to say in the search; 0 leaves each window alone.
+    # Influence of neighbouring windows in the search; with 0, each window is searched on its own.
     smoothness: float = Field(
         default=1.0, ge=0, le=100, description="the weight of the price for steps in depth"
     )
-    # The second round moves a disparity by a hundredth of a pixel, a third by nothing that counts.
+    # The second round changes a disparity by 0.01 px, a third has no significant effect.
     rounds: int = Field(default=2, ge=1, le=10, description="how often least squares are repeated")
-    # The pictures do not tell it. Of a rig with lenses it is taken to be nothing, as in the twin;
-    # of a pinhole pair, which somebody else rectified, a tenth of a pixel.
+    # The images do not reveal it. Default: 0 for a rig with lenses, as in the simulator; 0.1 px for
+    # a pinhole pair, which was rectified by other software.
     rectification_sigma_px: float | None = Field(
         default=None, ge=0, le=10, description="what the rectification leaves of disparity"
     )
-    # Where this holds, error and density are those of the documentation, at any depth and noise.
+    # The documentation states error and density for this threshold, at any depth and noise.
     min_confidence: float = Field(
         default=0.45, ge=0, le=1, description="the confidence that a depth must reach"
     )

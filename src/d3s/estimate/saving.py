@@ -1,4 +1,7 @@
-"""Depth maps to files and back: all of one in an NPZ file, or what another format can hold."""
+"""Save and load depth maps: whole in an NPZ file, or the layers that another format holds.
+
+Behind `DepthMap.save` and `DepthMap.load`; apart from `depth_map`, since `methods` imports that.
+"""
 
 import json
 import os
@@ -26,13 +29,33 @@ SCHEMA_VERSION = 1
 
 _ARRAYS = {"depth_m": "f4", "sigma_m": "f4", "confidence": "f4", "flags": "u2", "intensity": "f4"}
 _OPTIONAL = {"intensity"}
-_TOLD = {"rig": dict, "method": str, "options": dict, "warnings": list, "timings_s": dict}
+# Fields of the JSON note beside the arrays.
+_NOTE_TYPES = {"rig": dict, "method": str, "options": dict, "warnings": list, "timings_s": dict}
 
 
 def save(
     depth_map: DepthMap, path: str | os.PathLike[str], *, overwrite: bool, unit_m: float
 ) -> None:
-    """Write a depth map; `DepthMap.save` says more."""
+    """Write a depth map in the format of the suffix; see `DepthMap.save`.
+
+    Parameters
+    ----------
+    depth_map
+        Depth map to write.
+    path
+        File to write.
+    overwrite
+        Whether to replace a file that holds something else.
+    unit_m
+        Depth of the value 1 in a PNG file, in metres.
+
+    Raises
+    ------
+    InputError
+        If the suffix is unknown, or a depth does not fit into a PNG file.
+    OutputError
+        If the file cannot be written, or would replace another without `overwrite`.
+    """
     if Path(os.fsdecode(path)).suffix.lower() == RESULT_SUFFIX:
         write_npz(path, overwrite=overwrite, **_as_arrays(depth_map))
         return
@@ -42,7 +65,7 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> DepthMap:
-    """Read a depth map; `DepthMap.load` says more."""
+    """Read a depth map from an NPZ file; see `DepthMap.load`."""
     arrays = read_npz(path)
     with named(path):
         try:
@@ -53,7 +76,7 @@ def load(path: str | os.PathLike[str]) -> DepthMap:
 
 
 def as_image(depth_map: DepthMap) -> DepthImage:
-    """What files that are no NPZ hold of a depth map."""
+    """Convert a depth map to the layers that formats other than NPZ hold."""
     return DepthImage(
         depth_m=depth_map.depth_m,
         sigma_m=depth_map.sigma_m,
@@ -79,7 +102,7 @@ def _check_suffix(path: str | os.PathLike[str]) -> None:
 
 def _as_arrays(depth_map: DepthMap) -> dict[str, NDArray[Any]]:
     arrays = {name: getattr(depth_map, name) for name in _ARRAYS}
-    told = {
+    facts = {
         "schema_version": SCHEMA_VERSION,
         "d3s_version": __version__,
         "rig": depth_map.rig.model_dump(),
@@ -91,42 +114,42 @@ def _as_arrays(depth_map: DepthMap) -> dict[str, NDArray[Any]]:
     return {
         **{name: array for name, array in arrays.items() if array is not None},
         "K": np.asarray(as_image(depth_map).intrinsics),
-        "note": np.array(json.dumps(told, allow_nan=False)),
+        "note": np.array(json.dumps(facts, allow_nan=False)),
     }
 
 
 def _from_arrays(arrays: dict[str, NDArray[Any]]) -> DepthMap:
-    told = _told(arrays)
+    facts = _checked_note(arrays)
     return DepthMap(
-        **_layers(arrays),
-        rig=Rig(**told["rig"]),
-        method=told["method"],
-        options=_options(told["method"], told["options"]),
-        warnings=tuple(str(words) for words in told["warnings"]),
-        timings_s={name: float(time_s) for name, time_s in told["timings_s"].items()},
+        **_checked_layers(arrays),
+        rig=Rig(**facts["rig"]),
+        method=facts["method"],
+        options=_options(facts["method"], facts["options"]),
+        warnings=tuple(str(words) for words in facts["warnings"]),
+        timings_s={name: float(time_s) for name, time_s in facts["timings_s"].items()},
     )
 
 
-def _told(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """The note, with all that it must have."""
+def _checked_note(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Parse the JSON note; its version and the types of its fields are checked."""
     if "note" not in arrays or arrays["note"].shape or arrays["note"].dtype.kind != "U":
         found = ", ".join(arrays)[:200] or "nothing"
         raise InputError(f"is not a depth map that D3S has saved: it holds {found}, and no note.")
-    told = note.parsed(str(arrays["note"]))
-    if told.get("schema_version") != SCHEMA_VERSION:
+    facts = note.parsed(str(arrays["note"]))
+    if facts.get("schema_version") != SCHEMA_VERSION:
         raise InputError(
-            f"has schema_version={shown(told.get('schema_version'))}: this D3S reads version "
+            f"has schema_version={shown(facts.get('schema_version'))}: this D3S reads version "
             f"{SCHEMA_VERSION}."
         )
-    wrong = [name for name, kind in _TOLD.items() if not isinstance(told.get(name), kind)]
-    times = () if wrong else told["timings_s"].values()
+    wrong = [name for name, kind in _NOTE_TYPES.items() if not isinstance(facts.get(name), kind)]
+    times = () if wrong else facts["timings_s"].values()
     if wrong or not all(isinstance(time_s, int | float) for time_s in times):
         raise cut_short(f"has a note whose {wrong[0] if wrong else 'timings_s'} cannot be read")
-    return told
+    return facts
 
 
-def _layers(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays of a depth map, all there and alike."""
+def _checked_layers(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Select the arrays of a depth map; types are checked, and that all have one shape."""
     missing = [name for name in _ARRAYS if name not in arrays and name not in _OPTIONAL]
     if missing:
         raise cut_short(f"lacks {missing[0]}")
@@ -143,6 +166,7 @@ def _layers(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def _options(method: str, values: dict[str, Any]) -> Options:
+    """Make the options of a method from its fields."""
     if method not in METHODS:
         raise InputError(
             f"was made by method={shown(method)}, which is none of {', '.join(METHODS)}: its "

@@ -21,7 +21,7 @@ league_tables  the league as CSV, JSON and Markdown
 tuned_twin     the simulated camera, tuned as the paper tunes its own
 """
 
-from d3s.calibrate.reach import working_range_m
+from d3s.calibrate.validation import working_range_m
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.evaluation import Evaluation, SweepResults
 from d3s.evaluate.league import League, Program, compare

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from d3s.calibrate.reach import ACCURATE_M
+from d3s.calibrate.validation import ACCURATE_M
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
 from d3s.evaluate.metrics import finite_median, ratio, score

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from d3s.calibrate.reach import ACCURATE_M, working_range_m
+from d3s.calibrate.validation import ACCURATE_M, working_range_m
 from d3s.evaluate.metrics import (
     finite_mean,
     finite_median,

@@ -75,6 +75,16 @@ def load_pair(
     ------
     InputError
         Naming the file, what is wrong and the likely remedy.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> import numpy as np
+    >>> np.save("left.npy", np.zeros((4, 6)))
+    >>> np.save("right.npy", np.ones((4, 6)))
+    >>> left, right = d3s.load_pair("left.npy", "right.npy")
+    >>> right.shape, right.dtype.name, float(right.max())
+    ((4, 6), 'float32', 1.0)
     """
     if right is not None:
         if side_by_side:

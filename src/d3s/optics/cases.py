@@ -1,11 +1,15 @@
-"""Depth in closed form when only some of the camera's parameters change.
+"""Depth in closed form when only some parameters of the camera change.
 
-One function for each row of the paper's table of special cases, for an image that is rescaled to
-a reference sensor distance. For the raw image of Alexander (2019), pass the derivatives through
-`relation.rescaled_derivatives` first: only the rows in which the sensor moves differ.
+One function for each row of the paper's table of special cases, for an image that is rescaled to a
+reference sensor distance. For a raw image (Alexander, 2019), convert the derivatives with
+`relation.rescaled_derivatives` first; this matters only where the sensor moves.
 
-Depth is not clamped: a wrong derivative may give a negative or infinite one, and NaN comes back
-where the equation has no real solution.
+Depth is not clamped: wrong derivatives may give a negative or infinite depth. Depth is NaN where
+the equation has no real solution.
+
+All functions take `derivatives`, the rate and the spatial derivatives of the image (arrays that
+broadcast against each other), and `lens`, the camera at this time. Rates are per unit of the time
+of `derivatives.rate`. Depths have the shape of the derivatives.
 """
 
 import numpy as np
@@ -20,7 +24,15 @@ from d3s.types import FloatArray
 def lateral_depth_m(
     derivatives: ImageDerivatives, lens: Lens, *, lateral_x_m: float, lateral_y_m: float
 ) -> FloatArray:
-    """Depth from a lens that moves right and down at given rates: stereo in differential form."""
+    """Depth from lateral motion of the lens, in metres: differential stereo.
+
+    Parameters
+    ----------
+    derivatives, lens
+        See the module.
+    lateral_x_m, lateral_y_m
+        Velocity of the lens centre, to the right and down, in metres.
+    """
     flow = lateral_flow(derivatives, lens, lateral_x_m, lateral_y_m)
     return _linear_depth(derivatives, lens, flow, 0.0)
 
@@ -28,14 +40,30 @@ def lateral_depth_m(
 def power_depth_m(
     derivatives: ImageDerivatives, lens: Lens, *, power_rate_dpt: float
 ) -> FloatArray:
-    """Depth from an optical power that changes at a given rate."""
+    """Depth from a change of the optical power, in metres.
+
+    Parameters
+    ----------
+    derivatives, lens
+        See the module.
+    power_rate_dpt
+        Rate of the optical power, in 1/m.
+    """
     return _linear_depth(derivatives, lens, np.zeros(()), power_rate_dpt)
 
 
 def sensor_distance_depth_m(
     derivatives: ImageDerivatives, lens: Lens, *, sensor_rate_m: float
 ) -> FloatArray:
-    """Depth from a sensor that recedes from the lens at a given rate."""
+    """Depth from axial motion of the sensor, in metres.
+
+    Parameters
+    ----------
+    derivatives, lens
+        See the module.
+    sensor_rate_m
+        Rate of the sensor distance, in metres.
+    """
     refocus_dpt = sensor_rate_m / lens.sensor_distance_m**2
     return _linear_depth(derivatives, lens, np.zeros(()), refocus_dpt)
 
@@ -49,9 +77,20 @@ def combined_depth_m(
     power_rate_dpt: float,
     sensor_rate_m: float,
 ) -> FloatArray:
-    """Depth from a lens that moves sideways while power and sensor distance change.
+    """Depth from lateral motion and simultaneous refocusing, in metres.
 
-    The differential form of D3 (paper Eq. 10): linear in the depth, so there is one solution.
+    Differential form of D3 (paper Eq. 10). Linear in the depth, so the solution is unique.
+
+    Parameters
+    ----------
+    derivatives, lens
+        See the module.
+    lateral_x_m, lateral_y_m
+        Velocity of the lens centre, to the right and down, in metres.
+    power_rate_dpt
+        Rate of the optical power, in 1/m.
+    sensor_rate_m
+        Rate of the sensor distance, in metres.
     """
     flow = lateral_flow(derivatives, lens, lateral_x_m, lateral_y_m)
     refocus_dpt = power_rate_dpt + sensor_rate_m / lens.sensor_distance_m**2
@@ -61,11 +100,18 @@ def combined_depth_m(
 def aperture_depths_m(
     derivatives: ImageDerivatives, lens: Lens, *, aperture_rate_m: float
 ) -> FloatArray:
-    """Both depths that an aperture opening at a given rate allows, shape (2, ...).
+    """Both depths that explain a change of the aperture, in metres, (2, ...).
 
-    First the one nearer than the focus, then the one beyond it: an aperture cannot tell the side.
-    The latter is negative where no point beyond the focus is blurred so much. NaN where the
-    derivatives contradict any blur.
+    First the depth nearer than the focus distance, then the depth beyond: the aperture does not
+    reveal the side. The second is negative where no point beyond the focus has this much blur.
+    Both are NaN where no blur explains the derivatives.
+
+    Parameters
+    ----------
+    derivatives, lens
+        See the module.
+    aperture_rate_m
+        Rate of the aperture radius, in metres.
     """
     opening = aperture_gain_px(lens) ** 2 * lens.aperture_radius_m * aperture_rate_m
     rate = np.asarray(derivatives.rate, dtype=np.float64)
@@ -76,36 +122,51 @@ def aperture_depths_m(
 
 
 def axial_depths_m(derivatives: ImageDerivatives, lens: Lens, *, depth_rate_m: float) -> FloatArray:
-    """Both depths that a target receding at a given rate allows, shape (2, ...).
+    """Both depths that explain an axial motion, in metres, (2, ...), by decreasing 1/Z.
 
-    The paper sees no closed form here; with the blur's magnification in the relation it is a
-    quadratic in 1/Z (docs/errata.md). Larger vergence first; a camera focused at infinity has one
-    solution, and the other is NaN.
+    Paper Eq. S4. The paper gives no closed form; with the magnification of the blur included, the
+    relation is a quadratic in 1/Z (docs/errata.md). A camera focused at infinity has one solution,
+    and the second depth is NaN.
+
+    Parameters
+    ----------
+    derivatives, lens
+        See the module.
+    depth_rate_m
+        Rate of the depth, in metres: positive if the target recedes.
     """
     rates = Rates(axial_m=depth_rate_m)
     return general_depths_m(derivatives, lens, rates)
 
 
 def general_depths_m(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> FloatArray:
-    """Both depths that any change of the camera allows, shape (2, ...), by larger vergence first.
+    """Both depths that explain any change of the camera, in metres, (2, ...).
 
-    The general relation (paper Eq. 9) solved for 1/Z, which stays finite when a depth goes
-    through infinity. Where it is linear the one depth comes first and the other is NaN.
+    General relation (paper Eq. 9) solved for 1/Z, which stays finite when a depth passes through
+    infinity. Depths are in order of decreasing 1/Z: positive depths first, the nearest of them
+    leading. Where the relation is linear, the only depth comes first and the second is NaN.
+
+    Parameters
+    ----------
+    derivatives, lens
+        See the module.
+    rates
+        Rates of the camera.
     """
     cubic = depth_cubic(derivatives, lens, rates)
     vergences = real_quadratic_roots(cubic.a3, cubic.a2, cubic.a1)
-    # Descending with NaN last, so that a lone root stays first.
+    # Descending order with NaN last, so that a single root comes first.
     return _ratio(np.ones(()), -np.sort(-vergences, axis=0))
 
 
 def _linear_depth(
     derivatives: ImageDerivatives, lens: Lens, flow: FloatArray, refocus_dpt: float
 ) -> FloatArray:
-    """(flow - alpha L) / (I' - alpha kappa L), for a focus that changes by some 1/m a time."""
+    """Depth (flow - alpha L) / (I' - alpha kappa L) for a focus that changes at a rate in 1/m."""
     alpha = blur_gain_px_m(lens) ** 2 * refocus_dpt
-    spread = derivatives.times(alpha, "laplacian")
+    diffusion = derivatives.times(alpha, "laplacian")
     rate = np.asarray(derivatives.rate, dtype=np.float64)
-    return _ratio(flow - spread, rate - focus_vergence_dpt(lens) * spread)
+    return _ratio(flow - diffusion, rate - focus_vergence_dpt(lens) * diffusion)
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

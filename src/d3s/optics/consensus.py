@@ -1,6 +1,6 @@
-"""Do the defocus equation and triangulation agree? The paper's test, and its confidence.
+"""Agreement of the D3 depths with a candidate depth, and the confidence of the paper.
 
-Confidence adds metres and 1/metres to one, so its value has a meaning in SI units only.
+The confidence adds metres and 1/metres to 1, so its value has a meaning in SI units only.
 """
 
 from typing import NamedTuple
@@ -13,17 +13,23 @@ from d3s.types import FloatArray
 
 
 class Disagreement(NamedTuple):
-    """Largest deviation of the predictions from the candidate, over the virtual baselines."""
+    """Largest deviation of the D3 depths from the candidate, over the virtual baselines."""
 
     depth_m: FloatArray
     vergence_dpt: FloatArray
 
 
 def disagreement(candidate_m: ArrayLike, predictions_m: ArrayLike) -> Disagreement:
-    """How far the D3 depths, baselines along the first axis, are from a candidate depth.
+    """Deviation of the D3 depths from a candidate, in depth and in inverse depth.
 
-    In depth and in inverse depth (the vectors of paper Eq. 14, in the maximum norm). Infinite
-    where a prediction is not a number: a baseline that says nothing cannot agree.
+    The maximum norms of the vectors in paper Eq. 14. Infinite where a D3 depth is NaN.
+
+    Parameters
+    ----------
+    candidate_m
+        Candidate depth, in metres; broadcasts with one prediction.
+    predictions_m
+        D3 depths, in metres, (virtual baselines, ...).
     """
     candidate = np.asarray(candidate_m, dtype=np.float64)
     predictions = np.asarray(predictions_m, dtype=np.float64)
@@ -40,20 +46,30 @@ def is_consensus(
     depth_tolerance_m: float,
     vergence_tolerance_dpt: float,
 ) -> np.ndarray:
-    """Whether all D3 depths agree with the candidate within both tolerances (paper Eq. 13)."""
+    """Mask of the pixels whose D3 depths all agree with the candidate (paper Eq. 13).
+
+    Parameters
+    ----------
+    candidate_m, predictions_m
+        As for `disagreement`.
+    depth_tolerance_m
+        Largest deviation in depth, in metres, exclusive.
+    vergence_tolerance_dpt
+        Largest deviation in inverse depth, in 1/m, exclusive.
+    """
     gap = disagreement(candidate_m, predictions_m)
     return (gap.depth_m < depth_tolerance_m) & (gap.vergence_dpt < vergence_tolerance_dpt)
 
 
 def confidence(candidate_m: ArrayLike, predictions_m: ArrayLike) -> FloatArray:
-    """Agreement in depth and in inverse depth, from 0 (none) to 1 (perfect); paper Eq. 14."""
+    """Confidence by agreement in depth and in inverse depth, 0 to 1 (paper Eq. 14)."""
     gap = disagreement(candidate_m, predictions_m)
     with np.errstate(over="ignore"):
         return np.asarray(1.0 / ((1.0 + gap.depth_m) * (1.0 + gap.vergence_dpt)))
 
 
 def depth_only_confidence(candidate_m: ArrayLike, predictions_m: ArrayLike) -> FloatArray:
-    """Agreement in depth alone (paper Eq. S5), which near candidates reach too easily."""
+    """Confidence by agreement in depth alone, 0 to 1 (paper Eq. S5); favours near candidates."""
     return np.asarray(1.0 / (1.0 + disagreement(candidate_m, predictions_m).depth_m))
 
 
@@ -65,10 +81,17 @@ class Pick(NamedTuple):
 
 
 def best_candidate(candidates_m: ArrayLike, confidences: ArrayLike) -> Pick:
-    """The candidate with the highest confidence (paper Eq. 15), candidates along the first axis.
+    """Candidate of the highest confidence at each pixel (paper Eq. 15).
 
-    The first of equals. A confidence that is NaN counts as none; the depth is NaN where no
-    candidate has any.
+    The first candidate wins a tie. NaN confidence counts as 0; the depth is NaN where all
+    confidences are 0.
+
+    Parameters
+    ----------
+    candidates_m
+        Candidate depths, in metres, (candidates,).
+    confidences
+        Confidence of each candidate, (candidates, ...).
     """
     candidates = np.asarray(candidates_m, dtype=np.float64)
     values = np.nan_to_num(np.asarray(confidences, dtype=np.float64))

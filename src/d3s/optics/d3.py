@@ -1,8 +1,8 @@
-"""Dual Differential Defocus: depth in closed form from two views that differ in place and focus.
+"""Dual Differential Defocus (D3): depth in closed form from two views with different focus.
 
-The right image is first moved to the right by `stereo.alignment_shift_px`, which leaves the
+The right image is first shifted to the right by `stereo.alignment_shift_px`, which leaves the
 residual disparity of a small virtual baseline. S is the mean of the left image and the shifted
-right one, I' their difference, left less right.
+right image, I' the difference left - right.
 """
 
 from typing import NamedTuple
@@ -20,9 +20,14 @@ from d3s.types import FloatArray
 def alpha_px2_m(left: Lens, right: Lens) -> float:
     """Half the blur-variance difference of two lenses per dioptre of defocus, in px² m.
 
-    The alpha of paper Eq. 10, (w s0 A / p)^2 (kappa_0 - kappa_1) with kappa = rho - 1/s: the
-    lenses may differ in power, in sensor distance, or in both. With `kappa_dpt` the difference
-    v_0 - v_1 = -2 alpha (1/Z - kappa) is exact, however large it is.
+    The alpha of paper Eq. 10: (w s0 A / p)² (kappa_0 - kappa_1) with kappa = rho - 1/s. The lenses
+    may differ in power, in sensor distance, or in both. The variance difference
+    v_0 - v_1 = -2 alpha (1/Z - `kappa_dpt`) is exact, not an approximation for small differences.
+
+    Raises
+    ------
+    InputError
+        If the lenses differ in anything but their focus.
     """
     gain, other = blur_gain_px_m(left), blur_gain_px_m(right)
     if gain != other:
@@ -34,12 +39,15 @@ def alpha_px2_m(left: Lens, right: Lens) -> float:
 
 
 def kappa_dpt(left: Lens, right: Lens) -> float:
-    """Vergence at which both lenses blur alike, in 1/m: (rho_0 + rho_1)/2 - 1/s0 for one sensor."""
+    """Vergence at which both lenses blur equally, in 1/m.
+
+    The kappa of paper Eq. 10: (rho_0 + rho_1)/2 - 1/s0 if both sensor distances are s0.
+    """
     return 0.5 * (focus_vergence_dpt(left) + focus_vergence_dpt(right))
 
 
 class PairDerivatives(NamedTuple):
-    """What D3 needs of an aligned pair, per pixel."""
+    """Derivatives of an aligned pair, (rows, cols): I', S_x and S_xx + S_yy."""
 
     difference: FloatArray
     mean_grad_x: FloatArray
@@ -47,7 +55,7 @@ class PairDerivatives(NamedTuple):
 
 
 def finite_differences(left: ArrayLike, right_aligned: ArrayLike) -> PairDerivatives:
-    """Difference of an aligned pair, and derivatives of its mean (paper Eq. 11); NaN at borders."""
+    """Difference of an aligned pair and derivatives of its mean (paper Eq. 11); NaN at borders."""
     first = np.asarray(left, dtype=np.float64)
     second = np.asarray(right_aligned, dtype=np.float64)
     mean = 0.5 * (first + second)
@@ -55,7 +63,7 @@ def finite_differences(left: ArrayLike, right_aligned: ArrayLike) -> PairDerivat
 
 
 class _Terms(NamedTuple):
-    """Numerator and denominator of the D3 equation."""
+    """Numerator and denominator of the D3 equation (paper Eq. 10)."""
 
     numerator: FloatArray
     denominator: FloatArray
@@ -68,11 +76,11 @@ def _terms(
     alpha_px2_m: float,
     kappa_dpt: float,
 ) -> _Terms:
-    # The right camera stands to the right, so left less right is a lens that moved left: hence
+    # Left - right is the change from the right camera to the left one, a motion to the left: hence
     # the minus before the gradient, where the paper has a plus for its own X_0 - X_1.
-    spread = alpha_px2_m * derivatives.mean_laplacian
+    diffusion = alpha_px2_m * derivatives.mean_laplacian
     flow = focal_length_px * virtual_baseline_m * derivatives.mean_grad_x
-    return _Terms(-flow - spread, derivatives.difference - kappa_dpt * spread)
+    return _Terms(-flow - diffusion, derivatives.difference - kappa_dpt * diffusion)
 
 
 def d3_depth_m(
@@ -83,18 +91,21 @@ def d3_depth_m(
     alpha_px2_m: float,
     kappa_dpt: float,
 ) -> FloatArray:
-    """Depth of every pixel by itself (paper Eq. 10); infinite or NaN where nothing changes.
+    """Depth of each pixel on its own, in metres (paper Eq. 10).
+
+    Infinite or NaN where the two views do not differ.
 
     Parameters
     ----------
     derivatives
-        Of the pair aligned to the virtual baseline.
+        Derivatives of the pair, aligned so that the virtual baseline remains.
     virtual_baseline_m
-        Baseline that the alignment left over, right camera to the right of the left one.
+        Baseline that the alignment leaves, in metres; positive if the right camera is still to
+        the right of the left one.
     focal_length_px
-        s0 / p.
+        Focal length s0 / p, in pixels.
     alpha_px2_m, kappa_dpt
-        What the functions of these names give for the two lenses.
+        Results of the functions of the same names for the two lenses.
     """
     terms = _terms(derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -110,9 +121,17 @@ def d3_windowed_depth_m(
     kappa_dpt: float,
     window_px: int,
 ) -> FloatArray:
-    """Depth that fits the D3 equation best, in least squares, over the window of each pixel.
+    """Depth of the window around each pixel, in metres, by least squares.
 
-    Minimises the sum of (Z denominator - numerator)². Parameters as `d3_depth_m`.
+    Minimises the sum of (Z denominator - numerator)² of the D3 equation (paper Eq. 10) over the
+    window.
+
+    Parameters
+    ----------
+    derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt
+        As for `d3_depth_m`.
+    window_px
+        Side of the square window, odd, in pixels.
     """
     terms = _terms(derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt)
     product = window_sum(terms.numerator * terms.denominator, window_px)
@@ -122,9 +141,9 @@ def d3_windowed_depth_m(
 
 
 def gradient_ratio_per_px(derivatives: PairDerivatives, window_px: int) -> FloatArray:
-    """Windowed sum(S_x I') / sum(I'²): all that the practical form takes from the images.
+    """Windowed ratio sum(S_x I') / sum(I'²), in 1/px: the image term of paper Eq. 17.
 
-    It depends on the alignment shift alone, not on the candidate depth or baseline behind it.
+    The ratio depends on the alignment shift only. Candidates with the same shift share it.
     """
     difference = derivatives.difference
     product = window_sum(derivatives.mean_grad_x * difference, window_px)
@@ -134,8 +153,17 @@ def gradient_ratio_per_px(derivatives: PairDerivatives, window_px: int) -> Float
 
 
 def practical_depth_m(ratio_per_px: ArrayLike, *, a_m_px: float, b_m: float) -> FloatArray:
-    """Depth from `gradient_ratio_per_px` and two calibrated numbers (paper Eq. 17).
+    """Depth in the practical form of D3, a ratio + b, in metres (paper Eq. 17).
 
-    Without defocus a = -focal_length_px * virtual_baseline_m and b = 0.
+    Without defocus, a = -focal_length_px * virtual_baseline_m and b = 0.
+
+    Parameters
+    ----------
+    ratio_per_px
+        Result of `gradient_ratio_per_px`, in 1/px.
+    a_m_px
+        Calibrated scale, in m px.
+    b_m
+        Calibrated offset, in metres.
     """
     return np.asarray(a_m_px * np.asarray(ratio_per_px, dtype=np.float64) + b_m)

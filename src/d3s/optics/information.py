@@ -1,15 +1,16 @@
-"""How well can depth be known? The Cramér-Rao bound of a pair of noisy windows.
+"""Cramér-Rao bound of the depth of a pair of noisy windows, by cue.
 
 Both views show one unknown texture T, blurred by two optical transfer functions H0 and H1 and
-displaced by the disparity d, each with white noise of the same standard deviation. Per spatial
-frequency the texture is a nuisance to be estimated along with the depth; what is left for the depth
-after that is, exactly and with no mixed term::
+shifted by the disparity d, each with white noise of the same standard deviation. At each spatial
+frequency the texture is a nuisance parameter, estimated together with the depth. The Fisher
+information on depth that remains is, exactly and without a mixed term::
 
     |T|² [ (2 pi fx d' H0 H1)² + (H0 H1' - H1 H0')² ] / (H0² + H1²) / noise²
 
-with a dash for the derivative to depth: what stereo knows, plus what defocus knows. It can be had
-where the texture stands out of the noise. Of a frequency at which it does not, only the share
-P / (P + noise²) can, with ``P = |T|² (H0² + H1²)``; see `usable_share`.
+where a prime is the derivative with respect to depth. The first term is the information of stereo,
+the second that of defocus. An estimator reaches it where the texture exceeds the noise; at other
+frequencies only the share P / (P + noise²) is usable, with ``P = |T|² (H0² + H1²)``; see
+`usable_share`.
 """
 
 from collections.abc import Callable
@@ -29,29 +30,29 @@ from d3s.optics.windows import (
 from d3s.types import FloatArray
 
 TransferFunction = Callable[[FloatArray, float], FloatArray]
-"""OTF of one camera: (frequency in cycles/px, depth in m) -> real transfer."""
+"""Optical transfer function of one camera: (frequency in cycles/px, depth in m) -> real values."""
 
 
 class DepthInformation(NamedTuple):
-    """Fisher information on depth, in 1/m², by cue. The cues are independent: they add."""
+    """Fisher information on depth, in 1/m², by cue. The cues are independent, so they add."""
 
     stereo_per_m2: FloatArray
     defocus_per_m2: FloatArray
 
     @property
     def total_per_m2(self) -> FloatArray:
-        """What both cues know together."""
+        """Information of both cues together, in 1/m²."""
         return np.asarray(self.stereo_per_m2 + self.defocus_per_m2)
 
     @property
     def defocus_share(self) -> FloatArray:
-        """Part of the information that comes from defocus, 0 to 1."""
+        """Share of the information that comes from defocus, 0 to 1."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.defocus_per_m2 / self.total_per_m2)
 
 
 class DepthBound(NamedTuple):
-    """Smallest standard deviation that an unbiased depth can have, in metres, by cue."""
+    """Smallest standard deviation of an unbiased depth estimate, in metres, by cue."""
 
     total_m: FloatArray
     stereo_m: FloatArray
@@ -59,7 +60,7 @@ class DepthBound(NamedTuple):
 
 
 def depth_bound(information: DepthInformation) -> DepthBound:
-    """The Cramér-Rao bound that belongs to an information; infinite where there is none."""
+    """Cramér-Rao bound 1 / sqrt(information), in metres; infinite without information."""
     with np.errstate(divide="ignore"):
         return DepthBound(
             total_m=1.0 / np.sqrt(information.total_per_m2),
@@ -78,29 +79,36 @@ def window_information(
     alpha_px2_m: float,
     noise_sigma: ArrayLike,
 ) -> DepthInformation:
-    """Information of a window whose two views are blurred almost alike.
+    """Fisher information of a window whose two views have almost equal blur.
 
-    The stereo part holds for any blur. The defocus part is that of a Gaussian blur: for a disk,
-    whose transfer has zeros that move with depth, the true one is larger, and for a lens that
-    diffracts smaller; `spectral_information` takes any transfer.
+    The stereo term holds for any blur. The defocus term assumes Gaussian blur: it is too small for
+    a disk, whose transfer function has zeros that move with depth, and too large for a lens with
+    diffraction. `spectral_information` accepts any transfer function.
 
     Parameters
     ----------
     gradient_energy, laplacian_energy
-        Sums over the window of S_x² and (S_xx + S_yy)² of the aligned views' mean, noise-free.
+        Sums over the window of S_x² and (S_xx + S_yy)², without noise, where S is the mean of the
+        aligned views.
+    depth_m
+        Depth of the window, in metres; broadcasts with the energies.
+    focal_length_px
+        Focal length s0 / p, in pixels.
+    baseline_m
+        Distance of the lens centres, in metres.
     alpha_px2_m
-        `d3.alpha_px2_m`; zero for lenses that focus alike.
+        Result of `d3.alpha_px2_m`; 0 for lenses with equal focus.
     noise_sigma
         Standard deviation of the noise of one view, in the unit of the image; a number or a map.
     """
     slope = disparity_slope_px_per_m(
         depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
     )
-    spread_slope = alpha_px2_m * vergence_dpt(depth_m) ** 2
+    diffusion_slope = alpha_px2_m * vergence_dpt(depth_m) ** 2
     per_noise = 0.5 / np.square(np.asarray(noise_sigma, dtype=np.float64))
     return DepthInformation(
         np.asarray(per_noise * slope**2 * np.asarray(gradient_energy)),
-        np.asarray(per_noise * spread_slope**2 * np.asarray(laplacian_energy)),
+        np.asarray(per_noise * diffusion_slope**2 * np.asarray(laplacian_energy)),
     )
 
 
@@ -113,21 +121,28 @@ def spectral_information(
     disparity_slope_px_per_m: float,
     noise_sigma: float,
 ) -> DepthInformation:
-    """Information summed over frequencies, for any pair of transfer functions.
+    """Fisher information summed over frequencies, for any pair of transfer functions.
 
-    Exact for a texture that stands out of the noise; see `usable_share` for one that does not.
+    Exact for a texture that exceeds the noise; see `usable_share` for other textures.
 
     Parameters
     ----------
     energy
-        Squared spectrum of the sharp texture, scaled to add up to its sum of squares.
+        Squared spectrum of the sharp texture, scaled so that its sum is the texture's sum of
+        squares. All arrays have the same shape, one value per frequency.
     frequency_x
         Horizontal frequencies, in cycles/px.
-    transfer, transfer_slope
-        (H0, H1) and their derivatives to depth.
+    transfer
+        Transfer functions (H0, H1) of both cameras.
+    transfer_slope
+        Derivatives of H0 and H1 with respect to depth, in 1/m.
+    disparity_slope_px_per_m
+        Derivative of the disparity with respect to depth, in px/m.
+    noise_sigma
+        Standard deviation of the noise of one view, in the unit of the texture.
     """
     (h0, h1), (h0_slope, h1_slope) = transfer, transfer_slope
-    length = np.hypot(h0, h1)  # divided by at once: squares of small transfers would vanish
+    length = np.hypot(h0, h1)  # divide before squaring: squares of small transfers underflow
     unit = [np.divide(h, length, out=np.zeros_like(h), where=length > 0) for h in (h0, h1)]
     shift = 2 * np.pi * np.asarray(frequency_x) * disparity_slope_px_per_m * unit[0] * h1
     blur = unit[0] * h1_slope - unit[1] * h0_slope
@@ -140,20 +155,36 @@ def spectral_information(
 def usable_share(
     power: ArrayLike, transfer: tuple[FloatArray, FloatArray], noise_sigma: float
 ) -> FloatArray:
-    """Part of a frequency's information that noise leaves, P / (P + noise²), 0 to 1.
+    """Share of the information of a frequency that noise leaves, P / (P + noise²), 0 to 1.
 
-    `power` is the expected squared magnitude of a frequency of the sharp texture, on the scale on
-    which white noise has noise²: a power density per cycle²/px².
+    Parameters
+    ----------
+    power
+        Expected power density of the sharp texture at each frequency, per cycle²/px²; white noise
+        has the density noise_sigma².
+    transfer
+        Transfer functions (H0, H1) of both cameras at each frequency.
+    noise_sigma
+        Standard deviation of the noise of one view.
     """
     signal = np.asarray(power) * (transfer[0] ** 2 + transfer[1] ** 2)
     return np.asarray(signal / (signal + noise_sigma**2))
 
 
 def scale_invariant_power(frequency: ArrayLike, *, contrast: float, window_px: int) -> FloatArray:
-    """Power density of a texture that looks the same at every distance, per cycle²/px².
+    """Power density of a scale-invariant texture, per cycle²/px².
 
-    It falls with the square of the frequency, as in natural images, between one cycle a window
-    and half a cycle a pixel; the standard deviation over that band is `contrast` (full scale 1).
+    The density falls with the square of the frequency, as in natural images, from one cycle per
+    window to half a cycle per pixel, and is 0 elsewhere.
+
+    Parameters
+    ----------
+    frequency
+        Spatial frequencies, in cycles/px.
+    contrast
+        Standard deviation of the texture over that band, full scale 1.
+    window_px
+        Side of the window, in pixels.
     """
     f = np.asarray(frequency, dtype=np.float64)
     inside = (f >= 1.0 / window_px) & (f <= 0.5)
@@ -172,11 +203,28 @@ def expected_information(
     noise_sigma: float,
     window_px: int,
 ) -> DepthInformation:
-    """Information that a window of a scale-invariant texture gives at a depth, on average.
+    """Expected Fisher information of a window of scale-invariant texture at a depth.
 
-    The designer's figure: it needs no image, only the transfer functions of both cameras. What
-    lies below the noise is discounted (`usable_share`). Texture and transfer are the same in all
-    directions, so the frequency plane is summed ring by ring.
+    For the design of a camera: no image is needed, only the transfer functions of both cameras.
+    Frequencies below the noise are discounted (`usable_share`). Texture and transfer are
+    isotropic, so the frequency plane is summed ring by ring.
+
+    Parameters
+    ----------
+    depth_m
+        Depth of the window, in metres.
+    transfer_left, transfer_right
+        Transfer functions of both cameras.
+    focal_length_px
+        Focal length s0 / p, in pixels.
+    baseline_m
+        Distance of the lens centres, in metres.
+    contrast
+        Standard deviation of the sharp texture, full scale 1.
+    noise_sigma
+        Standard deviation of the noise of one view, full scale 1.
+    window_px
+        Side of the window, in pixels.
     """
     edges = np.geomspace(1.0 / window_px, 0.5, 513)
     frequency = np.sqrt(edges[1:] * edges[:-1])
@@ -211,18 +259,37 @@ def depth_bound_map(
     noise_sigma: ArrayLike,
     window_px: int,
 ) -> DepthBound:
-    """Bound for the window around each pixel of the left view, (rows, cols).
+    """Cramér-Rao bound for the window around each pixel of the left view, (rows, cols).
 
-    Derivatives of the right view are taken first and then aligned at the given depth, a number or
-    a map in the left view. The energy of a derivative is its product over the two views, which
-    independent noise does not raise on average, so that noisy images may be passed; but in a window
-    without texture the product of two noises is left, and the bound with it is random.
+    Derivatives of the right view are computed first and then aligned at the given depth. The
+    energy of a derivative is its product over the two views; independent noise does not change the
+    mean of this product, so noisy images are allowed. In a window without texture only the product
+    of two noises remains, and the bound is random.
 
-    A pixel adds nothing where the right view does not see it, where it has no depth, or within
-    `windows.MARGIN_PX` of a border; where the pixel itself is such a one the bound is NaN. See
-    `window_information` for the blur that the defocus part assumes. Near half a cycle a pixel
-    the derivatives fall short: for natural texture with no blur at all the bound is 17 % too
-    large, and for one with a sigma of a pixel it is right within 1 %.
+    Pixels that the right view does not see, without a depth, or within `windows.MARGIN_PX` of a
+    border add nothing; the bound at such a pixel is NaN. See `window_information` for the blur
+    that the defocus term assumes. Near half a cycle per pixel the derivatives are too small: the
+    bound of natural texture without any blur is 17 % too large, with a blur sigma of 1 px it is
+    right within 1 %.
+
+    Parameters
+    ----------
+    left, right
+        Views of a rectified pair, (rows, cols).
+    depth_m
+        Depth in the left view, in metres, a number or a map (rows, cols).
+    focal_length_px
+        Focal length s0 / p, in pixels.
+    baseline_m
+        Distance of the lens centres, in metres.
+    disparity_offset_px
+        Disparity of a point at infinity, in pixels.
+    alpha_px2_m
+        Result of `d3.alpha_px2_m`; 0 for lenses with equal focus.
+    noise_sigma
+        Standard deviation of the noise of one view, in the unit of the images; a number or a map.
+    window_px
+        Side of the window, odd, in pixels.
     """
     depth = np.broadcast_to(np.asarray(depth_m, dtype=np.float64), np.shape(left))
     depth = np.where(depth > 0, depth, np.nan)
@@ -251,7 +318,7 @@ def depth_bound_map(
 
 
 def _energy(product: FloatArray, window_px: int) -> FloatArray:
-    """Windowed sum of what is known, never below zero (noise may push an empty window there)."""
+    """Windowed sum without NaN, clipped at 0 (noise can make the sum negative)."""
     return np.maximum(window_sum(np.nan_to_num(product), window_px), 0.0)
 
 

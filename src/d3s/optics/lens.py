@@ -1,7 +1,4 @@
-"""One thin-lens camera, how it may change, and what its image's derivatives are.
-
-Three holders of numbers that the equations of this package share.
-"""
+"""Parameters shared by the equations: a thin lens, its rates of change, image derivatives."""
 
 from dataclasses import dataclass
 
@@ -14,23 +11,23 @@ from d3s.types import FloatArray
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lens:
-    """A thin-lens camera whose image is rescaled to a reference sensor distance.
+    """Thin-lens camera whose image is rescaled to a reference sensor distance.
 
     Parameters
     ----------
     optical_power_dpt
-        1 / focal length, in 1/m.
+        Optical power rho = 1 / focal length, in 1/m.
     aperture_radius_m
-        Radius of the aperture; zero for a pinhole.
+        Radius A of the aperture; 0 for a pinhole.
     sensor_distance_m
         Distance s from the lens to the sensor.
     reference_distance_m
-        Distance s0 to which the image is rescaled, so that a change of s does not magnify it.
-        The same as `sensor_distance_m` for an image as it comes from the sensor.
+        Distance s0 to which the image is rescaled, so that a change of s does not magnify the
+        image. Equal to `sensor_distance_m` for an image that is not rescaled.
     pixel_pitch_m
-        Size of a pixel at the reference distance.
+        Pixel pitch p at the reference distance.
     aperture_gaussian_width
-        Standard deviation w, per axis, of the aperture of unit radius seen as a Gaussian.
+        Standard deviation w, per axis, of the Gaussian that stands for an aperture of radius 1.
         1/2 has the second moment of a uniform disk.
     """
 
@@ -44,10 +41,16 @@ class Lens:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rates:
-    """How fast the camera changes, per unit of an arbitrary time; what is not named stays put.
+    """Rates of change of a camera, per unit of an arbitrary time.
 
-    `lateral_x_m` and `lateral_y_m` move the lens centre to the right and down, `axial_m` is the
-    rate of the *depth* (negative when the camera approaches).
+    Parameters
+    ----------
+    lateral_x_m, lateral_y_m
+        Velocity of the lens centre, to the right and down.
+    axial_m
+        Rate of the *depth*: negative when the camera approaches the target.
+    optical_power_dpt, aperture_radius_m, sensor_distance_m
+        Rates of the parameters of `Lens` with these names.
     """
 
     lateral_x_m: float = 0.0
@@ -60,23 +63,23 @@ class Rates:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageDerivatives:
-    """Per-pixel derivatives of an image, in pixels and in the time unit of `Rates`.
+    """Derivatives of an image at each pixel, per pixel and per time unit of `Rates`.
 
-    Only those that an equation asks for have to be given; one that is asked for and missing is an
-    error, never a zero.
+    All arrays broadcast against each other. A derivative may be left out if the equation does not
+    use it; an equation that needs a missing derivative raises an error.
 
     Parameters
     ----------
     rate
-        Change of intensity with time at a fixed pixel.
+        Rate of intensity I' at a fixed pixel.
     grad_x, grad_y
-        First derivatives, x to the right and y down.
+        First derivatives I_x (x to the right) and I_y (y down).
     laplacian
-        I_xx + I_yy. For an aperture that is not round, the operator that weighs the axes by the
-        covariance of the aperture divided by the square of `Lens.aperture_gaussian_width`.
+        I_xx + I_yy. For an aperture that is not round, the second derivatives weighted by the
+        covariance of the aperture over the square of `Lens.aperture_gaussian_width`.
     radial
-        x I_x + y I_y, with (x, y) measured from the principal point. Only axial motion, or an
-        image that is not rescaled, needs it.
+        x I_x + y I_y, with (x, y) measured from the principal point. Needed for axial motion, and
+        for an image that is not rescaled.
     """
 
     rate: ArrayLike
@@ -86,7 +89,15 @@ class ImageDerivatives:
     radial: ArrayLike | None = None
 
     def times(self, weight: ArrayLike, name: str) -> FloatArray:
-        """One of the derivatives times a weight; a weight of zero does not ask for it."""
+        """Product of a weight and the derivative called `name`, in double precision.
+
+        If the weight is 0 everywhere, the derivative may be missing.
+
+        Raises
+        ------
+        InputError
+            If the derivative is missing and the weight is not 0.
+        """
         if not np.any(weight):
             return np.zeros(())
         values = getattr(self, name)

@@ -1,7 +1,8 @@
-"""The general relation between depth and the derivatives of a camera's image.
+"""General relation between depth and image derivatives of a camera that changes.
 
-A front-parallel target is imaged by a lens that moves and refocuses at once. The rate of its image
-is a polynomial in 1/Z, whose coefficients are the image's derivatives and the camera's rates.
+A front-parallel target is imaged by a lens that moves and refocuses at the same time. The rate of
+the image is a polynomial in 1/Z; its coefficients follow from the image derivatives and the rates
+of the camera.
 """
 
 from dataclasses import replace
@@ -26,19 +27,30 @@ from d3s.types import FloatArray
 def image_rate(
     derivatives: ImageDerivatives, depth_m: ArrayLike, lens: Lens, rates: Rates
 ) -> FloatArray:
-    """Rate of the image at a fixed pixel that a target at a depth makes; `rate` is not read.
+    """Rate of intensity at a fixed pixel, for a target at a known depth.
 
-    Paper Eq. 8, corrected. Blur spreads as heat does, with variance for time; the lateral motion
-    shifts the image and the axial one magnifies it. Magnification acts on the sharp image and
-    not on the blur, so the blur that x I_x + y I_y magnifies along with it is taken back: that is
-    the second term of `spread`, which the paper leaves out.
+    Paper Eq. 8, corrected. A change of blur acts like diffusion, with the blur variance in place
+    of time; lateral motion shifts the image and axial motion magnifies it. Magnification acts on
+    the sharp image and not on the blur, but the term x I_x + y I_y magnifies both: the second term
+    of `diffusion`, which the paper leaves out, corrects that.
+
+    Parameters
+    ----------
+    derivatives
+        Spatial derivatives of the image; `derivatives.rate` is not used.
+    depth_m
+        Depth of the target, in metres; broadcasts with the derivatives.
+    lens
+        Camera at this time.
+    rates
+        Rates of the camera.
     """
     sigma = blur_sigma_px(depth_m, lens)
     magnification = rates.axial_m * vergence_dpt(depth_m)
-    spread = sigma * blur_rate_px(depth_m, lens, rates) + sigma**2 * magnification
+    diffusion = sigma * blur_rate_px(depth_m, lens, rates) + sigma**2 * magnification
     flow = lateral_flow(derivatives, lens, rates.lateral_x_m, rates.lateral_y_m)
     return np.asarray(
-        derivatives.times(spread, "laplacian")
+        derivatives.times(diffusion, "laplacian")
         + flow * vergence_dpt(depth_m)
         + derivatives.times(magnification, "radial")
     )
@@ -54,11 +66,20 @@ class DepthCubic(NamedTuple):
 
 
 def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> DepthCubic:
-    """Polynomial whose root is the depth (paper Eqs. 9 and S1, derived anew).
+    """Depth polynomial, whose root is the depth (paper Eqs. 9 and S1, derived again).
 
-    a0 is zero for every camera: the cubic term of the blur's rate and that of the blur's
-    magnification cancel, so that the general relation is a quadratic. It is kept as a cubic, with
-    the useless root Z = 0, to compare with `printed.depth_cubic`.
+    a0 is 0 for every camera: the cubic terms of the blur rate and of the blur magnification
+    cancel, so the general relation is a quadratic. The cubic form, with the spurious root Z = 0,
+    is kept for comparison with `reproduce.errata.depth_cubic`.
+
+    Parameters
+    ----------
+    derivatives
+        Rate and spatial derivatives of the image.
+    lens
+        Camera at this time.
+    rates
+        Rates of the camera.
     """
     gain2 = blur_gain_px_m(lens) ** 2
     kappa = focus_vergence_dpt(lens)
@@ -81,12 +102,26 @@ def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> Dept
 
 
 def rescaled_derivatives(raw: ImageDerivatives, lens: Lens, rates: Rates) -> ImageDerivatives:
-    """Derivatives of the image rescaled to the present sensor distance, from those of the raw one.
+    """Derivatives of the rescaled image, from the derivatives of the raw image.
 
-    A sensor that recedes magnifies its raw image by s'/s a unit of time. Taking that magnification
-    out of the rate turns every formula for the rescaled image into its counterpart for the raw
-    image, the formulation of Alexander (2019). `lens.reference_distance_m` must equal
-    `lens.sensor_distance_m`, in which the two images coincide.
+    A receding sensor magnifies its raw image at the rate s'/s. With this magnification removed
+    from the rate, every formula for the rescaled image applies to the raw image (the formulation
+    of Alexander, 2019).
+
+    Parameters
+    ----------
+    raw
+        Derivatives of the image on the sensor.
+    lens
+        Camera at this time. `reference_distance_m` must equal `sensor_distance_m`: only there do
+        the raw and the rescaled image coincide.
+    rates
+        Rates of the camera.
+
+    Raises
+    ------
+    InputError
+        If the two distances of the lens differ.
     """
     if lens.reference_distance_m != lens.sensor_distance_m:
         raise InputError(
@@ -101,9 +136,18 @@ def rescaled_derivatives(raw: ImageDerivatives, lens: Lens, rates: Rates) -> Ima
 def lateral_flow(
     derivatives: ImageDerivatives, lens: Lens, lateral_x_m: float, lateral_y_m: float
 ) -> FloatArray:
-    """Image rate times depth of a lens that moves right and down at given rates.
+    """Image rate times depth caused by lateral motion: (s0 / p) (X' I_x + Y' I_y).
 
-    Positive in an upright image: a lens that moves right sees what is to its right.
+    The sign is that of an upright image: when the lens moves right, the image moves left.
+
+    Parameters
+    ----------
+    derivatives
+        Gradients of the image.
+    lens
+        Camera at this time.
+    lateral_x_m, lateral_y_m
+        Velocity of the lens centre, to the right and down, in metres per unit of time.
     """
     focal_length_px = lens.reference_distance_m / lens.pixel_pitch_m
     along_x = derivatives.times(focal_length_px * lateral_x_m, "grad_x")

@@ -1,4 +1,4 @@
-"""All real roots of quadratics and cubics, for whole images at once, and the choice among them."""
+"""Real roots of quadratics and cubics, for arrays of coefficients, and the choice of one root."""
 
 from typing import NamedTuple
 
@@ -7,22 +7,32 @@ from numpy.typing import ArrayLike
 
 from d3s.types import FloatArray
 
-# A leading coefficient this small beside the others belongs to a root beyond any use; without it
-# the polynomial is one degree lower, and the arithmetic below cannot overflow.
+# A leading coefficient below this share of the largest one only adds a huge root of no use. Without
+# it the polynomial has one degree less, and the arithmetic below cannot overflow.
 _NEGLIGIBLE = 1e-60
 
-# A discriminant this little below zero, beside its two terms, is a double root that rounding split.
+# A discriminant below this share of its two terms is a double root, split by rounding.
 _DOUBLE_ROOT = 64 * np.finfo(np.float64).eps
 
-# Newton's steps from outside are monotone, and quadratic in the end. Twelve are enough for cubics
-# with double, triple and nearly equal roots too, as a test shows; the rest is margin.
+# Newton's method from outside all roots is monotone and converges quadratically. Twelve steps are
+# enough for cubics with double, triple and nearly equal roots, as a test shows; the rest is margin.
 _MAX_STEPS = 20
 
 
 def real_quadratic_roots(a0: ArrayLike, a1: ArrayLike, a2: ArrayLike) -> FloatArray:
-    """Real roots of a2 x² + a1 x + a0, shape (2, ...), ascending; NaN where there are fewer.
+    """Real roots of a2 x² + a1 x + a0, ascending; NaN for missing roots.
 
-    Stable when the roots are far apart, nearly equal, or when `a2` vanishes (one root is left).
+    Numerically stable for roots far apart or nearly equal, and for `a2` near 0 (one root is left).
+
+    Parameters
+    ----------
+    a0, a1, a2
+        Coefficients; broadcast against each other.
+
+    Returns
+    -------
+    FloatArray
+        Roots, (2, ...).
     """
     c, b, a = _normalised(a0, a1, a2)
     a = np.where(np.abs(a) < _NEGLIGIBLE, 0.0, a)
@@ -31,7 +41,7 @@ def real_quadratic_roots(a0: ArrayLike, a1: ArrayLike, a2: ArrayLike) -> FloatAr
         discriminant = half_b**2 - a * c
         is_double = np.abs(discriminant) <= _DOUBLE_ROOT * (half_b**2 + np.abs(a * c))
         discriminant = np.where(is_double, 0.0, discriminant)
-        # Adding what has the same sign loses nothing; the product of the roots gives the other.
+        # Terms of equal sign add without cancellation; the product of the roots gives the other.
         larger = half_b + np.copysign(np.sqrt(discriminant), half_b)
         first = np.where(a != 0, larger / a, np.nan)
         second = np.where(larger != 0, c / larger, np.where(a != 0, 0.0, np.nan))
@@ -39,12 +49,23 @@ def real_quadratic_roots(a0: ArrayLike, a1: ArrayLike, a2: ArrayLike) -> FloatAr
 
 
 def real_cubic_roots(a0: ArrayLike, a1: ArrayLike, a2: ArrayLike, a3: ArrayLike) -> FloatArray:
-    """Real roots of a3 x³ + a2 x² + a1 x + a0, shape (3, ...), ascending; NaN for the missing.
+    """Real roots of a3 x³ + a2 x² + a1 x + a0, ascending; NaN for missing roots.
 
-    One real root by Newton's method from outside all of them, the others from the quadratic that
-    is left, deflated from the end that loses no digits (after Kahan, "To solve a real cubic
-    equation", 1986). A leading coefficient below 1e-60 of the largest is taken for zero: the
-    polynomial is then a quadratic or a line. A double root is reported twice.
+    The roots of paper Eq. S3, without Cardano's formula: one real root by Newton's method from
+    outside all roots, the others from the remaining quadratic, deflated from the end that loses no
+    digits (Kahan, "To solve a real cubic equation", 1986). A leading coefficient below 1e-60 of the
+    largest coefficient counts as 0: the polynomial is then a quadratic or a line. A double root is
+    reported twice.
+
+    Parameters
+    ----------
+    a0, a1, a2, a3
+        Coefficients; broadcast against each other.
+
+    Returns
+    -------
+    FloatArray
+        Roots, (3, ...).
     """
     d, c, b, a = _normalised(a0, a1, a2, a3)
     is_cubic = np.abs(a) >= _NEGLIGIBLE
@@ -59,10 +80,10 @@ def real_cubic_roots(a0: ArrayLike, a1: ArrayLike, a2: ArrayLike, a3: ArrayLike)
 
 
 class RootChoice(NamedTuple):
-    """The root in a working range, and how many roots lay there.
+    """Root within a working range, and the number of roots within the range.
 
-    `depth_m` is NaN unless there is exactly one: with none the derivatives are wrong or the
-    target is outside, with several (`is_ambiguous`) the image alone cannot tell.
+    `depth_m` is NaN unless there is exactly one root. With no root, the derivatives are wrong or
+    the target is out of range; with several (`is_ambiguous`), the image alone cannot decide.
     """
 
     depth_m: FloatArray
@@ -70,14 +91,19 @@ class RootChoice(NamedTuple):
 
     @property
     def is_ambiguous(self) -> np.ndarray:
-        """Where more than one root is a possible depth."""
+        """Mask of the pixels with more than one root in the range."""
         return self.roots_in_range > 1
 
 
 def choose_root(roots_m: ArrayLike, *, near_m: float, far_m: float) -> RootChoice:
-    """Pick the only root of the first axis that lies in the working range, if there is one.
+    """Choose the only root within the working range; a double root counts once.
 
-    A root that occurs twice (a double root) counts once.
+    Parameters
+    ----------
+    roots_m
+        Roots, in metres, (roots, ...); NaN for missing roots.
+    near_m, far_m
+        Ends of the working range, in metres, inclusive.
     """
     roots = np.asarray(roots_m, dtype=np.float64)
     inside = (roots >= near_m) & (roots <= far_m)
@@ -88,9 +114,9 @@ def choose_root(roots_m: ArrayLike, *, near_m: float, far_m: float) -> RootChoic
 
 
 def _normalised(*coefficients: ArrayLike) -> tuple[FloatArray, ...]:
-    """The same polynomial with its largest coefficient between 1/2 and 1, scaled without rounding.
+    """Polynomial scaled by a power of two, so that its largest coefficient is in [1/2, 1).
 
-    All-zero and non-finite polynomials become NaN: they have no roots to speak of.
+    Polynomials that are all zero or not finite become NaN.
     """
     arrays = np.broadcast_arrays(*(np.asarray(c, dtype=np.float64) for c in coefficients))
     largest = np.max(np.abs(np.stack(arrays)), axis=0)
@@ -104,7 +130,7 @@ def _sorted(roots: FloatArray) -> FloatArray:
 
 
 def _one_cubic_root(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> FloatArray:
-    """A real root of a cubic, approached from outside so that Newton's method cannot stray."""
+    """One real root of a cubic, by Newton's method from outside all roots."""
     with np.errstate(all="ignore"):
         inflection = -b / a / 3.0
         value, slope = _evaluate(a, b, c, d, inflection)
@@ -118,7 +144,7 @@ def _one_cubic_root(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) 
         moving = x != inflection
         for _ in range(_MAX_STEPS):
             value, slope = _evaluate(a, b, c, d, x)
-            # Steps fall short by a hair, so that rounding cannot carry one past the root.
+            # Steps are slightly short, so that rounding cannot carry one past the root.
             step = np.where(slope == 0, 0.0, value / slope / (1.0 + 1e-15))
             advanced = x - step
             moving &= side * advanced > side * x
@@ -140,12 +166,12 @@ def _evaluate(
 def _deflated(
     a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray, root: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Middle and last coefficient of the quadratic that is left beside a root of a cubic."""
+    """Linear and constant coefficient of the quadratic that remains after dividing by a root."""
     with np.errstate(all="ignore"):
         forward_b = a * root + b
         forward_c = forward_b * root + c
         backward_c = -d / root
         backward_b = (backward_c - c) / root
-        # Dividing out a large root from the front would cancel digits; from the back it does not.
+        # Division by a large root cancels digits from the front, but not from the back.
         from_back = np.abs(a) * root**2 > np.abs(d / root)
     return np.where(from_back, backward_b, forward_b), np.where(from_back, backward_c, forward_c)

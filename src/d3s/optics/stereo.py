@@ -1,7 +1,8 @@
-"""Two views side by side: disparity, depth, and the error of one made into that of the other.
+"""Rectified stereo: disparity, depth, alignment, and conversion of errors.
 
-A rectified pair is three numbers: the focal length in pixels (s0 / p), the baseline in metres, and
-the disparity of a point at infinity in pixels. Left minus right, so that nearer is larger.
+Three numbers describe a rectified pair: the focal length in pixels (s0 / p), the baseline in
+metres, and the disparity of a point at infinity in pixels. Disparity is x_left - x_right, so nearer
+points have larger disparities.
 """
 
 import numpy as np
@@ -18,7 +19,19 @@ def disparity_px(
     baseline_m: float,
     disparity_offset_px: float,
 ) -> FloatArray:
-    """x_left - x_right of a point at a depth, in pixels."""
+    """Disparity x_left - x_right of a point at a depth, in pixels: f B / Z + d_infinity.
+
+    Parameters
+    ----------
+    depth_m
+        Depth Z, in metres.
+    focal_length_px
+        Focal length f = s0 / p, in pixels.
+    baseline_m
+        Distance B of the lens centres, in metres.
+    disparity_offset_px
+        Disparity d_infinity of a point at infinity, in pixels.
+    """
     parallax = focal_length_px * baseline_m * vergence_dpt(depth_m)
     return np.asarray(parallax + disparity_offset_px)
 
@@ -30,7 +43,17 @@ def depth_from_disparity_m(
     baseline_m: float,
     disparity_offset_px: float,
 ) -> FloatArray:
-    """Depth of a point with a disparity in pixels; NaN where it would lie behind the camera."""
+    """Depth of a point with a disparity, in metres; inverse of `disparity_px`.
+
+    Infinite at `disparity_offset_px`, NaN for disparities below it (behind the camera).
+
+    Parameters
+    ----------
+    disparity
+        x_left - x_right, in pixels.
+    focal_length_px, baseline_m, disparity_offset_px
+        As for `disparity_px`.
+    """
     parallax = np.asarray(disparity, dtype=np.float64) - disparity_offset_px
     with np.errstate(divide="ignore"):
         depth = focal_length_px * baseline_m / np.abs(parallax)  # infinite at -0.0, too
@@ -40,7 +63,15 @@ def depth_from_disparity_m(
 def disparity_slope_px_per_m(
     depth_m: ArrayLike, *, focal_length_px: float, baseline_m: float
 ) -> FloatArray:
-    """Derivative of the disparity to the depth: negative, and falling with the depth squared."""
+    """Derivative of the disparity with respect to the depth, -f B / Z², in px/m.
+
+    Parameters
+    ----------
+    depth_m
+        Depth Z, in metres.
+    focal_length_px, baseline_m
+        As for `disparity_px`.
+    """
     return np.asarray(-focal_length_px * baseline_m * vergence_dpt(depth_m) ** 2)
 
 
@@ -52,10 +83,19 @@ def alignment_shift_px(
     baseline_m: float,
     disparity_offset_px: float,
 ) -> FloatArray:
-    """Shift of the right image to the right that leaves a virtual baseline, in pixels.
+    """Shift of the right image, to the right, that leaves a virtual baseline, in pixels.
 
-    Paper Eq. 12, the stereo line. After it a point at that depth has a residual disparity of
-    `focal_length_px * virtual_baseline_m / depth_m`.
+    Paper Eq. 12, the stereo line. After the shift, a point at `depth_m` has the residual disparity
+    ``focal_length_px * virtual_baseline_m / depth_m``.
+
+    Parameters
+    ----------
+    depth_m
+        Candidate depth, in metres.
+    virtual_baseline_m
+        Baseline that remains after the shift, in metres; of either sign, broadcasts with `depth_m`.
+    focal_length_px, baseline_m, disparity_offset_px
+        As for `disparity_px`.
     """
     removed_m = baseline_m - np.asarray(virtual_baseline_m, dtype=np.float64)
     return np.asarray(focal_length_px * removed_m * vergence_dpt(depth_m) + disparity_offset_px)
@@ -68,7 +108,17 @@ def depth_error_m(
     focal_length_px: float,
     baseline_m: float,
 ) -> FloatArray:
-    """Depth error that a small disparity error makes at a depth, to first order (paper Eq. 18)."""
+    """Depth error caused by a small disparity error, in metres, to first order (paper Eq. 18).
+
+    Parameters
+    ----------
+    disparity_error_px
+        Disparity error or standard deviation, in pixels.
+    depth_m
+        Depth at which the error occurs, in metres.
+    focal_length_px, baseline_m
+        As for `disparity_px`.
+    """
     slope = disparity_slope_px_per_m(
         depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
     )
@@ -83,7 +133,17 @@ def disparity_error_px(
     focal_length_px: float,
     baseline_m: float,
 ) -> FloatArray:
-    """Disparity error that makes a given depth error, in metres, at a depth; Eq. 18 solved."""
+    """Disparity error that causes a depth error, in pixels, to first order (paper Eq. 18).
+
+    Parameters
+    ----------
+    depth_error
+        Depth error or standard deviation, in metres.
+    depth_m
+        Depth at which the error occurs, in metres.
+    focal_length_px, baseline_m
+        As for `disparity_px`.
+    """
     slope = disparity_slope_px_per_m(
         depth_m, focal_length_px=focal_length_px, baseline_m=baseline_m
     )
@@ -97,9 +157,18 @@ def farthest_depth_m(
     focal_length_px: float,
     baseline_m: float,
 ) -> FloatArray:
-    """Depth at which a constant disparity error, in pixels, makes a given depth error, in metres.
+    """Depth at which a disparity error causes a given depth error, in metres.
 
-    Eq. 18 solved for the depth: the far end of a working range.
+    Paper Eq. 18 solved for the depth: the far end of a working range.
+
+    Parameters
+    ----------
+    depth_error
+        Largest acceptable depth error, in metres.
+    disparity_error
+        Disparity error, the same at all depths, in pixels.
+    focal_length_px, baseline_m
+        As for `disparity_px`.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.divide(depth_error, disparity_error, dtype=np.float64)

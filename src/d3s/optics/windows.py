@@ -1,4 +1,4 @@
-"""What is done to sampled images: derivatives, shifts along the rows, and sums over windows."""
+"""Operations on sampled images: derivatives, shifts along rows, and sums over windows."""
 
 from math import factorial
 
@@ -9,10 +9,11 @@ from d3s.errors import InputError
 from d3s.types import FloatArray
 
 MARGIN_PX = 8
-"""How far the sharp derivatives reach to each side."""
+"""Half-width of the high-order derivatives, in pixels."""
 
-# Central differences of order 16: short by 1 % at 1.8 rad/px, where the textbook three-point ones
-# are short by 46 %. A bound needs that: a gradient that is short makes a bound that can be beaten.
+# Central differences of order 16: 1 % too small at 1.8 rad/px, where three-point differences are
+# 46 % too small. Accuracy bounds need this: a gradient that is too small makes the bound too large,
+# and an estimator could beat it.
 _FIRST = np.array(
     [
         (-1) ** (n + 1)
@@ -25,7 +26,7 @@ _SECOND = 2.0 * _FIRST / np.arange(1, MARGIN_PX + 1)
 
 
 def central_gradient_x(image: ArrayLike) -> FloatArray:
-    """(I(x+1) - I(x-1)) / 2, with NaN in the first and last column, where it is not defined."""
+    """Central difference (I(x+1) - I(x-1)) / 2; NaN in the first and last column."""
     values = np.asarray(image, dtype=np.float64)
     gradient = np.full(values.shape, np.nan)
     gradient[..., 1:-1] = 0.5 * (values[..., 2:] - values[..., :-2])
@@ -33,7 +34,7 @@ def central_gradient_x(image: ArrayLike) -> FloatArray:
 
 
 def five_point_laplacian(image: ArrayLike) -> FloatArray:
-    """Sum of the four neighbours less four times the pixel, with NaN along the border."""
+    """Five-point Laplacian: sum of the four neighbours - 4 I; NaN along the border."""
     values = np.asarray(image, dtype=np.float64)
     laplacian = np.full(values.shape, np.nan)
     middle = values[..., 1:-1, 1:-1]
@@ -46,8 +47,14 @@ def five_point_laplacian(image: ArrayLike) -> FloatArray:
 
 
 def sharp_gradient_x(image: ArrayLike) -> FloatArray:
-    """Derivative along x of a well-sampled image, with NaN in the outer `MARGIN_PX` columns."""
-    values = _large_enough(image)
+    """Derivative along x by differences of order 16; NaN in the outer `MARGIN_PX` columns.
+
+    Raises
+    ------
+    InputError
+        If the image has fewer than 2 `MARGIN_PX` + 1 rows or columns.
+    """
+    values = _checked_image(image)
     gradient = np.full(values.shape, np.nan)
     inner = gradient[..., MARGIN_PX:-MARGIN_PX]
     inner[...] = 0.0
@@ -57,14 +64,20 @@ def sharp_gradient_x(image: ArrayLike) -> FloatArray:
 
 
 def sharp_laplacian(image: ArrayLike) -> FloatArray:
-    """I_xx + I_yy of a well-sampled image, with NaN within `MARGIN_PX` of the border."""
-    values = _large_enough(image)
+    """Laplacian I_xx + I_yy by differences of order 16; NaN within `MARGIN_PX` of the border.
+
+    Raises
+    ------
+    InputError
+        If the image has fewer than 2 `MARGIN_PX` + 1 rows or columns.
+    """
+    values = _checked_image(image)
     along_x = _sharp_second_x(values)
     along_y = np.swapaxes(_sharp_second_x(np.swapaxes(values, -1, -2)), -1, -2)
     return np.asarray(along_x + along_y)
 
 
-def _large_enough(image: ArrayLike) -> FloatArray:
+def _checked_image(image: ArrayLike) -> FloatArray:
     values = np.asarray(image, dtype=np.float64)
     least = 2 * MARGIN_PX + 1
     if values.ndim < 2 or min(values.shape[-2:]) < least:
@@ -90,10 +103,17 @@ def _shifted(values: FloatArray, step: int) -> FloatArray:
 
 
 def shifted_right(image: ArrayLike, shift_px: ArrayLike) -> FloatArray:
-    """An image moved to the right by a shift, a number or a map: sampled at x - shift.
+    """Image shifted to the right: sampled at x - shift by quintic splines along the rows.
 
-    By quintic splines along the rows. NaN where the sample, or a pixel within a pixel of it, is
-    NaN or outside, and where the shift is NaN; a NaN reaches no farther.
+    NaN where the shift is NaN, where the sample position is outside of the image, and where one of
+    the two pixels beside the position is NaN. Other pixels are not affected by NaN.
+
+    Parameters
+    ----------
+    image
+        Intensities, (rows, cols).
+    shift_px
+        Shift in pixels, a number or a map (rows, cols).
     """
     from scipy.ndimage import map_coordinates  # importing scipy takes longer than the rest of d3s
 
@@ -103,7 +123,7 @@ def shifted_right(image: ArrayLike, shift_px: ArrayLike) -> FloatArray:
     inside = (position >= 0) & (position <= values.shape[1] - 1)
     place = [rows, np.where(inside, position, 0.0)]
     holes = np.isnan(values)
-    # The spline is recursive: a NaN would spread over the whole image.
+    # The spline filter is recursive: NaN would spread over the whole image.
     sampled = map_coordinates(np.where(holes, 0.0, values), place, order=5, mode="mirror")
     if holes.any():
         inside &= map_coordinates(holes.astype(np.float64), place, order=1) == 0
@@ -111,9 +131,21 @@ def shifted_right(image: ArrayLike, shift_px: ArrayLike) -> FloatArray:
 
 
 def window_sum(values: ArrayLike, window_px: int) -> FloatArray:
-    """Sum over the odd square window around each pixel; pixels beyond the border count nothing.
+    """Sum over the square window around each pixel; pixels beyond the border count as 0.
 
-    A NaN touches only the windows that hold it, which a running sum could not promise.
+    NaN affects only the windows that contain it, which a running sum would not guarantee.
+
+    Parameters
+    ----------
+    values
+        Array (..., rows, cols).
+    window_px
+        Side of the window, odd, in pixels.
+
+    Raises
+    ------
+    InputError
+        If `window_px` is even or not positive.
     """
     from scipy.ndimage import correlate1d  # importing scipy takes longer than the rest of d3s
 

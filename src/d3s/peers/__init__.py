@@ -1,14 +1,18 @@
 """Methods of others behind the same call as our own: ``d3s.estimate(..., method="sgbm")``.
 
+In comes a checked pair of views (float32, NaN where there is no value), the rig and the options of
+the method; out goes a `DepthMap`. Each method is one module with a class of options and one
+function; `d3s.estimate.methods.METHODS` lists them. Each module names its paper, the parts taken
+from it, and the differences.
+
 opencv      `sgbm` and `bm`, the two stereo matchers of OpenCV
-sift        keypoints matched between the views
+sift        SIFT keypoints matched between the views
 phase       phase correlation in windows
 guo2017     differential defocus, after alignment
-li2010      dual-focus stereo: both views blurred alike, then matched
+li2010      dual-focus stereo: blur equalised at each depth, then matched
 takeda2013  stereo and defocus by deconvolution
 
-common      scales, ranges, flags and the result, for all of them
-hypotheses  depths to try, and the best of costs that come one at a time
-search      options and the end of methods that try one depth after another
-fourier     whole views in the frequency domain
+common      input and result of a call, intensity scaling, filters and flags
+matching    window matching over a grid of disparities: options, costs, left-right check, result
+fourier     blur and subpixel shift of whole views in the frequency domain
 """

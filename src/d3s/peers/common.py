@@ -1,4 +1,4 @@
-"""What the methods of others share: scales, ranges, the reasons for no depth, and the result."""
+"""Shared by all rivals: input and result of a call, intensity scaling, filters and flags."""
 
 import time
 from typing import Any, NamedTuple, TypeVar
@@ -14,32 +14,52 @@ from d3s.optics.stereo import depth_error_m
 from d3s.rig import Optics, Rig
 from d3s.types import FloatArray, Image, Mask
 
+NormalisedPair = tuple[FloatArray, FloatArray]
+"""Left and right view (rows, cols) on one intensity scale, without NaN; see `normalise_pair`."""
+Float32Array = NDArray[np.float32]
+"""Numbers of any shape in single precision."""
 Flags = NDArray[np.uint16]
+"""Bits of `Flag` per pixel (rows, cols); 0 where there is a depth."""
 _Real = TypeVar("_Real", np.float32, np.float64)
 
-SLACK_PX = 1
-"""How far beyond the range a disparity may be: a depth at the very end has errors to both sides."""
-KERNEL_SIGMAS = 4
-"""How far a Gaussian reaches, as OpenCV cuts it."""
+RANGE_MARGIN_PX = 1
+"""Disparity allowed beyond the depth range: errors at the ends of the range go both ways."""
+GAUSSIAN_RADIUS_SIGMAS = 4
+"""Radius at which OpenCV truncates a Gaussian, in standard deviations."""
 
-# What is beyond is clipped: a few glints must not take the grey levels from all the rest.
-_DARKEST_PERCENT, _BRIGHTEST_PERCENT = 0.1, 99.9
-# A window whose contrast is a smaller share of full scale is constant, but for rounding.
-_LEAST_CONTRAST = 1e-4
+# Intensities outside these percentiles are clipped, so that a few highlights do not use up the
+# grey levels.
+_BLACK_PERCENTILE, _WHITE_PERCENTILE = 0.1, 99.9
+# A window with a smaller standard deviation, relative to full scale, is constant up to rounding.
+_MIN_CONTRAST = 1e-4
 
 
-class Job(NamedTuple):
-    """One call of a method: what it was given, and when."""
+class MethodCall(NamedTuple):
+    """One call of a method: its input, its options and its start time."""
 
     method: str
-    views: tuple[Image, Image]
+    views: tuple[Image, Image]  # left and right (rows, cols), NaN where there is no value
     rig: Rig
     options: Any
     started_s: float
 
     @classmethod
-    def start(cls, method: str, left: Image, right: Image, rig: Rig, options: Options) -> "Job":
-        """The clock runs from here."""
+    def start(
+        cls, method: str, left: Image, right: Image, rig: Rig, options: Options
+    ) -> "MethodCall":
+        """Start the clock of a call.
+
+        Parameters
+        ----------
+        method
+            Name of the method in the result.
+        left, right
+            Views (rows, cols) of the same shape, NaN where there is no value.
+        rig
+            Camera that took the views.
+        options
+            Options of the method.
+        """
         return cls(method, (left, right), rig, options, time.perf_counter())
 
     @property
@@ -50,7 +70,7 @@ class Job(NamedTuple):
 
     @property
     def range_m(self) -> tuple[float, float]:
-        """The nearest and the farthest depth to look for."""
+        """Nearest and farthest depth of the search, in metres."""
         if self.options.candidates_m is not None:
             return self.options.candidates_m[0], self.options.candidates_m[-1]
         return self.options.depth_range_m or default_depth_range_m(self.rig.optics)
@@ -58,13 +78,26 @@ class Job(NamedTuple):
     def finish(
         self, flags: Flags, depth_m: FloatArray, sigma_m: FloatArray, confidence: FloatArray
     ) -> DepthMap:
-        """The result: depth where there is no flag, and a flag where there is no depth."""
-        is_known = np.isfinite(depth_m) & np.isfinite(sigma_m)
-        add_flag(flags, Flag.INCONSISTENT, ~is_known & (flags == 0))
-        found = flags == 0
+        """Result with NaN depth exactly where a flag is set.
+
+        Parameters
+        ----------
+        flags
+            Reasons for no depth (rows, cols). Pixels without a flag whose depth or sigma is not
+            finite get INCONSISTENT, in place.
+        depth_m
+            Depth (rows, cols) in metres.
+        sigma_m
+            Standard deviation of depth (rows, cols) in metres.
+        confidence
+            Confidence (rows, cols), clipped to 0..1; NaN becomes 0.
+        """
+        is_finite = np.isfinite(depth_m) & np.isfinite(sigma_m)
+        add_flag(flags, Flag.INCONSISTENT, ~is_finite & (flags == 0))
+        has_depth = flags == 0
         return DepthMap(
-            depth_m=np.where(found, depth_m, np.nan).astype(np.float32),
-            sigma_m=np.where(found, sigma_m, np.nan).astype(np.float32),
+            depth_m=np.where(has_depth, depth_m, np.nan).astype(np.float32),
+            sigma_m=np.where(has_depth, sigma_m, np.nan).astype(np.float32),
             confidence=np.clip(np.nan_to_num(confidence), 0, 1).astype(np.float32),
             flags=flags,
             rig=self.rig,
@@ -73,8 +106,8 @@ class Job(NamedTuple):
             timings_s={"all": time.perf_counter() - self.started_s},
         )
 
-    def nothing(self, reason: Flag) -> DepthMap:
-        """The result when no pixel can have a depth, all for one reason."""
+    def finish_empty(self, reason: Flag) -> DepthMap:
+        """Result without any depth: every pixel has the flag `reason`."""
         flags = np.full(self.shape, reason, dtype=np.uint16)
         for view in self.views:
             add_flag(flags, Flag.INVALID_INPUT, ~np.isfinite(view))
@@ -82,27 +115,30 @@ class Job(NamedTuple):
         return self.finish(flags, unknown, unknown, np.zeros(self.shape))
 
 
-def scaled(views: tuple[Image, Image]) -> tuple[FloatArray, FloatArray] | None:
-    """Both views on one scale, dark 0 and bright 1, holes filled; None if there is one level only.
+# Images -------------------------------------------------------------------------------------------
 
-    From the darkest to the brightest of their pixels but a few, so that gain and offset do not
-    matter.
+
+def normalise_pair(views: tuple[Image, Image]) -> NormalisedPair | None:
+    """Scale both views by one gain and offset; None if they are constant or all NaN.
+
+    The 0.1th percentile of both views becomes 0, the 99.9th becomes 1, so that the result does not
+    depend on gain and offset. NaN pixels get the median.
     """
     known = np.concatenate([view[np.isfinite(view)] for view in views]).astype(np.float64)
     if known.size == 0:
         return None
-    dark, middle, bright = np.percentile(known, (_DARKEST_PERCENT, 50, _BRIGHTEST_PERCENT))
-    if not bright > dark:
+    black, median, white = np.percentile(known, (_BLACK_PERCENTILE, 50, _WHITE_PERCENTILE))
+    if not white > black:
         return None
     left, right = (
-        np.asarray((np.where(np.isfinite(view), view, middle) - dark) / (bright - dark))
+        np.asarray((np.where(np.isfinite(view), view, median) - black) / (white - black))
         for view in views
     )
     return left, right
 
 
-def smoothed(view: FloatArray, sigma_px: float) -> FloatArray:
-    """A view after a Gaussian; itself for a sigma of 0."""
+def gaussian_blur(view: FloatArray, sigma_px: float) -> FloatArray:
+    """View convolved with a Gaussian; the view itself for a sigma of 0."""
     import cv2
 
     if sigma_px <= 0:
@@ -110,18 +146,22 @@ def smoothed(view: FloatArray, sigma_px: float) -> FloatArray:
     return np.asarray(cv2.GaussianBlur(view, (0, 0), sigma_px))
 
 
-def eight_bits(
-    levels: tuple[FloatArray, FloatArray], sigma_px: float
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Views of `scaled` after a Gaussian, as OpenCV's matchers take them."""
+def gaussian_radius_px(sigma_px: float) -> int:
+    """Radius of a truncated Gaussian, rounded up to whole pixels."""
+    return int(np.ceil(GAUSSIAN_RADIUS_SIGMAS * sigma_px))
+
+
+def to_8_bit(pair: NormalisedPair, sigma_px: float) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Blur a normalised pair and round it to 0..255, the input of OpenCV's matchers."""
     left, right = (
-        np.clip(np.rint(smoothed(255 * view, sigma_px)), 0, 255).astype(np.uint8) for view in levels
+        np.clip(np.rint(gaussian_blur(255 * view, sigma_px)), 0, 255).astype(np.uint8)
+        for view in pair
     )
     return left, right
 
 
 def box_mean(values: NDArray[_Real], window_px: int) -> NDArray[_Real]:
-    """Mean over the odd square window around each pixel, the image mirrored at its borders."""
+    """Mean over the odd square window around each pixel; the image is mirrored at its borders."""
     import cv2
 
     size = (window_px, window_px)
@@ -130,18 +170,56 @@ def box_mean(values: NDArray[_Real], window_px: int) -> NDArray[_Real]:
 
 
 def is_constant(view: FloatArray, window_px: int) -> Mask:
-    """Where the window around a pixel of `scaled` has one level only."""
+    """Mask of pixels whose window in a normalised view has no contrast."""
     mean = box_mean(view, window_px)
-    return np.asarray(box_mean((view - mean) ** 2, window_px) < _LEAST_CONTRAST**2)
+    return np.asarray(box_mean((view - mean) ** 2, window_px) < _MIN_CONTRAST**2)
+
+
+def dilate(mask: Mask, radius_px: int) -> Mask:
+    """Mask dilated by a square of side 2 `radius_px` + 1."""
+    import cv2
+
+    if not mask.any():
+        return mask
+    kernel = np.ones((2 * radius_px + 1, 2 * radius_px + 1), dtype=np.uint8)
+    return cv2.dilate(mask.astype(np.uint8), kernel).astype(np.bool_)
+
+
+# Flags --------------------------------------------------------------------------------------------
 
 
 def add_flag(flags: Flags, flag: Flag, where: Mask | bool = True) -> None:
-    """Set a flag in place."""
+    """Set a flag in place.
+
+    Parameters
+    ----------
+    flags
+        Flags (rows, cols), changed in place.
+    flag
+        Bit to set.
+    where
+        Pixels to set it for (rows, cols); all by default.
+    """
     np.bitwise_or(flags, np.uint16(flag), out=flags, where=where)
 
 
-def flag_outer(flags: Flags, half_px: int, where: Mask | bool = True) -> Mask:
-    """Set BORDER in place where a window leaves the frame; give the pixels where it does not."""
+def flag_border(flags: Flags, half_px: int, where: Mask | bool = True) -> Mask:
+    """Set BORDER in place where a window leaves the frame.
+
+    Parameters
+    ----------
+    flags
+        Flags (rows, cols), changed in place.
+    half_px
+        Half the side of the window in px.
+    where
+        Pixels that may get the flag (rows, cols); all by default.
+
+    Returns
+    -------
+    Mask
+        True where the window lies inside the frame (rows, cols).
+    """
     rows, cols = flags.shape
     inside = np.zeros(flags.shape, dtype=np.bool_)
     inside[half_px : max(rows - half_px, 0), half_px : max(cols - half_px, 0)] = True
@@ -152,20 +230,46 @@ def flag_outer(flags: Flags, half_px: int, where: Mask | bool = True) -> Mask:
 def flag_disparity(
     flags: Flags, disparity_px: FloatArray, optics: Optics, range_m: tuple[float, float]
 ) -> None:
-    """Set flags in place where a disparity leads out of the frame or of the range."""
+    """Set BORDER and OUT_OF_RANGE in place where a match lies outside the frame or the range.
+
+    Parameters
+    ----------
+    flags
+        Flags (rows, cols), changed in place.
+    disparity_px
+        Disparity (rows, cols) of the left view in px; NaN sets no flag.
+    optics
+        Optics that convert depth to disparity.
+    range_m
+        Nearest and farthest depth in metres.
+    """
     cols = flags.shape[1]
     column = np.arange(cols) - disparity_px
     add_flag(flags, Flag.BORDER, (column < 0) | (column > cols - 1))
     nearest_px, farthest_px = optics.disparity_px(range_m)
-    is_out = (disparity_px > nearest_px + SLACK_PX) | (disparity_px < farthest_px - SLACK_PX)
-    add_flag(flags, Flag.OUT_OF_RANGE, is_out | (disparity_px <= optics.disparity_offset_px))
+    is_near = disparity_px > nearest_px + RANGE_MARGIN_PX
+    is_far = disparity_px < farthest_px - RANGE_MARGIN_PX
+    is_beyond_infinity = disparity_px <= optics.disparity_offset_px
+    add_flag(flags, Flag.OUT_OF_RANGE, is_near | is_far | is_beyond_infinity)
 
 
 def flag_invalid(
-    flags: Flags, views: tuple[Image, Image], disparity_px: FloatArray, reach_px: int
+    flags: Flags, views: tuple[Image, Image], disparity_px: FloatArray, radius_px: int
 ) -> None:
-    """Mark what a pixel without a value reaches, in the left view or where the match is."""
-    left, right = (spread(~np.isfinite(view), reach_px) for view in views)
+    """Set INVALID_INPUT in place near NaN pixels of the left view and of the matched right pixel.
+
+    Parameters
+    ----------
+    flags
+        Flags (rows, cols), changed in place.
+    views
+        Left and right view (rows, cols) as given by the caller.
+    disparity_px
+        Disparity (rows, cols) in px; NaN counts as 0.
+    radius_px
+        Distance in px up to which a NaN pixel affects the result.
+    """
+    left, right = (dilate(~np.isfinite(view), radius_px) for view in views)
     add_flag(flags, Flag.INVALID_INPUT, left)
     if right.any():
         cols = flags.shape[1]
@@ -174,23 +278,20 @@ def flag_invalid(
         add_flag(flags, Flag.INVALID_INPUT, np.take_along_axis(right, matched, axis=1))
 
 
-def spread(mask: Mask, reach_px: int) -> Mask:
-    """A mask, and all that is so near to it, up, down and to the sides."""
-    import cv2
+def depth_sigma_m(
+    disparity_sigma_px: FloatArray | float, depth_m: FloatArray, optics: Optics
+) -> FloatArray:
+    """Standard deviation of depth in metres, by propagation from disparity.
 
-    if not mask.any():
-        return mask
-    kernel = np.ones((2 * reach_px + 1, 2 * reach_px + 1), dtype=np.uint8)
-    return cv2.dilate(mask.astype(np.uint8), kernel).astype(np.bool_)
-
-
-def kernel_reach_px(sigma_px: float) -> int:
-    """How far a Gaussian reaches, in whole pixels."""
-    return int(np.ceil(KERNEL_SIGMAS * sigma_px))
-
-
-def sigma_m(disparity_sigma_px: Any, depth_m: FloatArray, optics: Optics) -> FloatArray:
-    """Standard deviation of depth, from that of disparity."""
+    Parameters
+    ----------
+    disparity_sigma_px
+        Standard deviation of disparity in px: one value, or (rows, cols).
+    depth_m
+        Depth (rows, cols) in metres.
+    optics
+        Focal length and baseline of the camera.
+    """
     return depth_error_m(
         disparity_sigma_px,
         depth_m,

@@ -1,29 +1,30 @@
 """Dual-focus stereo, after Li, Sun, Wang and Yu (Journal of Electronic Imaging 19, 2010).
 
-"Dual-focus stereo imaging": two cameras with wide apertures, focused differently. At each depth
-that is tried the blur of both is known from its disparity, so the views can be made equally blurred
-before they are compared: each is blurred as the other one is. A global energy then weighs how well
-they match against how smooth the disparity is.
+Paper: "Dual-focus stereo imaging".
 
-Assumes a Gaussian blur, one depth within a window, and surfaces that are smooth but for steps.
+Taken from the paper: two cameras with wide apertures, focused at different distances. The blur of
+both follows from the disparity, so at each disparity tried the views can be blurred until they are
+equally blurred, and only then compared. A global energy weighs the matching cost against the
+smoothness of the disparity. The model assumes a Gaussian blur, one depth per window, and surfaces
+that are smooth except for steps.
 
-What is different here:
+Different from the paper:
 
-- The paper finds the cameras' constants from salient features and refines its map of blurs in turn
-  with the disparities. Here the rig is known, so that the blur follows from the depth at once.
-- Its energy is minimised by graph cuts; here costs are gathered along four paths as in semi-global
-  matching (Hirschmüller, 2008), with a small price for a step of one hypothesis and one price for
-  all larger ones. That bounds time and memory, and is known to come near on two views.
-- The paper blurs each view as the other one is. By default only the sharper one is blurred here,
-  until both are alike, which leaves more texture; `equalise="both"` is as the paper has it.
-- Squares of differences are divided by the contrast of both windows. Otherwise the depth with the
-  widest blur would win, for no reason but that blurred views differ less.
-- Gathered costs choose the depth; its fraction comes from a parabola through the costs as they
-  were, since prices for steps pull to whole steps.
-- The right view is asked too, by the same gathered costs, and where the two disagree there is no
-  depth.
-- `sigma_m` is the width of that parabola, by the difference that is left, times a factor that was
-  found on the tuning textures. `confidence` is how far that difference is below the mean of all.
+- The paper estimates the camera constants from salient features and alternates between its blur map
+  and its disparities. Here the rig is known, so the blur follows from the depth directly.
+- The paper minimises its energy by graph cuts. Here costs are aggregated along four paths as in
+  semi-global matching (Hirschmüller, 2008), with a small penalty on a step of one disparity and a
+  large one on longer steps. That bounds time and memory, and is known to come close on two views.
+- The paper blurs each view by the blur of the other. By default only the sharper view is blurred
+  here, which leaves more texture; `equalise="both"` does as the paper does.
+- Squared differences are divided by the contrast of both windows. Otherwise the depth with the
+  widest blur would win, only because blurred views differ less.
+- Aggregated costs choose the disparity. The subpixel part is from a parabola through the
+  unaggregated costs, because step penalties pull to whole steps.
+- A left-right check, from the same aggregated costs, rejects pixels visible in one view only.
+
+`sigma_m` is from the width of that parabola and its smallest cost, times a factor found on the
+tuning textures. `confidence` is one minus the smallest cost over the mean cost.
 """
 
 from typing import Literal
@@ -34,147 +35,181 @@ from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.options import Window
-from d3s.peers.common import Job, box_mean, kernel_reach_px
-from d3s.peers.fourier import Plane, Single
-from d3s.peers.hypotheses import Hypotheses, Minimum, Winner, independent_samples
-from d3s.peers.search import Found, SearchOptions, Views, searched
+from d3s.peers.common import Float32Array, MethodCall, NormalisedPair, box_mean, gaussian_radius_px
+from d3s.peers.fourier import PaddedFft
+from d3s.peers.matching import (
+    DisparityGrid,
+    DisparityMap,
+    Parabola,
+    RunningMinimum,
+    SearchOptions,
+    estimate_by_search,
+    independent_samples,
+)
 from d3s.rig import Optics, Rig
 from d3s.types import FloatArray, Image
 
-Volume = NDArray[np.uint16]
+CostVolume = NDArray[np.uint16]
+"""Cost of each pixel at each disparity (rows, cols, disparities)."""
 
-# Costs are kept as whole numbers; two is the largest, of views that are each other's negative.
-_LEVELS = 64_000
+# Costs are stored as 0.._COST_LEVELS; the largest cost, of two views that are each other's
+# negative, is 2.
+_COST_LEVELS = 64_000
 _LARGEST_COST = 2.0
-# What is gathered is coarser, so that four paths fit into 16 bits.
-_SHIFT_BITS = 6
-_LARGEST_PRICE = 20.0
-# Of the contrast of full scale: what is below it is rounding.
-_LEAST_POWER = 1e-9
+# Costs lose this many low bits before aggregation, so that the sum of four paths fits into 16 bits.
+_AGGREGATION_SHIFT_BITS = 6
+_LARGEST_PENALTY = 20.0
+# Variance below which a window is constant up to rounding, relative to full scale squared.
+_MIN_VARIANCE = 1e-9
 
 
 class Li2010Options(SearchOptions):
-    """Choices for dual-focus stereo.
+    """Options of dual-focus stereo.
 
     Defaults by benchmarks/tune_peers.py.
     """
 
-    # The larger the less noise: 31 px are a quarter worse on planes. Beyond 41 px scenes lose.
-    window_px: Window = Field(default=41, description="the side of the window of the costs, odd")
-    # Both as the paper has it. The same blur that both have in the end can be had by blurring the
-    # sharper one alone, which leaves more texture: a quarter less error beyond 1.2 m.
+    # A larger window has less noise: 31 px are a quarter worse on planes. Beyond 41 px scenes get
+    # worse.
+    window_px: Window = Field(default=41, description="the side of the cost window, odd")
+    # The paper blurs both views. Blurring only the sharper one leaves more texture: a quarter less
+    # error beyond 1.2 m.
     equalise: Literal["both", "sharper"] = Field(
-        default="sharper", description="which view is blurred until both are alike"
+        default="sharper", description="which view is blurred until both are equally blurred"
     )
-    # Costs of neighbours are of windows that overlap, so that a false best lasts for a window's
-    # side: prices of less than a cost change little. On scenes 8 and 16 are alike.
+    # Neighbouring cost windows overlap, so a false minimum is as wide as a window: penalties below
+    # 1 change little. 8 and 16 are equal on scenes.
     smoothness: float = Field(
         default=4.0,
         ge=0,
-        le=_LARGEST_PRICE,
-        description="the price of a step in depth, in costs of 0 to 2",
+        le=_LARGEST_PENALTY,
+        description="the penalty on a step in disparity, in units of the cost of 0 to 2",
     )
-    # Of no effect on planes, and hardly any on scenes.
+    # No effect on planes, almost none on scenes.
     small_step_share: float = Field(
-        default=0.3, ge=0, le=1, description="the share of it that a single step costs"
+        default=0.3, ge=0, le=1, description="the share of the penalty for a single step"
     )
-    # Leaves out windows that hold two surfaces: with 0.8 the error on scenes is five times as
-    # large, at a tenth more of the pixels.
+    # Rejects windows that hold two surfaces: with 0.8 the error on scenes is five times as large,
+    # for a tenth more pixels.
     min_confidence: float = Field(
         default=0.95, ge=0, le=1, description="the confidence that a depth must reach"
     )
 
 
 def estimate_li2010(left: Image, right: Image, rig: Rig, options: Li2010Options) -> DepthMap:
-    """Blur both views alike at each depth, compare them, and choose depths that are smooth."""
-    return searched(Job.start("li2010", left, right, rig, options), _search)
+    """Equalise the blur at each depth, compare the views, and choose a smooth depth map.
+
+    Parameters
+    ----------
+    left, right
+        Views (rows, cols) of linear intensity, NaN where there is no value.
+    rig
+        Camera that took the views.
+    options
+        Options of the method.
+    """
+    return estimate_by_search(MethodCall.start("li2010", left, right, rig, options), _search)
 
 
 def _search(
-    views: Views, tried: Hypotheses, optics: Optics, options: Li2010Options
-) -> tuple[Found, float]:
-    extra_px2 = _extra_variances_px2(optics, tried, options)
-    costs = _costs(views, tried, extra_px2, options)
-    large = round(options.smoothness * _LEVELS / _LARGEST_COST) >> _SHIFT_BITS
+    pair: NormalisedPair, grid: DisparityGrid, optics: Optics, options: Li2010Options
+) -> tuple[DisparityMap, float]:
+    added_px2 = _added_variances_px2(optics, grid, options)
+    costs = _cost_volume(pair, grid, added_px2, options)
+    large = round(options.smoothness * _COST_LEVELS / _LARGEST_COST) >> _AGGREGATION_SHIFT_BITS
     small = round(options.small_step_share * large)
-    sums = gathered(costs, small, large, shift_bits=_SHIFT_BITS)
-    winner = Winner((costs.shape[0], costs.shape[1]))
-    for number, shift_px in enumerate(tried.disparity_px):
-        winner.add(sums[..., number].astype(np.float32), float(shift_px))
-    return _found(costs, winner, tried, options), kernel_reach_px(float(np.sqrt(extra_px2.max())))
+    sums = aggregate_costs(costs, small, large, shift_bits=_AGGREGATION_SHIFT_BITS)
+    best = RunningMinimum((costs.shape[0], costs.shape[1]))
+    for number, shift_px in enumerate(grid.disparity_px):
+        best.add(sums[..., number].astype(np.float32), float(shift_px))
+    blur_px = gaussian_radius_px(float(np.sqrt(added_px2.max())))
+    return _disparities(costs, best, grid, options), blur_px
 
 
-def _extra_variances_px2(optics: Optics, tried: Hypotheses, options: Li2010Options) -> FloatArray:
-    """How much more each view must be blurred for both to be alike, (views, depths)."""
-    depth_m = optics.depth_m(tried.disparity_px)
+def _added_variances_px2(optics: Optics, grid: DisparityGrid, options: Li2010Options) -> FloatArray:
+    """Blur variance to add to each view until both are equally blurred, (2, disparities)."""
+    depth_m = optics.depth_m(grid.disparity_px)
     left, right = (optics.blur_sigma_px(depth_m, camera) ** 2 for camera in (0, 1))
     if options.equalise == "both":
         return np.stack([right, left])
     return np.maximum(np.stack([right - left, left - right]), 0.0)
 
 
-def _costs(
-    views: Views,
-    tried: Hypotheses,
-    extra_px2: FloatArray,
-    options: Li2010Options,
-) -> Volume:
-    """Normalised squares of differences, (rows, cols, depths), 0 to `_LEVELS`."""
-    blur_px2 = extra_px2 + options.prefilter_sigma_px**2
-    reach_px = kernel_reach_px(float(np.sqrt(blur_px2.max())))
-    rows, cols = views[0].shape
-    plane = Plane.around((rows, cols), reach_px, reach_px + np.abs(tried.disparity_px).max())
-    left, right = plane.spectra(views)
-    exponent = (-2 * np.pi**2 * plane.radius**2).astype(np.float32)
-    costs = np.empty((rows, cols, tried.disparity_px.size), dtype=np.uint16)
-    for number, shift_px in enumerate(tried.disparity_px):
-        kernels = [np.exp(exponent * np.float32(variance)) for variance in blur_px2[:, number]]
-        first = plane.image(left * kernels[0])
-        second = plane.image(right * kernels[1] * plane.moved(shift_px))
-        cost = _normalised_squares(first, second, options.window_px)
-        costs[..., number] = np.rint(cost * (_LEVELS / _LARGEST_COST))
+def _cost_volume(
+    pair: NormalisedPair, grid: DisparityGrid, added_px2: FloatArray, options: Li2010Options
+) -> CostVolume:
+    """Normalised squared differences, from 0 to `_COST_LEVELS`."""
+    variance_px2 = added_px2 + options.prefilter_sigma_px**2
+    radius_px = gaussian_radius_px(float(np.sqrt(variance_px2.max())))
+    rows, cols = pair[0].shape
+    widest_px = radius_px + np.abs(grid.disparity_px).max()
+    fft = PaddedFft.with_margin((rows, cols), radius_px, widest_px)
+    left, right = fft.spectra(pair)
+    exponent = (-2 * np.pi**2 * fft.frequency_radius**2).astype(np.float32)
+    costs = np.empty((rows, cols, grid.disparity_px.size), dtype=np.uint16)
+    for number, shift_px in enumerate(grid.disparity_px):
+        transfers = [np.exp(exponent * np.float32(one)) for one in variance_px2[:, number]]
+        first = fft.image(left * transfers[0])
+        second = fft.image(right * transfers[1] * fft.shift_factor(shift_px))
+        cost = _normalised_difference(first, second, options.window_px)
+        costs[..., number] = np.rint(cost * (_COST_LEVELS / _LARGEST_COST))
     return costs
 
 
-def _normalised_squares(first: Single, second: Single, window_px: int) -> Single:
-    """Square of the difference over the sum of the squares, about the means of a window; 0 to 2."""
+def _normalised_difference(
+    first: Float32Array, second: Float32Array, window_px: int
+) -> Float32Array:
+    """Variance of the difference over the sum of both variances in a window, from 0 to 2."""
     means = box_mean(first, window_px), box_mean(second, window_px)
-    powers = (
+    variances = (
         box_mean(first**2, window_px)
         - means[0] ** 2
         + box_mean(second**2, window_px)
         - means[1] ** 2
     )
-    squares = box_mean((first - second) ** 2, window_px) - (means[0] - means[1]) ** 2
-    share = squares / np.maximum(powers, np.float32(_LEAST_POWER))
-    return np.asarray(np.clip(share, 0, _LARGEST_COST), dtype=np.float32)
+    difference = box_mean((first - second) ** 2, window_px) - (means[0] - means[1]) ** 2
+    cost = difference / np.maximum(variances, np.float32(_MIN_VARIANCE))
+    return np.asarray(np.clip(cost, 0, _LARGEST_COST), dtype=np.float32)
 
 
-def gathered(costs: Volume, small: int, large: int, *, shift_bits: int = 0) -> Volume:
-    """Sum of the costs along four paths to each pixel, with prices for steps of one and of more.
+def aggregate_costs(
+    costs: CostVolume, small: int, large: int, *, shift_bits: int = 0
+) -> CostVolume:
+    """Sum of the path costs from the left, the right, above and below (Hirschmüller, 2008).
 
-    Paths come from the left, the right, above and below; semi-global matching of Hirschmüller. The
-    lowest bits of the costs can be left out.
+    Parameters
+    ----------
+    costs
+        Cost volume (rows, cols, disparities).
+    small, large
+        Penalties on a step of one disparity and of more, after the shift of the costs.
+    shift_bits
+        Low bits of the costs to drop, so that the sums fit into 16 bits.
+
+    Returns
+    -------
+    CostVolume
+        Aggregated costs (rows, cols, disparities).
     """
     total = np.zeros_like(costs)
-    turned, sums = costs.swapaxes(0, 1), total.swapaxes(0, 1)
-    for volume, out in ((costs, total), (turned, sums)):
+    transposed, sums = costs.swapaxes(0, 1), total.swapaxes(0, 1)
+    for volume, out in ((costs, total), (transposed, sums)):
         for order in (range(volume.shape[0]), range(volume.shape[0] - 1, -1, -1)):
             path: NDArray[np.uint16] | None = None
             for line in order:
                 own = np.right_shift(volume[line], np.uint16(shift_bits))
-                path = _next(own, path, np.uint16(small), np.uint16(large))
+                path = _extend_path(own, path, np.uint16(small), np.uint16(large))
                 out[line] += path
     return total
 
 
-def _next(
+def _extend_path(
     costs: NDArray[np.uint16],
     path: NDArray[np.uint16] | None,
     small: np.uint16,
     large: np.uint16,
 ) -> NDArray[np.uint16]:
-    """One step of the paths of a line, (pixels, depths)."""
+    """Path costs of the next line (pixels, disparities) from the costs of the line before."""
     if path is None:
         return costs
     relative = path - path.min(axis=1, keepdims=True)
@@ -184,27 +219,31 @@ def _next(
     return np.asarray(best + costs, dtype=np.uint16)
 
 
-def _found(costs: Volume, winner: Winner, tried: Hypotheses, options: Li2010Options) -> Found:
+def _disparities(
+    costs: CostVolume, best: RunningMinimum, grid: DisparityGrid, options: Li2010Options
+) -> DisparityMap:
+    """Subpixel disparities from the unaggregated costs around the aggregated minimum."""
     last = costs.shape[2] - 1
-    inner = np.clip(winner.index.astype(np.intp), 1, last - 1)
-    before, middle, after = (_taken(costs, inner + step) for step in (-1, 0, 1))
-    # The chosen depth need not be the least by itself: its better neighbour is the middle then.
+    inner = np.clip(best.index.astype(np.intp), 1, last - 1)
+    before, middle, after = (_cost_at(costs, inner + step) for step in (-1, 0, 1))
+    # A neighbour may have a smaller unaggregated cost than the chosen disparity: move there.
     inner = np.clip(inner + (after < middle) - (before < np.minimum(middle, after)), 1, last - 1)
-    before, middle, after = (_taken(costs, inner + step) for step in (-1, 0, 1))
-    minimum = Minimum.through(before, middle, after)
+    before, middle, after = (_cost_at(costs, inner + step) for step in (-1, 0, 1))
+    parabola = Parabola.through(before, middle, after)
     samples = independent_samples(options.window_px, options.prefilter_sigma_px)
     with np.errstate(divide="ignore", invalid="ignore"):
-        confidence = 1.0 - minimum.least / costs.mean(axis=2, dtype=np.float64)
-    disparity_px = tried.disparity_px[inner] + tried.step_px * np.clip(minimum.offset, -1, 1)
-    # Where the best is the first or the last, there is nothing to tell that it is the least.
-    disparity_px[(winner.index == 0) | (winner.index == last)] = np.nan
-    return Found(
+        confidence = 1.0 - parabola.least / costs.mean(axis=2, dtype=np.float64)
+    disparity_px = grid.disparity_px[inner] + grid.step_px * np.clip(parabola.offset, -1, 1)
+    # A minimum at an end of the grid has one neighbour only: the true one may lie outside.
+    disparity_px[(best.index == 0) | (best.index == last)] = np.nan
+    return DisparityMap(
         disparity_px=disparity_px,
-        sigma_px=minimum.sigma_px(tried.step_px, samples),
+        sigma_px=parabola.sigma_px(grid.step_px, samples),
         confidence=confidence,
-        disagreement_px=winner.disagreement_px(disparity_px),
+        left_right_difference_px=best.left_right_difference_px(disparity_px),
     )
 
 
-def _taken(costs: Volume, index: NDArray[np.intp]) -> FloatArray:
+def _cost_at(costs: CostVolume, index: NDArray[np.intp]) -> FloatArray:
+    """Cost of each pixel at its own disparity index (rows, cols)."""
     return np.take_along_axis(costs, index[..., np.newaxis], axis=2)[..., 0].astype(np.float64)

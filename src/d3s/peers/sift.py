@@ -1,18 +1,23 @@
-"""Keypoints of SIFT matched between the views: a sparse disparity, and nothing elsewhere.
+"""SIFT keypoints matched between the views: a sparse disparity.
 
-Lowe, "Distinctive image features from scale-invariant keypoints" (International Journal of Computer
-Vision 60, 2004), as OpenCV has it. A keypoint of the left view may match one of the right view that
-lies in the same row, within a tolerance, at a disparity of the range, and that is about as large.
-Of those it takes the one
-with the nearest descriptor, if the next best of any other place is much farther, and if each is the
-best of the other. Its disparity is the difference of two columns, which SIFT itself finds to a
-fraction of a pixel, and stands in the one pixel where the keypoint is.
+Paper: Lowe, "Distinctive image features from scale-invariant keypoints" (International Journal of
+Computer Vision 60, 2004), in OpenCV's implementation.
 
-Assumes rectified views and corners that both of them show. It knows nothing of defocus but what its
-descriptors, which do not depend on scale, forgive.
+Taken from the paper: keypoints, descriptors, and the ratio test of the two nearest descriptors.
+The disparity of a match is the difference of two columns, which SIFT finds to a fraction of a
+pixel. It is written into the one pixel at the keypoint; all other pixels have no depth. The method
+assumes rectified views and corners visible in both. It does not use the defocus; its
+scale-invariant descriptors only tolerate it.
 
-`sigma_m` is one constant error of a column, as it was on the tuning textures, in proportion to the
-size of the keypoint. `confidence` is by how much the best descriptor is nearer than the next.
+Different from the paper:
+
+- A match must lie in the same row within a tolerance, at a disparity of the depth range, and must
+  have about the same size.
+- The ratio test compares with the nearest descriptor anywhere else in the other view.
+- Both keypoints must be the best match of each other.
+
+`sigma_m` is a constant column error, found on the tuning textures, times the diameter of the
+keypoint. `confidence` is one minus the ratio of the two nearest distances.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,15 +30,16 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options
 from d3s.peers.common import (
-    SLACK_PX,
-    Job,
+    RANGE_MARGIN_PX,
+    Float32Array,
+    MethodCall,
     add_flag,
-    eight_bits,
+    depth_sigma_m,
     flag_disparity,
     flag_invalid,
-    kernel_reach_px,
-    scaled,
-    sigma_m,
+    gaussian_radius_px,
+    normalise_pair,
+    to_8_bit,
 )
 from d3s.rig import Rig
 from d3s.types import FloatArray, Image, Mask
@@ -41,85 +47,94 @@ from d3s.types import FloatArray, Image, Mask
 if TYPE_CHECKING:
     import cv2
 
-# Matches of one keypoint at several orientations lie nearer than this: no other place.
+# Keypoints nearer than this are one place with several orientations: no rival of a match.
 _SAME_PLACE_PX = 1.5
-# Of left keypoints whose distances to all right ones are in memory at once.
-_AT_ONCE = 512
-_NUMBERS = 128  # of a descriptor
-_TINY = 1e-9
-_FAR = np.float32(np.inf)
-# A descriptor reaches so many diameters of its keypoint from the centre, with all that it smooths.
-_REACH_DIAMETERS = 6
-# OpenCV's smallest frame whose pyramid has an octave.
-_SMALLEST_PX = 16
+# Left keypoints per batch: their distances to all right keypoints are in memory at once.
+_BATCH = 512
+_DESCRIPTOR_SIZE = 128
+_TINY = 1e-9  # avoids a division by zero
+_NO_MATCH = np.float32(np.inf)
+# Radius of a descriptor with its smoothing, in diameters of the keypoint.
+_RADIUS_DIAMETERS = 6
+# Smallest frame whose pyramid has an octave in OpenCV.
+_SMALLEST_FRAME_PX = 16
 
 
 class SiftOptions(Options):
-    """Choices for the matching of keypoints.
+    """Options of the keypoint matching.
 
     Defaults by benchmarks/tune_peers.py, with --sparse.
     """
 
-    # OpenCV's own is 0.04. With 0.01 the error is a twentieth larger.
+    # OpenCV's default is 0.04. With 0.01 the error is a twentieth larger.
     contrast_threshold: float = Field(
         default=0.03, ge=0, le=1, description="the contrast that a keypoint must have"
     )
-    # OpenCV's own. 5 leaves a third fewer keypoints and fewer mistakes at edges.
+    # OpenCV's default. 5 leaves a third fewer keypoints and fewer mistakes at edges.
     edge_threshold: float = Field(
         default=10.0, gt=1, le=1000, description="how much longer than wide a keypoint may be"
     )
-    # OpenCV's own, and Lowe's. 3 is a twentieth more exact, and leaves half of the keypoints.
+    # OpenCV's default, and Lowe's. 3 is a twentieth more exact and leaves half of the keypoints.
     first_sigma_px: float = Field(
         default=1.6, ge=0.7, le=10, description="the Gaussian of the first octave"
     )
-    # A match that is wrong by a row is wrong along it: with 2 the error is a quarter larger.
+    # A match that is wrong by a row is wrong in its column too: with 2 the error is a quarter
+    # larger.
     row_tolerance_px: float = Field(
-        default=0.5, gt=0, le=100, description="what the rows of a match may differ by"
+        default=0.5, gt=0, le=100, description="the largest difference of the rows of a match"
     )
     # Lowe's 0.8 is a twentieth worse.
     ratio: float = Field(
-        default=0.7, gt=0, le=1, description="the most of the next distance that the best may have"
+        default=0.7, gt=0, le=1, description="the largest ratio of the two nearest distances"
     )
     # The blur of the views differs by less.
     size_ratio: float = Field(
-        default=1.2, ge=1, le=100, description="what the sizes of a match may differ by"
+        default=1.2, ge=1, le=100, description="the largest ratio of the sizes of a match"
     )
-    # What two thirds of the errors on the tuning planes are below.
+    # Two thirds of the errors on the tuning planes are smaller.
     column_sigma: float = Field(
         default=0.028,
         gt=0,
         le=10,
-        description="the deviation of a disparity, per keypoint diameter",
+        description="the standard deviation of a disparity, per keypoint diameter",
     )
-    # The ratio says it already.
+    # The ratio test is the filter.
     min_confidence: float = Field(
         default=0.0, ge=0, le=1, description="the confidence that a depth must reach"
     )
 
 
 class _Keypoints(NamedTuple):
-    """Keypoints of one view."""
+    """Keypoints of one view, (n,) each and (n, 128)."""
 
-    rows: NDArray[np.float32]
-    cols: NDArray[np.float32]
-    diameters: NDArray[np.float32]
-    descriptors: NDArray[np.float32]
+    rows: Float32Array
+    cols: Float32Array
+    diameters_px: Float32Array
+    descriptors: Float32Array
 
     @classmethod
-    def of(cls, grey: NDArray[np.uint8], detector: "cv2.SIFT") -> "_Keypoints":
-        """In an order that does not depend on threads."""
+    def detect(cls, grey: NDArray[np.uint8], detector: "cv2.SIFT") -> "_Keypoints":
+        """Keypoints sorted by position, so that their order does not depend on threads."""
         points, descriptors = detector.detectAndCompute(grey, None)
-        numbers = np.array([(p.pt[1], p.pt[0], p.size, p.angle) for p in points], dtype=np.float32)
-        if not numbers.size:
-            nothing = np.zeros(0, dtype=np.float32)
-            return cls(nothing, nothing, nothing, np.zeros((0, _NUMBERS), dtype=np.float32))
-        order = np.lexsort(numbers.T)
-        rows, cols, diameters, _ = numbers[order].T
-        return cls(rows, cols, diameters, np.asarray(descriptors, dtype=np.float32)[order])
+        values = np.array([(p.pt[1], p.pt[0], p.size, p.angle) for p in points], dtype=np.float32)
+        if not values.size:
+            empty = np.zeros(0, dtype=np.float32)
+            return cls(empty, empty, empty, np.zeros((0, _DESCRIPTOR_SIZE), dtype=np.float32))
+        order = np.lexsort(values.T)
+        rows, cols, diameters_px, _ = values[order].T
+        return cls(rows, cols, diameters_px, np.asarray(descriptors, dtype=np.float32)[order])
+
+    def pixels(self, shape: tuple[int, int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Row and column of the pixel at each keypoint."""
+        rows, cols = (
+            np.clip(np.rint(axis).astype(np.intp), 0, extent - 1)
+            for axis, extent in zip((self.rows, self.cols), shape, strict=True)
+        )
+        return rows, cols
 
 
 class _Matches(NamedTuple):
-    """Which left keypoints have a match, and how good it is."""
+    """Indices of matched left and right keypoints, and the confidence of each match."""
 
     left: NDArray[np.intp]
     right: NDArray[np.intp]
@@ -127,123 +142,136 @@ class _Matches(NamedTuple):
 
 
 def estimate_sift(left: Image, right: Image, rig: Rig, options: SiftOptions) -> DepthMap:
-    """Match the keypoints of both views along their rows."""
+    """Match the keypoints of both views along their rows.
+
+    Parameters
+    ----------
+    left, right
+        Views (rows, cols) of linear intensity, NaN where there is no value.
+    rig
+        Camera that took the views.
+    options
+        Options of the method.
+    """
     import cv2
 
-    job = Job.start("sift", left, right, rig, options)
-    levels = scaled(job.views)
-    if levels is None:
-        return job.nothing(Flag.LOW_TEXTURE)
-    if min(job.shape) < _SMALLEST_PX:
-        return job.nothing(Flag.BORDER)
+    call = MethodCall.start("sift", left, right, rig, options)
+    pair = normalise_pair(call.views)
+    if pair is None:
+        return call.finish_empty(Flag.LOW_TEXTURE)
+    if min(call.shape) < _SMALLEST_FRAME_PX:
+        return call.finish_empty(Flag.BORDER)
     detector = cv2.SIFT.create(
         contrastThreshold=options.contrast_threshold,
         edgeThreshold=options.edge_threshold,
         sigma=options.first_sigma_px,
     )
-    points = [_Keypoints.of(grey, detector) for grey in eight_bits(levels, 0.0)]
-    nearest_px, farthest_px = (float(one) for one in rig.optics.disparity_px(job.range_m))
-    limits_px = farthest_px - SLACK_PX, nearest_px + SLACK_PX
-    matches = _matched(points[0], points[1], limits_px, options)
-    return _mapped(job, points[0], points[1], matches)
+    points = [_Keypoints.detect(grey, detector) for grey in to_8_bit(pair, 0.0)]
+    nearest_px, farthest_px = (float(one) for one in rig.optics.disparity_px(call.range_m))
+    limits_px = farthest_px - RANGE_MARGIN_PX, nearest_px + RANGE_MARGIN_PX
+    matches = _match_keypoints(points[0], points[1], limits_px, options)
+    return _depth_map(call, points[0], points[1], matches)
 
 
-def _matched(
+def _match_keypoints(
     left: _Keypoints, right: _Keypoints, limits_px: tuple[float, float], options: SiftOptions
 ) -> _Matches:
-    """Best match of each left keypoint that is also the best of its right one."""
-    best, share = _best(left, right, limits_px, options)
-    back, _ = _best(right, left, (-limits_px[1], -limits_px[0]), options)
-    own = np.flatnonzero(share <= options.ratio)
-    own = own[back[best[own]] == own]
-    return _Matches(own, best[own], 1.0 - share[own])
+    """Matches that pass the ratio test and are best in both directions."""
+    best, ratio = _nearest(left, right, limits_px, options)
+    back, _ = _nearest(right, left, (-limits_px[1], -limits_px[0]), options)
+    matched = np.flatnonzero(ratio <= options.ratio)
+    matched = matched[back[best[matched]] == matched]
+    return _Matches(matched, best[matched], 1.0 - ratio[matched])
 
 
-def _best(
+def _nearest(
     own: _Keypoints, others: _Keypoints, limits_px: tuple[float, float], options: SiftOptions
 ) -> tuple[NDArray[np.intp], FloatArray]:
-    """The nearest of others, and its distance as a share of the next one's; infinite if none."""
+    """Index of the nearest descriptor among candidates, and the ratio to the next; inf if none."""
     best = np.zeros(own.rows.size, dtype=np.intp)
-    share = np.full(own.rows.size, np.inf)
+    ratio = np.full(own.rows.size, np.inf)
     if not others.rows.size:
-        return best, share
-    for start in range(0, own.rows.size, _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        some = _Keypoints(*(one[part] for one in own))
-        square = _squares(some, others)
-        possible = np.where(_may_match(some, others, limits_px, options), square, _FAR)
-        best[part] = possible.argmin(axis=1)
-        nearest = possible.min(axis=1)
-        # The next best may be anywhere: along one row there is often nothing to compare with.
-        here = best[part]
-        down, along = (np.abs(axis - axis[here, np.newaxis]) for axis in (others.rows, others.cols))
-        is_same = (down < _SAME_PLACE_PX) & (along < _SAME_PLACE_PX)
-        next_one = np.where(is_same, _FAR, square).min(axis=1)
-        with np.errstate(invalid="ignore"):  # infinite by infinite, where there is nothing at all
-            share[part] = np.sqrt(nearest / np.maximum(next_one, _TINY))
-    return best, share
+        return best, ratio
+    for start in range(0, own.rows.size, _BATCH):
+        batch = slice(start, start + _BATCH)
+        some = _Keypoints(*(one[batch] for one in own))
+        distance = _squared_distances(some, others)
+        is_candidate = _are_candidates(some, others, limits_px, options)
+        allowed = np.where(is_candidate, distance, _NO_MATCH)
+        best[batch] = allowed.argmin(axis=1)
+        nearest = allowed.min(axis=1)
+        # The next nearest may be anywhere: along one row there are often too few to compare with.
+        chosen = best[batch]
+        offset_y, offset_x = (
+            np.abs(axis - axis[chosen, np.newaxis]) for axis in (others.rows, others.cols)
+        )
+        is_same = (offset_y < _SAME_PLACE_PX) & (offset_x < _SAME_PLACE_PX)
+        next_nearest = np.where(is_same, _NO_MATCH, distance).min(axis=1)
+        with np.errstate(invalid="ignore"):  # inf / inf, where there is no candidate at all
+            ratio[batch] = np.sqrt(nearest / np.maximum(next_nearest, _TINY))
+    return best, ratio
 
 
-def _squares(own: _Keypoints, others: _Keypoints) -> NDArray[np.float32]:
+def _squared_distances(own: _Keypoints, others: _Keypoints) -> Float32Array:
     """Squared distances of descriptors, (own, others)."""
     lengths = [np.einsum("ij,ij->i", k.descriptors, k.descriptors) for k in (own, others)]
     products = own.descriptors @ others.descriptors.T
-    square = lengths[0][:, np.newaxis] + lengths[1] - np.float32(2) * products
-    return np.asarray(np.maximum(square, 0), dtype=np.float32)
+    squares = lengths[0][:, np.newaxis] + lengths[1] - np.float32(2) * products
+    return np.asarray(np.maximum(squares, 0), dtype=np.float32)
 
 
-def _may_match(
+def _are_candidates(
     own: _Keypoints, others: _Keypoints, limits_px: tuple[float, float], options: SiftOptions
 ) -> Mask:
-    """Whether two keypoints lie in one row, at a disparity of the range, and are alike in size."""
+    """Mask (own, others) of pairs in one row, within the disparity limits and of similar size."""
     disparity = own.cols[:, np.newaxis] - others.cols
-    growth = np.abs(np.log(own.diameters)[:, np.newaxis] - np.log(others.diameters))
+    log_ratio = np.abs(np.log(own.diameters_px)[:, np.newaxis] - np.log(others.diameters_px))
     return np.asarray(
         (np.abs(own.rows[:, np.newaxis] - others.rows) <= options.row_tolerance_px)
         & (disparity >= limits_px[0])
         & (disparity <= limits_px[1])
-        & (growth <= np.log(options.size_ratio))
+        & (log_ratio <= np.log(options.size_ratio))
     )
 
 
-def _mapped(job: Job, left: _Keypoints, right: _Keypoints, matches: _Matches) -> DepthMap:
-    """Disparities in the pixels of the keypoints; of several in one pixel the surest."""
-    rows, cols = (
-        np.clip(np.rint(axis).astype(np.intp), 0, extent - 1)
-        for axis, extent in zip((left.rows, left.cols), job.shape, strict=True)
-    )
-    flags = np.full(job.shape, Flag.LOW_TEXTURE, dtype=np.uint16)
+def _depth_map(
+    call: MethodCall, left: _Keypoints, right: _Keypoints, matches: _Matches
+) -> DepthMap:
+    """Result with a depth at matched keypoints; of several in one pixel the most confident."""
+    rows, cols = left.pixels(call.shape)
+    flags = np.full(call.shape, Flag.LOW_TEXTURE, dtype=np.uint16)
     flags[rows, cols] = np.uint16(Flag.AMBIGUOUS)
-    disparity_px, sigma_px = np.full((2, *job.shape), np.nan)
-    confidence = np.zeros(job.shape)
-    own, other = matches.left, matches.right
+    disparity_px, sigma_px = np.full((2, *call.shape), np.nan)
+    confidence = np.zeros(call.shape)
     for k in np.argsort(matches.confidence, kind="stable"):
-        i, place = own[k], (rows[own[k]], cols[own[k]])
-        disparity_px[place] = float(left.cols[i]) - float(right.cols[other[k]])
-        sigma_px[place] = job.options.column_sigma * float(left.diameters[i])
-        confidence[place] = matches.confidence[k]
-        flags[place] = 0
-    optics = job.rig.optics
-    flag_disparity(flags, disparity_px, optics, job.range_m)
-    add_flag(flags, Flag.LOW_CONFIDENCE, (flags == 0) & (confidence < job.options.min_confidence))
-    flag_invalid(flags, job.views, disparity_px, kernel_reach_px(job.options.first_sigma_px))
-    for view, points, one in ((0, left, own), (1, right, other)):
-        reached = own[_is_reached(job.views[view], points, one)]
-        flags[rows[reached], cols[reached]] |= np.uint16(Flag.INVALID_INPUT)
+        i, j = matches.left[k], matches.right[k]
+        pixel = rows[i], cols[i]
+        disparity_px[pixel] = float(left.cols[i]) - float(right.cols[j])
+        sigma_px[pixel] = call.options.column_sigma * float(left.diameters_px[i])
+        confidence[pixel] = matches.confidence[k]
+        flags[pixel] = 0
+    optics = call.rig.optics
+    flag_disparity(flags, disparity_px, optics, call.range_m)
+    add_flag(flags, Flag.LOW_CONFIDENCE, (flags == 0) & (confidence < call.options.min_confidence))
+    flag_invalid(flags, call.views, disparity_px, gaussian_radius_px(call.options.first_sigma_px))
+    for view, points, index in (
+        (call.views[0], left, matches.left),
+        (call.views[1], right, matches.right),
+    ):
+        invalid = matches.left[_touches_nan(view, points, index)]
+        flags[rows[invalid], cols[invalid]] |= np.uint16(Flag.INVALID_INPUT)
     depth_m = optics.depth_m(disparity_px)
-    return job.finish(flags, depth_m, sigma_m(sigma_px, depth_m, optics), confidence)
+    return call.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), confidence)
 
 
-def _is_reached(view: Image, points: _Keypoints, which: NDArray[np.intp]) -> Mask:
-    """Whether the descriptor of a keypoint holds a pixel without a value."""
+def _touches_nan(view: Image, points: _Keypoints, index: NDArray[np.intp]) -> Mask:
+    """Mask (n,) of the keypoints `index` whose descriptor contains a NaN pixel."""
     import cv2
 
     known = np.isfinite(view).astype(np.uint8)
-    if known.all():  # the distance to nothing is not infinite in OpenCV
-        return np.zeros(which.size, dtype=np.bool_)
+    if known.all():  # without a zero pixel OpenCV's distance is not infinite
+        return np.zeros(index.size, dtype=np.bool_)
     distance_px = cv2.distanceTransform(known, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    rows, cols = (
-        np.clip(np.rint(axis[which]).astype(np.intp), 0, extent - 1)
-        for axis, extent in zip((points.rows, points.cols), view.shape, strict=True)
-    )
-    return np.asarray(distance_px[rows, cols] <= _REACH_DIAMETERS * points.diameters[which])
+    rows, cols = points.pixels((view.shape[0], view.shape[1]))
+    radius_px = _RADIUS_DIAMETERS * points.diameters_px[index]
+    return np.asarray(distance_px[rows[index], cols[index]] <= radius_px)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.reach import ACCURATE_M
+from d3s.calibrate.validation import ACCURATE_M
 from d3s.reproduce.fig5_measurements import Line, lines_of, measure, parameters, sweeps
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.protocol import (

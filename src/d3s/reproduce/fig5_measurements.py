@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.reach import ACCURATE_M
+from d3s.calibrate.validation import ACCURATE_M
 from d3s.evaluate import PlaneSweep, evaluate_planes, working_range_m
 from d3s.evaluate.evaluation import sweep_parameters
 from d3s.evaluate.metrics import finite_mean, penalised_mae_m, ratio, worst

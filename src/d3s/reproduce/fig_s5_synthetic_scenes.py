@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from d3s.calibrate.reach import ACCURATE_M
+from d3s.calibrate.validation import ACCURATE_M
 from d3s.evaluate import Contender, SceneSweep, SweepResults, SweepTable, evaluate_scenes
 from d3s.evaluate.evaluation import sweep_parameters
 from d3s.evaluate.metrics import ratio, worst

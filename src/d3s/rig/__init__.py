@@ -1,15 +1,14 @@
 """The camera as data: `Optics` as designed, `Calibration` as measured, and both in a `Rig`.
 
-These classes hold numbers, check them once when made, and never change. The mathematics is in
-`d3s.optics`; the methods here only hand it the numbers. A wrong value raises `RigError`, which
-names every wrong field at once.
+Numbers or a TOML file come in, an immutable, validated description of one camera goes out, which
+also splits raw frames into rectified pairs. The physics is in `d3s.optics`; the methods here call
+it with the numbers of the camera. Wrong values raise `RigError`, which names every wrong field.
 
-part         what the classes have in common
-optics       two lenses before one sensor
-calibration  what was measured on one camera, and where that comes from
-file         the TOML file of a rig
-split        a raw frame in, the rectified pair out
-rig          all of it together, to be loaded and saved
+part         base class of the records of a rig
+optics       `Optics`: two lenses and one sensor, as designed
+calibration  `Calibration` and `Provenance`: measurements of one camera and their origin
+rig          `Rig`: optics, calibration and name, with the TOML file
+split        raw frame in, rectified pair out
 """
 
 from d3s.rig.calibration import Calibration, Provenance

@@ -1,4 +1,4 @@
-"""What was measured on one camera, and where that comes from."""
+"""Calibration of one camera, and its provenance."""
 
 import math
 from datetime import datetime
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from d3s.record import FrozenTable, OneLine, Sha256
+from d3s.record import Converted, FrozenTable, OneLine, Sha256
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
@@ -40,14 +40,16 @@ def _increasing(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Provenance(RigPart):
-    """Where a calibration comes from: enough to judge it again, and to repeat it."""
+    """Origin of a calibration: enough to judge it again and to repeat it."""
 
-    # So few that the longest names still make a file that can be read again.
+    # Few enough that a file with the longest names stays below the size limit of a rig file.
     residuals: Annotated[
         dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]],
         Field(max_length=100),
         AfterValidator(FrozenTable),
-    ] = Field(description="what each step of the calibration left over, by a name with its unit")
+    ] = Field(
+        description="the residuals of the calibration, each with a name that ends with its unit"
+    )
     input_sha256: Annotated[
         dict[OneLine, Sha256],
         Field(max_length=500),
@@ -67,12 +69,12 @@ Cubic = tuple[Coefficient, Coefficient, Coefficient, Coefficient]
 
 
 class Calibration(RigPart):
-    """What was measured on one camera: how to cut and turn its frames, and how to tune depth."""
+    """Measurements of one camera: rectification of its frames, noise, and tuned depth equation."""
 
-    anchor_left_px: tuple[Pixel, Pixel] = Field(
+    anchor_left_px: Converted[tuple[Pixel, Pixel]] = Field(
         description="(x, y) of the point at infinity of the left view, in the raw frame"
     )
-    anchor_right_px: tuple[Pixel, Pixel] = Field(
+    anchor_right_px: Converted[tuple[Pixel, Pixel]] = Field(
         description="(x, y) of the point at infinity of the right view, in the raw frame"
     )
     crop_rows_px: Extent = Field(description="the height of each view cut from the raw frame")
@@ -90,7 +92,7 @@ class Calibration(RigPart):
         default=0.0,
         gt=-0.5,
         lt=0.5,
-        description="the turn of the left view against the baseline, which both views lose",
+        description="the rotation of the left view against the baseline, removed from both views",
     )
     frame_rows_px: int | None = Field(
         default=None, gt=0, le=65536, description="the height of the raw frame, if known"
@@ -106,49 +108,49 @@ class Calibration(RigPart):
         default=None,
         ge=0,
         lt=1,
-        description="the noise of a dark pixel of a raw frame, its sigma of full scale, if known",
+        description="the noise sigma of a dark pixel of a raw frame, of full scale, if known",
     )
     noise_gain: float | None = Field(
         default=None,
         ge=0,
         lt=1,
         validate_default=True,
-        description="the noise variance that light adds, of full scale squared, at full scale",
+        description="the noise variance that light of full scale adds, of full scale squared",
     )
     virtual_baselines_m: Annotated[
-        tuple[VirtualBaseline, ...], Field(max_length=32), AfterValidator(_increasing)
+        Converted[tuple[VirtualBaseline, ...]], Field(max_length=32), AfterValidator(_increasing)
     ] = Field(description="the virtual baselines that the consensus compares, increasing")
-    a_cubic_m_px: Cubic = Field(
+    a_cubic_m_px: Converted[Cubic] = Field(
         description="4 coefficients c0 to c3 of the scale a, in m px, of the virtual baseline in m"
     )
-    b_cubic_m: Cubic = Field(
+    b_cubic_m: Converted[Cubic] = Field(
         description="4 coefficients c0 to c3 of the offset b, in m, of the virtual baseline in m"
     )
     tuned_candidates: int | None = Field(
         default=None,
         ge=2,
         le=4096,
-        description="how many depths the consensus tries, as when it was tuned, if known",
+        description="the number of candidate depths for which a and b were tuned, if known",
     )
     tuned_window_px: int | None = Field(
         default=None,
         ge=3,
         le=255,
-        description="the window of the consensus that a and b hold for, if known",
+        description="the window of the consensus for which a and b were tuned, if known",
     )
     tuned_prefilter_sigma_px: float | None = Field(
         default=None,
         ge=0,
         le=10,
-        description="the smoothing of the consensus that a and b hold for, if known",
+        description="the prefilter of the consensus for which a and b were tuned, if known",
     )
     provenance: Provenance = Field(description="where the calibration comes from")
 
     @field_validator("frame_cols_px", "noise_gain")
     @classmethod
-    def _comes_with_its_other_half(cls, value: float | None, info: ValidationInfo) -> float | None:
+    def _needs_its_counterpart(cls, value: float | None, info: ValidationInfo) -> float | None:
         other = {"frame_cols_px": "frame_rows_px", "noise_gain": "noise_read"}[str(info.field_name)]
-        # A field that is wrong itself is not in `info.data`, and is reported by its own rule.
+        # A wrong field is not in `info.data`; its own rule reports it.
         if other in info.data and (info.data[other] is None) != (value is None):
             raise ValueError(f"needs {other} beside it. Give both, or neither.")
         return value
@@ -161,25 +163,31 @@ class Calibration(RigPart):
         return window_px
 
     def a_m_px(self, virtual_baseline_m: ArrayLike) -> FloatArray:
-        """Scale of the tuned depth equation at a virtual baseline of either sign (paper Eq. S9)."""
+        """Scale a of the practical depth equation at a virtual baseline, in m px (paper Eq. S9).
+
+        The sign of the virtual baseline has no effect.
+        """
         return _cubic_at_magnitude(self.a_cubic_m_px, virtual_baseline_m)
 
     def b_m(self, virtual_baseline_m: ArrayLike) -> FloatArray:
-        """Offset of the tuned depth at a virtual baseline of either sign (paper Eq. S10)."""
+        """Offset b of the practical depth equation at a virtual baseline, in m (paper Eq. S10).
+
+        The sign of the virtual baseline has no effect.
+        """
         return _cubic_at_magnitude(self.b_cubic_m, virtual_baseline_m)
 
     @property
     def tuned(self) -> dict[str, Any]:
-        """Options of the consensus that a and b hold for, by their names, as far as known."""
+        """Options of the consensus method for which a and b were tuned, by name, if known."""
         names = ("candidates", "window_px", "prefilter_sigma_px")
-        told = {name: getattr(self, f"tuned_{name}") for name in names}
-        return {name: value for name, value in told.items() if value is not None}
+        options = {name: getattr(self, f"tuned_{name}") for name in names}
+        return {name: value for name, value in options.items() if value is not None}
 
     @property
     def rectification_matrix(self) -> FloatArray:
-        """Homography of (x, y, 1) of the right view onto the left one's rows (paper Eq. S7).
+        """3x3 homography that aligns the rows of the right view with the left (paper Eq. S7).
 
-        It does not shift along x, where the disparity is.
+        It does not shift along x, the direction of disparity.
         """
         cos = self.rectify_scale * math.cos(self.rectify_angle_rad)
         sin = self.rectify_scale * math.sin(self.rectify_angle_rad)

@@ -1,4 +1,4 @@
-"""Two lenses before one sensor, as they were designed."""
+"""Optics of the camera, as designed: two lenses and one sensor."""
 
 from typing import Annotated
 
@@ -12,7 +12,9 @@ from d3s.record import unit_remark
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
-Baseline = Annotated[float, Field(gt=0, lt=1, description="the distance of the two lens centres")]
+Baseline = Annotated[
+    float, Field(gt=0, lt=1, description="the distance between the two lens centres")
+]
 DisparityOffset = Annotated[
     float, Field(ge=-1e5, le=1e5, description="the disparity of a point at infinity, left - right")
 ]
@@ -23,36 +25,60 @@ OpticalPower = Annotated[
 
 
 class Optics(RigPart):
-    """Two thin lenses side by side, alike but for their optical power, before one sensor.
+    """Two thin lenses side by side, equal except for their optical power, and one sensor.
 
-    There are no defaults: each number is of this camera, and a wrong one makes a wrong depth. A
-    value out of its physical range is most often in the wrong unit; the error says so.
+    There are no defaults: every number belongs to one camera, and a wrong number gives a wrong
+    depth. A value out of its physical range is most often in the wrong unit; the error says so.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> optics = d3s.Optics(
+    ...     sensor_distance_m=12.1e-3,
+    ...     aperture_radius_m=1e-3,
+    ...     baseline_m=3.84e-3,
+    ...     optical_power_left_dpt=83.88,
+    ...     optical_power_right_dpt=83.78,
+    ...     pixel_pitch_m=2e-6,
+    ...     aperture_gaussian_width=0.5,
+    ...     disparity_offset_px=0.0,
+    ... )
+    >>> print("{:.2f} m and {:.2f} m".format(*optics.focus_distances_m))
+    0.81 m and 0.88 m
+    >>> print(f"{optics.disparity_px(1.0):.2f} px")
+    23.23 px
+    >>> optics.replace(baseline_m=3.84)
+    Traceback (most recent call last):
+        ...
+    d3s.errors.RigError: baseline_m=3.84 must be below 1: it is in metres. Did you pass millimetres?
     """
 
-    # Those that others are checked against come first.
+    # Fields that the validators of later fields compare with come first.
     sensor_distance_m: float = Field(
         gt=5e-5, lt=1, description="the distance s0 from the lenses to the sensor"
     )
     aperture_radius_m: float = Field(
-        ge=0, lt=0.1, description="the radius of each lens opening, 0 for a pinhole"
+        ge=0, lt=0.1, description="the radius of the aperture of each lens, 0 for a pinhole"
     )
     baseline_m: Baseline
     optical_power_left_dpt: OpticalPower
     optical_power_right_dpt: OpticalPower
     pixel_pitch_m: float = Field(
-        gt=1e-7, lt=1e-4, description="the distance of two pixel centres on the sensor"
+        gt=1e-7,
+        lt=1e-4,
+        description="the distance between neighbouring pixel centres on the sensor",
     )
     aperture_gaussian_width: float = Field(
         gt=0,
         le=1,
-        description="the Gaussian sigma of an opening of radius 1, 0.5 for a uniform disk",
+        description="the Gaussian sigma of an aperture of radius 1, 0.5 for a uniform disk",
     )
     disparity_offset_px: DisparityOffset
 
     @field_validator("optical_power_left_dpt", "optical_power_right_dpt")
     @classmethod
     def _power_fits_the_distance(cls, power_dpt: float, info: ValidationInfo) -> float:
-        # A field that is wrong itself is not in `info.data`, and is reported by its own rule.
+        # A wrong sensor distance is not in `info.data`; its own rule reports it.
         distance_m = info.data.get("sensor_distance_m")
         if distance_m is not None and not 0.5 / distance_m <= power_dpt <= 2 / distance_m:
             raise ValueError(
@@ -76,8 +102,9 @@ class Optics(RigPart):
     @field_validator("baseline_m")
     @classmethod
     def _baseline_fits_the_distance(cls, baseline_m: float, info: ValidationInfo) -> float:
-        # A baseline below a millimetre, given in millimetres, is below a metre: only the lenses
-        # beside it give it away. A pinhole pair has no lenses, and its sensor distance is nominal.
+        # A baseline below 1 mm, passed in millimetres, is below 1 and passes the limit of the
+        # field: only the comparison with the lenses detects it. The sensor distance of a pinhole
+        # pair is nominal, so the comparison does not apply.
         distance_m, radius_m = (
             info.data.get(name) for name in ("sensor_distance_m", "aperture_radius_m")
         )
@@ -90,7 +117,7 @@ class Optics(RigPart):
         return baseline_m
 
     def lens(self, camera: int) -> Lens:
-        """One of the two cameras: 0 is the left one, 1 the right one."""
+        """Lens of one camera: 0 is left, 1 is right."""
         if isinstance(camera, bool) or not isinstance(camera, int) or camera not in (0, 1):
             raise InputError(f"camera={camera!r} must be 0 (left) or 1 (right).")
         return Lens(
@@ -104,12 +131,12 @@ class Optics(RigPart):
 
     @property
     def focal_length_px(self) -> float:
-        """Sensor distance in pixels, s0 / p, which stereo calls the focal length."""
+        """Focal length s0 / p in the sense of stereo: the sensor distance in pixels."""
         return self.sensor_distance_m / self.pixel_pitch_m
 
     @property
     def focus_distances_m(self) -> tuple[float, float]:
-        """Depth that each camera images sharply; negative when focused beyond infinity."""
+        """Depth in focus of each camera, in metres; negative if focused beyond infinity."""
         return (thin_lens.focus_distance_m(self.lens(0)), thin_lens.focus_distance_m(self.lens(1)))
 
     @property
@@ -119,16 +146,16 @@ class Optics(RigPart):
 
     @property
     def alpha_px2_m(self) -> float:
-        """Defocus coefficient of the D3 equation, in px² m; zero when both lenses are alike."""
+        """Defocus coefficient of the D3 equation, in px² m; 0 for equal lenses."""
         return d3.alpha_px2_m(self.lens(0), self.lens(1))
 
     @property
     def kappa_dpt(self) -> float:
-        """Vergence at which both cameras blur alike, in 1/m."""
+        """Vergence at which both cameras have equal blur, in 1/m."""
         return d3.kappa_dpt(self.lens(0), self.lens(1))
 
     def disparity_px(self, depth_m: ArrayLike) -> FloatArray:
-        """x_left - x_right of a point at a depth, in pixels."""
+        """Disparity x_left - x_right of a point at a depth, in pixels."""
         return stereo.disparity_px(
             depth_m,
             focal_length_px=self.focal_length_px,
@@ -137,7 +164,7 @@ class Optics(RigPart):
         )
 
     def depth_m(self, disparity_px: ArrayLike) -> FloatArray:
-        """Depth of a point with a disparity; NaN where it would lie behind the camera."""
+        """Depth of a point with a disparity, in metres; NaN behind the camera."""
         return stereo.depth_from_disparity_m(
             disparity_px,
             focal_length_px=self.focal_length_px,
@@ -146,14 +173,14 @@ class Optics(RigPart):
         )
 
     def blur_radius_px(self, depth_m: ArrayLike, camera: int) -> FloatArray:
-        """Signed radius of one camera's blur disk; positive nearer than its focus distance."""
+        """Signed radius of the blur disk of one camera, in pixels; positive nearer than focus."""
         return thin_lens.blur_radius_px(depth_m, self.lens(camera))
 
     def blur_sigma_px(self, depth_m: ArrayLike, camera: int) -> FloatArray:
-        """Signed Gaussian blur of one camera per axis; positive nearer than its focus distance."""
+        """Signed Gaussian blur of one camera per axis, in pixels; positive nearer than focus."""
         return thin_lens.blur_sigma_px(depth_m, self.lens(camera))
 
     def field_of_view_rad(self, shape: tuple[int, int]) -> tuple[float, float]:
-        """Full angles, vertical and horizontal, of an image of (rows, cols) pixels."""
+        """Full field of view of an image of (rows, cols), vertical and horizontal, in radians."""
         vertical, horizontal = thin_lens.field_of_view_rad(shape, self.lens(0))
         return float(vertical), float(horizontal)

@@ -1,4 +1,4 @@
-"""What every part of a rig is: a record whose failures are a `RigError`."""
+"""Base class of the records of a rig."""
 
 from typing import ClassVar
 
@@ -7,6 +7,6 @@ from d3s.record import Record
 
 
 class RigPart(Record):
-    """A frozen set of named values of a camera."""
+    """Record of a camera; wrong values raise `RigError`."""
 
     error: ClassVar[type[RecordError]] = RigError

@@ -1,4 +1,4 @@
-"""A camera and its file."""
+"""The rig: optics, calibration and name of a camera, and its TOML file."""
 
 import os
 from typing import Annotated, Any, Self
@@ -8,22 +8,34 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.atomic import write_text
+from d3s.document import DocumentKind
 from d3s.errors import InputError, RigError
 from d3s.record import OneLine
 from d3s.rig.calibration import Calibration
-from d3s.rig.file import format_document, read_document
 from d3s.rig.optics import Baseline, DisparityOffset, Optics
 from d3s.rig.part import RigPart
 
-# Only the ratio s0 / p of a pinhole pair enters anything, so its pitch is a convention. A power of
-# two multiplies without rounding, and the focal length comes back to the last bit.
+RIG_FILE = DocumentKind(
+    noun="rig file",
+    schema_version=1,
+    header="""\
+# A D3S camera rig, to be read with d3s.Rig.load. All values are in SI units, and the unit is the
+# end of each name: m metres, dpt dioptres (1/m), rad radians, px pixels of the sensor. A cubic has
+# the coefficients of 1, x, x^2 and x^3, x being a virtual baseline in metres.
+
+""",
+    error=RigError,
+)
+
+# Nominal pixel pitch of a pinhole pair: only the ratio s0 / p has an effect. A power of two
+# multiplies without rounding, so the focal length is restored exactly.
 PINHOLE_PITCH_M = 2.0**-17
 
-RigName = Annotated[OneLine, Field(max_length=100, description="what you call this camera")]
+RigName = Annotated[OneLine, Field(max_length=100, description="the name of the camera")]
 
 
 class _Pinhole(RigPart):
-    """The arguments of `Rig.from_pinhole`, so that an error names what the caller wrote."""
+    """Arguments of `Rig.from_pinhole`: errors name the arguments that the caller wrote."""
 
     focal_length_px: float = Field(ge=10, le=1e5, description="the focal length in pixels")
     baseline_m: Baseline
@@ -32,17 +44,28 @@ class _Pinhole(RigPart):
 
 
 class Rig(RigPart):
-    """A camera: its optics, and its calibration if it has one."""
+    """Camera: its optics, and its calibration if it has one.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> rig.optics.baseline_m
+    0.00384
+    >>> rig.save("rig.toml")
+    >>> d3s.Rig.load("rig.toml") == rig
+    True
+    """
 
     name: RigName = "unnamed"
     optics: Optics = Field(description="the optics of the camera")
     calibration: Calibration | None = Field(
-        default=None, description="what was measured on the camera"
+        default=None, description="the calibration of the camera"
     )
 
     @field_validator("calibration")
     @classmethod
-    def _virtual_is_below_real(
+    def _virtual_baselines_are_below_the_baseline(
         cls, calibration: Calibration | None, info: ValidationInfo
     ) -> Calibration | None:
         optics = info.data.get("optics")
@@ -80,24 +103,36 @@ class Rig(RigPart):
         disparity_offset_px: float = 0.0,
         name: str = "pinhole pair",
     ) -> Self:
-        """Any rectified stereo pair, sharp at all depths, from what its calibration file says.
+        """Return the rig of a rectified stereo pair that is sharp at all depths.
 
         Parameters
         ----------
         focal_length_px
-            Focal length over pixel pitch, 10 to 100000.
+            Focal length over pixel pitch, 10 to 100000 px.
         baseline_m
-            Distance of the two camera centres, below 1 m: more is taken for millimetres.
+            Distance of the two camera centres, above 0 and below 1 m.
         disparity_offset_px
-            x_left - x_right of a point at infinity: `doffs` of a Middlebury calibration file
-            with its sign turned.
+            Disparity x_left - x_right of a point at infinity, in pixels: `-doffs` of a Middlebury
+            calibration file.
         name
-            What to call the pair.
+            Name of the pair.
+
+        Raises
+        ------
+        RigError
+            Naming every wrong argument.
 
         Notes
         -----
-        The pixel pitch is nominal (`PINHOLE_PITCH_M`), and the sensor distance and both powers
-        follow from it; with an aperture of zero only their ratio `focal_length_px` has a meaning.
+        The pixel pitch is nominal (`PINHOLE_PITCH_M`); the sensor distance and both powers follow
+        from it. With an aperture of 0, only the ratio `focal_length_px` has an effect.
+
+        Examples
+        --------
+        >>> import d3s
+        >>> rig = d3s.Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1)
+        >>> float(rig.optics.depth_m(disparity_px=50.0))
+        2.0
         """
         pinhole = _Pinhole(
             focal_length_px=focal_length_px,
@@ -128,39 +163,44 @@ class Rig(RigPart):
             Naming the file and every field that is missing, unknown or wrong.
         """
         try:
-            return cls(**read_document(path))
+            # The name is optional in Python but required in a file: None is reported as missing.
+            return cls(**{"name": None, **RIG_FILE.read(path)})
         except RigError as error:
             raise RigError(*error.problems, path=path) from error.__cause__
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a rig file, whole or not at all; `Rig.load` gives back the very same rig.
+        """Write a rig file, completely or not at all; `Rig.load` returns an equal rig.
 
         Raises
         ------
         OutputError
-            When the file cannot be written, or holds something else and `overwrite` is not set.
+            If the file cannot be written, or has other content and `overwrite` is not set.
         """
         values = self.model_dump(exclude_none=True)
-        write_text(path, format_document(values), overwrite=overwrite)
+        write_text(path, RIG_FILE.format(values), overwrite=overwrite)
 
     def split(self, raw: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Left and right view of a raw frame, rectified and cut as calibrated, full scale 1.
+        """Split a raw frame into the rectified left and right view, full scale 1.
 
-        Rows of both agree, and a point at infinity has the same column. Each view is read once,
-        by a kernel that adds no blur and treats both alike; docs/rig.md says how it does. NaN
-        where the kernel leaves the frame, or touches a value that is not finite.
+        The rows of both views agree, and a point at infinity has the same column in both. Each
+        view is resampled once, by one interpolation kernel that adds no blur (docs/rig.md). Pixels
+        are NaN where the kernel leaves the frame or meets a non-finite value.
 
         Parameters
         ----------
         raw
-            (rows, cols), upright as it was for the calibration: uint8 or uint16 of their full
+            Frame (rows, cols), upright as for the calibration: uint8 or uint16 with their full
             scale, or floats with full scale 1.
+
+        Returns
+        -------
+        tuple
+            Left and right view, (crop_rows_px, crop_cols_px) of the calibration.
 
         Raises
         ------
         InputError
-            When the rig has no calibration, or the frame is no grey image of the size that it was
-            calibrated for.
+            If the rig has no calibration, or the frame is not a grey image of the calibrated size.
         """
         if self.calibration is None:
             raise InputError(

@@ -1,9 +1,9 @@
-"""A raw frame in, the rectified pair out: each view read once, by a kernel that adds no blur.
+"""Resample a raw frame into the rectified pair, by an interpolation kernel that adds no blur.
 
-Blur is what this camera measures, so the kernel is made for it: one set of weights for each
-fraction of a pixel, all with the same response. It is flat where the camera has something to say,
-and falls to nothing at half a cycle per pixel. Thus neither view is sharper or less noisy than the
-other, and no part of a view than the next, wherever its pixels lie between those of the sensor.
+The camera measures blur, so resampling must not add any. The kernel has one set of weights for each
+fraction of a pixel, all with the same frequency response: flat up to 0.35 cycles per pixel, where
+the camera has signal, and falling to 0 at half a cycle per pixel. Sharpness and noise are therefore
+equal in both views and in all parts of a view, wherever the samples lie between sensor pixels.
 """
 
 from functools import cache
@@ -16,42 +16,44 @@ from d3s.errors import InputError
 from d3s.rig.calibration import Calibration
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.parallel import over_rows
-from d3s.runtime.simd import load_8, total
+from d3s.runtime.simd import load_8, reduce_sum
 from d3s.types import FloatArray, Image
 
-# As long as two vectors of the machine. With 8 weights no response is flat to 1 % up to 0.35 cycles
-# per pixel and the same for all fractions; with 12 it is not quite so.
+# Kernel length: two SIMD vectors. With 8 weights no response is flat to 1 % up to 0.35 cycles per
+# pixel and equal for all fractions; 12 weights nearly reach it.
 TAPS = 16
-BEFORE, BEHIND = TAPS // 2 - 1, TAPS // 2  # pixels on either side of the one at or before a place
-FLAT_UP_TO = 0.36  # cycles per pixel; from there it falls like a cosine
-# How much more an error in the flat part counts. More makes it flatter, and fractions less alike.
-_COUNTS_UP_TO, _COUNTS = 0.35, 30.0
-_PHASES = 1024  # the weights of the nearest are taken: 0.0005 px away at most
+# Taps before and behind the pixel at or before the sample position.
+BEFORE, BEHIND = TAPS // 2 - 1, TAPS // 2
+FLAT_UP_TO = 0.36  # cycles per pixel; beyond, the response falls like a squared cosine
+# Weight of errors in the flat part of the response. A larger weight makes the response flatter, but
+# less equal between fractions.
+_FLAT_WEIGHT_UP_TO, _FLAT_WEIGHT = 0.35, 30.0
+_PHASES = 1024  # tabulated fractions of a pixel; the nearest is at most 0.0005 px away
 
 _FULL_SCALES = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0}
-_BLOCK_ROWS = 16  # a cache line of a column
+_BLOCK_ROWS = 16  # one cache line of a column
 
-# Nearer than this to a limit of the frame, as a share of what is between both, a pixel may be
-# clipped, for all that the kernel overshoots.
+# A sample may be clipped if it is nearer to the smallest or largest value of the frame than this
+# share of the range between them. The kernel overshoots beside a plateau, by less than this.
 _NEAR_LIMIT = 0.25
 
 
 class RawFrame(NamedTuple):
-    """A frame of real numbers, and what one of its units is of full scale."""
+    """Frame of real numbers, and the factor that scales it to full scale 1."""
 
     values: NDArray[Any]
     unit: float
 
 
 def checked_frame(raw: Any, name: str = "raw") -> RawFrame:
-    """The frame as an array; integers of 8 and 16 bit are of their full scale, floats of 1.
+    """Validate a raw frame, with its scale; masked pixels become NaN.
 
-    What is masked becomes NaN.
+    Integers of 8 and 16 bits have the full scale of their type, floats have full scale 1.
 
     Raises
     ------
     InputError
-        Naming what is no grey image.
+        If the frame is not a grey image; the text calls it `name`.
     """
     try:
         values = np.asarray(raw)
@@ -72,7 +74,7 @@ def checked_frame(raw: Any, name: str = "raw") -> RawFrame:
 
 
 def split(raw: Any, calibration: Calibration) -> tuple[Image, Image]:
-    """Left and right view of a raw frame; `Rig.split` says more."""
+    """Split a raw frame into the left and right view; see `Rig.split`."""
     frame = checked_frame(raw)
     expected = calibration.frame_rows_px, calibration.frame_cols_px
     if expected[0] is not None and frame.values.shape != expected:
@@ -80,16 +82,16 @@ def split(raw: Any, calibration: Calibration) -> tuple[Image, Image]:
             f"raw has shape {frame.values.shape}, and the rig was calibrated for {expected}. "
             "Give the whole frame, of the same camera and in the same mode."
         )
-    frame, ends = _numbers(frame)
+    frame, value_range = _finite_range(frame)
     left, right = (
-        _view(frame, matrix, calibration, ends, side)
-        for side, matrix in zip(("left", "right"), raw_places(calibration), strict=True)
+        _view(frame, matrix, calibration, value_range, side)
+        for side, matrix in zip(("left", "right"), view_to_raw_matrices(calibration), strict=True)
     )
     return left, right
 
 
-def raw_places(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
-    """2x3 matrices from (x, y, 1) of a pixel of the views to its (x, y) in the raw frame."""
+def view_to_raw_matrices(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
+    """2x3 matrices, left and right, from (x, y, 1) in a view to (x, y) in the raw frame."""
     cos, sin = np.cos(calibration.baseline_angle_rad), np.sin(calibration.baseline_angle_rad)
     turn = np.array([[cos, -sin], [sin, cos]])
     middle = np.array([calibration.crop_cols_px - 1, calibration.crop_rows_px - 1]) / 2
@@ -105,8 +107,8 @@ def raw_places(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
     return places[0], places[1]
 
 
-def _numbers(frame: RawFrame) -> tuple[RawFrame, tuple[float, float]]:
-    """The frame with NaN for all that is not finite, and its smallest and largest number."""
+def _finite_range(frame: RawFrame) -> tuple[RawFrame, tuple[float, float]]:
+    """Frame with NaN for non-finite values, and its smallest and largest finite value."""
     values = frame.values
     low, high = float(values.min()), float(values.max())
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -121,12 +123,12 @@ def _view(
     frame: RawFrame,
     matrix: FloatArray,
     calibration: Calibration,
-    ends: tuple[float, float],
+    value_range: tuple[float, float],
     side: str,
 ) -> Image:
-    """One view, read in the frame where the matrix says."""
+    """One view, resampled at the positions that `matrix` gives in the frame."""
     shape = calibration.crop_rows_px, calibration.crop_cols_px
-    rows, cols = _needed(matrix, shape, frame.values.shape)
+    rows, cols = _needed_window(matrix, shape, frame.values.shape)
     if rows.stop - rows.start < TAPS or cols.stop - cols.start < TAPS:
         anchor = getattr(calibration, f"anchor_{side}_px")
         raise InputError(
@@ -134,43 +136,48 @@ def _view(
             f"anchor_{side}_px={anchor}. Is it the whole frame of the camera of this rig?"
         )
     if frame.values.dtype == np.float32:
-        cols = slice(0, frame.values.shape[1])  # so that nothing needs to be copied
-    # The loops are compiled for arrays that can be written to, and for no others.
+        cols = slice(0, frame.values.shape[1])  # whole rows, which need no copy
+    # The kernels are compiled for writable arrays only.
     lines = np.require(frame.values[rows, cols], np.float32, ["C", "A", "W"])
     moved = matrix - np.array([[0.0, 0.0, cols.start], [0.0, 0.0, rows.start]])
-    return _read(lines, moved, shape, ends, frame.unit)
+    return _resample(lines, moved, shape, value_range, frame.unit)
 
 
-def _read(
-    lines: Image, matrix: FloatArray, shape: tuple[int, int], ends: tuple[float, float], unit: float
+def _resample(
+    lines: Image,
+    matrix: FloatArray,
+    shape: tuple[int, int],
+    value_range: tuple[float, float],
+    unit: float,
 ) -> Image:
-    """Values between pixels, first along the rows of the sensor, then along columns of the view.
+    """Interpolate along the rows of the sensor first, then along the columns of the view.
 
-    A column of the view is not quite one of the sensor: each row is read where the column meets it.
+    Columns of the view are not parallel to columns of the sensor: each sensor row is sampled where
+    the column of the view crosses it.
     """
     (a, b, c), (d, e, f) = matrix
     flat, table = lines.reshape(-1), weights().reshape(-1)
     columns = np.empty((shape[1], lines.shape[0]), dtype=np.float32)
     along = np.array([a - b * d / e, b / e, c - b * f / e])
-    over_rows(_read_rows, lines.shape[0], flat, lines.shape[1], along, table, columns)
-    low, high = ends
+    over_rows(_sample_rows, lines.shape[0], flat, lines.shape[1], along, table, columns)
+    low, high = value_range
     margin = _NEAR_LIMIT * (high - low) if np.isfinite(high - low) else 0.0
     limits = np.array([low, low + margin, high - margin, high], dtype=np.float32)
     out, clipped = np.empty(shape, dtype=np.float32), np.zeros((shape[0], 2), dtype=np.bool_)
-    over_rows(_read_columns, shape[0], columns, lines, matrix, table, limits, out, clipped)
+    over_rows(_sample_columns, shape[0], columns, lines, matrix, table, limits, out, clipped)
     is_clipped = clipped.any(axis=0)
     if is_clipped.any():
-        # The kernel overshoots beside a plateau, which would not be the largest value any more.
+        # The kernel overshoots beside a plateau: clip, so that the plateau stays the extreme value.
         np.clip(out, *np.where(is_clipped, limits[[0, 3]], (-np.inf, np.inf)), out=out)
     if unit != 1:
         out *= np.float32(unit)
     return out
 
 
-def _needed(
+def _needed_window(
     matrix: FloatArray, shape: tuple[int, int], frame_shape: tuple[int, ...]
 ) -> tuple[slice, slice]:
-    """Rows and columns of the frame that the kernel can touch; without any if it touches none."""
+    """Rows and columns of the frame that the kernel can reach; empty if the view is outside."""
     rows, cols = shape[0] - 1, shape[1] - 1
     corners = np.array([[0, 0, 1], [cols, 0, 1], [0, rows, 1], [cols, rows, 1]])
     x, y = matrix @ corners.T
@@ -184,22 +191,23 @@ def _needed(
 
 @cache
 def weights() -> Image:
-    """Weights of the pixels BEFORE before a place to those behind it, (fractions, TAPS).
+    """Interpolation weights for each fraction of a pixel from 0 to 1, (fractions, TAPS).
 
-    For each fraction of a pixel, from 0 to 1, those whose response comes nearest, in the sense of
-    least squares, to the one that is wanted, among all that sum up to 1 and have no first and no
-    second moment: no shift, and no blur.
+    The first tap is `BEFORE` pixels before the sample. The weights are a least-squares fit to the
+    desired frequency response, subject to a sum of 1 and first and second moments of 0: no shift
+    and no blur.
     """
     cycles = np.linspace(0.0, 0.5, 129)
     fall = np.clip((cycles - FLAT_UP_TO) / (0.5 - FLAT_UP_TO), 0.0, 1.0)
-    wanted = np.cos(0.5 * np.pi * fall) ** 2
-    count = np.where(cycles <= _COUNTS_UP_TO, _COUNTS, 1.0)
+    response = np.cos(0.5 * np.pi * fall) ** 2
+    weight = np.where(cycles <= _FLAT_WEIGHT_UP_TO, _FLAT_WEIGHT, 1.0)
     offsets = np.arange(-BEFORE, BEHIND + 1) - np.arange(_PHASES + 1)[:, np.newaxis] / _PHASES
-    # Least squares over cycles and both parts of exp(-2 pi i cycles offset), with Lagrange's
-    # multipliers for the moments. The product of two such waves depends on their distance only.
+    # Least squares over the frequencies and over the real and imaginary part of
+    # exp(-2 pi i cycles offset), with Lagrange multipliers for the moments. The product of two such
+    # waves depends on the distance of their taps only.
     distance = np.arange(TAPS)[:, np.newaxis] - np.arange(TAPS)
-    products = np.cos(2 * np.pi * distance[..., np.newaxis] * cycles) @ count
-    sides = np.cos(2 * np.pi * offsets[..., np.newaxis] * cycles) @ (count * wanted)
+    products = np.cos(2 * np.pi * distance[..., np.newaxis] * cycles) @ weight
+    sides = np.cos(2 * np.pi * offsets[..., np.newaxis] * cycles) @ (weight * response)
     moments = np.stack([offsets**0, offsets, offsets**2], axis=1)
     system = np.zeros((_PHASES + 1, TAPS + 3, TAPS + 3))
     system[:, :TAPS, :TAPS] = products
@@ -211,10 +219,10 @@ def weights() -> Image:
 
 
 @compiled
-def _read_rows(
+def _sample_rows(
     start: int, stop: int, raw: Image, cols: int, along: FloatArray, table: Image, out: Image
 ) -> None:
-    """Rows of the sensor at the columns of the view: out has (column of the view, row)."""
+    """Sensor rows sampled at the columns of the view; `out` is (view column, sensor row)."""
     for first in range(start, stop, _BLOCK_ROWS):
         last = min(first + _BLOCK_ROWS, stop)
         for j in range(out.shape[0]):
@@ -223,13 +231,13 @@ def _read_rows(
                 if BEFORE <= x < cols - BEHIND:
                     col = int(x)
                     phase = int((x - col) * _PHASES + 0.5)
-                    out[j, row] = _sum(raw, row * cols + col - BEFORE, table, phase * TAPS)
+                    out[j, row] = _dot_16(raw, row * cols + col - BEFORE, table, phase * TAPS)
                 else:
                     out[j, row] = np.nan
 
 
 @compiled
-def _read_columns(
+def _sample_columns(
     start: int,
     stop: int,
     columns: Image,
@@ -240,7 +248,7 @@ def _read_columns(
     out: Image,
     clipped: NDArray[np.bool_],
 ) -> None:
-    """Columns of the view at its rows, and whether a row has pixels that are clipped."""
+    """Columns sampled at the rows of the view; `clipped` (rows, 2) marks dark and bright rows."""
     rows = columns.shape[1]
     flat = columns.reshape(-1)
     for first in range(start, stop, _BLOCK_ROWS):
@@ -253,7 +261,7 @@ def _read_columns(
                     continue
                 row = int(y)
                 phase = int((y - row) * _PHASES + 0.5)
-                value = _sum(flat, j * rows + row - BEFORE, table, phase * TAPS)
+                value = _dot_16(flat, j * rows + row - BEFORE, table, phase * TAPS)
                 if value <= limits[1] or value >= limits[2]:
                     x = matrix[0, 0] * j + matrix[0, 1] * i + matrix[0, 2]
                     limit = limits[0] if value <= limits[1] else limits[3]
@@ -265,7 +273,7 @@ def _read_columns(
 
 @part
 def _is_plateau(raw: Image, row: int, col: int, limit: np.float32) -> bool:
-    """Whether a pixel and all around it have that value."""
+    """Whether a pixel and its eight neighbours have the value `limit`."""
     for i in range(row - 1, row + 2):
         for j in range(col - 1, col + 2):
             if raw[i, j] != limit:
@@ -274,8 +282,8 @@ def _is_plateau(raw: Image, row: int, col: int, limit: np.float32) -> bool:
 
 
 @part
-def _sum(values: Image, place: int, table: Image, weight: int) -> Any:
-    """Sum of sixteen values times sixteen weights."""
+def _dot_16(values: Image, place: int, table: Image, weight: int) -> Any:
+    """Dot product of 16 values and 16 weights."""
     near = load_8(values, place) * load_8(table, weight)
     far = load_8(values, place + 8) * load_8(table, weight + 8)
-    return total(near + far)
+    return reduce_sum(near + far)

@@ -1,9 +1,18 @@
-"""Loops as machine code."""
+"""Loops compiled to machine code by Numba, and the cache that keeps them between runs.
 
+Numba stores compiled functions beside their source and, by itself, compiles them again only when
+that one file changes: a constant imported from another module would keep its old value. Here the
+cache key is a digest of the function's module and of every d3s module that it imports, directly or
+not. So an edit always takes effect, and an edit that compiled code cannot see costs no compilation.
+"""
+
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from logging import getLogger
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -11,17 +20,26 @@ from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_PACKAGE = Path(__file__).parents[1]
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<source>d3s[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
+    r"|import[ \t]+(?P<module>d3s[\w.]*))",
+    re.MULTILINE,
+)
+
 
 def compiled(function: F) -> F:
-    """The same function as machine code, kept on disk, that runs without Python's lock.
+    """Compile a function on its first call, without Python's lock, and keep the machine code.
 
-    No parallel loops (`d3s.runtime.parallel` shares the rows out) and no reordered sums: the same
-    bytes whatever the number of threads. Where nothing can be kept, as `d3s doctor` says,
-    it is compiled in every run.
+    No parallel loops (`d3s.runtime.parallel` shares the rows) and no reordered sums, so results are
+    the same bytes for any number of threads. Where no folder can be written, as `d3s doctor` tells,
+    the function is compiled in every run.
     """
-    loop = njit(nogil=True, error_model="numpy")(function)
-    with suppress(RuntimeError):  # neither beside the source nor at home is a folder to write to
+    loop: Any = njit(nogil=True, error_model="numpy")(function)
+    with suppress(RuntimeError):  # neither the source's folder nor the user's cache is writable
         loop.enable_caching()
+        if _file(function.__module__) is not None:  # not for functions outside of the package
+            loop._cache._cache_file._source_stamp = cache_key(function.__module__)
     return cast(F, loop)
 
 
@@ -29,32 +47,82 @@ _PART: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def part(function: F) -> F:
-    """A part of compiled functions, not to be called from Python: compiled and kept with them."""
+    """Compile a function that only compiled functions call; it is kept with these."""
     return cast(F, njit(nogil=True, error_model="numpy", **_PART)(function))
 
 
 def inlined(function: F) -> F:
-    """The same, and its code goes into theirs."""
+    """Compile a function into the code of the compiled functions that call it."""
     return cast(F, njit(nogil=True, error_model="numpy", forceinline=True, **_PART)(function))
 
 
-class _Notice(event.Listener):
-    """Says once that the first call takes long because of us."""
+@cache
+def cache_key(module: str) -> str:
+    """Return a digest of a d3s module and of all d3s modules that it imports, as hexadecimal."""
+    digest = sha256()
+    for name in sorted(_reachable(module)):
+        digest.update(name.encode() + b"\0" + _source(name).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _reachable(module: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and _file(name) is not None:
+            found.add(name)
+            waiting += _imports(name)
+    return found
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    """Names of all modules that a module may import; a name that is no module is harmless."""
+    names: list[str] = []
+    for match in _IMPORT.finditer(_source(module)):
+        if match["module"]:
+            names.append(match["module"])
+        else:
+            imported = re.findall(r"\w+", re.sub(r"#.*", "", match["names"]))
+            names += [match["source"], *(f"{match['source']}.{name}" for name in imported)]
+    return tuple(names)
+
+
+@cache
+def _source(module: str) -> str:
+    file = _file(module)
+    return "" if file is None else file.read_text(encoding="utf-8")
+
+
+@cache
+def _file(module: str) -> Path | None:
+    """Source file of a d3s module, None for any other name."""
+    package, *parts = module.split(".")
+    if package != "d3s":
+        return None
+    path = _PACKAGE.joinpath(*parts)
+    files = (path.with_suffix(".py"), path / "__init__.py") if parts else (path / "__init__.py",)
+    return next((file for file in files if file.is_file()), None)
+
+
+class _CompileNotice(event.Listener):
+    """Tells once that the first call takes long because kernels are compiled."""
 
     def on_start(self, event: Any) -> None:
         module = getattr(event.data.get("dispatcher"), "__module__", "") or ""
         if module.partition(".")[0] == "d3s":
-            _say_that_it_compiles()
+            _announce_compilation()
 
     def on_end(self, event: Any) -> None:
         pass
 
 
 @cache
-def _say_that_it_compiles() -> None:
+def _announce_compilation() -> None:
     getLogger("d3s").warning(
         "d3s is compiling its loops for this machine: once, for up to a minute."
     )
 
 
-event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _CompileNotice())  # type: ignore[no-untyped-call]

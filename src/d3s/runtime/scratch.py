@@ -1,8 +1,8 @@
-"""Memory that is kept from one call to the next.
+"""Scratch memory that is kept from one call to the next.
 
-Fresh memory is slow: the system hands it out page by page, each wiped first, and for the volumes of
-a full frame that takes longer than to fill them. So a call borrows a `Memory`, takes its arrays
-from it one after the other, and gives it back as a whole.
+Fresh memory is slow: the system provides it page by page and clears each page, which takes longer
+than filling the cost volumes of a full frame. So a call borrows a `Scratch`, takes its arrays from
+it one after the other, and gives all of it back at once.
 """
 
 import os
@@ -17,11 +17,11 @@ from numpy.typing import DTypeLike, NDArray
 
 _ALIGNMENT = 64  # bytes of a cache line
 _BLOCK = 16 * 2**20
-_MOST_KEPT = 2  # memories that wait for the next call; more were for callers at the same time
+_MOST_KEPT = 2  # idle scratch memories; further ones served simultaneous callers
 
 
-class Memory:
-    """Arrays out of large blocks, one behind the other, until all are given back at once."""
+class Scratch:
+    """Allocator of arrays from large blocks; all arrays are freed at once."""
 
     def __init__(self) -> None:
         self._blocks: list[NDArray[np.uint8]] = []
@@ -29,7 +29,10 @@ class Memory:
         self._touched: set[int] = set()
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-        """An array of any content, contiguous; behind it a cache line may be read, not written."""
+        """Return a contiguous array of undefined content.
+
+        64 bytes behind its end may be read, not written: SIMD loads rely on it.
+        """
         size = prod(shape) * np.dtype(dtype).itemsize
         room = (-(-size // _ALIGNMENT) + 1) * _ALIGNMENT
         while self._block < len(self._blocks) and (
@@ -45,7 +48,7 @@ class Memory:
 
     @contextmanager
     def part(self) -> Iterator[None]:
-        """Arrays taken within are given back at its end."""
+        """Context whose arrays are freed at its end."""
         mark = self._block, self._used
         try:
             yield
@@ -53,14 +56,14 @@ class Memory:
             self._block, self._used = mark
 
     def drop_idle_blocks(self) -> None:
-        """Give those back to the system that were not used since the last time."""
+        """Return blocks to the system that were not used since the last call of this method."""
         self._blocks = [block for i, block in enumerate(self._blocks) if i in self._touched]
         self._touched = set()
         self._block, self._used = 0, 0
 
     @property
     def size_bytes(self) -> int:
-        """All that it holds."""
+        """Size of all blocks."""
         return sum(block.size for block in self._blocks)
 
 
@@ -71,18 +74,18 @@ def _aligned(size: int) -> NDArray[np.uint8]:
 
 
 _lock = threading.Lock()
-_kept: dict[int, list[Memory]] = {}  # by process: a child's pages are not its parent's
+_kept: dict[int, list[Scratch]] = {}  # by process: a child's pages are not its parent's
 
 
 @contextmanager
-def borrowed_memory() -> Iterator[Memory]:
-    """A memory that nobody else uses meanwhile; its arrays must not outlive the block."""
+def borrow_scratch() -> Iterator[Scratch]:
+    """Lend a scratch memory for the context; its arrays must not outlive the context."""
     with _lock:
         waiting = _kept.setdefault(os.getpid(), [])
-        memory = waiting.pop() if waiting else Memory()
+        memory = waiting.pop() if waiting else Scratch()
     with memory.part():
         yield memory
-    # Not after an error: a thread that nobody waited for may still write to it.
+    # Not after an error: a thread that was not waited for may still write to it.
     memory.drop_idle_blocks()
     with _lock:
         if len(waiting) < _MOST_KEPT:
@@ -90,7 +93,7 @@ def borrowed_memory() -> Iterator[Memory]:
 
 
 def _forget() -> None:
-    """In the child of a fork: another thread may have held the lock."""
+    """Reset in the child of a fork, where another thread may have held the lock."""
     global _lock
     _lock = threading.Lock()
     _kept.clear()
@@ -100,7 +103,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def release_memory() -> None:
-    """Give all that is kept back to the system."""
+def release_scratch() -> None:
+    """Return all idle scratch memory to the system."""
     with _lock:
         _kept.clear()

@@ -93,6 +93,17 @@ def simulate(
     ------
     SceneError, InputError
         Naming the value or the file that cannot be, before anything is rendered.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> wall = d3s.Plane(depth_m=0.8, texture="leaves")
+    >>> pair = d3s.simulate(wall, rig, noise=0.01, seed=3, shape=(120, 180))
+    >>> pair.left.shape, pair.left.dtype.name
+    ((120, 180), 'float32')
+    >>> print(f"{pair.depth_m.max():.1f} m, {pair.disparity_px.max():.1f} px")
+    0.8 m, 29.0 px
     """
     sensor, spread = as_sensor(noise), Spread(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)

@@ -160,7 +160,17 @@ def _as_image(given: Any) -> Image | str:
 
 
 class Photo(ScenePart):
-    """A picture as a texture: an image file, one out of a folder of them, or an array."""
+    """A picture as a texture: an image file, one out of a folder of them, or an array.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> import numpy as np
+    >>> picture = np.random.default_rng(0).random((64, 64))
+    >>> poster = d3s.Photo(image=picture, width_m=0.3)
+    >>> d3s.Plane(depth_m=1.0, texture=poster).texture.pixels().shape
+    (64, 64)
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.errors import SceneError
-from d3s.record import OneLine
+from d3s.record import Converted, OneLine
 from d3s.rig import Optics
 from d3s.scene.geometry import FARTHEST_M, ScenePart, View, Window, perfect_views
 from d3s.scene.masks import SHAPES, Coverage
@@ -41,11 +41,13 @@ class RandomScene(ScenePart):
     things: int | None = Field(
         default=None, ge=0, le=20, description="how many are in front; two to five if left"
     )
-    patterns: tuple[OneLine, ...] = Field(
-        default=(), description="the patterns to choose from; all if left"
+    patterns: Converted[tuple[OneLine, ...]] = Field(
+        default=(), validate_default=True, description="the patterns to choose from; all if left"
     )
-    photos: tuple[OneLine, ...] = Field(
-        default=(), description="folders of photographs to take textures from instead"
+    photos: Converted[tuple[OneLine, ...]] = Field(
+        default=(),
+        validate_default=True,
+        description="folders of photographs to take textures from instead",
     )
 
     @field_validator("farthest_m")

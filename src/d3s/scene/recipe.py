@@ -17,7 +17,7 @@ from pydantic import (
 from d3s.atomic import write_text
 from d3s.document import MAX_BYTES, MAX_LINE_CHARS, DocumentKind
 from d3s.errors import SceneError
-from d3s.record import FrozenTable, OneLine, Sha256, shown
+from d3s.record import Converted, FrozenTable, OneLine, Sha256, shown
 from d3s.rig import Rig
 from d3s.scene.geometry import PERFECT, Mount, ScenePart
 from d3s.scene.pair import DEFAULT_SHAPE
@@ -114,8 +114,10 @@ class Recipe(ScenePart):
     scene: Annotated[RecipeScene, BeforeValidator(_as_scene)] = Field(
         description="what is in front of the camera"
     )
-    distances_m: tuple[Depth, ...] | None = Field(
-        default=None, description="where to put the plane in turn, in place of its depth_m"
+    distances_m: Converted[tuple[Depth, ...] | None] = Field(
+        default=None,
+        validate_default=True,
+        description="where to put the plane in turn, in place of its depth_m",
     )
     count: int | None = Field(
         default=None,
@@ -126,10 +128,12 @@ class Recipe(ScenePart):
     seed: int = Field(
         default=0, ge=0, lt=2**63, description="the seed of the noise, with the frame's number"
     )
-    shape: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = Field(
-        default=None,
-        validate_default=True,
-        description="rows and columns of each view of a pair",
+    shape: Converted[tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None] = (
+        Field(
+            default=None,
+            validate_default=True,
+            description="rows and columns of each view of a pair",
+        )
     )
     psf: Literal["disk", "gaussian", "diffraction"] = Field(
         default="disk", description="the shape of a blurred point"

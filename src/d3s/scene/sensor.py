@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError, RecordError, SceneError
-from d3s.record import Record, shown
+from d3s.record import Converted, Record, shown
 from d3s.runtime.parallel import together
 from d3s.types import FloatArray, Image
 
@@ -56,6 +56,17 @@ class Sensor(Record):
 
     `gain` is on the side of the light because what makes two views differ is the lenses: the one
     that passes less light has less shot noise too. An offset is of the electronics and has none.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> sensor = d3s.Sensor(full_well_e=10_000, read_noise_e=5.0, bits=12)
+    >>> print(f"{float(sensor.noise_sigma(1.0)):.4f}")
+    0.0100
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=sensor, shape=(60, 90))
+    >>> bool(pair.left.max() <= 1)
+    True
     """
 
     error: ClassVar[type[RecordError]] = SceneError
@@ -73,11 +84,15 @@ class Sensor(Record):
     read_noise_e: float = Field(
         default=0.0, ge=0, description="the standard deviation of the read noise, in electrons"
     )
-    gain: tuple[_Gain, _Gain] = Field(
-        default=(1.0, 1.0), description="the share of light that the left and the right lens pass"
+    gain: Converted[tuple[_Gain, _Gain]] = Field(
+        default=(1.0, 1.0),
+        validate_default=True,
+        description="the share of light that the left and the right lens pass",
     )
-    offset: tuple[_Offset, _Offset] = Field(
-        default=(0.0, 0.0), description="what is added to the left and the right view"
+    offset: Converted[tuple[_Offset, _Offset]] = Field(
+        default=(0.0, 0.0),
+        validate_default=True,
+        description="what is added to the left and the right view",
     )
     vignetting: float = Field(
         default=0.0, ge=0, le=1, description="the share of light that is lost in the corner"

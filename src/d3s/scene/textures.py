@@ -47,7 +47,15 @@ def check_pattern(name: str) -> str:
 
 
 class Texture(ScenePart):
-    """A pattern that D3S makes itself, endless and without a period, from a seed."""
+    """A pattern that D3S makes itself, endless and without a period, from a seed.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> texture = d3s.Texture(pattern="leaves", seed=7, contrast=0.5)
+    >>> d3s.Plane(depth_m=1.0, texture=texture).texture.seed
+    7
+    """
 
     pattern: Annotated[OneLine, AfterValidator(check_pattern)] = Field(
         default="leaves", description="the name of the pattern"

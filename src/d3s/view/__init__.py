@@ -1,1 +1,18 @@
-"""Pictures for people."""
+"""Figures and HTML pages.
+
+In come results of the other packages (depth maps, pairs, calibrations, sweeps); out come Matplotlib
+figures, image files and HTML pages. Nothing is computed here except what a scale or a legend needs.
+
+depth             depth map beside the ground truth of its pair
+preview           depth map in colours, with a colour bar
+demo              figure and page of `d3s demo`
+optics            blur, disparity and smallest possible error over depth
+scene             contact sheets of simulated pairs, textures and scenes
+calibration       report of a calibration, with its plots in calibration_plots
+league, methods   charts of `d3s compare`, with one colour per method
+reproduction...   figures of the paper, drawn again
+
+panels            one image with title and colour bar: the parts of most figures
+page              HTML blocks: the parts of all pages
+save              figures written to files
+"""

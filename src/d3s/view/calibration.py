@@ -1,4 +1,4 @@
-"""The report of a calibration: one page of HTML that stands alone, and its numbers beside it."""
+"""Report of a calibration as one self-contained HTML page, with its numbers as JSON beside it."""
 
 import json
 from collections.abc import Iterator
@@ -32,12 +32,21 @@ from d3s.view.page import (
 
 
 def write_report(report: Report, path: Path, *, overwrite: bool = False) -> Path:
-    """Write the page, and its numbers as JSON beside it, whose path comes back.
+    """Write the page and its numbers; returns the path of the JSON file.
+
+    Parameters
+    ----------
+    report
+        Result of `d3s.calibrate`, or of a calibration that failed.
+    path
+        Path of the HTML page. The JSON file has the same name with the suffix .json.
+    overwrite
+        Replace files that exist.
 
     Raises
     ------
     OutputError
-        When either cannot be written, or would replace a file.
+        If a file cannot be written, or exists and `overwrite` is false.
     """
     numbers = path.with_suffix(".json")
     values = report.as_json()
@@ -48,7 +57,7 @@ def write_report(report: Report, path: Path, *, overwrite: bool = False) -> Path
 
 
 def report_page(report: Report) -> str:
-    """The whole page, without a link to anything outside."""
+    """HTML page with all figures embedded."""
     return html_page(f"Calibration of {report.name}", _parts(report))
 
 

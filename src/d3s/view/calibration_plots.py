@@ -1,4 +1,4 @@
-"""Figures of the report of a calibration, one question each."""
+"""Figures of the report of a calibration."""
 
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from d3s.calibrate.matches import PairMatches
 
 LEFT, RIGHT, FIT, QUIET = "#1f6f8b", "#c8442d", "#222222", "#999999"
-_BRIGHT = {"left": "#35c8f0", "right": "#ff7a4d"}  # on top of a board that is black and white
-_SIZE_IN = (5.2, 3.4)  # as wide as a telephone, so that letters stay large
+_BRIGHT = {"left": "#35c8f0", "right": "#ff7a4d"}  # visible on a black and white board
+_SIZE_IN = (5.2, 3.4)  # as wide as the screen of a telephone, so that letters stay large
 _ARROWS = 200
 _ACCURATE_CM = 1.0
 
 
 def plot_flow(report: Report) -> "Figure":
-    """Fields, anchors, the part that is cut, and how places on the board moved."""
+    """Fields, anchors and views in the raw frame, and the motion of places on the board."""
     figure = _figure((10.0, 10.0 * report.shape[0] / report.shape[1] + 0.3))
     axes = figure.subplots()
     rows, cols = report.shape
@@ -60,7 +60,7 @@ def plot_rows(report: Report) -> "Figure":
 
 
 def plot_rows_over_frames(report: Report) -> "Figure":
-    """What is left of the vertical disparity, over distance."""
+    """Vertical disparity after rectification over distance."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
     rows = report.rows
@@ -81,7 +81,7 @@ def plot_rows_over_frames(report: Report) -> "Figure":
 
 
 def plot_disparity(report: Report) -> "Figure":
-    """Disparity against 1/Z with its line, and how far frames are from it."""
+    """Disparity over 1/Z with the fitted line, and residuals."""
     figure = _figure(_SIZE_IN)
     first, second = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     found = report.geometry
@@ -104,7 +104,7 @@ def plot_disparity(report: Report) -> "Figure":
 
 
 def plot_distances(report: Report) -> "Figure":
-    """How far distances as typed are from what the frames say of them."""
+    """Distance by the ruler minus fitted depth, over depth."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
     axes.axhline(0, color=QUIET, linewidth=0.8)
@@ -116,7 +116,7 @@ def plot_distances(report: Report) -> "Figure":
 
 
 def plot_defocus(report: Report) -> "Figure":
-    """Difference of the blur variances against 1/Z, and its line."""
+    """Difference of the blur variances over 1/Z, and the fit."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
     if report.defocus is not None:
@@ -139,7 +139,7 @@ def plot_defocus(report: Report) -> "Figure":
 
 
 def plot_errors(report: Report) -> "Figure":
-    """Mean absolute error and density of each method over the distance, cross-validated."""
+    """Mean absolute error and density of each method over distance, from the cross-validation."""
     figure = _figure((_SIZE_IN[0], 4.2))
     first, second = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     styles = styles_of(one.method for one in report.validation)
@@ -155,7 +155,7 @@ def plot_errors(report: Report) -> "Figure":
 
 
 def plot_noise(report: Report) -> "Figure":
-    """Standard deviation of the noise over intensity, and its fit."""
+    """Standard deviation of the noise over intensity, and the fit."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
     if report.noise is not None:
@@ -182,7 +182,7 @@ def plot_noise(report: Report) -> "Figure":
 
 
 def plot_cubics(report: Report) -> "Figure":
-    """Scale and offset over the virtual baseline, and their cubics."""
+    """Scale a and offset b over the virtual baseline, with cubics."""
     figure = _figure(_SIZE_IN)
     first, second = figure.subplots(2, 1, sharex=True)
     tuning = report.tuning
@@ -227,7 +227,7 @@ def _figure(size_in: tuple[float, float]) -> "Figure":
 
 
 def _draw_view(axes: "Axes", report: Report, name: str, colour: str) -> None:
-    """Field, anchor and cut of one lens."""
+    """Draw field, anchor and view of one lens."""
     from matplotlib.patches import Polygon, Rectangle
 
     if report.fields is not None:
@@ -244,7 +244,7 @@ def _draw_view(axes: "Axes", report: Report, name: str, colour: str) -> None:
 
 
 def _draw_arrows(axes: "Axes", pairs: "tuple[PairMatches, ...]", colour: str) -> None:
-    """Motion of some places, the later frames' beside the earlier's."""
+    """Draw the motion of some places from frame to frame as arrows."""
     if not pairs:
         return
     first = np.concatenate([pair.first_px for pair in pairs])

@@ -1,25 +1,23 @@
-"""The picture and the page of the demonstration."""
+"""Figure and HTML page of `d3s demo`."""
 
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from d3s.atomic import make_folder, write_text
-from d3s.demo import NOISE, Demo, Outcome
+from d3s.demo import NOISE, Demo, MethodResult
 from d3s.design.limits import Conditions, depth_limits
 from d3s.rig import Rig
 from d3s.scene.pair import Pair
 from d3s.view.optics import plot_optics
 from d3s.view.page import heading, html_page, html_table, picture_block, words
 from d3s.view.panels import (
-    Values,
-    colour_map,
     depth_norm,
-    finish,
-    set_depth_ticks,
+    draw_bar,
     show_depth,
+    show_from_zero,
     show_grey,
     show_signed,
 )
@@ -27,6 +25,7 @@ from d3s.view.save import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
@@ -36,15 +35,29 @@ TITLES = {
     "sgbm": "SGBM of OpenCV, stereo alone",
 }
 FILES = ("index.html", "demo.png", "optics.png", "rig.toml", "depth.npz", "depth.ply")
-"""What `write_demo` writes."""
+"""Names of the files that `write_demo` writes."""
 
-# Scales that all methods share, so that colours can be compared.
-_WORST_CM, _LARGEST_SIGMA_CM = 3.0, 1.5
+# Ends of the colour scales, shared by all methods so that colours can be compared.
+_LARGEST_ERROR_CM, _LARGEST_SIGMA_CM = 3.0, 1.5
 _WIDTH_IN = 13.0
 
 
 def write_demo(demo: Demo, folder: Path, *, overwrite: bool = False) -> dict[str, Path]:
-    """Write the page, its pictures, and the depth of our method; paths by the names of the files.
+    """Write the page, its pictures, the rig and the depth of our method.
+
+    Parameters
+    ----------
+    demo
+        Result of `d3s.demo.run_demo`.
+    folder
+        Folder for the files; made if it does not exist.
+    overwrite
+        Whether existing files may be replaced.
+
+    Returns
+    -------
+    dict
+        Paths by the names in `FILES`.
 
     Raises
     ------
@@ -53,7 +66,7 @@ def write_demo(demo: Demo, folder: Path, *, overwrite: bool = False) -> dict[str
     """
     make_folder(folder)
     files = {name: folder / name for name in FILES}
-    rig, ours = demo.pair.rig, demo.outcomes["joint"].depth_map
+    rig, ours = demo.pair.rig, demo.results["joint"].depth_map
     rig.save(files["rig.toml"], overwrite=overwrite)
     ours.save(files["depth.npz"], overwrite=overwrite)
     ours.save(files["depth.ply"], overwrite=overwrite)
@@ -64,13 +77,13 @@ def write_demo(demo: Demo, folder: Path, *, overwrite: bool = False) -> dict[str
 
 
 def plot_demo(demo: Demo) -> "Figure":
-    """Both views and the truth; below, of each method its depth, error and sigma."""
+    """Figure of both views and the true depth, then depth, error and sigma of each method."""
     from matplotlib.figure import Figure
 
     pair = demo.pair
     rows, cols = pair.left.shape
     tall = rows / cols
-    count = len(demo.outcomes)
+    count = len(demo.results)
     height_in = (0.325 * _WIDTH_IN * tall + 0.25) * (count + 1) + 0.95
     figure = Figure(figsize=(_WIDTH_IN, height_in))
     figure.set_layout_engine("constrained", h_pad=0.03, w_pad=0.03, hspace=0, wspace=0)
@@ -81,48 +94,26 @@ def plot_demo(demo: Demo) -> "Figure":
     show_grey(panels[0][0], pair.left, "What the left lens sees")
     show_grey(panels[0][1], pair.right, "What the right lens sees")
     show_depth(panels[0][2], pair.depth_m, norm, "True depth, known since this is simulated")
-    for axes, (name, outcome) in zip(panels[1:], demo.outcomes.items(), strict=True):
-        shown = _show_outcome(axes, name, outcome, pair, norm)
+    for axes, (name, result) in zip(panels[1:], demo.results.items(), strict=True):
+        shown = _show_result(axes, name, result, pair, norm)
     bars = (("depth (m)", "both"), ("error (cm); red: too far", "both"), ("sigma (cm)", "max"))
     for column, (of_column, (unit, extend)) in enumerate(zip(shown, bars, strict=True)):
-        _add_bar(of_column, figure.add_subplot(sheet[-1, column]), unit, extend)
+        draw_bar(of_column, figure.add_subplot(sheet[-1, column]), unit, extend)
     return figure
 
 
-def _show_outcome(
-    axes: "list[Axes]", name: str, outcome: Outcome, pair: Pair, norm: Any
+def _show_result(
+    axes: "list[Axes]", name: str, result: MethodResult, pair: Pair, norm: "Normalize"
 ) -> "list[AxesImage]":
-    depth_map, found = outcome.depth_map, outcome.score
+    """Show depth, error and sigma of a method in three panels."""
+    depth_map, found = result.depth_map, result.score
     depth = show_depth(axes[0], depth_map.depth_m, norm, f"Depth by {TITLES[name]}")
     error_cm = 100 * (depth_map.depth_m - pair.depth_m)
     title = f"Error: mean {_cm(found.mae_m)} cm, median {_cm(found.median_m)} cm"
-    error = show_signed(axes[1], error_cm, _WORST_CM, title)
-    sigma = _show_sigma(
-        axes[2], 100 * depth_map.sigma_m, f"Its own sigma: {found.coverage:.0%} of errors are below"
-    )
+    error = show_signed(axes[1], error_cm, _LARGEST_ERROR_CM, title)
+    title = f"Its own sigma: {found.coverage:.0%} of errors are below"
+    sigma = show_from_zero(axes[2], 100 * depth_map.sigma_m, _LARGEST_SIGMA_CM, title)
     return [depth, error, sigma]
-
-
-def _show_sigma(axes: "Axes", sigma_cm: Values, title: str) -> "AxesImage":
-    shown = axes.imshow(
-        sigma_cm,
-        cmap=colour_map("viridis"),
-        vmin=0,
-        vmax=_LARGEST_SIGMA_CM,
-        interpolation="nearest",
-    )
-    finish(axes, title)
-    return shown
-
-
-def _add_bar(shown: "AxesImage", place: "Axes", unit: str, extend: str) -> None:
-    from matplotlib.colors import LogNorm
-
-    bar = shown.axes.figure.colorbar(shown, cax=place, orientation="horizontal", extend=extend)
-    bar.set_label(unit, fontsize="small")
-    place.tick_params(labelsize="small")
-    if isinstance(shown.norm, LogNorm):
-        set_depth_ticks(bar)
 
 
 def _headline(pair: Pair) -> str:
@@ -134,6 +125,7 @@ def _headline(pair: Pair) -> str:
 
 
 def _optics(rig: Rig) -> "Figure":
+    """Figure of the optics from 0.25 to 2.5 m."""
     conditions, depths_m = Conditions(), np.linspace(0.25, 2.5, 181)
     disk, diffracted = (
         depth_limits(rig.optics, depths_m, spread=spread, conditions=conditions)
@@ -146,7 +138,7 @@ TABLE_HEADINGS = ("method", "MAE (cm)", "median (cm)", "density", "within sigma"
 
 
 def table_rows(demo: Demo) -> list[tuple[str, ...]]:
-    """The figures of each method as text, under `TABLE_HEADINGS`."""
+    """Figures of each method as text, one row per method, under `TABLE_HEADINGS`."""
     return [
         (
             name,
@@ -156,7 +148,7 @@ def table_rows(demo: Demo) -> list[tuple[str, ...]]:
             f"{one.score.coverage:.0%}",
             f"{one.time_s:.2f}",
         )
-        for name, one in demo.outcomes.items()
+        for name, one in demo.results.items()
     ]
 
 
@@ -169,11 +161,9 @@ TABLE_WORDS = (
 
 
 def demo_page(demo: Demo) -> str:
-    """The page that says in plain words what one sees; its pictures lie beside it."""
+    """HTML page that explains the pictures; the picture files lie beside it."""
     pair = demo.pair
     rows, cols = pair.left.shape
-    optics = pair.rig.optics
-    near_m, far_m = (float(one) for one in (pair.depth_m.min(), pair.depth_m.max()))
     parts = [
         heading("Depth from one snapshot of a tiny two-lens camera", level=1),
         words(
@@ -183,16 +173,7 @@ def demo_page(demo: Demo) -> str:
         ),
         heading("What one sees"),
         picture_block("demo.png", _CAPTION),
-        words(
-            f"Two lenses, {1e3 * optics.baseline_m:.2f} mm apart, see the same scene from "
-            f"{near_m:.2f} to {far_m:.2f} m. That shifts what is near by many pixels "
-            f"({optics.disparity_px(near_m):.0f} at {near_m:.2f} m) and what is far by few "
-            f"({optics.disparity_px(far_m):.0f} at {far_m:.2f} m): this is stereo. The lenses are "
-            f"focused a little differently, at {optics.focus_distances_m[0]:.2f} and "
-            f"{optics.focus_distances_m[1]:.2f} m, so the same thing is a little sharper in one "
-            "view than in the other: this is defocus. Both say how far away a thing is, and a "
-            "depth that both agree on is one to trust."
-        ),
+        words(_explain_cues(pair)),
         words(
             "In the middle column red is too far, blue too near, and pale is right. Sigma, in the "
             "right one, is what a method says of itself without knowing the truth: the standard "
@@ -222,6 +203,21 @@ def demo_page(demo: Demo) -> str:
         _command("d3s depth raw.png --rig rig.toml --output depth"),
     ]
     return html_page("D3S: depth from one snapshot", parts)
+
+
+def _explain_cues(pair: Pair) -> str:
+    optics = pair.rig.optics
+    near_m, far_m = (float(one) for one in (pair.depth_m.min(), pair.depth_m.max()))
+    return (
+        f"Two lenses, {1e3 * optics.baseline_m:.2f} mm apart, see the same scene from "
+        f"{near_m:.2f} to {far_m:.2f} m. That shifts what is near by many pixels "
+        f"({optics.disparity_px(near_m):.0f} at {near_m:.2f} m) and what is far by few "
+        f"({optics.disparity_px(far_m):.0f} at {far_m:.2f} m): this is stereo. The lenses are "
+        f"focused a little differently, at {optics.focus_distances_m[0]:.2f} and "
+        f"{optics.focus_distances_m[1]:.2f} m, so the same thing is a little sharper in one "
+        "view than in the other: this is defocus. Both say how far away a thing is, and a "
+        "depth that both agree on is one to trust."
+    )
 
 
 def _command(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The picture of a depth map beside the truth of the twin."""
+"""Figure of a depth map beside the ground truth of a simulated pair."""
 
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,14 @@ from d3s.estimate import DepthMap, Flag
 from d3s.estimate.flags import share_of_each
 from d3s.scene.pair import Pair
 from d3s.view.panels import (
-    NOTHING,
-    SEEN,
+    NO_VALUE_COLOUR,
+    VISIBLE_COLOUR,
     Values,
-    colour_map,
     depth_norm,
-    finish,
-    set_depth_ticks,
+    draw_bar,
+    set_title,
     show_depth,
+    show_from_zero,
     show_grey,
     show_signed,
 )
@@ -45,23 +45,23 @@ FLAG_COLOURS = dict(
         strict=True,
     )
 )
-"""Colours of the reasons why there is no depth."""
+"""Colour of each flag."""
 
-# What few pixels exceed does not set a scale.
-_PERCENT = 99.0
-_WIDEST_PULL = 3.0
+# Scales end at this percentile, so that a few outliers do not set them.
+_SCALE_PERCENTILE = 99.0
+_LARGEST_PULL = 3.0
 
 
 def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
-    """What a method made of a simulated pair, beside what is true; grey where there is no depth.
+    """Figure of a depth map beside the ground truth of its simulated pair.
 
-    Depth and true depth share one scale. Of a pixel that has several flags the first in the table
-    of flags is shown.
+    Depth and true depth share one scale; grey is no depth. Of several flags of a pixel the first in
+    the table of flags is shown.
 
     Raises
     ------
     InputError
-        When the depth map is of views of another size.
+        When the depth map and the pair differ in size.
     """
     from matplotlib.figure import Figure
 
@@ -74,9 +74,9 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
     rows, cols = pair.left.shape
     figure = Figure(figsize=(13, 2.2 + 6.2 * rows / cols))
     figure.set_layout_engine("constrained", h_pad=0.02, w_pad=0.03, hspace=0, wspace=0)
-    headline = _headline(pair, est, error_m).replace("$", r"\$")  # no formula
+    headline = _headline(pair, est, error_m).replace("$", r"\$")  # not a formula
     figure.suptitle(headline, fontsize="medium")
-    # The scales have rows of their own, so that the panels stand in line.
+    # Colour bars have rows of their own, so that all panels have one size.
     tall = 13 / 4 * rows / cols
     sheet = figure.add_gridspec(4, 4, height_ratios=(tall, 0.1, tall, 0.1))
     top, bottom = ([figure.add_subplot(sheet[row, i]) for i in range(4)] for row in (0, 2))
@@ -85,7 +85,7 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
     show_grey(top[0], pair.left, "Left view")
     show_depth(top[1], pair.depth_m, norm, "True depth")
     shown = show_depth(top[2], est.depth_m, norm, "Estimated depth")
-    _add_bar(shown, figure.add_subplot(sheet[1, 1:3]), "m", "both")
+    draw_bar(shown, figure.add_subplot(sheet[1, 1:3]), "m", "both")
     _show_flags(top[3], est)
     _show_error(bottom[0], below[0], error_m)
     _show_sigma(bottom[1], below[1], est.sigma_m)
@@ -104,59 +104,45 @@ def _headline(pair: Pair, est: DepthMap, error_m: Values) -> str:
     )
 
 
-def _add_bar(shown: "AxesImage", place: "Axes", unit: str, extend: str = "neither") -> None:
-    from matplotlib.colors import LogNorm
+def _draw_linear_bar(shown: "AxesImage", axes: "Axes", unit: str, extend: str = "neither") -> None:
+    """Draw a linear colour bar with at most 7 ticks: its panel is narrow."""
     from matplotlib.ticker import MaxNLocator
 
-    figure = shown.axes.figure
-    bar = figure.colorbar(shown, cax=place, orientation="horizontal", extend=extend)
-    bar.set_label(unit, fontsize="small")
-    place.tick_params(labelsize="small")
-    if isinstance(shown.norm, LogNorm):
-        set_depth_ticks(bar)
-    else:
-        bar.ax.xaxis.set_major_locator(MaxNLocator(6))
+    bar = draw_bar(shown, axes, unit, extend)
+    bar.ax.xaxis.set_major_locator(MaxNLocator(6))
 
 
 def _show_error(axes: "Axes", bar: "Axes", error_m: Values) -> None:
     error_cm = 100 * error_m
-    shown = show_signed(axes, error_cm, _most(np.abs(error_cm)), "Error (+: too far)")
-    _add_bar(shown, bar, "cm", "both")
+    shown = show_signed(axes, error_cm, _scale_end(np.abs(error_cm)), "Error (+: too far)")
+    _draw_linear_bar(shown, bar, "cm", "both")
 
 
 def _show_sigma(axes: "Axes", bar: "Axes", sigma_m: Values) -> None:
     sigma_cm = 100 * sigma_m
-    shown = _show_from_zero(axes, sigma_cm, _most(sigma_cm), "Sigma, predicted")
-    _add_bar(shown, bar, "cm", "max")
+    shown = show_from_zero(axes, sigma_cm, _scale_end(sigma_cm), "Sigma, predicted")
+    _draw_linear_bar(shown, bar, "cm", "max")
 
 
 def _show_pull(axes: "Axes", bar: "Axes", pull: Values) -> None:
     known = pull[np.isfinite(pull)]
     inside = f": {np.mean(np.abs(known) < 1):.0%} within 1" if known.size else ""
-    shown = show_signed(axes, pull, _WIDEST_PULL, f"Error / sigma{inside}")
-    _add_bar(shown, bar, "standard deviations", "both")
+    shown = show_signed(axes, pull, _LARGEST_PULL, f"Error / sigma{inside}")
+    _draw_linear_bar(shown, bar, "standard deviations", "both")
 
 
 def _show_confidence(axes: "Axes", bar: "Axes", confidence: Values) -> None:
-    shown = _show_from_zero(axes, confidence, 1.0, "Confidence, also where there is no depth")
-    _add_bar(shown, bar, "0 to 1")
-
-
-def _show_from_zero(axes: "Axes", values: Values, highest: float, title: str) -> "AxesImage":
-    shown = axes.imshow(
-        values, cmap=colour_map("viridis"), vmin=0, vmax=highest, interpolation="nearest"
-    )
-    finish(axes, title)
-    return shown
+    shown = show_from_zero(axes, confidence, 1.0, "Confidence, also where there is no depth")
+    _draw_linear_bar(shown, bar, "0 to 1")
 
 
 def _show_flags(axes: "Axes", est: DepthMap) -> None:
-    """The first flag of each pixel in its colour, with the share that has it."""
+    """Show the first flag of each pixel, with a legend of the share of pixels with each flag."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
     number = _first_flag(est.flags)
-    colours = [SEEN, *FLAG_COLOURS.values()]
+    colours = [VISIBLE_COLOUR, *FLAG_COLOURS.values()]
     axes.imshow(
         number,
         cmap=ListedColormap(colours),
@@ -164,11 +150,15 @@ def _show_flags(axes: "Axes", est: DepthMap) -> None:
         vmax=len(colours) - 0.5,
         interpolation="nearest",
     )
-    finish(axes, "Why there is no depth")
+    set_title(axes, "Why there is no depth")
     shares = share_of_each(est.flags)
-    seen = [flag for flag in Flag if shares[str(flag.name)] > 0]
-    handles = [Patch(facecolor=SEEN, edgecolor=NOTHING, label=f"depth {est.density:.0%}")]
-    handles += [Patch(facecolor=FLAG_COLOURS[flag], label=_words(flag, shares)) for flag in seen]
+    present = [flag for flag in Flag if shares[str(flag.name)] > 0]
+    handles = [
+        Patch(facecolor=VISIBLE_COLOUR, edgecolor=NO_VALUE_COLOUR, label=f"depth {est.density:.0%}")
+    ]
+    handles += [
+        Patch(facecolor=FLAG_COLOURS[flag], label=_flag_label(flag, shares)) for flag in present
+    ]
     legend = axes.legend(
         handles=handles,
         loc="upper center",
@@ -180,22 +170,22 @@ def _show_flags(axes: "Axes", est: DepthMap) -> None:
         columnspacing=1.0,
         labelspacing=0.2,
     )
-    legend.set_in_layout(False)  # it has the room of the scales beside it
+    legend.set_in_layout(False)  # it lies in the row of the colour bars
 
 
-def _words(flag: Flag, shares: dict[str, float]) -> str:
+def _flag_label(flag: Flag, shares: dict[str, float]) -> str:
     return f"{str(flag.name).lower().replace('_', ' ')} {shares[str(flag.name)]:.1%}"
 
 
 def _first_flag(flags: NDArray[np.uint16]) -> NDArray[np.int64]:
-    """Place of the lowest bit in the table, from 1; 0 where there is none."""
+    """Number of the lowest flag in the table, from 1; 0 for no flag."""
     number = np.zeros(flags.shape, dtype=np.int64)
-    for place, flag in reversed(list(enumerate(Flag, start=1))):
-        number[(flags & flag) != 0] = place
+    for index, flag in reversed(list(enumerate(Flag, start=1))):
+        number[(flags & flag) != 0] = index
     return number
 
 
-def _most(values: Values) -> float:
-    """A value that few exceed; one if there are none."""
+def _scale_end(values: Values) -> float:
+    """99th percentile of the finite values; 1 if it is 0 or there are none."""
     known = values[np.isfinite(values)]
-    return float(np.percentile(known, _PERCENT)) or 1.0 if known.size else 1.0
+    return float(np.percentile(known, _SCALE_PERCENTILE)) or 1.0 if known.size else 1.0

@@ -1,4 +1,4 @@
-"""The plot of a camera's optics over depth."""
+"""Figure of the optics over depth: blur, disparity and the smallest possible error."""
 
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,18 @@ LEFT, RIGHT, ACCENT, PURPLE, GREEN = "#1f6fb4", "#c8442d", "#444444", "#8a63b0",
 
 
 def plot_optics(rig: Rig, limits: DepthLimits, diffracted: DepthLimits) -> "Figure":
-    """Blur of both cameras, disparity, and the bound on the depth error, against depth.
+    """Figure of the blur of both cameras, the disparity and the Cramér-Rao bound over depth.
 
     Parameters
     ----------
-    limits, diffracted
-        At the same depths: with the blur disk of geometric optics, and with diffraction.
+    rig
+        Camera to plot.
+    limits
+        Limits with the blur disk of geometric optics.
+    diffracted
+        Limits with diffraction, at the same depths.
     """
-    from matplotlib.figure import Figure  # not pyplot: no global state, no screen
+    from matplotlib.figure import Figure  # pyplot would keep global state and need a screen
 
     figure = Figure(figsize=(11, 4.0), layout="constrained")
     figure.suptitle(f"{rig.name}: {_assumptions(limits.conditions)}", fontsize="medium")

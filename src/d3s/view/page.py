@@ -1,4 +1,8 @@
-"""Pages of HTML. No link leads out, and but for `picture_block` one file is the whole of it."""
+"""HTML pages built from blocks.
+
+A page needs no network: it has no links to other sites, and pictures are embedded in it, except
+those of `picture_block`, which are files beside the page.
+"""
 
 import base64
 import io
@@ -44,7 +48,7 @@ figcaption { font-size: 0.85rem; color: #444; }
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
-    """Page with a title and a body of these parts."""
+    """HTML page with a title and a body of the given blocks."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -55,17 +59,27 @@ def html_page(title: str, parts: Iterable[str]) -> str:
 
 
 def words(text: str, kind: str = "") -> str:
-    """A paragraph."""
+    """Paragraph of text, with an optional CSS class such as "small"."""
     return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
 
 
 def heading(text: str, level: int = 2) -> str:
-    """The title of a section; of the page, with level 1."""
+    """Heading: level 1 for the page, 2 for a section."""
     return f"<h{level}>{escape(text)}</h{level}>"
 
 
 def verdict_block(grade: str, summary: str, remarks: Iterable[str]) -> str:
-    """A grade with its reasons, in its colour: good, usable or bad."""
+    """Box with a grade, its summary and its reasons.
+
+    Parameters
+    ----------
+    grade
+        "good", "usable" or "bad": chooses the colour.
+    summary
+        Sentence after the grade.
+    remarks
+        Reasons, one list item each.
+    """
     items = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
     reasons = f"<ul>{items}</ul>" if items else ""
     return (
@@ -77,7 +91,17 @@ def verdict_block(grade: str, summary: str, remarks: Iterable[str]) -> str:
 def html_table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()
 ) -> str:
-    """Table of cells; columns of numbers stand to the right."""
+    """HTML table.
+
+    Parameters
+    ----------
+    headings
+        Heading of each column.
+    rows
+        Cells of each row, as many as headings.
+    numbers
+        Indices of the columns to align right.
+    """
     head = "".join(f"<th>{escape(one)}</th>" for one in headings)
     body = "\n".join(
         f"<tr>{''.join(_cell(cell, i in numbers) for i, cell in enumerate(row))}</tr>"
@@ -90,7 +114,17 @@ def html_table(
 
 
 def figure_block(figure: "Figure", caption: str, *, is_photo: bool = False) -> str:
-    """A figure with words below it; one that is mostly a photograph is wide, and a JPEG."""
+    """Embedded figure with a caption.
+
+    Parameters
+    ----------
+    figure
+        Figure to embed, as PNG.
+    caption
+        Text below it.
+    is_photo
+        Whether the figure is mostly a photograph: embedded as JPEG, over the full width.
+    """
     buffer = io.BytesIO()
     kind = "jpeg" if is_photo else "png"
     figure.savefig(buffer, format=kind, dpi=130)
@@ -99,12 +133,22 @@ def figure_block(figure: "Figure", caption: str, *, is_photo: bool = False) -> s
 
 
 def picture_block(address: str, caption: str) -> str:
-    """A wide picture that lies beside the page, with words below it."""
+    """Picture file beside the page, over the full width, with a caption."""
     return _block(escape(address), caption, caption, "wide")
 
 
 def photo_block(image: NDArray[np.uint8], caption: str, *, kind: str = "") -> str:
-    """A small grey photograph with words below it."""
+    """Embedded grey photograph with a caption.
+
+    Parameters
+    ----------
+    image
+        Grey levels (rows, cols).
+    caption
+        Text below it; its first line is the alternative text.
+    kind
+        CSS class of the figure.
+    """
     import cv2
 
     _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 75])
@@ -113,13 +157,13 @@ def photo_block(image: NDArray[np.uint8], caption: str, *, kind: str = "") -> st
 
 
 def grid(blocks: Iterable[str], kind: str = "figures") -> str:
-    """Blocks beside each other, as many as the screen is wide."""
+    """Blocks side by side, as many as fit the width of the screen."""
     return f'<div class="{kind}">\n' + "\n".join(blocks) + "\n</div>"
 
 
 def json_block(values: dict[str, Any], name: str) -> str:
-    """Values for programs, which people do not see."""
-    # No text in it can end the element early.
+    """Invisible JSON element with an id, for programs that read the page."""
+    # "</" in a text would end the element early.
     text = json.dumps(values, allow_nan=False).replace("</", "<\\/")
     return f'<script type="application/json" id="{escape(name)}">{text}</script>'
 

@@ -1,4 +1,4 @@
-"""Panels of which pictures are made: a view, a depth, a signed number, each with its unit."""
+"""Panels of figures: one image each, with a title, and a colour bar with its unit."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,68 +12,134 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-HIDDEN, SEEN, NOTHING = "#c8442d", "#eeeeee", "#bbbbbb"
+HIDDEN_COLOUR, VISIBLE_COLOUR, NO_VALUE_COLOUR = "#c8442d", "#eeeeee", "#bbbbbb"
 
 Values = NDArray[np.floating[Any]]
+"""Image of numbers (rows, cols), NaN where there is no value."""
 
 _DEPTH_TICKS_M = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 20, 50, 100)
 
 
 def show_grey(axes: "Axes", image: Values, title: str) -> None:
-    """A view, from black to full scale."""
+    """Show a view in grey levels from 0 to 1.
+
+    Parameters
+    ----------
+    axes
+        Axes to draw into.
+    image
+        Intensities (rows, cols), full scale 1.
+    title
+        Title of the panel.
+    """
     axes.imshow(image, cmap="gray", vmin=0, vmax=1)
-    finish(axes, title)
+    set_title(axes, title)
 
 
 def show_depth(axes: "Axes", depth_m: Values, norm: "Normalize", title: str) -> "AxesImage":
-    """Depth on a scale that several panels may share."""
-    shown = axes.imshow(depth_m, cmap=colour_map("viridis_r"), norm=norm, interpolation="nearest")
-    finish(axes, title)
-    return shown
+    """Show depth in colours, near yellow and far violet.
+
+    Parameters
+    ----------
+    axes
+        Axes to draw into.
+    depth_m
+        Depth (rows, cols) in metres, NaN where there is none.
+    norm
+        Colour scale, such as `depth_norm` gives; several panels may share it.
+    title
+        Title of the panel.
+    """
+    return _show(axes, depth_m, title, cmap=colour_map("viridis_r"), norm=norm)
 
 
 def show_scale(axes: "Axes", values: Values, title: str) -> "AxesImage":
-    """Numbers from the smallest to the largest."""
-    low, high = span(values)
-    shown = axes.imshow(
-        values, cmap=colour_map("viridis"), vmin=low, vmax=high, interpolation="nearest"
-    )
-    finish(axes, title)
-    return shown
+    """Show values on a scale from the smallest to the largest.
+
+    Parameters
+    ----------
+    axes
+        Axes to draw into.
+    values
+        Image (rows, cols), NaN where there is no value.
+    title
+        Title of the panel.
+    """
+    low, high = value_range(values)
+    return _show(axes, values, title, cmap=colour_map("viridis"), vmin=low, vmax=high)
+
+
+def show_from_zero(axes: "Axes", values: Values, highest: float, title: str) -> "AxesImage":
+    """Show values on a scale from 0 to `highest`.
+
+    Parameters
+    ----------
+    axes
+        Axes to draw into.
+    values
+        Image (rows, cols), NaN where there is no value.
+    highest
+        Value at the end of the scale, in the unit of `values`.
+    title
+        Title of the panel.
+    """
+    return _show(axes, values, title, cmap=colour_map("viridis"), vmin=0, vmax=highest)
 
 
 def show_signed(axes: "Axes", values: Values, widest: float, title: str) -> "AxesImage":
-    """Numbers of either sign, with zero in the middle of the scale."""
-    shown = axes.imshow(
-        values, cmap=colour_map("coolwarm"), vmin=-widest, vmax=widest, interpolation="nearest"
-    )
-    finish(axes, title)
-    return shown
+    """Show values of either sign: blue below 0, red above.
+
+    Parameters
+    ----------
+    axes
+        Axes to draw into.
+    values
+        Image (rows, cols), NaN where there is no value.
+    widest
+        Absolute value at both ends of the scale, in the unit of `values`.
+    title
+        Title of the panel.
+    """
+    return _show(axes, values, title, cmap=colour_map("coolwarm"), vmin=-widest, vmax=widest)
 
 
 def show_hidden(axes: "Axes", hidden: NDArray[np.bool_], title: str) -> None:
-    """What is hidden in one colour, all else in another."""
+    """Show a mask in two colours.
+
+    Parameters
+    ----------
+    axes
+        Axes to draw into.
+    hidden
+        True where a pixel is occluded (rows, cols).
+    title
+        Title of the panel.
+    """
     from matplotlib.colors import ListedColormap
 
-    axes.imshow(
-        hidden, cmap=ListedColormap([SEEN, HIDDEN]), vmin=0, vmax=1, interpolation="nearest"
-    )
-    finish(axes, title)
+    colours = ListedColormap([VISIBLE_COLOUR, HIDDEN_COLOUR])
+    _show(axes, hidden, title, cmap=colours, vmin=0, vmax=1)
+
+
+def _show(axes: "Axes", values: NDArray[Any], title: str, **scale: Any) -> "AxesImage":
+    shown = axes.imshow(values, interpolation="nearest", **scale)
+    set_title(axes, title)
+    return shown
 
 
 def set_tight(figure: "Figure") -> None:
-    """Panels close to each other, none on top of another."""
+    """Lay out the panels of a figure with little space between them."""
     figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)
 
 
-def finish(axes: "Axes", title: str) -> None:
-    """Title, and no ticks."""
+def set_title(axes: "Axes", title: str) -> None:
+    """Set the title of a panel and remove its ticks."""
     axes.set_title(title, fontsize="small", pad=3)
     axes.set(xticks=[], yticks=[])
 
 
 def add_bar(shown: "AxesImage", unit: str) -> None:
-    """Scale of a panel below it, with its unit."""
+    """Add a colour bar with its unit below a panel."""
     from matplotlib.colors import LogNorm
 
     figure = shown.axes.figure
@@ -83,29 +149,53 @@ def add_bar(shown: "AxesImage", unit: str) -> None:
         set_depth_ticks(bar)
 
 
+def draw_bar(shown: "AxesImage", axes: "Axes", unit: str, extend: str = "neither") -> "Colorbar":
+    """Draw a horizontal colour bar into axes of its own.
+
+    Parameters
+    ----------
+    shown
+        Image that the bar explains.
+    axes
+        Axes that the bar fills.
+    unit
+        Label of the bar.
+    extend
+        Ends with a point, where values exceed the scale: "neither", "min", "max" or "both".
+    """
+    from matplotlib.colors import LogNorm
+
+    bar = shown.axes.figure.colorbar(shown, cax=axes, orientation="horizontal", extend=extend)
+    bar.set_label(unit, fontsize="small")
+    axes.tick_params(labelsize="small")
+    if isinstance(shown.norm, LogNorm):
+        set_depth_ticks(bar)
+    return bar
+
+
 def colour_map(name: str) -> "Colormap":
-    """A map in which what has no value is grey."""
+    """Matplotlib's colour map of this name, with grey for NaN."""
     import matplotlib as mpl
 
-    return mpl.colormaps[name].with_extremes(bad=NOTHING)
+    return mpl.colormaps[name].with_extremes(bad=NO_VALUE_COLOUR)
 
 
 def depth_norm(depth_m: Values) -> "Normalize":
-    """Equal ratios of depth are equal steps of colour."""
+    """Logarithmic colour scale from the smallest to the largest depth in metres."""
     from matplotlib.colors import LogNorm
 
-    return LogNorm(*span(depth_m))
+    return LogNorm(*value_range(depth_m))
 
 
-def span(values: Values) -> tuple[float, float]:
-    """Smallest and largest value, or a little around them where there is only one."""
+def value_range(values: Values) -> tuple[float, float]:
+    """Smallest and largest value, widened by 1 % of it if they are nearly equal."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     room = 0.01 * max(abs(low), abs(high)) or 0.01
     return (low, high) if high - low > room else (low - room, high + room)
 
 
 def set_depth_ticks(bar: "Colorbar") -> None:
-    """Round depths, few enough to be read: the ticks of a logarithm crowd."""
+    """Set ticks at round depths; the default ticks of a logarithmic scale overlap."""
     low, high = bar.norm.vmin or 1.0, bar.norm.vmax or 1.0
     ticks = [tick for tick in _DEPTH_TICKS_M if low <= tick <= high]
     if len(ticks) < 3:

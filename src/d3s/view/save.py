@@ -1,4 +1,4 @@
-"""Figures to files, whole or not at all."""
+"""Figures written to files, complete or not at all."""
 
 import io
 from pathlib import Path
@@ -12,20 +12,36 @@ if TYPE_CHECKING:
 
 
 FORMATS = (".png", ".pdf", ".svg")
+"""Suffixes that `save_figure` knows."""
 
 
 def save_figure(figure: "Figure", path: Path, *, overwrite: bool = False, dpi: int = 110) -> None:
-    """Write a figure; the suffix of the path chooses the format.
+    """Write a figure to a file. The same figure gives the same bytes: no date is stored.
 
-    The same figure gives the same bytes: no date is stored.
+    Parameters
+    ----------
+    figure
+        Figure to write.
+    path
+        File to write; its suffix, one of `FORMATS`, chooses the format.
+    overwrite
+        Whether an existing file may be replaced.
+    dpi
+        Resolution in dots per inch.
+
+    Raises
+    ------
+    InputError
+        When the suffix is unknown.
+    OutputError
+        When the file cannot be written, or holds something else and `overwrite` is not set.
     """
     import matplotlib as mpl
 
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise InputError(f"{path} must end in {', '.join(FORMATS)}: the ending chooses the format.")
-    # Matplotlib stores the date in formats that have a place for it, unless told not to, and
-    # names the parts of an SVG by chance.
+    # By default Matplotlib stores the date in PDF and SVG, and random names in SVG.
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(suffix, {})
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "d3s"}):

@@ -1,4 +1,4 @@
-"""The compiled consensus: against its oracle, and against what people do to it."""
+"""The compiled consensus: compared with the NumPy reference, and with inputs of any kind."""
 
 import threading
 
@@ -18,7 +18,7 @@ from d3s.estimate.images import checked_pair
 PROTOTYPE = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
 QUICK = ConsensusOptions(candidates=16, depth_range_m=(0.5, 1.6), window_px=9, min_confidence=0.2)
-# Of a window of 9 px with its differences and its filter.
+# Half a window of 9 px, one pixel for the differences, three for the prefilter.
 REACH_PX = 4 + 1 + 3
 
 
@@ -55,24 +55,24 @@ def _pair(
     return pair.left, pair.right
 
 
-def _assert_engine_is_oracle(left, right, rig, options) -> d3s.DepthMap:
-    """Figures of the reliability table: 99.9 % the same candidate, the rest a step away."""
-    engine = estimate_consensus(left, right, rig, options)
-    oracle = reference_consensus(left, right, rig, options)
+def _assert_compiled_matches_reference(left, right, rig, options) -> d3s.DepthMap:
+    """At least 99.9 % of the pixels have the same candidate, the others a neighbouring one."""
+    fast = estimate_consensus(left, right, rig, options)
+    reference = reference_consensus(left, right, rig, options)
     candidates = candidates_m(rig, options).astype(np.float32)
-    both = engine.valid & oracle.valid
+    both = fast.valid & reference.valid
     steps = np.abs(
-        np.searchsorted(candidates, engine.depth_m[both])
-        - np.searchsorted(candidates, oracle.depth_m[both])
+        np.searchsorted(candidates, fast.depth_m[both])
+        - np.searchsorted(candidates, reference.depth_m[both])
     )
     assert (steps <= 1).all()
     assert (steps == 0).mean() >= 0.999 if steps.size else True
-    assert (engine.flags != oracle.flags).mean() <= 1e-3
-    np.testing.assert_allclose(engine.confidence, oracle.confidence, atol=1e-5)
-    same = both & (engine.depth_m == oracle.depth_m)
-    np.testing.assert_allclose(engine.sigma_m[same], oracle.sigma_m[same], rtol=1e-3)
-    _assert_flags_explain(engine)
-    return engine
+    assert (fast.flags != reference.flags).mean() <= 1e-3
+    np.testing.assert_allclose(fast.confidence, reference.confidence, atol=1e-5)
+    same = both & (fast.depth_m == reference.depth_m)
+    np.testing.assert_allclose(fast.sigma_m[same], reference.sigma_m[same], rtol=1e-3)
+    _assert_flags_explain(fast)
+    return fast
 
 
 def _assert_flags_explain(found: d3s.DepthMap) -> None:
@@ -87,10 +87,10 @@ def _assert_flags_explain(found: d3s.DepthMap) -> None:
     [(0.6, "leaves", 0.0), (0.9, "calibration", 0.01), (1.3, "brick", 0.03)],
 )
 @pytest.mark.parametrize("kind", RIGS)
-def test_engine_is_the_oracle(kind, depth_m, texture, noise):
+def test_compiled_matches_reference(kind, depth_m, texture, noise):
     rig = RIGS[kind]
     left, right = _pair(depth_m, texture, noise, rig=rig.replace(calibration=None))
-    found = _assert_engine_is_oracle(left, right, rig, QUICK.replace(min_confidence=0.0))
+    found = _assert_compiled_matches_reference(left, right, rig, QUICK.replace(min_confidence=0.0))
     assert found.density > 0.2
 
 
@@ -107,31 +107,31 @@ def test_engine_is_the_oracle(kind, depth_m, texture, noise):
         {"candidates_m": (1e-4, 1e-3, 0.8, 1e4), "depth_range_m": None},
     ],
 )
-def test_engine_is_the_oracle_whatever_the_options(changes):
-    _assert_engine_is_oracle(*_pair(), PROTOTYPE, QUICK.replace(**changes))
+def test_compiled_matches_reference_for_any_options(changes):
+    _assert_compiled_matches_reference(*_pair(), PROTOTYPE, QUICK.replace(**changes))
 
 
-def test_engine_is_the_oracle_over_several_tiles():
+def test_compiled_matches_reference_over_several_tiles():
     options = QUICK.replace(candidates=5)
-    found = _assert_engine_is_oracle(*_pair(shape=(161, 1130)), PROTOTYPE, options)
+    found = _assert_compiled_matches_reference(*_pair(shape=(161, 1130)), PROTOTYPE, options)
     assert found.density > 0.5
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_engine_is_the_oracle_on_noise_with_holes(seed):
+def test_compiled_matches_reference_on_noise_with_holes(seed):
     rng = np.random.default_rng(seed)
     left, right = rng.normal(size=(2, 47, 118)).astype(np.float32)
     for view in (left, right):
         view[rng.integers(47, size=4), rng.integers(118, size=4)] = np.nan
-    _assert_engine_is_oracle(left, right, PROTOTYPE, QUICK.replace(min_confidence=0.0))
+    _assert_compiled_matches_reference(left, right, PROTOTYPE, QUICK.replace(min_confidence=0.0))
 
 
-def test_plane_is_found_and_its_wrong_depths_are_not_confident():
+def test_plane_is_found_and_wrong_depths_have_low_confidence():
     left, right = _pair(0.6, "leaves", shape=(90, 260))
     found = d3s.estimate(left, right, PROTOTYPE, method="consensus")
     assert found.method == "consensus"
     assert found.options == ConsensusOptions()
-    assert set(found.timings_s) == {"prepare", "search", "judge"}
+    assert set(found.timings_s) == {"prepare", "search", "confidence"}
     assert found.warnings == ()
     assert np.nanmedian(found.depth_m) == pytest.approx(0.6, rel=0.05)
     error = np.abs(found.depth_m - 0.6)
@@ -139,7 +139,7 @@ def test_plane_is_found_and_its_wrong_depths_are_not_confident():
     assert np.nanmean(error[sure]) < np.nanmean(error[~sure])
 
 
-def test_results_are_as_promised():
+def test_types_and_shapes_of_the_result():
     left, right = _pair()
     found = estimate_consensus(left, right, PROTOTYPE, QUICK)
     assert found.depth_m.dtype == found.sigma_m.dtype == found.confidence.dtype == np.float32
@@ -158,7 +158,7 @@ def test_border_is_what_the_window_and_its_match_need():
     options = QUICK.replace(candidates_m=(0.7, 0.8, 0.9), depth_range_m=None)
     found = estimate_consensus(left, right, PROTOTYPE, options)
     border = (found.flags & np.uint16(Flag.BORDER)) != 0
-    # The farthest candidate needs the smallest shift, and any that can be tried will do.
+    # A pixel is no border if one candidate can be tried; the farthest has the smallest shift.
     shift_px = 6050 * 3.84e-3 * (1 - 0.45 / 3.84) / 0.9
     expected = np.ones(left.shape, dtype=bool)
     first = REACH_PX + int(np.ceil(shift_px))
@@ -186,7 +186,7 @@ def test_smallest_view_that_has_a_depth_to_try():
     side = 2 * REACH_PX + 2
     rng = np.random.default_rng(0)
     left, right = rng.random((2, side, side), dtype=np.float32)
-    found = _assert_engine_is_oracle(left, right, PROTOTYPE, options)
+    found = _assert_compiled_matches_reference(left, right, PROTOTYPE, options)
     assert ((found.flags & np.uint16(Flag.BORDER)) == 0).sum() == 2
 
 
@@ -218,7 +218,7 @@ def _no_information() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def test_no_depth_without_information(scene):
     left, right = _no_information()[scene]
     rig = PINHOLE if "pinhole" in scene else PROTOTYPE
-    # Not 0: the oracle interpolates a row of ones to within 1e-17, which is confidence of a kind.
+    # Not 0: the reference interpolates a row of ones to 1e-17, which gives a tiny confidence.
     options = QUICK.replace(min_confidence=1e-9)
     for method in (estimate_consensus, reference_consensus):
         found = method(left, right, rig, options)
@@ -249,7 +249,7 @@ def test_one_nan_of_the_left_view_touches_only_its_window(method):
 
 
 @pytest.mark.parametrize("method", [estimate_consensus, reference_consensus])
-def test_one_nan_of_the_right_view_touches_only_what_matches_it(method):
+def test_one_nan_of_the_right_view_touches_only_its_matches(method):
     left, right = _pair()
     before = method(left, right, PROTOTYPE, QUICK)
     right = right.copy()
@@ -257,7 +257,7 @@ def test_one_nan_of_the_right_view_touches_only_what_matches_it(method):
     after = method(left, right, PROTOTYPE, QUICK)
     invalid = (after.flags & np.uint16(Flag.INVALID_INPUT)) != 0
     rows, cols = np.nonzero(invalid)
-    # Most are where the true match is, and none is where no candidate leads.
+    # Most are where the true match is, and all are within the shifts of the candidates.
     shifts = make_plan(PROTOTYPE, QUICK, left.shape).shifts_px
     assert abs(rows - 30).max() <= REACH_PX
     assert (cols >= 70 + shifts.min() - REACH_PX - 1).all()
@@ -283,7 +283,7 @@ def test_clipped_patch_is_flagged_and_nothing_else():
     assert (in_right.flags & np.uint16(Flag.SATURATED)).any()
 
 
-def test_depth_beyond_the_range_is_no_depth():
+def test_depth_beyond_the_range_is_flagged():
     left, right = _pair(0.6, "leaves", 0.005)
     options = ConsensusOptions(candidates=12, depth_range_m=(0.75, 1.6), min_confidence=0.0)
     found = estimate_consensus(left, right, PROTOTYPE, options)
@@ -304,7 +304,7 @@ def test_threshold_must_be_exceeded():
         np.testing.assert_array_equal(found.depth_m, np.where(keep, all_of_it.depth_m, np.nan))
 
 
-# What must not matter
+# Invariance
 
 
 @pytest.mark.parametrize("gain", [0.25, 0.7, 3.0, 4.0, 2.0**100, 2.0**-100])
@@ -378,7 +378,7 @@ def test_four_callers_at_once(monkeypatch):
     assert sorted(found) == [0, 1, 2, 3]
 
 
-# What people pass
+# Input arrays and options
 
 
 _KINDS = ["?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "g"]
@@ -416,7 +416,7 @@ def _arrays(draw) -> np.ndarray:
 
 @settings(max_examples=150)
 @given(left=_arrays(), right=_arrays())
-def test_any_array_gives_a_result_or_an_error_in_words(left, right):
+def test_any_array_gives_a_result_or_an_error(left, right):
     options = QUICK.replace(candidates=3, window_px=5)
     given_bytes = left.tobytes(), right.tobytes()
     if left.shape != right.shape:
@@ -429,7 +429,7 @@ def test_any_array_gives_a_result_or_an_error_in_words(left, right):
 
 
 @pytest.mark.parametrize("kind", ["u1", ">u2", "f2", ">f4", "<f8", "g", "i8"])
-def test_type_of_the_numbers_does_not_matter(kind):
+def test_dtype_does_not_matter(kind):
     left, right = (np.round(view * 100).astype(np.float32) for view in _pair())
     one = estimate_consensus(left, right, PROTOTYPE, QUICK)
     given = (view.astype(kind)[:, ::-1].copy()[:, ::-1] for view in (left, right))
@@ -468,10 +468,10 @@ def test_wrong_option_is_named(options, words):
     assert words in str(caught.value)
 
 
-# What is tried
+# Plan
 
 
-def test_virtual_baselines_of_the_paper_in_proportion():
+def test_virtual_baselines_scale_with_the_baseline():
     plan = make_plan(PROTOTYPE, ConsensusOptions(), (902, 1802))
     np.testing.assert_allclose(plan.baselines_m, [0.45e-3, 0.50e-3, 0.55e-3])
     wide = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.384)
@@ -480,11 +480,11 @@ def test_virtual_baselines_of_the_paper_in_proportion():
     )
     tuned = make_plan(_calibrated(), ConsensusOptions(), (902, 1802))
     np.testing.assert_array_equal(tuned.baselines_m, [-5e-4, 4e-4, 6e-4])
-    told = make_plan(_calibrated(), ConsensusOptions(virtual_baselines_m=(1e-3,)), (902, 1802))
-    np.testing.assert_array_equal(told.baselines_m, [1e-3])
+    chosen = make_plan(_calibrated(), ConsensusOptions(virtual_baselines_m=(1e-3,)), (902, 1802))
+    np.testing.assert_array_equal(chosen.baselines_m, [1e-3])
 
 
-def test_a_rig_brings_the_settings_that_it_was_tuned_with():
+def test_calibrated_rig_sets_the_settings_it_was_tuned_with():
     rig = _calibrated()
     assert make_plan(rig, ConsensusOptions(), (90, 180)).settings == (240, 21, 1.0)
     known = {"tuned_candidates": 50, "tuned_window_px": 31, "tuned_prefilter_sigma_px": 4.0}
@@ -492,9 +492,9 @@ def test_a_rig_brings_the_settings_that_it_was_tuned_with():
     plan = make_plan(rig, ConsensusOptions(), (90, 180))
     assert plan.settings == (50, 31, 4.0)
     assert plan.candidates_m.size == 50
-    told = make_plan(rig, ConsensusOptions(window_px=9, prefilter_sigma_px=0), (90, 180))
-    assert told.settings == (50, 9, 0.0)
-    _assert_engine_is_oracle(*_pair(shape=(60, 300)), rig, ConsensusOptions())
+    chosen = make_plan(rig, ConsensusOptions(window_px=9, prefilter_sigma_px=0), (90, 180))
+    assert chosen.settings == (50, 9, 0.0)
+    _assert_compiled_matches_reference(*_pair(shape=(60, 300)), rig, ConsensusOptions())
     options = {"candidates": 50, "window_px": 31, "prefilter_sigma_px": 4.0}
     found, alike = (
         d3s.estimate(*_pair(shape=(60, 300)), rig, method="consensus", options=one)
@@ -513,8 +513,8 @@ def test_candidates_are_increasing_and_even_in_inverse_depth():
     np.testing.assert_allclose(plan.candidates_m[[0, -1]], [0.25, 2.5], rtol=0.05)
 
 
-def test_virtual_baselines_of_either_sign_tell_the_same():
-    # With lenses alike a is -f dX; its cubic is of the magnitude, the sign is that of dX.
+def test_virtual_baselines_of_either_sign_give_the_same_depth():
+    # For equal lenses a is -f dX. Its cubic is of the magnitude of dX, and has the sign of dX.
     tuned = _calibrated()
     optics = PROTOTYPE.optics.replace(optical_power_left_dpt=83.83, optical_power_right_dpt=83.83)
     depths = []
@@ -528,5 +528,5 @@ def test_virtual_baselines_of_either_sign_tell_the_same():
         left, right = _pair(1.0, shape=(80, 200), rig=rig)
         found = d3s.estimate(left, right, rig, method="consensus")
         depths.append(np.nanmedian(found.depth_m))
-    # Each is off by what a residual disparity of 6 px does, one way and the other.
+    # A residual disparity of 6 px makes both wrong, in opposite directions.
     np.testing.assert_allclose(depths, 1.0, atol=0.08)

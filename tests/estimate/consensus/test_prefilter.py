@@ -1,4 +1,4 @@
-"""Smoothing that does not spread holes, and the noise of a view."""
+"""Prefilter of the consensus: holes, smoothing, and the noise of a view."""
 
 import numpy as np
 import pytest
@@ -22,18 +22,18 @@ def test_weights_are_a_gaussian(sigma_px):
     np.testing.assert_allclose(spread, expected / expected.sum(), atol=1e-15)
 
 
-def test_no_sigma_changes_nothing():
+def test_sigma_of_zero_changes_nothing():
     np.testing.assert_array_equal(smoothed(_noise(), 0.0), _noise())
 
 
-def test_frame_goes_on_as_its_mirror_image():
+def test_view_is_mirrored_at_its_borders():
     view = _noise()
     wide = np.pad(view, 10, mode="reflect")
     np.testing.assert_allclose(smoothed(view, 1.5), smoothed(wide, 1.5)[10:-10, 10:-10], atol=1e-15)
 
 
 @pytest.mark.parametrize("sigma_px", [0.0, 1.0, 2.0])
-def test_hole_reaches_no_farther_than_said(sigma_px):
+def test_hole_reaches_no_farther_than_reach_px(sigma_px):
     view = _noise()
     view[15, 30] = np.nan
     given = view.copy()
@@ -71,7 +71,7 @@ def test_holes_follow_gain_and_offset(gain):
     np.testing.assert_allclose(changed, gain * smoothed(view, 1.0) + 7, rtol=1e-12)
 
 
-def test_noise_beside_ramps_edges_and_holes():
+def test_noise_variance_ignores_ramps_edges_and_holes():
     y, x = np.mgrid[0:200.0, 0:300.0]
     view = 0.01 * x - 0.02 * y + (x > 100) + 2.0 * (y > 80)
     assert noise_variance(view) < 1e-25
@@ -81,5 +81,5 @@ def test_noise_beside_ramps_edges_and_holes():
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 50), (50, 2), (3, 3)])
-def test_noise_of_very_small_views(shape):
+def test_noise_variance_of_very_small_views(shape):
     assert noise_variance(np.ones(shape, dtype=np.float32)) == 0

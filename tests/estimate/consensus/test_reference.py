@@ -1,4 +1,7 @@
-"""The oracle of the consensus, against arithmetic that shares nothing with it."""
+"""The NumPy reference of the consensus, compared with arithmetic that shares no code with it."""
+
+import ast
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,7 +49,7 @@ def _smooth_by_hand(view: np.ndarray, sigma_px: float, reach: int) -> np.ndarray
 
 
 def _pixel_by_hand(pair, row, col, candidate_m, baseline_m, equation):
-    """Prediction and sum of squares at one pixel, window of 5, by plain loops."""
+    """Predicted depth and sum of squared denominators at one pixel, window of 5 px, in loops."""
     left, right = (_smooth_by_hand(view, 1.0, 3) for view in (pair.left, pair.right))
     shift_px = 6050 * (3.84e-3 - baseline_m) / candidate_m
     cols = np.arange(left.shape[1])
@@ -112,15 +115,15 @@ def test_one_pixel_by_hand(kind):
     )
     found = reference_consensus(pair.left, pair.right, rig, options)
     assert found.confidence[row, col] == pytest.approx(confidence[best], rel=1e-6)
-    assert best in (0.8, 0.9, 1.0)  # or the rest would not be looked at
+    assert best in (0.8, 0.9, 1.0)  # else a depth at the end of the range is flagged
     assert found.depth_m[row, col] == np.float32(best)
     assert found.sigma_m[row, col] == pytest.approx(variance**0.5, rel=1e-5)
 
 
 @pytest.mark.parametrize("true_m", [0.4, 0.5, 0.8])
 def test_sine_in_closed_form(true_m):
-    # Of a sine of k rad/px with a residual disparity of d px the printed equation makes
-    # f dX sin(k) / (2 tan(k d / 2)), the same at every pixel, if there is no defocus.
+    # Without defocus, for a sine of k rad/px with a residual disparity of d px, the printed
+    # equation gives f dX sin(k) / (2 tan(k d / 2)) at every pixel.
     k, f, baseline_m, dx = 0.15, 1000.0, 0.02, 2.5e-3
     cols = np.arange(260)
     left = np.tile(np.sin(k * cols), (11, 1)).astype(np.float32)
@@ -139,7 +142,7 @@ def test_sine_in_closed_form(true_m):
     found = reference_consensus(left, right, PINHOLE, options)
     inner = found.confidence[5, 100:200]
     np.testing.assert_allclose(inner, confidence.max(), atol=2e-4)
-    assert 0 < confidence.argmax() < candidates.size - 1  # or there would be no depth
+    assert 0 < confidence.argmax() < candidates.size - 1  # else the depth is flagged
     np.testing.assert_array_equal(
         found.depth_m[5, 100:200], np.float32(candidates[confidence.argmax()])
     )
@@ -171,7 +174,7 @@ def _assert_same(one: d3s.DepthMap, other: d3s.DepthMap) -> None:
 @pytest.mark.parametrize("gain", [0.25, 1 / 3, 2.7, 4.0])
 def test_gain_and_offset_do_not_matter(gain):
     pair = _plane(0.8)
-    # In double precision, so that the change itself does not round the views.
+    # In double precision, so that gain and offset do not round the views.
     left, right = (view.astype(np.float64) for view in (pair.left, pair.right))
     _assert_same(_search(left, right), _search(gain * left + 0.3, gain * right + 0.3))
 
@@ -184,7 +187,7 @@ def test_flip_and_shift_move_the_depth_along():
     for name in ("depth_m", "flags"):
         np.testing.assert_array_equal(getattr(flipped, name)[::-1], getattr(whole, name))
     part = _search(left[7:, 25:], right[7:, 25:])
-    # Whatever the frame cuts off, and the spline notices, is left out.
+    # Without the borders, which the smaller frame changes through windows and the spline.
     inner = slice(10, -10), slice(80, -30)
     assert np.isfinite(part.depth_m[inner]).mean() > 0.5
     for name in ("depth_m", "flags"):
@@ -193,10 +196,19 @@ def test_flip_and_shift_move_the_depth_along():
     np.testing.assert_allclose(part.confidence[inner], whole.confidence[7:, 25:][inner], rtol=1e-6)
 
 
-def test_depth_alone_lets_near_candidates_through():
-    # What the paper says of its Eq. S5: near candidates agree too easily.
+def test_agreement_in_depth_only_is_higher():
+    # The paper says of its Eq. S5 that near candidates agree too easily.
     pair = _plane(1.3, shape=(50, 220), noise=0.02)
     options = ConsensusOptions(candidates=20, depth_range_m=(0.25, 2.0), min_confidence=0.0)
     both = _search(pair.left, pair.right, options)
     alone = _search(pair.left, pair.right, options.replace(agreement_in="depth"))
     assert (alone.confidence >= both.confidence).all()
+
+
+def test_package_does_not_import_the_reference():
+    for path in Path(d3s.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
+            module = getattr(node, "module", None) or ""
+            imported = [f"{module}.{name}".strip(".") for name in names]
+            assert not any("consensus.reference" in name for name in imported), path

@@ -7,50 +7,58 @@ from hypothesis import strategies as st
 
 import d3s
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.confidence import judging_of
-from d3s.estimate.joint.confidence_types import Judged, Judging
-from d3s.estimate.joint.numba_backend.confidence import CompiledJudge
-from d3s.estimate.joint.numpy_backend.confidence import PlainJudge
+from d3s.estimate.joint.confidence import confidence_parameters
+from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence
+from d3s.estimate.joint.numpy_backend.confidence import NumpyConfidence
 from d3s.estimate.joint.plan import make_plan
-from d3s.estimate.joint.search import Found
-from d3s.estimate.joint.types import UNKNOWN_PX, Refined
-from d3s.runtime.scratch import Memory
+from d3s.estimate.joint.types import (
+    UNKNOWN_PX,
+    CellFit,
+    ConfidenceParameters,
+    DepthPlanes,
+    SearchResult,
+)
+from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
-PLAIN = PlainJudge()
-BOTH = pytest.mark.parametrize("ops", [CompiledJudge(Memory()), PLAIN], ids=["compiled", "plain"])
+PLAIN = NumpyConfidence()
+BOTH = pytest.mark.parametrize(
+    "ops", [NumbaConfidence(Scratch()), PLAIN], ids=["compiled", "plain"]
+)
 SHAPES = [(1, 1), (1, 12), (11, 1), (2, 9), (7, 5), (35, 61), (48, 64)]
 SHAPED = pytest.mark.parametrize("shape", SHAPES, ids=str)
 CELL = pytest.mark.parametrize("cell", [1, 2])
 DEPTH, LEAST_MARGIN = 21, 0.05
 
 
-def _judging(shape, cell: int = 2, rig: d3s.Rig = RIG, **changes) -> Judging:
+def _confidence_parameters(
+    shape, cell: int = 2, rig: d3s.Rig = RIG, **changes
+) -> ConfidenceParameters:
     options = d3s.JointOptions(depth_range_m=(0.3, 2.0), search_scale=cell)
-    judging = judging_of(shape, make_plan(rig.optics, options, shape))
-    assert judging.cell == cell
-    return judging._replace(**changes)
+    parameters = confidence_parameters(shape, make_plan(rig.optics, options, shape))
+    assert parameters.cell_side == cell
+    return parameters._replace(**changes)
 
 
 def _cells(shape, cell: int) -> tuple[int, int]:
     return -(-shape[0] // cell), -(-shape[1] // cell)
 
 
-def _found(shape, seed: int = 0) -> Found:
+def _found(shape, seed: int = 0) -> SearchResult:
     rng = np.random.default_rng(seed)
     step = rng.uniform(0, DEPTH - 1, shape)
     seen = np.rint(step + rng.normal(scale=1.2, size=shape))
     seen[rng.uniform(size=shape) < 0.1] = -1
     margin = rng.uniform(0, 4 * LEAST_MARGIN, shape)
-    return Found(step.astype(np.float32), margin.astype(np.float32), seen.astype(np.int16))
+    return SearchResult(step.astype(np.float32), margin.astype(np.float32), seen.astype(np.int16))
 
 
-def _fit(shape, judging: Judging, seed: int = 1) -> Refined:
+def _fit(shape, parameters: ConfidenceParameters, seed: int = 1) -> CellFit:
     """Disparities from beyond infinity to too near, and all that a fit may say of them."""
     rng = np.random.default_rng(seed)
-    nearest = judging.offset_px + judging.per_dpt_px / judging.nearest_m
-    disparity = rng.uniform(judging.offset_px - 2, 1.3 * nearest, shape)
+    nearest = parameters.offset_px + parameters.per_dpt_px / parameters.nearest_m
+    disparity = rng.uniform(parameters.offset_px - 2, 1.3 * nearest, shape)
     sigma = 10 ** rng.uniform(-4, 1, shape)
     sigma[rng.uniform(size=shape) < 0.05] = UNKNOWN_PX
     correlation = np.clip(rng.uniform(-0.3, 1.2, shape), 0, 1)
@@ -58,7 +66,7 @@ def _fit(shape, judging: Judging, seed: int = 1) -> Refined:
     bend = np.maximum(rng.normal(-0.02, 0.1, shape), 0)
     parts = (disparity, sigma, bend, correlation, misfit)
     flags = np.where(rng.uniform(size=shape) < 0.05, int(Flag.BORDER), 0).astype(np.uint16)
-    return Refined(*(part.astype(np.float32) for part in parts), flags)
+    return CellFit(*(part.astype(np.float32) for part in parts), flags)
 
 
 def _steps(shape, seed: int = 2) -> np.ndarray:
@@ -85,18 +93,18 @@ def _double(parts):
 def test_of_search(shape, depth):
     found = _found(shape)
     ours, theirs = (
-        ops.of_search(found, depth, LEAST_MARGIN) for ops in (CompiledJudge(Memory()), PLAIN)
+        ops.search_flags(found, depth, LEAST_MARGIN) for ops in (NumbaConfidence(Scratch()), PLAIN)
     )
     assert ours.dtype == theirs.dtype == np.uint16
     np.testing.assert_array_equal(ours, theirs)
 
 
-def _assert_same(fit: Refined, steps, flags, judging: Judging) -> Judged:
-    ours = CompiledJudge(Memory()).judged(fit, steps, flags, judging)
-    theirs = PLAIN.judged(_double(fit), steps, flags, judging)
+def _assert_same(fit: CellFit, steps, flags, parameters: ConfidenceParameters) -> DepthPlanes:
+    ours = NumbaConfidence(Scratch()).depth_planes(fit, steps, flags, parameters)
+    theirs = PLAIN.depth_planes(_double(fit), steps, flags, parameters)
     for name in ("depth_m", "sigma_m", "confidence"):
         assert getattr(ours, name).dtype == np.float32
-        assert getattr(ours, name).shape == getattr(theirs, name).shape == judging.shape
+        assert getattr(ours, name).shape == getattr(theirs, name).shape == parameters.frame_shape
     assert ours.flags.dtype == theirs.flags.dtype == np.uint16
     # A depth or a confidence that is at a limit but for rounding may be on either side.
     same = ours.flags == theirs.flags
@@ -114,10 +122,12 @@ def _assert_same(fit: Refined, steps, flags, judging: Judging) -> Judged:
 @CELL
 @pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["prototype", "pinhole"])
 def test_judged(shape, cell, rig):
-    judging = _judging(shape, cell, rig)
+    parameters = _confidence_parameters(shape, cell, rig)
     cells = _cells(shape, cell)
     for seed in range(3):
-        _assert_same(_fit(cells, judging, seed), _steps(cells, seed), _flags(cells, seed), judging)
+        _assert_same(
+            _fit(cells, parameters, seed), _steps(cells, seed), _flags(cells, seed), parameters
+        )
 
 
 @CELL
@@ -129,22 +139,22 @@ def test_judged(shape, cell, rig):
         {"rectification_sigma_px": 0.3},
         {"farthest_m": 1e4},
         {"nearest_m": 1e-4, "offset_px": 7.5},
-        {"sigma_m": 1e-4, "sigma_share": 0.03},
-        {"least_correlation": 0.6, "largest_misfit": 1.5},
+        {"sigma_at_half_confidence_m": 1e-4, "sigma_at_half_confidence_share": 0.03},
+        {"min_correlation": 0.6, "max_misfit": 1.5},
     ],
     ids=str,
 )
 def test_judged_by_other_numbers(cell, changes):
     shape = (61, 90)
-    judging, cells = _judging(shape, cell, **changes), _cells(shape, cell)
-    _assert_same(_fit(cells, judging), _steps(cells), _flags(cells), judging)
+    parameters, cells = _confidence_parameters(shape, cell, **changes), _cells(shape, cell)
+    _assert_same(_fit(cells, parameters), _steps(cells), _flags(cells), parameters)
 
 
 @CELL
 def test_a_good_frame_is_valid(cell):
     shape = (61, 90)
-    judging, cells = _judging(shape, cell), _cells(shape, cell)
-    fit = _fit(cells, judging)
+    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
+    fit = _fit(cells, parameters)
     good = fit._replace(
         disparity_px=np.full(cells, 20, np.float32) + 0.1 * fit.correlation,
         sigma_px=np.full(cells, 0.02, np.float32) + 0.01 * fit.correlation,
@@ -154,7 +164,7 @@ def test_a_good_frame_is_valid(cell):
         flags=np.zeros(cells, np.uint16),
     )
     nothing = np.zeros(cells, np.uint16)
-    found = _assert_same(good, np.full(cells, 2, np.uint8), nothing, judging)
+    found = _assert_same(good, np.full(cells, 2, np.uint8), nothing, parameters)
     assert (found.flags == 0).all()
 
 
@@ -165,8 +175,10 @@ def test_a_good_frame_is_valid(cell):
     seed=st.integers(0, 2**32 - 1),
 )
 def test_whatever_the_size(shape, cell, seed):
-    judging, cells = _judging(shape, cell), _cells(shape, cell)
-    _assert_same(_fit(cells, judging, seed), _steps(cells, seed), _flags(cells, seed), judging)
+    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
+    _assert_same(
+        _fit(cells, parameters, seed), _steps(cells, seed), _flags(cells, seed), parameters
+    )
 
 
 @CELL
@@ -175,14 +187,16 @@ def test_whatever_the_size(shape, cell, seed):
 def test_what_is_no_number_is_no_depth(cell, name, value):
     # None of it comes out of a fit; should it, it must not be believed.
     shape = (12, 18)
-    judging, cells = _judging(shape, cell), _cells(shape, cell)
-    fit = Refined(
+    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
+    fit = CellFit(
         *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.0, 0.9, 1.0)),
         np.zeros(cells, np.uint16),
     )
     getattr(fit, name)[3, 4] = value
-    for ops, own in ((CompiledJudge(Memory()), fit), (PLAIN, _double(fit))):
-        found = ops.judged(own, np.full(cells, 2, np.uint8), np.zeros(cells, np.uint16), judging)
+    for ops, own in ((NumbaConfidence(Scratch()), fit), (PLAIN, _double(fit))):
+        found = ops.depth_planes(
+            own, np.full(cells, 2, np.uint8), np.zeros(cells, np.uint16), parameters
+        )
         here = (slice(3 * cell, 4 * cell), slice(4 * cell, 5 * cell))
         if (name, value) not in {("correlation", np.inf), ("misfit", -np.inf)}:
             assert (found.flags[here] != 0).all()
@@ -194,12 +208,12 @@ def test_what_is_no_number_is_no_depth(cell, name, value):
 # Threads and memory -------------------------------------------------------------------------------
 
 
-def _everything(memory: Memory, cell: int) -> list[bytes]:
-    ops = CompiledJudge(memory)
+def _everything(memory: Scratch, cell: int) -> list[bytes]:
+    ops = NumbaConfidence(memory)
     shape = (61, 91)
-    judging, cells = _judging(shape, cell), _cells(shape, cell)
-    flags = ops.of_search(_found(cells), DEPTH, LEAST_MARGIN)
-    found = ops.judged(_fit(cells, judging), _steps(cells), flags, judging)
+    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
+    flags = ops.search_flags(_found(cells), DEPTH, LEAST_MARGIN)
+    found = ops.depth_planes(_fit(cells, parameters), _steps(cells), flags, parameters)
     return [part.tobytes() for part in (flags, *found)]
 
 
@@ -208,13 +222,13 @@ def test_same_bytes_whatever_the_threads(monkeypatch, cell):
     results = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("D3S_THREADS", threads)
-        results.append(_everything(Memory(), cell))
+        results.append(_everything(Scratch(), cell))
     assert results[0] == results[1] == results[2]
 
 
 @CELL
 def test_same_bytes_whatever_was_in_the_memory(cell):
-    memory = Memory()
+    memory = Scratch()
     with memory.part():
         expected = _everything(memory, cell)
     for dirt in (0, 127, 255):
@@ -226,12 +240,12 @@ def test_same_bytes_whatever_was_in_the_memory(cell):
 
 @CELL
 def test_the_map_outlives_the_memory(cell):
-    memory = Memory()
+    memory = Scratch()
     shape = (20, 30)
-    judging, cells = _judging(shape, cell), _cells(shape, cell)
+    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
     with memory.part():
-        found = CompiledJudge(memory).judged(
-            _fit(cells, judging), _steps(cells), _flags(cells), judging
+        found = NumbaConfidence(memory).depth_planes(
+            _fit(cells, parameters), _steps(cells), _flags(cells), parameters
         )
     for block in memory._blocks:
         for part in found:
@@ -241,11 +255,11 @@ def test_the_map_outlives_the_memory(cell):
 @CELL
 def test_arguments_stay_as_they_are(cell):
     shape = (20, 31)
-    judging, cells = _judging(shape, cell), _cells(shape, cell)
-    arguments = _fit(cells, judging), _steps(cells), _flags(cells)
+    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
+    arguments = _fit(cells, parameters), _steps(cells), _flags(cells)
     before = [part.copy() for part in (*arguments[0], *arguments[1:])]
-    for ops in (CompiledJudge(Memory()), PLAIN):
-        ops.judged(*arguments, judging)
+    for ops in (NumbaConfidence(Scratch()), PLAIN):
+        ops.depth_planes(*arguments, parameters)
         for part, old in zip((*arguments[0], *arguments[1:]), before, strict=True):
             np.testing.assert_array_equal(part, old)
 
@@ -259,7 +273,7 @@ def test_flags_of_the_search_by_hand(ops):
     seen = np.array([[0, 1, 6, 7, 3, 4, -1, 18, 18]], np.int16)
     margin = np.full(step.shape, 1.0, np.float32)
     margin[0, 2] = 0.9 * LEAST_MARGIN
-    flags = ops.of_search(Found(step, margin, seen), 20, LEAST_MARGIN)
+    flags = ops.search_flags(SearchResult(step, margin, seen), 20, LEAST_MARGIN)
     expected = [
         Flag.OUT_OF_RANGE,
         0,
@@ -278,15 +292,17 @@ def _one(
     ops, disparity=20.0, sigma=0.02, correlation=0.9, misfit=1.0, steps=2, bend=0.0, **changes
 ):
     """Judgement of a single cell of a pixel."""
-    judging = _judging((1, 1), 1, **changes)
-    fit = Refined(
+    parameters = _confidence_parameters((1, 1), 1, **changes)
+    fit = CellFit(
         *(
             np.full((1, 1), part, np.float32)
             for part in (disparity, sigma, bend, correlation, misfit)
         ),
         np.zeros((1, 1), np.uint16),
     )
-    found = ops.judged(fit, np.full((1, 1), steps, np.uint8), np.zeros((1, 1), np.uint16), judging)
+    found = ops.depth_planes(
+        fit, np.full((1, 1), steps, np.uint8), np.zeros((1, 1), np.uint16), parameters
+    )
     return tuple(part[0, 0] for part in found)
 
 
@@ -303,8 +319,10 @@ def test_depth_and_sigma_by_hand(ops, rig, depth_m):
     assert depth == pytest.approx(depth_m, rel=1e-5)
     # Eq. 18: dZ = Z² / (f b) dd.
     assert sigma == pytest.approx(0.02 * depth_m**2 / per_dpt, rel=1e-5)
-    judging = _judging((1, 1), 1)
-    unit = max(judging.sigma_m, judging.sigma_share * depth_m)
+    parameters = _confidence_parameters((1, 1), 1)
+    unit = max(
+        parameters.sigma_at_half_confidence_m, parameters.sigma_at_half_confidence_share * depth_m
+    )
     assert confidence == pytest.approx(0.9 / (1 + sigma / unit), rel=1e-4)
     # The rectification has its own part, and the two are independent.
     _, both, _, _ = _one(ops, offset + per_dpt / depth_m, rig=rig, rectification_sigma_px=0.03)
@@ -318,10 +336,10 @@ def test_depth_and_sigma_by_hand(ops, rig, depth_m):
 
 @BOTH
 def test_flags_by_hand(ops):
-    judging = _judging((1, 1), 1)
+    parameters = _confidence_parameters((1, 1), 1)
     assert _one(ops)[3] == 0
-    assert _one(ops, correlation=0.99 * judging.least_correlation)[3] & Flag.LOW_TEXTURE
-    assert _one(ops, misfit=1.01 * judging.largest_misfit)[3] == Flag.INCONSISTENT
+    assert _one(ops, correlation=0.99 * parameters.min_correlation)[3] & Flag.LOW_TEXTURE
+    assert _one(ops, misfit=1.01 * parameters.max_misfit)[3] == Flag.INCONSISTENT
     assert _one(ops, steps=0)[3] == Flag.INCONSISTENT
     assert _one(ops, sigma=9.0)[3] == Flag.LOW_CONFIDENCE
     offset = RIG.optics.disparity_offset_px
@@ -332,23 +350,23 @@ def test_flags_by_hand(ops):
 
 @BOTH
 def test_ends_of_the_range_are_not_sharp(ops):
-    judging = _judging((1, 1), 1)
+    parameters = _confidence_parameters((1, 1), 1)
     for depth_m, inside in ((0.2990, True), (0.298, False), (2.008, True), (2.012, False)):
-        disparity = judging.offset_px + judging.per_dpt_px / depth_m
+        disparity = parameters.offset_px + parameters.per_dpt_px / depth_m
         assert (_one(ops, disparity, sigma=1e-3)[3] == 0) == inside
 
 
 @BOTH
 def test_a_cell_stands_for_its_pixels(ops):
     shape, cells = (5, 7), (3, 4)
-    judging = _judging(shape, 2)
-    fit = Refined(
+    parameters = _confidence_parameters(shape, 2)
+    fit = CellFit(
         *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.0, 0.9, 1.0)),
         np.zeros(cells, np.uint16),
     )
     flags = np.zeros(cells, np.uint16)
     flags[1, 2], flags[2, 3] = int(Flag.OCCLUDED), int(Flag.BORDER)
-    found = ops.judged(fit, np.full(cells, 2, np.uint8), flags, judging)
+    found = ops.depth_planes(fit, np.full(cells, 2, np.uint8), flags, parameters)
     expected = np.zeros(shape, np.uint16)
     expected[2:4, 4:6], expected[4, 6] = int(Flag.OCCLUDED), int(Flag.BORDER)
     np.testing.assert_array_equal(found.flags, expected)

@@ -5,9 +5,10 @@ import pytest
 
 import d3s
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.backend import compiled_operations, plain_operations
-from d3s.estimate.joint.method import joint_reference, joint_result
-from d3s.runtime.scratch import Memory
+from d3s.estimate.joint.method import run_joint
+from d3s.estimate.joint.numba_backend import numba_backend
+from d3s.estimate.joint.numpy_backend import joint_reference, numpy_backend
+from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-4.5)
@@ -39,18 +40,18 @@ def _assert_engine_is_oracle(left, right, rig=RIG, options=None) -> np.ndarray:
     Returns where both have a depth.
     """
     options = options or d3s.JointOptions()
-    engine = joint_result(left, right, rig, options, compiled_operations(Memory()))
-    oracle = joint_result(left, right, rig, options, plain_operations())
-    assert engine.map.depth_m.dtype == engine.found.step.dtype == np.float32
-    assert oracle.map.depth_m.dtype == oracle.found.step.dtype == np.float64
+    engine = run_joint(left, right, rig, options, numba_backend(Scratch()))
+    oracle = run_joint(left, right, rig, options, numpy_backend())
+    assert engine.planes.depth_m.dtype == engine.found.step.dtype == np.float32
+    assert oracle.planes.depth_m.dtype == oracle.found.step.dtype == np.float64
     _assert_same_search(engine.found, oracle.found)
-    valid = engine.map.flags == 0
-    both = valid & (oracle.map.flags == 0)
+    valid = engine.planes.flags == 0
+    both = valid & (oracle.planes.flags == 0)
     assert (valid != both).mean() <= 1e-3
     # Where the right view shows nothing, costs are all alike and rounding chooses.
-    assert (engine.map.flags != oracle.map.flags).mean() <= 1e-2
+    assert (engine.planes.flags != oracle.planes.flags).mean() <= 1e-2
     if both.any():
-        _assert_same_depth(engine.map, oracle.map, both)
+        _assert_same_depth(engine.planes, oracle.planes, both)
     return both
 
 
@@ -159,7 +160,7 @@ def test_plane(plane, assert_explained, depth_m, texture):
     assert abs(error.mean()) < depth_m / 150
     assert found.method == "joint"
     assert found.options == d3s.JointOptions()
-    assert set(found.timings_s) == {"prefilter", "search", "refine", "judge"}
+    assert set(found.timings_s) == {"prefilter", "search", "refine", "confidence"}
 
 
 @pytest.mark.parametrize("tilt_rad", [0.4, 0.8, 1.1])

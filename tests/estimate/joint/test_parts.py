@@ -4,28 +4,29 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.estimate.joint.backend import compiled_operations, plain_operations
 from d3s.estimate.joint.holes import Holes
 from d3s.estimate.joint.method import _floor, _levels, _noise
 from d3s.estimate.joint.model import Model
-from d3s.estimate.joint.numpy_backend.prefilter import PlainPrefilter
-from d3s.estimate.joint.numpy_backend.refine import PlainRefine, _gradient_x, _laplacian
+from d3s.estimate.joint.numba_backend import numba_backend
+from d3s.estimate.joint.numpy_backend import numpy_backend
+from d3s.estimate.joint.numpy_backend.prefilter import NumpyPrefilter
+from d3s.estimate.joint.numpy_backend.refine import NumpyRefine, _gradient_x, _laplacian
 from d3s.estimate.joint.plan import make_plan
-from d3s.estimate.joint.refine import fitting_of
-from d3s.estimate.joint.types import (
+from d3s.estimate.joint.refine import fit_parameters
+from d3s.estimate.joint.smoothing import (
     cell_taps,
-    chance,
+    chance_correlation,
+    energy_share,
     gaussian_taps,
     noise_gains,
-    share_inside,
-    window_pixels,
 )
-from d3s.runtime.scratch import Memory
+from d3s.estimate.joint.types import window_pixels
+from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
 BOTH = pytest.mark.parametrize(
-    "ops", [compiled_operations(Memory()), plain_operations()], ids=["compiled", "plain"]
+    "ops", [numba_backend(Scratch()), numpy_backend()], ids=["compiled", "plain"]
 )
 
 
@@ -99,7 +100,7 @@ def test_scale_follows_blur_and_defocus(name, use_defocus):
     plan = make_plan(optics, d3s.JointOptions(use_defocus=use_defocus), (300, 1000))
     disparity = optics.disparity_px(1 / np.linspace(0.05, 8, 20001))
     expected = _direct_scales(optics, plan.model, disparity)
-    found = PlainRefine().scales(disparity[None], plan.finer)[0]
+    found = NumpyRefine().coarsest_scales(disparity[None], plan.finer_px)[0]
     # At the ends themselves rounding decides.
     assert (found != expected).sum() <= 4
     assert set(np.unique(found)) == set(np.unique(expected))
@@ -109,7 +110,7 @@ def test_a_pinhole_pair_has_one_scale():
     plan = make_plan(PINHOLE.optics, d3s.JointOptions(depth_range_m=(0.5, 2)), (100, 300))
     assert (plan.search_scale, plan.cell_px) == (1, 1)
     assert plan.smoothing_px == {1: 0.5}
-    assert plan.finer == {}
+    assert plan.finer_px == {}
 
 
 @pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["lenses", "pinhole"])
@@ -117,7 +118,7 @@ def test_without_the_finest_scale_all_is_fitted_at_half_size_or_less(rig):
     told = d3s.JointOptions(depth_range_m=(0.3, 2), finest_scale=2)
     plan = make_plan(rig.optics, told, (100, 300))
     assert (plan.search_scale, plan.cell_px, set(plan.smoothing_px)) == (2, 2, {2, 4})
-    scales = PlainRefine().scales(np.linspace(-50, 300, 1000)[None], plan.finer)
+    scales = NumpyRefine().coarsest_scales(np.linspace(-50, 300, 1000)[None], plan.finer_px)
     assert (scales >= 2).all()
     assert (scales == 2).any()
 
@@ -127,7 +128,7 @@ def test_a_sharp_pair_searched_at_half_size_is_fitted_in_full():
     plan = make_plan(PINHOLE.optics, told, (100, 300))
     assert (plan.search_scale, plan.cell_px) == (2, 2)
     disparity = np.linspace(-50, 300, 100)[None]
-    assert (PlainRefine().scales(disparity, plan.finer) == 1).all()
+    assert (NumpyRefine().coarsest_scales(disparity, plan.finer_px) == 1).all()
 
 
 def test_plan_of_a_narrow_frame_has_three_shifts():
@@ -155,35 +156,43 @@ def test_plan_of_few_candidates_leaves_out_the_rest():
 # Windows ------------------------------------------------------------------------------------------
 
 
-def _fitting(scale: int, windows_px=(9, 23, 57), search_scale=None):
+def _fit_parameters(scale: int, windows_px=(9, 23, 57), search_scale=None):
     options = d3s.JointOptions(windows_px=windows_px, search_scale=search_scale)
-    return fitting_of((90, 120), scale, make_plan(RIG.optics, options, (90, 120)))
+    return fit_parameters((90, 120), scale, make_plan(RIG.optics, options, (90, 120)))
 
 
 def test_windows_at_each_scale():
     # In cells of 2, 4 and 4 pixels of the frame: 10, 22 and 58 px; 12, 20 and 60; and from 28 on.
-    assert [_fitting(scale).cell for scale in (1, 2, 4)] == [2, 2, 1]
-    assert _fitting(1).halves == (2, 5, 14)
-    assert _fitting(2).halves == (1, 2, 7)
-    assert _fitting(4).halves == (3, 7)
+    assert [_fit_parameters(scale).cell_side for scale in (1, 2, 4)] == [2, 2, 1]
+    assert _fit_parameters(1).window_halves == (2, 5, 14)
+    assert _fit_parameters(2).window_halves == (1, 2, 7)
+    assert _fit_parameters(4).window_halves == (3, 7)
     # Those that come to the same are one.
-    assert _fitting(1, (3, 5, 7)).halves == (1,)
+    assert _fit_parameters(1, (3, 5, 7)).window_halves == (1,)
     # Cells of one pixel have the windows to the pixel.
-    assert _fitting(1, (9, 23, 57), search_scale=1).halves == (4, 11, 28)
+    assert _fit_parameters(1, (9, 23, 57), search_scale=1).window_halves == (4, 11, 28)
 
 
 @pytest.mark.parametrize("scale", [1, 2, 4])
-def test_fitting_has_numbers_for_each_window(scale):
-    fitting = _fitting(scale)
-    assert len(fitting.halves) == len(fitting.share_inside) == len(fitting.chance)
-    assert list(fitting.share_inside) == sorted(fitting.share_inside)
-    assert list(fitting.chance) == sorted(fitting.chance, reverse=True)
-    assert all(0 < share < 1 for share in (*fitting.share_inside, *fitting.chance))
+def test_parameters_has_numbers_for_each_window(scale):
+    parameters = _fit_parameters(scale)
+    assert (
+        len(parameters.window_halves)
+        == len(parameters.energy_share)
+        == len(parameters.chance_correlation)
+    )
+    assert list(parameters.energy_share) == sorted(parameters.energy_share)
+    assert list(parameters.chance_correlation) == sorted(
+        parameters.chance_correlation, reverse=True
+    )
+    assert all(
+        0 < share < 1 for share in (*parameters.energy_share, *parameters.chance_correlation)
+    )
     smoothing = {1: 1.0, 2: 0.75, 4: 1.25}[scale]
     gains = noise_gains(smoothing)
-    assert fitting.smoothed_gain == gains.smoothed
-    assert fitting.area == gains.area_px
-    assert fitting.taps == cell_taps(smoothing, fitting.cell)
+    assert parameters.smoothed_gain == gains.smoothed
+    assert parameters.noise_area == gains.area_px
+    assert parameters.cell_taps == cell_taps(smoothing, parameters.cell_side)
 
 
 @pytest.mark.parametrize("cell", [1, 2])
@@ -225,7 +234,7 @@ def test_noise_after_a_gaussian(sigma_px):
 @pytest.mark.parametrize("sigma_px", [0.0, 0.5, 0.75, 1.0, 1.25, 2.0])
 def test_noise_gains_are_those_of_noise(sigma_px):
     noise = np.random.default_rng(0).standard_normal((400, 400))
-    spread = PlainPrefilter().smooth(noise, sigma_px)
+    spread = NumpyPrefilter().smooth(noise, sigma_px)
     gains = noise_gains(sigma_px)
     near = {"rel": 0.08}  # of some 10,000 independent samples, or fewer
     assert gains.smoothed == pytest.approx(spread.var(), **near)
@@ -237,7 +246,7 @@ def test_noise_gains_are_those_of_noise(sigma_px):
 def test_area_is_that_of_an_independent_sample(side):
     # Mean squares of n pixels of noise are as uncertain as those of n / area independent ones.
     rng = np.random.default_rng(0)
-    noise = PlainPrefilter().smooth(rng.standard_normal((800, 800)), 1.0)
+    noise = NumpyPrefilter().smooth(rng.standard_normal((800, 800)), 1.0)
     big = 10 * side
     squares = (noise[: 800 // big * big, : 800 // big * big] ** 2).reshape(
         800 // big, big, 800 // big, big
@@ -281,12 +290,12 @@ def test_share_of_energy_that_stays_inside(smoothing_px, side_px):
     box[fine * 100 : fine * (100 + side_px)] = 1
     smooth = np.convolve(box, gaussian_taps(fine * smoothing_px), mode="same")
     share = (smooth**2).sum() / (fine * side_px)
-    assert share_inside(smoothing_px, side_px) == pytest.approx(share**2, rel=5e-3)
+    assert energy_share(smoothing_px, side_px) == pytest.approx(share**2, rel=5e-3)
 
 
 def test_share_of_energy_has_an_end():
-    assert share_inside(100.0, 3) == pytest.approx(0.09)
-    assert share_inside(0.0, 3) == 1
+    assert energy_share(100.0, 3) == pytest.approx(0.09)
+    assert energy_share(0.0, 3) == 1
 
 
 def test_chance_takes_its_share_of_a_correlation():
@@ -294,11 +303,11 @@ def test_chance_takes_its_share_of_a_correlation():
     rng = np.random.default_rng(0)
     pairs = rng.standard_normal((2, 20000, 50))
     found = np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(*pairs, strict=True)])
-    assert (found > chance(50)).mean() < 2e-4
-    assert chance(50) < 1.15 * np.abs(found).max()
-    assert 0.9 < chance(2.0) < 1
-    assert chance(0.0) == chance(4.0)
-    assert chance(1e6) == pytest.approx(4e-3, rel=1e-3)
+    assert (found > chance_correlation(50)).mean() < 2e-4
+    assert chance_correlation(50) < 1.15 * np.abs(found).max()
+    assert 0.9 < chance_correlation(2.0) < 1
+    assert chance_correlation(0.0) == chance_correlation(4.0)
+    assert chance_correlation(1e6) == pytest.approx(4e-3, rel=1e-3)
 
 
 @BOTH

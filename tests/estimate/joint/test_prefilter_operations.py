@@ -5,9 +5,9 @@ import pytest
 
 from d3s.estimate.clipping import clipped
 from d3s.estimate.images import checked_pair
-from d3s.estimate.joint.numba_backend.prefilter import CompiledPrefilter
-from d3s.estimate.joint.numpy_backend.prefilter import PlainPrefilter
-from d3s.runtime.scratch import Memory
+from d3s.estimate.joint.numba_backend.prefilter import NumbaPrefilter
+from d3s.estimate.joint.numpy_backend.prefilter import NumpyPrefilter
+from d3s.runtime.scratch import Scratch
 
 SHAPES = [(1, 1), (2, 3), (1, 40), (33, 1), (17, 23), (40, 50), (61, 451)]
 SMOOTHING = [(0.0, 1), (0.3, 1), (1.0, 1), (4.0, 1), (0.0, 2), (0.3, 2), (1.5, 2), (4.0, 2)]
@@ -23,12 +23,12 @@ def _view(shape, seed=0) -> np.ndarray:
 
 @pytest.fixture
 def compiled():
-    return CompiledPrefilter(Memory())
+    return NumbaPrefilter(Scratch())
 
 
 @pytest.fixture
 def plain():
-    return PlainPrefilter()
+    return NumpyPrefilter()
 
 
 # Compiled against plain ---------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def plain():
 def test_centred(compiled, plain, shape):
     left, right = _view(shape, 1) + 3, _view(shape, 2) * 5 - 1
     left[0, 0], right[-1, -1] = np.nan, np.inf
-    found, expected = compiled.centred(left, right), plain.centred(left, right)
+    found, expected = compiled.centre(left, right), plain.centre(left, right)
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == np.float32
         np.testing.assert_allclose(one, other, rtol=0, atol=2e-7)
@@ -70,7 +70,7 @@ def test_noise_variance(compiled, plain, shape, half):
 @pytest.mark.parametrize("gain", [1e-30, 1.0, 1e30])
 def test_centred_is_about_zero_and_between_one_and_two(compiled, gain):
     views = [np.float32(gain) * (_view((30, 40), seed) + 5) for seed in (1, 2)]
-    both = np.stack(compiled.centred(*views))
+    both = np.stack(compiled.centre(*views))
     assert abs(both.mean(dtype=np.float64)) < 1e-7
     assert 1 <= np.abs(both).max() < 2
 
@@ -79,7 +79,7 @@ def test_centred_views_without_contrast(compiled, plain):
     for value in (0.0, 7.5, np.nan):
         view = np.full((5, 6), value, dtype=np.float32)
         for ops in (compiled, plain):
-            assert not np.any(ops.centred(view, view))
+            assert not np.any(ops.centre(view, view))
 
 
 def test_smooth_by_hand(compiled, plain):
@@ -126,7 +126,7 @@ def test_noise_variance_of_white_noise(compiled):
 def test_results_do_not_share_memory(compiled):
     view = _view((40, 60))
     found = [
-        *compiled.centred(view, view),
+        *compiled.centre(view, view),
         compiled.smooth(view, 1.0, 1),
         compiled.smooth(view, 1.5, 2),
         compiled.noise_variance(view, 3),
@@ -140,9 +140,9 @@ def test_results_do_not_share_memory(compiled):
 
 
 def _everything(left, right) -> list[bytes]:
-    ops = CompiledPrefilter(Memory())
+    ops = NumbaPrefilter(Scratch())
     checked = checked_pair(left, right)
-    views = ops.centred(*checked)
+    views = ops.centre(*checked)
     images = [*checked, *views, clipped(checked.left), clipped(checked.right)]
     for view in views:
         images += [ops.smooth(view, sigma, step) for sigma, step in SMOOTHING]
@@ -165,92 +165,3 @@ def test_threads_do_not_matter(monkeypatch, kind):
         monkeypatch.setenv("D3S_THREADS", str(threads))
         results.append(_everything(*views))
     assert results[0] == results[1] == results[2]
-
-
-# Checked pairs ------------------------------------------------------------------------------------
-
-
-def test_checked_pair_may_be_the_pair_itself():
-    left, right = _view((20, 30), 1), _view((20, 30), 2)
-    checked = checked_pair(left, right)
-    assert checked.left is left
-    assert checked.right is right
-
-
-@pytest.mark.parametrize("fault", [np.nan, np.inf, -np.inf, 1e7, -1e7])
-@pytest.mark.parametrize("with_memory", [False, True])
-def test_faults_are_taken_out_of_a_copy(fault, with_memory):
-    left, right = _view((60, 70), 1), _view((60, 70), 2)
-    left[31, 17] = fault
-    before = left.copy()
-    found = checked_pair(left, right, Memory() if with_memory else None)
-    assert not np.shares_memory(found.left, left)
-    np.testing.assert_array_equal(left, before)
-    before[31, 17] = np.nan
-    np.testing.assert_array_equal(found.left, before)
-    assert found.right is right
-
-
-@pytest.mark.parametrize(
-    "dtype", ["?", "u1", "i1", ">u2", "i4", "i8", "f2", ">f4", "f4", "f8", "g"]
-)
-@pytest.mark.parametrize("writeable", [True, False])
-def test_checked_pair_of_any_type(dtype, writeable):
-    values = (np.clip(np.abs(_view((20, 31))), 0, 1) * (1 if dtype == "?" else 100)).astype(dtype)
-    expected = values.astype(np.float32)
-    values.flags.writeable = writeable
-    for given in (values, np.repeat(values, 2, axis=1)[:, ::2], values.T.copy().T):
-        found = checked_pair(given, given.copy(), Memory())
-        for view in found:
-            assert view.dtype == np.float32
-            assert view.flags.carray
-        if np.dtype(dtype).kind != "f" or np.dtype(dtype).itemsize < 8:
-            np.testing.assert_array_equal(found.left, expected)
-    np.testing.assert_array_equal(values.astype(np.float32), expected)
-
-
-def test_doubles_that_single_precision_does_not_hold_are_scaled_together():
-    left, right = (_view((30, 40), seed).astype(np.float64) + 1e9 for seed in (1, 2))
-    left[3, 4] = np.inf
-    found = checked_pair(left, right)
-    known = np.isfinite(left)
-    mean = np.append(left[known], right).mean()
-    # The extent is a little over one, so the unit is one.
-    np.testing.assert_allclose(found.left[known], (left - mean)[known], atol=2e-7)
-    np.testing.assert_allclose(found.right, right - mean, atol=2e-7)
-    assert np.isnan(found.left[3, 4])
-
-
-def test_numbers_that_overflow():
-    huge = np.full((4, 5), 1e308)
-    huge[0] = -1e308
-    assert not np.isinf(checked_pair(huge, huge).left).any()
-    assert np.isnan(checked_pair(np.full((4, 5), np.inf), np.zeros((4, 5))).left).all()
-
-
-# Plateaus -----------------------------------------------------------------------------------------
-
-
-def _clipped_plainly(image: np.ndarray) -> np.ndarray:
-    def around(mask):
-        padded = np.pad(mask.astype(np.int64), 1, mode="edge")
-        blocks = np.lib.stride_tricks.sliding_window_view(padded, (3, 3))
-        return blocks.sum(axis=(2, 3))
-
-    found = np.zeros(image.shape, dtype=bool)
-    for limit in (np.nanmin(image), np.nanmax(image)):
-        at_limit = image == limit
-        if at_limit.sum() >= min(5, image.size):
-            core = at_limit & (around(at_limit) >= 5)
-            found |= at_limit & (around(core) > 0)
-    return found
-
-
-@pytest.mark.parametrize("seed", range(200))
-def test_clipped_against_plain(seed):
-    rng = np.random.default_rng(seed)
-    shape = rng.integers(1, 20, 2)
-    image = np.clip(rng.normal(0.5, rng.uniform(0.1, 2), shape), 0, 1).astype(np.float32)
-    image[1:][rng.uniform(size=(shape[0] - 1, shape[1])) < 0.05] = np.nan
-    np.testing.assert_array_equal(clipped(image), _clipped_plainly(image))
-    np.testing.assert_array_equal(clipped(image, Memory()), clipped(image))

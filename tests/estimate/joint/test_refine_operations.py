@@ -11,17 +11,24 @@ from scipy import ndimage
 
 import d3s
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.numba_backend.refine import CompiledRefine
-from d3s.estimate.joint.numpy_backend.prefilter import PlainPrefilter
-from d3s.estimate.joint.numpy_backend.refine import PlainRefine
+from d3s.estimate.joint.numba_backend.refine import NumbaRefine
+from d3s.estimate.joint.numpy_backend.prefilter import NumpyPrefilter
+from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.plan import make_plan
-from d3s.estimate.joint.refine import fitting_of
-from d3s.estimate.joint.types import UNKNOWN_PX, Fit, Fitting, Plane, Refined
-from d3s.runtime.scratch import Memory
+from d3s.estimate.joint.refine import fit_parameters
+from d3s.estimate.joint.types import (
+    UNKNOWN_PX,
+    CellFit,
+    CellSum,
+    FitParameters,
+    SurfaceLimits,
+    WindowFit,
+)
+from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
-PLAIN = PlainRefine()
-BOTH = pytest.mark.parametrize("ops", [CompiledRefine(Memory()), PLAIN], ids=["compiled", "plain"])
+PLAIN = NumpyRefine()
+BOTH = pytest.mark.parametrize("ops", [NumbaRefine(Scratch()), PLAIN], ids=["compiled", "plain"])
 # Scale and side of a cell: all that there are.
 GRIDS = [(1, 2), (1, 1), (2, 2), (4, 1)]
 GRID = pytest.mark.parametrize(("scale", "cell"), GRIDS, ids=str)
@@ -40,12 +47,12 @@ class Case(NamedTuple):
     usable: np.ndarray
     noise: np.ndarray
     wanted: np.ndarray
-    fitting: Fitting
+    parameters: FitParameters
 
     @property
     def in_reach(self) -> np.ndarray:
         """Cells that the windows of wanted ones hold."""
-        size = 2 * self.fitting.halves[-1] + 1
+        size = 2 * self.parameters.window_halves[-1] + 1
         return ndimage.maximum_filter(self.wanted, size, mode="constant", cval=False)
 
 
@@ -53,12 +60,12 @@ def _random(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
-def _fitting(shape, scale, cell, windows_px=(9, 23, 57)) -> Fitting:
+def _fit_parameters(shape, scale, cell, windows_px=(9, 23, 57)) -> FitParameters:
     options = d3s.JointOptions(windows_px=windows_px, search_scale=2 if cell * scale > 1 else 1)
     plan = make_plan(RIG.optics, options, tuple(scale * size for size in shape))
-    fitting = fitting_of(shape, scale, plan)
-    assert fitting.cell == cell
-    return fitting
+    parameters = fit_parameters(shape, scale, plan)
+    assert parameters.cell_side == cell
+    return parameters
 
 
 @cache
@@ -67,9 +74,9 @@ def _rendered(scale: int) -> tuple[np.ndarray, np.ndarray, float]:
     depth_m = {1: 1.0, 2: 0.45, 4: 0.3}[scale]
     shape = (64 * scale, 440 * scale)
     pair = d3s.simulate(d3s.Plane(depth_m=depth_m, texture="leaves"), RIG, noise=0.01, shape=shape)
-    views = PlainPrefilter().centred(pair.left, pair.right)
+    views = NumpyPrefilter().centre(pair.left, pair.right)
     for step, sigma in {1: [(1, 1.0)], 2: [(2, 1.5)], 4: [(2, 1.5), (2, 2.4)]}[scale]:
-        views = tuple(PlainPrefilter().smooth(view, sigma, step) for view in views)
+        views = tuple(NumpyPrefilter().smooth(view, sigma, step) for view in views)
     return *views, float(RIG.optics.disparity_px(depth_m)) / scale
 
 
@@ -121,7 +128,7 @@ WANTED = ["all", "half", "some rows", "sparse"]
 def _case(
     scale, cell, shape, kind="rendered", disparity="noisy", wanted="all", windows_px=(9, 23, 57)
 ) -> Case:
-    fitting = _fitting(shape, scale, cell, windows_px)
+    parameters = _fit_parameters(shape, scale, cell, windows_px)
     left, right, middle = _views(kind, shape, scale)
     cells = tuple(-(-size // cell) for size in shape)
     rng = np.random.default_rng(5)
@@ -129,10 +136,10 @@ def _case(
         left,
         right,
         _disparity(disparity, middle, cells),
-        rng.integers(0, len(fitting.halves), cells).astype(np.uint8),
+        rng.integers(0, len(parameters.window_halves), cells).astype(np.uint8),
         rng.uniform(0.5e-4, 2e-4, cells).astype(np.float32),
         _wanted(wanted, cells),
-        fitting,
+        parameters,
     )
 
 
@@ -146,28 +153,30 @@ def _double(case: Case) -> Case:
 
 
 def _sums(ops, case: Case) -> np.ndarray:
-    return ops.cells(case.left, case.right, case.disparity, case.wanted, case.fitting)
+    return ops.sum_cells(case.left, case.right, case.disparity, case.wanted, case.parameters)
 
 
 def _moved(ops, case: Case, sums) -> np.ndarray:
-    return ops.moved(sums, case.disparity, case.usable, case.wanted, case.fitting)
+    return ops.update_disparity(sums, case.disparity, case.usable, case.wanted, case.parameters)
 
 
-def _fit(ops, case: Case, sums) -> Fit:
-    return ops.fit(sums, case.disparity, case.usable, case.noise, case.wanted, case.fitting)
+def _fit(ops, case: Case, sums) -> WindowFit:
+    return ops.fit_windows(
+        sums, case.disparity, case.usable, case.noise, case.wanted, case.parameters
+    )
 
 
-def _single(fit: Fit) -> Fit:
-    return Fit(*(part.astype(np.float32) for part in fit[:-1]), fit.used)
+def _single(fit: WindowFit) -> WindowFit:
+    return WindowFit(*(part.astype(np.float32) for part in fit[:-1]), fit.window)
 
 
 def _assert_same_sums(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    ours, theirs = _sums(CompiledRefine(Memory()), case), _sums(PLAIN, _double(case))
+    ours, theirs = _sums(NumbaRefine(Scratch()), case), _sums(PLAIN, _double(case))
     assert ours.dtype == np.float32
     # The compiled ones have a row of zeros behind the planes, for windows that leave the frame.
-    assert ours.shape == (len(Plane) + 1, *case.disparity.shape)
-    assert not ours[len(Plane), 0].any()
-    assert theirs.shape == (len(Plane), *case.disparity.shape)
+    assert ours.shape == (len(CellSum) + 1, *case.disparity.shape)
+    assert not ours[len(CellSum), 0].any()
+    assert theirs.shape == (len(CellSum), *case.disparity.shape)
     reach = case.in_reach
     for plane, atol in _rounding(case, theirs).items():
         np.testing.assert_allclose(
@@ -176,32 +185,32 @@ def _assert_same_sums(case: Case) -> tuple[np.ndarray, np.ndarray]:
     return ours, theirs
 
 
-def _rounding(case: Case, sums: np.ndarray) -> dict[Plane, float]:
+def _rounding(case: Case, sums: np.ndarray) -> dict[CellSum, float]:
     """What single precision may do to each plane.
 
     Splines that end after ten pixels, and some ten roundings, are wrong by 5e-6 of a view; so are
     residual, gradient and mean of a pixel, and their products by that much of the other factor.
     """
-    pixels = case.fitting.cell**2
+    pixels = case.parameters.cell_side**2
     one = 5e-6 * max(np.abs(case.left).max(), np.abs(case.right).max())
-    seen = sums[Plane.GG] > 0
+    seen = sums[CellSum.GG] > 0
     far = 1 + np.abs(case.disparity[seen]).max(initial=0)
-    largest = {plane: np.sqrt(np.abs(sums[plane]).max() / pixels) + one for plane in Plane}
+    largest = {plane: np.sqrt(np.abs(sums[plane]).max() / pixels) + one for plane in CellSum}
     by_plane = {
-        **dict.fromkeys((Plane.G, Plane.E, Plane.M), one),
-        Plane.H: far * one,
-        Plane.GH: 3 * far * one * largest[Plane.GG],
-        **{plane: 3 * one * largest[plane] for plane in (Plane.GG, Plane.EE, Plane.SS)},
-        **{plane: 3 * one * largest[plane] for plane in (Plane.MM, Plane.UU)},
+        **dict.fromkeys((CellSum.G, CellSum.E, CellSum.M), one),
+        CellSum.H: far * one,
+        CellSum.GH: 3 * far * one * largest[CellSum.GG],
+        **{plane: 3 * one * largest[plane] for plane in (CellSum.GG, CellSum.EE, CellSum.SS)},
+        **{plane: 3 * one * largest[plane] for plane in (CellSum.MM, CellSum.UU)},
     }
     return {plane: pixels * value for plane, value in by_plane.items()}
 
 
-def _assert_left_alone(case: Case, fit: Fit) -> None:
+def _assert_left_alone(case: Case, fit: WindowFit) -> None:
     alone = ~case.wanted
     np.testing.assert_array_equal(fit.disparity[alone], case.disparity[alone])
     assert (fit.sigma[alone] == UNKNOWN_PX).all()
-    for part in (fit.correlation, fit.misfit, fit.down, fit.across, fit.used):
+    for part in (fit.correlation, fit.misfit, fit.centroid_down, fit.centroid_across, fit.window):
         assert (part[alone] == 0).all()
 
 
@@ -222,28 +231,28 @@ _NEAR = {
     "sigma": Near(2e-3, 1e-3, 1e-9),
     "correlation": Near(1e-4, 0.0, 1e-4),
     "misfit": Near(1e-3, 0.0, 1e-4),
-    "down": Near(1e-3, 0.0, 1e-4),
-    "across": Near(1e-3, 0.0, 1e-4),
+    "centroid_down": Near(1e-3, 0.0, 1e-4),
+    "centroid_across": Near(1e-3, 0.0, 1e-4),
 }
 
 
-def _assert_same_fit(case: Case, ours: Fit, theirs: Fit) -> None:
+def _assert_same_fit(case: Case, ours: WindowFit, theirs: WindowFit) -> None:
     assert all(part.dtype == np.float32 for part in ours[:-1])
-    assert ours.used.dtype == theirs.used.dtype == np.uint8
+    assert ours.window.dtype == theirs.window.dtype == np.uint8
     for fit in (ours, theirs):
         _assert_left_alone(case, fit)
-        assert np.abs(fit.disparity - case.disparity).max() <= case.fitting.reach * (1 + 1e-3)
+        assert np.abs(fit.disparity - case.disparity).max() <= case.parameters.max_move * (1 + 1e-3)
         assert all(np.isfinite(part).all() for part in fit)
         assert (fit.sigma >= 0).all()
         assert ((fit.correlation >= 0) & (fit.correlation <= 1)).all()
-        assert (fit.used <= case.usable).all()
+        assert (fit.window <= case.usable).all()
     # Where there is no texture, rounding chooses the window, of which nothing is told.
     textured = (theirs.sigma < UNKNOWN_PX) & case.wanted
     assert ((ours.sigma < UNKNOWN_PX) != textured).mean() <= 1 - _MOST
     textured &= ours.sigma < UNKNOWN_PX
     if not textured.any():
         return
-    same = textured & (ours.used == theirs.used)
+    same = textured & (ours.window == theirs.window)
     assert same.sum() >= _MOST * textured.sum() - 1
     gap = np.abs(ours.disparity - theirs.disparity)[same]
     assert (gap <= 1e-3 * theirs.sigma[same] + 5e-5).mean() >= _MOST
@@ -254,9 +263,9 @@ def _assert_same_fit(case: Case, ours: Fit, theirs: Fit) -> None:
         assert (np.abs(one - other) <= allowed).mean() >= _MOST, name
 
 
-def _assert_same(case: Case) -> Fit:
+def _assert_same(case: Case) -> WindowFit:
     ours, theirs = _assert_same_sums(case)
-    compiled = CompiledRefine(Memory())
+    compiled = NumbaRefine(Scratch())
     expected = _fit(PLAIN, _double(case), theirs)
     found = _fit(compiled, case, ours)
     _assert_same_fit(case, found, expected)
@@ -314,7 +323,7 @@ def test_nothing_wanted(scale, cell):
 def test_whatever_the_size(grid, shape, kind, disparity, wanted, windows_px):
     case = _case(*grid, shape, kind, disparity, wanted, windows_px)
     ours, theirs = _assert_same_sums(case)
-    for fit in (_fit(CompiledRefine(Memory()), case, ours), _fit(PLAIN, _double(case), theirs)):
+    for fit in (_fit(NumbaRefine(Scratch()), case, ours), _fit(PLAIN, _double(case), theirs)):
         _assert_left_alone(case, fit)
 
 
@@ -335,9 +344,9 @@ def test_a_flat_part_of_a_view_tells_nothing(scale, cell):
     left, right = case.left.copy(), case.right.copy()
     left[:, 60:120] = right[:, 20:120] = 0.7
     case = case._replace(left=left, right=right, disparity=np.full_like(case.disparity, 6.4))
-    ops = CompiledRefine(Memory())
+    ops = NumbaRefine(Scratch())
     found = _fit(ops, case, _sums(ops, case))
-    reach = 2 * (case.fitting.halves[0] + 2) * cell + len(case.fitting.taps)
+    reach = 2 * (case.parameters.window_halves[0] + 2) * cell + len(case.parameters.cell_taps)
     inner = np.zeros(case.disparity.shape, dtype=bool)
     inner[:, (60 + reach) // cell : (120 - reach) // cell] = True
     assert inner.any()
@@ -358,8 +367,8 @@ def _surfaces(shape, seed=0) -> np.ndarray:
 def test_one_surface(shape, halves):
     image = _surfaces(shape)
     for numbers in ((2.0, 0.0, 0.0), (0.5, 0.0625, -8.0), (1e9, 0.0, 0.0), (0.0, 0.0, 0.0)):
-        ours = CompiledRefine(Memory()).one_surface(image, halves, *numbers)
-        theirs = PLAIN.one_surface(image.astype(np.float64), halves, *numbers)
+        ours = NumbaRefine(Scratch()).count_one_surface(image, halves, SurfaceLimits(*numbers))
+        theirs = PLAIN.count_one_surface(image.astype(np.float64), halves, SurfaceLimits(*numbers))
         assert ours.dtype == theirs.dtype == np.uint8
         np.testing.assert_array_equal(ours, theirs)
         if numbers[0] == 1e9:
@@ -370,14 +379,18 @@ def test_one_surface(shape, halves):
 @SHAPED
 @pytest.mark.parametrize("windows_px", WINDOWS, ids=str)
 def test_usable(scale, cell, shape, windows_px):
-    fitting = _fitting(shape, scale, cell, windows_px)
+    parameters = _fit_parameters(shape, scale, cell, windows_px)
     cells = tuple(-(-size // cell) for size in shape)
     for image in (_surfaces(cells), _surfaces(cells) - 40, 30 - _surfaces(cells)):
-        ours = CompiledRefine(Memory()).usable(image, fitting, 2.0, 0.0625, -4.0)
-        theirs = PLAIN.usable(image.astype(np.float64), fitting, 2.0, 0.0625, -4.0)
+        ours = NumbaRefine(Scratch()).count_usable(
+            image, parameters, SurfaceLimits(2.0, 0.0625, -4.0)
+        )
+        theirs = PLAIN.count_usable(
+            image.astype(np.float64), parameters, SurfaceLimits(2.0, 0.0625, -4.0)
+        )
         assert ours.dtype == theirs.dtype == np.uint8
         np.testing.assert_array_equal(ours, theirs)
-        assert ours.max() <= len(fitting.halves) - 1
+        assert ours.max() <= len(parameters.window_halves) - 1
 
 
 @SHAPED
@@ -390,8 +403,8 @@ def test_scales(shape):
         {2: (np.inf, -np.inf), 4: (-np.inf, np.inf)},
         {2: (-np.inf, 5.0), 4: (np.inf, -np.inf)},
     ):
-        ours = CompiledRefine(Memory()).scales(image, finer)
-        theirs = PLAIN.scales(image, finer)
+        ours = NumbaRefine(Scratch()).coarsest_scales(image, finer)
+        theirs = PLAIN.coarsest_scales(image, finer)
         assert ours.dtype == theirs.dtype == np.uint8
         np.testing.assert_array_equal(ours, theirs)
 
@@ -399,39 +412,39 @@ def test_scales(shape):
 @SHAPED
 def test_halved_and_doubled(shape):
     image = _random(shape)
-    ours, theirs = CompiledRefine(Memory()).halved(image), PLAIN.halved(image.astype(np.float64))
+    ours, theirs = NumbaRefine(Scratch()).halve(image), PLAIN.halve(image.astype(np.float64))
     assert ours.dtype == np.float32
     assert ours.shape == theirs.shape == tuple(-(-size // 2) for size in shape)
     np.testing.assert_allclose(ours, theirs, atol=2e-7)
-    one = CompiledRefine(Memory()).doubled(ours, shape)
-    other = PLAIN.doubled(ours.astype(np.float64), shape)
+    one = NumbaRefine(Scratch()).double(ours, shape)
+    other = PLAIN.double(ours.astype(np.float64), shape)
     assert one.dtype == np.float32
     assert one.shape == other.shape == shape
     np.testing.assert_allclose(one, other, atol=2e-7)
 
 
-def _random_fit(shape, windows: int, seed: int = 0) -> Fit:
+def _random_fit(shape, windows: int, seed: int = 0) -> WindowFit:
     rng = np.random.default_rng(seed)
     disparity = 20 + np.cumsum(rng.normal(scale=0.1, size=shape), axis=1)
     parts = (rng.uniform(0.1, 1, shape), *(rng.uniform(-9, 9, shape) for _ in range(4)))
     used = rng.integers(0, windows, shape)
     # Mostly the largest, so that there are slopes.
     used = np.where(rng.uniform(size=shape) < 0.9, windows - 1, used)
-    return _single(Fit(disparity, *parts, used.astype(np.uint8)))
+    return _single(WindowFit(disparity, *parts, used.astype(np.uint8)))
 
 
 @GRID
 @SHAPED
 @pytest.mark.parametrize("windows_px", WINDOWS, ids=str)
 def test_finished(scale, cell, shape, windows_px):
-    fitting = _fitting(shape, scale, cell, windows_px)
+    parameters = _fit_parameters(shape, scale, cell, windows_px)
     cells = tuple(-(-size // cell) for size in shape)
     for seed, less in enumerate((0, 20, 40)):
-        fit = _random_fit(cells, len(fitting.halves), seed)
+        fit = _random_fit(cells, len(parameters.window_halves), seed)
         fit = fit._replace(disparity=fit.disparity - np.float32(less))
-        ours = CompiledRefine(Memory()).finished(fit, fitting, scale)
-        doubles = Fit(*(part.astype(np.float64) for part in fit[:-1]), fit.used)
-        theirs = PLAIN.finished(doubles, fitting, scale)
+        ours = NumbaRefine(Scratch()).correct_slopes(fit, parameters, scale)
+        doubles = WindowFit(*(part.astype(np.float64) for part in fit[:-1]), fit.window)
+        theirs = PLAIN.correct_slopes(doubles, parameters, scale)
         assert all(part.dtype == np.float32 for part in ours[:5])
         assert ours.flags.dtype == theirs.flags.dtype == np.uint16
         np.testing.assert_array_equal(ours.flags, theirs.flags)
@@ -443,10 +456,10 @@ def test_finished(scale, cell, shape, windows_px):
             np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-6)
 
 
-def _random_refined(shape, seed: int) -> Refined:
+def _random_refined(shape, seed: int) -> CellFit:
     parts = (_random(shape, seed + i) for i in range(5))
     flags = np.random.default_rng(seed).integers(0, 1024, shape).astype(np.uint16)
-    return Refined(*parts, flags)
+    return CellFit(*parts, flags)
 
 
 def _scales(shape, seed: int = 6, of=(1, 2, 4)) -> np.ndarray:
@@ -462,8 +475,8 @@ def test_wanted(shape, of, least, most):
     scales = _scales(shape, of=of)
     for is_coarse in (False, True):
         ours, theirs = (
-            ops.wanted(scales, least, most, is_coarse=is_coarse)
-            for ops in (CompiledRefine(Memory()), PLAIN)
+            ops.select_cells(scales, least, most, is_coarse=is_coarse)
+            for ops in (NumbaRefine(Scratch()), PLAIN)
         )
         assert ours.dtype == theirs.dtype == np.bool_
         np.testing.assert_array_equal(ours, theirs)
@@ -478,9 +491,9 @@ def test_joined(shape, of):
     parts = {
         scale: _random_refined(shape if scale == 1 else coarse, 10 * scale) for scale in present
     }
-    copies = {scale: Refined(*(one.copy() for one in part)) for scale, part in parts.items()}
-    ours = CompiledRefine(Memory()).joined(copies, scales)
-    theirs = PLAIN.joined(parts, scales)
+    copies = {scale: CellFit(*(one.copy() for one in part)) for scale, part in parts.items()}
+    ours = NumbaRefine(Scratch()).join_scales(copies, scales)
+    theirs = PLAIN.join_scales(parts, scales)
     for one, other in zip(ours, theirs, strict=True):
         assert one.shape == other.shape == shape
         np.testing.assert_allclose(one, other, atol=2e-7)
@@ -496,8 +509,8 @@ def test_joined(shape, of):
 def test_merged(shape, most):
     fine, coarse = _random(shape), _random(tuple(-(-size // 2) for size in shape), 1)
     scales, before = _scales(shape), fine.copy()
-    ours = CompiledRefine(Memory()).merged(fine, coarse, scales, most)
-    theirs = PLAIN.merged(fine, coarse, scales, most)
+    ours = NumbaRefine(Scratch()).merge_coarse(fine, coarse, scales, most)
+    theirs = PLAIN.merge_coarse(fine, coarse, scales, most)
     np.testing.assert_allclose(ours, theirs, atol=2e-7)
     beyond = scales > most
     np.testing.assert_array_equal(ours[beyond], fine[beyond])
@@ -508,27 +521,27 @@ def test_merged(shape, most):
 # Threads and memory -------------------------------------------------------------------------------
 
 
-def _everything(case: Case, memory: Memory) -> dict[str, np.ndarray]:
+def _everything(case: Case, memory: Scratch) -> dict[str, np.ndarray]:
     """All results, of which those of sums and of a finished fit hold for some cells only."""
-    ops = CompiledRefine(memory)
+    ops = NumbaRefine(memory)
     sums = _sums(ops, case)
     fit = _fit(ops, case, sums)
-    done = ops.finished(fit, case.fitting, 2)
-    small = ops.halved(case.disparity)
+    done = ops.correct_slopes(fit, case.parameters, 2)
+    small = ops.halve(case.disparity)
     shape = case.disparity.shape
     scales = np.where(case.wanted, 1, 2).astype(np.uint8)
     coarse = _random_refined(small.shape, 7)
-    best = ops.joined({2: coarse, 1: Refined(*(part.copy() for part in done))}, scales)
+    best = ops.join_scales({2: coarse, 1: CellFit(*(part.copy() for part in done))}, scales)
     results = {
-        "sums": np.where(case.in_reach, sums[: len(Plane)], 0),
+        "sums": np.where(case.in_reach, sums[: len(CellSum)], 0),
         "moved": _moved(ops, case, sums),
         "small": small,
-        "large": ops.doubled(small, shape),
-        "merged": ops.merged(case.disparity, small, scales, 1),
-        "wanted": ops.wanted(scales, 1, 1, is_coarse=True),
-        "usable": ops.usable(case.disparity, case.fitting, 2.0, 0.06, 0.0),
-        "surface": ops.one_surface(case.disparity, (1, 4), 2.0, 0.0, 0.0),
-        "scales": ops.scales(case.disparity, {2: (3.0, 12.0), 4: (0.0, 50.0)}),
+        "large": ops.double(small, shape),
+        "merged": ops.merge_coarse(case.disparity, small, scales, 1),
+        "wanted": ops.select_cells(scales, 1, 1, is_coarse=True),
+        "usable": ops.count_usable(case.disparity, case.parameters, SurfaceLimits(2.0, 0.06, 0.0)),
+        "surface": ops.count_one_surface(case.disparity, (1, 4), SurfaceLimits(2.0, 0.0, 0.0)),
+        "scales": ops.coarsest_scales(case.disparity, {2: (3.0, 12.0), 4: (0.0, 50.0)}),
         **{f"fit.{name}": part for name, part in fit._asdict().items()},
         **{f"best.{name}": part for name, part in best._asdict().items()},
     }
@@ -545,16 +558,16 @@ def _assert_same_bytes(one: dict[str, np.ndarray], other: dict[str, np.ndarray])
 def test_same_bytes_whatever_the_threads(monkeypatch, scale, cell, wanted):
     case = _case(scale, cell, (47, 301), disparity="stepped", wanted=wanted)
     monkeypatch.setenv("D3S_THREADS", "1")
-    expected = _everything(case, Memory())
+    expected = _everything(case, Scratch())
     for threads in ("2", "5", "40"):
         monkeypatch.setenv("D3S_THREADS", threads)
-        _assert_same_bytes(_everything(case, Memory()), expected)
+        _assert_same_bytes(_everything(case, Scratch()), expected)
 
 
 @GRID
 @pytest.mark.parametrize("wanted", WANTED)
 def test_same_bytes_whatever_was_in_the_memory(scale, cell, wanted):
-    memory = Memory()
+    memory = Scratch()
     case = _case(scale, cell, (47, 301), disparity="stepped", wanted=wanted)
     with memory.part():
         expected = _everything(case, memory)
@@ -572,7 +585,7 @@ def test_arguments_stay_as_they_are(scale, cell):
     for part in case[:-1]:
         part.flags.writeable = True  # the loops are compiled for arrays that can be written to
     before = [part.copy() for part in case[:-1]]
-    _everything(case, Memory())
+    _everything(case, Scratch())
     for part, old in zip(case[:-1], before, strict=True):
         np.testing.assert_array_equal(part, old)
 
@@ -582,12 +595,12 @@ def test_arguments_stay_as_they_are(scale, cell):
 
 def _planes(ops, left, right, disparity, defocus=(0.0, 0.0), cell=1) -> np.ndarray:
     """Sums over cells of one pixel are the values of pixels."""
-    fitting = _fitting(left.shape, 1, cell, (9,))._replace(defocus=defocus)
+    parameters = _fit_parameters(left.shape, 1, cell, (9,))._replace(defocus=defocus)
     cells = tuple(-(-size // cell) for size in left.shape)
     kind = np.float64 if ops is PLAIN else np.float32
     views = (np.ascontiguousarray(view, kind) for view in (left, right))
     disparity = np.ascontiguousarray(np.broadcast_to(disparity, cells), kind)
-    return ops.cells(*views, disparity, np.ones(cells, bool), fitting)
+    return ops.sum_cells(*views, disparity, np.ones(cells, bool), parameters)
 
 
 @BOTH
@@ -596,8 +609,8 @@ def test_a_whole_shift_leaves_no_residual(ops):
     left = np.roll(right, 3, axis=1)
     planes = _planes(ops, left, right, 3)
     inner = slice(14, 46)  # away from where splines know of a border
-    np.testing.assert_allclose(planes[Plane.E][:, inner], 0, atol=1e-5)
-    np.testing.assert_allclose(planes[Plane.M][:, inner], left[:, inner], atol=1e-5)
+    np.testing.assert_allclose(planes[CellSum.E][:, inner], 0, atol=1e-5)
+    np.testing.assert_allclose(planes[CellSum.M][:, inner], left[:, inner], atol=1e-5)
 
 
 @BOTH
@@ -605,11 +618,11 @@ def test_beyond_the_frame_there_is_nothing(ops):
     left, right = _random((2, 12)), _random((2, 12), 1)
     planes = _planes(ops, left, right, 4.5, (1.0, 1.0))
     # Column 6 looks at 1.5 and has all four coefficients, column 5 looks at 0.5 and has not.
-    silent = (Plane.G, Plane.H, Plane.GG, Plane.GH, Plane.E, Plane.EE, Plane.SS)
+    silent = (CellSum.G, CellSum.H, CellSum.GG, CellSum.GH, CellSum.E, CellSum.EE, CellSum.SS)
     for plane in silent:
         assert (planes[plane][:, :6] == 0).all()
         assert (planes[plane][:, 6:] != 0).all()
-    np.testing.assert_array_equal(planes[Plane.M][:, :6], left[:, :6])
+    np.testing.assert_array_equal(planes[CellSum.M][:, :6], left[:, :6])
     back = _planes(ops, left, right, -2.5, (1.0, 1.0))
     for plane in silent:  # column 7 looks at 9.5, between the last but one two
         assert (back[plane][:, 8:] == 0).all()
@@ -619,14 +632,14 @@ def test_beyond_the_frame_there_is_nothing(ops):
 @BOTH
 def test_planes_are_products_of_each_other(ops):
     planes = _planes(ops, _random((9, 40)), _random((9, 40), 1), 2.3, (0.3, 0.1))
-    g, h, e, m = (planes[plane] for plane in (Plane.G, Plane.H, Plane.E, Plane.M))
+    g, h, e, m = (planes[plane] for plane in (CellSum.G, CellSum.H, CellSum.E, CellSum.M))
     near = {"rtol": 1e-4, "atol": 1e-5}
     np.testing.assert_allclose(h, 2.3 * g - e, **near)
     for plane, product in {
-        Plane.GG: g * g,
-        Plane.GH: g * h,
-        Plane.EE: e * e,
-        Plane.MM: m * m,
+        CellSum.GG: g * g,
+        CellSum.GH: g * h,
+        CellSum.EE: e * e,
+        CellSum.MM: m * m,
     }.items():
         np.testing.assert_allclose(planes[plane], product, **near)
 
@@ -638,8 +651,8 @@ def test_cells_are_sums_over_their_pixels(ops, shape):
     single, double = (_planes(ops, left, right, 2.25, (0.3, 0.1), cell) for cell in (1, 2))
     padded = np.pad(single, ((0, 0), (0, shape[0] % 2), (0, shape[1] % 2)))
     sums = padded[:, ::2, ::2] + padded[:, 1::2, ::2] + padded[:, ::2, 1::2] + padded[:, 1::2, 1::2]
-    for plane in Plane:
-        if plane not in (Plane.U, Plane.UU):
+    for plane in CellSum:
+        if plane not in (CellSum.U, CellSum.UU):
             np.testing.assert_allclose(double[plane], sums[plane], rtol=1e-4, atol=2e-5)
 
 
@@ -651,9 +664,9 @@ def test_derivatives_of_polynomials(ops):
     inner = (slice(1, -1), slice(14, -14))
     slope = (0.3 * col**2 + 0.3 * row) / 20
     bend = (0.6 * col + 0.4) / 400
-    found = _planes(ops, view, view, 0.0)[Plane.G]
+    found = _planes(ops, view, view, 0.0)[CellSum.G]
     np.testing.assert_allclose(found[inner], slope[inner], atol=2e-6)
-    found = _planes(ops, view, view, 0.0, (0.0, 30.0))[Plane.G]
+    found = _planes(ops, view, view, 0.0, (0.0, 30.0))[CellSum.G]
     np.testing.assert_allclose(found[inner], (slope + 30 * bend)[inner], atol=1e-4)
 
 
@@ -666,9 +679,9 @@ def test_gradient_is_that_of_the_residual(defocus):
     left = np.tile(np.sin(0.3 * (col - 4.3)), (3, 1))
     small = 1e-4
     ahead, behind = (
-        _planes(PLAIN, left, right, 4.3 + step, defocus)[Plane.E] for step in (small, -small)
+        _planes(PLAIN, left, right, 4.3 + step, defocus)[CellSum.E] for step in (small, -small)
     )
-    gradient = _planes(PLAIN, left, right, 4.3, defocus)[Plane.G]
+    gradient = _planes(PLAIN, left, right, 4.3, defocus)[CellSum.G]
     blurred = defocus[0] + defocus[1] * 4.3  # its part in the derivative is of third order
     inner = slice(12, -12)
     allowed = 2e-4 + 0.5 * abs(blurred) * 0.3**3
@@ -685,7 +698,7 @@ def test_fit_comes_to_the_true_disparity(ops, scale, cell):
     case = case if ops is not PLAIN else _double(case)
     truth = float(case.disparity[0, 0])
     case = case._replace(disparity=case.disparity + case.disparity.dtype.type(0.7))
-    usable = ops.usable(case.disparity, case.fitting, 2.0, 0.06, 0.0)
+    usable = ops.count_usable(case.disparity, case.parameters, SurfaceLimits(2.0, 0.06, 0.0))
     for _ in range(3):
         sums = _sums(ops, case)
         case = case._replace(disparity=_moved(ops, case._replace(usable=usable), sums).copy())
@@ -703,7 +716,7 @@ def test_no_fit_goes_far(ops, scale, cell):
     case = _case(scale, cell, (40, 90), "random", "noisy")
     case = case if ops is not PLAIN else _double(case)
     moved = _moved(ops, case, _sums(ops, case))
-    assert np.abs(moved - case.disparity).max() <= case.fitting.reach * (1 + 1e-3)
+    assert np.abs(moved - case.disparity).max() <= case.parameters.max_move * (1 + 1e-3)
     assert np.abs(moved - case.disparity).max() > 0.5
 
 
@@ -713,7 +726,7 @@ def test_no_fit_goes_far(ops, scale, cell):
 def test_where_there_is_noise_sigma_is_not_zero(ops, scale, cell, windows_px):
     case = _case(scale, cell, (60, 400), windows_px=windows_px)
     case = case if ops is not PLAIN else _double(case)
-    usable = ops.usable(case.disparity, case.fitting, 2.0, 0.06, 0.0)
+    usable = ops.count_usable(case.disparity, case.parameters, SurfaceLimits(2.0, 0.06, 0.0))
     sigma = _fit(ops, case._replace(usable=usable), _sums(ops, case)).sigma
     inner = sigma[4:-4, 120 // cell : -16 // cell]
     assert (inner < UNKNOWN_PX).all()
@@ -725,7 +738,7 @@ def test_where_there_is_noise_sigma_is_not_zero(ops, scale, cell, windows_px):
 def test_slopes_are_taken_off(ops, scale, cell):
     # The disparity of a window is that of where its texture lies: down and across from the cell.
     shape = 90, 120
-    fitting = _fitting(tuple(size * cell for size in shape), scale, cell)
+    parameters = _fit_parameters(tuple(size * cell for size in shape), scale, cell)
     rng = np.random.default_rng(0)
     kind = np.float64 if ops is PLAIN else np.float32
     row, col = np.indices(shape)
@@ -736,15 +749,15 @@ def test_slopes_are_taken_off(ops, scale, cell):
         )
         true = 12 + slopes[0] * row + slopes[1] * col
         disparity = true + slopes[0] * down + slopes[1] * across
-        zero, used = np.zeros(shape), np.full(shape, len(fitting.halves) - 1, np.uint8)
+        zero, used = np.zeros(shape), np.full(shape, len(parameters.window_halves) - 1, np.uint8)
         parts = (disparity, zero, zero, zero, down, across)
-        fit = Fit(*(part.astype(kind) for part in parts), used)
-        found = ops.finished(fit, fitting, scale).disparity_px / scale
-        half = fitting.halves[-1]
+        fit = WindowFit(*(part.astype(kind) for part in parts), used)
+        found = ops.correct_slopes(fit, parameters, scale).disparity_px / scale
+        half = parameters.window_halves[-1]
         inner = (slice(half, -half), slice(half, -half))
         np.testing.assert_allclose(found[inner], true[inner], atol=2e-5)
         # Without larger windows nothing is known of slopes.
-        alone = ops.finished(fit._replace(used=np.zeros_like(used)), fitting, scale)
+        alone = ops.correct_slopes(fit._replace(window=np.zeros_like(used)), parameters, scale)
         np.testing.assert_allclose(alone.disparity_px / scale, disparity, rtol=1e-6)
 
 
@@ -753,16 +766,16 @@ def test_slopes_are_taken_off(ops, scale, cell):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_folds_are_found(ops, scale, cell, axis):
     shape = 184, 190
-    fitting = _fitting(tuple(size * cell for size in shape), scale, cell)
-    half, middle = fitting.halves[-1], shape[axis] // 2
+    parameters = _fit_parameters(tuple(size * cell for size in shape), scale, cell)
+    half, middle = parameters.window_halves[-1], shape[axis] // 2
     kind = np.float64 if ops is PLAIN else np.float32
     place = np.indices(shape)[axis] - middle
-    zero, used = np.zeros(shape), np.full(shape, len(fitting.halves) - 1, np.uint8)
+    zero, used = np.zeros(shape), np.full(shape, len(parameters.window_halves) - 1, np.uint8)
 
     def bend(disparity, sigma=1e-3, used=used):
         parts = (disparity, zero + sigma, zero, zero, zero, zero)
-        fit = Fit(*(part.astype(kind) for part in parts), used)
-        return ops.finished(fit, fitting, scale).bend_px / scale
+        fit = WindowFit(*(part.astype(kind) for part in parts), used)
+        return ops.correct_slopes(fit, parameters, scale).bend_px / scale
 
     # Like a floor and a wall: each window has the mean of what it covers.
     slope = 0.05
@@ -780,7 +793,7 @@ def test_folds_are_found(ops, scale, cell, axis):
         here = bend(windows, used=among)[inner][on_fold]
         np.testing.assert_array_equal(here, others * found)
     # A fold that the large window does not see, one of those within it does.
-    narrow = 12 + 0.2 * (np.abs(place) == fitting.halves[1])
+    narrow = 12 + 0.2 * (np.abs(place) == parameters.window_halves[1])
     assert (bend(narrow)[inner][on_fold] > 0.05).all()
     # Beyond the reach of the windows it is a plane again, and so is a slope anywhere.
     away = (np.abs(place) > 2 * half + 1)[inner]
@@ -798,32 +811,32 @@ def test_folds_are_found(ops, scale, cell, axis):
 @BOTH
 @pytest.mark.parametrize("cell", [1, 2])
 def test_border_is_where_a_window_or_its_match_leaves_the_frame(ops, cell):
-    fitting = _fitting((20 * cell, 40 * cell), 1, cell, (9,))
-    half = fitting.halves[0]
+    parameters = _fit_parameters((20 * cell, 40 * cell), 1, cell, (9,))
+    half = parameters.window_halves[0]
     kind = np.float64 if ops is PLAIN else np.float32
     for shift, first, last in ((4, 4, 0), (-4, 0, 4), (0, 0, 0)):
         zero = np.zeros((20, 40), kind)
-        fit = Fit(zero + shift, zero, zero, zero, zero, zero, np.zeros((20, 40), np.uint8))
-        inside = ops.finished(fit, fitting, 1).flags == 0
+        fit = WindowFit(zero + shift, zero, zero, zero, zero, zero, np.zeros((20, 40), np.uint8))
+        inside = ops.correct_slopes(fit, parameters, 1).flags == 0
         expected = np.zeros((20, 40), bool)
         expected[half : 20 - half, half + first // cell : 40 - half - last // cell] = True
         np.testing.assert_array_equal(inside, expected)
-        assert set(np.unique(ops.finished(fit, fitting, 1).flags)) == {0, int(Flag.BORDER)}
+        assert set(np.unique(ops.correct_slopes(fit, parameters, 1).flags)) == {0, int(Flag.BORDER)}
 
 
 @BOTH
 def test_usable_windows_by_hand(ops):
-    fitting = _fitting((80, 160), 1, 2, (9, 23))
-    assert fitting.halves == (2, 5)
+    parameters = _fit_parameters((80, 160), 1, 2, (9, 23))
+    assert parameters.window_halves == (2, 5)
     disparity = np.full((40, 80), 8.0, np.float32)
     disparity[:, 50:] = 11.0
-    count = ops.usable(disparity, fitting, 2.0, 0.0, 0.0)
+    count = ops.count_usable(disparity, parameters, SurfaceLimits(2.0, 0.0, 0.0))
     assert set(np.unique(count)) == {0, 1}
     np.testing.assert_array_equal(np.flatnonzero(count[:, 20]), np.arange(5, 35))
     # Four cells of shift and five of window on the left; five before the step and behind it.
     expected = [*range(9, 45), *range(55, 75)]
     np.testing.assert_array_equal(np.flatnonzero(count[20]), expected)
-    everywhere = ops.usable(disparity, fitting, 3.0, 0.0, 0.0)
+    everywhere = ops.count_usable(disparity, parameters, SurfaceLimits(3.0, 0.0, 0.0))
     np.testing.assert_array_equal(np.flatnonzero(everywhere[20]), np.arange(9, 75))
 
 
@@ -831,10 +844,10 @@ def test_usable_windows_by_hand(ops):
 def test_surface_by_hand(ops):
     image = np.array([[0, 3, 1], [5, 2, 2], [4, 4, 9]], dtype=np.float32)
     # Extents of 3 x 3: 5 5 2, 5 9 8, 3 7 7.
-    found = ops.one_surface(image, (0, 1), 5.0, 0.0, 0.0)
+    found = ops.count_one_surface(image, (0, 1), SurfaceLimits(5.0, 0.0, 0.0))
     np.testing.assert_array_equal(found, [[2, 2, 2], [2, 1, 1], [2, 1, 1]])
     # A share of the distance from zero: 9 from -9 on is 18 and more.
-    found = ops.one_surface(image, (1,), 0.0, 0.5, -9.0)
+    found = ops.count_one_surface(image, (1,), SurfaceLimits(0.0, 0.5, -9.0))
     np.testing.assert_array_equal(found, [[0, 1, 1], [1, 0, 0], [1, 0, 1]])
 
 
@@ -846,12 +859,12 @@ def test_surface_by_hand(ops):
 def test_a_ramp_stays_a_ramp(ops, shape):
     row, col = np.indices(shape)
     ramp = (0.5 * row - 0.25 * col + 3).astype(np.float32)
-    small = ops.halved(ramp)
+    small = ops.halve(ramp)
     rows, cols = (size // 2 for size in shape)
     whole = ramp[: 2 * rows, : 2 * cols].reshape(rows, 2, cols, 2)
     np.testing.assert_array_equal(small[:rows, :cols], whole.mean(axis=(1, 3)))
     even = tuple(size - size % 2 for size in shape)
-    large = ops.doubled(np.ascontiguousarray(small[:rows, :cols]), even)
+    large = ops.double(np.ascontiguousarray(small[:rows, :cols]), even)
     inner = (slice(1, even[0] - 1), slice(1, even[1] - 1))
     np.testing.assert_array_equal(large[inner], ramp[inner])
 
@@ -859,23 +872,23 @@ def test_a_ramp_stays_a_ramp(ops, shape):
 @BOTH
 def test_halved_forgets_one_that_is_far_out(ops):
     image = np.array([[1, 2, 7], [3, 1000, 9], [5, 6, 4]], dtype=np.float32)
-    np.testing.assert_array_equal(ops.halved(image), [[2.5, 8], [5.5, 4]])
+    np.testing.assert_array_equal(ops.halve(image), [[2.5, 8], [5.5, 4]])
 
 
 @BOTH
 @SHAPED
 def test_doubled_leaves_a_constant(ops, shape):
     small = np.full(tuple(-(-size // 2) for size in shape), 0.7, np.float32)
-    np.testing.assert_allclose(ops.doubled(small, shape), 0.7, rtol=1e-6)
+    np.testing.assert_allclose(ops.double(small, shape), 0.7, rtol=1e-6)
 
 
 @BOTH
 def test_scales_are_those_of_the_plan(ops):
     plan = make_plan(RIG.optics, d3s.JointOptions(), (100, 300))
     disparity = np.linspace(5, 90, 2000, dtype=np.float32)[None]
-    found = ops.scales(disparity, plan.finer)
+    found = ops.coarsest_scales(disparity, plan.finer_px)
     assert set(np.unique(found)) == {1, 2, 4}
-    for scale, (low, high) in plan.finer.items():
+    for scale, (low, high) in plan.finer_px.items():
         outside = (disparity < np.float32(low)) | (disparity > np.float32(high))
         assert (found[outside] >= scale).all()
         if scale == 4:
@@ -890,11 +903,11 @@ def test_coarse_cells_that_fine_ones_are_interpolated_from(ops, shape):
     for seed in range(5):
         scales = _scales(shape, seed, of=(1, 2, 2, 2, 2, 2, 2))
         mask = scales == 1
-        wanted = ops.wanted(scales, 1, 1, is_coarse=True)
+        wanted = ops.select_cells(scales, 1, 1, is_coarse=True)
         assert wanted.shape == coarse
         for place in np.ndindex(coarse):
             dot = np.zeros(coarse)
             dot[place] = 1
-            if (PLAIN.doubled(dot, shape) > 0)[mask].any():
+            if (PLAIN.double(dot, shape) > 0)[mask].any():
                 assert wanted[place]
         assert wanted.any() == mask.any()

@@ -1,1 +1,13 @@
-"""The `consensus` method: the algorithm of the paper as printed."""
+"""The `consensus` method: the algorithm of the paper as printed.
+
+A checked pair of views, a rig and `ConsensusOptions` come in, a `DepthMap` goes out. Each candidate
+depth is compared with the depths that the depth equation predicts for several virtual baselines;
+the candidate on which the predictions agree best is the depth of the pixel.
+
+method      `estimate_consensus`: prefilter, compiled search, depth map
+plan        candidates, virtual baselines and the shifts that belong to them
+prefilter   fill holes, smooth, measure the noise
+kernels     the search over candidates, compiled
+result      flags and depth map from the result of a search
+reference   `reference_consensus`: the method in NumPy, the oracle of the tests and benchmarks
+"""

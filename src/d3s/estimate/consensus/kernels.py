@@ -1,15 +1,16 @@
-"""The compiled search of the consensus.
+"""Compiled search of the consensus method over candidate depths.
 
-The frame is done in tiles, each by itself: all depths, all virtual baselines, from the images to
-the best candidate, in buffers that fit into a core's own cache. Tiles are of one size whatever the
-number of threads, so the bytes are the same too.
+The frame is split into tiles. For each tile, all candidates and all virtual baselines are computed
+from the views to the best candidate, in buffers that fit into the cache of one core. The size of a
+tile does not depend on the number of threads, so the result has the same bytes for any number.
 
-A virtual baseline enters as four numbers (g, l, k, b). With S the mean of both views, D their
-difference, S_x and S_L the gradient and the Laplacian, the depth that it predicts is
+Each virtual baseline has a depth equation with four weights (g, l, k, b), see `Equations`. With S
+the mean of both views, D their difference (left less right), S_x the gradient of S along the rows
+and S_L its Laplacian, the predicted depth is
 
     sum((g S_x + l S_L) (D + k S_L)) / sum((D + k S_L)²) + b
 
-over a window: the depth equation as printed (Eq. 10), and as tuned (Eq. 17).
+over a window: Eq. 10 of the paper for a rig without calibration, Eq. 17 for a calibrated rig.
 """
 
 from typing import NamedTuple
@@ -21,54 +22,84 @@ from d3s.runtime.compile import compiled
 from d3s.types import Image
 
 Sums = NDArray[np.float64]
-Place = tuple[int, int, int, int]
+Row = NDArray[np.float32]
 
 PAD_PX = 3
-"""Columns that the coefficients of a spline go on for beyond the frame: it reads so far."""
+"""Columns that the spline coefficients extend beyond the frame on either side."""
+
+
+class Equations(NamedTuple):
+    """Weights of the depth equations, one per virtual baseline: arrays (baselines,)."""
+
+    gradient: Image  # g, in m px
+    laplacian: Image  # l, in m px²
+    denominator_laplacian: Image  # k, in px²
+    offset_m: Image  # b
 
 
 class Trials(NamedTuple):
-    """What to try, as the kernels take it: arrays (candidates, ...) and (baselines, ...)."""
+    """Candidates and virtual baselines of the search, one entry each."""
 
-    depths_m: Image
-    vergences_dpt: Image
-    step_variances_m2: Image
-    noise_m2: Image  # (candidates,): what noise adds to the variance, times a window's energy
-    first_cols: NDArray[np.int64]
-    last_cols: NDArray[np.int64]
-    whole_px: NDArray[np.int64]  # (candidates, baselines): the shift, rounded up
-    taps: Image  # (candidates, baselines, 6): weights of the spline for what was rounded
-    equations: Image  # (baselines, 4): g, l, k and b
-    weights: Image  # (baselines,): squared share of the baseline, over their number
+    depths_m: Image  # (candidates,)
+    vergences_dpt: Image  # (candidates,): 1 / depth
+    step_variances_m2: Image  # (candidates,): variance of the rounding to a candidate
+    noise_m2: Image  # (candidates,): variance due to noise, times the energy of a window
+    first_cols: NDArray[np.int64]  # (candidates,): first and last column whose match
+    last_cols: NDArray[np.int64]  # lies in the frame
+    whole_px: NDArray[np.int64]  # (candidates, baselines): shift of the right view, rounded up
+    taps: Image  # (candidates, baselines, 6): spline weights for the rest of the shift
+    equations: Equations
+    variance_weights: Image  # (baselines,): (virtual / real baseline)² / number of baselines
 
 
 class Sizes(NamedTuple):
-    """Of windows and tiles, in pixels."""
+    """Sizes of windows and tiles, in pixels."""
 
     window: int
-    reach: int  # of a depth into the views, to each side
+    reach: int  # distance to each side over which a depth depends on a view
     tile_rows: int
     tile_cols: int
 
 
 class Best(NamedTuple):
-    """The best candidate so far, per pixel; `excess` is 1 / confidence - 1."""
+    """Best candidate so far, per pixel: arrays (rows, cols)."""
 
-    excess: Image
-    candidate: NDArray[np.int32]
+    excess: Image  # 1 / confidence - 1
+    candidate: NDArray[np.int32]  # index
+    variance_m2: Image
+
+
+class _Tile(NamedTuple):
+    """Rows top to bottom - 1 and columns first to end - 1 of the frame."""
+
+    top: int
+    bottom: int
+    first: int
+    end: int
+
+
+class _Scores(NamedTuple):
+    """One candidate at the pixels of a tile: arrays (tile rows, tile cols)."""
+
+    excess: Image  # 1 / confidence - 1; the largest gap in depth, in m, until all are known
+    vergence_gap_dpt: Image  # largest gap in inverse depth
     variance_m2: Image
 
 
 class _Buffers(NamedTuple):
-    """What a thread works in, one tile and one shift at a time."""
+    """Scratch memory of a thread, for one tile, one candidate and one virtual baseline."""
 
-    means: Image  # 3 rows: of both views
-    differences: Image  # 3 rows
-    terms: Image  # 2 rows: product and square
-    ring: Image  # (2, window, cols): the terms of the rows of the window
-    columns: Sums  # 2 rows: their sums
-    boxes: Image  # 3 rows: sums of 1, 4, 16 ... columns
-    sums: Image  # 2 rows: over windows
+    means: Image  # (3, cols): twice the mean of both views, in the last three rows
+    differences: Image  # (3, cols): left less right
+    products: Row  # numerator times denominator, in one row
+    squares: Row  # denominator squared
+    product_ring: Image  # (window, cols): the products of the rows of the window
+    square_ring: Image
+    product_columns: Sums  # the rows of the ring, summed
+    square_columns: Sums
+    boxes: Image  # (2, cols): sums of 1, 4, 16 ... columns, alternating
+    product_sums: Row  # over windows
+    square_sums: Row
 
 
 @compiled
@@ -82,117 +113,142 @@ def search_tiles(
     sizes: Sizes,
     with_vergence: bool,
 ) -> None:
-    """Search tiles `start` to `stop` - 1, numbered along the rows.
+    """Search the best candidate of each pixel, in tiles `start` to `stop` - 1.
 
-    `spline` has the coefficients of the right view.
+    Parameters
+    ----------
+    start, stop
+        Range of tiles, numbered along the rows of tiles.
+    left
+        Left view (rows, cols), smoothed, without NaN.
+    spline
+        Quintic spline coefficients of the right view along its rows, (rows, cols + 2 `PAD_PX`).
+    trials
+        Candidates and virtual baselines.
+    best
+        Result, updated in place; `excess` begins as infinity.
+    sizes
+        Sizes of windows and tiles.
+    with_vergence
+        Whether confidence compares inverse depths too (Eq. 14) or depths only (Eq. S5).
     """
     buffers = _make_buffers(sizes.window, sizes.tile_cols)
-    gaps = np.zeros((3, sizes.tile_rows, sizes.tile_cols), dtype=np.float32)
-    abreast = -(-left.shape[1] // sizes.tile_cols)
-    for tile in range(start, stop):
-        top = sizes.reach + tile // abreast * sizes.tile_rows
+    scores = _Scores(
+        np.zeros((sizes.tile_rows, sizes.tile_cols), dtype=np.float32),
+        np.zeros((sizes.tile_rows, sizes.tile_cols), dtype=np.float32),
+        np.zeros((sizes.tile_rows, sizes.tile_cols), dtype=np.float32),
+    )
+    tiles_per_row = -(-left.shape[1] // sizes.tile_cols)
+    for number in range(start, stop):
+        top = sizes.reach + number // tiles_per_row * sizes.tile_rows
         bottom = min(top + sizes.tile_rows, left.shape[0] - sizes.reach)
-        side = tile % abreast * sizes.tile_cols
+        side = number % tiles_per_row * sizes.tile_cols
         for i in range(trials.depths_m.size):
             first = max(side, trials.first_cols[i])
             end = min(side + sizes.tile_cols, trials.last_cols[i] + 1)
             if first < end:
-                place = (top, bottom, first, end)
-                _try_candidate(left, spline, trials, i, place, buffers, gaps, with_vergence)
-                _keep_better(gaps, trials, i, place, best)
+                tile = _Tile(top, bottom, first, end)
+                _score_candidate(left, spline, trials, i, tile, buffers, scores, with_vergence)
+                _keep_better(scores, trials, i, tile, best)
 
 
 @compiled
 def _make_buffers(window: int, tile_cols: int) -> _Buffers:
-    cols = tile_cols + window + 1  # half a window, and the reach of the differences, to each side
+    # Half a window, and one pixel for the differences, to each side of the tile.
+    cols = tile_cols + window + 1
     return _Buffers(
         np.zeros((3, cols), dtype=np.float32),
         np.zeros((3, cols), dtype=np.float32),
+        np.zeros(cols, dtype=np.float32),
+        np.zeros(cols, dtype=np.float32),
+        np.zeros((window, cols), dtype=np.float32),
+        np.zeros((window, cols), dtype=np.float32),
+        np.zeros(cols, dtype=np.float64),
+        np.zeros(cols, dtype=np.float64),
         np.zeros((2, cols), dtype=np.float32),
-        np.zeros((2, window, cols), dtype=np.float32),
-        np.zeros((2, cols), dtype=np.float64),
-        np.zeros((3, cols), dtype=np.float32),
-        np.zeros((2, tile_cols), dtype=np.float32),
+        np.zeros(tile_cols, dtype=np.float32),
+        np.zeros(tile_cols, dtype=np.float32),
     )
 
 
 @compiled
-def _try_candidate(
+def _score_candidate(
     left: Image,
     spline: Image,
     trials: Trials,
     i: int,
-    place: Place,
+    tile: _Tile,
     buffers: _Buffers,
-    gaps: Image,
+    scores: _Scores,
     with_vergence: bool,
 ) -> None:
-    """Excess (first) and variance (last of `gaps`) of one candidate, for the pixels of a tile."""
-    top, bottom, first, end = place
-    gaps[:] = 0.0
-    for m in range(trials.equations.shape[0]):
-        _try_baseline(left, spline, trials, i, m, place, buffers, gaps)
+    """Compute excess and variance of candidate `i` for the pixels of a tile."""
+    scores.excess[:] = 0.0
+    scores.vergence_gap_dpt[:] = 0.0
+    scores.variance_m2[:] = 0.0
+    for m in range(trials.variance_weights.size):
+        _add_baseline(left, spline, trials, i, m, tile, buffers, scores)
     if with_vergence:
-        for y in range(bottom - top):
-            _add_vergence(gaps[0, y], gaps[1, y], end - first)
+        for y in range(tile.bottom - tile.top):
+            _add_vergence(scores.excess[y], scores.vergence_gap_dpt[y], tile.end - tile.first)
 
 
 @compiled
-def _try_baseline(
+def _add_baseline(
     left: Image,
     spline: Image,
     trials: Trials,
     i: int,
     m: int,
-    place: Place,
+    tile: _Tile,
     buffers: _Buffers,
-    gaps: Image,
+    scores: _Scores,
 ) -> None:
-    """Widen the gaps by those of one virtual baseline, row by row down the tile."""
-    top, bottom, first, end = place
-    window = buffers.ring.shape[1]
+    """Add virtual baseline `m` to the scores of candidate `i`, row by row down the tile."""
+    window = buffers.product_ring.shape[0]
     half = window // 2
-    cols = end - first + window + 1
-    begin = first - half - 1
+    cols = tile.end - tile.first + window + 1
+    begin = tile.first - half - 1
     source = begin - trials.whole_px[i, m] + PAD_PX - 2
-    buffers.ring[:] = 0.0
-    buffers.columns[:] = 0.0
-    for y in range(top - half - 1, bottom + half + 1):
+    buffers.product_ring[:] = 0.0
+    buffers.square_ring[:] = 0.0
+    buffers.product_columns[:] = 0.0
+    buffers.square_columns[:] = 0.0
+    for y in range(tile.top - half - 1, tile.bottom + half + 1):
         mean, difference = buffers.means[y % 3], buffers.differences[y % 3]
         _align(left[y, begin:], spline[y, source:], trials.taps[i, m], cols, mean, difference)
-        middle = y - 1
-        if middle < top - half:
+        middle = y - 1  # the Laplacian of a row needs the row below it
+        if middle < tile.top - half:
             continue
-        above, here = buffers.means[(middle - 1) % 3], buffers.means[middle % 3]
-        rate = buffers.differences[middle % 3]
-        _terms(above, here, mean, rate, trials.equations[m], cols, buffers.terms)
-        for part in range(2):
-            oldest = buffers.ring[part, middle % window]
-            _slide(buffers.terms[part], oldest, cols, buffers.columns[part])
-        if middle >= top + half:
-            _compare(trials, i, m, end - first, buffers, gaps, middle - half - top)
+        _compute_terms(middle, trials.equations, m, cols, buffers)
+        oldest = middle % window
+        _slide(buffers.products, buffers.product_ring[oldest], cols, buffers.product_columns)
+        _slide(buffers.squares, buffers.square_ring[oldest], cols, buffers.square_columns)
+        if middle >= tile.top + half:
+            row = middle - half - tile.top
+            _score_row(trials, i, m, tile.end - tile.first, buffers, scores, row)
 
 
 @compiled
-def _compare(
-    trials: Trials, i: int, m: int, cols: int, buffers: _Buffers, gaps: Image, row: int
+def _score_row(
+    trials: Trials, i: int, m: int, cols: int, buffers: _Buffers, scores: _Scores, row: int
 ) -> None:
-    """Widen the gaps of a row whose windows have been summed down."""
-    window = buffers.ring.shape[1]
-    products, squares = buffers.sums[0], buffers.sums[1]
-    _box(buffers.columns[0, 1:], window, cols, buffers.boxes, products)
-    _box(buffers.columns[1, 1:], window, cols, buffers.boxes, squares)
-    b, depth, vergence = trials.equations[m, 3], trials.depths_m[i], trials.vergences_dpt[i]
-    _widen(products, squares, b, depth, vergence, cols, gaps[0, row], gaps[1, row])
-    noise, weight = trials.noise_m2[i], trials.weights[m]
-    _add_variance(products, squares, b - depth, noise, weight, cols, gaps[2, row])
+    """Add virtual baseline `m` to the scores of one row, whose columns have been summed."""
+    window = buffers.product_ring.shape[0]
+    products, squares = buffers.product_sums, buffers.square_sums
+    _sum_windows(buffers.product_columns[1:], window, cols, buffers.boxes, products)
+    _sum_windows(buffers.square_columns[1:], window, cols, buffers.boxes, squares)
+    offset, depth = trials.equations.offset_m[m], trials.depths_m[i]
+    vergence, vergence_gap = trials.vergences_dpt[i], scores.vergence_gap_dpt[row]
+    _widen_gaps(products, squares, offset, depth, vergence, cols, scores.excess[row], vergence_gap)
+    noise, weight = trials.noise_m2[i], trials.variance_weights[m]
+    variance = scores.variance_m2[row]
+    _add_variance(products, squares, offset - depth, noise, weight, cols, variance)
 
 
 @compiled
-def _align(
-    left: Image, spline: Image, taps: Image, cols: int, mean: Image, difference: Image
-) -> None:
-    """Twice the mean of a row of both views, the right one moved, and their difference."""
+def _align(left: Row, spline: Row, taps: Row, cols: int, mean: Row, difference: Row) -> None:
+    """Shift a row of the right view; write twice the mean of both views and their difference."""
     a, b, c, d, e, f = taps
     for j in range(cols):
         ends = a * spline[j] + f * spline[j + 5]
@@ -203,48 +259,46 @@ def _align(
 
 
 @compiled
-def _terms(
-    above: Image,
-    here: Image,
-    below: Image,
-    difference: Image,
-    equation: Image,
-    cols: int,
-    terms: Image,
-) -> None:
-    """Numerator times denominator, and denominator squared; the rows are twice the mean."""
-    gradient_weight = np.float32(0.25) * equation[0]
-    laplacian_weight = np.float32(0.5) * equation[1]
-    rate_weight = np.float32(0.5) * equation[2]
-    products, squares = terms[0], terms[1]
+def _compute_terms(row: int, equations: Equations, m: int, cols: int, buffers: _Buffers) -> None:
+    """Compute numerator times denominator and denominator squared of the depth equation."""
+    above, here = buffers.means[(row - 1) % 3], buffers.means[row % 3]
+    below, difference = buffers.means[(row + 1) % 3], buffers.differences[row % 3]
+    # The buffers hold twice the mean, and the gradient is half of a central difference.
+    gradient_weight = np.float32(0.25) * equations.gradient[m]
+    laplacian_weight = np.float32(0.5) * equations.laplacian[m]
+    denominator_weight = np.float32(0.5) * equations.denominator_laplacian[m]
+    products, squares = buffers.products, buffers.squares
     for j in range(1, cols - 1):
         before, after = here[j - 1], here[j + 1]
         laplacian = (before + after) + (above[j] + below[j]) - np.float32(4.0) * here[j]
-        denominator = difference[j] + rate_weight * laplacian
+        denominator = difference[j] + denominator_weight * laplacian
         numerator = gradient_weight * (after - before) + laplacian_weight * laplacian
         products[j] = numerator * denominator
         squares[j] = denominator * denominator
 
 
 @compiled
-def _slide(new: Image, old: Image, cols: int, column: Sums) -> None:
-    """Move the window down a row. In double precision, where what came in goes out again."""
+def _slide(new: Row, oldest: Row, cols: int, columns: Sums) -> None:
+    """Move the window down one row: add the new row to the sums, subtract the oldest one.
+
+    In double precision, so that subtracting a row undoes its addition.
+    """
     for j in range(cols):
-        column[j] += np.float64(new[j]) - np.float64(old[j])
-        old[j] = new[j]
+        columns[j] += np.float64(new[j]) - np.float64(oldest[j])
+        oldest[j] = new[j]
 
 
 @compiled
-def _box(column: Sums, window: int, cols: int, boxes: Image, out: Image) -> None:
-    """Sums of `window` neighbours, put together from sums of 1, 4, 16 ... of them.
+def _sum_windows(columns: Sums, window: int, cols: int, boxes: Image, out: Row) -> None:
+    """Sum `window` neighbouring columns, composed of sums of 1, 4, 16 ... columns.
 
-    A running sum would have each pixel wait for the one before it.
+    A running sum would be slower: each pixel would wait for the one before it.
     """
     last = cols + window - 1
     now, then = 0, 1
     for j in range(last):
-        boxes[now, j] = column[j]
-    _start(boxes[now], cols, out)
+        boxes[now, j] = columns[j]
+    _copy(boxes[now], cols, out)
     width, done, rest = 1, 1, window - 1
     while done < window:
         for _ in range(rest // width % 4):
@@ -253,58 +307,60 @@ def _box(column: Sums, window: int, cols: int, boxes: Image, out: Image) -> None
         rest = window - done
         if rest:
             last -= 3 * width
-            _fourfold(boxes[now], width, last, boxes[then])
+            _sum_four(boxes[now], width, last, boxes[then])
             now, then = then, now
             width *= 4
 
 
 @compiled
-def _start(values: Image, cols: int, out: Image) -> None:
+def _copy(values: Row, cols: int, out: Row) -> None:
     for j in range(cols):
         out[j] = values[j]
 
 
 @compiled
-def _add(values: Image, cols: int, out: Image) -> None:
+def _add(values: Row, cols: int, out: Row) -> None:
     for j in range(cols):
         out[j] += values[j]
 
 
 @compiled
-def _fourfold(values: Image, width: int, cols: int, out: Image) -> None:
+def _sum_four(values: Row, width: int, cols: int, out: Row) -> None:
+    """Sum four values that are `width` columns apart."""
     second, third, fourth = values[width:], values[2 * width :], values[3 * width :]
     for j in range(cols):
         out[j] = (values[j] + second[j]) + (third[j] + fourth[j])
 
 
 @compiled
-def _widen(
-    products: Image,
-    squares: Image,
-    b: float,
+def _widen_gaps(
+    products: Row,
+    squares: Row,
+    offset: float,
     depth: float,
     vergence: float,
     cols: int,
-    in_depth: Image,
-    in_vergence: Image,
+    depth_gap: Row,
+    vergence_gap: Row,
 ) -> None:
-    """Largest gaps so far between prediction and candidate; NaN for good where one is NaN."""
+    """Raise the largest gaps between prediction and candidate; NaN stays NaN."""
     for j in range(cols):
-        scaled = products[j] + b * squares[j]
-        in_depth[j] = np.maximum(in_depth[j], abs(scaled / squares[j] - depth))
-        in_vergence[j] = np.maximum(in_vergence[j], abs(squares[j] / scaled - vergence))
+        scaled = products[j] + offset * squares[j]
+        depth_gap[j] = np.maximum(depth_gap[j], abs(scaled / squares[j] - depth))
+        vergence_gap[j] = np.maximum(vergence_gap[j], abs(squares[j] / scaled - vergence))
 
 
 @compiled
 def _add_variance(
-    products: Image,
-    squares: Image,
+    products: Row,
+    squares: Row,
     offset: float,
     noise: float,
     weight: float,
     cols: int,
-    variance: Image,
+    variance: Row,
 ) -> None:
+    """Add disagreement and noise of one virtual baseline; `offset` is less the candidate depth."""
     for j in range(cols):
         inverse = np.float32(1.0) / squares[j]
         gap = products[j] * inverse + offset
@@ -312,19 +368,22 @@ def _add_variance(
 
 
 @compiled
-def _add_vergence(in_depth: Image, in_vergence: Image, cols: int) -> None:
-    """(1 + gap in depth) (1 + gap in vergence) - 1, which keeps the digits of small gaps."""
+def _add_vergence(depth_gap: Row, vergence_gap: Row, cols: int) -> None:
+    """Replace depth gaps by (1 + depth gap) (1 + vergence gap) - 1.
+
+    Written as a sum, which keeps the digits of small gaps.
+    """
     for j in range(cols):
-        in_depth[j] += in_vergence[j] + in_depth[j] * in_vergence[j]
+        depth_gap[j] += vergence_gap[j] + depth_gap[j] * vergence_gap[j]
 
 
 @compiled
-def _keep_better(gaps: Image, trials: Trials, i: int, place: Place, best: Best) -> None:
-    """Put the candidate where it is better than all before it; the first of equals stays."""
-    top, bottom, first, end = place
-    for y in range(top, bottom):
-        excess, variance = gaps[0, y - top], gaps[2, y - top]
-        for j in range(end - first):
+def _keep_better(scores: _Scores, trials: Trials, i: int, tile: _Tile, best: Best) -> None:
+    """Store candidate `i` where it is better than all before it; of equals the first stays."""
+    first = tile.first
+    for y in range(tile.top, tile.bottom):
+        excess, variance = scores.excess[y - tile.top], scores.variance_m2[y - tile.top]
+        for j in range(tile.end - first):
             if excess[j] < best.excess[y, first + j]:
                 best.excess[y, first + j] = excess[j]
                 best.candidate[y, first + j] = i

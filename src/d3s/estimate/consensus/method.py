@@ -1,7 +1,6 @@
-"""The consensus of the paper, as printed and fast: `reference.py` says what it computes.
+"""`estimate_consensus`: the consensus of the paper as printed, with a compiled search.
 
-All that a depth equation takes from the images depends on the shift between them, and is summed in
-compiled loops (`consensus_kernels`) in single precision.
+The search runs in single precision on views without offset; `kernels` holds its loops.
 """
 
 import math
@@ -12,7 +11,7 @@ import numpy as np
 from d3s.estimate.consensus import kernels
 from d3s.estimate.consensus.plan import Plan, make_plan
 from d3s.estimate.consensus.prefilter import noise_variance, smoothed
-from d3s.estimate.consensus.result import Chosen, as_depth_map
+from d3s.estimate.consensus.result import SearchResult, as_depth_map
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair
 from d3s.estimate.options import ConsensusOptions
@@ -22,32 +21,72 @@ from d3s.types import FloatArray, Image
 
 __all__ = ["ConsensusOptions", "estimate_consensus"]
 
-# A window's height of rows has to be read before the first row of a tile is done. Longer rows are
-# faster, as they are less often begun; larger tiles would leave some cores without any.
-_LEAST_TILE_ROWS = 64
+# Each tile first reads as many rows as the window is high, so tiles are several windows high. Long
+# rows are faster, since each row has a fixed cost; larger tiles would leave some cores idle.
+_MIN_TILE_ROWS = 64
 _TILE_ROWS_PER_WINDOW = 3
 _TILE_COLS = 1024
 
 
 def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
-    """Depth by consensus of the depth equation and stereo; images as `checked_pair` gives them.
+    """Estimate depth by consensus of the depth equation and stereo (section 4 of the paper).
 
-    What it computes, and what `sigma_m` means, is said at `reference.reference_consensus`.
+    Parameters
+    ----------
+    left, right
+        Rectified views (rows, cols) as `checked_pair` returns them; NaN where there is no value.
+    rig
+        The camera. Without calibration the depth equation is Eq. 10 with the numbers of the
+        optics, with calibration it is Eq. 17 with the calibrated a and b.
+    options
+        Candidates, virtual baselines, window, prefilter and threshold.
+
+    Returns
+    -------
+    DepthMap
+        `depth_m` is one of the candidates. `confidence` is Eq. 14 or Eq. S5 of the paper, 0 to 1,
+        with depths in metres and inverse depths in 1/m.
+
+    Raises
+    ------
+    OptionsError
+        If a virtual baseline is not below the baseline of the rig.
+
+    Notes
+    -----
+    For a pixel of depth Z, `sigma_m` is the root of the sum of three variances:
+
+    - step² / 12, where step is the distance between neighbouring candidates;
+    - mean of ((Z_j - Z) dX_j / B)² over the virtual baselines dX_j, with the prediction Z_j and the
+      baseline B: the disagreement of the predictions with the candidate. The factor dX_j / B is
+      there because a candidate that is wrong by e moves a prediction by e (B - dX) / dX in the
+      opposite direction, so candidate and prediction meet after dX / B of their distance;
+    - mean of (Z dX_j / B)² (n_0² + n_1²) / sum(denominator²), the noise n of both views propagated
+      through the least squares over the window.
+
+    `sigma_m` does not contain the systematic error of the method, which comes from finite
+    differences over a residual disparity of several pixels. The virtual baselines disagree by a
+    part of this error only and share the rest, which is several times larger. Nor does it contain
+    wrong depths on which the predictions agree by chance.
+
+    See Also
+    --------
+    d3s.estimate.consensus.reference.reference_consensus : The same method in NumPy.
     """
     begun = time.perf_counter()
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
-    first, second = together(
+    left_smoothed, right_smoothed = together(
         *(lambda view=view: smoothed(view, plan.settings.prefilter_sigma_px) for view in pair)
     )
     noise = sum(together(*(lambda view=view: noise_variance(view) for view in pair)))
     prepared = time.perf_counter()
-    chosen = _search(first, second, plan, rig, options, noise)
+    found = _search(left_smoothed, right_smoothed, plan, rig, options, noise)
     searched = time.perf_counter()
-    depth_map = as_depth_map(chosen, pair, first, plan, rig, options)
+    depth_map = as_depth_map(found, pair, left_smoothed, plan, rig, options)
     ended = time.perf_counter()
     depth_map.timings_s.update(
-        prepare=prepared - begun, search=searched - prepared, judge=ended - searched
+        prepare=prepared - begun, search=searched - prepared, confidence=ended - searched
     )
     return depth_map
 
@@ -59,7 +98,8 @@ def _search(
     rig: Rig,
     options: ConsensusOptions,
     noise: float,
-) -> Chosen:
+) -> SearchResult:
+    """Search smoothed views; `noise` is the sum of the noise variances of both views."""
     best = kernels.Best(
         excess=np.full(left.shape, np.inf, dtype=np.float32),
         candidate=np.full(left.shape, -1, dtype=np.int32),
@@ -80,23 +120,24 @@ def _search(
             sizes,
             options.agreement_in == "depth and vergence",
         )
-    return Chosen(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
+    return SearchResult(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
 
 
 def _sizes(shape: tuple[int, ...], plan: Plan) -> kernels.Sizes:
-    # Nothing here may depend on the number of threads: the bytes of the result would.
+    # Independent of the number of threads, on which the bytes of the result must not depend.
     return kernels.Sizes(
         window=plan.settings.window_px,
         reach=plan.reach_px,
-        tile_rows=max(_LEAST_TILE_ROWS, _TILE_ROWS_PER_WINDOW * plan.settings.window_px),
+        tile_rows=max(_MIN_TILE_ROWS, _TILE_ROWS_PER_WINDOW * plan.settings.window_px),
         tile_cols=min(_TILE_COLS, shape[1]),
     )
 
 
 def _middle_and_scale(left: FloatArray, right: FloatArray) -> tuple[float, float]:
-    """What to take off both views, and to divide them by, so that single precision is enough.
+    """Middle of the values of both views, and the scale that maps them to -1 to 1.
 
-    The scale is a power of two, which leaves every digit as it is.
+    Without offset, single precision is enough. The scale is a power of two, so that dividing by it
+    does not round.
     """
     lowest = min(left.min(), right.min())
     highest = max(left.max(), right.max())
@@ -105,7 +146,7 @@ def _middle_and_scale(left: FloatArray, right: FloatArray) -> tuple[float, float
 
 
 def _spline(right: FloatArray) -> Image:
-    """Coefficients of the quintic spline along the rows, going on as a mirror image."""
+    """Coefficients of the quintic spline along the rows, mirrored at the borders and padded."""
     from scipy.ndimage import spline_filter1d  # importing scipy takes longer than the rest of d3s
 
     coefficients = spline_filter1d(right, order=5, axis=1, mode="mirror")
@@ -114,7 +155,7 @@ def _spline(right: FloatArray) -> Image:
 
 
 def _trials(plan: Plan, rig: Rig, noise: float) -> kernels.Trials:
-    # Shifts of depths that are out of every frame may be too large for whole numbers.
+    # The shift of a depth outside of every frame may be too large for an integer.
     shifts = np.clip(plan.shifts_px, -1e9, 1e9)
     whole = np.ceil(shifts)
     with np.errstate(over="ignore", divide="ignore"):
@@ -127,27 +168,27 @@ def _trials(plan: Plan, rig: Rig, noise: float) -> kernels.Trials:
             last_cols=plan.last_cols,
             whole_px=whole.astype(np.int64),
             taps=_quintic_taps(whole - shifts).astype(np.float32),
-            equations=_equations(plan, rig).astype(np.float32),
-            weights=(plan.shares**2 / plan.shares.size).astype(np.float32),
+            equations=_equations(plan.baselines_m, rig),
+            variance_weights=(plan.shares**2 / plan.shares.size).astype(np.float32),
         )
 
 
-def _equations(plan: Plan, rig: Rig) -> FloatArray:
-    """The numbers g, l, k and b of `consensus_kernels`, for each virtual baseline."""
-    baselines, zeros = plan.baselines_m, np.zeros(plan.baselines_m.size)
-    if rig.calibration is not None:
-        # The cubics are of its magnitude, and a view moved the other way has the other sign.
-        scale = np.sign(baselines) * rig.calibration.a_m_px(baselines)
-        numbers = (scale, zeros, zeros, rig.calibration.b_m(baselines))
-    else:
+def _equations(baselines_m: FloatArray, rig: Rig) -> kernels.Equations:
+    """Weights of the depth equation of each virtual baseline."""
+    zeros = np.zeros(baselines_m.size)
+    if rig.calibration is None:
         alpha, kappa = rig.optics.alpha_px2_m, rig.optics.kappa_dpt
-        flow = -rig.optics.focal_length_px * baselines
-        numbers = (flow, zeros - alpha, zeros - alpha * kappa, zeros)
-    return np.stack(numbers, axis=1)
+        gradient = -rig.optics.focal_length_px * baselines_m
+        weights = (gradient, zeros - alpha, zeros - alpha * kappa, zeros)
+    else:
+        # The cubic a is of the magnitude of the baseline; the sign is that of the baseline.
+        gradient = np.sign(baselines_m) * rig.calibration.a_m_px(baselines_m)
+        weights = (gradient, zeros, zeros, rig.calibration.b_m(baselines_m))
+    return kernels.Equations(*(values.astype(np.float32) for values in weights))
 
 
 def _quintic_taps(t: FloatArray) -> FloatArray:
-    """Weights of coefficients -2 to 3 for the value at t, 0 <= t < 1: the B-spline of degree 5."""
+    """Weights (..., 6) of the coefficients -2 to 3 of a quintic spline at t, 0 <= t < 1."""
     distance = np.abs(t[..., np.newaxis] - np.arange(-2, 4))
     total = np.zeros(distance.shape)
     for weight, edge in ((1, 3), (-6, 2), (15, 1)):  # truncated powers, summed from the far end

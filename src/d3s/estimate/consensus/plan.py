@@ -1,4 +1,7 @@
-"""What the consensus tries: depths, virtual baselines, and the shifts that belong to them."""
+"""Plan of the consensus: candidate depths, virtual baselines, and the shifts that belong to them.
+
+The compiled search and the NumPy reference share it.
+"""
 
 from typing import NamedTuple
 
@@ -18,46 +21,55 @@ _SHARES_OF_BASELINE = (0.45 / 3.84, 0.50 / 3.84, 0.55 / 3.84)
 
 
 class Settings(NamedTuple):
-    """What the options leave to the camera."""
+    """Options whose default depends on the rig."""
 
     candidates: int
     window_px: int
     prefilter_sigma_px: float
 
 
+_DEFAULTS = Settings(candidates=240, window_px=21, prefilter_sigma_px=1.0)
+
+
 def settings_of(options: ConsensusOptions, calibration: Calibration | None) -> Settings:
-    """Those told, or those that the rig was tuned with, or the usual ones."""
-    settings = _USUAL
+    """Settings from the options, else from the tuning of the rig, else the defaults."""
+    settings = _DEFAULTS
     if calibration is not None:
         settings = settings._replace(**calibration.tuned)
-    told = {name: getattr(options, name) for name in Settings._fields}
-    return settings._replace(**{name: one for name, one in told.items() if one is not None})
-
-
-_USUAL = Settings(candidates=240, window_px=21, prefilter_sigma_px=1.0)
+    given = {name: getattr(options, name) for name in Settings._fields}
+    return settings._replace(**{name: value for name, value in given.items() if value is not None})
 
 
 class Plan(NamedTuple):
-    """Every depth to try with every virtual baseline, for views of one shape."""
+    """Candidates and virtual baselines to try, for views of one shape."""
 
     settings: Settings
     candidates_m: FloatArray  # (candidates,), increasing
-    steps_m: FloatArray  # (candidates,), the stretch of depth that each stands for
-    baselines_m: FloatArray  # (baselines,)
-    shares: FloatArray  # (baselines,), of the real baseline
+    steps_m: FloatArray  # (candidates,), distance between neighbouring candidates
+    baselines_m: FloatArray  # (baselines,), virtual baselines
+    shares: FloatArray  # (baselines,), virtual over real baseline
     shifts_px: FloatArray  # (candidates, baselines), of the right view to the right
-    reach_px: int  # how far from a pixel its depth depends on a view: window, differences, filter
-    first_cols: NDArray[np.int64]  # (candidates,), where the windows of both views
-    last_cols: NDArray[np.int64]  # begin and end to be in the frame at every baseline
+    reach_px: int  # distance over which a depth depends on a view: window, differences, prefilter
+    first_cols: NDArray[np.int64]  # (candidates,), first and last column of the left view
+    last_cols: NDArray[np.int64]  # whose windows lie in both frames, for all baselines
 
 
 def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Plan:
-    """What to try with a rig.
+    """Plan the search of a pair.
+
+    Parameters
+    ----------
+    rig
+        The camera.
+    options
+        Options of the consensus.
+    shape
+        Rows and columns of a view.
 
     Raises
     ------
     OptionsError
-        If a virtual baseline is not below the real one.
+        If a virtual baseline is not below the baseline of the rig.
     """
     optics, settings = rig.optics, settings_of(options, rig.calibration)
     candidates = candidates_m(rig, options)
@@ -69,7 +81,7 @@ def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Pl
         baseline_m=optics.baseline_m,
         disparity_offset_px=optics.disparity_offset_px,
     )
-    # The differences look one pixel beyond the window.
+    # Finite differences need one pixel beyond the window.
     reach = settings.window_px // 2 + 1 + reach_px(settings.prefilter_sigma_px)
     first, last = _cols_in_frame(shifts, reach, shape[1])
     return Plan(
@@ -86,7 +98,10 @@ def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Pl
 
 
 def candidates_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
-    """Depths to try: those told, or even ones over the range told, or over the camera's own."""
+    """Candidate depths in metres, increasing.
+
+    From the options, else even in inverse depth over the range of the options or of the camera.
+    """
     if options.candidates_m is not None:
         return np.array(options.candidates_m)
     depth_range_m = options.depth_range_m or default_depth_range_m(rig.optics)
@@ -94,22 +109,28 @@ def candidates_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
 
 
 def virtual_baselines_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
-    """Virtual baselines to compare: those told, or the calibrated, or the paper's in proportion."""
+    """Virtual baselines in metres: from the options, the calibration, or scaled from the paper.
+
+    Raises
+    ------
+    OptionsError
+        If a virtual baseline is not below the baseline of the rig.
+    """
     if options.virtual_baselines_m is not None:
-        told = np.array(options.virtual_baselines_m)
-        if told.max() >= rig.optics.baseline_m:
+        given = np.array(options.virtual_baselines_m)
+        if given.max() >= rig.optics.baseline_m:
             raise OptionsError(
                 f"virtual_baselines_m={options.virtual_baselines_m} must be below "
                 f"optics.baseline_m={rig.optics.baseline_m} of the rig: it is in metres."
             )
-        return told
+        return given
     if rig.calibration is not None:
         return np.array(rig.calibration.virtual_baselines_m)
     return rig.optics.baseline_m * np.array(_SHARES_OF_BASELINE)
 
 
-def tried(plan: Plan, cols: int) -> NDArray[np.bool_]:
-    """Which depths are tried in which column, (candidates, cols): those seen by both views."""
+def tried_mask(plan: Plan, cols: int) -> NDArray[np.bool_]:
+    """Mask (candidates, cols): whether a candidate is tried in a column of the left view."""
     col = np.arange(cols)
     return (col >= plan.first_cols[:, np.newaxis]) & (col <= plan.last_cols[:, np.newaxis])
 
@@ -117,7 +138,7 @@ def tried(plan: Plan, cols: int) -> NDArray[np.bool_]:
 def _cols_in_frame(
     shifts_px: FloatArray, reach: int, cols: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    # Clipped before they are whole numbers, which shifts of very near depths would overflow.
+    # Clipped first: the shifts of very near depths are too large for an integer.
     largest = np.clip(shifts_px.max(axis=1), 0.0, cols)
     smallest = np.clip(shifts_px.min(axis=1), -cols, 0.0)
     first = np.ceil(reach + largest).astype(np.int64)

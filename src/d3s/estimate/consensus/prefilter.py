@@ -1,7 +1,7 @@
-"""What is done to a view before it is compared: holes filled, then smoothed; and its noise.
+"""Prefilter of the consensus: fill holes, smooth with a Gaussian, measure the noise.
 
-A hole is a pixel that is NaN. It is filled so that a filter, or a spline, has something to run on;
-what it touched is known by `reach_px` and left out by the caller, never trusted.
+A hole is a NaN pixel. Holes are filled so that filters and splines can run over the whole view; the
+caller flags all pixels within `reach_px` of a hole.
 """
 
 import math
@@ -11,42 +11,43 @@ from numpy.typing import NDArray
 
 from d3s.types import FloatArray
 
-# Beyond it the Gaussian has 0.3 % of its weight, and both views lose the same.
+# The Gaussian has 0.3 % of its weight beyond, and both views lose the same share.
 _TRUNCATED_AT_SIGMAS = 3.0
-# Holes are filled from so near that a spline finds no step to ring at.
-_SMALLEST_FILL_SIGMA_PX = 1.0
-# The median of the magnitude of Gaussian noise, in standard deviations.
+# Narrow enough that a spline finds no step at the edge of a filled hole, at which it would ring.
+_MIN_FILL_SIGMA_PX = 1.0
+# Median of the magnitude of Gaussian noise, in standard deviations: robust standard deviation.
 _MEDIAN_OF_MAGNITUDE = 0.6744897501960817
 
 
 def reach_px(sigma_px: float) -> int:
-    """How many pixels to each side `smoothed` looks."""
+    """Half width of the Gaussian kernel of `smoothed`, in whole pixels."""
     return math.ceil(_TRUNCATED_AT_SIGMAS * sigma_px)
 
 
 def smoothed(image: NDArray[np.floating], sigma_px: float) -> FloatArray:
-    """A view without holes, smoothed with a Gaussian; sigma 0 fills the holes only.
+    """View (rows, cols) with holes filled, smoothed with a Gaussian; sigma 0 only fills holes.
 
-    A pixel farther than `reach_px` from every hole, and from the frame beyond which the view goes
-    on as its mirror image, is what it would be without them.
+    The view is mirrored at its borders. Pixels farther than `reach_px` from every hole have the
+    value that they would have without holes.
     """
     return _gaussian(filled(image, sigma_px), sigma_px)
 
 
 def filled(image: NDArray[np.floating], sigma_px: float) -> FloatArray:
-    """A view whose holes have the mean of what is around them, or of the view where they are wide.
+    """View (rows, cols) whose holes have the Gaussian mean of the pixels around them.
 
-    Both move along with gain and offset, as a fixed number would not.
+    Pixels in the middle of a wide hole have the mean of the view. Both means follow the gain and
+    offset of the view, as a constant would not.
     """
     values = image.astype(np.float64)
     holes = np.isnan(values)
     if not holes.any():
         return values
     mean = float(values[~holes].mean()) if not holes.all() else 0.0
-    near = max(sigma_px, _SMALLEST_FILL_SIGMA_PX)
-    known = _gaussian(np.where(holes, 0.0, 1.0), near)
-    around = _gaussian(np.where(holes, 0.0, values - mean), near)
-    rest = np.divide(around, known, out=np.zeros_like(values), where=holes & (known > 1e-9))
+    fill_sigma_px = max(sigma_px, _MIN_FILL_SIGMA_PX)
+    weight = _gaussian(np.where(holes, 0.0, 1.0), fill_sigma_px)
+    around = _gaussian(np.where(holes, 0.0, values - mean), fill_sigma_px)
+    rest = np.divide(around, weight, out=np.zeros_like(values), where=holes & (weight > 1e-9))
     return np.where(holes, mean + rest, values)
 
 
@@ -63,11 +64,11 @@ def _gaussian(values: FloatArray, sigma_px: float) -> FloatArray:
 
 
 def noise_variance(image: NDArray[np.floating]) -> float:
-    """Variance of the noise of a view as it came, as if it were alike everywhere and white.
+    """Variance of white noise of the same strength in the whole view, before any filter.
 
-    From what is left of a pixel when its neighbours are taken off in a way that planes, edges
-    along the rows and edges along the columns vanish from; of that the median, which detail has
-    to be everywhere to move. Detail as fine as a pixel, everywhere, does count as noise.
+    Second differences along the rows and along the columns remove planes, and edges that run along
+    a row or a column. The median of their magnitude ignores detail, unless the detail is as fine
+    as a pixel and everywhere: then it counts as noise. NaN pixels are left out.
     """
     if min(image.shape) < 3:
         return 0.0
@@ -77,5 +78,5 @@ def noise_variance(image: NDArray[np.floating]) -> float:
     rest = rest[~np.isnan(rest)]
     if rest.size == 0:
         return 0.0
-    # The squares of the nine weights, 1 2 1 by 1 2 1 with signs, sum to 36.
+    # The squares of the nine weights, (1, -2, 1) by (1, -2, 1), sum to 36.
     return float(np.median(rest) / (6.0 * _MEDIAN_OF_MAGNITUDE)) ** 2

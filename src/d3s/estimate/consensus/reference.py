@@ -1,14 +1,14 @@
-"""The methods in plain NumPy and double precision: slow, and what the fast ones are held against.
+"""`reference_consensus`: the consensus in NumPy and double precision, slow and easy to check.
 
-`reference_consensus` follows the paper line by line, with the functions of `d3s.optics` that carry
-its equations.
+It follows the paper line by line, with the functions of `d3s.optics` that hold its equations. Tests
+and benchmarks compare the compiled method with it; nothing else imports it.
 """
 
 import numpy as np
 
-from d3s.estimate.consensus.plan import Plan, make_plan, tried
+from d3s.estimate.consensus.plan import Plan, make_plan, tried_mask
 from d3s.estimate.consensus.prefilter import noise_variance, smoothed
-from d3s.estimate.consensus.result import Chosen, as_depth_map
+from d3s.estimate.consensus.result import SearchResult, as_depth_map
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair
 from d3s.estimate.options import ConsensusOptions
@@ -26,32 +26,32 @@ from d3s.types import FloatArray, Image
 
 
 def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
-    """The consensus of the paper (its section 4), to the letter.
+    """Estimate depth by the consensus of the paper (section 4), to the letter.
 
-    Images as `checked_pair` gives them. Of a rig without calibration the depth equation is
-    Eq. 10, with the numbers of its optics; of one with calibration it is Eq. 17, with its a and b.
+    Parameters
+    ----------
+    left, right
+        Rectified views (rows, cols) as `checked_pair` returns them; NaN where there is no value.
+    rig
+        The camera. Without calibration the depth equation is Eq. 10, with calibration Eq. 17.
+    options
+        Candidates, virtual baselines, window, prefilter and threshold.
 
-    Notes
-    -----
-    `sigma_m` is the root of three variances added up, for a depth Z chosen:
+    Raises
+    ------
+    OptionsError
+        If a virtual baseline is not below the baseline of the rig.
 
-    - step² / 12, of the stretch of depth that a candidate stands for;
-    - mean of ((Z_j - Z) dX_j / B)², the disagreement of the predictions with the candidate. Not
-      all of it is an error of the depth: a candidate that is off by e moves a prediction by
-      e (B - dX) / dX the other way, so that they would agree dX / B of their distance away;
-    - mean of (Z dX_j / B)² (n_0² + n_1²) / sum(denominator²), the noise n of both views, as the
-      least squares over the window hand it on.
-
-    It does not know the systematic error of the method, that of differences taken over a residual
-    disparity of several pixels: the virtual baselines disagree by some of it, and share the rest,
-    which is several times as much. Nor does it know of a wrong depth that happens to agree.
+    See Also
+    --------
+    d3s.estimate.consensus.method.estimate_consensus : The compiled method; defines `sigma_m`.
     """
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
     views = [smoothed(view, plan.settings.prefilter_sigma_px) for view in pair]
     noise = sum(noise_variance(view) for view in pair)
-    chosen = _search(views[0], views[1], plan, rig, options, noise)
-    return as_depth_map(chosen, pair, views[0], plan, rig, options)
+    found = _search(views[0], views[1], plan, rig, options, noise)
+    return as_depth_map(found, pair, views[0], plan, rig, options)
 
 
 def _search(
@@ -61,14 +61,15 @@ def _search(
     rig: Rig,
     options: ConsensusOptions,
     noise: float,
-) -> Chosen:
+) -> SearchResult:
+    """Search smoothed views; `noise` is the sum of the noise variances of both views."""
     index = np.full(left.shape, -1, dtype=np.int32)
     highest = np.zeros(left.shape)
     variance = np.full(left.shape, np.inf)
     agreement = (
         confidence if options.agreement_in == "depth and vergence" else depth_only_confidence
     )
-    seen, window_px = tried(plan, left.shape[1]), plan.settings.window_px
+    tried, window_px = tried_mask(plan, left.shape[1]), plan.settings.window_px
     in_rows = np.zeros((left.shape[0], 1), dtype=np.bool_)
     in_rows[plan.reach_px : left.shape[0] - plan.reach_px] = True
     for i, candidate_m in enumerate(plan.candidates_m):
@@ -78,16 +79,16 @@ def _search(
             predictions.append(_predicted_m(pair, float(baseline_m), rig, window_px))
             energies.append(_energy(pair, rig, window_px))
         value = agreement(candidate_m, predictions)
-        # Where the match is in the frame; and the first of equals, as `best_candidate` has it.
-        better = (value > highest) & in_rows & seen[i]
+        # Only where the match is in the frame. Of equals the first stays, as in `best_candidate`.
+        better = (value > highest) & in_rows & tried[i]
         index[better] = i
         highest[better] = value[better]
         variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
-    return Chosen(index, highest, variance)
+    return SearchResult(index, highest, variance)
 
 
 def _predicted_m(pair: PairDerivatives, baseline_m: float, rig: Rig, window_px: int) -> FloatArray:
-    """Depth by the D3 equation, tuned where the rig was."""
+    """Depth predicted by the D3 equation, in metres: Eq. 10, or Eq. 17 for a calibrated rig."""
     if rig.calibration is None:
         return d3_windowed_depth_m(
             pair,
@@ -105,7 +106,7 @@ def _predicted_m(pair: PairDerivatives, baseline_m: float, rig: Rig, window_px: 
 
 
 def _energy(pair: PairDerivatives, rig: Rig, window_px: int) -> FloatArray:
-    """Sum of the squares of the denominator of the depth equation."""
+    """Sum over the window of the squared denominator of the depth equation."""
     denominator = pair.difference
     if rig.calibration is None:
         spread = rig.optics.alpha_px2_m * rig.optics.kappa_dpt
@@ -120,6 +121,7 @@ def _variance_m2(
     energies: list[FloatArray],
     noise: float,
 ) -> FloatArray:
+    """Variance of depth if candidate `i` is chosen: step, disagreement and noise."""
     shares = plan.shares[:, np.newaxis, np.newaxis]
     candidate_m = plan.candidates_m[i]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

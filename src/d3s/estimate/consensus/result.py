@@ -1,4 +1,7 @@
-"""From the depth that a search chose for each pixel to a depth map: why not, and how sure."""
+"""Flags and depth map from the candidate that a search chose for each pixel.
+
+The compiled search and the NumPy reference share it.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.clipping import clipped
-from d3s.estimate.consensus.plan import Plan, tried
+from d3s.estimate.consensus.plan import Plan, tried_mask
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.images import CheckedPair
@@ -15,38 +18,52 @@ from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_
 from d3s.rig import Rig
 from d3s.types import FloatArray, Mask
 
-# Root mean square of the detail in a window, over the largest value of the views. Rounding to
-# float32 leaves up to 2e-7 in the Laplacian of a constant view, and no sensor has so little noise.
-_DETAIL_OF_ROUNDING = 1e-6
+# Root mean square of gradient and Laplacian in a window, over the largest value of the views.
+# Rounding to float32 leaves up to 2e-7 in a constant view, and every sensor has more noise.
+_MAX_ROUNDING_DETAIL = 1e-6
 
 
-class Chosen(NamedTuple):
-    """What the search found, per pixel."""
+class SearchResult(NamedTuple):
+    """Best candidate of each pixel: arrays (rows, cols)."""
 
-    candidate: NDArray[
-        np.int32
-    ]  # number of the best depth to try; -1 where none has any confidence
-    confidence: NDArray[np.floating]
-    variance_m2: NDArray[np.floating]
+    candidate: NDArray[np.int32]  # index; -1 where no candidate has any confidence
+    confidence: NDArray[np.floating]  # 0 to 1
+    variance_m2: NDArray[np.floating]  # of the depth
 
 
 def as_depth_map(
-    chosen: Chosen,
+    found: SearchResult,
     pair: CheckedPair,
     left_smoothed: FloatArray,
     plan: Plan,
     rig: Rig,
     options: ConsensusOptions,
 ) -> DepthMap:
-    """Flags for all that cannot be trusted, and depth for the rest."""
-    flags = _flags(chosen, pair, left_smoothed, plan, options)
+    """Flag pixels that cannot be trusted; make a depth map of the others.
+
+    Parameters
+    ----------
+    found
+        Result of the search.
+    pair
+        Views as they were given, with NaN pixels.
+    left_smoothed
+        Left view (rows, cols) after the prefilter, without NaN.
+    plan
+        Plan of the search.
+    rig
+        The camera, stored in the depth map.
+    options
+        Options of the consensus, stored in the depth map; `min_confidence` is the threshold.
+    """
+    flags = _flags(found, pair, left_smoothed, plan, options)
     keep = flags == 0
     nan = np.float32(np.nan)
-    depth = plan.candidates_m.astype(np.float32)[chosen.candidate]
+    depth = plan.candidates_m.astype(np.float32)[found.candidate]
     return DepthMap(
         depth_m=np.where(keep, depth, nan),
-        sigma_m=np.where(keep, np.sqrt(chosen.variance_m2).astype(np.float32), nan),
-        confidence=chosen.confidence.astype(np.float32),
+        sigma_m=np.where(keep, np.sqrt(found.variance_m2).astype(np.float32), nan),
+        confidence=found.confidence.astype(np.float32),
         flags=flags,
         rig=rig,
         method="consensus",
@@ -56,20 +73,20 @@ def as_depth_map(
 
 
 def _flags(
-    chosen: Chosen,
+    found: SearchResult,
     pair: CheckedPair,
     left_smoothed: FloatArray,
     plan: Plan,
     options: ConsensusOptions,
 ) -> NDArray[np.uint16]:
-    border = _is_border(plan, pair.left.shape)
-    low_confidence = ~border & ~(chosen.confidence > options.min_confidence)
+    border = _border_mask(plan, pair.left.shape)
+    low_confidence = ~border & ~(found.confidence > options.min_confidence)
     masks = {
         Flag.BORDER: border,
-        Flag.INVALID_INPUT: _touched(np.isnan(pair.left), np.isnan(pair.right), chosen, plan),
-        Flag.SATURATED: _touched(clipped(pair.left), clipped(pair.right), chosen, plan),
-        Flag.LOW_TEXTURE: ~border & _is_flat(pair, left_smoothed, plan.settings.window_px),
-        Flag.OUT_OF_RANGE: _is_at_end(chosen, plan),
+        Flag.INVALID_INPUT: _touched_mask(np.isnan(pair.left), np.isnan(pair.right), found, plan),
+        Flag.SATURATED: _touched_mask(clipped(pair.left), clipped(pair.right), found, plan),
+        Flag.LOW_TEXTURE: ~border & _flat_mask(pair, left_smoothed, plan.settings.window_px),
+        Flag.OUT_OF_RANGE: _at_end_mask(found, plan),
         Flag.LOW_CONFIDENCE: low_confidence,
     }
     flags = np.zeros(pair.left.shape, dtype=np.uint16)
@@ -78,56 +95,59 @@ def _flags(
     return flags
 
 
-def _is_border(plan: Plan, shape: tuple[int, ...]) -> Mask:
-    """Where no depth could be tried."""
+def _border_mask(plan: Plan, shape: tuple[int, ...]) -> Mask:
+    """True where no candidate was tried."""
     rows, cols = shape
     border = np.ones((rows, cols), dtype=np.bool_)
-    border[plan.reach_px : rows - plan.reach_px] = ~tried(plan, cols).any(axis=0)
+    border[plan.reach_px : rows - plan.reach_px] = ~tried_mask(plan, cols).any(axis=0)
     return border
 
 
-def _is_at_end(chosen: Chosen, plan: Plan) -> Mask:
-    """Where the best is the nearest or the farthest of those that the column could be tried with.
+def _at_end_mask(found: SearchResult, plan: Plan) -> Mask:
+    """True where the best candidate is the nearest or the farthest one tried in its column.
 
-    Near the left edge of the frame that excludes the nearest depths, whose match is not in it.
+    Near the left edge of the frame the nearest candidates are not tried: their match is outside.
     """
-    could = tried(plan, chosen.candidate.shape[1])
-    nearest = could.argmax(axis=0)
-    farthest = could.shape[0] - 1 - could[::-1].argmax(axis=0)
-    at_end = (chosen.candidate == nearest) | (chosen.candidate == farthest)
-    return np.asarray(at_end & (chosen.candidate >= 0))
+    tried = tried_mask(plan, found.candidate.shape[1])
+    nearest = tried.argmax(axis=0)
+    farthest = tried.shape[0] - 1 - tried[::-1].argmax(axis=0)
+    at_end = (found.candidate == nearest) | (found.candidate == farthest)
+    return np.asarray(at_end & (found.candidate >= 0))
 
 
-def _is_flat(pair: CheckedPair, left_smoothed: FloatArray, window_px: int) -> Mask:
-    """Where the window has no more detail than rounding leaves."""
+def _flat_mask(pair: CheckedPair, left_smoothed: FloatArray, window_px: int) -> Mask:
+    """True where the window has no more detail than rounding leaves."""
     largest = max(float(np.fmax.reduce(np.abs(view), axis=None)) for view in pair)
     detail = central_gradient_x(left_smoothed) ** 2 + five_point_laplacian(left_smoothed) ** 2
     mean = window_sum(detail, window_px) / window_px**2
-    return np.asarray(~(mean > (_DETAIL_OF_ROUNDING * largest) ** 2))
+    return np.asarray(~(mean > (_MAX_ROUNDING_DETAIL * largest) ** 2))
 
 
-def _touched(left: Mask, right: Mask, chosen: Chosen, plan: Plan) -> Mask:
-    """Where a pixel of a mask is in the window, or in the window of the match that was chosen."""
+def _touched_mask(left: Mask, right: Mask, found: SearchResult, plan: Plan) -> Mask:
+    """True where the window, or the window of the match, holds a marked pixel of its view."""
     touched = np.zeros(left.shape, dtype=np.bool_)
     col = np.arange(left.shape[1])
     if left.any():
         touched |= _any_between(left, plan.reach_px, col - plan.reach_px, col + plan.reach_px)
     if right.any():
-        # Clipped, so that they are whole numbers even for depths of nearly zero.
+        # Clipped first: the shifts of very near depths are too large for an integer.
         shifts = np.clip(plan.shifts_px, -col.size, col.size)
         first = np.ceil(shifts.max(axis=1)).astype(np.int64) + plan.reach_px
         last = np.floor(shifts.min(axis=1)).astype(np.int64) - plan.reach_px
         match = _any_between(
-            right, plan.reach_px, col - first[chosen.candidate], col - last[chosen.candidate]
+            right, plan.reach_px, col - first[found.candidate], col - last[found.candidate]
         )
-        touched |= match & (chosen.candidate >= 0)
+        touched |= match & (found.candidate >= 0)
     return touched
 
 
 def _any_between(
     mask: Mask, reach_rows: int, first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> Mask:
-    """Whether a mask has a pixel in columns `first` to `last`, of each pixel, in rows near it."""
+    """True where a mask is set in columns `first` to `last`, within `reach_rows` rows.
+
+    `first` and `last` are (cols,) or (rows, cols): a range of columns for each pixel.
+    """
     from scipy.ndimage import maximum_filter1d  # importing scipy takes longer than the rest of d3s
 
     near = maximum_filter1d(mask.astype(np.uint8), 2 * reach_rows + 1, axis=0, mode="constant")

@@ -1,178 +1,195 @@
-"""What the joint method does to images, twice over: compiled in single precision, and plain.
+"""Operations of the joint method on images, which each back-end implements.
 
-The method itself (`joint`, `search`, `refine`, `judge`) is written once, over these operations. The
-plain ones are what the compiled ones are held against.
+The method (`method`, `search`, `refine`, `confidence`) is written once, over these operations. The
+`numba_backend` is compiled code in single precision, for production. The `numpy_backend` is plain
+NumPy in double precision: the oracle that the tests hold the compiled code to.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from d3s.estimate.joint.confidence_types import Judged, Judging
-from d3s.estimate.joint.model import Array
-from d3s.estimate.joint.types import Fit, Fitting, Refined
-from d3s.runtime.scratch import Memory
-
-if TYPE_CHECKING:
-    from d3s.estimate.joint.numpy_backend.search import Pick
-    from d3s.estimate.joint.search import Found
-
-Whole = NDArray[Any]  # of whole numbers, or a mask
+from d3s.estimate.joint.types import (
+    Array,
+    Bits,
+    CellFit,
+    ConfidenceParameters,
+    CostParameters,
+    Costs,
+    Counts,
+    DepthPlanes,
+    FitParameters,
+    PathParameters,
+    PathResult,
+    SearchResult,
+    Steps,
+    SurfaceLimits,
+    WindowFit,
+)
+from d3s.types import Mask
 
 
 class PrefilterOperations(Protocol):
-    """Views made ready."""
+    """Preparation of the views."""
 
-    def centred(self, left: Array, right: Array) -> tuple[Array, Array]:
-        """Views about their common mean over a power of two; what is not finite becomes zero."""
+    def centre(self, left: Array, right: Array) -> tuple[Array, Array]:
+        """Subtract the common mean, divide by a power of two, set non-finite pixels to 0."""
 
     def smooth(self, image: Array, sigma_px: float, step: int = 1) -> Array:
-        """Gaussian, then one pixel for `step` each way, one or two, at their middle."""
+        """Smooth by a Gaussian, then keep one pixel per `step` x `step` (1 or 2), at its centre."""
 
     def noise_variance(self, view: Array, half: int) -> Array:
-        """Variance of white noise over windows of 2 half + 1 cells of 2x2 pixels, one a cell."""
+        """Return the variance of white noise around each cell of 2 x 2 pixels.
+
+        Over windows of 2 half + 1 cells, by second differences in both directions, which cancel a
+        smooth image and give 36 times the variance of noise (Immerkær, "Fast noise variance
+        estimation", CVIU 1996).
+        """
 
 
 class SearchOperations(Protocol):
-    """Costs of whole shifts, and the best of them."""
+    """Matching costs of whole shifts, and the best shift."""
 
-    def without_mean(self, image: Array, half: int) -> Array:
-        """Image less its mean over 2 half + 1 pixels each way."""
+    def subtract_local_mean(self, image: Array, half: int) -> Array:
+        """Subtract the mean over 2 half + 1 pixels each way."""
 
-    def window_means(self, image: Array, half: int) -> Array:
-        """Mean over 2 half + 1 pixels each way, of those inside the frame."""
+    def local_mean(self, image: Array, half: int) -> Array:
+        """Return the mean over those of 2 half + 1 pixels each way that are inside the frame."""
 
-    def median_of_nine(self, image: Array) -> Array:
-        """Median over a pixel and its neighbours; the image goes on as its last pixel."""
+    def median_3x3(self, image: Array) -> Array:
+        """Return the median over 3 x 3 pixels; edge pixels are repeated."""
 
     def matching_costs(
         self,
         left: Array,
         right: Array,
         first_shift: int,
-        defocus: Array,
-        *,
-        half: int,
-        floor: float,
-        tolerance: float,
-        limit: float,
-    ) -> Whole:
-        """Misfit of the views at whole shifts, over what noise and texture explain, as bytes."""
+        defocus: NDArray[Any],
+        parameters: CostParameters,
+    ) -> Costs:
+        """Return the misfit of the views at each whole shift, as whole numbers up to `MAX_COST`.
 
-    def found(
-        self, costs: Whole, allowed: Whole, *, small: int, large: int, limit: float
-    ) -> "Pick":
-        """Lowest total of the paths from four sides, and what is next best."""
+        The misfit is the squared difference of the views, blurred alike, over what noise and
+        texture explain. `defocus` is half the blur-variance difference at each shift. Where a
+        window leaves the overlap of both views sideways, the cost is the highest.
+        """
 
-    def seen(self, pick: "Pick", first_shift: int) -> Whole:
-        """Step that the right view sees where each pixel points to; -1 if that is out of it."""
+    def aggregate_paths(
+        self, costs: Costs, allowed: Mask, parameters: PathParameters
+    ) -> PathResult:
+        """Add up the path costs from four sides and find the lowest and the next best total."""
+
+    def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:
+        """Return the step that the right view chooses for each pixel's match (left-right check).
+
+        Of all pixels that match one pixel of the right view it chooses the one with the lowest
+        total, of equal totals the nearest. -1 where the match is out of the frame.
+        """
 
 
 class RefineOperations(Protocol):
     """Least squares over windows of cells."""
 
-    def halved(self, image: Array) -> Array:
-        """Mean of the middle two of each 2 x 2 pixels."""
+    def halve(self, image: Array) -> Array:
+        """Shrink by two: the mean of the middle two values of each 2 x 2 pixels."""
 
-    def doubled(self, image: Array, shape: tuple[int, int]) -> Array:
-        """Image of a shape, linear between the pixels, each of which stands for 2 x 2."""
+    def double(self, image: Array, shape: tuple[int, int]) -> Array:
+        """Enlarge by two to a shape, by linear interpolation."""
 
-    def scales(self, disparity_px: Array, finer: dict[int, tuple[float, float]]) -> Whole:
-        """Coarsest scale at which each cell may be fitted."""
+    def coarsest_scales(
+        self, disparity_px: Array, finer_px: dict[int, tuple[float, float]]
+    ) -> Counts:
+        """Return the coarsest scale at which each cell may be fitted.
 
-    def wanted(self, scales: Whole, least: int, most: int, *, is_coarse: bool) -> Whole:
-        """Cells of these scales; of a grid of half the size, those they are interpolated from."""
+        `finer_px` has, for each scale, the interval of disparities that need a finer one.
+        """
 
-    def one_surface(
-        self, disparity: Array, halves: tuple[int, ...], least: float, share: float, zero: float
-    ) -> Whole:
-        """How many windows in a row hold disparities that may be of one surface."""
+    def select_cells(self, scales: Counts, least: int, most: int, *, is_coarse: bool) -> Mask:
+        """Select the cells of scales least to most.
 
-    def usable(
-        self, disparity: Array, fitting: Fitting, least: float, share: float, zero: float
-    ) -> Whole:
-        """How many of the larger windows lie within both views and on one surface."""
+        On a coarse grid of half the size: the cells from which these are interpolated.
+        """
 
-    def cells(
-        self, left: Array, right: Array, disparity: Array, wanted: Whole, fitting: Fitting
+    def count_one_surface(
+        self, disparity: Array, halves: tuple[int, ...], limits: SurfaceLimits
+    ) -> Counts:
+        """Count the windows, from the smallest on, whose disparities may be of one surface."""
+
+    def count_usable(
+        self, disparity: Array, parameters: FitParameters, limits: SurfaceLimits
+    ) -> Counts:
+        """Count the larger windows that lie within both views and on one surface."""
+
+    def sum_cells(
+        self, left: Array, right: Array, disparity: Array, wanted: Mask, parameters: FitParameters
     ) -> Array:
-        """Sums over the pixels of each cell that the windows of a wanted one reach: `Plane`."""
+        """Return the sums `CellSum` over the pixels of each cell (sums, rows, cols).
 
-    def moved(
-        self, sums: Array, disparity: Array, usable: Whole, wanted: Whole, fitting: Fitting
+        At least of the cells that the windows of a wanted cell reach.
+        """
+
+    def update_disparity(
+        self, sums: Array, disparity: Array, usable: Counts, wanted: Mask, parameters: FitParameters
     ) -> Array:
-        """Disparity by least squares, of the wanted cells; the others stay where they are."""
+        """Return the least-squares disparity of the wanted cells; others keep theirs."""
 
-    def settled(self, sums: Array, before: Array, after: Array) -> Array:
-        """Sums of cells as they would be at other disparities, to first order."""
+    def shift_sums(self, sums: Array, before: Array, after: Array) -> Array:
+        """Return the sums as they would be at other disparities, to first order."""
 
-    def fit(
+    def fit_windows(
         self,
         sums: Array,
         disparity: Array,
-        usable: Whole,
+        usable: Counts,
         noise: Array,
-        wanted: Whole,
-        fitting: Fitting,
-    ) -> Fit:
-        """The same, with all that is known of it.
+        wanted: Mask,
+        parameters: FitParameters,
+    ) -> WindowFit:
+        """Fit each wanted cell over the largest usable window that its smaller windows agree with.
 
-        Over the largest window that is usable and that the smaller ones within it agree with.
+        `noise` is the variance of one view's white noise around each cell. Cells outside `wanted`
+        keep their disparity; their sigma is `UNKNOWN_PX`.
         """
 
-    def finished(self, fit: Fit, fitting: Fitting, scale: int) -> Refined:
-        """A fit in pixels of the frame, less what slopes add to it.
+    def correct_slopes(self, fit: WindowFit, parameters: FitParameters, scale: int) -> CellFit:
+        """Remove the effect of slopes from a fit, and convert it to pixels of the frame.
 
-        The disparity of a window is that of the centroid of its squared gradients, not of its
-        middle.
+        The disparity of a window is that at the centroid of its squared gradients, not at its
+        centre.
         """
 
-    def merged(self, disparity_px: Array, coarse_px: Array, scales: Whole, most: int) -> Array:
-        """Disparities of a coarser grid, but those of the cells beyond a scale."""
+    def merge_coarse(
+        self, disparity_px: Array, coarse_px: Array, scales: Counts, most: int
+    ) -> Array:
+        """Return the disparities of a coarser grid for cells up to a scale, else the given ones."""
 
-    def joined(self, parts: dict[int, Refined], scales: Whole) -> Refined:
-        """Each cell from the part of its scale, interpolated if that is coarser."""
-
-
-class JudgeOperations(Protocol):
-    """What is to be believed."""
-
-    def of_search(self, found: "Found", depth: int, least_margin: float) -> Whole:
-        """Flags that come from the search, which looked at so many shifts."""
-
-    def judged(self, fit: Refined, is_one: Whole, flags: Whole, judging: Judging) -> Judged:
-        """All of a frame; `is_one` says where there is one surface, `flags` are of the search."""
+    def join_scales(self, parts: dict[int, CellFit], scales: Counts) -> CellFit:
+        """Take each cell from the fit of its scale, interpolated if that is coarser."""
 
 
-class Operations(NamedTuple):
-    """Those of each stage."""
+class ConfidenceOperations(Protocol):
+    """Depth, sigma, confidence and flags."""
+
+    def search_flags(self, found: SearchResult, shifts: int, min_margin: float) -> Bits:
+        """Return the flags that follow from a search over so many shifts."""
+
+    def depth_planes(
+        self,
+        fit: CellFit,
+        is_one_surface: Counts,
+        flags: Bits,
+        parameters: ConfidenceParameters,
+    ) -> DepthPlanes:
+        """Return depth, sigma, confidence and flags of each pixel.
+
+        `is_one_surface` counts, per cell, the windows on one surface; `flags` are of the search.
+        """
+
+
+class Backend(NamedTuple):
+    """Operations of all stages."""
 
     prefilter: PrefilterOperations
     search: SearchOperations
     refine: RefineOperations
-    judge: JudgeOperations
-
-
-def compiled_operations(memory: Memory) -> Operations:
-    """Single precision, machine code, rows shared out among the cores, arrays out of a memory."""
-    from d3s.estimate.joint.numba_backend.confidence import CompiledJudge
-    from d3s.estimate.joint.numba_backend.prefilter import CompiledPrefilter
-    from d3s.estimate.joint.numba_backend.refine import CompiledRefine
-    from d3s.estimate.joint.numba_backend.search import CompiledSearch
-
-    return Operations(
-        CompiledPrefilter(memory),
-        CompiledSearch(memory),
-        CompiledRefine(memory),
-        CompiledJudge(memory),
-    )
-
-
-def plain_operations() -> Operations:
-    """Double precision, NumPy."""
-    from d3s.estimate.joint.numpy_backend.confidence import PlainJudge
-    from d3s.estimate.joint.numpy_backend.prefilter import PlainPrefilter
-    from d3s.estimate.joint.numpy_backend.refine import PlainRefine
-    from d3s.estimate.joint.numpy_backend.search import PlainSearch
-
-    return Operations(PlainPrefilter(), PlainSearch(), PlainRefine(), PlainJudge())
+    confidence: ConfidenceOperations

@@ -1,25 +1,22 @@
-"""The camera as the joint method sees it."""
+"""The camera as the joint method needs it: depth and defocus as functions of the disparity."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from numpy.typing import NDArray
-
+from d3s.estimate.joint.types import Array, DefocusLine
 from d3s.rig import Optics
-
-Array = NDArray[Any]  # of the precision of the operations
 
 
 class Model(NamedTuple):
-    """Lines over the disparity, in pixels of the frame."""
+    """Disparity and defocus of a rig, in pixels of the frame."""
 
-    per_dpt_px: float  # disparity of one dioptre
+    per_dpt_px: float  # disparity per dioptre
     offset_px: float  # disparity at infinity
-    alpha_px2_m: float
-    kappa_dpt: float
+    alpha_px2_m: float  # defocus coefficient of the D3 equation
+    kappa_dpt: float  # vergence at which both views are blurred alike
 
     @classmethod
     def of(cls, optics: Optics, *, use_defocus: bool) -> "Model":
-        """Numbers of a rig; without defocus the views are compared as if blurred alike."""
+        """Return the model of a rig; without defocus both views count as blurred alike."""
         return cls(
             optics.focal_length_px * optics.baseline_m,
             optics.disparity_offset_px,
@@ -27,16 +24,16 @@ class Model(NamedTuple):
             optics.kappa_dpt,
         )
 
-    def defocus_line(self, scale: int) -> tuple[float, float]:
-        """Half the blur-variance difference, right less left, as a line over the disparity.
+    def defocus_line(self, scale: int) -> DefocusLine:
+        """Return half the blur-variance difference, right less left, over the disparity.
 
-        It is alpha (1/Z - kappa), and 1/Z is a line over the disparity. In pixels of which
-        `scale` of the frame make one.
+        It is alpha (1/Z - kappa), and 1/Z is linear in the disparity. Both are in pixels of the
+        scale.
         """
         slope = self.alpha_px2_m / self.per_dpt_px
         constant = -slope * self.offset_px - self.alpha_px2_m * self.kappa_dpt
-        return constant / scale**2, slope / scale
+        return DefocusLine(constant / scale**2, slope / scale)
 
     def vergence_dpt(self, disparity_px: Array) -> Array:
-        """1/Z at a disparity."""
+        """Return 1/Z in dioptres at a disparity."""
         return (disparity_px - self.offset_px) / self.per_dpt_px

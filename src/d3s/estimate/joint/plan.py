@@ -1,4 +1,4 @@
-"""What the options and the camera come to, for the joint method."""
+"""Plan of an estimate: everything that follows from options, camera and frame size alone."""
 
 from typing import NamedTuple
 
@@ -7,62 +7,76 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
-from d3s.estimate.joint.model import Array, Model
+from d3s.estimate.joint.model import Model
 from d3s.estimate.options import JointOptions
 from d3s.rig import Optics
+from d3s.types import FloatArray, Mask
 
-# Smoothing of the shrunk views, in pixels of the frame: enough that shrinking folds nothing over.
+# Smoothing of the shrunk views, by scale, in pixels of the frame: enough to prevent aliasing.
 _SMOOTHING_PX = {2: 1.5, 4: 5.0}
-# Smoothing of the full ones: a defocused view holds nothing finer, a sharp one does.
+# Smoothing of the full-size views: defocused views hold nothing finer than 1 px, sharp views do.
 _DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
 
-# From which blur radius on, in pixels of the frame, views are fitted at this scale. Where blur is
-# wide nothing is lost by it, and the noise that second derivatives bring is.
+# Blur radius from which on views are fitted at a scale, in pixels of the frame. Wide blur loses
+# nothing by shrinking, and second derivatives of full-size views are noisy.
 _BLUR_PX = {2: 4.5, 4: 6.0}
-# Half the difference of the blur variances that a Laplacian stands for well enough, in square
-# pixels of the scale it is taken at.
+# Half the difference of the blur variances that a Laplacian still models well, in square pixels
+# of its scale.
 _DEFOCUS_PX2 = 0.7
 
-_NEVER = np.inf, -np.inf  # disparities that are not: no scale is too coarse
+_EMPTY_INTERVAL = np.inf, -np.inf  # of a scale that is never too coarse
 
-# What the volumes of a search may take: a full frame of the prototype needs 0.06 GB.
-_LARGEST_BYTES = 4_000_000_000
-# What is left of the rectification of a pair that somebody else rectified, in pixels.
-_FOREIGN_PX = 0.1
+# Limit on the cost volumes; a full frame of the prototype needs 0.06 GB.
+_MAX_BYTES = 4_000_000_000
+# Assumed rectification error of pinhole pairs, which other software has rectified.
+_FOREIGN_RECTIFICATION_PX = 0.1
 
 
 class Plan(NamedTuple):
-    """Everything that does not depend on the pictures."""
+    """Parameters of an estimate that do not depend on the pictures."""
 
     model: Model
     optics: Optics
     options: JointOptions
     depth_range_m: tuple[float, float]
     search_scale: int
-    cell_px: int  # side of the cells that depth is found for
-    smoothing_px: dict[int, float]  # in pixels of the frame, by scale
-    finer: dict[int, tuple[float, float]]  # disparities for which a scale is too coarse, by scale
-    shifts: NDArray[np.int64]  # in pixels of the search, one apart
-    allowed: NDArray[np.bool_]  # which of them
+    cell_px: int  # side of the cells that have a disparity each
+    smoothing_px: dict[int, float]  # by scale, in pixels of the frame
+    finer_px: dict[
+        int, tuple[float, float]
+    ]  # by scale, interval of disparities it is too coarse for
+    shifts: NDArray[np.int64]  # in pixels of the search scale, consecutive
+    allowed: Mask  # shifts that may be chosen
     rectification_sigma_px: float
 
 
 def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> Plan:
-    """Plan for a frame of (rows, cols).
+    """Make the plan of an estimate.
+
+    Parameters
+    ----------
+    optics
+        The camera.
+    options
+        Options of the method; values left open are chosen from the camera.
+    shape
+        Rows and columns of the frame.
 
     Raises
     ------
     InputError
-        When the search would need more memory than `_LARGEST_BYTES`.
+        When the search would need more memory than `_MAX_BYTES`.
     """
     cols = shape[1]
     is_sharp = optics.aperture_radius_m == 0
     scale = options.search_scale or (1 if is_sharp and options.finest_scale == 1 else 2)
     finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else _DEFOCUSED_PX)
-    told = options.rectification_sigma_px
+    rectification = options.rectification_sigma_px
+    if rectification is None:
+        rectification = _FOREIGN_RECTIFICATION_PX if is_sharp else 0.0
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
-    # One more at each end, so that a valley at the end of the range has two sides.
+    # One shift more at each end, so that a valley at the end of the range has two sides.
     width = -(-cols // scale)
     last = min(int(np.ceil(nearest)) + 1, width)
     first = min(max(int(np.floor(farthest)) - 1, -width), last - 2)
@@ -80,23 +94,24 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
         search_scale=scale,
         cell_px=1 if scale == 1 else 2,
         smoothing_px=smoothing,
-        finer={
-            step: _finer(optics, model, step) if step > options.finest_scale else _NEVER
+        finer_px={
+            step: _finer_px(optics, model, step) if step > options.finest_scale else _EMPTY_INTERVAL
             for step in smoothing
             if step > 1
         },
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
-        rectification_sigma_px=_FOREIGN_PX if is_sharp and told is None else told or 0.0,
+        rectification_sigma_px=rectification,
     )
 
 
-def _finer(optics: Optics, model: Model, scale: int) -> tuple[float, float]:
-    """Ends of the disparities whose blur is too small for a scale.
+def _finer_px(optics: Optics, model: Model, scale: int) -> tuple[float, float]:
+    """Return the interval of disparities whose blur is too small for a scale.
 
-    The radius of blur is a line over 1/Z, and so over the disparity.
+    The blur radius is linear in 1/Z, and so in the disparity.
     """
-    lines = [(*model.defocus_line(1), _DEFOCUS_PX2 * (scale / 2) ** 2)]
+    line = model.defocus_line(1)
+    lines = [(float(line.constant), float(line.slope), _DEFOCUS_PX2 * (scale / 2) ** 2)]
     for camera in (0, 1):
         one, two = (float(optics.blur_radius_px(1 / dpt, camera)) for dpt in (1.0, 2.0))
         slope = (two - one) / model.per_dpt_px
@@ -106,7 +121,7 @@ def _finer(optics: Optics, model: Model, scale: int) -> tuple[float, float]:
     for constant, slope, limit in lines:
         if slope == 0:
             if abs(constant) > limit:
-                return _NEVER
+                return _EMPTY_INTERVAL
             continue
         ends = sorted(((-limit - constant) / slope, (limit - constant) / slope))
         low, high = max(low, ends[0]), min(high, ends[1])
@@ -114,19 +129,19 @@ def _finer(optics: Optics, model: Model, scale: int) -> tuple[float, float]:
 
 
 def _check_memory(shape: tuple[int, int], shifts: int, scale: int) -> None:
-    deep = -(-shifts // 16) * 16
-    wide = -(-shape[1] // (32 * scale)) * 32  # in strips of columns
-    size = 3 * -(-shape[0] // scale) * wide * deep  # bytes, and sums of two bytes
-    if size > _LARGEST_BYTES:
+    padded_shifts = -(-shifts // 16) * 16
+    padded_cols = -(-shape[1] // (32 * scale)) * 32  # the search works in strips of columns
+    size = 3 * -(-shape[0] // scale) * padded_cols * padded_shifts  # costs and two-byte path sums
+    if size > _MAX_BYTES:
         raise InputError(
             f"a frame of {shape[0]} x {shape[1]} pixels and {shifts} shifts would take "
-            f"{size / 1e9:.1f} GB, and {_LARGEST_BYTES / 1e9:.0f} GB are the limit. Narrow "
+            f"{size / 1e9:.1f} GB, and {_MAX_BYTES / 1e9:.0f} GB are the limit. Narrow "
             "depth_range_m, set search_scale=2 or 4, or cut the frame into parts."
         )
 
 
-def _depths(optics: Optics, options: JointOptions) -> tuple[tuple[float, float], Array | None]:
-    """Ends of the range, and the candidates in it if they are not all."""
+def _depths(optics: Optics, options: JointOptions) -> tuple[tuple[float, float], FloatArray | None]:
+    """Return the ends of the depth range, and the candidates if not all depths are tried."""
     if options.candidates_m is not None:
         candidates = np.asarray(options.candidates_m)
         return (float(candidates[0]), float(candidates[-1])), candidates
@@ -135,12 +150,12 @@ def _depths(optics: Optics, options: JointOptions) -> tuple[tuple[float, float],
 
 
 def _allowed(
-    shifts: NDArray[np.int64], candidates: Array | None, optics: Optics, scale: int
-) -> NDArray[np.bool_]:
-    """Shifts that a candidate lies at, or next to."""
+    shifts: NDArray[np.int64], candidates: FloatArray | None, optics: Optics, scale: int
+) -> Mask:
+    """Return which shifts are less than one pixel from a candidate."""
     if candidates is None:
         return np.ones(shifts.shape, dtype=np.bool_)
     wanted = optics.disparity_px(candidates) / scale
     allowed = np.any(np.abs(shifts[:, None] - wanted[None, :]) < 1, axis=1)
-    allowed[[0, -1]] = True  # beyond the range, as without candidates
+    allowed[[0, -1]] = True  # the two shifts beyond the range, as without candidates
     return np.asarray(allowed)

@@ -1,191 +1,217 @@
-"""Between the shifts: least squares over a window, from coarse to fine, and how sure that is.
+"""Refinement: sub-pixel disparity and sigma of each cell by least squares over windows.
 
-With r the residual of the views at a disparity d of each cell and g its derivative to d, the
-disparity of a window is where the sum of (r + g (d_window - d))² is least, brightness apart. The
-defocus is in both r and g. Sums are taken over cells of 2 x 2 pixels first: no window is so small
-that it would show, and all that follows is a quarter of the work.
+With r the residual of the views at the disparity d of each cell and g its derivative by d, the
+disparity of a window minimises the sum of (r + g (d_window - d))², less the mean brightness
+difference. Defocus is part of r and of g. Sums are taken over cells of 2 x 2 pixels first, which is
+too small to show in any window and saves three quarters of the work.
 
-A cell of wide blur is fitted at a quarter or half of the size, where nothing is lost by it, and the
-others in full. On all grids a pixel of scale s stands for s x s pixels of the frame.
+Cells with wide blur are fitted at half or a quarter of the size, which loses nothing; the others in
+full size. A pixel of scale s stands for s x s pixels of the frame.
 """
 
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.backend import Operations
+from d3s.estimate.joint.backend import Backend
 from d3s.estimate.joint.holes import Holes
-from d3s.estimate.joint.model import Array
 from d3s.estimate.joint.plan import Plan
-from d3s.estimate.joint.types import Fitting, Refined, cell_taps, chance, noise_gains, share_inside
+from d3s.estimate.joint.smoothing import (
+    cell_taps,
+    chance_correlation,
+    energy_share,
+    noise_gains,
+)
+from d3s.estimate.joint.types import Array, CellFit, Counts, FitParameters, SurfaceLimits
 from d3s.types import Mask
 
 Views = tuple[Array, Array]
 
-# Disparities of one surface differ by less than this within a window, in pixels or as a share.
+# Extent of the disparities of one surface within a window, in pixels or as a share.
 _STEP_PX, _STEP_SHARE = 2.0, 0.06
-# Share of the residual beyond noise that acts like noise. The rest is the blur that a Gaussian
-# leaves out of a disk: as even as the texture, it hardly moves the fit. From the tuning textures.
+# Share of the residual beyond noise that acts like noise. The rest is the difference between the
+# blur of a disk and the model's Gaussian: as even as the texture, it hardly moves the fit. From
+# the tuning textures.
 _UNEXPLAINED = 0.3
-# Share of a bend between windows that is an error of the middle one: a window on a fold, as where a
-# thing stands on a floor, lies a half of it to one side; on even curvature it is a sixth. And what
-# noise may make of its square, over the variance of the windows. From the tuning textures.
+# Share of a bend between windows that is an error of the middle one: on a fold, as where an object
+# stands on a floor, a window lies half of the bend to one side; on even curvature a sixth. And the
+# squared bend that noise makes, over the variance of the windows. From the tuning textures.
 _BEND, _BEND_NOISE = 0.3, 16.0
-# A window whose disparity is this many standard deviations off that of the small one within it
-# does not lie on one surface.
-_APART = 3.0
-# How far the fit may go from where it started, in pixels of its scale.
-_REACH = 1.5
-# Half sides that windows have at least, by scale, in cells: where the views are shrunk the blur is
-# wide, and a window narrower than it sees no texture.
-_LEAST_HALF = {1: 1, 2: 1, 4: 3}
+# A window whose disparity differs by more sigmas from that of the next smaller one within it does
+# not lie on one surface.
+_AGREEMENT_SIGMAS = 3.0
+# Distance from its start that a disparity may move, in pixels of the scale.
+_MAX_MOVE = 1.5
+# Smallest half side of a window, by scale, in cells: where views are shrunk the blur is wide, and
+# a narrower window sees no texture.
+_MIN_HALF = {1: 1, 2: 1, 4: 3}
 
 
 class Unseen(NamedTuple):
-    """Holes of both kinds."""
+    """Pixels of the views without an intensity."""
 
     missing: Holes
     clipped: Holes
 
 
-def refined(
+def refine(
     levels: dict[int, Views],
     start_px: Array,
     noise: Array,
     unseen: Unseen,
     plan: Plan,
-    ops: Operations,
-) -> Refined:
-    """Fit of each cell of the frame.
+    backend: Backend,
+) -> CellFit:
+    """Fit the disparity of each cell of the frame.
 
-    `levels` has the views by scale. `start_px` is the disparity of each cell, and `noise` the
-    variance of one view's white noise around it.
+    Parameters
+    ----------
+    levels
+        Left and right view by scale.
+    start_px
+        Disparity of each cell to start from, in pixels of the frame.
+    noise
+        Variance of one view's white noise around each cell.
+    unseen
+        Missing and clipped pixels.
+    plan
+        Camera and options.
+    backend
+        Operations on images.
     """
-    scales = ops.refine.scales(start_px, plan.finer)
-    kinds = [(flag, holes) for flag, holes in _kinds(unseen) if holes.exist]
-    parts: dict[int, Refined] = {}
+    operations = backend.refine
+    scales = operations.coarsest_scales(start_px, plan.finer_px)
+    holes = [(flag, holes) for flag, holes in _flagged(unseen) if holes.exist]
+    parts: dict[int, CellFit] = {}
     for scale in sorted(levels, reverse=True):
-        fitting = fitting_of(levels[scale][0].shape, scale, plan)
-        is_coarse = scale * fitting.cell > plan.cell_px
-        own = ops.refine.wanted(scales, scale, scale, is_coarse=is_coarse)
-        # The coarsest scale helps its own cells only; the next one finds a start for the finest.
-        below = (
+        parameters = fit_parameters(levels[scale][0].shape, scale, plan)
+        is_coarse = scale * parameters.cell_side > plan.cell_px
+        own = operations.select_cells(scales, scale, scale, is_coarse=is_coarse)
+        # The coarsest scale serves its own cells only; the next one also finds a start for the
+        # finest.
+        served = (
             own
             if scale == max(levels)
-            else ops.refine.wanted(scales, 1, scale, is_coarse=is_coarse)
+            else operations.select_cells(scales, 1, scale, is_coarse=is_coarse)
         )
-        if not below.any():
+        if not served.any():
             continue
-        begin = ops.refine.halved(start_px) if is_coarse else start_px
-        level = _Level(levels[scale], scale, fitting, begin, kinds, plan, ops)
+        begin = operations.halve(start_px) if is_coarse else start_px
+        level = _Level(levels[scale], scale, parameters, begin, holes, plan, backend)
         is_last = bool(own.any())
         rounds = plan.options.rounds - (scale == 1 < max(levels))
-        level.move(below, max(rounds, 1) - is_last)
+        level.move(served, max(rounds, 1) - is_last)
         if scale > 1:
-            start_px = ops.refine.merged(start_px, level.disparity_px, scales, scale)
+            start_px = operations.merge_coarse(start_px, level.disparity_px, scales, scale)
         if is_last:
-            noise_here = ops.refine.halved(noise) if is_coarse else noise
-            parts[scale] = level.fitted(noise_here, own)
-    return ops.refine.joined(parts, scales)
+            noise_here = operations.halve(noise) if is_coarse else noise
+            parts[scale] = level.fit(noise_here, own)
+    return operations.join_scales(parts, scales)
 
 
 class _Level:
-    """One scale."""
+    """Disparities at one scale while they are refined."""
 
     def __init__(
         self,
         views: Views,
         scale: int,
-        fitting: Fitting,
+        parameters: FitParameters,
         begin_px: Array,
-        kinds: list[tuple[Flag, Holes]],
+        holes: list[tuple[Flag, Holes]],
         plan: Plan,
-        ops: Operations,
+        backend: Backend,
     ) -> None:
-        self._views, self._scale, self._fitting = views, scale, fitting
-        self._plan, self._ops = plan, ops.refine
-        self._current = begin_px * begin_px.dtype.type(1 / scale)
-        self._usable: NDArray[np.uint8] | None = None
-        cell_px = scale * fitting.cell
-        self._reach = ceil(3 * plan.smoothing_px[scale] / cell_px)
-        self._distances = [(flag, holes.distance(begin_px, cell_px)) for flag, holes in kinds]
+        self._views, self._scale, self._parameters = views, scale, parameters
+        self._plan, self._operations = plan, backend.refine
+        self._disparity = begin_px * begin_px.dtype.type(1 / scale)  # in pixels of the scale
+        self._usable: Counts | None = None
+        cell_px = scale * parameters.cell_side
+        self._smoothing_reach = ceil(3 * plan.smoothing_px[scale] / cell_px)
+        self._hole_distances = [(flag, one.distance(begin_px, cell_px)) for flag, one in holes]
 
     @property
     def disparity_px(self) -> Array:
-        """Where the cells are, in pixels of the frame."""
-        return np.asarray(self._current * self._current.dtype.type(self._scale))
+        """Disparity of each cell, in pixels of the frame."""
+        return np.asarray(self._disparity * self._disparity.dtype.type(self._scale))
 
     def move(self, wanted: Mask, rounds: int) -> None:
-        """Better disparities for the wanted cells."""
+        """Improve the disparities of the wanted cells, in so many rounds of least squares."""
         for _ in range(rounds):
-            sums = self._ops.cells(*self._views, self._current, wanted, self._fitting)
-            self._current = self._ops.moved(
-                sums, self._current, self._windows(), wanted, self._fitting
+            sums = self._sums(wanted)
+            self._disparity = self._operations.update_disparity(
+                sums, self._disparity, self._usable_windows(), wanted, self._parameters
             )
 
-    def fitted(self, noise: Array, wanted: Mask) -> Refined:
-        """Fit of the wanted cells."""
-        fitting, scale = self._fitting, self._scale
-        sums = self._ops.cells(*self._views, self._current, wanted, fitting)
+    def fit(self, noise: Array, wanted: Mask) -> CellFit:
+        """Fit the wanted cells, with sigma and all else that is known of them."""
+        parameters, scale = self._parameters, self._scale
+        sums = self._sums(wanted)
         if scale == 1:
-            # Residuals at the start are those of its error, too, and sigma needs what is left. At
-            # the coarser scales it has moved before.
-            start = self._current
-            self._current = self._ops.moved(sums, start, self._windows(), wanted, fitting)
-            sums = self._ops.settled(sums, start, self._current)
-        own = noise * noise.dtype.type(1 / scale**2)
-        fit = self._ops.fit(sums, self._current, self._windows(), own, wanted, fitting)
-        part = self._ops.finished(fit, fitting, scale)
-        for flag, distance in self._distances:
-            halves = np.array(fitting.halves)[fit.used]
-            part.flags[distance <= halves + self._reach] |= np.uint16(flag)
+            # Sigma needs the residual that is left after the last move. At the coarser scales the
+            # disparities have moved before.
+            start = self._disparity
+            self._disparity = self._operations.update_disparity(
+                sums, start, self._usable_windows(), wanted, parameters
+            )
+            sums = self._operations.shift_sums(sums, start, self._disparity)
+        noise_here = noise * noise.dtype.type(1 / scale**2)
+        fit = self._operations.fit_windows(
+            sums, self._disparity, self._usable_windows(), noise_here, wanted, parameters
+        )
+        part = self._operations.correct_slopes(fit, parameters, scale)
+        halves = np.array(parameters.window_halves)[fit.window]
+        for flag, distance in self._hole_distances:
+            part.flags[distance <= halves + self._smoothing_reach] |= np.uint16(flag)
         return part
 
-    def _windows(self) -> NDArray[np.uint8]:
-        """How many of the larger windows lie within both views, on one surface, without holes."""
+    def _sums(self, wanted: Mask) -> Array:
+        return self._operations.sum_cells(*self._views, self._disparity, wanted, self._parameters)
+
+    def _usable_windows(self) -> Counts:
+        """Count the larger windows within both views, on one surface and without holes."""
         if self._usable is None:
             scale = self._scale
             zero = self._plan.model.offset_px / scale
-            numbers = (_STEP_PX / scale, _STEP_SHARE, zero)
-            self._usable = self._ops.usable(self._current, self._fitting, *numbers)
-            for _, distance in self._distances:
-                for place, half in enumerate(self._fitting.halves[1:], start=1):
-                    is_near = (distance <= half + self._reach) & (self._usable >= place)
-                    self._usable[is_near] = place - 1
+            limits = SurfaceLimits(_STEP_PX / scale, _STEP_SHARE, zero)
+            self._usable = self._operations.count_usable(self._disparity, self._parameters, limits)
+            for _, distance in self._hole_distances:
+                for place, half in enumerate(self._parameters.window_halves[1:], start=1):
+                    is_near = distance <= half + self._smoothing_reach
+                    self._usable[is_near & (self._usable >= place)] = place - 1
         return self._usable
 
 
-def fitting_of(shape: tuple[int, ...], scale: int, plan: Plan) -> Fitting:
-    """Numbers of the fit at a scale, for views of a shape."""
-    cell = 1 if scale == 4 else plan.cell_px
+def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParameters:
+    """Return the parameters of the window fit at a scale, for views of a shape."""
+    cell_side = 1 if scale == 4 else plan.cell_px
     smoothing = plan.smoothing_px[scale] / scale
     gains = noise_gains(smoothing)
-    cell_px = cell * scale
-    least = _LEAST_HALF[scale]
+    cell_px = cell_side * scale
+    least = _MIN_HALF[scale]
     halves = {max(round((px / cell_px - 1) / 2), least) for px in plan.options.windows_px}
-    sides = [(2 * half + 1) * cell for half in sorted(halves)]
-    return Fitting(
-        shape=(shape[0], shape[1]),
-        cell=cell,
-        halves=tuple(sorted(halves)),
+    sides = [(2 * half + 1) * cell_side for half in sorted(halves)]
+    return FitParameters(
+        view_shape=(shape[0], shape[1]),
+        cell_side=cell_side,
+        window_halves=tuple(sorted(halves)),
         defocus=plan.model.defocus_line(scale),
-        reach=_REACH,
-        apart=_APART,
-        unexplained=_UNEXPLAINED,
-        bend=_BEND,
+        max_move=_MAX_MOVE,
+        agreement_sigmas=_AGREEMENT_SIGMAS,
+        unexplained_share=_UNEXPLAINED,
+        bend_share=_BEND,
         bend_noise=_BEND_NOISE,
         smoothed_gain=gains.smoothed,
         laplacian_gain=gains.laplacian,
         gradient_gain=gains.gradient,
-        area=gains.area_px,
-        taps=cell_taps(smoothing, cell),
-        share_inside=tuple(share_inside(smoothing, side) for side in sides),
-        chance=tuple(chance(side**2 / gains.area_px) for side in sides),
+        noise_area=gains.area_px,
+        cell_taps=cell_taps(smoothing, cell_side),
+        energy_share=tuple(energy_share(smoothing, side) for side in sides),
+        chance_correlation=tuple(chance_correlation(side**2 / gains.area_px) for side in sides),
     )
 
 
-def _kinds(unseen: Unseen) -> list[tuple[Flag, Holes]]:
+def _flagged(unseen: Unseen) -> list[tuple[Flag, Holes]]:
     return [(Flag.INVALID_INPUT, unseen.missing), (Flag.SATURATED, unseen.clipped)]

@@ -1,158 +1,200 @@
-"""What a fit at one scale needs to know, and what it gives; shared by both kinds of operations."""
+"""Records that the stages of the joint method and its two back-ends exchange.
+
+A cell is the square of 1 x 1 or 2 x 2 pixels that has one disparity. A scale is the number of frame
+pixels per pixel of a shrunk view: 1, 2 or 4. A step counts whole shifts from the first one.
+"""
 
 from enum import IntEnum
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]  # of the precision of the operations
+Array = NDArray[Any]
+"""Floating-point numbers in the precision of the back-end."""
+Counts = NDArray[np.uint8]
+Bits = NDArray[np.uint16]
+"""Combinations of `d3s.estimate.flags.Flag`."""
+Steps = NDArray[np.int16]
+"""Whole shifts, counted from the first one searched."""
+Real = float | np.float32
+"""A number in the precision of the back-end."""
+Costs = NDArray[np.uint8]
+"""Matching costs (rows, cols, shifts), the shifts padded to a multiple of `COST_PADDING`."""
 
+# Numbers of the search that both back-ends use.
+MAX_COST = 255  # the cost that stands for the cost limit
+MAX_PENALTY = 7500  # larger penalties act as prohibitions: this is 29 times MAX_COST
+FORBIDDEN_TOTAL = 32000  # path total of a forbidden shift; above any other, 4 (255 + 7500)
+COST_PADDING = 16  # SIMD width of the compiled search
+
+# Numbers of the fit that both back-ends use.
 TINY = 1e-30
-# Mean square of the gradients of a window that holds nothing: views have a range of about one, of
-# which this is the rounding. So has a window whose match is out of the frame.
+# Mean squared gradient of a window without texture: the rounding of views whose range is about 1.
 FLAT = 1e-14
-# How many of its own standard deviations chance may move a correlation, among all the shifts.
-_CHANCE = 4.0
-UNKNOWN_PX = 1e4  # standard deviation of a disparity there; finite, since it is interpolated
+UNKNOWN_PX = 1e4  # sigma of cells without a fit; finite, because sigma is interpolated
+MIN_SIGMA_PX = 1e-4  # smallest sigma of a disparity, to keep its precision finite
 
 
-class Fitting(NamedTuple):
-    """Numbers of a fit at one scale; lengths in pixels of it, windows in cells."""
+class DefocusLine(NamedTuple):
+    """Half the difference of the blur variances, right less left, as a line over the disparity."""
 
-    shape: tuple[int, int]  # of the views
-    cell: int  # side of a cell
-    halves: tuple[int, ...]  # half sides of the windows, increasing
-    defocus: tuple[float, float]  # half the blur-variance difference, a line over the disparity
-    reach: float  # how far from its start a disparity may go
-    apart: float  # standard deviations between windows that are still of one surface
-    unexplained: float  # share of the residual beyond noise that acts like noise
-    bend: float  # share of a bend of the surface that is an error of its disparity,
-    bend_noise: float  # and what noise may make of its square, over the mean of the variances
-    smoothed_gain: float  # what white noise of variance one becomes in the views,
+    constant: Real  # at disparity 0, in px²
+    slope: Real  # in px² per px
+
+
+class CostParameters(NamedTuple):
+    """Parameters of the matching cost. A misfit of 1 is what noise alone makes."""
+
+    window_half: int
+    noise_floor: float  # squared difference that noise makes
+    tolerance: float  # further difference explained, as a share of the texture's energy
+    limit: float  # misfits above this count as this
+
+
+class PathParameters(NamedTuple):
+    """Penalties of the semi-global paths, in units of the whole-number cost."""
+
+    small_penalty: int  # neighbours one shift apart
+    large_penalty: int  # neighbours further apart
+    limit: float  # misfit of `MAX_COST`
+
+
+class PathResult(NamedTuple):
+    """Best shift of each pixel by path totals, and the next best valley of the totals."""
+
+    step: Array  # sub-pixel, from the first shift
+    lowest: Steps  # whole step of the lowest total
+    runner_up: Steps  # whole step of the next best valley; -1 if there is none
+    gap: Array  # misfit of the runner-up less that of the best; the limit if there is none
+    total: Steps  # path total at `lowest`
+
+
+class SearchResult(NamedTuple):
+    """Result of the search, one value per pixel of the search's scale."""
+
+    step: Array  # sub-pixel, from the first shift
+    margin: Array  # misfit of the next best valley less that of the best, mean over a window
+    right_step: Steps  # step that the right view chose for this point; -1 if out of the frame
+
+
+class SurfaceLimits(NamedTuple):
+    """Limit on the extent of the disparities within a window that lies on one surface."""
+
+    least: Real  # always allowed, in pixels of the scale
+    share: Real  # allowed share of the disparity beyond `zero`
+    zero: Real  # disparity at infinity, in pixels of the scale
+
+
+class FitParameters(NamedTuple):
+    """Parameters of the window fit at one scale; lengths in pixels of the scale."""
+
+    view_shape: tuple[int, int]
+    cell_side: int
+    window_halves: tuple[int, ...]  # half sides of the windows in cells, increasing
+    defocus: DefocusLine
+    max_move: float  # distance from its start that a disparity may move
+    agreement_sigmas: float  # distance between nested windows on one surface, in sigmas
+    unexplained_share: float  # share of the residual beyond noise that counts as noise
+    bend_share: float  # share of a surface's bend that is an error of the disparity
+    bend_noise: float  # squared bend that noise makes, over the mean variance of the windows
+    smoothed_gain: float  # variance of white noise of variance 1 in the smoothed views,
     laplacian_gain: float  # in their Laplacians,
     gradient_gain: float  # and in their derivatives
-    area: float  # pixels to one independent sample of the noise
-    taps: tuple[float, ...]  # smooths the mean of cells as the views were
-    share_inside: tuple[float, ...]  # for each window, what it keeps of smoothed energy
-    chance: tuple[float, ...]  # for each window, the correlation that chance may have made
+    noise_area: float  # pixels per independent sample of the noise
+    cell_taps: tuple[float, ...]  # filter that smooths the means of cells as the views were
+    energy_share: tuple[float, ...]  # per window, share of the smoothed energy it keeps
+    chance_correlation: tuple[float, ...]  # per window, correlation that chance may make
 
 
-class Plane(IntEnum):
-    """Sums over the pixels of each cell, one plane each."""
+class CellSum(IntEnum):
+    """Planes of the sums over the pixels of each cell."""
 
-    G = 0  # gradient of the residual to the disparity
-    H = 1  # g times the disparity that the residual was taken at, less the residual
+    G = 0  # derivative g of the residual by the disparity
+    H = 1  # h = g d - e, d being the disparity at which the residual was taken
     GG = 2
     GH = 3
-    E = 4  # residual: left less right, blurred alike
+    E = 4  # residual e: left view less right view, blurred alike
     EE = 5
-    SS = 6  # squares of the part of the gradient that the shift makes
+    SS = 6  # square of the part of g that comes from the shift alone
     M = 7  # mean of both views
     MM = 8
-    U = 9  # gradient, smoothed once more
+    U = 9  # g, smoothed once more
     UU = 10
 
 
-class Fit(NamedTuple):
-    """What is known of each cell; lengths in pixels of the scale."""
+class WindowFit(NamedTuple):
+    """Least-squares fit of each cell at one scale; lengths in pixels of the scale."""
 
     disparity: Array
     sigma: Array
-    correlation: Array  # of both views in the window, beyond what chance may have made, 0 to 1
-    misfit: Array  # of the close surroundings, over what noise and lenses explain
-    down: Array  # from the cell to where the texture of its window has its centre, in cells
-    across: Array
-    used: NDArray[np.uint8]  # which of the windows
+    correlation: Array  # of both views in the window, beyond what chance may make, 0 to 1
+    misfit: Array  # residual of 3 x 3 cells over what noise and lenses explain
+    centroid_down: Array  # from the cell to the centroid of its window's texture, in cells
+    centroid_across: Array
+    window: Counts  # index of the window that was used
 
 
-class Refined(NamedTuple):
-    """What is known of each cell of the frame; lengths in pixels of it."""
+class CellFit(NamedTuple):
+    """Fit of each cell of the frame; lengths in pixels of the frame.
+
+    All fields but `flags` are images that both back-ends interpolate between scales, whatever their
+    number: a new quantity per cell is a new field before `flags`.
+    """
 
     disparity_px: Array
     sigma_px: Array
-    bend_px: Array  # what a surface that is not flat may add to it
+    bend_px: Array  # error that a curved surface may add
     correlation: Array
     misfit: Array
-    flags: NDArray[np.uint16]  # of windows that leave the frame, or hold no intensity
+    flags: Bits  # BORDER, INVALID_INPUT, SATURATED
 
 
-class NoiseGains(NamedTuple):
-    """What filters make of white noise of variance one."""
+class ConfidenceParameters(NamedTuple):
+    """Camera, options and thresholds that turn a fit into depth, sigma, confidence and flags."""
 
-    smoothed: float  # variance after the smoothing
-    laplacian: float  # variance of its Laplacian
-    gradient: float  # variance of its derivative
-    area_px: float  # pixels to one independent sample
-
-
-@cache
-def noise_gains(smoothing_px: float) -> NoiseGains:
-    """Noise after a Gaussian, by what it makes of one bright pixel."""
-    bell = gaussian_taps(smoothing_px)
-    reach = bell.size // 2 + 4
-    line = np.pad(bell, 4)
-    dot = np.outer(line, line)
-    across = np.zeros_like(dot)
-    across[:, 2:-2] = (8 * (dot[:, 3:-1] - dot[:, 1:-3]) - (dot[:, 4:] - dot[:, :-4])) / 12
-    bend = np.zeros_like(dot)
-    bend[1:-1, 1:-1] = (
-        dot[2:, 1:-1] + dot[:-2, 1:-1] + dot[1:-1, 2:] + dot[1:-1, :-2] - 4 * dot[1:-1, 1:-1]
-    )
-    size = 4 * reach + 1
-    power = np.abs(np.fft.fft2(dot, s=(size, size))) ** 2
-    variance = float(power.mean())
-    return NoiseGains(
-        smoothed=variance,
-        laplacian=float(np.square(bend).sum()),
-        gradient=float(np.square(across).sum()),
-        area_px=float(np.square(power).mean()) / variance**2,
-    )
+    frame_shape: tuple[int, int]
+    cell_side: int  # 1 or 2 pixels
+    per_dpt_px: float  # disparity per dioptre
+    offset_px: float  # disparity at infinity
+    rectification_sigma_px: float
+    nearest_m: float
+    farthest_m: float
+    min_confidence: float
+    sigma_at_half_confidence_m: float
+    sigma_at_half_confidence_share: float  # or this share of the depth, whichever is larger
+    min_correlation: float
+    max_misfit: float
 
 
-def gaussian_taps(sigma_px: float) -> NDArray[np.float64]:
-    """Gaussian of unit sum, cut where a float of 24 bits would not see it; sigma 0 is one tap."""
-    reach = int(np.ceil(4.5 * sigma_px))
-    bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(sigma_px, 1e-9)) ** 2)
-    return np.asarray(bell / bell.sum())
+class DepthPlanes(NamedTuple):
+    """Depth, sigma, confidence and flags of each pixel, in the precision of the back-end."""
 
-
-def cell_taps(smoothing_px: float, cell: int) -> tuple[float, ...]:
-    """Taps that smooth the means of cells as a Gaussian would their pixels.
-
-    Of cells of one pixel the Gaussian itself; of others three taps that agree with it at the
-    wavelength of 2 pi sigma, the mean over the cell being part of the smoothing.
-    """
-    if cell == 1:
-        return tuple(gaussian_taps(smoothing_px).tolist())
-    wave = 1 / max(smoothing_px, 0.3)
-    box = np.sin(cell * wave / 2) / (cell * np.sin(wave / 2))
-    side = 0.5 * (1 - np.exp(-0.5 * (wave * smoothing_px) ** 2) / box) / (1 - np.cos(cell * wave))
-    if side > 0.25:
-        return tuple(gaussian_taps(smoothing_px / cell).tolist())
-    side = max(float(side), 0.0)
-    return (side, 1 - 2 * side, side)
-
-
-def share_inside(smoothing_px: float, side_px: int) -> float:
-    """Share of the energy of a smooth window that stays when it is cut out and smoothed.
-
-    Along one axis a box of side n, smoothed by sigma, has squares that add up to
-    n - 2 sigma / sqrt(pi).
-    """
-    return float(max(1 - 2 / np.sqrt(np.pi) * smoothing_px / side_px, 0.3) ** 2)
-
-
-def chance(samples: float) -> float:
-    """Correlation that chance may make of so many independent samples (by Fisher's z)."""
-    return float(np.tanh(_CHANCE / np.sqrt(max(samples - 3, 1))))
+    depth_m: Array
+    sigma_m: Array
+    confidence: Array
+    flags: Bits
 
 
 @lru_cache(maxsize=256)
-def window_pixels(size: int, cell: int, halves: tuple[int, ...]) -> NDArray[np.float32]:
-    """How many pixels along an axis the windows of each cell have inside the frame."""
-    place = np.arange(-(-size // cell))
+def window_pixels(size: int, cell_side: int, halves: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return how many pixels along an axis each window of each cell has inside the frame.
+
+    Parameters
+    ----------
+    size
+        Pixels of the view along the axis.
+    cell_side
+        Pixels of a cell along the axis.
+    halves
+        Half sides of the windows, in cells.
+
+    Returns
+    -------
+    Array (windows, cells).
+    """
+    place = np.arange(-(-size // cell_side))
     half = np.array(halves)[:, np.newaxis]
-    first, last = (place - half) * cell, (place + half + 1) * cell
+    first, last = (place - half) * cell_side, (place + half + 1) * cell_side
     return np.asarray(np.minimum(last, size) - np.maximum(first, 0), dtype=np.float32)

@@ -1,6 +1,30 @@
-"""Compiled loops of the joint method, stage by stage: single precision, rows among the cores.
+"""Compiled operations of the joint method: single precision, rows shared among threads.
 
-Each module holds a class of operations and the loops behind it. The loops are private: contiguous
-float32, written into given arrays, with (start, stop) first for `threads.over_rows`. What comes out
-does not depend on how the rows were shared out. `estimate.plain` has the same operations in NumPy.
+prefilter    centring, smoothing, noise
+search       local means, median, and the operations of the search
+matching     matching costs of whole shifts
+paths        semi-global paths and the best shift
+refine       the operations of the refinement
+cells        sums over cells
+windows      least squares over windows of cells
+surfaces     windows on one surface; slopes and bends of surfaces
+grids        cells of one size from cells of another
+confidence   depth, sigma, confidence and flags
+lines        copies and interpolation of image rows
 """
+
+from d3s.estimate.joint.backend import Backend
+from d3s.runtime.scratch import Scratch
+
+
+def numba_backend(memory: Scratch) -> Backend:
+    """Return the compiled operations, whose intermediate arrays live in scratch memory."""
+    # Imported here: loading Numba and its compiled functions takes half a second.
+    from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence
+    from d3s.estimate.joint.numba_backend.prefilter import NumbaPrefilter
+    from d3s.estimate.joint.numba_backend.refine import NumbaRefine
+    from d3s.estimate.joint.numba_backend.search import NumbaSearch
+
+    return Backend(
+        NumbaPrefilter(memory), NumbaSearch(memory), NumbaRefine(memory), NumbaConfidence(memory)
+    )

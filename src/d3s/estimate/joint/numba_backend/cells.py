@@ -1,40 +1,40 @@
-"""Sums over cells: of the residual of both views, its derivative, and their products."""
+"""Sums over cells of the residual, of its derivative, and of their products."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import Plane
+from d3s.estimate.joint.types import CellSum, DefocusLine, Real
 from d3s.runtime.compile import compiled, part
-from d3s.runtime.simd import EIGHT, load_8, spread_8, store
+from d3s.runtime.simd import FLOATS, load_8, splat_8, store
 from d3s.types import Image
 
 Planes = NDArray[np.float32]  # (planes, rows, cols)
 Indices = NDArray[np.int64]
 
-# The planes as plain numbers, which compile faster.
-_G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM = (int(plane) for plane in list(Plane)[:9])
-# Lines of a row of pixels: how far a spline is read beyond a pixel, the defocus there, the left
-# view with its Laplacian and slope, the Laplacian of the right one's splines, and what comes out.
+# Planes of `CellSum` as plain integers, which compile faster.
+_G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM = (int(plane) for plane in list(CellSum)[:9])
+# Lines of a row of pixels: sub-pixel position in the spline, defocus, left view, its Laplacian and
+# slope, Laplacian of the right view's spline; then the results.
 _T, _BLUR, _LEFT, _LEFT_LAP, _LEFT_X, _RIGHT_LAP = range(6)
 _RESIDUAL, _GRADIENT, _BY_SHIFT, _MEAN, _CELL_LINES = range(6, 11)
 
 
 @compiled
 def spline_coefficients(start: int, stop: int, image: Image, taps: Image, out: Image) -> None:
-    """Correlate each row with a symmetric filter; the row goes on as its mirror image."""
+    """Correlate each row with a symmetric filter; rows are mirrored at their ends."""
     cols = image.shape[1]
     reach = taps.size - 1
     period = max(2 * (cols - 1), 1)
-    wide = np.zeros(cols + 2 * reach + EIGHT, dtype=np.float32)
-    line = np.zeros(cols + EIGHT, dtype=np.float32)
+    wide = np.zeros(cols + 2 * reach + FLOATS, dtype=np.float32)
+    line = np.zeros(cols + FLOATS, dtype=np.float32)
     for row in range(start, stop):
         for step in range(1, reach + 1):
             for place in (-step, cols - 1 + step):
                 mirrored = abs(place) % period
                 wide[reach + place] = image[row, mirrored if mirrored < cols else period - mirrored]
         fill(image[row], wide[reach:])
-        for col in range(0, cols, EIGHT):
+        for col in range(0, cols, FLOATS):
             total = taps[0] * load_8(wide, reach + col)
             for tap in range(1, reach + 1):
                 both = load_8(wide, reach + col - tap) + load_8(wide, reach + col + tap)
@@ -44,26 +44,26 @@ def spline_coefficients(start: int, stop: int, image: Image, taps: Image, out: I
 
 
 @compiled
-def cells(
+def sum_cells(
     start: int,
     stop: int,
     left: Image,
     spline: Image,
     disparity: Image,
-    defocus: Image,
+    defocus: DefocusLine,
     side: int,
     firsts: Indices,
     lasts: Indices,
     out: Planes,
 ) -> None:
-    """Sums over cells of what `plain.refine` says, one row of cells after the other.
+    """Sum `CellSum` over the pixels of cells, row by row, from column `firsts` to `lasts`.
 
-    Cells next to each other mostly have the same whole shift: over such a run the other view is
-    read in order.
+    Neighbouring cells mostly have the same whole shift: over such a run the right view is read in
+    order.
     """
     rows, cols = left.shape
     shifts = np.empty(disparity.shape[1], dtype=np.int64)
-    room = cols + 2 * EIGHT
+    room = cols + 2 * FLOATS
     lines = np.zeros((_CELL_LINES, room), dtype=np.float32)
     flat, splines = lines.reshape(lines.size), spline.reshape(spline.size)
     sums = np.zeros((9, room), dtype=np.float32)
@@ -80,7 +80,7 @@ def cells(
             shifts[cell] = int(whole)
             for col in range(cell * side, min(cell * side + side, cols)):
                 t[col] = whole - depth[cell]
-                blur[col] = defocus[0] + defocus[1] * depth[cell]
+                blur[col] = defocus.constant + defocus.slope * depth[cell]
         for row in range(cell_row * side, min(cell_row * side + side, rows)):
             fill(left[row], lines[_LEFT])
             _laplacian(left, row, lines[_LEFT_LAP, :cols])
@@ -92,14 +92,13 @@ def cells(
                 shift = shifts[here]
                 while there < end and shifts[there] == shift:
                     there += 1
-                # Splines reach from one pixel before to two behind.
+                # A spline reaches from one pixel before to two pixels behind.
                 first = max(here * side, shift + 1)
                 last = min(there * side, cols, shift + cols - 2)
                 if first < last:
                     _without_match(lines, done, first)
-                    _compare(
-                        splines, row * cols - shift, flat, room, first, last, shift, defocus[1]
-                    )
+                    row_at, slope = row * cols - shift, defocus.slope
+                    _compare(splines, row_at, flat, room, first, last, shift, slope)
                     done = last
                 here = there
             _without_match(lines, done, high)
@@ -118,7 +117,7 @@ def cells(
 
 @part
 def _without_match(lines: Image, first: int, last: int) -> None:
-    """Pixels whose match is out of the frame: no residual, no gradient, the left view as mean."""
+    """Set pixels whose match is out of the frame: residual and gradient 0, mean = left view."""
     for col in range(first, last):
         lines[_RESIDUAL, col] = 0
         lines[_GRADIENT, col] = 0
@@ -135,12 +134,12 @@ def _compare(
     first: int,
     last: int,
     shift: int,
-    slope: np.float32,
+    slope: Real,
 ) -> None:
-    """Residual and the like of a run of pixels with one whole shift, and of a few behind it."""
-    one, half, sixth = spread_8(np.float32(1)), np.float32(0.5), np.float32(1 / 6)
-    three, four, two_thirds = np.float32(3), np.float32(4), spread_8(np.float32(2 / 3))
-    for col in range(first, last, EIGHT):
+    """Compare a run of pixels with one whole shift; up to 7 pixels behind it are overwritten."""
+    one, half, sixth = splat_8(np.float32(1)), np.float32(0.5), np.float32(1 / 6)
+    three, four, two_thirds = np.float32(3), np.float32(4), splat_8(np.float32(2 / 3))
+    for col in range(first, last, FLOATS):
         t = load_8(lines, _T * room + col)
         u = one - t
         tt, uu = t * t, u * u
@@ -171,9 +170,9 @@ def _compare(
 def _add_products(
     lines: Image, room: int, low: int, high: int, is_first: bool, sums: Image
 ) -> None:
-    """Add the products of a row of pixels to sums; e is at the place of h, ge at that of gh."""
-    zero = spread_8(np.float32(0))
-    for col in range(low, high, EIGHT):
+    """Add the products of a row of pixels to the sums, with e in place of h and ge of gh."""
+    zero = splat_8(np.float32(0))
+    for col in range(low, high, FLOATS):
         g, e = load_8(lines, _GRADIENT * room + col), load_8(lines, _RESIDUAL * room + col)
         s, m = load_8(lines, _BY_SHIFT * room + col), load_8(lines, _MEAN * room + col)
         for plane, value in (
@@ -192,7 +191,7 @@ def _add_products(
 
 @part
 def _laplacian(image: Image, row: int, out: Image) -> None:
-    """Five-point Laplacian of a row; beyond the border the image goes on as its last pixel."""
+    """Five-point Laplacian of a row; edge pixels are repeated."""
     rows, cols = image.shape
     up, here, down = image[max(row - 1, 0)], image[row], image[min(row + 1, rows - 1)]
     for col in range(cols):
@@ -208,7 +207,7 @@ def _laplacian(image: Image, row: int, out: Image) -> None:
 
 @part
 def _gradient_x(line: Image, out: Image) -> None:
-    """Derivative by five points, right to the fourth order; zero at the border."""
+    """Derivative by five points, of fourth order; 0 at the border."""
     size = line.size
     out[: min(2, size)] = 0
     out[max(size - 2, 0) :] = 0
@@ -220,7 +219,7 @@ def _gradient_x(line: Image, out: Image) -> None:
 
 @part
 def _fold(line: Image, side: int, out: Image) -> None:
-    """Sums over cells of one or two columns, the last of which may have but one."""
+    """Sum over cells of one or two columns; the last cell may have one column less."""
     if side == 1:
         for col in range(out.size):
             out[col] = line[col]
@@ -244,7 +243,7 @@ def smooth_squares(
     out: Image,
     squares: Image,
 ) -> None:
-    """Smoothed means of cells and their squares, times the pixels; an image goes on as its last."""
+    """Smooth the means of cells, and square them, both times the pixels; edges are repeated."""
     rows, cols = sums.shape
     reach = taps.size // 2
     wide = np.empty(cols + 2 * reach, dtype=np.float32)
@@ -280,8 +279,8 @@ def smooth_squares(
 
 
 @compiled
-def settle(start: int, stop: int, before: Image, after: Image, sums: Planes) -> None:
-    """Sums as they would be at other disparities, to first order; in their place."""
+def shift_sums(start: int, stop: int, before: Image, after: Image, sums: Planes) -> None:
+    """Shift the sums to other disparities, to first order, in place."""
     two, zero = np.float32(2), np.float32(0)
     move = np.empty(before.shape[1], dtype=np.float32)
     for row in range(start, stop):

@@ -1,223 +1,230 @@
-"""Compiled loops of the judgement."""
+"""Compiled depth, sigma, confidence and flags."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.confidence_types import LEAST_SIGMA_PX, Judged, Judging
 from d3s.estimate.joint.numba_backend.lines import between_cells, fill
-from d3s.estimate.joint.search import Found
-from d3s.estimate.joint.types import Refined
+from d3s.estimate.joint.types import (
+    MIN_SIGMA_PX,
+    Bits,
+    CellFit,
+    ConfidenceParameters,
+    Counts,
+    DepthPlanes,
+    SearchResult,
+)
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.parallel import over_rows
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 from d3s.types import Image
-
-Counts = NDArray[np.uint8]
-Bits = NDArray[np.uint16]
 
 _LOW_TEXTURE, _AMBIGUOUS = int(Flag.LOW_TEXTURE), int(Flag.AMBIGUOUS)
 _OUT_OF_RANGE, _OCCLUDED = int(Flag.OUT_OF_RANGE), int(Flag.OCCLUDED)
 _INCONSISTENT, _LOW_CONFIDENCE = int(Flag.INCONSISTENT), int(Flag.LOW_CONFIDENCE)
 
 
-class CompiledJudge:
-    """Single precision; what it gives outlives the memory."""
+class _Cells(NamedTuple):
+    """Quantities of cells that are interpolated to pixels."""
 
-    def __init__(self, memory: Memory) -> None:
+    weighted: Image  # disparity times precision
+    precision: Image  # 1 / sigma²
+    bend: Image
+    correlation: Image
+    flags: Bits
+
+
+class _Numbers(NamedTuple):
+    """Numbers of `ConfidenceParameters` in single precision."""
+
+    per_dpt_px: np.float32
+    offset_px: np.float32
+    rectification_variance: np.float32
+    nearest_m: np.float32
+    farthest_m: np.float32
+    min_confidence: np.float32
+    sigma_m: np.float32
+    sigma_share: np.float32
+    min_correlation: np.float32
+
+
+class NumbaConfidence:
+    """`ConfidenceOperations` in single precision; the depth planes outlive the scratch memory."""
+
+    def __init__(self, memory: Scratch) -> None:
         self._memory = memory
 
-    def of_search(self, found: Found, depth: int, least_margin: float) -> Bits:
-        """Flags that come from the search, which looked at so many shifts."""
+    def search_flags(self, found: SearchResult, shifts: int, min_margin: float) -> Bits:
+        """Return the flags that follow from a search over so many shifts."""
         out = self._memory.empty(found.step.shape, np.uint16)
-        numbers = np.float32(depth - 1.5), np.float32(least_margin)
-        over_rows(_of_search, out.shape[0], found.step, found.margin, found.seen, *numbers, out)
+        last_step, margin = np.float32(shifts - 1.5), np.float32(min_margin)
+        over_rows(_search_flags, out.shape[0], found, last_step, margin, out)
         return out
 
-    def judged(self, fit: Refined, is_one: Counts, flags: Bits, judging: Judging) -> Judged:
-        """All of a frame; `is_one` says where there is one surface, `flags` are of the search."""
-        shape = judging.shape
+    def depth_planes(
+        self,
+        fit: CellFit,
+        is_one_surface: Counts,
+        flags: Bits,
+        parameters: ConfidenceParameters,
+    ) -> DepthPlanes:
+        """Return depth, sigma, confidence and flags of each pixel."""
+        shape = parameters.frame_shape
         depth, sigma, confidence = (np.empty(shape, np.float32) for _ in range(3))
-        out = Judged(depth, sigma, confidence, np.empty(shape, np.uint16))
-        numbers = np.array(
-            (
-                judging.per_dpt_px,
-                judging.offset_px,
-                judging.rectification_sigma_px**2,
-                judging.nearest_m,
-                judging.farthest_m,
-                judging.min_confidence,
-                judging.sigma_m,
-                judging.sigma_share,
-                judging.least_correlation,
-            ),
-            dtype=np.float32,
+        out = DepthPlanes(depth, sigma, confidence, np.empty(shape, np.uint16))
+        empty, grid = self._memory.empty, fit.flags.shape
+        cells = _Cells(
+            empty(grid), empty(grid), fit.bend_px, fit.correlation, empty(grid, np.uint16)
         )
-        empty, cells = self._memory.empty, fit.flags.shape
-        bits, weighted, weight = empty(cells, np.uint16), empty(cells), empty(cells)
-        over_rows(
-            _of_cells,
-            is_one.shape[0],
-            is_one,
-            flags,
-            fit.flags,
-            fit.misfit,
-            fit.disparity_px,
-            fit.sigma_px,
-            np.float32(judging.largest_misfit),
-            bits,
-            weighted,
-            weight,
-        )
-        over_rows(
-            _judged,
-            shape[0],
-            weighted,
-            weight,
-            fit.bend_px,
-            fit.correlation,
-            bits,
-            judging.cell,
-            numbers,
-            *out,
-        )
+        largest = np.float32(parameters.max_misfit)
+        over_rows(_judge_cells, grid[0], fit, is_one_surface, flags, largest, cells)
+        side, numbers = parameters.cell_side, _numbers(parameters)
+        over_rows(_depth_planes, shape[0], cells, side, numbers, out)
         return out
+
+
+def _numbers(parameters: ConfidenceParameters) -> _Numbers:
+    numbers = (
+        parameters.per_dpt_px,
+        parameters.offset_px,
+        parameters.rectification_sigma_px**2,
+        parameters.nearest_m,
+        parameters.farthest_m,
+        parameters.min_confidence,
+        parameters.sigma_at_half_confidence_m,
+        parameters.sigma_at_half_confidence_share,
+        parameters.min_correlation,
+    )
+    return _Numbers(*(np.float32(number) for number in numbers))
 
 
 @compiled
-def _of_search(
+def _search_flags(
     start: int,
     stop: int,
-    step: Image,
-    margin: Image,
-    seen: NDArray[np.int16],
-    last: np.float32,
-    least: np.float32,
+    found: SearchResult,
+    last_step: np.float32,
+    min_margin: np.float32,
     out: Bits,
 ) -> None:
-    first, one = np.float32(0.5), np.float32(1)
+    """Flag occlusion, left-right disagreement, ambiguity, and the ends of the range."""
+    first_step, one = np.float32(0.5), np.float32(1)
     for row in range(start, stop):
-        steps, margins, others, line = step[row], margin[row], seen[row], out[row]
+        steps, margins = found.step[row], found.margin[row]
+        right_steps, line = found.right_step[row], out[row]
         for col in range(line.size):
-            here = steps[col]
-            gap = np.float32(others[col]) - here if others[col] >= 0 else np.float32(0)
+            here, right = steps[col], right_steps[col]
+            gap = np.float32(right) - here if right >= 0 else np.float32(0)
             bits = np.int32(_OCCLUDED) if gap > one else np.int32(0)
             bits |= np.int32(_INCONSISTENT) if gap < -one else np.int32(0)
-            bits |= np.int32(0) if margins[col] >= least else np.int32(_AMBIGUOUS)
-            bits |= np.int32(_OUT_OF_RANGE) if (here <= first) | (here >= last) else np.int32(0)
+            bits |= np.int32(0) if margins[col] >= min_margin else np.int32(_AMBIGUOUS)
+            is_at_end = (here <= first_step) | (here >= last_step)
+            bits |= np.int32(_OUT_OF_RANGE) if is_at_end else np.int32(0)
             line[col] = bits
 
 
 @compiled
-def _of_cells(
+def _judge_cells(
     start: int,
     stop: int,
-    is_one: Counts,
-    of_search: Bits,
-    of_frame: Bits,
-    misfit: Image,
-    disparity: Image,
-    sigma: Image,
-    most: np.float32,
-    flags: Bits,
-    weighted: Image,
-    weight: Image,
+    fit: CellFit,
+    is_one_surface: Counts,
+    search_flags: Bits,
+    max_misfit: np.float32,
+    out: _Cells,
 ) -> None:
-    """Flags of cells, their precision, and disparities times it."""
-    one, least = np.float32(1), np.float32(LEAST_SIGMA_PX)
-    none, never = np.float32(0), np.float32(np.inf)
+    """Combine the flags of cells, and weight their disparities by their precision."""
+    one, least = np.float32(1), np.float32(MIN_SIGMA_PX)
+    zero, infinity = np.float32(0), np.float32(np.inf)
     for row in range(start, stop):
-        count, misfits, line = is_one[row], misfit[row], flags[row]
-        first, second, before = of_search[row], of_frame[row], sigma[row]
+        count, misfits, line = is_one_surface[row], fit.misfit[row], out.flags[row]
+        first, second, sigma = search_flags[row], fit.flags[row], fit.sigma_px[row]
         for col in range(line.size):
-            is_known = (before[col] >= none) & (before[col] < never)
-            is_bad = (count[col] < 1) | (not misfits[col] <= most) | (not is_known)
+            is_known = (sigma[col] >= zero) & (sigma[col] < infinity)
+            is_bad = (count[col] < 1) | (not misfits[col] <= max_misfit) | (not is_known)
             line[col] = (first[col] | second[col]) | (_INCONSISTENT if is_bad else 0)
-        after = weight[row]
-        for col in range(after.size):
-            is_known = (before[col] >= none) & (before[col] < never)
-            own = before[col] if before[col] > least else least
-            after[col] = one / (own * own) if is_known else none
-        here, product = disparity[row], weighted[row]
-        for col in range(after.size):
-            product[col] = here[col] * after[col]
+        precision = out.precision[row]
+        for col in range(precision.size):
+            is_known = (sigma[col] >= zero) & (sigma[col] < infinity)
+            own = sigma[col] if sigma[col] > least else least
+            precision[col] = one / (own * own) if is_known else zero
+        disparity, weighted = fit.disparity_px[row], out.weighted[row]
+        for col in range(precision.size):
+            weighted[col] = disparity[col] * precision[col]
 
 
 @part
-def _full_line(image: Image, row: int, cell: int, work: Image, out: Image) -> None:
-    """One row of a frame out of cells of one or two pixels a side."""
-    if cell == 1:
+def _pixel_line(image: Image, row: int, cell_side: int, work: Image, out: Image) -> None:
+    """One row of pixels from cells of one or two pixels a side, by linear interpolation."""
+    if cell_side == 1:
         fill(image[row], out)
     else:
         between_cells(image, row, 0, image.shape[1], work, out)
 
 
 @compiled
-def _judged(
-    start: int,
-    stop: int,
-    weighted: Image,
-    weight: Image,
-    bend: Image,
-    correlation: Image,
-    cell_flags: Bits,
-    cell: int,
-    numbers: Image,
-    out_depth: Image,
-    out_sigma: Image,
-    out_confidence: Image,
-    out_flags: Bits,
+def _depth_planes(
+    start: int, stop: int, cells: _Cells, cell_side: int, numbers: _Numbers, out: DepthPlanes
 ) -> None:
-    per_dpt, offset, rectification = numbers[0], numbers[1], numbers[2]
-    nearest, farthest, least = numbers[3], numbers[4], numbers[5]
-    zero, one, over = np.float32(0), np.float32(1), np.float32(1) / numbers[0]
-    sigma_m, share, textured = numbers[6], numbers[7], numbers[8]
-    nothing = np.float32(np.nan)
-    cols = out_depth.shape[1]
-    work = np.empty(weight.shape[1] + 2, dtype=np.float32)
+    """Depth, sigma, confidence and flags of pixels from the quantities of cells."""
+    zero, one, over = np.float32(0), np.float32(1), np.float32(1) / numbers.per_dpt_px
+    nan = np.float32(np.nan)
+    cols = out.depth_m.shape[1]
+    work = np.empty(cells.precision.shape[1] + 2, dtype=np.float32)
     lines = np.empty((4, cols), dtype=np.float32)
     bits = np.empty(cols, dtype=np.int32)
-    here, spread, bent, alike = lines[0], lines[1], lines[2], lines[3]
+    disparity, precision, bend, correlation = lines[0], lines[1], lines[2], lines[3]
     for row in range(start, stop):
-        _full_line(weighted, row, cell, work, here)
-        _full_line(weight, row, cell, work, spread)
+        _pixel_line(cells.weighted, row, cell_side, work, disparity)
+        _pixel_line(cells.precision, row, cell_side, work, precision)
         for col in range(cols):
-            here[col] = here[col] / spread[col]
-        _full_line(bend, row, cell, work, bent)
-        _full_line(correlation, row, cell, work, alike)
-        source = cell_flags[row // cell]
-        if cell == 1:
-            for col in range(cols):
-                bits[col] = source[col]
-        else:
-            for col in range(cols // 2):
-                bits[2 * col] = source[col]
-                bits[2 * col + 1] = source[col]
-            if cols % 2:
-                bits[cols - 1] = source[cols // 2]
-        depth, sigmas = out_depth[row], out_sigma[row]
-        confidence, flags = out_confidence[row], out_flags[row]
+            disparity[col] = disparity[col] / precision[col]
+        _pixel_line(cells.bend, row, cell_side, work, bend)
+        _pixel_line(cells.correlation, row, cell_side, work, correlation)
+        _pixel_flags(cells.flags[row // cell_side], cell_side, bits)
+        depth, sigma = out.depth_m[row], out.sigma_m[row]
+        confidence, flags = out.confidence[row], out.flags[row]
         for col in range(cols):
-            apart = here[col] - offset
-            far = per_dpt / apart
+            apart = disparity[col] - numbers.offset_px
+            far = numbers.per_dpt_px / apart
             depth[col] = far if apart > zero else np.float32(np.inf)
         for col in range(cols):
-            all_px = np.sqrt(one / spread[col] + bent[col] * bent[col] + rectification)
-            sigmas[col] = depth[col] * depth[col] * all_px * over
+            variance = one / precision[col] + bend[col] * bend[col]
+            sigma_px = np.sqrt(variance + numbers.rectification_variance)
+            sigma[col] = depth[col] * depth[col] * sigma_px * over
         for col in range(cols):
-            scale = share * depth[col]
-            scale = scale if scale > sigma_m else sigma_m
-            value = alike[col] / (one + sigmas[col] / scale)
+            scale = numbers.sigma_share * depth[col]
+            scale = scale if scale > numbers.sigma_m else numbers.sigma_m
+            value = correlation[col] / (one + sigma[col] / scale)
             confidence[col] = value if value > zero else zero
         for col in range(cols):
-            more = np.int32(0) if alike[col] >= textured else np.int32(_LOW_TEXTURE)
-            inside = (depth[col] >= nearest) & (depth[col] <= farthest)
+            has_texture = correlation[col] >= numbers.min_correlation
+            more = np.int32(0) if has_texture else np.int32(_LOW_TEXTURE)
+            inside = (depth[col] >= numbers.nearest_m) & (depth[col] <= numbers.farthest_m)
             more |= np.int32(0) if inside else np.int32(_OUT_OF_RANGE)
-            more |= np.int32(0) if confidence[col] >= least else np.int32(_LOW_CONFIDENCE)
+            is_sure = confidence[col] >= numbers.min_confidence
+            more |= np.int32(0) if is_sure else np.int32(_LOW_CONFIDENCE)
             bits[col] |= more
         for col in range(cols):
             flags[col] = bits[col]
         for col in range(cols):
-            depth[col] += zero if bits[col] == 0 else nothing
+            depth[col] += zero if bits[col] == 0 else nan
         for col in range(cols):
-            sigmas[col] += zero if bits[col] == 0 else nothing
+            sigma[col] += zero if bits[col] == 0 else nan
+
+
+@part
+def _pixel_flags(line: Bits, cell_side: int, out: NDArray[np.int32]) -> None:
+    """Flags of a row of pixels, from those of its cells."""
+    cols = out.size
+    if cell_side == 1:
+        for col in range(cols):
+            out[col] = line[col]
+        return
+    for col in range(cols // 2):
+        out[2 * col] = line[col]
+        out[2 * col + 1] = line[col]
+    if cols % 2:
+        out[cols - 1] = line[cols // 2]

@@ -1,18 +1,16 @@
-"""Cells of one size out of cells of another, and which of them are wanted."""
+"""Cells of one size from cells of another, and which cells are wanted."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.estimate.joint.numba_backend.lines import between_cells, fill
-from d3s.runtime.compile import compiled, part
+from d3s.estimate.joint.types import Bits, Counts
+from d3s.runtime.compile import compiled
 from d3s.types import Image, Mask
-
-Counts = NDArray[np.uint8]
 
 
 @compiled
-def halved(start: int, stop: int, image: Image, out: Image) -> None:
-    """Mean of the middle two of each 2 x 2 cells."""
+def halve(start: int, stop: int, image: Image, out: Image) -> None:
+    """Shrink by two: the mean of the middle two values of each 2 x 2 cells."""
     rows, cols = image.shape
     for row in range(start, stop):
         top, bottom = image[2 * row], image[min(2 * row + 1, rows - 1)]
@@ -27,8 +25,8 @@ def halved(start: int, stop: int, image: Image, out: Image) -> None:
 
 
 @compiled
-def doubled(start: int, stop: int, image: Image, out: Image) -> None:
-    """Linear between the cells."""
+def double(start: int, stop: int, image: Image, out: Image) -> None:
+    """Enlarge by two, by linear interpolation."""
     cols = image.shape[1]
     work = np.empty(cols + 2, dtype=np.float32)
     for row in range(start, stop):
@@ -36,25 +34,30 @@ def doubled(start: int, stop: int, image: Image, out: Image) -> None:
 
 
 @compiled
-def scales_of(start: int, stop: int, disparity: Image, numbers: Image, out: Counts) -> None:
-    """Coarsest scale of each cell: one, or those whose disparities are beyond their ends."""
+def coarsest_scales(
+    start: int, stop: int, disparity: Image, scales: Counts, finer_px: Image, out: Counts
+) -> None:
+    """Coarsest scale of each cell: 1, or a scale if the disparity is outside its interval.
+
+    `finer_px` has a row (low, high) for each of the increasing `scales`.
+    """
     cols = disparity.shape[1]
     for row in range(start, stop):
         line, target = disparity[row], out[row]
         for col in range(cols):
             target[col] = 1
-        for which in range(numbers.shape[0]):
-            scale, low, high = np.uint8(numbers[which, 0]), numbers[which, 1], numbers[which, 2]
+        for which in range(scales.size):
+            scale, low, high = scales[which], finer_px[which, 0], finer_px[which, 1]
             for col in range(cols):
                 if line[col] < low or line[col] > high:
                     target[col] = scale
 
 
 @compiled
-def wanted_cells(
+def select_cells(
     start: int, stop: int, scales: Counts, least: int, most: int, is_coarse: bool, out: Mask
 ) -> None:
-    """Cells of these scales, or those of half as many that they are interpolated from."""
+    """Select cells of scales least to most, or the coarse cells they are interpolated from."""
     rows, cols = scales.shape
     low, high = np.uint8(least), np.uint8(most)
     line = np.empty(cols + 3, dtype=np.uint8)
@@ -78,10 +81,10 @@ def wanted_cells(
 
 
 @compiled
-def put(
+def copy_scales(
     start: int, stop: int, values: Image, scales: Counts, least: int, most: int, out: Image
 ) -> None:
-    """Values of the cells of these scales."""
+    """Copy the values of cells of scales least to most."""
     for row in range(start, stop):
         here, source, target = scales[row], values[row], out[row]
         for col in range(here.size):
@@ -95,20 +98,12 @@ def join(
     stop: int,
     scales: Counts,
     scale: int,
-    disparity: Image,
-    sigma: Image,
-    bend: Image,
-    correlation: Image,
-    misfit: Image,
-    flags: NDArray[np.uint16],
-    out_disparity: Image,
-    out_sigma: Image,
-    out_bend: Image,
-    out_correlation: Image,
-    out_misfit: Image,
-    out_flags: NDArray[np.uint16],
+    images: tuple[Image, ...],
+    flags: Bits,
+    out_images: tuple[Image, ...],
+    out_flags: Bits,
 ) -> None:
-    """Put a part where its scale is wanted, linear between the cells if they are twice as large."""
+    """Copy images and flags of a fit where its scale is wanted, interpolated from coarser cells."""
     step = 1 if flags.shape == out_flags.shape else 2
     work = np.empty(flags.shape[1] + 2, dtype=np.float32)
     line = np.empty(out_flags.shape[1], dtype=np.float32)
@@ -121,35 +116,15 @@ def join(
             last -= 1
         if first > last:
             continue
-        _join_line(disparity, row, step, here, scale, first, last, work, line, out_disparity[row])
-        _join_line(sigma, row, step, here, scale, first, last, work, line, out_sigma[row])
-        _join_line(bend, row, step, here, scale, first, last, work, line, out_bend[row])
-        _join_line(
-            correlation, row, step, here, scale, first, last, work, line, out_correlation[row]
-        )
-        _join_line(misfit, row, step, here, scale, first, last, work, line, out_misfit[row])
-        bits, target = flags[row // step], out_flags[row]
+        for which in range(len(images)):
+            image, target = images[which], out_images[which][row]
+            if step == 1:
+                fill(image[row], line)
+            else:
+                between_cells(image, row, first // 2, last // 2 + 1, work, line)
+            for col in range(first, last + 1):
+                target[col] = line[col] if here[col] == scale else target[col]
+        bits, out_bits = flags[row // step], out_flags[row]
         for col in range(first, last + 1):
             if here[col] == scale:
-                target[col] = bits[col // step]
-
-
-@part
-def _join_line(
-    image: Image,
-    row: int,
-    step: int,
-    here: Counts,
-    scale: int,
-    first: int,
-    last: int,
-    work: Image,
-    line: Image,
-    out: Image,
-) -> None:
-    if step == 1:
-        fill(image[row], line)
-    else:
-        between_cells(image, row, first // 2, last // 2 + 1, work, line)
-    for col in range(first, last + 1):
-        out[col] = line[col] if here[col] == scale else out[col]
+                out_bits[col] = bits[col // step]

@@ -1,4 +1,4 @@
-"""Lines of images, for the other loops."""
+"""Copies and interpolation of image rows, for the other kernels."""
 
 import numpy as np
 
@@ -8,16 +8,17 @@ from d3s.types import Image
 
 @part
 def fill(line: Image, out: Image) -> None:
-    """Copy as much as there is room for."""
+    """Copy a line, as far as both lines reach."""
     for col in range(min(line.size, out.size)):
         out[col] = line[col]
 
 
 @part
 def between_cells(image: Image, row: int, begin: int, end: int, work: Image, out: Image) -> None:
-    """Pixels of a row that some cells of two pixels a side cover, linear between their middles.
+    """Interpolate a row of pixels linearly between the centres of cells of 2 x 2 pixels.
 
-    Beyond its border the image goes on as its last cell. `work` has room for two more.
+    For the columns of cells `begin` to `end`; edge cells are repeated. `work` has two values more
+    than there are cells.
     """
     near, far = np.float32(0.75), np.float32(0.25)
     rows, cols = image.shape

@@ -1,128 +1,147 @@
-"""Refinement by compiled loops; `estimate.refine` says what they are for.
+"""Compiled operations of the refinement; `estimate.joint.refine` explains the fit.
 
-Loops run along the columns and write one line each: so the compiler can use vectors. Sums over
-windows are taken anew for every row, in single precision: no error runs along, and what comes out
-does not depend on where a thread began.
+Kernels run along the columns and write one line each, which lets the compiler use vectors. Sums
+over windows are taken anew for every row, in single precision: no rounding error accumulates, and
+results do not depend on where a thread began.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate.joint.numba_backend.cells import (
-    cells,
-    settle,
-    smooth_squares,
-    spline_coefficients,
+from d3s.estimate.joint.numba_backend import cells, grids, surfaces, windows
+from d3s.estimate.joint.numba_backend.windows import DISPARITY_SUMS, FitNumbers, WindowTables
+from d3s.estimate.joint.types import (
+    CellFit,
+    CellSum,
+    Counts,
+    DefocusLine,
+    FitParameters,
+    SurfaceLimits,
+    WindowFit,
+    window_pixels,
 )
-from d3s.estimate.joint.numba_backend.grids import (
-    doubled,
-    halved,
-    join,
-    put,
-    scales_of,
-    wanted_cells,
-)
-from d3s.estimate.joint.numba_backend.surfaces import finished, one_surface, within
-from d3s.estimate.joint.numba_backend.windows import LIGHT, fit_windows
-from d3s.estimate.joint.types import Fit, Fitting, Plane, Refined, window_pixels
 from d3s.runtime.parallel import over_rows
-from d3s.runtime.scratch import Memory
+from d3s.runtime.scratch import Scratch
 from d3s.types import Image, Mask
 
 Planes = NDArray[np.float32]  # (planes, rows, cols)
-Counts = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 
-_SPLINE_REACH = 10  # the pole of cubic splines to this is 2e-6
+_SPLINE_REACH = 10  # the spline filter falls to 2e-6 there
 
 
-class CompiledRefine:
-    """Single precision, machine code, rows shared out among the cores."""
+class NumbaRefine:
+    """`RefineOperations` in single precision, with intermediate arrays in scratch memory."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Scratch) -> None:
         self._memory = memory
 
-    def halved(self, image: Image) -> Image:
-        """Mean of the middle two of each 2 x 2 pixels."""
+    def halve(self, image: Image) -> Image:
+        """Shrink by two: the mean of the middle two values of each 2 x 2 pixels."""
         rows, cols = (-(-size // 2) for size in image.shape)
         out = self._memory.empty((rows, cols))
-        over_rows(halved, rows, image, out)
+        over_rows(grids.halve, rows, image, out)
         return out
 
-    def doubled(self, image: Image, shape: tuple[int, int]) -> Image:
-        """Image of a shape, linear between the pixels, each of which stands for 2 x 2."""
+    def double(self, image: Image, shape: tuple[int, int]) -> Image:
+        """Enlarge by two to a shape, by linear interpolation."""
         out = self._memory.empty(shape)
-        over_rows(doubled, shape[0], image, out)
+        over_rows(grids.double, shape[0], image, out)
         return out
 
-    def cells(
-        self, left: Image, right: Image, disparity: Image, wanted: Mask, fitting: Fitting
-    ) -> Planes:
-        """Sums over the pixels of each cell that the windows of a wanted one reach."""
-        rows, cols = disparity.shape
-        # One more, of which the first row is zero: for windows that leave the frame.
-        out = self._memory.empty((len(Plane) + 1, rows, cols))
-        out[len(Plane), 0] = 0
-        first, last = _hull(wanted, fitting.halves[-1] + len(fitting.taps) // 2)
-        with self._memory.part():
-            spline = self._memory.empty(right.shape)
-            over_rows(spline_coefficients, right.shape[0], right, _spline_taps(), spline)
-            line = np.array(fitting.defocus, dtype=np.float32)
-            over_rows(cells, rows, left, spline, disparity, line, fitting.cell, first, last, out)
-        taps = np.array(fitting.taps, dtype=np.float32)
-        own = [window_pixels(size, fitting.cell, (0,))[0] for size in fitting.shape]
-        smooth = out[Plane.U], out[Plane.UU]
-        over_rows(smooth_squares, rows, out[Plane.G], taps, *own, first, last, *smooth)
-        return out
-
-    def scales(self, disparity_px: Image, finer: dict[int, tuple[float, float]]) -> Counts:
-        """Coarsest scale at which each cell may be fitted."""
+    def coarsest_scales(
+        self, disparity_px: Image, finer_px: dict[int, tuple[float, float]]
+    ) -> Counts:
+        """Return the coarsest scale at which each cell may be fitted."""
         out = self._memory.empty(disparity_px.shape, np.uint8)
-        ends = [(scale, *ends) for scale, ends in sorted(finer.items())]
-        numbers = np.array(ends, dtype=np.float32).reshape(len(ends), 3)
-        over_rows(scales_of, out.shape[0], disparity_px, numbers, out)
+        scales = np.array(sorted(finer_px), dtype=np.uint8)
+        ends = np.array([finer_px[int(scale)] for scale in scales], dtype=np.float32)
+        over_rows(
+            grids.coarsest_scales, out.shape[0], disparity_px, scales, ends.reshape(-1, 2), out
+        )
         return out
 
-    def one_surface(
-        self, disparity: Image, halves: tuple[int, ...], least: float, share: float, zero: float
+    def select_cells(self, scales: Counts, least: int, most: int, *, is_coarse: bool) -> Mask:
+        """Select the cells of scales least to most, or the coarse cells that these derive from."""
+        step = 2 if is_coarse else 1
+        shape = -(-scales.shape[0] // step), -(-scales.shape[1] // step)
+        out = self._memory.empty(shape, np.bool_)
+        over_rows(grids.select_cells, shape[0], scales, least, most, is_coarse, out)
+        return out
+
+    def count_one_surface(
+        self, disparity: Image, halves: tuple[int, ...], limits: SurfaceLimits
     ) -> Counts:
-        """How many windows in a row hold disparities that may be of one surface."""
+        """Count the windows, from the smallest on, whose disparities may be of one surface."""
         out = self._memory.empty(disparity.shape, np.uint8)
-        numbers = np.array((least, share, zero), dtype=np.float32)
-        over_rows(one_surface, out.shape[0], disparity, np.array(halves, np.int64), numbers, out)
+        sides, rows = np.array(halves, np.int64), out.shape[0]
+        single = SurfaceLimits(*(np.float32(limit) for limit in limits))
+        over_rows(surfaces.count_one_surface, rows, disparity, sides, single, out)
         return out
 
-    def usable(
-        self, disparity: Image, fitting: Fitting, least: float, share: float, zero: float
+    def count_usable(
+        self, disparity: Image, parameters: FitParameters, limits: SurfaceLimits
     ) -> Counts:
-        """How many of the larger windows lie within both views and on one surface."""
-        count = self.one_surface(disparity, fitting.halves[1:], least, share, zero)
-        halves = np.array(fitting.halves, dtype=np.int64)
-        over_rows(within, count.shape[0], disparity, halves, fitting.cell, fitting.shape[1], count)
+        """Count the larger windows that lie within both views and on one surface."""
+        count = self.count_one_surface(disparity, parameters.window_halves[1:], limits)
+        halves = np.array(parameters.window_halves, dtype=np.int64)
+        side, cols = parameters.cell_side, parameters.view_shape[1]
+        over_rows(surfaces.limit_to_frame, count.shape[0], disparity, halves, side, cols, count)
         return count
 
-    def moved(
-        self, sums: Planes, disparity: Image, usable: Counts, wanted: Mask, fitting: Fitting
-    ) -> Image:
-        """Disparity by least squares, of the wanted cells; the others stay where they are."""
-        return self._fit(sums, disparity, usable, disparity, wanted, fitting, LIGHT).disparity
+    def sum_cells(
+        self, left: Image, right: Image, disparity: Image, wanted: Mask, parameters: FitParameters
+    ) -> Planes:
+        """Return the sums `CellSum` of the cells that the windows of a wanted cell reach."""
+        rows, cols = disparity.shape
+        # One plane more, whose first row is zero: for windows that leave the frame.
+        out = self._memory.empty((len(CellSum) + 1, rows, cols))
+        out[len(CellSum), 0] = 0
+        reach = parameters.window_halves[-1] + len(parameters.cell_taps) // 2
+        first, last = _hull(wanted, reach)
+        side = parameters.cell_side
+        with self._memory.part():
+            spline = self._memory.empty(right.shape)
+            over_rows(cells.spline_coefficients, right.shape[0], right, _spline_taps(), spline)
+            line = DefocusLine(*(np.float32(number) for number in parameters.defocus))
+            over_rows(cells.sum_cells, rows, left, spline, disparity, line, side, first, last, out)
+        taps = np.array(parameters.cell_taps, dtype=np.float32)
+        own = [window_pixels(size, side, (0,))[0] for size in parameters.view_shape]
+        smooth = out[CellSum.U], out[CellSum.UU]
+        over_rows(cells.smooth_squares, rows, out[CellSum.G], taps, *own, first, last, *smooth)
+        return out
 
-    def settled(self, sums: Planes, before: Image, after: Image) -> Planes:
-        """Sums of cells as they would be at other disparities, to first order; in their place."""
-        over_rows(settle, before.shape[0], before, after, sums)
+    def update_disparity(
+        self,
+        sums: Planes,
+        disparity: Image,
+        usable: Counts,
+        wanted: Mask,
+        parameters: FitParameters,
+    ) -> Image:
+        """Return the least-squares disparity of the wanted cells; others keep theirs."""
+        out = self._memory.empty((1, *disparity.shape))
+        self._fit(sums, disparity, usable, disparity, wanted, parameters, out)
+        return np.asarray(out[0])
+
+    def shift_sums(self, sums: Planes, before: Image, after: Image) -> Planes:
+        """Shift the sums to other disparities, to first order, in place."""
+        over_rows(cells.shift_sums, before.shape[0], before, after, sums)
         return sums
 
-    def fit(
+    def fit_windows(
         self,
         sums: Planes,
         disparity: Image,
         usable: Counts,
         noise: Image,
         wanted: Mask,
-        fitting: Fitting,
-    ) -> Fit:
-        """The same, with all that is known of it."""
-        return self._fit(sums, disparity, usable, noise, wanted, fitting, len(Plane))
+        parameters: FitParameters,
+    ) -> WindowFit:
+        """Fit each wanted cell over the largest usable window that smaller ones agree with."""
+        out = self._memory.empty((len(WindowFit._fields) - 1, *disparity.shape))
+        used = self._fit(sums, disparity, usable, noise, wanted, parameters, out)
+        return WindowFit._make([*out, used])
 
     def _fit(
         self,
@@ -131,94 +150,81 @@ class CompiledRefine:
         usable: Counts,
         noise: Image,
         wanted: Mask,
-        fitting: Fitting,
-        planes: int,
-    ) -> Fit:
-        shape = disparity.shape
-        out = self._memory.empty((len(Fit._fields) - 1 if planes > LIGHT else 1, *shape))
-        used = self._memory.empty(shape, np.uint8)
-        windows_px = (window_pixels(size, fitting.cell, fitting.halves) for size in fitting.shape)
-        near_px = (window_pixels(size, fitting.cell, (1,))[0] for size in fitting.shape)
+        parameters: FitParameters,
+        out: Planes,
+    ) -> Counts:
+        """Fit the planes of `out`, all or the disparity alone, and return the windows used."""
+        rows = disparity.shape[0]
+        planes = DISPARITY_SUMS if len(out) == 1 else len(CellSum)
+        used = self._memory.empty(disparity.shape, np.uint8)
         over_rows(
-            fit_windows,
-            -(-shape[0] // 2),
+            windows.fit_windows,
+            -(-rows // 2),
             sums.reshape(-1),
             planes,
             disparity,
             usable,
             noise,
             wanted,
-            np.array(fitting.halves, dtype=np.int64),
-            *windows_px,
-            *near_px,
-            np.array(fitting.share_inside, dtype=np.float32),
-            np.array(fitting.chance, dtype=np.float32),
-            _numbers(fitting),
+            _window_tables(parameters),
+            _fit_numbers(parameters),
             out,
             used,
         )
-        a, b, c, d, e, f = (out[0],) * 6 if planes == LIGHT else out
-        return Fit(a, b, c, d, e, f, used)
+        return used
 
-    def finished(self, fit: Fit, fitting: Fitting, scale: int) -> Refined:
-        """A fit in pixels of the frame, less what slopes add to it."""
+    def correct_slopes(self, fit: WindowFit, parameters: FitParameters, scale: int) -> CellFit:
+        """Remove the effect of slopes from a fit, and convert it to pixels of the frame."""
         empty, shape = self._memory.empty, fit.disparity.shape
-        a, b, c = (empty(shape) for _ in range(3))
-        out = Refined(a, b, c, fit.correlation, fit.misfit, empty(shape, np.uint16))
+        out = CellFit(
+            disparity_px=empty(shape),
+            sigma_px=empty(shape),
+            bend_px=empty(shape),
+            correlation=fit.correlation,
+            misfit=fit.misfit,
+            flags=empty(shape, np.uint16),
+        )
         over_rows(
-            finished,
+            surfaces.correct_slopes,
             shape[0],
-            fit.disparity,
-            fit.sigma,
-            fit.down,
-            fit.across,
-            fit.used,
-            np.array(fitting.halves, dtype=np.int64),
-            fitting.cell,
-            fitting.shape[1],
+            fit,
+            np.array(parameters.window_halves, dtype=np.int64),
+            parameters.cell_side,
+            parameters.view_shape[1],
             np.float32(scale),
-            np.float32(fitting.bend),
-            np.float32(fitting.bend_noise),
-            out.disparity_px,
-            out.sigma_px,
-            out.bend_px,
-            out.flags,
+            np.float32(parameters.bend_share),
+            np.float32(parameters.bend_noise),
+            out,
         )
         return out
 
-    def wanted(self, scales: Counts, least: int, most: int, *, is_coarse: bool) -> Mask:
-        """Cells of these scales; of a grid of half the size, those they are interpolated from."""
-        step = 2 if is_coarse else 1
-        out = self._memory.empty(
-            (-(-scales.shape[0] // step), -(-scales.shape[1] // step)), np.bool_
-        )
-        over_rows(wanted_cells, out.shape[0], scales, least, most, is_coarse, out)
+    def merge_coarse(
+        self, disparity_px: Image, coarse_px: Image, scales: Counts, most: int
+    ) -> Image:
+        """Return the disparities of a coarser grid for cells up to a scale, else the given ones."""
+        out = self.double(coarse_px, scales.shape)
+        over_rows(grids.copy_scales, scales.shape[0], disparity_px, scales, most + 1, 255, out)
         return out
 
-    def merged(self, disparity_px: Image, coarse_px: Image, scales: Counts, most: int) -> Image:
-        """Disparities of a coarser grid, but those of the cells beyond a scale."""
-        out = self.doubled(coarse_px, scales.shape)
-        over_rows(put, scales.shape[0], disparity_px, scales, most + 1, 255, out)
-        return out
-
-    def joined(self, parts: dict[int, Refined], scales: Counts) -> Refined:
-        """Each cell from the part of its scale, interpolated if that is coarser."""
+    def join_scales(self, parts: dict[int, CellFit], scales: Counts) -> CellFit:
+        """Take each cell from the fit of its scale, interpolated if that is coarser."""
         shape = scales.shape
-        # The part that fits the grid becomes the whole, and the others are put into it.
+        # The part that has the size of the grid becomes the result; the others are copied into it.
         best = next((fit for fit in parts.values() if fit.flags.shape == shape), None)
         if best is None:
-            empty = self._memory.empty
-            a, b, c, d, e = (empty(shape) for _ in range(5))
-            best = Refined(a, b, c, d, e, empty(shape, np.uint16))
+            images = (self._memory.empty(shape) for _ in CellFit._fields[:-1])
+            best = CellFit._make([*images, self._memory.empty(shape, np.uint16)])
         for scale, fit in parts.items():
-            if fit is best:
-                continue
-            over_rows(join, shape[0], scales, scale, *fit, *best)
+            if fit is not best:
+                rows = shape[0]
+                over_rows(
+                    grids.join, rows, scales, scale, fit[:-1], fit.flags, best[:-1], best.flags
+                )
         return best
 
 
 def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
-    """First column that wanted cells reach, and the one behind the last, for each row."""
+    """Return the first column near wanted cells, and the one behind the last, for each row."""
     rows, cols = wanted.shape
     first = wanted.argmax(axis=1)
     first[~wanted[np.arange(rows), first]] = cols
@@ -227,7 +233,7 @@ def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
     near = min(reach, rows - 1)
     wide = np.full((2, rows + 2 * near), cols)
     wide[0, near : near + rows], wide[1, near : near + rows] = first, -last
-    # The least over 2 near + 1 rows, by those over one, two, four and so on.
+    # The minimum over 2 near + 1 rows, by minima over 1, 2, 4 and so on.
     power = 1
     while 2 * power <= 2 * near + 1:
         wide = np.minimum(wide[:, : wide.shape[1] - power], wide[:, power:])
@@ -237,24 +243,37 @@ def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
     return np.maximum(wide[0] - reach, 0), np.clip(reach - wide[1], 0, cols)
 
 
-def _numbers(fitting: Fitting) -> Image:
-    return np.array(
-        (
-            *fitting.defocus,
-            fitting.reach,
-            fitting.smoothed_gain,
-            fitting.laplacian_gain,
-            fitting.gradient_gain,
-            fitting.area,
-            fitting.apart,
-            fitting.unexplained,
-        ),
-        dtype=np.float32,
+def _window_tables(parameters: FitParameters) -> WindowTables:
+    side, halves = parameters.cell_side, parameters.window_halves
+    rows_px, cols_px = (window_pixels(size, side, halves) for size in parameters.view_shape)
+    near_rows, near_cols = (window_pixels(size, side, (1,))[0] for size in parameters.view_shape)
+    return WindowTables(
+        halves=np.array(halves, dtype=np.int64),
+        rows_px=rows_px,
+        cols_px=cols_px,
+        near_rows_px=near_rows,
+        near_cols_px=near_cols,
+        energy_share=np.array(parameters.energy_share, dtype=np.float32),
+        chance_correlation=np.array(parameters.chance_correlation, dtype=np.float32),
+    )
+
+
+def _fit_numbers(parameters: FitParameters) -> FitNumbers:
+    return FitNumbers(
+        defocus_constant=np.float32(parameters.defocus.constant),
+        defocus_slope=np.float32(parameters.defocus.slope),
+        max_move=np.float32(parameters.max_move),
+        smoothed_gain=np.float32(parameters.smoothed_gain),
+        laplacian_gain=np.float32(parameters.laplacian_gain),
+        gradient_gain=np.float32(parameters.gradient_gain),
+        noise_area=np.float32(parameters.noise_area),
+        agreement_sigmas=np.float32(parameters.agreement_sigmas),
+        unexplained_share=np.float32(parameters.unexplained_share),
     )
 
 
 def _spline_taps() -> Image:
-    """Filter that turns pixels into coefficients of cubic splines: its pole to the distance."""
+    """Return the filter from pixels to cubic spline coefficients: its pole to the distance."""
     pole = np.sqrt(3.0) - 2.0
     taps = np.sqrt(3.0) * pole ** np.arange(_SPLINE_REACH + 1)
     return np.asarray(taps, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Windows that lie on one surface, and the slopes and bends of surfaces."""
+"""Windows that lie on one surface; slopes and bends of surfaces."""
 
 from typing import Any
 
@@ -7,43 +7,43 @@ from numpy.typing import NDArray
 
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.numba_backend.lines import fill
+from d3s.estimate.joint.types import CellFit, Counts, SurfaceLimits, WindowFit
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.simd import (
-    EIGHT,
-    higher,
-    if_at_most,
-    if_equal,
-    if_lower,
+    FLOATS,
     load_8,
-    lower,
-    spread_8,
+    maximum,
+    minimum,
+    select_at_most,
+    select_equal,
+    select_less,
+    splat_8,
     store,
 )
 from d3s.types import Image
 
-Counts = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 
 _BORDER = int(Flag.BORDER)
-# Lines of a row of cells for slopes: the row itself with its ends repeated, then windows,
-# disparities, offsets and sigmas of rows above and below in turn, and what comes out.
+# Lines of a row of cells for slopes: the row itself with its ends repeated; windows, disparities,
+# centroids and sigmas of the rows above and below, alternating; and the results.
 _WINDOW, _DISPARITY, _ACROSS, _SIGMA, _OFFSET, _COLUMN, _ABOVE, _BELOW = range(8)
 _SLOPE_DOWN, _SLOPE_ACROSS, _BEND_DOWN, _BEND_ACROSS, _STRAIGHT, _OUTSIDE, _LINES = range(14, 21)
 
 
 @compiled
-def one_surface(
-    start: int, stop: int, disparity: Image, halves: Indices, numbers: Image, out: Counts
+def count_one_surface(
+    start: int, stop: int, disparity: Image, halves: Indices, limits: SurfaceLimits, out: Counts
 ) -> None:
-    """Count of the windows in a row whose extent is within a limit.
+    """Count the windows, from the smallest on, whose extent of disparities is within the limits.
 
-    A line holds disparities, and then their negatives: the least of both are the two ends.
+    A line holds disparities, then their negatives; the minima of both halves give the extent.
     """
     rows, cols = disparity.shape
-    least, share, zero = numbers[0], numbers[1], numbers[2]
+    least, share, zero = limits.least, limits.share, limits.zero
     widest = halves[halves.size - 1] if halves.size else 0
     room = cols + 2 * widest
-    # Two lines that take turns: over rows, then over columns.
+    # Two alternating lines each, for minima over rows and then over columns.
     tall = np.empty((2, 2 * cols), dtype=np.float32)
     wide = np.empty((2, 2 * room), dtype=np.float32)
     limit = np.empty(cols, dtype=np.float32)
@@ -62,7 +62,7 @@ def one_surface(
             half = halves[place]
             for step in range(reach + 1, half + 1):
                 above, below = disparity[max(row - step, 0)], disparity[min(row + step, rows - 1)]
-                _least_with(above, below, tall[turn], tall[1 - turn])
+                _minimum_with(above, below, tall[turn], tall[1 - turn])
                 turn = 1 - turn
             reach = half
             for col in range(2 * room):
@@ -71,7 +71,7 @@ def one_surface(
             fill(tall[turn, cols:], wide[0, room + widest :])
             size, power, now = 2 * half + 1, 1, 0
             while 2 * power <= size:
-                _least_of_two(wide[now], power, wide[1 - now])
+                _minimum_of_two(wide[now], power, wide[1 - now])
                 now = 1 - now
                 power *= 2
             first = widest - half
@@ -82,16 +82,16 @@ def one_surface(
             for col in range(cols):
                 low = a[col] if a[col] < b[col] else b[col]
                 high = c[col] if c[col] < d[col] else d[col]
-                is_one = (-high - low <= limit[col]) & (count[col] == before)
-                count[col] += one if is_one else none
+                is_within = (-high - low <= limit[col]) & (count[col] == before)
+                count[col] += one if is_within else none
         line = out[row]
         for col in range(cols):
             line[col] = np.int32(count[col])
 
 
 @part
-def _least_with(one: Image, other: Image, line: Image, out: Image) -> None:
-    """Least of a line and of two rows, and of the negatives of these."""
+def _minimum_with(one: Image, other: Image, line: Image, out: Image) -> None:
+    """Minimum of a line and of two rows; in the second half, with the rows' negatives."""
     cols = one.size
     for col in range(cols):
         low = one[col] if one[col] < other[col] else other[col]
@@ -103,24 +103,24 @@ def _least_with(one: Image, other: Image, line: Image, out: Image) -> None:
 
 
 @part
-def _least_of_two(line: Image, ahead: int, out: Image) -> None:
-    """Smaller of each value and the one ahead of it."""
+def _minimum_of_two(line: Image, ahead: int, out: Image) -> None:
+    """Minimum of each value and the value `ahead` of it."""
     after = line[ahead:]
     for col in range(after.size):
         out[col] = line[col] if line[col] < after[col] else after[col]
 
 
 @compiled
-def within(
+def limit_to_frame(
     start: int,
     stop: int,
     disparity: Image,
     halves: Indices,
-    cell: int,
-    frame_cols: int,
+    cell_side: int,
+    view_cols: int,
     count: Counts,
 ) -> None:
-    """Leave out windows that leave the frame, or whose match does."""
+    """Limit the counts to windows within the frame whose match is within it, too."""
     rows, cols = disparity.shape
     zero = np.float32(0)
     for row in range(start, stop):
@@ -129,50 +129,46 @@ def within(
             half = halves[place]
             most = np.uint8(place - 1)
             for col in range(cols):
-                first = np.float32((col - half) * cell)
-                last = np.float32((col + half + 1) * cell - 1)
+                first = np.float32((col - half) * cell_side)
+                last = np.float32((col + half + 1) * cell_side - 1)
                 here = disparity[row, col]
                 is_inside = (
                     (rim >= half)
                     & (first >= max(here, zero))
-                    & (last - min(here, zero) <= frame_cols - 1)
+                    & (last - min(here, zero) <= view_cols - 1)
                 )
                 if not is_inside and count[row, col] > most:
                     count[row, col] = most
 
 
 @compiled
-def finished(
+def correct_slopes(
     start: int,
     stop: int,
-    disparity: Image,
-    sigma: Image,
-    down: Image,
-    across: Image,
-    used: Counts,
+    fit: WindowFit,
     halves: Indices,
-    cell: int,
-    frame_cols: int,
+    cell_side: int,
+    view_cols: int,
     scale: np.float32,
-    bend: np.float32,
+    bend_share: np.float32,
     bend_noise: np.float32,
-    out: Image,
-    out_sigma: Image,
-    out_bend: Image,
-    flags: NDArray[np.uint16],
+    out: CellFit,
 ) -> None:
-    """Disparity less what a slope adds where the texture lies to one side of the window.
+    """Subtract from each disparity what a slope adds where the texture is off the window's centre.
 
-    And what a bend may add to its error. The slope is taken from as far apart as the surface is
-    known to be one, and the bend is the largest of those over its window and the smaller ones.
+    Also the error that a bend may add. The slope is taken over the largest distance within which
+    the surface is known to be one; the bend is the largest over the window and smaller ones. Only
+    disparity, sigma, bend and flags of `out` are written; further fields share the arrays of `fit`.
     """
+    disparity, sigma, used = fit.disparity, fit.sigma, fit.window
+    down, across = fit.centroid_down, fit.centroid_across
     rows, cols = disparity.shape
     margin = halves[halves.size - 1]
-    room = cols + 2 * margin + EIGHT
+    room = cols + 2 * margin + FLOATS
     lines = np.zeros((_LINES, room), dtype=np.float32)
     flat = lines.reshape(lines.size)
     for col in range(cols):
-        lines[_COLUMN, col] = np.float32(col * cell)
+        lines[_COLUMN, col] = np.float32(col * cell_side)
     for row in range(start, stop):
         _fill_wide(used[row], margin, lines[_WINDOW])
         _fill_wide(disparity[row], margin, lines[_DISPARITY])
@@ -191,16 +187,17 @@ def finished(
             fill(sigma[above], lines[_ABOVE + 6])
             fill(sigma[below], lines[_BELOW + 6])
             _slopes(flat, room, cols, margin, place, halves[place], bend_noise)
-        _straighten(flat, room, cols, margin, halves, min(row, rows - 1 - row), cell, frame_cols)
-        target, own, line, bits = out[row], sigma[row], lines[_STRAIGHT], flags[row]
+        rim = min(row, rows - 1 - row)
+        _straighten(flat, room, cols, margin, halves, rim, cell_side, view_cols)
+        target, line, bits = out.disparity_px[row], lines[_STRAIGHT], out.flags[row]
         for col in range(cols):
             target[col] = scale * line[col]
-        target = out_sigma[row]
+        target, line = out.sigma_px[row], sigma[row]
         for col in range(cols):
-            target[col] = scale * own[col]
-        target, line, other = out_bend[row], lines[_BEND_DOWN], lines[_BEND_ACROSS]
+            target[col] = scale * line[col]
+        target, line, other = out.bend_px[row], lines[_BEND_DOWN], lines[_BEND_ACROSS]
         for col in range(cols):
-            target[col] = scale * bend * np.sqrt(line[col] + other[col])
+            target[col] = scale * bend_share * np.sqrt(line[col] + other[col])
         line = lines[_OUTSIDE]
         for col in range(cols):
             bits[col] = np.int32(line[col]) * np.int32(_BORDER)
@@ -208,7 +205,7 @@ def finished(
 
 @part
 def _fill_wide(line: Any, margin: int, out: Image) -> None:
-    """A line with its ends repeated."""
+    """Copy a line and repeat its ends."""
     fill(line, out[margin:])
     last = line.size - 1
     for step in range(margin):
@@ -220,70 +217,70 @@ def _fill_wide(line: Any, margin: int, out: Image) -> None:
 def _slopes(
     lines: Image, room: int, cols: int, margin: int, place: int, step: int, bend_noise: np.float32
 ) -> None:
-    """Slopes down and across where windows `step` apart are alike, and bends over as much.
+    """Find slopes down and across between windows `step` apart on one surface, and their bends.
 
-    Bends are squares, less what noise may make of them.
+    Bends are squared, less what noise makes.
     """
-    zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
-    here, apart = spread_8(np.float32(place)), np.float32(2 * step)
-    least = spread_8(np.float32(0.5 * step))
-    for col in range(0, cols, EIGHT):
+    zero, one = splat_8(np.float32(0)), splat_8(np.float32(1))
+    here, apart = splat_8(np.float32(place)), np.float32(2 * step)
+    least = splat_8(np.float32(0.5 * step))
+    for col in range(0, cols, FLOATS):
         middle = margin + col
-        fits = if_at_most(here, load_8(lines, _WINDOW * room + middle), one, zero)
+        fits = select_at_most(here, load_8(lines, _WINDOW * room + middle), one, zero)
         disparity = load_8(lines, _DISPARITY * room + middle)
         sigma = load_8(lines, _SIGMA * room + middle)
 
         above, below = _ABOVE * room + col, _BELOW * room + col
         start, end = load_8(lines, above + 4 * room), load_8(lines, below + 4 * room)
         run = apart + (end - start)
-        is_one = if_lower(least, run, fits, zero)
-        is_one = if_at_most(one, load_8(lines, above), is_one, zero)
-        is_one = if_at_most(one, load_8(lines, below), is_one, zero)
+        is_one = select_less(least, run, fits, zero)
+        is_one = select_at_most(one, load_8(lines, above), is_one, zero)
+        is_one = select_at_most(one, load_8(lines, below), is_one, zero)
         low, high = load_8(lines, above + 2 * room), load_8(lines, below + 2 * room)
         slope = (high - low) / run
         turn = slope * _second(start, load_8(lines, _OFFSET * room + col), end)
         bend = _second(low, disparity, high) - turn
         noise = _noise(sigma, load_8(lines, above + 6 * room), load_8(lines, below + 6 * room))
-        beyond = higher(bend * bend - bend_noise * noise, zero)
+        beyond = maximum(bend * bend - bend_noise * noise, zero)
         at = _BEND_DOWN * room + col
         most = load_8(lines, at)
-        store(lines, at, if_lower(zero, is_one, higher(beyond, most), most))
-        is_one = if_at_most(here, load_8(lines, above), is_one, zero)
-        is_one = if_at_most(here, load_8(lines, below), is_one, zero)
+        store(lines, at, select_less(zero, is_one, maximum(beyond, most), most))
+        is_one = select_at_most(here, load_8(lines, above), is_one, zero)
+        is_one = select_at_most(here, load_8(lines, below), is_one, zero)
         at = _SLOPE_DOWN * room + col
-        store(lines, at, if_lower(zero, is_one, slope, load_8(lines, at)))
+        store(lines, at, select_less(zero, is_one, slope, load_8(lines, at)))
 
         before, after = middle - step, middle + step
         start, end = load_8(lines, _ACROSS * room + before), load_8(lines, _ACROSS * room + after)
         run = apart + (end - start)
-        is_one = if_lower(least, run, fits, zero)
-        is_one = if_at_most(one, load_8(lines, _WINDOW * room + before), is_one, zero)
-        is_one = if_at_most(one, load_8(lines, _WINDOW * room + after), is_one, zero)
+        is_one = select_less(least, run, fits, zero)
+        is_one = select_at_most(one, load_8(lines, _WINDOW * room + before), is_one, zero)
+        is_one = select_at_most(one, load_8(lines, _WINDOW * room + after), is_one, zero)
         low = load_8(lines, _DISPARITY * room + before)
         high = load_8(lines, _DISPARITY * room + after)
         slope = (high - low) / run
         turn = slope * _second(start, load_8(lines, _ACROSS * room + middle), end)
         bend = _second(low, disparity, high) - turn
         low, high = load_8(lines, _SIGMA * room + before), load_8(lines, _SIGMA * room + after)
-        beyond = higher(bend * bend - bend_noise * _noise(sigma, low, high), zero)
+        beyond = maximum(bend * bend - bend_noise * _noise(sigma, low, high), zero)
         at = _BEND_ACROSS * room + col
         most = load_8(lines, at)
-        store(lines, at, if_lower(zero, is_one, higher(beyond, most), most))
-        is_one = if_at_most(here, load_8(lines, _WINDOW * room + before), is_one, zero)
-        is_one = if_at_most(here, load_8(lines, _WINDOW * room + after), is_one, zero)
+        store(lines, at, select_less(zero, is_one, maximum(beyond, most), most))
+        is_one = select_at_most(here, load_8(lines, _WINDOW * room + before), is_one, zero)
+        is_one = select_at_most(here, load_8(lines, _WINDOW * room + after), is_one, zero)
         at = _SLOPE_ACROSS * room + col
-        store(lines, at, if_lower(zero, is_one, slope, load_8(lines, at)))
+        store(lines, at, select_less(zero, is_one, slope, load_8(lines, at)))
 
 
 @part
 def _second(before: Any, here: Any, after: Any) -> Any:
-    """Second difference of lanes."""
+    """Second difference of three vectors."""
     return before + after - (here + here)
 
 
 @part
 def _noise(one: Any, two: Any, three: Any) -> Any:
-    """Mean variance of lanes of standard deviations."""
+    """Mean variance of three vectors of standard deviations."""
     return (one * one + two * two + three * three) * np.float32(1 / 3)
 
 
@@ -295,12 +292,12 @@ def _straighten(
     margin: int,
     halves: Indices,
     rim: int,
-    cell: int,
-    frame_cols: int,
+    cell_side: int,
+    view_cols: int,
 ) -> None:
-    """Disparity without tilt, and whether the window or its match leaves the frame."""
-    zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
-    for col in range(0, cols, EIGHT):
+    """Disparity at the window's centre, and whether the window or its match leaves the frame."""
+    zero, one = splat_8(np.float32(0)), splat_8(np.float32(1))
+    for col in range(0, cols, FLOATS):
         here = load_8(lines, _DISPARITY * room + margin + col)
         tilt = load_8(lines, _OFFSET * room + col) * load_8(lines, _SLOPE_DOWN * room + col)
         tilt = tilt + (
@@ -308,14 +305,14 @@ def _straighten(
         )
         store(lines, _STRAIGHT * room + col, here - tilt)
         window = load_8(lines, _WINDOW * room + margin + col)
-        reach = spread_8(np.float32(halves[0]))
+        reach = splat_8(np.float32(halves[0]))
         for place in range(1, halves.size):
-            value = spread_8(np.float32(halves[place]))
-            reach = if_equal(window, spread_8(np.float32(place)), value, reach)
-        place_px, reach_px = load_8(lines, _COLUMN * room + col), np.float32(cell) * reach
-        first = place_px - reach_px - higher(here, zero)
-        last = place_px + reach_px + np.float32(cell - 1) - lower(here, zero)
-        outside = if_lower(first, zero, one, zero)
-        outside = if_lower(spread_8(np.float32(frame_cols - 1)), last, one, outside)
-        outside = if_lower(spread_8(np.float32(rim)), reach, one, outside)
+            value = splat_8(np.float32(halves[place]))
+            reach = select_equal(window, splat_8(np.float32(place)), value, reach)
+        place_px, reach_px = load_8(lines, _COLUMN * room + col), np.float32(cell_side) * reach
+        first = place_px - reach_px - maximum(here, zero)
+        last = place_px + reach_px + np.float32(cell_side - 1) - minimum(here, zero)
+        outside = select_less(first, zero, one, zero)
+        outside = select_less(splat_8(np.float32(view_cols - 1)), last, one, outside)
+        outside = select_less(splat_8(np.float32(rim)), reach, one, outside)
         store(lines, _OUTSIDE * room + col, outside)

@@ -1,82 +1,116 @@
 """Least squares over windows of cells."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import FLAT, TINY, UNKNOWN_PX, Fit, Plane
+from d3s.estimate.joint.types import FLAT, TINY, UNKNOWN_PX, CellSum, Counts, WindowFit
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.simd import (
-    EIGHT,
-    higher,
-    if_at_most,
-    if_equal,
-    if_lower,
+    FLOATS,
     load_8,
-    lower,
-    root,
-    spread_8,
+    maximum,
+    minimum,
+    select_at_most,
+    select_equal,
+    select_less,
+    splat_8,
+    sqrt,
     store,
 )
 from d3s.types import Image, Mask
 
 Planes = NDArray[np.float32]  # (planes, rows, cols)
-Counts = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 
-LIGHT = 6  # planes that a disparity alone needs: the first of all
-# The planes as plain numbers, which compile faster.
-_G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM, _U, _UU = (int(plane) for plane in Plane)
-_DOWN = len(Plane)  # behind the planes: squared gradients times rows
-# Lines of a row of cells: disparities to start from, noise, usable windows, pixels of three by
-# three cells; then pixels of each window.
+DISPARITY_SUMS = 6  # the first planes of `CellSum`, which suffice for a disparity
+# Planes of `CellSum` as plain integers, which compile faster.
+_G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM, _U, _UU = (int(plane) for plane in CellSum)
+_DOWN = len(CellSum)  # further plane of window sums: squared gradients times rows
+# Lines of a row of cells: start disparities, noise, usable windows, pixels of 3 x 3 cells; behind
+# these, the pixels of each window along the columns.
 _START, _NOISE, _USABLE, _NEAR_PX, _LINES = range(5)
-_RESULTS = len(Fit._fields)
+_RESULTS = len(WindowFit._fields)
+
+
+class WindowTables(NamedTuple):
+    """Sizes and statistics of the windows; the first index is the window."""
+
+    halves: Indices  # half sides in cells, increasing
+    rows_px: Image  # pixels of each window inside the frame, by row of its cell
+    cols_px: Image  # the same by column
+    near_rows_px: Image  # pixels of 3 x 3 cells, by row
+    near_cols_px: Image  # the same by column
+    energy_share: Image
+    chance_correlation: Image
+
+
+class FitNumbers(NamedTuple):
+    """Numbers of `FitParameters` in single precision."""
+
+    defocus_constant: np.float32
+    defocus_slope: np.float32
+    max_move: np.float32
+    smoothed_gain: np.float32
+    laplacian_gain: np.float32
+    gradient_gain: np.float32
+    noise_area: np.float32
+    agreement_sigmas: np.float32
+    unexplained_share: np.float32
+
+
+class _RowSums(NamedTuple):
+    """Sums around one row of cells, and where its columns lie in them."""
+
+    columns: Image  # sums down the columns of each window, all planes of both rows, flat
+    columns_at: int  # first value of this row
+    columns_stride: int  # values of one window
+    windows: Image  # sums over windows, flat
+    windows_stride: int
+    near: Image  # sums down three rows of four planes, flat
+    room: int  # values of one plane
+    begin: int  # first column of the frame
+    width: int  # number of columns
 
 
 @compiled
 def fit_windows(
     start: int,
     stop: int,
-    flat: Image,
-    count: int,
+    sums: Image,
+    planes: int,
     disparity: Image,
     usable: Counts,
     noise: Image,
     wanted: Mask,
-    halves: Indices,
-    rows_px: Image,
-    cols_px: Image,
-    near_rows_px: Image,
-    near_cols_px: Image,
-    share: Image,
-    chance: Image,
-    numbers: Image,
+    tables: WindowTables,
+    numbers: FitNumbers,
     out: Planes,
     used: Counts,
 ) -> None:
-    """Sums over all windows of a row, and what follows from them; start and stop are pairs of rows.
+    """Fit the cells of pairs of rows `start` to `stop`.
 
-    The planes are one behind the other, then come zeros of a row. Sums along the columns come
-    first, for two rows at a time, since they have most rows of their windows in common; those along
-    a row go over all planes at once, and what they mix up at the ends of the planes nobody reads.
+    `sums` are the planes of `CellSum`, flat, then a row of zeros; the first `planes` are used. Sums
+    down the columns come first, for two rows at a time, whose windows share most rows. Sums along
+    a row run over all planes at once; what they mix up at the ends of the planes is never read.
     """
     rows, cols = disparity.shape
+    halves = tables.halves
     places, margin = halves.size, max(halves[halves.size - 1], 1)
-    is_light = count == LIGHT
-    total = count if is_light else count + 1
-    most = -(-(cols + 2 * margin) // EIGHT) * EIGHT
-    tall = np.zeros((2, places, total * most + margin + EIGHT), dtype=np.float32)
-    works = np.zeros((2, total * most + EIGHT), dtype=np.float32)
-    sums = np.zeros((places, total * most + EIGHT), dtype=np.float32)
-    small = np.zeros((2, 4 * most + margin + EIGHT), dtype=np.float32)
+    is_light = planes == DISPARITY_SUMS
+    total = planes if is_light else planes + 1
+    most = -(-(cols + 2 * margin) // FLOATS) * FLOATS
+    tall = np.zeros((2, places, total * most + margin + FLOATS), dtype=np.float32)
+    works = np.zeros((2, total * most + FLOATS), dtype=np.float32)
+    window_sums = np.zeros((places, total * most + FLOATS), dtype=np.float32)
+    small = np.zeros((2, 4 * most + margin + FLOATS), dtype=np.float32)
     lines = np.zeros((_LINES + places, most), dtype=np.float32)
     found = np.zeros((_RESULTS, most), dtype=np.float32)
     for place in range(places):
-        fill(cols_px[place], lines[_LINES + place])
-    fill(near_cols_px, lines[_NEAR_PX])
+        fill(tables.cols_px[place], lines[_LINES + place])
+    fill(tables.near_cols_px, lines[_NEAR_PX])
     zeros = _DOWN * rows * cols
     inner, firsts = np.empty(2 * margin, dtype=np.int64), np.empty((2, places), dtype=np.int64)
     ends = np.empty(places, dtype=np.int64)
@@ -85,66 +119,57 @@ def fit_windows(
         two = min(top + 2, rows)
         begin, end = _span(wanted, top, two, margin)
         if begin < end:
-            # The columns that windows of wanted cells reach are all there is, for this pair.
+            # Only the columns that windows of wanted cells reach are summed for this pair.
             width = end - begin
-            room = -(-(width + 2 * margin) // EIGHT) * EIGHT
+            room = -(-(width + 2 * margin) // FLOATS) * FLOATS
             size = _rows_of_windows(top, rows, cols, halves, zeros, inner, firsts, ends)
-            for plane in range(count):
+            for plane in range(planes):
                 base, at = plane * rows * cols + begin, plane * room + margin
-                _sum_down(flat, base, zeros, width, room, inner, firsts, ends, tall, at)
+                _sum_down(sums, base, zeros, width, room, inner, firsts, ends, tall, at)
             if not is_light:
-                base, at = _GG * rows * cols + begin, count * room + margin
+                base, at = _GG * rows * cols + begin, planes * room + margin
                 few = inner[:size]
                 _sum_down_weighted(
-                    flat, base, zeros, width, room, top * cols, cols, few, firsts, ends, tall, at
+                    sums, base, zeros, width, room, top * cols, cols, few, firsts, ends, tall, at
                 )
                 for which in range(4):
                     base = (_E, _EE, _M, _MM)[which] * rows * cols + begin
                     at = which * room + margin
-                    _sum_three(flat, base, zeros, top, rows, cols, width, room, small, at)
+                    _sum_three(sums, base, zeros, top, rows, cols, width, room, small, at)
             for row in range(top, two):
                 for place in range(places):
-                    first, side, length = (
-                        margin - halves[place],
-                        2 * halves[place] + 1,
-                        total * room,
-                    )
-                    _window_sums(tall[row - top, place], first, side, length, works, sums[place])
+                    first = margin - halves[place]
+                    side, length = 2 * halves[place] + 1, total * room
+                    line = tall[row - top, place]
+                    _window_sums(line, first, side, length, works, window_sums[place])
                 for col in range(begin, end):
                     lines[_START, col] = disparity[row, col]
                     lines[_NOISE, col] = noise[row, col]
                     lines[_USABLE, col] = usable[row, col]
-                _fit_line(
-                    tall,
-                    row - top,
-                    sums,
+                row_sums = _RowSums(
+                    tall.reshape(tall.size),
+                    (row - top) * places * tall.shape[2],
+                    tall.shape[2],
+                    window_sums.reshape(window_sums.size),
+                    window_sums.shape[1],
                     small[row - top],
                     room,
-                    lines,
                     begin,
                     width,
-                    halves,
-                    rows_px,
-                    row,
-                    near_rows_px[row],
-                    share,
-                    chance,
-                    numbers,
-                    is_light,
-                    found,
                 )
+                _fit_line(row_sums, lines, row, tables, numbers, is_light, found)
                 for plane in range(out.shape[0]):
                     for col in range(width):
                         out[plane, row, begin + col] = found[plane, col]
                 if not is_light:
                     for col in range(width):
                         used[row, begin + col] = np.int32(found[_RESULTS - 1, col])
-        _leave_alone(top, two, disparity, wanted, out, used)
+        _keep_unwanted(top, two, disparity, wanted, out, used)
 
 
 @part
 def _span(wanted: Mask, top: int, bottom: int, margin: int) -> tuple[int, int]:
-    """Columns that windows of the wanted cells of some rows reach, from the first to the last."""
+    """Return the first column that windows of wanted cells reach, and the one behind the last."""
     cols = wanted.shape[1]
     begin, end = cols, 0
     for row in range(top, bottom):
@@ -159,10 +184,10 @@ def _span(wanted: Mask, top: int, bottom: int, margin: int) -> tuple[int, int]:
 
 
 @part
-def _leave_alone(
+def _keep_unwanted(
     start: int, stop: int, disparity: Image, wanted: Mask, out: Planes, used: Counts
 ) -> None:
-    """Cells that nobody wants stay where they are, and nothing is known of them."""
+    """Cells outside `wanted` keep their disparity; sigma = UNKNOWN_PX, all else 0."""
     for row in range(start, stop):
         for col in range(disparity.shape[1]):
             if not wanted[row, col]:
@@ -183,10 +208,11 @@ def _rows_of_windows(
     firsts: Indices,
     ends: Indices,
 ) -> int:
-    """Where the rows begin that windows around two rows sum over.
+    """Find where the rows begin that the windows of two neighbouring rows sum over.
 
-    `inner` are those that both rows have in common, from the smallest window on, which has
-    ends[0] of them; firsts[0] and firsts[1] those that the upper and the lower row have besides.
+    `inner` gets the rows that both windows share, from the smallest window on; the first ends[k]
+    belong to window k. firsts[0, k] and firsts[1, k] get the further row of the upper and of the
+    lower window, -1 outside of the frame. Returns the number of shared rows.
     """
     count, reach = 0, 0
     for place in range(halves.size):
@@ -217,11 +243,11 @@ def _sum_down(
     tall: Planes,
     at: int,
 ) -> None:
-    """Sums of columns over the rows of windows, one within the other, for two rows."""
+    """Sum each column over the rows of nested windows, for two rows of cells."""
     places, stride = ends.size, tall.shape[2]
     target = tall.reshape(tall.size)
-    for col in range(0, width, EIGHT):
-        total = spread_8(np.float32(0))
+    for col in range(0, width, FLOATS):
+        total = splat_8(np.float32(0))
         begin = 0
         for place in range(places):
             for step in range(begin, ends[place]):
@@ -252,11 +278,11 @@ def _sum_down_weighted(
     tall: Planes,
     at: int,
 ) -> None:
-    """The same of the image times the rows down from each of the two."""
+    """Sum each column times its row, counted from each of the two rows of cells."""
     places, stride = ends.size, tall.shape[2]
     target = tall.reshape(tall.size)
-    for col in range(0, width, EIGHT):
-        total, moment = spread_8(np.float32(0)), spread_8(np.float32(0))
+    for col in range(0, width, FLOATS):
+        total, moment = splat_8(np.float32(0)), splat_8(np.float32(0))
         begin = 0
         for place in range(places):
             for step in range(begin, ends[place]):
@@ -289,7 +315,7 @@ def _sum_three(
     small: Image,
     at: int,
 ) -> None:
-    """Sums of columns over three rows, for two of them."""
+    """Sum each column over three rows, for two rows of cells."""
     stride = small.shape[1]
     target = small.reshape(small.size)
     places = (
@@ -298,7 +324,7 @@ def _sum_three(
         base + (top + 1) * cols if top + 1 < rows else zeros,
         base + (top + 2) * cols if top + 2 < rows else zeros,
     )
-    for col in range(0, width, EIGHT):
+    for col in range(0, width, FLOATS):
         both = load_8(flat, places[1] + col) + load_8(flat, places[2] + col)
         store(target, at + col, both + load_8(flat, places[0] + col))
         store(target, stride + at + col, both + load_8(flat, places[3] + col))
@@ -309,16 +335,16 @@ def _sum_three(
 
 @part
 def _window_sums(line: Image, first: int, side: int, size: int, works: Image, out: Image) -> None:
-    """Sums over `side` values of a line from each on, the first of them `first` ahead.
+    """Sum `side` consecutive values from each value of a line on, shifted by `first`.
 
-    By sums of two, four, eight and so on. Behind the last whole window comes what nobody reads.
+    By sums of 2, 4, 8 and so on. Values behind the last whole window are undefined.
     """
     flat = works.reshape(works.size)
     stride = works.shape[1]
     power, done, turn, is_first = 1, first, 0, True
     while True:
         if side & power:
-            for col in range(0, size - done, EIGHT):
+            for col in range(0, size - done, FLOATS):
                 value = (
                     load_8(line, done + col)
                     if power == 1
@@ -331,7 +357,7 @@ def _window_sums(line: Image, first: int, side: int, size: int, works: Image, ou
             is_first = False
         if 2 * power > side:
             break
-        for col in range(0, size - 2 * power + 1, EIGHT):
+        for col in range(0, size - 2 * power + 1, FLOATS):
             if power == 1:
                 value = load_8(line, col) + load_8(line, col + 1)
             else:
@@ -344,38 +370,28 @@ def _window_sums(line: Image, first: int, side: int, size: int, works: Image, ou
 
 @part
 def _fit_line(
-    both_tall: Planes,
-    which: int,
-    all_sums: Image,
-    small: Image,
-    room: int,
+    row_sums: _RowSums,
     all_lines: Image,
-    begin_col: int,
-    width: int,
-    halves: Indices,
-    rows_px: Image,
     row: int,
-    near_rows_px: np.float32,
-    share: Image,
-    chance: Image,
-    numbers: Image,
+    tables: WindowTables,
+    numbers: FitNumbers,
     is_light: bool,
     all_found: Image,
 ) -> None:
-    """Window of each cell of a line, its disparity, and how good that is."""
+    """Choose the window of each cell of a row, and fit its disparity, sigma and so on."""
+    halves = tables.halves
     places, margin = halves.size, max(halves[halves.size - 1], 1)
-    tall, tall_stride = both_tall.reshape(both_tall.size), both_tall.shape[2]
-    sums, sums_stride = all_sums.reshape(all_sums.size), all_sums.shape[1]
+    sums, room, begin_col = row_sums.windows, row_sums.room, row_sums.begin
+    tall, small = row_sums.columns, row_sums.near
     lines, most = all_lines.reshape(all_lines.size), all_lines.shape[1]
     found = all_found.reshape(all_found.size)
-    constant, slope, reach = numbers[0], numbers[1], numbers[2]
-    smoothed, laplacian, gradient = numbers[3], numbers[4], numbers[5]
-    factor, unexplained = numbers[7] * numbers[7] * numbers[6], numbers[8]
+    near_rows_px = tables.near_rows_px[row]
+    factor = numbers.agreement_sigmas * numbers.agreement_sigmas * numbers.noise_area
     half, two, four = np.float32(0.5), np.float32(2), np.float32(4)
-    zero, one = spread_8(np.float32(0)), spread_8(np.float32(1))
-    flat, tiny = spread_8(np.float32(FLAT)), spread_8(np.float32(TINY))
-    unknown = spread_8(np.float32(UNKNOWN_PX))
-    for col in range(0, width, EIGHT):
+    zero, one = splat_8(np.float32(0)), splat_8(np.float32(1))
+    flat, tiny = splat_8(np.float32(FLAT)), splat_8(np.float32(TINY))
+    unknown = splat_8(np.float32(UNKNOWN_PX))
+    for col in range(0, row_sums.width, FLOATS):
         there = begin_col + col
         begin, usable = load_8(lines, _START * most + there), load_8(lines, _USABLE * most + there)
         index, last, spread_out = zero, zero, zero
@@ -383,87 +399,94 @@ def _fit_line(
         all_gg, slow, by_shift, mean, square, through = zero, zero, zero, zero, zero, zero
         down, across, kept, by_chance = zero, zero, zero, zero
         for place in range(places):
-            at = place * sums_stride + col
-            pixels = rows_px[place, row] * load_8(lines, (_LINES + place) * most + there)
-            over = one / higher(pixels, one)
+            at = place * row_sums.windows_stride + col
+            pixels = tables.rows_px[place, row] * load_8(lines, (_LINES + place) * most + there)
+            over = one / maximum(pixels, one)
             s_g, s_gg = load_8(sums, at), load_8(sums, at + _GG * room)
             g = s_g * over
             gg = s_gg * over - g * g
-            safe = higher(gg, flat)
+            safe = maximum(gg, flat)
             d = (
                 load_8(sums, at + _GH * room) * over - g * (load_8(sums, at + _H * room) * over)
             ) / safe
             e = load_8(sums, at + _E * room) * over
-            ee = higher(load_8(sums, at + _EE * room) * over - e * e, zero)
+            ee = maximum(load_8(sums, at + _EE * room) * over - e * e, zero)
             gap = d - last
-            taken = if_at_most(gap * gap, spread_out, one, zero)
-            taken = if_equal(index, spread_8(np.float32(place - 1)), taken, zero)
-            taken = if_at_most(spread_8(np.float32(place)), usable, taken, zero)
+            taken = select_at_most(gap * gap, spread_out, one, zero)
+            taken = select_equal(index, splat_8(np.float32(place - 1)), taken, zero)
+            taken = select_at_most(splat_8(np.float32(place)), usable, taken, zero)
             if place == 0:
                 taken = one
             else:
                 index = index + taken
             spread_out = factor * ee * over / safe
             last = d
-            best_gg = if_lower(zero, taken, gg, best_gg)
-            best_d = if_lower(zero, taken, d, best_d)
-            best_ee = if_lower(zero, taken, ee, best_ee)
-            best_over = if_lower(zero, taken, over, best_over)
+            best_gg = select_less(zero, taken, gg, best_gg)
+            best_d = select_less(zero, taken, d, best_d)
+            best_ee = select_less(zero, taken, ee, best_ee)
+            best_over = select_less(zero, taken, over, best_over)
             if not is_light:
-                all_gg = if_lower(zero, taken, s_gg, all_gg)
+                all_gg = select_less(zero, taken, s_gg, all_gg)
                 value = load_8(sums, at + _U * room)
-                slow = if_lower(zero, taken, value, slow)
+                slow = select_less(zero, taken, value, slow)
                 value = load_8(sums, at + _SS * room)
-                by_shift = if_lower(zero, taken, value, by_shift)
+                by_shift = select_less(zero, taken, value, by_shift)
                 value = load_8(sums, at + _M * room)
-                mean = if_lower(zero, taken, value, mean)
+                mean = select_less(zero, taken, value, mean)
                 value = load_8(sums, at + _MM * room)
-                square = if_lower(zero, taken, value, square)
+                square = select_less(zero, taken, value, square)
                 value = load_8(sums, at + _UU * room)
-                through = if_lower(zero, taken, value, through)
+                through = select_less(zero, taken, value, through)
                 value = load_8(sums, at + _DOWN * room)
-                down = if_lower(zero, taken, value, down)
+                down = select_less(zero, taken, value, down)
                 value = _sum_across(
                     tall,
-                    (which * places + place) * tall_stride + _GG * room + margin + col,
+                    row_sums.columns_at
+                    + place * row_sums.columns_stride
+                    + _GG * room
+                    + margin
+                    + col,
                     halves[place],
                 )
-                across = if_lower(zero, taken, value, across)
-                kept = if_lower(zero, taken, spread_8(share[place]), kept)
-                by_chance = if_lower(zero, taken, spread_8(chance[place]), by_chance)
-        moved = lower(higher(best_d, begin - reach), begin + reach)
-        moved = if_lower(flat, best_gg, moved, begin)
+                across = select_less(zero, taken, value, across)
+                kept = select_less(zero, taken, splat_8(tables.energy_share[place]), kept)
+                value = splat_8(tables.chance_correlation[place])
+                by_chance = select_less(zero, taken, value, by_chance)
+        moved = minimum(maximum(best_d, begin - numbers.max_move), begin + numbers.max_move)
+        moved = select_less(flat, best_gg, moved, begin)
         store(found, col, moved)
         if is_light:
             continue
         noise = load_8(lines, _NOISE * most + there)
-        defocus = constant + slope * moved
-        per_noise = two * smoothed + half * laplacian * defocus * defocus
+        defocus = numbers.defocus_constant + numbers.defocus_slope * moved
+        per_noise = two * numbers.smoothed_gain + half * numbers.laplacian_gain * defocus * defocus
         residual = best_ee / per_noise
-        sensor = lower(noise, residual)
-        mixed = sensor + unexplained * (residual - sensor)
-        telling = lower(best_gg, by_shift * best_over) - half * gradient * mixed
-        telling = higher(higher(telling, np.float32(0.03) * best_gg), np.float32(0.1) * flat)
+        sensor = minimum(noise, residual)
+        noise_like = sensor + numbers.unexplained_share * (residual - sensor)
+        information = minimum(best_gg, by_shift * best_over)
+        information = information - half * numbers.gradient_gain * noise_like
+        information = maximum(information, np.float32(0.03) * best_gg)
+        information = maximum(information, np.float32(0.1) * flat)
         slow = slow * best_over
-        energy = higher(through * best_over - slow * slow, zero)
-        sigma = root(two * mixed * energy * kept * best_over) / telling
+        energy = maximum(through * best_over - slow * slow, zero)
+        sigma = sqrt(two * noise_like * energy * kept * best_over) / information
         mean = mean * best_over
-        signal = four * higher(square * best_over - mean * mean, zero)
-        grain = higher(two * smoothed * mixed, tiny)
+        signal = four * maximum(square * best_over - mean * mean, zero)
+        grain = maximum(two * numbers.smoothed_gain * noise_like, tiny)
         alike = (signal - grain) / (signal + grain)
-        beyond = higher((alike - by_chance) / (one - alike * by_chance), zero)
+        beyond = maximum((alike - by_chance) / (one - alike * by_chance), zero)
         near = margin + col - 1
-        near_over = one / higher(near_rows_px * load_8(lines, _NEAR_PX * most + there), one)
+        near_over = one / maximum(near_rows_px * load_8(lines, _NEAR_PX * most + there), one)
         e, ee = _three(small, near) * near_over, _three(small, near + room) * near_over
         m, mm = (
             _three(small, near + 2 * room) * near_over,
             _three(small, near + 3 * room) * near_over,
         )
-        explained = noise * per_noise + np.float32(0.01) * higher(mm - m * m, zero)
-        misfit = higher(ee - e * e, zero) / higher(explained, tiny)
-        weight = if_lower(flat, best_gg, one / higher(all_gg, tiny), zero)
-        store(found, most + col, if_lower(flat, best_gg, sigma, unknown))
-        store(found, 2 * most + col, if_lower(flat, best_gg, beyond, zero))
+        explained = noise * per_noise + np.float32(0.01) * maximum(mm - m * m, zero)
+        misfit = maximum(ee - e * e, zero) / maximum(explained, tiny)
+        weight = select_less(flat, best_gg, one / maximum(all_gg, tiny), zero)
+        store(found, most + col, select_less(flat, best_gg, sigma, unknown))
+        store(found, 2 * most + col, select_less(flat, best_gg, beyond, zero))
         store(found, 3 * most + col, misfit)
         store(found, 4 * most + col, down * weight)
         store(found, 5 * most + col, across * weight)
@@ -477,8 +500,8 @@ def _three(line: Image, place: int) -> Any:
 
 @part
 def _sum_across(line: Image, place: int, half: int) -> Any:
-    """Sum of a line around a place, times the columns from there."""
-    total = spread_8(np.float32(0))
+    """Sum the values around a place times their distance in columns."""
+    total = splat_8(np.float32(0))
     for step in range(1, half + 1):
         apart = load_8(line, place + step) - load_8(line, place - step)
         total = total + np.float32(step) * apart

@@ -1,20 +1,20 @@
-"""Views about their mean, smoothed and shrunk, and their noise."""
+"""Preparation of the views in NumPy."""
 
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from d3s.types import FloatArray
 
 
-class PlainPrefilter:
-    """Double precision."""
+class NumpyPrefilter:
+    """`PrefilterOperations` in double precision."""
 
-    def centred(
+    def centre(
         self, left: NDArray[np.floating], right: NDArray[np.floating]
-    ) -> tuple[Array, Array]:
-        """Views about their common mean over a power of two; what is not finite becomes zero."""
+    ) -> tuple[FloatArray, FloatArray]:
+        """Subtract the common mean, divide by a power of two, set non-finite pixels to 0."""
         views = np.stack([left, right]).astype(np.float64)
         known = np.isfinite(views)
         if known.any():
@@ -24,15 +24,17 @@ class PlainPrefilter:
         views[~known] = 0
         return views[0], views[1]
 
-    def smooth(self, image: Array, sigma_px: float, step: int = 1) -> Array:
-        """Gaussian, then one pixel for `step` each way, at their middle."""
+    def smooth(self, image: FloatArray, sigma_px: float, step: int = 1) -> FloatArray:
+        """Smooth by a Gaussian, then keep one pixel per `step` x `step`, at its centre."""
         reach = ceil(4.5 * sigma_px - 0.5 * (step - 1))
-        places = np.arange(-reach, step + reach)  # of the pixels of a sum, from its first one
+        places = np.arange(
+            -reach, step + reach
+        )  # pixels under the filter, from the first of its `step`
         distance = places - 0.5 * (step - 1)
         least = np.abs(distance).min()
         weights = np.exp(-0.5 * (distance**2 - least**2) / max(sigma_px**2, 1e-30))
         weights /= weights.sum()
-        for _ in range(2):  # the axes, one after the other
+        for _ in range(2):  # one axis after the other
             size = -(-image.shape[0] // step)
             padded = np.pad(image, ((reach, reach + step), (0, 0)), mode="symmetric")
             first = reach + step * np.arange(size)
@@ -40,12 +42,8 @@ class PlainPrefilter:
             image = np.asarray(sum(weight * padded[first + place] for weight, place in taps)).T
         return image
 
-    def noise_variance(self, view: Array, half: int) -> Array:
-        """Variance of white noise over windows of 2 half + 1 cells of 2x2 pixels, one a cell.
-
-        By second differences both ways, which leave nothing of a smooth image and 36 times the
-        variance of noise (Immerkær, "Fast noise variance estimation", CVIU 1996).
-        """
+    def noise_variance(self, view: FloatArray, half: int) -> FloatArray:
+        """Return the variance of white noise around each cell of 2 x 2 pixels (Immerkær)."""
         padded = np.pad(view, 1, mode="edge")
         across = padded[:, :-2] - 2 * padded[:, 1:-1] + padded[:, 2:]
         both = across[:-2] - 2 * across[1:-1] + across[2:]

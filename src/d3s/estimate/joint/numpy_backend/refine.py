@@ -1,9 +1,8 @@
-"""The refinement in plain NumPy; `estimate.refine` says what it is for."""
+"""Operations of the refinement in NumPy; `estimate.joint.refine` explains the fit."""
 
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
 from d3s.estimate.flags import Flag
@@ -12,28 +11,30 @@ from d3s.estimate.joint.types import (
     TINY,
     UNKNOWN_PX,
     Array,
-    Fit,
-    Fitting,
-    Plane,
-    Refined,
+    CellFit,
+    CellSum,
+    Counts,
+    FitParameters,
+    SurfaceLimits,
+    WindowFit,
     window_pixels,
 )
 from d3s.types import Mask
 
-_EDGES = "nearest"  # beyond the border an image goes on as its last pixel
+_EDGES = "nearest"  # edge pixels are repeated beyond the border
 
 
-class PlainRefine:
-    """Double precision, one image after the other."""
+class NumpyRefine:
+    """`RefineOperations` in double precision."""
 
-    def halved(self, image: Array) -> Array:
-        """Mean of the middle two of each 2 x 2 pixels."""
+    def halve(self, image: Array) -> Array:
+        """Shrink by two: the mean of the middle two values of each 2 x 2 pixels."""
         padded = np.pad(image, [(0, size % 2) for size in image.shape], mode="edge")
         four = np.stack([padded[i::2, j::2] for i in (0, 1) for j in (0, 1)])
         return np.asarray((four.sum(0) - four.min(0) - four.max(0)) / 2)
 
-    def doubled(self, image: Array, shape: tuple[int, int]) -> Array:
-        """Image of a shape, linear between the pixels, each of which stands for 2 x 2."""
+    def double(self, image: Array, shape: tuple[int, int]) -> Array:
+        """Enlarge by two to a shape, by linear interpolation."""
         for axis in (0, 1):
             before = image.take(np.maximum(np.arange(image.shape[axis]) - 1, 0), axis)
             after = image.take(
@@ -46,16 +47,16 @@ class PlainRefine:
             image = both.reshape(twice).take(np.arange(shape[axis]), axis)
         return image
 
-    def cells(
-        self, left: Array, right: Array, disparity: Array, wanted: Mask, fitting: Fitting
+    def sum_cells(
+        self, left: Array, right: Array, disparity: Array, wanted: Mask, parameters: FitParameters
     ) -> Array:
-        """Sums over the pixels of each cell, at the disparity of the cell; of all of them."""
+        """Return the sums `CellSum` over the pixels of every cell, wanted or not."""
         del wanted
         rows, cols = left.shape
-        side = fitting.cell
+        side = parameters.cell_side
         every = disparity.repeat(side, 0).repeat(side, 1)[:rows, :cols]
         spline = ndimage.spline_filter1d(right, order=3, axis=1, mode="mirror")
-        constant, slope = fitting.defocus
+        constant, slope = parameters.defocus
         place = np.arange(cols) - every
         whole = np.floor(place).astype(np.int64)
         inside = (whole >= 1) & (whole <= cols - 3)
@@ -90,47 +91,47 @@ class PlainRefine:
             mean**2,
         )
         planes = [_cell_sums(product, side) for product in products]
-        pixels = cell_pixels(fitting)
-        smooth_g = planes[Plane.G] / pixels
+        pixels = cell_pixels(parameters)
+        smooth_g = planes[CellSum.G] / pixels
         for axis in (0, 1):
-            smooth_g = ndimage.correlate1d(smooth_g, fitting.taps, axis=axis, mode=_EDGES)
+            smooth_g = ndimage.correlate1d(smooth_g, parameters.cell_taps, axis=axis, mode=_EDGES)
         return np.stack([*planes, smooth_g * pixels, smooth_g**2 * pixels])
 
-    def scales(
-        self, disparity_px: Array, finer: dict[int, tuple[float, float]]
-    ) -> NDArray[np.uint8]:
-        """Coarsest scale at which each cell may be fitted."""
+    def coarsest_scales(
+        self, disparity_px: Array, finer_px: dict[int, tuple[float, float]]
+    ) -> Counts:
+        """Return the coarsest scale at which each cell may be fitted."""
         out = np.ones(disparity_px.shape, dtype=np.uint8)
-        for scale, (low, high) in sorted(finer.items()):
+        for scale, (low, high) in sorted(finer_px.items()):
             out[(disparity_px < low) | (disparity_px > high)] = scale
         return out
 
-    def one_surface(
-        self, disparity: Array, halves: tuple[int, ...], least: float, share: float, zero: float
-    ) -> NDArray[np.uint8]:
-        """How many windows in a row hold disparities that may be of one surface."""
-        limit = np.maximum(least, share * np.abs(disparity - zero))
+    def count_one_surface(
+        self, disparity: Array, halves: tuple[int, ...], limits: SurfaceLimits
+    ) -> Counts:
+        """Count the windows, from the smallest on, whose disparities may be of one surface."""
+        limit = np.maximum(limits.least, limits.share * np.abs(disparity - limits.zero))
         extents = [_extent(disparity, half) <= limit for half in halves]
         return np.asarray(np.cumprod(extents, axis=0).sum(axis=0), dtype=np.uint8)
 
-    def usable(
-        self, disparity: Array, fitting: Fitting, least: float, share: float, zero: float
-    ) -> NDArray[np.uint8]:
-        """How many of the larger windows lie within both views and on one surface."""
+    def count_usable(
+        self, disparity: Array, parameters: FitParameters, limits: SurfaceLimits
+    ) -> Counts:
+        """Count the larger windows that lie within both views and on one surface."""
         count = np.zeros(disparity.shape, dtype=np.uint8)
-        if len(fitting.halves) > 1:
-            count = self.one_surface(disparity, fitting.halves[1:], least, share, zero)
-        for place, half in enumerate(fitting.halves[1:], start=1):
-            outside = ~_is_inside(disparity, half, fitting)
+        if len(parameters.window_halves) > 1:
+            count = self.count_one_surface(disparity, parameters.window_halves[1:], limits)
+        for place, half in enumerate(parameters.window_halves[1:], start=1):
+            outside = ~_is_inside(disparity, half, parameters)
             count[outside] = np.minimum(count[outside], place - 1)
         return count
 
-    def finished(self, fit: Fit, fitting: Fitting, scale: int) -> Refined:
-        """A fit in pixels of the frame."""
-        halves = np.asarray(fitting.halves)[fit.used]
-        inside = _is_inside(fit.disparity, halves, fitting)
-        disparity, bend = self.straightened(fit, fitting)
-        return Refined(
+    def correct_slopes(self, fit: WindowFit, parameters: FitParameters, scale: int) -> CellFit:
+        """Remove the effect of slopes from a fit, and convert it to pixels of the frame."""
+        halves = np.asarray(parameters.window_halves)[fit.window]
+        inside = _is_inside(fit.disparity, halves, parameters)
+        disparity, bend = self.straightened(fit, parameters)
+        return CellFit(
             disparity_px=disparity * scale,
             sigma_px=fit.sigma * scale,
             bend_px=bend * scale,
@@ -139,8 +140,8 @@ class PlainRefine:
             flags=np.where(inside, 0, int(Flag.BORDER)).astype(np.uint16),
         )
 
-    def wanted(self, scales: NDArray[np.uint8], least: int, most: int, *, is_coarse: bool) -> Mask:
-        """Cells of these scales; of a grid of half the size, those they are interpolated from."""
+    def select_cells(self, scales: Counts, least: int, most: int, *, is_coarse: bool) -> Mask:
+        """Select the cells of scales least to most, or the coarse cells that these derive from."""
         mask = (scales >= least) & (scales <= most)
         if not is_coarse:
             return mask
@@ -150,18 +151,18 @@ class PlainRefine:
         near = [padded[i : i + 2 * rows : 2, j : j + 2 * cols : 2] for i in four for j in four]
         return np.asarray(np.any(near, axis=0))
 
-    def merged(
-        self, disparity_px: Array, coarse_px: Array, scales: NDArray[np.uint8], most: int
+    def merge_coarse(
+        self, disparity_px: Array, coarse_px: Array, scales: Counts, most: int
     ) -> Array:
-        """Disparities of a coarser grid, but those of the cells beyond a scale."""
+        """Return the disparities of a coarser grid for cells up to a scale, else the given ones."""
         shape = scales.shape[0], scales.shape[1]
-        return np.where(scales <= most, self.doubled(coarse_px, shape), disparity_px)
+        return np.where(scales <= most, self.double(coarse_px, shape), disparity_px)
 
-    def joined(self, parts: dict[int, Refined], scales: NDArray[np.uint8]) -> Refined:
-        """Each cell from the part of its scale, interpolated if that is coarser."""
+    def join_scales(self, parts: dict[int, CellFit], scales: Counts) -> CellFit:
+        """Take each cell from the fit of its scale, interpolated if that is coarser."""
         shape = scales.shape[0], scales.shape[1]
-        a, b, c, d, e = (np.zeros(shape) for _ in range(5))
-        best = Refined(a, b, c, d, e, np.zeros(shape, np.uint16))
+        images = (np.zeros(shape) for _ in CellFit._fields[:-1])
+        best = CellFit._make([*images, np.zeros(shape, np.uint16)])
         for scale, part in parts.items():
             here = scales == scale
             for target, values in zip(best, part, strict=True):
@@ -170,53 +171,53 @@ class PlainRefine:
                 elif values.dtype == np.uint16:
                     full = values.repeat(2, 0).repeat(2, 1)[: shape[0], : shape[1]]
                 else:
-                    full = self.doubled(values, shape)
+                    full = self.double(values, shape)
                 target[here] = full[here]
         return best
 
-    def moved(
+    def update_disparity(
         self,
         sums: Array,
         disparity: Array,
-        usable: NDArray[np.uint8],
+        usable: Counts,
         wanted: Mask,
-        fitting: Fitting,
+        parameters: FitParameters,
     ) -> Array:
-        """Disparity by least squares, of the wanted cells; the others stay where they are."""
+        """Return the least-squares disparity of the wanted cells; others keep theirs."""
         noise = np.zeros_like(disparity)
-        return self.fit(sums, disparity, usable, noise, wanted, fitting).disparity
+        return self.fit_windows(sums, disparity, usable, noise, wanted, parameters).disparity
 
-    def settled(self, sums: Array, before: Array, after: Array) -> Array:
-        """Sums of cells as they would be at other disparities, to first order."""
+    def shift_sums(self, sums: Array, before: Array, after: Array) -> Array:
+        """Return the sums as they would be at other disparities, to first order."""
         out = sums.copy()
         move = after - before
-        ge = before * sums[Plane.GG] - sums[Plane.GH]
-        out[Plane.E] += move * sums[Plane.G]
-        squares = out[Plane.EE] + move * (2 * ge + move * sums[Plane.GG])
-        out[Plane.EE] = np.maximum(squares, 0)
+        ge = before * sums[CellSum.GG] - sums[CellSum.GH]
+        out[CellSum.E] += move * sums[CellSum.G]
+        squares = out[CellSum.EE] + move * (2 * ge + move * sums[CellSum.GG])
+        out[CellSum.EE] = np.maximum(squares, 0)
         return out
 
-    def fit(
+    def fit_windows(
         self,
         sums: Array,
         disparity: Array,
-        usable: NDArray[np.uint8],
+        usable: Counts,
         noise: Array,
         wanted: Mask,
-        fitting: Fitting,
-    ) -> Fit:
-        """Least squares over the largest window that is usable and that its smaller ones back."""
-        pixels = cell_pixels(fitting)
-        planes = {plane.name.lower(): sums[plane] for plane in Plane}
+        parameters: FitParameters,
+    ) -> WindowFit:
+        """Fit each wanted cell over the largest usable window that smaller ones agree with."""
+        pixels = cell_pixels(parameters)
+        planes = {plane.name.lower(): sums[plane] for plane in CellSum}
         row = np.arange(disparity.shape[0], dtype=np.float64)[:, None]
         col = np.arange(disparity.shape[1], dtype=np.float64)[None, :]
         found = []
-        for half in fitting.halves:
+        for half in parameters.window_halves:
             count = _window(pixels, half)
             mean = {name: _window(plane, half) / count for name, plane in planes.items()}
             gg = mean["gg"] - mean["g"] ** 2
             weight = np.maximum(mean["gg"] * count, TINY)
-            is_some = gg > FLAT
+            has_texture = gg > FLAT
             found.append(
                 {
                     "gg": gg,
@@ -224,39 +225,49 @@ class PlainRefine:
                     "ee": np.maximum(mean["ee"] - mean["e"] ** 2, 0),
                     "ss": mean["ss"],
                     "texture": np.maximum(mean["mm"] - mean["m"] ** 2, 0),
-                    "through": np.maximum(mean["uu"] - mean["u"] ** 2, 0),
+                    "energy": np.maximum(mean["uu"] - mean["u"] ** 2, 0),
                     "pixels": count,
-                    "down": np.where(is_some, _window(planes["gg"] * row, half) / weight - row, 0),
+                    "down": np.where(
+                        has_texture, _window(planes["gg"] * row, half) / weight - row, 0
+                    ),
                     "across": np.where(
-                        is_some, _window(planes["gg"] * col, half) / weight - col, 0
+                        has_texture, _window(planes["gg"] * col, half) / weight - col, 0
                     ),
                 }
             )
-        used = np.zeros(disparity.shape, dtype=np.uint8)
+        window = np.zeros(disparity.shape, dtype=np.uint8)
         for place, (small, large) in enumerate(pairwise(found), start=1):
             variance = (
-                small["ee"] * fitting.area / (small["pixels"] * np.maximum(small["gg"], FLAT))
+                small["ee"]
+                * parameters.noise_area
+                / (small["pixels"] * np.maximum(small["gg"], FLAT))
             )
-            agree = (large["disparity"] - small["disparity"]) ** 2 <= fitting.apart**2 * variance
-            used[agree & (usable >= place) & (used == place - 1)] = place
-        chosen = {name: np.choose(used, [one[name] for one in found]) for name in found[0]}
+            agree = (
+                large["disparity"] - small["disparity"]
+            ) ** 2 <= parameters.agreement_sigmas**2 * variance
+            window[agree & (usable >= place) & (window == place - 1)] = place
+        chosen = {name: np.choose(window, [one[name] for one in found]) for name in found[0]}
         is_flat = chosen["gg"] <= FLAT
-        moved = np.clip(chosen["disparity"], disparity - fitting.reach, disparity + fitting.reach)
+        moved = np.clip(
+            chosen["disparity"], disparity - parameters.max_move, disparity + parameters.max_move
+        )
         moved = np.where(is_flat, disparity, moved)
-        per_noise = _in_residual(moved, fitting)
+        per_noise = _in_residual(moved, parameters)
         residual = chosen["ee"] / per_noise
         sensor = np.minimum(noise, residual)
-        mixed = sensor + fitting.unexplained * (residual - sensor)
-        telling = np.minimum(chosen["gg"], chosen["ss"]) - 0.5 * fitting.gradient_gain * mixed
-        telling = np.maximum(telling, 0.03 * chosen["gg"])
-        share = np.asarray(fitting.share_inside)[used]
-        sigma = np.sqrt(2 * mixed * chosen["through"] * share / chosen["pixels"])
-        sigma = sigma / np.maximum(telling, 0.1 * FLAT)
+        noise_like = sensor + parameters.unexplained_share * (residual - sensor)
+        information = (
+            np.minimum(chosen["gg"], chosen["ss"]) - 0.5 * parameters.gradient_gain * noise_like
+        )
+        information = np.maximum(information, 0.03 * chosen["gg"])
+        share = np.asarray(parameters.energy_share)[window]
+        sigma = np.sqrt(2 * noise_like * chosen["energy"] * share / chosen["pixels"])
+        sigma = sigma / np.maximum(information, 0.1 * FLAT)
         texture = 4 * chosen["texture"]
-        grain = np.maximum(2 * fitting.smoothed_gain * mixed, TINY)
+        grain = np.maximum(2 * parameters.smoothed_gain * noise_like, TINY)
         alike = (texture - grain) / (texture + grain)
-        chance = np.asarray(fitting.chance)[used]
-        beyond = np.maximum((alike - chance) / (1 - alike * chance), 0)
+        chance = np.asarray(parameters.chance_correlation)[window]
+        correlation = np.maximum((alike - chance) / (1 - alike * chance), 0)
         near = _window(pixels, 1)
         tone = np.maximum(
             _window(planes["mm"], 1) / near - (_window(planes["m"], 1) / near) ** 2, 0
@@ -265,65 +276,67 @@ class PlainRefine:
             _window(planes["ee"], 1) / near - (_window(planes["e"], 1) / near) ** 2, 0
         )
         misfit = left_over / np.maximum(noise * per_noise + 0.01 * tone, TINY)
-        return Fit(
+        return WindowFit(
             disparity=np.where(wanted, moved, disparity),
             sigma=np.where(is_flat | ~wanted, UNKNOWN_PX, sigma),
-            correlation=np.where(is_flat | ~wanted, 0, beyond),
+            correlation=np.where(is_flat | ~wanted, 0, correlation),
             misfit=np.where(wanted, misfit, 0),
-            down=np.where(wanted, chosen["down"], 0),
-            across=np.where(wanted, chosen["across"], 0),
-            used=np.where(wanted, used, 0).astype(np.uint8),
+            centroid_down=np.where(wanted, chosen["down"], 0),
+            centroid_across=np.where(wanted, chosen["across"], 0),
+            window=np.where(wanted, window, 0).astype(np.uint8),
         )
 
-    def straightened(self, fit: Fit, fitting: Fitting) -> tuple[Array, Array]:
-        """Disparity and error of a surface that is not flat.
+    def straightened(self, fit: WindowFit, parameters: FitParameters) -> tuple[Array, Array]:
+        """Return the disparity at the centre of each window, and the error that a bend may add.
 
-        The disparity is less what a slope adds where the texture lies to one side of the window.
-        The error is what a bend may add that is more than noise makes of one.
+        A slope shifts the disparity of a window whose texture lies to one side. The error is the
+        part of the bend beyond what noise makes.
         """
         disparity, square = fit.disparity.copy(), np.zeros_like(fit.disparity)
-        for axis, offset in ((0, fit.down), (1, fit.across)):
+        for axis, offset in ((0, fit.centroid_down), (1, fit.centroid_across)):
             slope, more = np.zeros_like(disparity), np.zeros_like(disparity)
-            for place, step in enumerate(fitting.halves[1:], start=1):
+            for place, step in enumerate(parameters.window_halves[1:], start=1):
                 before, after = (_shifted(fit.disparity, side, axis) for side in (-step, step))
                 lies, ends = (_shifted(offset, side, axis) for side in (-step, step))
                 run = 2 * step + ends - lies
-                # Beside a step, or where the match is out of the frame, there is none but the
-                # smallest window, and its disparity says little.
-                near = np.minimum(*(_shifted(fit.used, side, axis) for side in (-step, step)))
-                is_one = (fit.used >= place) & (near >= 1) & (run > 0.5 * step)
+                # Beside a depth step, or where the match is out of the frame, only the smallest
+                # window is usable, and its disparity is unreliable.
+                near = np.minimum(*(_shifted(fit.window, side, axis) for side in (-step, step)))
+                is_one = (fit.window >= place) & (near >= 1) & (run > 0.5 * step)
                 steep = (after - before) / np.where(is_one, run, 1)
                 bend = before + after - 2 * fit.disparity - steep * (lies + ends - 2 * offset)
                 noise = sum(_shifted(fit.sigma, side, axis) ** 2 for side in (-step, 0, step))
-                beyond = np.maximum(bend**2 - fitting.bend_noise / 3 * noise, 0)
+                beyond = np.maximum(bend**2 - parameters.bend_noise / 3 * noise, 0)
                 more = np.where(is_one, np.maximum(beyond, more), more)
                 slope = np.where(is_one & (near >= place), steep, slope)
             disparity -= offset * slope
-            square += fitting.bend**2 * more
+            square += parameters.bend_share**2 * more
         return disparity, np.sqrt(square)
 
 
-def _is_inside(disparity: Array, half: Array | int, fitting: Fitting) -> Mask:
-    """Whether a window and its match lie within the frame."""
+def _is_inside(disparity: Array, half: Array | int, parameters: FitParameters) -> Mask:
+    """Return whether a window and its match lie within the frame."""
     rows, cols = disparity.shape
     row, col = np.arange(rows)[:, None], np.arange(cols)[None, :]
-    first = (col - half) * fitting.cell - np.maximum(disparity, 0)
-    last = (col + half + 1) * fitting.cell - 1 - np.minimum(disparity, 0)
-    across = (first >= 0) & (last <= fitting.shape[1] - 1)
+    first = (col - half) * parameters.cell_side - np.maximum(disparity, 0)
+    last = (col + half + 1) * parameters.cell_side - 1 - np.minimum(disparity, 0)
+    across = (first >= 0) & (last <= parameters.view_shape[1] - 1)
     return np.asarray(across & (np.minimum(row, rows - 1 - row) >= half))
 
 
-def cell_pixels(fitting: Fitting) -> Array:
-    """How many pixels each cell has: fewer at the end of an odd side."""
-    return np.outer(*(window_pixels(size, fitting.cell, (0,))[0] for size in fitting.shape))
+def cell_pixels(parameters: FitParameters) -> Array:
+    """Return the number of pixels of each cell, fewer at the end of an odd side."""
+    return np.outer(
+        *(window_pixels(size, parameters.cell_side, (0,))[0] for size in parameters.view_shape)
+    )
 
 
-def _in_residual(disparity: Array, fitting: Fitting) -> Array:
-    """Variance that white noise of variance one in both views has in the residual."""
-    constant, slope = fitting.defocus
+def _in_residual(disparity: Array, parameters: FitParameters) -> Array:
+    """Return the variance of the residual for white noise of variance 1 in both views."""
+    constant, slope = parameters.defocus
     return (
-        2 * fitting.smoothed_gain
-        + 0.5 * fitting.laplacian_gain * (constant + slope * disparity) ** 2
+        2 * parameters.smoothed_gain
+        + 0.5 * parameters.laplacian_gain * (constant + slope * disparity) ** 2
     )
 
 
@@ -335,7 +348,7 @@ def _cell_sums(image: Array, side: int) -> Array:
 
 
 def _window(image: Array, half: int) -> Array:
-    """Sum over 2 half + 1 pixels each way, fewer at the border."""
+    """Return sums over 2 half + 1 pixels each way, fewer at the border."""
     size = 2 * half + 1
     return np.asarray(ndimage.uniform_filter(image, size, mode="constant") * size**2)
 
@@ -359,6 +372,6 @@ def _gradient_x(image: Array) -> Array:
 
 
 def _shifted(image: Array, step: int, axis: int) -> Array:
-    """Image read `step` pixels ahead; beyond the border its last pixel."""
+    """Return the image shifted by `step` pixels; edge pixels are repeated."""
     places = np.clip(np.arange(image.shape[axis]) + step, 0, image.shape[axis] - 1)
     return np.take(image, places, axis=axis)

@@ -1,7 +1,7 @@
-"""The command line in processes that are killed: at some step of their writing, or at some time.
+"""Command line in processes that are killed, before a file operation or after a delay.
 
-As a program: does what its arguments say, which loads all that takes long to load; then does each
-line of its input in a copy of itself, and says how that ended.
+Run as a program: executes its arguments once, which loads all slow imports. Then executes each line
+of its input in a forked copy of itself, and prints the exit code.
 """
 
 import json
@@ -16,14 +16,14 @@ from types import TracebackType
 from typing import Any, Self
 
 _STEPS = ("open", "os.mkdir", "os.scandir", "os.chmod", "os.link", "os.rename", "os.remove")
-"""Of what is done with files, by the names of Python's audit events."""
+"""File operations, as names of Python's audit events."""
 
 
-class Mortal:
-    """Runs of the command line, without the time that it takes to start."""
+class KillableCli:
+    """Runs of the command line that can be killed, without the start-up time of Python."""
 
     def __init__(self, first: Sequence[object]) -> None:
-        """Start, and do `first` to its end."""
+        """Start the process and run the arguments `first` to the end."""
         self._process = subprocess.Popen(
             [sys.executable, __file__, *map(str, first)],
             stdin=subprocess.PIPE,
@@ -41,7 +41,19 @@ class Mortal:
         step: int | None = None,
         delay_s: float | None = None,
     ) -> int:
-        """Exit code; -9 if it was killed: before the step of that number in `folder`, or later."""
+        """Run the command line and return its exit code, -9 if it was killed.
+
+        Parameters
+        ----------
+        arguments
+            Arguments of the command line.
+        folder
+            Folder whose file operations are counted.
+        step
+            Number of the file operation to kill the process before.
+        delay_s
+            Time in seconds after which to kill the process.
+        """
         values = [[str(one) for one in arguments], str(folder), step, delay_s]
         self._process.stdin.write(json.dumps(values) + "\n")
         self._process.stdin.flush()
@@ -59,7 +71,8 @@ class Mortal:
         self._process.wait(60)
 
 
-def _do(arguments: list[str]) -> int:
+def _execute(arguments: list[str]) -> int:
+    """Run the command line in this process and return its exit code."""
     from d3s.cli import app
 
     try:
@@ -70,6 +83,10 @@ def _do(arguments: list[str]) -> int:
 
 
 def _die_before(step: int, folder: str) -> None:
+    """Kill this process before its file operation of this number in a folder.
+
+    If that operation is a sync, half of the file is cut off first.
+    """
     left = step
 
     def count() -> None:
@@ -91,27 +108,28 @@ def _die_before(step: int, folder: str) -> None:
 
 
 def _serve() -> None:
+    """Execute each line of the input in a forked process."""
     for line in sys.stdin:
         arguments, folder, step, delay_s = json.loads(line)
         child = os.fork()
         if not child:
             if step is not None:
                 _die_before(step, folder)
-            os._exit(_do(arguments))
+            os._exit(_execute(arguments))
         if delay_s is not None:
             deadline_s = time.monotonic() + delay_s
             while time.monotonic() < deadline_s and not _has_ended(child):
                 time.sleep(0.001)
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-        _tell(os.waitstatus_to_exitcode(status))
+        _print_code(os.waitstatus_to_exitcode(status))
 
 
 def _has_ended(child: int) -> bool:
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _tell(code: int) -> None:
+def _print_code(code: int) -> None:
     sys.stdout.write(f"{code}\n")
     sys.stdout.flush()
 
@@ -119,6 +137,6 @@ def _tell(code: int) -> None:
 if __name__ == "__main__":
     import cv2
 
-    cv2.setNumThreads(0)  # a copy of a process has none of its threads
-    _tell(_do(sys.argv[1:]))
+    cv2.setNumThreads(0)  # a forked process has no threads of its parent
+    _print_code(_execute(sys.argv[1:]))
     _serve()

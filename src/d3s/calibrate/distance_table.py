@@ -1,8 +1,8 @@
-"""The table of distances: which file shows the board how far away.
+"""distances.csv: the distance of the board in each file.
 
-A line has a file name and a distance in metres, and what comes behind them is ignored. A line of
-names at the top, empty lines and lines that begin with # are skipped. Spreadsheets that write
-semicolons, and commas for points, are understood.
+A line has a file name and a distance in metres; further columns are ignored. A header line, empty
+lines and lines that begin with # are skipped. The delimiter may be a comma, a semicolon or a tab;
+with the latter two, a decimal comma is accepted.
 """
 
 import csv
@@ -18,38 +18,40 @@ from d3s.files import IMAGE_SUFFIXES
 
 TABLE_NAME = "distances.csv"
 FEWEST_FRAMES = 5
-MOST_FRAMES = 400  # a rig file remembers 500 inputs
+MOST_FRAMES = 400  # a rig file holds at most 500 inputs
 
 _MOST_BYTES = 1_000_000
-# What a 12 mm lens could be calibrated with at all; farther away it is another unit.
+# Beyond the farthest board that a 12 mm lens can be calibrated with: a larger number is not metres.
 _FARTHEST_M = 20.0
-_MOST_TOLD = 5  # of one kind of mistake
+_MOST_LISTED = 5  # mistakes of one kind in an error
 
 
 class Row(NamedTuple):
-    """One frame."""
+    """One line of the table: a frame and its distance."""
 
-    line: int  # of the file, from 1
+    line: int  # line number in the file, from 1
     name: str
     distance_m: float
 
 
 def read_table(folder: Path) -> list[Row]:
-    """Rows of the table in a folder, in their order.
+    """Read distances.csv of a folder: its rows, in their order.
 
     Raises
     ------
     CapturesError
-        Naming every line that cannot be right, and every file that is not there.
+        If lines are wrong or files are missing; the error names all of them.
     """
-    lines = [line for line in _cells(folder / TABLE_NAME) if not _is_remark(line[1])]
+    lines = [line for line in _cells(folder / TABLE_NAME) if not _is_comment(line[1])]
     if lines and _is_header(lines[0][1]):
         del lines[0]
     problems: list[str] = []
     rows = [row for line, cells in lines if (row := _row(line, cells, problems)) is not None]
-    problems += _told_briefly(_doubles(rows))
-    problems += _told_briefly(_missing_files(rows, folder))
-    problems += check_distances([row.distance_m for row in rows], [_said(row) for row in rows])
+    problems += _shortened(_duplicates(rows))
+    problems += _shortened(_missing_files(rows, folder))
+    problems += check_distances(
+        [row.distance_m for row in rows], [_name_and_line(row) for row in rows]
+    )
     if len(lines) < FEWEST_FRAMES:
         problems.append(
             f"names {len(lines)} frames: a calibration needs at least {FEWEST_FRAMES}, and 20 to "
@@ -63,18 +65,18 @@ def read_table(folder: Path) -> list[Row]:
 
 
 def check_distances(distances_m: list[float], names: list[str]) -> list[str]:
-    """All that is wrong with distances by themselves, in words."""
+    """Problems of distances in metres, as sentences: range, unit, order, doubles."""
     wrong = [
         f"{name}: the distance {distance_m:g} must be a finite number above 0."
         for name, distance_m in zip(names, distances_m, strict=True)
         if not (math.isfinite(distance_m) and distance_m > 0)
     ]
     if wrong:
-        return _told_briefly(wrong)
+        return _shortened(wrong)
     far = [distance_m for distance_m in distances_m if distance_m > _FARTHEST_M]
     if far:
         return [_unit_problem(far, len(distances_m))]
-    return _told_briefly(_disorder(distances_m, names)) or _told_briefly(_ties(distances_m, names))
+    return _shortened(_disorder(distances_m, names)) or _shortened(_ties(distances_m, names))
 
 
 def _unit_problem(far: list[float], count: int) -> str:
@@ -89,10 +91,10 @@ def _unit_problem(far: list[float], count: int) -> str:
 
 
 def _disorder(distances_m: list[float], names: list[str]) -> list[str]:
-    """Rows that are out of order, in words.
+    """Rows that are out of order, as sentences.
 
-    A second take over the same distances begins nearer than where the first one ended, and is no
-    mistake: nothing around its first row fits into the take before.
+    A second take over the same distances begins nearer than the first one ended. This is no
+    mistake: the rows around its first one do not fit into the take before.
     """
     count = len(distances_m)
     drops = [j for j, (before, after) in enumerate(pairwise(distances_m)) if after < before]
@@ -120,7 +122,7 @@ def _ties(distances_m: list[float], names: list[str]) -> list[str]:
     ]
 
 
-def _doubles(rows: list[Row]) -> list[str]:
+def _duplicates(rows: list[Row]) -> list[str]:
     first: dict[str, int] = {}
     for row in rows:
         first.setdefault(row.name, row.line)
@@ -139,18 +141,18 @@ def _missing_files(rows: list[Row], folder: Path) -> list[str]:
     ]
 
 
-def _told_briefly(problems: list[str]) -> list[str]:
-    if len(problems) <= _MOST_TOLD + 1:
+def _shortened(problems: list[str]) -> list[str]:
+    if len(problems) <= _MOST_LISTED + 1:
         return problems
-    return [*problems[:_MOST_TOLD], f"... and {len(problems) - _MOST_TOLD} more like these."]
+    return [*problems[:_MOST_LISTED], f"... and {len(problems) - _MOST_LISTED} more like these."]
 
 
 def _cells(path: Path) -> list[tuple[int, list[str]]]:
-    """Cells of each line of the file, without spaces around them, and its number."""
+    """Line number and stripped cells of each line of the file."""
     text = _text(path)
-    some = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    first = next(some, "")
-    delimiter = max(";\t,", key=first.count)  # of two as many, it is not the comma of a number
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    first = next(lines, "")
+    delimiter = max(";\t,", key=first.count)  # of equally many, the comma is a decimal comma
     reader = csv.reader(text.splitlines(), delimiter=delimiter, skipinitialspace=True)
     try:
         return [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
@@ -189,7 +191,7 @@ def _missing(folder: Path) -> tuple[str]:
     )
 
 
-def _is_remark(cells: list[str]) -> bool:
+def _is_comment(cells: list[str]) -> bool:
     return not any(cells) or cells[0].startswith("#")
 
 
@@ -207,9 +209,9 @@ def _number(text: str) -> float | None:
 
 def _row(line: int, cells: list[str], problems: list[str]) -> Row | None:
     name = cells[0]
-    trouble = _name_trouble(name)
-    if trouble:
-        problems.append(f"line {line}: {name!r} {trouble}")
+    problem = _name_problem(name)
+    if problem:
+        problems.append(f"line {line}: {name!r} {problem}")
         return None
     if len(cells) < 2 or not cells[1]:
         problems.append(f"line {line}: the distance of {name} is missing.")
@@ -224,7 +226,7 @@ def _row(line: int, cells: list[str], problems: list[str]) -> Row | None:
     return Row(line, name, distance_m)
 
 
-def _name_trouble(name: str) -> str:
+def _name_problem(name: str) -> str:
     if not name or not name.isprintable() or len(name) > 255:
         return "is no file name."
     paths = PurePosixPath(name), PureWindowsPath(name)
@@ -233,5 +235,5 @@ def _name_trouble(name: str) -> str:
     return ""
 
 
-def _said(row: Row) -> str:
+def _name_and_line(row: Row) -> str:
     return f"{row.name} (line {row.line})"

@@ -1,9 +1,9 @@
-"""Rectification: rows agree, whatever the tilt of the board and the turn of the baseline."""
+"""Rectification: rows agree at any tilt of the board and any angle of the baseline."""
 
 import numpy as np
 import pytest
 
-from d3s.calibrate.rectify import find_rectification
+from d3s.calibrate.rectification import find_rectification
 from d3s.errors import CalibrationError
 
 
@@ -20,9 +20,9 @@ def values_of(found) -> np.ndarray:
     return np.array([found.scale, found.angle_rad, found.shift_y_px, found.baseline_angle_rad])
 
 
-def test_what_the_lenses_were_given_comes_back(camera):
+def test_lens_errors_are_found(camera):
     found = found_of(camera)
-    # The issue asks for 1e-4, 0.01° and 0.1 px.
+    # The limits asked for are 1e-4, 0.01° and 0.1 px.
     errors = np.abs(values_of(found) - truth_of(camera))
     assert (errors < [3e-6, 3e-6, 0.03, 1e-4]).all()
     assert found.left_out == {}
@@ -34,24 +34,24 @@ def test_tilt_of_the_board_does_not_matter_to_rows(camera):
     )
     truth = truth_of(camera)
     assert abs(steep.scale - truth[0]) < 3e-6
-    # Similarities take the tilt for magnification: rows were chosen for a reason.
+    # Similarities take tilt for scale: the reason to fit rows only.
     assert abs(steep.median.scale - truth[0]) > 5e-5
     assert abs(flat.median.scale - truth[0]) < abs(steep.median.scale - truth[0])
     assert steep.rms_px < steep.median_rms_px
 
 
 @pytest.mark.slow
-def test_sigma_is_what_values_scatter_by(camera):
+def test_sigma_agrees_with_the_scatter(camera):
     scores = []
     for seed in range(8):
         found = found_of(camera.but(seed=seed))
-        # The shift has the error of the anchors too.
+        # The shift includes the error of the anchors.
         errors, sigma = values_of(found) - truth_of(camera), np.array(found.sigma)
         scores.append((errors / sigma)[[0, 1, 3]])
     assert 0.6 < np.sqrt(np.mean(np.square(scores))) < 1.5
 
 
-def test_rows_agree_afterwards_and_disparity_is_level(camera):
+def test_rows_agree_after_rectification(camera):
     matches, anchors, found = camera.steps()
     for pair, depth_m in zip(matches.across, camera.distances_m, strict=True):
         places = (anchors.left_px, anchors.right_px)
@@ -76,7 +76,7 @@ def test_frame_whose_rows_disagree_is_named(camera):
     assert abs(found.scale - truth_of(camera)[0]) < 3e-6
 
 
-def test_windows_that_are_far_off_do_not_count(camera):
+def test_outliers_do_not_count(camera):
     matches, anchors, _ = camera.steps()
     across = []
     for pair in matches.across:

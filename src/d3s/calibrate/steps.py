@@ -1,0 +1,328 @@
+"""Groups of steps that a calibration and its cross-validation share: align, draft, tune, test."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from d3s.calibrate.anchors import Anchors, find_anchors
+from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
+from d3s.calibrate.defocus import Defocus, find_defocus
+from d3s.calibrate.fields import Fields, largest_crop
+from d3s.calibrate.frames import Captures, SplitViews
+from d3s.calibrate.geometry import Geometry, find_geometry
+from d3s.calibrate.matches import Matches, find_matches
+from d3s.calibrate.noise import Noise
+from d3s.calibrate.rectification import Rectification, find_rectification
+from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
+from d3s.calibrate.validation import Validation, errors_over_depth
+from d3s.errors import CalibrationError, D3SError
+from d3s.rig import Calibration, Provenance, Rig
+from d3s.types import Progress
+
+# Methods that are tested, and the number of rows in the middle of the views that each is given:
+# enough pixels for a mean, and no more time than the other steps take.
+TESTED_ROWS_PX = {"joint": 600, "consensus": 120}
+
+# Percent of the whole time that each step takes, as measured on 50 frames of 3840 x 2160 px.
+PERCENT = {
+    "reading": 8,
+    "fields": 2,
+    "matches": 25,
+    "noise": 2,
+    "defocus": 6,
+    "tuning": 6,
+    "baselines": 8,
+}
+PERCENT_OF_TEST = {
+    "matches": 13,
+    "defocus": 3,
+    "tuning": 4,
+    "baselines": 4,
+    "joint": 9,
+    "consensus": 10,
+}
+
+
+class Percent:
+    """Percent of the whole calibration that is done, from the progress of single steps."""
+
+    def __init__(
+        self, progress: Progress | None, shares: Mapping[str, float], start: float = 0.0
+    ) -> None:
+        self._progress = progress
+        self._shares = shares
+        self._start = start
+
+    def of(self, step: str) -> Progress | None:
+        """Progress function to pass to a step."""
+        report = self._progress
+        if report is None:
+            return None
+        names = list(self._shares)
+        start = self._start + sum(self._shares[name] for name in names[: names.index(step)])
+        share = self._shares[step]
+        return lambda done, total: report(round(start + share * done / max(total, 1)), 100)
+
+    def finish(self, step: str) -> None:
+        """Report a step as done that reports no progress itself."""
+        progress = self.of(step)
+        if progress is not None:
+            progress(1, 1)
+
+
+class Setup(NamedTuple):
+    """Inputs that the calibration and its cross-validation share."""
+
+    design: Rig  # the camera as built
+    fit_ruler: bool | None  # apply the offset of the ruler; None: if it is significant
+    name: str  # of the camera
+    provenance: Provenance  # residuals still empty
+
+
+class Alignment(NamedTuple):
+    """Results of the steps that use places on the board, not the views themselves."""
+
+    matches: Matches
+    anchors: Anchors
+    rectification: Rectification
+    geometry: Geometry
+
+    @property
+    def left_out(self) -> dict[int, str]:
+        """Rejected frames, except those rejected by the anchor step only."""
+        steps = self.matches, self.rectification, self.geometry
+        out: dict[int, str] = {}
+        for step in steps:
+            out = {**step.left_out, **out}
+        return out
+
+    @property
+    def frames(self) -> list[int]:
+        """Numbers of the frames that no step but that of the anchors rejected."""
+        return [frame for frame in self.matches.kept if frame not in self.left_out]
+
+    @property
+    def depths_m(self) -> list[float]:
+        """Depth of the board on the left axis, of each of `frames`."""
+        depths_m: list[float] = self.geometry.depths_m[self.frames].tolist()
+        return depths_m
+
+
+class Tuned(NamedTuple):
+    """Results of the steps that use rectified views, and the rig that has these results."""
+
+    rig: Rig
+    defocus: Defocus
+    tuning: Tuning
+    baselines: ChosenBaselines
+
+
+class CrossValidation(NamedTuple):
+    """Errors on frames that were not calibrated with; none, with a remark, if the test failed."""
+
+    validation: tuple[Validation, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def align_views(
+    captures: Captures, fields: Fields, setup: Setup, progress: Progress | None
+) -> Alignment:
+    """Find places on the board, and from these the anchors, the rectification and the geometry.
+
+    Parameters
+    ----------
+    captures
+        Raw frames, nearest board first, with the distances of the ruler.
+    fields
+        The parts of the frame that the two lenses light.
+    setup
+        The design, and whether the offset of the ruler is applied.
+    progress
+        Called after each frame with the number of frames done, and of all.
+    """
+    matches = find_matches(captures, fields, progress)
+    anchors = find_anchors(matches)
+    rectification = find_rectification(matches, anchors)
+    geometry = find_geometry(
+        matches,
+        anchors,
+        rectification,
+        captures.distances_m,
+        setup.design.optics,
+        fit_ruler=setup.fit_ruler,
+    )
+    return Alignment(matches, anchors, rectification, geometry)
+
+
+def draft_rig(
+    setup: Setup,
+    alignment: Alignment,
+    fields: Fields,
+    noise: Noise,
+    frame_shape: tuple[int, int],
+) -> Rig:
+    """Make a rig that can split frames; its focus and its depth equation are not tuned yet.
+
+    Parameters
+    ----------
+    setup
+        The design, the name of the camera and its provenance.
+    alignment
+        Anchors, rectification and geometry.
+    fields
+        The parts of the frame that the two lenses light: the views are cut from these.
+    noise
+        Noise of the sensor.
+    frame_shape
+        Rows and columns of the raw frame, in pixels.
+    """
+    geometry, rectification = alignment.geometry, alignment.rectification
+    optics = setup.design.optics.replace(baseline_m=geometry.baseline_m, disparity_offset_px=0.0)
+    calibration = Calibration(
+        anchor_left_px=geometry.anchor_left_px,
+        anchor_right_px=geometry.anchor_right_px,
+        crop_rows_px=1,
+        crop_cols_px=1,
+        rectify_scale=rectification.scale,
+        rectify_angle_rad=rectification.angle_rad,
+        rectify_shift_y_px=geometry.rectify_shift_y_px,
+        baseline_angle_rad=rectification.baseline_angle_rad,
+        frame_rows_px=frame_shape[0],
+        frame_cols_px=frame_shape[1],
+        noise_read=noise.read,
+        noise_gain=noise.gain,
+        virtual_baselines_m=(0.1 * optics.baseline_m,),
+        a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
+        b_cubic_m=(0.0, 0.0, 0.0, 0.0),
+        tuned_candidates=CONSENSUS.candidates,
+        tuned_window_px=CONSENSUS.window_px,
+        tuned_prefilter_sigma_px=CONSENSUS.prefilter_sigma_px,
+        provenance=setup.provenance,
+    )
+    largest_disparity_px = geometry.focal_baseline_px_m / float(np.nanmin(geometry.depths_m))
+    rows, cols = largest_crop(fields, calibration, frame_shape, largest_disparity_px)
+    calibration = calibration.replace(crop_rows_px=rows, crop_cols_px=cols)
+    return Rig(name=setup.name, optics=optics, calibration=calibration)
+
+
+def tune_rig(captures: Captures, alignment: Alignment, draft: Rig, percent: Percent) -> Tuned:
+    """Find focus, tuned depth equation and virtual baselines from rectified views.
+
+    Parameters
+    ----------
+    captures
+        Raw frames that `alignment` was found from.
+    alignment
+        Gives the frames to use, their depths and the tilt of the board.
+    draft
+        The rig as far as it is known: `draft_rig`.
+    percent
+        Progress of the three steps.
+
+    Raises
+    ------
+    CalibrationError
+        If a step fails; the message names the files that this step rejected.
+    """
+    frames, depths_m = alignment.frames, alignment.depths_m
+    views = SplitViews(captures, frames, calibration_of(draft))
+    tilt = alignment.geometry.slopes
+    try:
+        defocus = find_defocus(views, depths_m, draft.optics, progress=percent.of("defocus"))
+        rig = draft.replace(optics=defocus.applied_to(draft.optics))
+        tuning = find_tuning(views, depths_m, rig, tilt=tilt, progress=percent.of("tuning"))
+        chosen = choose_baselines(
+            views, depths_m, rig, tuning, tilt=tilt, progress=percent.of("baselines")
+        )
+        calibration = calibration_of(rig).replace(
+            virtual_baselines_m=chosen.chosen.virtual_baselines_m,
+            a_cubic_m_px=tuning.a_cubic.coefficients,
+            b_cubic_m=tuning.b_cubic.coefficients,
+        )
+        rig = rig.replace(calibration=calibration)
+    except D3SError as error:
+        names = [captures.names[frame] for frame in frames]
+        raise CalibrationError(str(error) + _rejected_files(error, names)) from error
+    return Tuned(
+        rig,
+        _renumbered(defocus, frames),
+        _renumbered(tuning, frames),
+        _renumbered(chosen, frames),
+    )
+
+
+def cross_validate(
+    captures: Captures,
+    frames: Sequence[int],
+    fields: Fields,
+    noise: Noise,
+    setup: Setup,
+    progress: Progress | None,
+) -> CrossValidation:
+    """Calibrate with every other frame, and measure errors on the frames between.
+
+    Parameters
+    ----------
+    captures
+        All raw frames.
+    frames
+        Numbers of the frames that fit each other: the first, third, ... calibrate, the others test.
+    fields, noise
+        Results from all frames; neither depends on the distances.
+    setup
+        The design, and whether the offset of the ruler is applied.
+    progress
+        Called with the percent of the whole calibration that is done, and 100.
+    """
+    percent = Percent(progress, PERCENT_OF_TEST, start=sum(PERCENT.values()))
+    try:
+        training, tested = captures.some(frames[::2]), frames[1::2]
+        alignment = align_views(training, fields, setup, percent.of("matches"))
+        draft = draft_rig(setup, alignment, fields, noise, training.shape)
+        rig = tune_rig(training, alignment, draft, percent).rig
+        views = SplitViews(captures, tested, calibration_of(rig))
+        # The truth is the distance by the ruler, as for a user, not a depth found from the frames.
+        offset_m = alignment.geometry.applied_ruler_offset_m
+        true_m = [captures.distances_m[frame] + offset_m for frame in tested]
+        errors = [
+            errors_over_depth(
+                views,
+                true_m,
+                rig,
+                method,
+                tilt=alignment.geometry.slopes,
+                rows_px=rows_px,
+                progress=percent.of(method),
+            )
+            for method, rows_px in TESTED_ROWS_PX.items()
+        ]
+    except D3SError as error:
+        # Half the frames may be too few for a step where all of them are enough.
+        return CrossValidation((), (f"The test with every other frame came to nothing: {error}",))
+    return CrossValidation(tuple(_renumbered(one, tested) for one in errors))
+
+
+_Step = TypeVar("_Step", Defocus, Tuning, ChosenBaselines, Validation)
+
+
+def _renumbered(step: _Step, frames: Sequence[int]) -> _Step:
+    """Result from some of the frames, its `left_out` by the numbers among all frames."""
+    return step._replace(left_out={frames[number]: why for number, why in step.left_out.items()})
+
+
+def _rejected_files(error: D3SError, names: Sequence[str]) -> str:
+    """Sentence with the files that a failed step rejected, and why; empty if there are none."""
+    by_reason: dict[str, list[str]] = {}
+    if isinstance(error, CalibrationError):
+        for number, why in sorted(error.left_out.items()):
+            by_reason.setdefault(why, []).append(names[number])
+    listed = "; ".join(f"{', '.join(files)}: {why}" for why, files in by_reason.items())
+    return f" Left out were {listed}." if listed else ""
+
+
+def calibration_of(rig: Rig) -> Calibration:
+    """Calibration of a rig that has one."""
+    if rig.calibration is None:
+        raise CalibrationError(f"the rig {rig.name!r} has no calibration.")
+    return rig.calibration

@@ -1,0 +1,187 @@
+"""Errors of a method on boards at known depths, and the working range; used to cross-validate."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.calibrate.frames import Views, on_each_frame
+from d3s.calibrate.ratios import Windows
+from d3s.calibrate.tuning import CONSENSUS, board_depth_m
+from d3s.errors import InputError
+from d3s.estimate import DepthMap, Flag, Options, estimate
+from d3s.estimate.candidates import default_depth_range_m
+from d3s.rig import Optics, Rig
+from d3s.types import FloatArray, Image, Progress
+
+ACCURATE_M = 0.01
+"""The working range is the depths at which the mean absolute error is below this."""
+
+# Part of the width of a view in which errors count: farther out a lens is worse, and a board may
+# end.
+_MIDDLE_SHARE = 0.9
+# The ends of a depth range are found to half a per cent, and the truth is not known better.
+_RANGE_TOLERANCE = 0.005
+# Margin of a depth range, as a share of 1/Z: a depth at the end of the range has no neighbour to be
+# compared with, and a tilted board is nearer on one side.
+_MARGIN = 0.1
+
+
+class Validation(NamedTuple):
+    """Errors of one method on each board; NaN where no pixel has a depth.
+
+    Errors are over the pixels in the middle of the frame that have a depth. Density is the share of
+    pixels with a depth among those whose point the right view shows too, textured or not.
+    """
+
+    method: str
+    depths_m: FloatArray
+    mae_m: FloatArray
+    median_m: FloatArray  # median absolute error
+    bias_m: FloatArray  # median of depth minus truth
+    density: FloatArray
+    working_range_m: tuple[float, float] | None  # longest run of boards with MAE below 1 cm
+    left_out: dict[int, str]
+
+    @property
+    def overall_mae_m(self) -> float:
+        """Mean of the MAE over all frames that have a depth."""
+        known = self.mae_m[np.isfinite(self.mae_m)]
+        return float(known.mean()) if known.size else float("nan")
+
+
+def errors_over_depth(
+    views: Views,
+    depths_m: Sequence[float],
+    rig: Rig,
+    method: str = "joint",
+    options: Options | Mapping[str, Any] | None = None,
+    *,
+    tilt: tuple[float, float] = (0.0, 0.0),
+    rows_px: int | None = None,
+    progress: Progress | None = None,
+) -> Validation:
+    """Measure the errors of a method on every frame, and its working range.
+
+    Parameters
+    ----------
+    views
+        Rectified pairs of the board, one at each depth.
+    depths_m
+        True depth of the board on the axis of the left lens, increasing.
+    rig, method
+        As for `d3s.estimate`.
+    options
+        As for `d3s.estimate`. Default: a depth range that has all boards, and for consensus the
+        options that rigs are tuned for.
+    tilt
+        Slopes dZ/dX and dZ/dY of the board.
+    rows_px
+        Number of rows in the middle of the views to use, to save time. Default: all.
+    progress
+        Called after each frame with the number of frames done, and of all.
+
+    Raises
+    ------
+    InputError
+        If there is not one depth for each pair.
+    """
+    if len(views) != len(depths_m):
+        raise InputError(f"{len(views)} views must have as many depths, not {len(depths_m)}.")
+    if options is None:
+        range_m = widened_depth_range_m(rig.optics, depths_m) if len(depths_m) else None
+        options = _options(method, range_m)
+
+    def measure(number: int) -> tuple[float, float, float, float]:
+        left, right = (_middle_rows(view, rows_px) for view in views[number])
+        found = estimate(left, right, rig, method=method, options=options)
+        return _errors(found, depths_m[number], rig, tilt)
+
+    figures = np.array(on_each_frame(measure, len(views), progress)).reshape(-1, 4)
+    left_out = {
+        number: f"{method} found no depth in it"
+        for number, density in enumerate(figures[:, 3])
+        if not density > 0
+    }
+    mae, median, bias, density = figures.T
+    depths = np.array(depths_m, dtype=np.float64)
+    working_m = working_range_m(depths.tolist(), (mae < ACCURATE_M).tolist())
+    return Validation(method, depths, mae, median, bias, density, working_m, left_out)
+
+
+def _options(method: str, depth_range_m: tuple[float, float] | None) -> Options | dict[str, Any]:
+    if method == "consensus":
+        return CONSENSUS.replace(depth_range_m=depth_range_m)
+    return {"depth_range_m": depth_range_m}
+
+
+def _middle_rows(view: Image, rows_px: int | None) -> Image:
+    if rows_px is None or rows_px >= view.shape[0]:
+        return view
+    # Cut as many rows at the top as at the bottom: the axis stays in the middle.
+    cut = (view.shape[0] - rows_px) // 2
+    return view[cut : view.shape[0] - cut]
+
+
+def _errors(
+    found: DepthMap, depth_m: float, rig: Rig, tilt: tuple[float, float]
+) -> tuple[float, float, float, float]:
+    """Mean and median absolute error, median error (all in metres), and density."""
+    rows, cols = (np.arange(size) for size in found.depth_m.shape)
+    windows = Windows(rows[:, np.newaxis], cols[np.newaxis])
+    truth = board_depth_m(windows, depth_m, found.depth_m.shape, rig.optics, tilt)
+    judged = _is_judged(found, truth, rig)
+    kept = judged & found.valid
+    if not kept.any():
+        return float("nan"), float("nan"), float("nan"), 0.0
+    error = found.depth_m[kept] - truth[kept]
+    size = np.abs(error)
+    density = np.count_nonzero(kept) / np.count_nonzero(judged)
+    return float(size.mean()), float(np.median(size)), float(np.median(error)), density
+
+
+def _is_judged(found: DepthMap, truth_m: FloatArray, rig: Rig) -> NDArray[np.bool_]:
+    """Pixels in the middle of the frame that both views show with their whole windows."""
+    cols = found.depth_m.shape[1]
+    margin = round(0.5 * (1.0 - _MIDDLE_SHARE) * cols)
+    col = np.arange(cols)
+    match = col - rig.optics.disparity_px(truth_m)
+    inside = (match >= margin) & (match < cols) & (col >= margin) & (col < cols - margin)
+    return np.asarray(inside & ((found.flags & np.uint16(Flag.BORDER)) == 0))
+
+
+def widened_depth_range_m(optics: Optics, depths_m: Sequence[float]) -> tuple[float, float] | None:
+    """Depth range that has all boards, in metres; None if they are in the camera's default range.
+
+    The default ends where a hundredth of the depth is a tenth of a pixel. With large pixels, boards
+    may well be farther away.
+    """
+    nearest_m, farthest_m = default_depth_range_m(optics)
+    is_nearer = min(depths_m) < nearest_m * (1 - _RANGE_TOLERANCE)
+    is_farther = max(depths_m) > farthest_m * (1 + _RANGE_TOLERANCE)
+    if not is_nearer and not is_farther:
+        return None
+    return (
+        min(depths_m) / (1 + _MARGIN) if is_nearer else nearest_m,
+        max(depths_m) / (1 - _MARGIN) if is_farther else farthest_m,
+    )
+
+
+def working_range_m(
+    depths_m: Sequence[float], accurate: Sequence[bool]
+) -> tuple[float, float] | None:
+    """First and last depth of the longest run of accurate depths; None if none is accurate.
+
+    The length of a run is in metres; of equally long runs the nearest counts.
+    """
+    best: tuple[float, float] | None = None
+    start: float | None = None
+    for depth_m, is_accurate in zip(depths_m, accurate, strict=True):
+        if not is_accurate:
+            start = None
+            continue
+        start = depth_m if start is None else start
+        if best is None or depth_m - start > best[1] - best[0]:
+            best = (start, depth_m)
+    return best

@@ -1,0 +1,279 @@
+"""Compiled semi-global paths, and the best shift of each pixel.
+
+The shifts are innermost in all arrays, 16 of them in one vector.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.estimate.joint.types import FORBIDDEN_TOTAL, MAX_COST, PathResult, Steps
+from d3s.runtime.compile import compiled, inlined
+from d3s.runtime.simd import (
+    SHORTS,
+    as_float32,
+    as_int16,
+    load_16,
+    maximum,
+    minimum,
+    reduce_min,
+    select_equal,
+    select_less,
+    shift_down,
+    shift_up,
+    splat_16,
+    store,
+    transpose_16,
+)
+from d3s.types import Image
+
+Bytes = NDArray[np.uint8]
+Shorts = NDArray[np.int16]
+
+STRIP = 32  # columns that vertical paths share: a multiple of SHORTS
+FORBIDDEN_COST = FORBIDDEN_TOTAL // 4  # path cost of a forbidden shift
+_HIGHEST = 32767  # of a short
+
+
+@inlined
+def _begin_paths(state: Shorts, lows: Shorts, deep: int) -> None:
+    """Set all paths before their first pixel: no cost yet."""
+    for path in range(lows.size):
+        first = path * (deep + SHORTS)
+        for k in range(0, deep, SHORTS):
+            store(state, first + k, splat_16(np.int16(0)))
+        store(state, first + deep, splat_16(np.int16(FORBIDDEN_COST)))
+        lows[path] = 0
+
+
+@inlined
+def _advance(
+    state: Shorts,
+    lows: Shorts,
+    path: int,
+    costs: Bytes,
+    place: int,
+    walls: Shorts,
+    penalties: tuple[np.int16, np.int16],
+    is_added: bool,
+    source: Shorts,
+    source_at: int,
+    out: Shorts,
+    out_at: int,
+) -> None:
+    """Advance a path by one pixel: `state` holds its costs before and after.
+
+    The new costs go to `out`, after adding `source` if `is_added`. `lows` holds the lowest cost of
+    each path. Forbidden shifts keep at least `walls`; a wall stands behind each state.
+    """
+    low, at = lows[path], path * (walls.size + SHORTS)
+    step, floor, cap = splat_16(penalties[0]), splat_16(low), splat_16(np.int16(low + penalties[1]))
+    before = splat_16(np.int16(FORBIDDEN_COST))
+    here = load_16(state, at)
+    lowest = before
+    for k in range(0, walls.size, SHORTS):
+        after = load_16(state, at + k + SHORTS)
+        near = minimum(shift_up(before, here), shift_down(here, after)) + step
+        best = minimum(minimum(here, near), cap) - floor
+        value = maximum((best + as_int16(load_16(costs, place + k))), load_16(walls, k))
+        store(state, at + k, value)
+        lowest = minimum(lowest, value)
+        if is_added:
+            value = value + load_16(source, source_at + k)
+        store(out, out_at + k, value)
+        before = here
+        here = after
+    lows[path] = reduce_min(lowest)
+
+
+@compiled
+def paths_along_rows(
+    start: int,
+    stop: int,
+    costs: Bytes,
+    walls: Shorts,
+    shape: tuple[int, int],
+    penalties: tuple[np.int16, np.int16],
+    total: Shorts,
+) -> None:
+    """Add up the costs of the paths from the left and from the right, by strips of columns.
+
+    Both advance in turn, which hides the latency of either. The second path to reach a pixel adds
+    its cost to that of the first.
+    """
+    rows, cols = shape
+    deep = walls.size
+    size = deep + SHORTS
+    state = np.empty(2 * size, dtype=np.int16)
+    lows = np.empty(2, dtype=np.int16)
+    for row in range(start, stop):
+        _begin_paths(state, lows, deep)
+        for step in range(cols):
+            for way in range(2):
+                back = cols - 1 - step
+                col = back if way else step
+                is_added = 2 * step + way >= cols
+                at = ((col // STRIP * rows + row) * STRIP + col % STRIP) * deep
+                place = (row * cols + col) * deep
+                _advance(
+                    state, lows, way, costs, place, walls, penalties, is_added, total, at, total, at
+                )
+
+
+@compiled
+def paths_along_cols(
+    start: int,
+    stop: int,
+    costs: Bytes,
+    walls: Shorts,
+    depth: int,
+    penalties: tuple[np.int16, np.int16],
+    total: Shorts,
+    limit: np.float32,
+    out: PathResult,
+) -> None:
+    """Add the paths from above and below, and find the best shift, in strips start to stop.
+
+    Down with the costs of the paths along the rows, then up again: with the last path the totals of
+    a pixel are complete, are evaluated and dropped.
+    """
+    rows, cols = out.step.shape
+    deep = walls.size
+    state = np.empty(STRIP * (deep + SHORTS), dtype=np.int16)
+    lows = np.empty(STRIP, dtype=np.int16)
+    sums = np.full(STRIP * deep, FORBIDDEN_TOTAL, dtype=np.int16)
+    turned = np.full((deep + 1) * SHORTS, FORBIDDEN_TOTAL, dtype=np.int16)
+    steps = np.empty(3 * SHORTS, dtype=np.int16)
+    parts = np.empty(SHORTS, dtype=np.float32)
+    size = rows * STRIP * deep
+    for strip in range(start, stop):
+        first = strip * STRIP
+        width = min(STRIP, cols - first)
+        _begin_paths(state, lows, deep)
+        for row in range(rows):
+            for col in range(width):
+                place = (row * cols + first + col) * deep
+                at = (row * STRIP + col) * deep
+                # The memory of the first strip is free again, and stays in the cache.
+                here, there = strip * size + at, start * size + at
+                _advance(
+                    state,
+                    lows,
+                    col,
+                    costs,
+                    place,
+                    walls,
+                    penalties,
+                    True,
+                    total,
+                    here,
+                    total,
+                    there,
+                )
+        _begin_paths(state, lows, deep)
+        for row in range(rows - 1, -1, -1):
+            for col in range(width):
+                place = (row * cols + first + col) * deep
+                at = start * size + (row * STRIP + col) * deep
+                there = col * deep
+                _advance(
+                    state, lows, col, costs, place, walls, penalties, True, total, at, sums, there
+                )
+            for begin in range(0, width, SHORTS):
+                for k in range(0, deep, SHORTS):
+                    transpose_16(sums, begin * deep + k, deep, turned, k * SHORTS)
+                _best_shift(turned, deep, parts, steps)
+                for col in range(min(SHORTS, width - begin)):
+                    best, next_best = steps[col], steps[SHORTS + col]
+                    there = first + begin + col
+                    out.step[row, there] = parts[col]
+                    out.lowest[row, there] = best
+                    out.runner_up[row, there] = next_best
+                    out.total[row, there] = steps[2 * SHORTS + col]
+                    place = (row * cols + there) * deep
+                    out.gap[row, there] = _gap(costs, place, depth, best, next_best, limit)
+
+
+@inlined
+def _best_shift(totals: Shorts, deep: int, step: Image, steps: Shorts) -> None:
+    """Best shift of 16 pixels whose totals lie side by side: step; lowest, runner-up and total."""
+    one, never = splat_16(np.int16(1)), splat_16(np.int16(FORBIDDEN_TOTAL))
+    count = lowest = splat_16(np.int16(0))
+    bottom = load_16(totals, 0)
+    for k in range(1, deep):
+        count = count + one
+        here = load_16(totals, k * SHORTS)
+        lowest = select_less(here, bottom, count, lowest)
+        bottom = minimum(bottom, here)
+
+    count = one - one
+    other = count - one
+    next_bottom = before = left = right = never
+    here = load_16(totals, 0)
+    for k in range(deep):
+        after = load_16(totals, (k + 1) * SHORTS)
+        left = select_equal(count, lowest, before, left)
+        right = select_equal(count, lowest, after, right)
+        away = count - lowest
+        valley = select_less(minimum(before, after), here, never, here)
+        valley = select_less(one, maximum(away, (lowest - count)), valley, never)
+        other = select_less(valley, next_bottom, count, other)
+        next_bottom = minimum(next_bottom, valley)
+        count = count + one
+        before = here
+        here = after
+
+    # Parabola through three totals; no neighbour is lower, and the one before is higher.
+    slope = as_float32(left) - as_float32(right)
+    bend = (as_float32(left) - as_float32(bottom)) + (as_float32(right) - as_float32(bottom))
+    offset = (splat_16(np.float32(0.5)) * slope) / bend
+    none = splat_16(np.float32(0.0))
+    offset = select_less(left, never, select_less(right, never, offset, none), none)
+    store(step, 0, (as_float32(lowest) + offset))
+    store(steps, 0, lowest)
+    store(steps, SHORTS, other)
+    store(steps, 2 * SHORTS, bottom)
+
+
+@inlined
+def _gap(
+    costs: Bytes, place: int, depth: int, lowest: int, other: int, limit: np.float32
+) -> np.float32:
+    """Misfit of the runner-up less that of the best; `limit` if there is no runner-up."""
+    if other < 0:
+        return limit
+    deeper = _valley(costs, place, depth, other) - _valley(costs, place, depth, lowest)
+    return deeper * (limit / np.float32(MAX_COST))
+
+
+@inlined
+def _valley(costs: Bytes, place: int, depth: int, step: int) -> np.float32:
+    """Minimum of the parabola through a cost and its neighbours, at least 0."""
+    before = np.int32(costs[place + max(step - 1, 0)])
+    here = np.int32(costs[place + step])
+    after = np.int32(costs[place + min(step + 1, depth - 1)])
+    bend, slope = before + after - 2 * here, before - after
+    if bend <= 0:
+        return np.float32(min(min(before, after), here))
+    deep = np.float32(slope * slope) / np.float32(8 * bend)
+    return max(np.float32(here) - deep, np.float32(0.0))
+
+
+@compiled
+def right_view_steps(
+    start: int, stop: int, lowest: Steps, total: Steps, first_shift: int, out: Steps
+) -> None:
+    """Step that the right view chooses for each pixel's match (left-right check); -1 outside."""
+    cols = lowest.shape[1]
+    best = np.empty(cols, dtype=np.int32)  # total in the high bits, then the step from above
+    for row in range(start, stop):
+        best[:] = np.int32(2**31 - 1)
+        steps, totals, line = lowest[row], total[row], out[row]
+        for col in range(cols):
+            there = col - first_shift - steps[col]
+            if 0 <= there < cols:
+                key = np.int32(totals[col]) << 16 | np.int32(_HIGHEST - steps[col])
+                best[there] = min(best[there], key)
+        for col in range(cols):
+            there = col - first_shift - steps[col]
+            inside = 0 <= there < cols
+            line[col] = _HIGHEST - (best[there] & _HIGHEST) if inside else -1

@@ -1,0 +1,71 @@
+"""`checked_pair`: views of any type, converted to float32."""
+
+import numpy as np
+import pytest
+
+from d3s.estimate.images import checked_pair
+
+
+def _view(shape, seed=0) -> np.ndarray:
+    """Gradient, steps and noise, about zero."""
+    rng = np.random.default_rng(seed)
+    y, x = np.indices(shape)
+    steps = (y // 7 + x // 11) % 2
+    return (0.003 * x + 0.4 * steps + 0.1 * rng.standard_normal(shape) - 0.4).astype(np.float32)
+
+
+def test_valid_float32_views_are_not_copied():
+    left, right = _view((20, 30), 1), _view((20, 30), 2)
+    checked = checked_pair(left, right)
+    assert checked.left is left
+    assert checked.right is right
+
+
+@pytest.mark.parametrize("fault", [np.nan, np.inf, -np.inf, 1e7, -1e7])
+def test_faults_become_nan_in_a_copy(fault):
+    left, right = _view((60, 70), 1), _view((60, 70), 2)
+    left[31, 17] = fault
+    before = left.copy()
+    found = checked_pair(left, right)
+    assert not np.shares_memory(found.left, left)
+    np.testing.assert_array_equal(left, before)
+    before[31, 17] = np.nan
+    np.testing.assert_array_equal(found.left, before)
+    assert found.right is right
+
+
+@pytest.mark.parametrize(
+    "dtype", ["?", "u1", "i1", ">u2", "i4", "i8", "f2", ">f4", "f4", "f8", "g"]
+)
+@pytest.mark.parametrize("writeable", [True, False])
+def test_views_of_any_type(dtype, writeable):
+    values = (np.clip(np.abs(_view((20, 31))), 0, 1) * (1 if dtype == "?" else 100)).astype(dtype)
+    expected = values.astype(np.float32)
+    values.flags.writeable = writeable
+    for given in (values, np.repeat(values, 2, axis=1)[:, ::2], values.T.copy().T):
+        found = checked_pair(given, given.copy())
+        for view in found:
+            assert view.dtype == np.float32
+            assert view.flags.carray
+        if np.dtype(dtype).kind != "f" or np.dtype(dtype).itemsize < 8:
+            np.testing.assert_array_equal(found.left, expected)
+    np.testing.assert_array_equal(values.astype(np.float32), expected)
+
+
+def test_doubles_that_float32_cannot_hold_are_scaled_together():
+    left, right = (_view((30, 40), seed).astype(np.float64) + 1e9 for seed in (1, 2))
+    left[3, 4] = np.inf
+    found = checked_pair(left, right)
+    known = np.isfinite(left)
+    mean = np.append(left[known], right).mean()
+    # The range of the values is a little over one, so the scale is one.
+    np.testing.assert_allclose(found.left[known], (left - mean)[known], atol=2e-7)
+    np.testing.assert_allclose(found.right, right - mean, atol=2e-7)
+    assert np.isnan(found.left[3, 4])
+
+
+def test_numbers_that_overflow():
+    huge = np.full((4, 5), 1e308)
+    huge[0] = -1e308
+    assert not np.isinf(checked_pair(huge, huge).left).any()
+    assert np.isnan(checked_pair(np.full((4, 5), np.inf), np.zeros((4, 5))).left).all()

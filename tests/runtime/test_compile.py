@@ -1,0 +1,143 @@
+"""The cache of compiled kernels: an edit anywhere in the package takes effect."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import d3s
+from d3s.runtime import compile as compiling
+
+SOURCE = Path(d3s.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in SOURCE.rglob("*.py")
+)
+
+# A kernel in the copy, its constant imported through a second module.
+PACKAGE = {
+    "numbers_a.py": "FACTOR = 2\n",
+    "numbers_b.py": "from d3s.numbers_a import (\n    FACTOR,  # of the kernel\n)\n",
+    "kernel.py": """
+import numpy as np
+from d3s.numbers_b import FACTOR
+from d3s.runtime.compile import compiled
+
+@compiled
+def scaled(value):
+    return FACTOR * value
+""",
+}
+CALL = """
+from d3s.kernel import scaled
+result = scaled(21)
+stats = scaled.stats
+print(result, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package's runtime, with a kernel in it."""
+    root = tmp_path / "d3s"
+    shutil.copytree(SOURCE / "runtime", root / "runtime", ignore=shutil.ignore_patterns("__pyc*"))
+    for name in ("__init__.py", "version.py", "errors.py", "types.py"):
+        shutil.copy(SOURCE / name, root / name)
+    for name, text in PACKAGE.items():
+        (root / name).write_text(text)
+    return root
+
+
+def _call(root: Path) -> list[int]:
+    environment = {**os.environ, "PYTHONPATH": str(root.parent)}
+    command = [sys.executable, "-c", CALL]
+    done = subprocess.run(
+        command, env=environment, cwd=root.parent, capture_output=True, text=True, check=True
+    )
+    return [int(word) for word in done.stdout.split()]
+
+
+def test_a_constant_imported_by_a_kernel_takes_effect_when_edited(copy):
+    assert _call(copy) == [42, 0, 1]
+    assert _call(copy) == [42, 1, 0]  # kept
+    (copy / "numbers_a.py").write_text("FACTOR = 3\n")
+    assert _call(copy) == [63, 0, 1]
+    assert _call(copy) == [63, 1, 0]
+
+
+def test_an_edit_that_a_kernel_cannot_see_costs_no_compilation(copy):
+    assert _call(copy) == [42, 0, 1]
+    (copy / "elsewhere.py").write_text("ANSWER = 7\n")
+    assert _call(copy) == [42, 1, 0]
+
+
+@pytest.mark.slow
+def test_a_constant_of_the_estimator_takes_effect_when_edited(tmp_path):
+    root = tmp_path / "d3s"
+    shutil.copytree(SOURCE, root)  # with what was compiled already
+    call = """
+import d3s
+rig = d3s.Rig.paper_prototype()
+pair = d3s.simulate(d3s.Plane(depth_m=1.0), rig, noise=0.01, shape=(120, 300))
+print(d3s.estimate(pair.left, pair.right, rig).density)
+"""
+    command = [sys.executable, "-c", call]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    densities = []
+    for edit in (None, "FLAT = 1e9"):
+        if edit is not None:
+            file = root / "estimate" / "joint" / "types.py"
+            text, count = re.subn(r"^FLAT = .*$", edit, file.read_text(), flags=re.MULTILINE)
+            assert count == 1
+            file.write_text(text)
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        densities.append(float(done.stdout))
+    assert densities[0] > 0.5
+    assert densities[1] == 0
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_are_found_as_python_finds_them(module):
+    """The quick scan of a source text against Python's own parser."""
+    file = compiling._file(module)
+    expected = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            expected |= {alias.name for alias in node.names if alias.name.startswith("d3s")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("d3s"):
+            expected |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    assert expected <= set(compiling._imports(module))
+
+
+def test_functions_outside_of_the_package_keep_the_key_of_numba():
+    assert compiling._file("numpy.linalg") is None
+    assert compiling._file("__main__") is None
+    assert compiling._file("d3s") == SOURCE / "__init__.py"
+
+
+def test_every_kernel_has_the_key_of_its_module():
+    from d3s.estimate.joint.numba_backend import windows
+
+    stamp = windows.fit_windows._cache._cache_file._source_stamp
+    assert stamp == compiling.cache_key(windows.__name__)
+
+
+def test_lowest_versions_are_the_lower_bounds():
+    """`make test-lowest` tests what pyproject.toml promises."""
+    root = Path(__file__).parents[2]
+    promised = dict(
+        re.findall(r'^  "([\w-]+)>=([\w.]+)', (root / "pyproject.toml").read_text(), re.M)
+    )
+    lowest = dict(
+        re.findall(r"^([\w-]+)==([\w.]+)$", (root / "constraints-lowest.txt").read_text(), re.M)
+    )
+    assert lowest.keys() >= {"numba", "llvmlite", "numpy"}
+    for name, version in lowest.items():
+        assert (version + ".").startswith(promised[name] + "."), name
