@@ -1,21 +1,21 @@
-"""`make ablation`: what each part of the joint method pays.
+"""`make ablation`: the contribution of each part of the joint method.
 
     .venv/bin/python benchmarks/ablation.py [--quick] [--constants] [--patterns tuning]
                                             [--only WORD ...] [--csv FILE] [--page FILE]
 
-Every variant is the joint method with one part changed: an option, or a constant or function of
-its modules that is exchanged while it runs. All see the same simulated images, and are judged by
-`d3s.evaluate`. Then what the defocus cue adds, over depth, and on even waves, where stereo alone
-cannot know. With --constants the variants are half and twice of the constants that were tuned; tune
-on `--patterns tuning` only. `make ablation` writes the tables of
-docs/estimator_results.md.
+Every variant is the joint method with one part changed: an option, or a constant or function of its
+modules that is replaced while it runs. All run on the same simulated images, and `d3s.evaluate`
+measures them. Further tables show the effect of the defocus cue over depth, and on periodic waves,
+where stereo alone is ambiguous. With --constants, the variants are half and twice each tuned
+constant; tune on `--patterns tuning` only. `make ablation` writes the
+tables of docs/estimator_results.md.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -33,21 +33,21 @@ from d3s.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
     Contender,
-    PlaneResults,
     PlaneSweep,
-    SceneResults,
     SceneSweep,
+    SweepResults,
     evaluate_planes,
     evaluate_scenes,
+    evaluation,
     score,
 )
-from d3s.evaluate.metrics import BAD_M, pooled, ratio
-from d3s.evaluate.tables import as_csv
-from d3s.evaluate.trial import make_trial
+from d3s.evaluate.metrics import BAD_M
+from d3s.evaluate.sweep import make_trial
+from d3s.evaluate.table import csv_text, pooled_density, pooled_mean_of
 from d3s.scene.textures import Texture
 
 SETS = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
-# Of each set: one that is sparse or has much contrast, two of many sizes, one of lines.
+# Of each set: a sparse or contrasty texture, two with many scales, one with lines.
 OF_PLANES = {
     "report": ("text", "brick", "noise", "grass"),
     "tuning": ("calibration", "leaves", "stone", "wood"),
@@ -61,7 +61,7 @@ PERIODS_PX = (6, 8, 10, 13, 16, 20, 24)
 
 
 class Change(NamedTuple):
-    """A name of a module, or of a class, and what stands there instead."""
+    """A name of a module or of a class, and its replacement."""
 
     owner: Any
     name: str
@@ -70,18 +70,18 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Variant(Contender):
-    """The joint method with something changed."""
+    """The joint method with some changes."""
 
     method: str = "joint"
     changes: tuple[Change, ...] = ()
 
     @property
     def is_rival(self) -> bool:
-        """Whether all others are held against it, on the pixels that both retained."""
+        """Whether all others are compared with it, on the pixels that both retained."""
         return self.name == "default"
 
     def estimate(self, left: Any, right: Any, rig: d3s.Rig) -> DepthMap:
-        """Depth of a pair, with the changes in force."""
+        """Estimate depth with the changes applied."""
         with ExitStack() as stack:
             for change in self.changes:
                 stack.enter_context(patch.object(*change))
@@ -215,7 +215,7 @@ def half_and_twice() -> tuple[Variant, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What one variant comes to; lengths in metres, shares from 0 to 1."""
+    """Figures of one variant; lengths in metres, shares from 0 to 1."""
 
     variant: str
     mae_over_bound: float  # planes with 1 % noise: the median over depths
@@ -234,7 +234,7 @@ class Row:
 
 
 class Column(NamedTuple):
-    """How a figure is shown."""
+    """Format of a figure in the table."""
 
     heading: str
     factor: float
@@ -261,8 +261,8 @@ COLUMNS = {
 def measured(
     variants: Sequence[Variant], planes: PlaneSweep, noisy: PlaneSweep, scenes: SceneSweep
 ) -> list[Row]:
-    """All variants on all images."""
-    told = {"workers": 1}  # this process: what is changed here is not changed in another
+    """Measure all variants on all images."""
+    told = {"workers": 1}  # in this process, since other processes do not have the changes
     with as_they_are(variants):
         on_planes = evaluate_planes(variants, sweep=planes, progress=saying("planes"), **told)
         on_noisy = evaluate_planes(variants, sweep=noisy, progress=saying("3 % noise"), **told)
@@ -272,16 +272,13 @@ def measured(
 
 @contextmanager
 def as_they_are(variants: Sequence[Variant]) -> Iterator[None]:
-    """Trials take the variants themselves, not the methods and options that a job tells of them."""
-    with ExitStack() as stack:
-        for owner in ("planes", "scenes"):
-            name = f"d3s.evaluate.{owner}.contenders_of"
-            stack.enter_context(patch(name, lambda job: tuple(variants)))
+    """Context in which pairs are measured with the variants, not with the methods of their jobs."""
+    with patch.object(evaluation, "contenders_of", lambda job: tuple(variants)):
         yield
 
 
 def saying(what: str) -> Callable[[int, int], None]:
-    """All variants take their turn on one pair, so that it is rendered once: a line a pair."""
+    """Return a callback that prints a line for each pair, on which all variants run."""
 
     def say(done: int, count: int) -> None:
         print(f"{what}: {done} of {count}", file=sys.stderr)
@@ -289,34 +286,29 @@ def saying(what: str) -> Callable[[int, int], None]:
     return say
 
 
-def row_of(name: str, planes: PlaneResults, noisy: PlaneResults, scenes: SceneResults) -> Row:
-    (on_planes,) = (one for one in planes.summary() if one.method == name)
-    (on_scenes,) = (one for one in scenes.summary() if one.method == name)
-    everywhere = on_scenes.regions[0]
-    scores, noisy_scores = (
-        [row.score for row in results.rows if row.method == name] for results in (planes, noisy)
-    )
-    counts, noisy_counts = ([one.retained for one in some] for some in (scores, noisy_scores))
+def row_of(name: str, planes: SweepResults, noisy: SweepResults, scenes: SweepResults) -> Row:
+    (on_planes,) = (one for one in planes.summary() if one["method"] == name)
+    (on_scenes,) = (one for one in scenes.summary() if one["method"] == name)
+    everywhere = on_scenes["regions"][0]
+    rows, noisy_rows = (results.rows.where(method=name) for results in (planes, noisy))
+    plane_ratios = [one["ratio_common"] for one in on_planes["rivals"]]
+    scene_ratios = [one["ratio_common"] for one in on_scenes["rivals"]]
     return Row(
         variant=name,
-        mae_over_bound=on_planes.mae_over_bound,
-        worst_mae_m=max(depth.worst_mae_m for depth in on_planes.depths),
-        density=density(scores),
-        bias_m=float(np.mean([abs(depth.bias_m) for depth in on_planes.depths])),
-        coverage=pooled([one.coverage for one in scores], counts),
-        same_pixels=float(np.mean([one.ratio_common for one in on_planes.rivals] or [1.0])),
-        noisy_mae_m=pooled([one.mae_m for one in noisy_scores], noisy_counts),
-        noisy_density=density(noisy_scores),
-        scenes_mae_m=on_scenes.mae_m,
-        scenes_density=on_scenes.density,
-        scenes_bad_2cm=everywhere.bad_2cm,
-        scenes_coverage=everywhere.coverage,
-        scenes_same_pixels=on_scenes.rivals[0].ratio_common if on_scenes.rivals else 1.0,
+        mae_over_bound=on_planes["mae_over_bound"],
+        worst_mae_m=max(depth["worst_mae_m"] for depth in on_planes["depths"]),
+        density=pooled_density(rows),
+        bias_m=float(np.mean([abs(depth["bias_m"]) for depth in on_planes["depths"]])),
+        coverage=pooled_mean_of("coverage")(rows),
+        same_pixels=float(np.mean(plane_ratios or [1.0])),
+        noisy_mae_m=pooled_mean_of("mae_m")(noisy_rows),
+        noisy_density=pooled_density(noisy_rows),
+        scenes_mae_m=on_scenes["mae_m"],
+        scenes_density=on_scenes["density"],
+        scenes_bad_2cm=everywhere["bad_2cm"],
+        scenes_coverage=everywhere["coverage"],
+        scenes_same_pixels=scene_ratios[0] if scene_ratios else 1.0,
     )
-
-
-def density(scores: Sequence[Any]) -> float:
-    return ratio(sum(s.textured_retained for s in scores), sum(s.textured for s in scores))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -335,7 +327,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table that both people and Markdown can read."""
+    """Format an aligned table in Markdown."""
     cells = [list(headings), *map(list, lines)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
 
@@ -351,7 +343,7 @@ def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def defocus_over_depth(sweep: PlaneSweep) -> str:
-    """What the defocus cue adds: each figure without it and with it."""
+    """Table over depth: each figure without and with the defocus cue."""
     digits = {"MAE (cm)": 3, "bias (cm)": 3, "sigma (cm)": 3, "density (%)": 1, "confidence": 2}
     lines = [
         [
@@ -369,7 +361,7 @@ def defocus_over_depth(sweep: PlaneSweep) -> str:
 
 
 def _at_depth(sweep: PlaneSweep, place: int) -> tuple[list[float], list[float]]:
-    """Figures without defocus and with it, means over the textures; the images of the sweep."""
+    """Figures without and with defocus at one depth: means over the textures of a sweep."""
     rig = d3s.Rig.paper_prototype()
     figures: dict[str, list[tuple[float, ...]]] = {NO_DEFOCUS.name: [], DEFAULT.name: []}
     for i, pattern in enumerate(sweep.patterns):
@@ -389,9 +381,9 @@ def _at_depth(sweep: PlaneSweep, place: int) -> tuple[list[float], list[float]]:
 
 
 def on_waves(depth_m: float, period_px: float) -> tuple[float, ...]:
-    """Shares of a plane of even waves that are right and wrong, without defocus and with it.
+    """Shares of right and wrong pixels on a plane of periodic waves, without and with defocus.
 
-    Of a frame inside the largest window; right is within 2 cm.
+    Pixels are right within 2 cm; those near the border, by half the largest window, do not count.
     """
     rig = d3s.Rig.paper_prototype()
     period_m = period_px * depth_m / rig.optics.focal_length_px
@@ -408,7 +400,7 @@ def on_waves(depth_m: float, period_px: float) -> tuple[float, ...]:
 
 
 def defocus_on_waves(depths_m: Sequence[float], periods_px: Sequence[float]) -> str:
-    """What the defocus cue adds where stereo alone cannot know: every period fits."""
+    """Table of right and wrong pixels on waves, where every period fits stereo alone."""
     lines = []
     for depth_m in depths_m:
         shares = np.mean([on_waves(depth_m, period) for period in periods_px], axis=0)
@@ -418,7 +410,7 @@ def defocus_on_waves(depths_m: Sequence[float], periods_px: Sequence[float]) -> 
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="What each part of the joint method pays.")
+    parser = argparse.ArgumentParser(description="Contribution of each part of the joint method.")
     parser.add_argument("--quick", action="store_true", help="few images, for a first look")
     parser.add_argument("--constants", action="store_true", help="half and twice of each constant")
     parser.add_argument("--patterns", choices=SETS, default="report", help="which textures")
@@ -455,13 +447,13 @@ def main(words: Sequence[str]) -> None:
     text = "\n\n".join(parts)
     print(text)
     if args.csv:
-        write_text(args.csv, as_csv(rows), overwrite=True)
+        write_text(args.csv, csv_text([asdict(row) for row in rows]), overwrite=True)
     if args.page:
         write_text(args.page, with_tables(args.page.read_text(), text), overwrite=True)
 
 
 def with_tables(page: str, text: str) -> str:
-    """A page with these tables between its marks, instead of earlier ones."""
+    """Return a page with the tables between its marks, in place of earlier ones."""
     before, _, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:

@@ -1,11 +1,11 @@
-"""Methods on a real pair: the Motorcycle of Middlebury 2014, which scikit-image ships.
+"""Compare methods on a real pair: the Motorcycle of Middlebury 2014, from scikit-image.
 
     python benchmarks/motorcycle.py joint sgbm bm "sgbm best here"
 
-Its truth is the disparity of each pixel of the left view, x_left - x_right, a quarter of the size
-of the original. Focal length, baseline and offset are those of its calibration file; the depth is
-``Z = f B / (disparity - offset)``, 2.1 to 5.0 m. Every method gets linear grey images and looks for
-the depths that the camera suggests. Then each is compared with the first one named, on the pixels
+The truth is the disparity x_left - x_right of each pixel of the left view, at a quarter of the
+original size. Focal length, baseline and offset are those of the calibration file; the depth is
+``Z = f B / (disparity - offset)``, 2.1 to 5.0 m. Every method gets linear grey images and searches
+the default depth range of the rig. Then each is compared with the first one named, on the pixels
 that both retained. Options are written as in `d3s evaluate`: sgbm:block_size_px=5.
 """
 
@@ -22,8 +22,8 @@ import d3s
 from d3s.evaluate.contender import as_contenders
 
 BAD_PX = 2.0
-# The defaults of both are for the soft and noisy views of our camera. These were searched for on
-# this very pair, which no other method has had the chance of; and what OpenCV's manual suggests.
+# The defaults of sgbm and bm are for the blurred and noisy views of our camera. "Best here" was
+# tuned on this very pair, an advantage that no other method has; "as usual" is OpenCV's manual.
 NAMED = {
     "sgbm best here": "sgbm:block_size_px=7:p1=1:p2=201:pre_filter_cap=63:speckle_window_px=100"
     ":prefilter_sigma_px=0.0",
@@ -52,11 +52,11 @@ def linear_grey(colour: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 class Figures(NamedTuple):
-    """How good a disparity is over some pixels with truth."""
+    """Figures of a disparity map over some pixels with truth."""
 
-    retained: float  # share of these pixels
+    retained: float  # share of these pixels that have a disparity
     median_px: float
-    bad: float  # share of the retained ones
+    bad: float  # share of the retained pixels with an error above `BAD_PX`
 
     @classmethod
     def of(cls, disparity: FloatArray, truth: FloatArray, where: NDArray[np.bool_]) -> "Figures":

@@ -1,12 +1,13 @@
-"""Tune the options of a method on the tuning textures: one field after the other, best kept.
+"""Tune the options of a method on the tuning textures: one field after the other.
 
     .venv/bin/python benchmarks/tune_peers.py METHOD FIELD=VALUE,VALUE,... ... [--rounds=1]
 
-Values are JSON, as in `d3s evaluate`; each field starts from its default, or from --start. What is
-made least is the mean over planes of the log of the mean absolute error, and half of the same over
-scenes, with a penalty where less than 95 % (planes) or 90 % (scenes) of the textured pixels were
-retained; for a sparse method, --sparse asks for one in a thousand instead. Prints every setting
-with its objective, its errors over depth, its density, and the share of errors within sigma.
+Values are JSON, as in `d3s evaluate`; each field starts from its default, or from --start, and
+keeps its best value. The objective is the mean over planes of the log of the mean absolute error,
+plus half of the same mean over scenes, with a penalty where fewer than 95 % (planes) or 90 %
+(scenes) of the textured pixels are retained; for a sparse method, --sparse asks for one in a
+thousand instead. Prints every setting with its objective, its errors over depth, its density, and
+the share of errors within sigma.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import numpy as np
 
 import d3s
 from d3s.evaluate import TUNING_PATTERNS, Contender, PlaneSweep, SceneSweep, Score, score
-from d3s.evaluate.trial import Trial, make_trial
+from d3s.evaluate.sweep import Trial, make_trial
 from d3s.scene.textures import Texture
 
 DEPTHS_M = (0.25, 0.33, 0.5, 0.9, 1.4, 2.0)
@@ -28,17 +29,17 @@ PLANE_SHAPE = (160, 360)
 SCENE_SHAPE = (240, 400)
 SCENES = 2
 SCENE_WEIGHT = 0.5
-DENSE = (0.95, 0.90)  # of planes, and of scenes
+DENSE = (0.95, 0.90)  # least density of planes, and of scenes
 SPARSE = (1e-3, 1e-3)
-# A tenth of the pixels less than asked for weighs as much as an error half as large again.
+# 10 % of the pixels missing counts as much as an error larger by half.
 PENALTY = 4.0
-# What an empty map counts: no depth of this camera is worse known.
+# Error of an empty map: larger than any error of this camera.
 NOTHING_M = 1.0
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a setting is worth, the less the better, and the scores behind it."""
+    """Objective of a setting, the lower the better, with its scores."""
 
     objective: float
     planes: tuple[Score, ...]
@@ -59,7 +60,7 @@ class Judgement:
 
 
 def trials(patterns: Sequence[str]) -> tuple[list[Trial], list[Trial]]:
-    """Planes, every texture at every depth, and scenes, as every method is tuned on."""
+    """Simulate the planes and scenes that every method is tuned on."""
     rig = d3s.Rig.paper_prototype()
     sweep = PlaneSweep(patterns=tuple(patterns), shape=PLANE_SHAPE, depths_m=DEPTHS_M)
     planes = [
@@ -84,7 +85,7 @@ def trials(patterns: Sequence[str]) -> tuple[list[Trial], list[Trial]]:
 def judge(
     contender: Contender, planes: Sequence[Trial], scenes: Sequence[Trial], sparse: bool
 ) -> Judgement:
-    """Run a setting on all trials."""
+    """Run a setting on all trials and compute its objective."""
     started = time.perf_counter()
     least = SPARSE if sparse else DENSE
     scores = []
@@ -103,7 +104,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def _term(scores: Sequence[Score], least_density: float) -> float:
     errors = [s.mae_m if s.retained else NOTHING_M for s in scores]
-    # A texture in which nothing can be known has no density.
+    # A pair without textured pixels has no density.
     missing = [max(least_density - s.density, 0.0) for s in scores if s.textured]
     return float(np.mean(np.log(errors)) + PENALTY * np.mean(missing or [0.0]))
 

@@ -1,4 +1,4 @@
-"""Put what `d3s reproduce` found into docs/reproduction.md: its comparisons, and two pictures.
+"""Put the comparisons of `d3s reproduce` and two pictures into docs/reproduction_results.md.
 
 .venv/bin/python docs/reproduction_table.py [FOLDER]
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from d3s.atomic import write_bytes, write_text
 
 DOCS = Path(__file__).resolve().parent
-PAGE = DOCS / "reproduction.md"
+PAGE = DOCS / "reproduction_results.md"
 BEGIN, END = "<!-- comparisons: `docs/reproduction_table.py` puts them here -->", "<!-- end -->"
 PICTURES = ("consensus_plane", "zici")
 HEADINGS = ("in the paper", "what", "paper", "ours", "same conditions?", "agrees?")
@@ -19,7 +19,7 @@ WORDS = {"True": "yes", "False": "no", "": "–"}
 
 
 def cells(row: Mapping[str, str]) -> tuple[str, ...]:
-    """A row of comparisons.csv for people."""
+    """Cells of the page's table for a row of comparisons.csv."""
     size = ", quick" if row["quick"] == "True" else ""
     place = f"{row['reference']}{size}"
     told = row["what"], row["paper"], row["ours"]
@@ -27,13 +27,13 @@ def cells(row: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def as_markdown(rows: list[dict[str, str]]) -> str:
-    """All rows as a table of the page."""
+    """Format all rows as a table of the page."""
     lines = [HEADINGS, ["---"] * len(HEADINGS), *map(cells, rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def with_table(page: str, table: str) -> str:
-    """A page with the table between its marks, instead of an earlier one."""
+    """Return a page with the table between its marks, in place of an earlier table."""
     before, found, rest = page.partition(BEGIN)
     _, closed, after = rest.partition(END)
     if not (found and closed):

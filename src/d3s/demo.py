@@ -13,7 +13,7 @@ import numpy as np
 from d3s.estimate import DepthMap, estimate
 from d3s.evaluate.metrics import Score, score
 from d3s.evaluate.truth import Truth, truth_of
-from d3s.evaluate.tuned import tuned_rig
+from d3s.evaluate.tuned_twin import tuned_rig
 from d3s.rig import Rig
 from d3s.runtime.parallel import thread_count
 from d3s.scene.masks import Coverage, bar, blob, ring

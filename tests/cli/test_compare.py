@@ -34,14 +34,14 @@ def test_tables_files_and_page(monkeypatch):
     from d3s.evaluate import jobs
 
     Path("page.md").write_text(f"# Mine\n\n{MARKS[0]}\n{MARKS[1]}\n")
-    real = jobs.do
+    real = jobs.Task.run
 
-    def written_to_meanwhile(text):
+    def written_to_meanwhile(task):
         with Path("page.md").open("a") as page:
             page.write("more\n")
-        return real(text)
+        return real(task)
 
-    monkeypatch.setattr(jobs, "do", written_to_meanwhile)
+    monkeypatch.setattr(jobs.Task, "run", written_to_meanwhile)
     result = run(*HERE, "-o", "out", "--page", "page.md")
     assert result.exit_code == 0, result.stderr
     for words in ("Planes beyond 0.9 m, 1 pairs", "own filter", "s / Mpx", "Chart: out/league.png"):
@@ -82,15 +82,15 @@ def test_json_for_programs():
 def test_stopped_and_gone_on_with(monkeypatch):
     from d3s.evaluate import jobs
 
-    real, calls = jobs.do, []
+    real, calls = jobs.Task.run, []
 
-    def stopped(text):
-        calls.append(text)
+    def stopped(task):
+        calls.append(task)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return real(text)
+        return real(task)
 
-    monkeypatch.setattr(jobs, "do", stopped)
+    monkeypatch.setattr(jobs.Task, "run", stopped)
     first = run(*HERE, "-o", "out")
     assert first.exit_code == 130
     assert "The same command goes on from here: 1 finished trials are kept in" in first.stderr
@@ -130,7 +130,7 @@ def test_long_names_leave_numbers_whole(capsys):
     from d3s.evaluate.league_tables import columns
 
     module = importlib.import_module("d3s.cli.compare")
-    figures = SimpleNamespace(mae_m=0.12345, median_m=0.00123, density=0.987)
+    figures = {"mae_m": 0.12345, "median_m": 0.00123, "density": 0.987}
     names = ("joint", "consensus:min_confidence=0.5,window_px=31")
     standings = [
         SimpleNamespace(method=name, full=figures, own=figures, common=figures) for name in names

@@ -77,7 +77,7 @@ def test_depths_of_the_scene_at_full_size():
 
 
 def test_scene_has_no_tuning_textures():
-    from d3s.evaluate.texture_sets import TUNING_PATTERNS
+    from d3s.evaluate.sweep import TUNING_PATTERNS
 
     layers = demo_scene(Rig.paper_prototype(), SMALL).layers
     assert not {layer.texture.pattern for layer in layers} & set(TUNING_PATTERNS)

@@ -5,7 +5,6 @@ import importlib
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -68,19 +67,19 @@ def test_long_names_leave_numbers_whole_on_a_narrow_terminal(monkeypatch, capsys
     planes, thresholds = (
         importlib.import_module(f"d3s.cli.evaluate.{name}") for name in ("planes", "thresholds")
     )
-    depths = (SimpleNamespace(depth_m=0.25, mae_m=0.1234, worst_mae_m=0.5678, density=0.987),)
+    depths = ({"depth_m": 0.25, "mae_m": 0.1234, "worst_mae_m": 0.5678, "density": 0.987},)
     names = (
         "density worst_density mae_over_bound sigma_gain fill_rate z_accuracy plane_fit_rms "
         "subpixel_rms_px time_s mae_m median_m threshold"
     )
     figures = dict.fromkeys(names.split(), 0.123)
     summaries = [
-        SimpleNamespace(method=name, depths=depths, range_m=(0.25, 2.0), rivals=(), **figures)
+        {"method": name, "depths": depths, "range_m": (0.25, 2.0), "rivals": (), **figures}
         for name in ("joint", LONG, "takeda2013", LONG + "2")
     ]
-    planes._print(summaries)
+    planes.show(summaries)
     _no_cell_is_cut(capsys.readouterr().out, "12.340", "56.780", "0.25 to 2.00", LONG)
-    thresholds._print(summaries)
+    thresholds.show(summaries)
     _no_cell_is_cut(capsys.readouterr().out, "12.300", "0.25 to 2.00")
 
 

@@ -49,7 +49,8 @@ def test_list_makes_nothing():
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert len(lines) == len(ITEMS)
-    assert any(line.startswith("zici             Fig. S1 ") for line in lines)
+    assert any(line.startswith("zici             figs1    Fig. S1 ") for line in lines)
+    assert any(line.startswith("accuracy         fig5     Fig. 5a, ") for line in lines)
     assert not Path("reproduction").exists()
     assert len(run("--list", "fig3b").stdout.splitlines()) == 1
 

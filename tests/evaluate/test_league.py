@@ -11,7 +11,7 @@ import pytest
 from d3s.errors import InputError, OutputError
 from d3s.estimate.methods import METHODS
 from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare
-from d3s.evaluate.league import STEPS, LeagueRow, Prefixes, Tally, prefixes_of, steps_at
+from d3s.evaluate.league import STEPS, step_errors, steps_at
 from d3s.evaluate.league_tables import (
     BRIEF_MARKS,
     MARKS,
@@ -22,6 +22,7 @@ from d3s.evaluate.league_tables import (
     with_league,
     write_league,
 )
+from d3s.evaluate.table import SweepTable
 
 TINY = Program(
     planes=PlaneSweep(depths_m=(0.6, 0.95), patterns=("brick",), shape=(93, 220)),
@@ -37,27 +38,25 @@ def played():
 def row(method, density, error_m, *, depth_m=1.0, full=1.0, slope=0.0, trust=None):
     """A row of a hundred pixels whose error grows with the share that is kept."""
 
-    def tally(share):
+    def errors(share, prefix=""):
         kept = round(100 * min(share, full))
         mae_m = error_m * (1 + slope * min(share, full)) if kept else math.nan
-        return Tally(retained=kept, mae_m=mae_m, median_m=mae_m)
+        return {f"{prefix}retained": kept, f"{prefix}mae_m": mae_m, f"{prefix}median_m": mae_m}
 
-    steps = [tally((step + 1) / STEPS) for step in range(STEPS)]
-    return LeagueRow(
-        group="planes", pair="brick", depth_m=depth_m, method=method, megapixels=2.0, time_s=3.0,
-        pixels=100, textured=100, full=tally(full), own=tally(density),
-        prefixes=Prefixes(
-            retained=tuple(one.retained for one in steps),
-            mae_m=tuple(one.mae_m for one in steps),
-            median_m=tuple(one.median_m for one in steps),
-            trust=tuple(trust or np.linspace(1, 0, STEPS)),
-        ),
-    )  # fmt: skip
+    steps = [errors((step + 1) / STEPS) for step in range(STEPS)]
+    return {
+        "group": "planes", "pair": "brick", "depth_m": depth_m, "method": method,
+        "megapixels": 2.0, "time_s": 3.0, "pixels": 100, "textured": 100,
+        **errors(full, "full_"), **errors(density, "own_"),
+        "steps": {name: [one[name] for one in steps] for name in steps[0]}
+        | {"trust": trust or np.linspace(1, 0, STEPS).tolist()},
+    }  # fmt: skip
 
 
 def made(played, *rows):
-    contenders = tuple(Contender(method="bm", label=one.method) for one in rows)
-    return replace(played, contenders=contenders, rows=rows)
+    names = dict.fromkeys(one["method"] for one in rows)
+    contenders = tuple(Contender(method="bm", label=name) for name in names)
+    return replace(played, contenders=contenders, rows=SweepTable(rows))
 
 
 def test_common_density_is_the_lowest_that_dense_methods_keep(played):
@@ -71,16 +70,16 @@ def test_common_density_is_the_lowest_that_dense_methods_keep(played):
     assert (section.name, beyond.name) == ("planes", "planes beyond 0.9 m")
     assert section.common_density == 0.75
     a, b, c, d = section.standings
-    assert a.common.mae_m == pytest.approx(0.002 * 1.75)
-    assert a.own.mae_m == pytest.approx(0.002 * 1.93)
-    assert a.full.density == 1
-    assert (b.common.density, c.common.density) == (0.75, 0.75)
+    assert a.common["mae_m"] == pytest.approx(0.002 * 1.75)
+    assert a.own["mae_m"] == pytest.approx(0.002 * 1.93)
+    assert a.full["density"] == 1
+    assert (b.common["density"], c.common["density"]) == (0.75, 0.75)
     assert a.curve_m[9] == pytest.approx(0.003)
     assert d.common is None
-    assert d.own.density == 0.02
+    assert d.own["density"] == 0.02
     assert a.time_s_per_mpx == 1.5
     assert math.isnan(d.curve_m[3])
-    assert d.full.range_m == (1.0, 1.0)
+    assert d.full["range_m"] == (1.0, 1.0)
     mae = next(one for one in columns(section) if (one.group, one.heading) == ("at 75 %", "MAE"))
     assert best_of(mae, section) == "c"
 
@@ -93,15 +92,15 @@ def test_without_a_dense_method_there_is_no_common_density(played):
 
 def test_a_range_ends_where_a_texture_is_given_up(played):
     near, far = (row("a", 0.9, 0.001, depth_m=depth_m) for depth_m in (0.5, 1.0))
-    lost = replace(far, own=Tally(retained=0, mae_m=math.nan, median_m=math.nan))
-    one = replace(made(played, near), rows=(near, lost)).sections()[0].standings[0]
-    assert (one.own.range_m, one.full.range_m) == ((0.5, 0.5), (0.5, 1.0))
-    assert (one.own.pairs_with_depth, one.full.pairs_with_depth) == (1, 2)
-    assert one.own.median_m == near.own.median_m
+    lost = {**far, "own_retained": 0, "own_mae_m": math.nan, "own_median_m": math.nan}
+    one = made(played, near, lost).sections()[0].standings[0]
+    assert (one.own["range_m"], one.full["range_m"]) == ((0.5, 0.5), (0.5, 1.0))
+    assert (one.own["pairs_with_depth"], one.full["pairs_with_depth"]) == (1, 2)
+    assert one.own["median_m"] == near["own_median_m"]
     # Where nothing can be known, nothing is lost.
-    flat = replace(lost, textured=0, pair="pale")
-    one = replace(made(played, near), rows=(near, far, flat)).sections()[0].standings[0]
-    assert one.own.range_m == (0.5, 1.0)
+    flat = {**lost, "textured": 0, "pair": "pale"}
+    one = made(played, near, far, flat).sections()[0].standings[0]
+    assert one.own["range_m"] == (0.5, 1.0)
 
 
 def test_planes_and_scenes_of_a_tiny_league(played):
@@ -113,30 +112,30 @@ def test_planes_and_scenes_of_a_tiny_league(played):
     ]
     assert (planes.pairs, beyond.pairs, scenes.pairs) == (2, 1, 1)
     bm, joint, sift = planes.standings
-    assert joint.common.mae_m < bm.common.mae_m
+    assert joint.common["mae_m"] < bm.common["mae_m"]
     assert sift.common is None
-    assert sift.own.density < 0.05
+    assert sift.own["density"] < 0.05
     for one in played.rows:
-        found = one.prefixes
-        assert len(found.retained) == STEPS
-        assert list(found.retained) == sorted(found.retained)
-        assert found.retained[49] == min(round(0.5 * one.pixels), found.retained[-1])
-        assert found.retained[-1] >= one.own.retained
-        assert list(found.trust) == sorted(found.trust, reverse=True)
-    assert bm.curve_m[-1] == pytest.approx(bm.full.mae_m, rel=0.1)
+        retained, trust = one["steps"]["retained"], one["steps"]["trust"]
+        assert len(retained) == STEPS
+        assert retained == sorted(retained)
+        assert retained[49] == min(round(0.5 * one["pixels"]), retained[-1])
+        assert retained[-1] >= one["own_retained"]
+        assert trust == sorted(trust, reverse=True)
+    assert bm.curve_m[-1] == pytest.approx(bm.full["mae_m"], rel=0.1)
 
 
 def test_one_threshold_for_all_pairs():
     sure = row("a", 1, 0.001, trust=[0.9] * STEPS)
     unsure = row("a", 1, 0.01, trust=[0.8] * 50 + [0.1] * 50)
-    assert steps_at([sure, unsure], 0.5) == [100, 0]
-    assert steps_at([sure, unsure], 0.7) == [100, 40]
-    assert steps_at([sure, unsure], 1.0) == [100, 100]
+    assert steps_at(SweepTable([sure, unsure]), 0.5) == [100, 0]
+    assert steps_at(SweepTable([sure, unsure]), 0.7) == [100, 40]
+    assert steps_at(SweepTable([sure, unsure]), 1.0) == [100, 100]
 
 
 def test_equals_are_shared_by_all_pairs():
     rows = [row("a", 1, 0.001, trust=[1.0] * STEPS) for _ in range(4)]
-    assert steps_at(rows, 0.25) == [25, 25, 25, 25]
+    assert steps_at(SweepTable(rows), 0.25) == [25, 25, 25, 25]
 
 
 def test_the_own_filter_comes_first(depth_map, truth):
@@ -145,16 +144,16 @@ def test_the_own_filter_comes_first(depth_map, truth):
     full = replace(full, confidence=np.float32([[0.2, 0.9, 0.5, 1.0]]))
     own = replace(full, depth_m=np.float32([[1.0, np.nan, 1.2, np.nan]]))
     contender = Contender(method="joint")
-    found = prefixes_of(contender, own, full, truth(np.ones((1, 4))))
-    assert [found.retained[step] for step in (24, 49, 74, 99)] == [1, 2, 3, 3]
-    maes_m = [found.mae_m[step] for step in (24, 49, 74)]
+    found = step_errors(contender, own, full, truth(np.ones((1, 4))))
+    assert [found["retained"][step] for step in (24, 49, 74, 99)] == [1, 2, 3, 3]
+    maes_m = [found["mae_m"][step] for step in (24, 49, 74)]
     assert maes_m == pytest.approx([0.2, 0.1, 0.1], rel=1e-5)
 
 
 def test_filters_that_are_off_keep_more(played):
     for one in played.rows:
-        assert one.full.retained >= one.own.retained
-    assert any(one.full.retained > one.own.retained for one in played.rows)
+        assert one["full_retained"] >= one["own_retained"]
+    assert any(one["full_retained"] > one["own_retained"] for one in played.rows)
 
 
 def test_every_method_says_how_its_filters_are_switched_off():
@@ -225,9 +224,9 @@ def test_a_page_with_other_marks_gets_one_table(played):
     assert heading[4:] == ["range (m): own filter", f"range (m): {common}", "s / Mpx"]
     planes = section.standings
     for cells, one in zip((bm, joint), planes[:2], strict=True):
-        assert cells[4:6] == [_told_range(one.own.range_m), _told_range(one.common.range_m)]
+        assert cells[4:6] == [_told_range(one.own["range_m"]), _told_range(one.common["range_m"])]
     assert sift[5] == "-"
-    assert float(bm[1].strip("*")) == pytest.approx(100 * planes[0].common.mae_m, abs=6e-4)
+    assert float(bm[1].strip("*")) == pytest.approx(100 * planes[0].common["mae_m"], abs=6e-4)
     assert joint[1].startswith("**")
     assert sift[1:4] == ["-"] * 3
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from d3s.evaluate import duel, score, working_range_m
-from d3s.evaluate.metrics import answered_mae_m, known_mean, known_median, pooled, worst
+from d3s.evaluate.metrics import finite_mean, finite_median, penalised_mae_m, pooled, worst
 
 NAN = float("nan")
 
@@ -89,10 +89,10 @@ def test_the_working_range_is_the_longest_run(depths, good, expected):
 
 
 def test_what_is_not_known_is_left_out_of_means():
-    assert known_mean([1.0, NAN, 4.0, math.inf]) == 2.5
-    assert known_median([1.0, NAN, 2.0, 9.0]) == 2.0
-    assert math.isnan(known_mean([NAN]))
-    assert math.isnan(known_median([]))
+    assert finite_mean([1.0, NAN, 4.0, math.inf]) == 2.5
+    assert finite_median([1.0, NAN, 2.0, 9.0]) == 2.0
+    assert math.isnan(finite_mean([NAN]))
+    assert math.isnan(finite_median([]))
 
 
 def test_means_of_groups_weigh_as_many_as_they_are():
@@ -101,9 +101,9 @@ def test_means_of_groups_weigh_as_many_as_they_are():
 
 
 def test_the_worst_is_who_gave_up_where_there_was_depth():
-    wrong = answered_mae_m(0.03, 5, holds_depth=False)  # claimed where there is none: it counts
-    gave_up = answered_mae_m(NAN, 0, holds_depth=True)
-    silent = answered_mae_m(NAN, 0, holds_depth=False)
+    wrong = penalised_mae_m(0.03, 5, is_textured=False)  # claimed where there is none: it counts
+    gave_up = penalised_mae_m(NAN, 0, is_textured=True)
+    silent = penalised_mae_m(NAN, 0, is_textured=False)
     assert worst([0.01, wrong, silent]) == 0.03
     assert worst([0.01, gave_up]) == math.inf
     assert math.isnan(worst([silent, silent]))

@@ -19,8 +19,8 @@ from d3s.evaluate import (
     evaluate_scenes,
 )
 from d3s.evaluate.contender import as_contenders
-from d3s.evaluate.planes import PlaneDuel
-from d3s.evaluate.tables import as_csv, write_results
+from d3s.evaluate.evaluation import write_results
+from d3s.evaluate.table import SweepTable, csv_text
 from d3s.scene.patterns import PATTERNS
 
 TINY = PlaneSweep(depths_m=(0.6, 0.9), patterns=("brick", "grass"), shape=(100, 220))
@@ -67,110 +67,114 @@ def test_the_default_sweeps_are_those_of_the_report():
 
 
 def test_planes_have_a_row_for_each_texture_depth_and_method(planes):
-    places = [(row.texture, row.depth_m, row.method) for row in planes.rows]
+    places = [(row["texture"], row["depth_m"], row["method"]) for row in planes.rows]
     assert len(set(places)) == len(places) == 8
     for row in planes.rows:
-        assert row.score.density > 0.9
-        assert row.score.mae_m < 0.01
-        assert 0.5 < row.score.mae_over_bound < 50
-    duels = {(one.texture, one.depth_m, one.method, one.rival): one.duel for one in planes.duels}
-    assert len(duels) == 8
-    there = duels["brick", 0.6, "sgbm", "bm"]
-    back = duels["brick", 0.6, "bm", "sgbm"]
-    assert (there.mae_m, there.rival_mae_m) == (back.rival_mae_m, back.mae_m)
+        assert row["density"] > 0.9
+        assert row["mae_m"] < 0.01
+        assert 0.5 < row["mae_over_bound"] < 50
+    assert len(planes.duels) == 8
+    (there,) = planes.duels.where(texture="brick", depth_m=0.6, method="sgbm", rival="bm")
+    (back,) = planes.duels.where(texture="brick", depth_m=0.6, method="bm", rival="sgbm")
+    assert (there["mae_m"], there["rival_mae_m"]) == (back["rival_mae_m"], back["mae_m"])
 
 
 def test_the_same_sweep_gives_the_same_figures(planes):
     again = evaluate_planes("bm", sweep=TINY, workers=1)
-    before = [row.score for row in planes.rows if row.method == "bm"]
-    assert [row.score for row in again.rows] == before
+    before = timeless(planes.rows.where(method="bm"))
+    assert timeless(again.rows) == before
     other = evaluate_planes("bm", sweep=TINY.replace(seed=1), workers=1)
-    assert [row.score for row in other.rows] != before
+    assert timeless(other.rows) != before
+
+
+def timeless(rows):
+    return [{**row, "time_s": 0.0} for row in rows]
 
 
 def test_summary_of_planes_by_hand(planes):
     errors = {("brick", 0.6): 0.002, ("grass", 0.6): 0.004}
     errors |= {("brick", 0.9): 0.003, ("grass", 0.9): 0.011}
-    rows = [
-        replace(
-            row,
-            score=replace(
-                row.score,
-                mae_m=errors[row.texture, row.depth_m] * (1 if row.method == "sgbm" else 2),
-                textured=100,
-                textured_retained=90 if row.texture == "brick" else 50,
-                mae_over_bound=1.0 if row.depth_m == 0.6 else 2.0,
-            ),
-        )
+    rows = SweepTable(
+        {
+            **row,
+            "mae_m": errors[row["texture"], row["depth_m"]] * (1 + (row["method"] == "bm")),
+            "textured": 100,
+            "textured_retained": 90 if row["texture"] == "brick" else 50,
+            "mae_over_bound": 1.0 if row["depth_m"] == 0.6 else 2.0,
+        }
         for row in planes.rows
-    ]
-    duels = [
-        replace(one, duel=replace(one.duel, common=10, mae_m=0.1, rival_mae_m=0.4))
-        for one in planes.duels
-    ]
-    results = replace(planes, rows=tuple(rows), duels=tuple(duels))
-    sgbm, bm = results.summary()
-    near, far = sgbm.depths
-    assert near.mae_m == pytest.approx(0.003)
-    assert (near.worst_mae_m, near.worst_texture, near.accurate) == (0.004, "grass", True)
-    assert near.density == pytest.approx(0.7)
-    assert (far.worst_mae_m, far.accurate) == (0.011, False)
-    assert sgbm.range_m == (0.6, 0.6)
-    assert sgbm.density == pytest.approx(0.7)
-    assert sgbm.mae_over_bound == pytest.approx(1.5)
-    assert [one.ratio_own for one in sgbm.rivals] == pytest.approx([0.5, 0.5])
-    assert [one.ratio_common for one in sgbm.rivals] == pytest.approx([0.25, 0.25])
-    assert [one.common for one in bm.rivals] == [20, 20]
+    )
+    duels = changed(planes.duels, common=10, mae_m=0.1, rival_mae_m=0.4)
+    sgbm, bm = replace(planes, rows=rows, duels=duels).summary()
+    near, far = sgbm["depths"]
+    assert near["mae_m"] == pytest.approx(0.003)
+    assert (near["worst_mae_m"], near["worst_texture"]) == (0.004, "grass")
+    assert near["accurate"]
+    assert near["density"] == pytest.approx(0.7)
+    assert far["worst_mae_m"] == 0.011
+    assert not far["accurate"]
+    assert sgbm["range_m"] == (0.6, 0.6)
+    assert sgbm["density"] == pytest.approx(0.7)
+    assert sgbm["mae_over_bound"] == pytest.approx(1.5)
+    assert [one["ratio_own"] for one in sgbm["rivals"]] == pytest.approx([0.5, 0.5])
+    assert [one["ratio_common"] for one in sgbm["rivals"]] == pytest.approx([0.25, 0.25])
+    assert [one["common"] for one in bm["rivals"]] == [20, 20]
+
+
+def changed(table, where=lambda row: True, **cells):
+    """A table with other cells, in some of its rows."""
+    return SweepTable({**row, **cells} if where(row) else row for row in table)
+
+
+def is_grass(row):
+    return row["texture"] == "grass"
+
+
+EMPTY = {"retained": 0, "mae_m": math.nan, "textured_retained": 0}
 
 
 def test_a_texture_that_was_given_up_ends_the_range(planes):
-    def without(row):
-        empty = replace(row.score, retained=0, mae_m=math.nan, textured_retained=0)
-        return replace(row, score=empty) if row.texture == "grass" else row
-
-    lost = replace(planes, rows=tuple(without(row) for row in planes.rows))
-    assert lost.summary()[0].range_m is None
-    assert lost.summary()[0].depths[0].worst_mae_m == math.inf
+    lost = replace(planes, rows=changed(planes.rows, is_grass, **EMPTY))
+    assert lost.summary()[0]["range_m"] is None
+    assert lost.summary()[0]["depths"][0]["worst_mae_m"] == math.inf
     # But one in which nothing can be known says nothing.
-    flat = tuple(
-        replace(row, score=replace(row.score, textured=0)) if row.texture == "grass" else row
-        for row in lost.rows
-    )
-    assert replace(planes, rows=flat).summary()[0].depths[0].worst_texture == "brick"
+    flat = changed(lost.rows, is_grass, textured=0)
+    assert replace(planes, rows=flat).summary()[0]["depths"][0]["worst_texture"] == "brick"
 
 
 def test_scenes_by_region(scenes):
-    assert {row.scene for row in scenes.rows} == {0, 1}
+    assert set(scenes.rows.column("scene")) == {0, 1}
     assert len(scenes.rows) == 2 * 2 * 6
     large, small = scenes.summary()
-    assert (large.method, small.method) == ("bm", "bm:block_size_px=11")
-    regions = {one.region: one for one in large.regions}
-    assert regions["all"].share == 1
-    assert regions["near edges"].share + regions["interior"].share == pytest.approx(1)
-    assert regions["interior"].mae_m < regions["near edges"].mae_m
-    rows = [row.score for row in scenes.rows if (row.method, row.region) == ("bm", "all")]
-    everything = sum(one.mae_m * one.retained for one in rows) / sum(one.retained for one in rows)
-    assert large.mae_m == pytest.approx(everything)
-    assert large.mean_mae_m == pytest.approx((rows[0].mae_m + rows[1].mae_m) / 2)
-    assert large.worst_mae_m == max(rows[0].mae_m, rows[1].mae_m)
-    assert large.scenes_with_depth == large.scenes == 2
-    ((ours,), (theirs,)) = (large.rivals, small.rivals)
-    assert ours.ratio_common == pytest.approx(1 / theirs.ratio_common)
+    assert (large["method"], small["method"]) == ("bm", "bm:block_size_px=11")
+    regions = {one["region"]: one for one in large["regions"]}
+    assert regions["all"]["share"] == 1
+    assert regions["near edges"]["share"] + regions["interior"]["share"] == pytest.approx(1)
+    assert regions["interior"]["mae_m"] < regions["near edges"]["mae_m"]
+    rows = scenes.rows.where(method="bm", region="all")
+    errors_m, counts = rows.column("mae_m"), rows.column("retained")
+    everything = sum(m * n for m, n in zip(errors_m, counts, strict=True)) / sum(counts)
+    assert large["mae_m"] == pytest.approx(everything)
+    assert large["mean_mae_m"] == pytest.approx(sum(errors_m) / 2)
+    assert large["worst_mae_m"] == max(errors_m)
+    assert large["scenes_with_depth"] == large["scenes"] == 2
+    ((ours,), (theirs,)) = (large["rivals"], small["rivals"])
+    assert ours["ratio_common"] == pytest.approx(1 / theirs["ratio_common"])
 
 
 def test_a_scene_that_was_given_up_is_the_worst(scenes):
-    def without(row, **changes):
-        empty = replace(row.score, retained=0, mae_m=math.nan, textured_retained=0, **changes)
-        return replace(row, score=empty) if row.scene == 0 else row
+    def without(**cells):
+        rows = changed(scenes.rows, lambda row: row["scene"] == 0, **EMPTY, **cells)
+        return replace(scenes, rows=rows).summary()[0]
 
-    given_up = replace(scenes, rows=tuple(map(without, scenes.rows))).summary()[0]
-    assert (given_up.worst_mae_m, given_up.worst_scene) == (math.inf, 0)
-    assert (given_up.scenes_with_depth, given_up.scenes) == (1, 2)
-    left = next(row for row in scenes.rows if (row.scene, row.region) == (1, "all"))
-    assert given_up.mean_mae_m == left.score.mae_m
+    given_up = without()
+    assert (given_up["worst_mae_m"], given_up["worst_scene"]) == (math.inf, 0)
+    assert (given_up["scenes_with_depth"], given_up["scenes"]) == (1, 2)
+    left = scenes.rows.where(scene=1, region="all")[0]
+    assert given_up["mean_mae_m"] == left["mae_m"]
     # But one in which nothing can be known says nothing.
-    flat = replace(scenes, rows=tuple(without(row, textured=0) for row in scenes.rows)).summary()[0]
-    assert (flat.worst_mae_m, flat.worst_scene) == (left.score.mae_m, 1)
+    flat = without(textured=0)
+    assert (flat["worst_mae_m"], flat["worst_scene"]) == (left["mae_m"], 1)
 
 
 def test_files_hold_the_rows_and_what_made_them(planes, scenes, tmp_path):
@@ -178,7 +182,7 @@ def test_files_hold_the_rows_and_what_made_them(planes, scenes, tmp_path):
     first, *others = table(rows.read_text())
     assert len(others) == 7
     assert (first["texture"], first["depth_m"], first["method"]) == ("brick", "0.6", "sgbm")
-    assert float(first["mae_m"]) == planes.rows[0].score.mae_m
+    assert float(first["mae_m"]) == planes.rows[0]["mae_m"]
     assert len(table(duels.read_text())) == 8
     told = json.loads(summary.read_text())
     assert told["parameters"]["sweep"]["depths_m"] == [0.6, 0.9]
@@ -193,12 +197,10 @@ def test_files_hold_the_rows_and_what_made_them(planes, scenes, tmp_path):
 
 
 def test_cells_without_a_number_are_empty(planes):
-    one = planes.duels[0]
-    lost = replace(one, duel=replace(one.duel, common=0, mae_m=math.nan))
-    assert isinstance(lost, PlaneDuel)
-    (row,) = table(as_csv([lost]))
+    lost = changed(planes.duels[:1], common=0, mae_m=math.nan)
+    (row,) = table(csv_text(lost))
     assert (row["common"], row["mae_m"]) == ("0", "")
-    assert as_csv([]) == ""
+    assert csv_text([]) == ""
 
 
 def test_a_contender_from_words():

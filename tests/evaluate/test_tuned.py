@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.evaluate.tuned import FAR_M, NEAR_M, tuned_rig, tuned_twin
-from d3s.reproduce.shared import TUNED, in_turn
+from d3s.evaluate.tuned_twin import FAR_M, NEAR_M, tuned_rig, tuned_twin
+from d3s.reproduce.protocol import TUNED, consecutive
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
 
@@ -41,15 +41,15 @@ def test_boards_of_the_whole_protocol_if_not_told():
     assert tuned_twin.__wrapped__.__kwdefaults__["depths_m"] == NEAR_M + FAR_M
 
 
-def test_progress_of_works_in_turn():
+def test_progress_of_works_consecutive():
     told = []
-    first, second = in_turn(lambda done, all_of_it: told.append((done, all_of_it)), (3, 2))
+    first, second = consecutive(lambda done, all_of_it: told.append((done, all_of_it)), (3, 2))
     first(1, 3)
     first(3, 3)
     second(1, 2)
     second(2, 2)
     assert told == [(1, 5), (3, 5), (4, 5), (5, 5)]
-    assert in_turn(None, (3, 2)) == [None, None]
+    assert consecutive(None, (3, 2)) == [None, None]
 
 
 def test_the_kept_rig_is_the_prototype_and_finds_depth():

@@ -9,7 +9,7 @@ import pytest
 
 import d3s
 from d3s.evaluate import Contender, PlaneSweep, Score, score
-from d3s.evaluate.trial import make_trial
+from d3s.evaluate.sweep import make_trial
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -1,4 +1,4 @@
-"""docs/reproduction.md says what the code says."""
+"""docs/reproduction.md and its results say what the code says."""
 
 import re
 import runpy
@@ -6,21 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from d3s.reproduce.missing import NOT_REPRODUCED
+from d3s.reproduce.not_reproduced import NOT_REPRODUCED
 from d3s.reproduce.registry import ITEMS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "reproduction.md").read_text()
+RESULTS = (DOCS / "reproduction_results.md").read_text()
 SCRIPT = runpy.run_path(str(DOCS / "reproduction_table.py"))
 
 
 def test_every_item_has_its_row():
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)
-    told = dict(rows)
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| `(\w+)` \|", PAGE, re.MULTILINE)
+    told = {name: reference for name, reference, _ in rows}
+    modules = {name: f"d3s.reproduce.{module}" for name, _, module in rows}
     assert list(told) == [item.name for item in ITEMS]
     for item in ITEMS:
         # "Fig. 5" for all of its parts.
         assert told[item.name].strip() in item.reference
+        assert modules[item.name] == item.run.__module__
 
 
 def test_what_cannot_be_made_is_told():
@@ -44,7 +47,7 @@ def test_the_table_goes_between_its_marks_and_replaces_an_earlier_one():
     ]
     table = SCRIPT["as_markdown"](rows)
     assert table.splitlines()[2] == "| Fig. S1 | depth | 1 | 2 | yes | – |"
-    once = SCRIPT["with_table"](PAGE, table)
+    once = SCRIPT["with_table"](RESULTS, table)
     assert once.count(table) == 1
     assert SCRIPT["with_table"](once, table) == once
     with pytest.raises(SystemExit, match="must have"):

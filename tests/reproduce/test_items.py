@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from d3s.calibrate.baselines import BaselineSet, ChosenBaselines
-from d3s.evaluate.tuned import tuned_twin
-from d3s.reproduce.ab_fit import ab_fit_of, least_region_m
-from d3s.reproduce.baselines import baselines_of, printed_cost_m
-from d3s.reproduce.cases import CASES, make_cases
-from d3s.reproduce.consensus_plane import consensus_plane_of
-from d3s.reproduce.item import Context
-from d3s.reproduce.missing import NOT_REPRODUCED
-from d3s.reproduce.psf import DEPTHS_M, make_psf, spot
+from d3s.evaluate.tuned_twin import tuned_twin
+from d3s.reproduce.eq_s11_baselines import baselines_of, printed_cost_m
+from d3s.reproduce.fig1b_working_range import make_teaser, measured_ranges, teaser_of
+from d3s.reproduce.fig3b_consensus_plane import consensus_plane_of
+from d3s.reproduce.fig6_systems import make_systems
+from d3s.reproduce.fig_s1_confidence import Pixel, SearchedWindows, search_windows, zici_of
+from d3s.reproduce.fig_s3_scale_and_offset import ab_fit_of, least_region_m
+from d3s.reproduce.fig_s6_psf import DEPTHS_M, make_psf, spot
+from d3s.reproduce.item import Context, plain
+from d3s.reproduce.not_reproduced import NOT_REPRODUCED
 from d3s.reproduce.registry import ITEMS, find_items
-from d3s.reproduce.systems import make_systems
-from d3s.reproduce.teaser import make_teaser, measured_ranges, teaser_of
-from d3s.reproduce.zici import Pixel, Searched, searched, zici_of
+from d3s.reproduce.tab_s1_cases import CASES, make_cases
 from d3s.rig import Rig
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
@@ -46,8 +46,16 @@ def drawn(result):
     return result
 
 
+def test_an_item_is_found_in_a_module_named_after_its_place():
+    for item in ITEMS:
+        module = plain(item.run.__module__.removeprefix("d3s.reproduce."))
+        assert any(module.startswith(place) for place in item.places)
+        for place in item.places:
+            assert find_items([place]) == (item,)
+
+
 def test_registered_items_can_be_told_apart():
-    names = [name for item in ITEMS for name in (item.name, *item.aliases)]
+    names = [name for item in ITEMS for name in (item.name, *item.places)]
     assert len(set(names)) == len(names)
     known = {item.name for item in ITEMS}
     for item in ITEMS:
@@ -176,21 +184,21 @@ def test_the_pixel_that_is_shown_is_one_where_depth_alone_fails():
     fine = Pixel("a", 1.5, np.array([0.1, 0.2, 0.9]), np.array([0.8, 0.2, 0.9]))
     fails = Pixel("b", 1.5, np.array([0.1, 0.2, 0.8]), np.array([0.95, 0.2, 0.9]))
     both = Pixel("c", 1.5, np.array([0.9, 0.2, 0.8]), np.array([0.95, 0.2, 0.9]))
-    result = drawn(zici_of(Searched(candidates, [fine, both, fails])))
+    result = drawn(zici_of(SearchedWindows(candidates, [fine, both, fails])))
     assert "plane of b" in result.pictures[0].caption
     pixel, share = result.comparisons
     assert pixel.ours == "1.50 m with both terms; 0.30 m with depth alone"
     assert pixel.agrees
     assert "right (within 5 %) in 33.3 % and far too near in 66.7 %" in share.ours
     assert "both terms in 66.7 % and 33.3 %" in share.ours
-    without = zici_of(Searched(candidates, [fine]))
+    without = zici_of(SearchedWindows(candidates, [fine]))
     assert not without.comparisons[0].agrees
     assert "the first where" in result.pictures[0].caption
     assert "picks none far too near" in without.pictures[0].caption
 
 
 def test_confidence_of_simulated_windows_picks_the_true_depth():
-    found = searched(tiny_twin(), (1.1,), ("gravel",), seed=0)
+    found = search_windows(tiny_twin(), (1.1,), ("gravel",), seed=0)
     assert len(found.pixels) > 20
     assert np.mean(np.abs(found.error_shares("both")) < 0.05) > 0.9
     for pixel in found.pixels[:3]:

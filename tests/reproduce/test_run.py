@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from d3s.errors import InputError, OutputError
-from d3s.evaluate.tables import csv_text
+from d3s.evaluate.table import csv_text
 from d3s.reproduce.item import Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.registry import find_items
 from d3s.reproduce.run import reproduce
@@ -283,6 +283,8 @@ def test_wrong_use(tmp_path, calls):
     assert not (tmp_path / "x").exists()
     with pytest.raises(InputError, match="lower case"):
         an_item("../x", calls)
+    with pytest.raises(InputError, match=r"'Fig\. 5', which must be 'fig5'"):
+        replace(items[0], places=("Fig. 5",))
 
 
 def test_cells_that_are_no_numbers():

@@ -6,30 +6,32 @@ import pytest
 
 from d3s.evaluate import Program
 from d3s.evaluate.contender import as_contenders
-from d3s.evaluate.league import STEPS, League, LeagueRow, Prefixes, Tally
+from d3s.evaluate.league import STEPS, League
+from d3s.evaluate.table import SweepTable
 from d3s.rig import Rig
 from d3s.view.league import plot_league
 
 
 def made(names):
     def row(group, number, name):
-        some = Tally(retained=80, mae_m=0.001 * (number + 1), median_m=0.001)
-        return LeagueRow(
-            group=group, pair="0", depth_m=1.0 if group == "planes" else math.nan, method=name,
-            megapixels=1.0, time_s=1.0, pixels=100, textured=100, full=some, own=some,
-            prefixes=Prefixes(
-                retained=tuple(min(step + 1, 80) for step in range(STEPS)),
-                mae_m=(some.mae_m,) * STEPS, median_m=(some.mae_m,) * STEPS,
-                trust=(1.0,) * STEPS,
-            ),
-        )  # fmt: skip
+        mae_m = 0.001 * (number + 1)
+        return {
+            "group": group, "pair": "0", "depth_m": 1.0 if group == "planes" else math.nan,
+            "method": name, "megapixels": 1.0, "time_s": 1.0, "pixels": 100, "textured": 100,
+            "full_retained": 80, "full_mae_m": mae_m, "full_median_m": 0.001,
+            "own_retained": 80, "own_mae_m": mae_m, "own_median_m": 0.001,
+            "steps": {
+                "retained": [min(step + 1, 80) for step in range(STEPS)],
+                "mae_m": [mae_m] * STEPS, "median_m": [mae_m] * STEPS, "trust": [1.0] * STEPS,
+            },
+        }  # fmt: skip
 
     rows = [row(group, i, one) for group in ("planes", "scenes") for i, one in enumerate(names)]
     return League(
         program=Program.quick(),
         rig=Rig.paper_prototype(),
         contenders=as_contenders(names),
-        rows=tuple(rows),
+        rows=SweepTable(rows),
     )
 
 

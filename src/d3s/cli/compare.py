@@ -1,4 +1,4 @@
-"""`d3s compare`: the league of all methods on simulated planes and scenes."""
+"""`d3s compare`: all methods on simulated planes and scenes, with a ranking."""
 
 import json
 import shlex
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from d3s.cli.methods import contenders_of, method_option
 from d3s.cli.output import Force, Quiet, value_of
-from d3s.cli.sweep import Workers, say_files, sweep_run
+from d3s.cli.sweep import Workers, contenders_of, method_option, say_files, sweep_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,8 +58,8 @@ def compare(
     """
     from d3s.atomic import write_text
     from d3s.estimate.methods import METHODS
-    from d3s.evaluate.league import Program, default_rig, league_jobs
-    from d3s.evaluate.league import compare as play
+    from d3s.evaluate.league import Program, default_rig, league_tasks
+    from d3s.evaluate.league import compare as compare_methods
     from d3s.evaluate.league_tables import (
         league_document,
         league_files,
@@ -75,17 +74,17 @@ def compare(
     with value_of("--seed"):
         program = program if seed is None else program.with_seed(seed)
     for one in page or ():
-        _page(one)  # better known now than after the games
+        _read_page(one)  # refused before the sweep rather than after it
     camera = default_rig(contenders) if rig is None else Rig.load(rig)
-    pairs = len(league_jobs(program, camera, contenders))
+    pairs = len(league_tasks(program, camera, contenders))
     files = league_files(output)
     with sweep_run(files, pairs, workers=workers, force=force, quiet=quiet) as run:
-        found = play(contenders, program=program, rig=camera, **run)
+        found = compare_methods(contenders, program=program, rig=camera, **run)
         write_league(found, output, overwrite=force)
         _draw(found, files["chart"])
     texts = league_texts(found, _command(method or (), rig, seed, quick=quick))
-    for one in page or ():  # read again: somebody may have written into it meanwhile
-        write_text(one, with_league(_page(one), texts, one), overwrite=True)
+    for one in page or ():  # read again: it may have been edited meanwhile
+        write_text(one, with_league(_read_page(one), texts, one), overwrite=True)
     if as_json and not quiet:
         typer.echo(json.dumps(league_document(found), indent=1))
     elif not quiet:
@@ -93,8 +92,8 @@ def compare(
         say_files(files)
 
 
-def _page(path: Path) -> str:
-    """The page, if the league can go into it."""
+def _read_page(path: Path) -> str:
+    """Read a page, and refuse it if it has no place for the league."""
     from d3s.errors import InputError
     from d3s.evaluate.league_tables import BRIEF_MARKS, MARKS, with_league
 
@@ -107,7 +106,7 @@ def _page(path: Path) -> str:
 
 
 def _command(method: "Sequence[str]", rig: Path | None, seed: int | None, *, quick: bool) -> str:
-    """What to type for the same figures: not where they are written, and by how many processes."""
+    """Command that gives the same figures, without output folder and number of processes."""
     words = ["d3s", "compare", *(["--quick"] if quick else [])]
     for name, value in (*(("-m", one) for one in method), ("--rig", rig), ("--seed", seed)):
         if value is not None:
@@ -154,12 +153,12 @@ def _table(title: str, section: "Section", shown: "Sequence[Column]") -> "Table"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     last = ""
     for column in shown:
-        # The name of a group stands above its first column only.
+        # The name of a group is above its first column only.
         group = column.group if column.group != last else ""
         last = column.group
         heading = Text(f"{group}\n{column.heading}".replace("density", "dens."))
         is_name = not column.group
-        # Only names fold where the terminal is narrow: half a number is none.
+        # On a narrow terminal only names fold: half a number would be wrong.
         table.add_column(
             heading, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold"
         )

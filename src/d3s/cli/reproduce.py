@@ -1,4 +1,4 @@
-"""`d3s reproduce`: the paper's figures and tables again, on one page."""
+"""`d3s reproduce`: make the paper's figures and tables again, on one page."""
 
 import sys
 from collections.abc import Iterator
@@ -59,7 +59,8 @@ def reproduce(
 
     if list_items:
         for item in find_items(names or ()):
-            typer.echo(f"{item.name:16} {item.reference:18} {item.title} ({item.needs})")
+            names_of_item = f"{item.name:16} {item.places[0]:8} {item.reference:26}"
+            typer.echo(f"{names_of_item} {item.title} ({item.needs})")
         return
     check_workers(workers)
     with _watcher(quiet=quiet) as watcher:
@@ -73,13 +74,13 @@ def reproduce(
             watcher=watcher,
         )
     if not quiet:
-        _say(outcomes)
+        _print(outcomes)
         typer.echo(f"Page: {output / PAGE}")
     if any(outcome.state == "failed" for outcome in outcomes):
         raise typer.Exit(SOME_FAILED)
 
 
-def _say(outcomes: "tuple[Outcome, ...]") -> None:
+def _print(outcomes: "tuple[Outcome, ...]") -> None:
     for outcome in outcomes:
         reason = f": {outcome.words}" if outcome.words else ""
         typer.echo(f"{outcome.item.name:16} {_STATES[outcome.state]}{reason}")
@@ -87,7 +88,7 @@ def _say(outcomes: "tuple[Outcome, ...]") -> None:
 
 @contextmanager
 def _watcher(*, quiet: bool) -> "Iterator[_Lines | _Bar | None]":
-    """A bar on a terminal, lines elsewhere, nothing where nobody looks."""
+    """Observer of a run: a progress bar on a terminal, lines elsewhere, None if quiet."""
     if quiet:
         yield None
         return

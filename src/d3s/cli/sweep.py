@@ -1,10 +1,11 @@
-"""What commands with many trials share: how these are run, kept until all is written, and told."""
+"""Options and steps that all commands with sweeps share: methods, workers, kept trials, files."""
 
+import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -12,9 +13,11 @@ from d3s.cli.output import value_of
 from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from d3s.evaluate.contender import Contender
     from d3s.types import Progress
 
 INTERRUPTED = 130
+_BETWEEN_METHODS = r",(?![^\[]*\])"  # a comma that is not within the brackets of an option
 
 Workers = Annotated[
     int | None,
@@ -26,8 +29,29 @@ Workers = Annotated[
 ]
 
 
+def method_option(if_left: str) -> Any:
+    """Option --method; `if_left` names the methods of a sweep without it."""
+    return typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME[:FIELD=VALUE...]",
+        help="Method to try, with options if you like: consensus:min_confidence=0.8. Repeatable, "
+        f"or with commas between: joint,bm. {if_left} if left.",
+        show_default=False,
+    )
+
+
+def contenders_of(given: Iterable[str] | None, if_left: Iterable[str]) -> "tuple[Contender, ...]":
+    """Return the contenders that --method names."""
+    from d3s.evaluate.contender import as_contenders
+
+    words = [one for text in given or if_left for one in re.split(_BETWEEN_METHODS, text)]
+    with value_of("--method"):
+        return as_contenders([word.strip() for word in words])
+
+
 class Run(TypedDict):
-    """How the library is to run a sweep; the arguments of that name."""
+    """Arguments that every sweep of the library takes, by their names."""
 
     workers: int | None
     folder: Path
@@ -38,17 +62,34 @@ class Run(TypedDict):
 def sweep_run(
     files: Mapping[str, Path], pairs: int, *, workers: int | None, force: bool, quiet: bool
 ) -> Iterator[Run]:
-    """Run a sweep of so many pairs, and write its files within.
+    """Context in which a sweep is run and its files are written.
 
-    Trials are kept beside these files until then, under the name of the first of them; and who
-    looks on sees how far it is.
+    Finished trials are kept beside the files until the context ends, in a folder named after the
+    first file.
+
+    Parameters
+    ----------
+    files
+        Files that will be written.
+    pairs
+        Number of pairs of the sweep.
+    workers
+        Number of processes.
+    force
+        Whether files may be replaced.
+    quiet
+        Whether no progress is shown.
+
+    Yields
+    ------
+    Arguments for the library: workers, folder and progress.
 
     Raises
     ------
     OutputError
-        At once, if one of the files is there already and may not be replaced.
+        Before anything is run, when a file exists and may not be replaced.
     """
-    from d3s.evaluate.tables import check_absent
+    from d3s.evaluate.evaluation import check_absent
 
     check_workers(workers)
     if not force:
@@ -63,7 +104,7 @@ def sweep_run(
 
 
 def check_workers(workers: int | None) -> None:
-    """Refuse a number of processes that cannot be, as wrong use."""
+    """Refuse an impossible number of processes as wrong use."""
     from d3s.evaluate.jobs import checked_workers
 
     with value_of("--workers"):
@@ -71,7 +112,7 @@ def check_workers(workers: int | None) -> None:
 
 
 def say_files(files: Mapping[str, Path]) -> None:
-    """Where the results are, by what they are."""
+    """Print the paths of the results."""
     for what, path in files.items():
         # Not through rich, which would wrap a long path and read brackets in it as markup.
         typer.echo(f"{what.capitalize()}: {path}")
@@ -79,10 +120,9 @@ def say_files(files: Mapping[str, Path]) -> None:
 
 @contextmanager
 def _kept_trials(output: Path, command: str) -> Iterator[Path]:
-    """A hidden folder of a command beside its results, which is gone when all is done.
+    """Hidden folder for the finished trials of a command, removed when all is done.
 
-    After Ctrl-C it is still there, and somebody is told how to go on. What other commands have in
-    the same place stays.
+    After Ctrl-C it stays, and a line tells how to go on. Folders of other commands stay.
     """
     folder = output / ".trials" / command
     try:

@@ -1,31 +1,32 @@
-"""How good is an estimator? Metrics against the truth of the twin, and sweeps over many pairs.
+"""Evaluation of depth estimation on simulated images, whose truth is known.
 
-patterns   which textures choices may be made on, and which the report is made on
-truth      what is true of a pair, and which of its pixels count
-metrics    the figures of one depth map, and of two on the pixels that both retained
-quality    fill rate, Z-accuracy, plane-fit and sub-pixel RMS, temporal noise
-ranking    does a method know where it is wrong: thresholds, sparsification, coverage
-contender  who takes part
-trial      one noisy pair, its truth, and what each contender makes of it
-jobs       trials in several processes, kept on disk until the sweep is done
-worker     one process of a sweep
-plain      results as tables that JSON can hold, and back
-planes     the sweep over planes, and its summary
-scenes     the sweep over random scenes, and its summary
-thresholds planes over thresholds of confidence
-league     all methods at full density, as they come, and at a common density
-tuned      the camera whose depth equation is tuned as the paper tunes its own
-frames     repeated frames of one plane
-tables     results as CSV and JSON
+Methods and a sweep over planes or random scenes come in. Every method runs on the same simulated
+pairs. Tables of errors, densities and times come out, with summaries, as Python objects, CSV and
+JSON; `compare` also ranks methods at a common density.
 
-league_tables  the league as files and as Markdown
+truth          ground truth of a pair, and which of its pixels are judged
+metrics        errors of a depth map, and of two on the pixels that both retained
+ranking        does confidence or sigma rank errors: thresholds, sparsification, coverage
+quality        fill rate, Z-accuracy, plane-fit and sub-pixel RMS, temporal noise of a plane
+contender      a method with its options, under a name
+sweep          planes and scenes of a sweep, and one noisy pair of them
+table          the table of a sweep, its summariser, CSV and JSON
+jobs           tasks of a sweep in several processes, with results kept on disk
+evaluation     a kind of evaluation, its run over a sweep, and its files
+planes         planes over depth and texture
+scenes         random scenes, by region
+thresholds     planes over thresholds of confidence
+league         all methods at full, own and common density
+league_tables  the league as CSV, JSON and Markdown
+tuned_twin     the simulated camera, tuned as the paper tunes its own
 """
 
 from d3s.calibrate.validation import working_range_m
 from d3s.evaluate.contender import Contender
+from d3s.evaluate.evaluation import Evaluation, SweepResults
 from d3s.evaluate.league import League, Program, compare
 from d3s.evaluate.metrics import Duel, Score, duel, score
-from d3s.evaluate.planes import PlaneResults, PlaneSweep, evaluate_planes
+from d3s.evaluate.planes import evaluate_planes
 from d3s.evaluate.quality import (
     PlaneQuality,
     Quality,
@@ -44,9 +45,10 @@ from d3s.evaluate.ranking import (
     threshold_curve,
     trust_of,
 )
-from d3s.evaluate.scenes import SceneResults, SceneSweep, evaluate_scenes
-from d3s.evaluate.texture_sets import REPORT_PATTERNS, TUNING_PATTERNS
-from d3s.evaluate.thresholds import ThresholdResults, evaluate_thresholds
+from d3s.evaluate.scenes import evaluate_scenes
+from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS, PlaneSweep, SceneSweep
+from d3s.evaluate.table import SweepTable, summarise
+from d3s.evaluate.thresholds import evaluate_thresholds
 from d3s.evaluate.truth import Truth, truth_of
 
 __all__ = [
@@ -55,18 +57,18 @@ __all__ = [
     "AtThreshold",
     "Contender",
     "Duel",
+    "Evaluation",
     "League",
     "PlaneQuality",
-    "PlaneResults",
     "PlaneSweep",
     "Program",
     "Quality",
     "Ranking",
-    "SceneResults",
     "SceneSweep",
     "Score",
+    "SweepResults",
+    "SweepTable",
     "TemporalNoise",
-    "ThresholdResults",
     "Trust",
     "Truth",
     "compare",
@@ -80,6 +82,7 @@ __all__ = [
     "rank",
     "ranked_errors_m",
     "score",
+    "summarise",
     "temporal_noise",
     "threshold_curve",
     "trust_of",

@@ -1,4 +1,4 @@
-"""Who takes part in a sweep: a method with its options, under a name."""
+"""Contender of a sweep: a method with its options, under a name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from d3s.rig import Rig
 from d3s.types import Image
 
 RIVALS = ("sgbm", "bm")
-"""Methods that all others are held against, when they are in the same sweep."""
+"""Methods that all others of the same sweep are compared with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,13 +21,13 @@ class Contender:
 
     method: str
     options: Options | Mapping[str, Any] | None = None
-    label: str = ""  # in the tables; the method if left
+    label: str = ""  # name in tables; the name of the method if left out
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return what NAME or NAME:FIELD=VALUE:... says, under that very name.
+        """Parse NAME or NAME:FIELD=VALUE:..., which also becomes the name in tables.
 
-        A value is JSON: a number, true, [0.3, 2.0]; what is not is a word.
+        A value is JSON (a number, true, [0.3, 2.0]); other text is a string.
 
         Raises
         ------
@@ -39,39 +39,39 @@ class Contender:
 
     @property
     def name(self) -> str:
-        """What it is called in the tables."""
+        """Name in tables."""
         return self.label or self.method
 
     @property
     def is_rival(self) -> bool:
-        """Whether others are held against it."""
+        """Whether all others are compared with it."""
         return self.method in RIVALS
 
     def checked_options(self) -> Options:
-        """The options as the method takes them.
+        """Options of the class that the method takes.
 
         Raises
         ------
         InputError, OptionsError
-            When there is no such method, or it cannot be told that.
+            When there is no such method, or it has no such option.
         """
         return checked_options(self.method, self.options)
 
     @property
     def ranked_by(self) -> Key:
-        """What tells its good pixels from its bad ones, where it has to choose.
+        """Quantity that ranks the pixels of the method: `ranked_by` of the class of its options.
 
-        `ranked_by` of the class of its options: the better of the two on the tuning textures. Where
-        it says nothing, the confidence.
+        It is the better of the two on the tuning textures; the confidence where the class does not
+        say.
         """
         key: Key = getattr(type(self.checked_options()), "ranked_by", "confidence")
         return key
 
     def unfiltered(self) -> Self:
-        """The same with all of its own filters off, under the same name.
+        """Return the contender with all filters of the method off, under the same name.
 
-        `unfiltered` of the class of its options says which values do that; where it says nothing,
-        a `min_confidence` of 0.
+        `unfiltered` of the class of its options names the values that do that; a `min_confidence`
+        of 0 where the class does not say.
         """
         options = self.checked_options()
         off = {"min_confidence": 0.0} if hasattr(options, "min_confidence") else {}
@@ -79,27 +79,35 @@ class Contender:
         return replace(self, options=options.replace(**off), label=self.name)
 
     def as_table(self) -> dict[str, Any]:
-        """What JSON can hold, with every option as it was checked."""
+        """Name, method and all checked options, as JSON can hold them."""
         options = self.checked_options().model_dump(mode="json")
         return {"name": self.name, "method": self.method, "options": options}
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Self:
-        """The contender that `as_table` told."""
+        """Return the contender that `as_table` was made from."""
         return cls(method=table["method"], options=table["options"], label=table["name"])
 
     def estimate(self, left: Image, right: Image, rig: Rig) -> DepthMap:
-        """Depth of a pair by this method."""
+        """Estimate the depth of a pair.
+
+        Parameters
+        ----------
+        left, right
+            Views, (rows, cols).
+        rig
+            The camera.
+        """
         return estimate(left, right, rig, method=self.method, options=self.options)
 
 
 def as_contenders(methods: str | Contender | Sequence[str | Contender]) -> tuple[Contender, ...]:
-    """Contenders from what `Contender.parse` reads, checked, each name once.
+    """Return contenders from methods as text, with their options checked.
 
     Raises
     ------
     InputError, OptionsError
-        Naming the method or the option that is unknown, or the label that is there twice.
+        When a method or an option is unknown, or two contenders have the same name.
     """
     given = (methods,) if isinstance(methods, str | Contender) else methods
     contenders = tuple(

@@ -1,15 +1,16 @@
-"""All methods on the same images, at full density, with their own filter, and at a common density.
+"""Comparison of all methods on the same images, at three densities.
 
-Three ways to compare, since a method that answers only where it is sure looks better than it is:
+A method that gives a depth only where it is sure looks better than it is. So there are three ways
+to compare:
 
-- full: all of its own filters switched off (`unfiltered` of its options);
-- own: as it comes;
-- common: the same share of all pixels for everybody: those that a method trusts most, by one
-  threshold for all pairs. Those that its own filter keeps come first, then the others.
+- full: all filters of the method off (`unfiltered` of its options);
+- own: the filters of the method as they are by default;
+- common: the same share of all pixels for every method, those that it trusts most, by one threshold
+  for all pairs. Pixels that its own filter keeps come first, then the others.
 
-The common share is the lowest of what dense methods keep with their own filter, in steps of 5 %; a
-method is dense if that is at least half of the pixels. A method that does not have so many even
-without its filter has no figure there.
+The common share is the lowest that dense methods keep with their own filter, in steps of 5 %. A
+method is dense if it keeps at least half of the pixels. A method that has too few depths even
+without its filter has no figures at the common share.
 """
 
 import os
@@ -19,47 +20,53 @@ from typing import Any, Self
 
 import numpy as np
 
-from d3s.calibrate.validation import ACCURATE_M, working_range_m
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders
-from d3s.evaluate.jobs import Job, run_jobs
-from d3s.evaluate.json_tables import as_table, from_table
-from d3s.evaluate.metrics import answered_mae_m, pooled, ratio, worst
-from d3s.evaluate.planes import BEYOND_M, PlaneSweep, plane_trial
+from d3s.evaluate.evaluation import Methods, Rows, join_rows, pair_tasks
+from d3s.evaluate.jobs import Task, run_tasks
+from d3s.evaluate.planes import BEYOND_M
 from d3s.evaluate.ranking import trust, trust_order
-from d3s.evaluate.scenes import SceneSweep, scene_trial
-from d3s.evaluate.trial import Trial, contenders_of, jobs_of, rig_of
+from d3s.evaluate.sweep import PlaneSweep, SceneSweep, Trial
+from d3s.evaluate.table import (
+    Figure,
+    Row,
+    SweepTable,
+    accurate_range_m,
+    pooled_mean_of,
+    retained_share,
+    summarise,
+)
 from d3s.evaluate.truth import Truth, within_frames
-from d3s.evaluate.tuned import tuned_rig
+from d3s.evaluate.tuned_twin import tuned_rig
 from d3s.rig import Rig
 from d3s.scene.sequence import even_distances_m
 from d3s.types import FloatArray, Progress
 
 STEPS = 100
-"""The pixels of a pair are taken in so many steps, the most trusted ones first."""
+"""Number of steps in which the pixels of a pair are taken, the most trusted ones first."""
 SHARES = tuple(round(0.05 * step, 2) for step in range(1, 21))
 """Shares of all judged pixels at which every method is measured."""
 DENSE = 0.5
-"""A method that keeps at least this share with its own filter decides about the common one."""
+"""Least share of a dense method with its own filter; dense methods decide the common share."""
 BORDER_PX = 33
-"""So near to the ends of the views nobody is judged: as far as the methods look around a pixel.
+"""Pixels nearer than this to the ends of the views are not judged: the reach of the methods.
 
-In a full frame it is a strip, and in the small ones that are played with it would decide."""
-# What may lack of a share for it to be reached; and what puts one pixel before all others.
-_SLACK, _FIRST = 0.005, 1e6
+In a full frame it is a narrow strip; in the small frames of the league it would decide."""
+_TOLERANCE = 0.005  # share of the pixels that may be missing where a share counts as reached
+_BEFORE_ALL_OTHERS = 1e6  # added to the trust of pixels that the own filter keeps
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What is played: planes and scenes."""
+    """Planes and scenes of a league."""
 
     planes: PlaneSweep
     scenes: SceneSweep
 
     @classmethod
     def full(cls) -> Self:
-        """Return that of the documentation: ten minutes on two cores."""
+        """Return the program of the documentation: ten minutes on two cores."""
         return cls(
             planes=PlaneSweep(depths_m=even_distances_m(0.25, 2.0, 11), shape=(180, 400)),
             scenes=SceneSweep(count=12, shape=(400, 500)),
@@ -67,7 +74,7 @@ class Program:
 
     @classmethod
     def quick(cls) -> Self:
-        """Return one for a first look, of a minute or two on two cores."""
+        """Return a small program: a minute or two on two cores."""
         return cls(
             planes=PlaneSweep(
                 depths_m=(0.5, 1.0, 1.5, 2.0), patterns=("brick", "grass"), shape=(160, 320)
@@ -76,83 +83,31 @@ class Program:
         )
 
     def with_seed(self, seed: int) -> Self:
-        """Return the same with other scenes, textures and noise."""
+        """Return the program with other scenes, textures and noise."""
         return replace(
             self, planes=self.planes.replace(seed=seed), scenes=self.scenes.replace(seed=seed)
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tally:
-    """The errors of some pixels of one pair; NaN if there are none."""
-
-    retained: int
-    mae_m: float
-    median_m: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prefixes:
-    """The most trusted pixels of one pair, at each of `STEPS` shares of its judged pixels."""
-
-    retained: tuple[int, ...]
-    mae_m: tuple[float, ...]
-    median_m: tuple[float, ...]
-    trust: tuple[float, ...]  # of the last of them; comparable between pairs
-
-    def tally(self, steps: int) -> Tally:
-        """Of so many steps."""
-        if not steps:
-            return Tally(retained=0, mae_m=float("nan"), median_m=float("nan"))
-        last = steps - 1
-        return Tally(
-            retained=self.retained[last], mae_m=self.mae_m[last], median_m=self.median_m[last]
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeagueRow:
-    """One method on one pair."""
-
-    group: str  # "planes" or "scenes"
-    pair: str  # the texture of a plane, the seed of a scene
-    depth_m: float  # of a plane; NaN of a scene
-    method: str
-    megapixels: float
-    time_s: float  # of the processor, with its own filter
-    pixels: int  # that are judged
-    textured: int  # of them, that hold depth enough
-    full: Tally
-    own: Tally
-    prefixes: Prefixes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figures:
-    """What the league says of one method at one density, over a section."""
-
-    density: float  # share of the judged pixels that have a depth
-    mae_m: float  # of all these pixels together
-    median_m: float  # the mean over the pairs that have any depth
-    pairs_with_depth: int
-    range_m: tuple[float, float] | None  # of planes: where the MAE is below 1 cm on every texture
-
-
-@dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One method in one section."""
+    """One method in one section.
+
+    The figures are `density`, `mae_m`, `median_m`, `pairs_with_depth` and `range_m`: see
+    `AT_DENSITY`.
+    """
 
     method: str
-    full: Figures
-    own: Figures
-    common: Figures | None  # None if it does not reach the common density
-    time_s_per_mpx: float  # of one core, the median over the pairs
-    curve_m: tuple[float, ...]  # MAE at `SHARES`, NaN beyond what it reaches
+    full: Row
+    own: Row
+    common: Row | None  # None if the method does not reach the common density
+    time_s_per_mpx: float  # processor time of one core, the median over the pairs
+    curve_m: tuple[float, ...]  # MAE at `SHARES`, NaN where the method has fewer depths
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A part of the league with a ranking of its own."""
+    """Part of the league with a ranking of its own."""
 
     name: str
     pairs: int
@@ -162,27 +117,35 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class League:
-    """All rows, and what made them."""
+    """Rows of all pairs and methods, with the program, camera and methods that decide them.
+
+    A row has the columns `group` ("planes" or "scenes"), `pair` (the texture of a plane, the seed
+    of a scene), `depth_m` (NaN for a scene), `method`, `megapixels`, `time_s`, `pixels` (judged),
+    `textured`, the errors `full_retained`, `full_mae_m`, `full_median_m` and likewise `own_...`;
+    and `steps`, the errors of the most trusted pixels: see `step_errors`.
+    """
 
     program: Program
     rig: Rig
     contenders: tuple[Contender, ...]
-    rows: tuple[LeagueRow, ...]
+    rows: SweepTable
 
     def sections(self) -> tuple[Section, ...]:
-        """Planes, those of them beyond `BEYOND_M`, and scenes."""
-        planes = [row for row in self.rows if row.group == "planes"]
+        """Planes, planes beyond `BEYOND_M`, and scenes."""
+        planes = self.rows.where(group="planes")
         parts = {
             "planes": planes,
-            f"planes beyond {BEYOND_M:g} m": [row for row in planes if row.depth_m >= BEYOND_M],
-            "scenes": [row for row in self.rows if row.group == "scenes"],
+            f"planes beyond {BEYOND_M:g} m": SweepTable(
+                row for row in planes if row["depth_m"] >= BEYOND_M
+            ),
+            "scenes": self.rows.where(group="scenes"),
         }
         names = [one.name for one in self.contenders]
         return tuple(_section(name, rows, names) for name, rows in parts.items() if rows)
 
 
 def compare(
-    methods: str | Contender | Sequence[str | Contender] = tuple(METHODS),
+    methods: Methods = tuple(METHODS),
     *,
     program: Program | None = None,
     rig: Rig | None = None,
@@ -190,85 +153,99 @@ def compare(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> League:
-    """Every method on every plane and scene, all on the same images.
+    """Compare methods on planes and scenes, all on the same images.
 
     Parameters
     ----------
     methods
-        As for `evaluate_planes`; all that are registered if left.
+        As for `evaluate_planes`; all registered methods if left out.
     program
-        Which planes and scenes; `Program.full` if left.
+        Which planes and scenes; `Program.full` if left out.
     rig
-        The camera; `default_rig` if left.
+        The camera; `default_rig` if left out.
     workers, folder, progress
         As for `evaluate_planes`.
 
     Raises
     ------
     InputError, OptionsError
-        Naming the method or the option that cannot be, before anything is rendered.
+        When a method or an option is unknown or wrong, before anything is rendered.
     """
     contenders = as_contenders(methods)
     program, rig = program or Program.full(), rig or default_rig(contenders)
-    answers = run_jobs(
-        league_jobs(program, rig, contenders), workers=workers, folder=folder, progress=progress
-    )
-    rows = tuple(from_table(LeagueRow, row) for answer in answers for row in answer["rows"])
+    tasks = league_tasks(program, rig, contenders)
+    answers = run_tasks(tasks, workers=workers, folder=folder, progress=progress)
+    rows = join_rows(answers, "rows")
     return League(program=program, rig=rig, contenders=contenders, rows=rows)
 
 
 def default_rig(contenders: Sequence[Contender]) -> Rig:
-    """The paper's prototype; tuned on simulated boards, if a method takes part that needs it."""
+    """Return the paper's prototype, tuned on simulated boards if a contender needs that."""
     return tuned_rig() if needs_tuning(contenders) else Rig.paper_prototype()
 
 
 def needs_tuning(contenders: Sequence[Contender]) -> bool:
-    """Whether a method takes part that uses what is tuned: the consensus alone."""
+    """Whether a contender uses the tuned depth equation: only the consensus does."""
     return any(one.method == "consensus" for one in contenders)
 
 
-def league_jobs(
-    program: Program, rig: Rig, contenders: Sequence[Contender]
-) -> list[dict[str, Any]]:
-    """A job for each pair; scenes come first, since they take longest."""
+def league_tasks(program: Program, rig: Rig, contenders: Sequence[Contender]) -> list[Task]:
+    """Return a task for each pair; scenes come first, since they take longest.
+
+    Parameters
+    ----------
+    program, rig, contenders
+        Pairs, camera and methods.
+    """
     return [
-        *jobs_of("league scenes", program.scenes, rig, contenders),
-        *jobs_of("league planes", program.planes, rig, contenders),
+        task
+        for group in ("scenes", "planes")
+        for task in pair_tasks(
+            f"league {group}",
+            measure_pair,
+            getattr(program, group),
+            rig,
+            contenders,
+            {"group": group},
+        )
     ]
 
 
-def try_plane(job: Job) -> dict[str, Any]:
-    """All methods on one plane, with and without their filters."""
-    texture, depth_m, trial = plane_trial(PlaneSweep(**job["sweep"]), rig_of(job), job["place"])
-    return _played(job, trial, {"group": "planes", "pair": texture, "depth_m": depth_m})
+def measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> Rows:
+    """Errors of each contender on one pair, with and without its filters.
 
-
-def try_scene(job: Job) -> dict[str, Any]:
-    """All methods on one scene, with and without their filters."""
-    seed, trial = scene_trial(SceneSweep(**job["sweep"]), rig_of(job), job["place"])
-    return _played(job, trial, {"group": "scenes", "pair": str(seed), "depth_m": float("nan")})
-
-
-def _played(job: Job, trial: Trial, place: Mapping[str, Any]) -> dict[str, Any]:
+    Parameters
+    ----------
+    trial
+        One plane or scene.
+    contenders
+        Methods.
+    group
+        "planes" or "scenes".
+    """
     disparity_px = trial.rig.optics.disparity_px(trial.truth.depth_m)
     inner = trial.truth.judged & within_frames(disparity_px, BORDER_PX)
     trial = replace(trial, truth=replace(trial.truth, judged=inner))
+    pair = str(next(iter(trial.key.values())))
     rows = []
-    for contender in contenders_of(job):
+    for contender in contenders:
         (own,) = trial.run((contender,)).values()
         (full,) = trial.run((contender.unfiltered(),)).values()
-        row = LeagueRow(
-            **place,
-            method=contender.name,
-            megapixels=trial.left.size / 1e6,
-            time_s=own.time_s,
-            pixels=int(np.count_nonzero(trial.truth.judged)),
-            textured=int(np.count_nonzero(trial.truth.textured)),
-            full=_tally(_errors_m(full.depth_map, trial.truth)),
-            own=_tally(_errors_m(own.depth_map, trial.truth)),
-            prefixes=prefixes_of(contender, own.depth_map, full.depth_map, trial.truth),
+        rows.append(
+            {
+                "group": group,
+                "pair": pair,
+                "depth_m": trial.key.get("depth_m", float("nan")),
+                "method": contender.name,
+                "megapixels": trial.left.size / 1e6,
+                "time_s": own.time_s,
+                "pixels": int(np.count_nonzero(trial.truth.judged)),
+                "textured": int(np.count_nonzero(trial.truth.textured)),
+                **_error_columns("full_", _errors_m(full.depth_map, trial.truth)),
+                **_error_columns("own_", _errors_m(own.depth_map, trial.truth)),
+                "steps": step_errors(contender, own.depth_map, full.depth_map, trial.truth),
+            }
         )
-        rows.append(as_table(row))
     return {"rows": rows}
 
 
@@ -277,113 +254,135 @@ def _errors_m(depth_map: DepthMap, truth: Truth) -> FloatArray:
     return np.abs(depth_map.depth_m[kept] - truth.depth_m[kept]).astype(np.float64)
 
 
-def _tally(errors_m: FloatArray) -> Tally:
-    if not errors_m.size:
-        return Tally(retained=0, mae_m=float("nan"), median_m=float("nan"))
-    return Tally(
-        retained=errors_m.size,
-        mae_m=float(errors_m.mean()),
-        median_m=float(np.median(errors_m)),
-    )
+def _error_columns(prefix: str, errors_m: FloatArray) -> dict[str, Any]:
+    """Number, mean and median of some errors; NaN if there are none."""
+    some = errors_m.size > 0
+    return {
+        f"{prefix}retained": errors_m.size,
+        f"{prefix}mae_m": float(errors_m.mean()) if some else float("nan"),
+        f"{prefix}median_m": float(np.median(errors_m)) if some else float("nan"),
+    }
 
 
-def prefixes_of(contender: Contender, own: DepthMap, full: DepthMap, truth: Truth) -> Prefixes:
-    """Errors of the most trusted pixels; those that the method's own filter keeps come first."""
+def step_errors(
+    contender: Contender, own: DepthMap, full: DepthMap, truth: Truth
+) -> dict[str, list[Any]]:
+    """Errors of the most trusted pixels of a pair, at each of `STEPS` shares of its judged pixels.
+
+    Pixels that the method's own filter keeps come before all others.
+
+    Parameters
+    ----------
+    contender
+        Says whether pixels are ranked by confidence or by sigma.
+    own, full
+        Depth maps with the method's own filter, and with its filters off.
+    truth
+        Truth of the pair.
+
+    Returns
+    -------
+    `retained`, `mae_m` and `median_m` of the pixels up to each step, and `trust` of the last of
+    them, which is comparable between pairs.
+    """
     kept = truth.judged & (own.valid | full.valid)
     passes = own.valid[kept]
     depth_m = np.where(passes, own.depth_m[kept], full.depth_m[kept])
     by = contender.ranked_by
-    key = np.where(passes, _FIRST + trust(own, by)[kept], trust(full, by)[kept])
+    key = np.where(passes, _BEFORE_ALL_OTHERS + trust(own, by)[kept], trust(full, by)[kept])
     order = trust_order(key)
-    errors = np.abs(depth_m - truth.depth_m[kept]).astype(np.float64)[order]
+    errors_m = np.abs(depth_m - truth.depth_m[kept]).astype(np.float64)[order]
     pixels = np.count_nonzero(truth.judged)
-    counts = [min(round(step * pixels / STEPS), errors.size) for step in range(1, STEPS + 1)]
-    tallies = [_tally(errors[:count]) for count in counts]
-    return Prefixes(
-        retained=tuple(counts),
-        mae_m=tuple(one.mae_m for one in tallies),
-        median_m=tuple(one.median_m for one in tallies),
-        trust=tuple(float(key[order[count - 1]]) if count else -np.inf for count in counts),
-    )
+    counts = [min(round(step * pixels / STEPS), errors_m.size) for step in range(1, STEPS + 1)]
+    columns = [_error_columns("", errors_m[:count]) for count in counts]
+    return {
+        "retained": counts,
+        "mae_m": [one["mae_m"] for one in columns],
+        "median_m": [one["median_m"] for one in columns],
+        "trust": [float(key[order[count - 1]]) if count else -np.inf for count in counts],
+    }
 
 
-def steps_at(rows: Sequence[LeagueRow], share: float) -> list[int]:
-    """How many steps of each pair are kept, if this share of all pixels is: the most trusted."""
-    retained = np.array([row.prefixes.retained for row in rows])
+def steps_at(rows: SweepTable, share: float) -> list[int]:
+    """Number of steps of each pair that together are the most trusted share of all pixels."""
+    retained = np.array([row["steps"]["retained"] for row in rows])
     gained = np.diff(retained, axis=1, prepend=0)
-    falling = -np.array([row.prefixes.trust for row in rows])
+    falling = -np.array([row["steps"]["trust"] for row in rows])
     number, step = np.indices(gained.shape)
-    # Equals go around the pairs: none is favoured.
+    # Steps of equal trust are taken from all pairs in turn, so that no pair is favoured.
     order = np.lexsort([number.ravel(), step.ravel(), falling.ravel()])
     total = np.cumsum(gained.ravel()[order])
-    taken = order[total <= share * sum(row.pixels for row in rows) + 0.5]
+    taken = order[total <= share * sum(rows.column("pixels")) + 0.5]
     return [int(count) for count in np.bincount(number.ravel()[taken], minlength=len(rows))]
 
 
-def _section(name: str, rows: Sequence[LeagueRow], methods: Sequence[str]) -> Section:
-    of = {method: [row for row in rows if row.method == method] for method in methods}
-    dense = [
-        density
-        for density in (_figures(own, [row.own for row in own]).density for own in of.values())
-        if density >= DENSE
-    ]
-    # The largest of the shares that all of them reach.
-    common = max((share for share in SHARES if dense and share <= min(dense)), default=float("nan"))
+def _with_filter(rows: SweepTable, prefix: str) -> SweepTable:
+    """Rows with the errors `full_` or `own_` in the columns that summaries read."""
+    names = ("retained", "mae_m", "median_m")
+    return SweepTable({**row, **{name: row[prefix + name] for name in names}} for row in rows)
+
+
+def _at_share(rows: SweepTable, share: float) -> SweepTable:
+    """Rows with the errors of the most trusted share of all pixels."""
+    return SweepTable(
+        {**row, **_errors_after(row["steps"], count)}
+        for row, count in zip(rows, steps_at(rows, share), strict=True)
+    )
+
+
+def _errors_after(steps: Mapping[str, Sequence[Any]], count: int) -> dict[str, Any]:
+    if not count:
+        return _error_columns("", np.empty(0))
+    return {name: steps[name][count - 1] for name in ("retained", "mae_m", "median_m")}
+
+
+def _mean_median_m(rows: SweepTable) -> float:
+    medians_m = [row["median_m"] for row in rows if row["retained"]]
+    return float(np.mean(medians_m)) if medians_m else float("nan")
+
+
+AT_DENSITY: dict[str, Figure] = {
+    "density": retained_share,
+    "mae_m": pooled_mean_of("mae_m"),
+    "median_m": _mean_median_m,  # over the pairs that have any depth
+    "pairs_with_depth": lambda rows: sum(count > 0 for count in rows.column("retained")),
+    "range_m": lambda rows: accurate_range_m(rows) if rows[0]["group"] == "planes" else None,
+}
+"""One method at one density, over a section."""
+
+
+def _figures(rows: SweepTable) -> dict[str, Any]:
+    (line,) = summarise(rows, (), AT_DENSITY)
+    return line
+
+
+def _section(name: str, rows: SweepTable, methods: Sequence[str]) -> Section:
+    of_method = {method: rows.where(method=method) for method in methods}
+    own = [_figures(_with_filter(some, "own_"))["density"] for some in of_method.values()]
+    least = min((density for density in own if density >= DENSE), default=0.0)
+    common = max((share for share in SHARES if share <= least), default=float("nan"))
     return Section(
         name=name,
         pairs=len(rows) // len(methods),
         common_density=common,
-        standings=tuple(_standing(method, own, common) for method, own in of.items()),
+        standings=tuple(_standing(method, some, common) for method, some in of_method.items()),
     )
 
 
-def _standing(method: str, rows: Sequence[LeagueRow], common: float) -> Standing:
-    full = _figures(rows, [row.full for row in rows])
-    reaches = full.density >= common - _SLACK  # never if there is no common density
+def _standing(method: str, rows: SweepTable, common: float) -> Standing:
+    full = _figures(_with_filter(rows, "full_"))
+
+    def reaches(share: float) -> bool:
+        return bool(full["density"] >= share - _TOLERANCE)  # False for NaN
+
     return Standing(
         method=method,
         full=full,
-        own=_figures(rows, [row.own for row in rows]),
-        common=_figures(rows, _tallies_at(rows, common)) if reaches else None,
-        time_s_per_mpx=float(np.median([row.time_s / row.megapixels for row in rows])),
+        own=_figures(_with_filter(rows, "own_")),
+        common=_figures(_at_share(rows, common)) if reaches(common) else None,
+        time_s_per_mpx=float(np.median([row["time_s"] / row["megapixels"] for row in rows])),
         curve_m=tuple(
-            _figures(rows, _tallies_at(rows, share)).mae_m
-            if full.density >= share - _SLACK
-            else float("nan")
+            _figures(_at_share(rows, share))["mae_m"] if reaches(share) else float("nan")
             for share in SHARES
         ),
     )
-
-
-def _tallies_at(rows: Sequence[LeagueRow], share: float) -> list[Tally]:
-    steps = steps_at(rows, share)
-    return [row.prefixes.tally(count) for row, count in zip(rows, steps, strict=True)]
-
-
-def _figures(rows: Sequence[LeagueRow], tallies: Sequence[Tally]) -> Figures:
-    counts = [one.retained for one in tallies]
-    medians = [one.median_m for one in tallies if one.retained]
-    return Figures(
-        density=ratio(sum(counts), sum(row.pixels for row in rows)),
-        mae_m=pooled([one.mae_m for one in tallies], counts),
-        median_m=float(np.mean(medians)) if medians else float("nan"),
-        pairs_with_depth=len(medians),
-        range_m=_range_m(rows, tallies),
-    )
-
-
-def _range_m(rows: Sequence[LeagueRow], tallies: Sequence[Tally]) -> tuple[float, float] | None:
-    """Of planes, as `evaluate_planes` has it: a texture that was given up ends the range."""
-    if rows[0].group != "planes":
-        return None
-    depths_m = sorted({row.depth_m for row in rows})
-    accurate = [
-        worst(
-            answered_mae_m(one.mae_m, one.retained, holds_depth=row.textured > 0)
-            for row, one in zip(rows, tallies, strict=True)
-            if row.depth_m == depth_m
-        )
-        < ACCURATE_M
-        for depth_m in depths_m
-    ]
-    return working_range_m(depths_m, accurate)

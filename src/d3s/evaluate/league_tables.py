@@ -1,4 +1,4 @@
-"""The league as files and as Markdown."""
+"""The league as CSV, JSON and Markdown."""
 
 import json
 import os
@@ -10,46 +10,37 @@ from typing import Any
 import numpy as np
 
 from d3s.errors import InputError
-from d3s.evaluate.league import SHARES, Figures, League, LeagueRow, Section, Standing
-from d3s.evaluate.tables import as_csv, for_json, setting, write_texts
+from d3s.evaluate.evaluation import common_parameters, write_texts
+from d3s.evaluate.league import SHARES, League, Section, Standing
+from d3s.evaluate.table import Row, csv_text, for_json
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
 Marks = tuple[str, str]
 MARKS: Marks = ("<!-- compare: league -->", "<!-- end of league -->")
-"""Between these stands the league in a page."""
+"""Marks in a page around all tables of the league."""
 BRIEF_MARKS: Marks = ("<!-- compare: standings -->", "<!-- end of standings -->")
-"""Between these stands the one table that says most."""
+"""Marks in a page around one table with the most important columns."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class _StandingRow:
-    """A line of league.csv."""
-
-    section: str
-    method: str
-    at: str  # full, own or common
-    density: float
-    mae_m: float
-    median_m: float
-    pairs: int
-    pairs_with_depth: int
-    range_from_m: float
-    range_to_m: float
-    time_s_per_mpx: float
+# Columns of league_pairs.csv.
+_PAIR_COLUMNS = (
+    *("group", "pair", "depth_m", "method", "time_s", "pixels"),
+    *("full_retained", "full_mae_m", "full_median_m"),
+    *("own_retained", "own_mae_m", "own_median_m"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column of the league: its heading, what it shows, and whether less of it is better."""
+    """Column of a table: its heading, its cells, and the numbers that decide the best method."""
 
-    group: str  # that neighbours may share
+    group: str  # heading above neighbouring columns of the same group
     heading: str
     shown: Callable[[Standing], str]
-    value: Callable[[Standing], float] | None = None  # the lowest is the best; None: no contest
+    value: Callable[[Standing], float] | None = None  # the lowest is the best; None if not ranked
 
 
 def league_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
-    """Where a league goes, by what it is: standings, pairs, all of it as JSON, and the chart."""
+    """Paths of the files of a league: standings, pairs, everything as JSON, and the chart."""
     names = {
         "standings": "league.csv",
         "pairs": "league_pairs.csv",
@@ -62,20 +53,29 @@ def league_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
 def write_league(
     league: League, folder: str | os.PathLike[str], *, overwrite: bool = False
 ) -> dict[str, Path]:
-    """Write the standings and all pairs as CSV, and everything that made them as JSON.
+    """Write the standings and all pairs as CSV, and the parameters and the standings as JSON.
+
+    Parameters
+    ----------
+    league
+        The league.
+    folder
+        Folder for the files; made if it does not exist.
+    overwrite
+        Whether existing files may be replaced.
 
     Returns
     -------
-    The files, by what they are, as `league_files` has them; the chart is none of them.
+    The files, as `league_files` names them, without the chart.
 
     Raises
     ------
     OutputError
-        When a file cannot be written, or is there and `overwrite` is not set.
+        When a file cannot be written, or exists and `overwrite` is not set.
     """
     texts = {
-        "standings": as_csv(_standing_rows(league.sections())),
-        "pairs": as_csv([_pair_row(row) for row in league.rows]),
+        "standings": csv_text(_standing_rows(league.sections())),
+        "pairs": csv_text([{name: row[name] for name in _PAIR_COLUMNS} for row in league.rows]),
         "all of it": json.dumps(league_document(league), indent=1) + "\n",
     }
     files = {what: path for what, path in league_files(folder).items() if what in texts}
@@ -84,7 +84,7 @@ def write_league(
 
 
 def league_document(league: League) -> dict[str, Any]:
-    """All that decides the figures, to make them again, and the figures."""
+    """Return all parameters and all sections of a league, as JSON can hold them."""
     program = {
         name: getattr(league.program, name).model_dump(mode="json") for name in ("planes", "scenes")
     }
@@ -98,7 +98,7 @@ def league_document(league: League) -> dict[str, Any]:
     ]
     return {
         "parameters": {
-            **setting(league.rig),
+            **common_parameters(league.rig),
             "program": program,
             "methods": methods,
             "shares": SHARES,
@@ -108,21 +108,23 @@ def league_document(league: League) -> dict[str, Any]:
     }
 
 
-def _standing_rows(sections: Sequence[Section]) -> list[_StandingRow]:
+def _standing_rows(sections: Sequence[Section]) -> list[dict[str, Any]]:
+    """Rows of league.csv."""
+    nowhere = (float("nan"), float("nan"))
     return [
-        _StandingRow(
-            section=section.name,
-            method=one.method,
-            at=at,
-            density=figures.density,
-            mae_m=figures.mae_m,
-            median_m=figures.median_m,
-            pairs=section.pairs,
-            pairs_with_depth=figures.pairs_with_depth,
-            range_from_m=figures.range_m[0] if figures.range_m else float("nan"),
-            range_to_m=figures.range_m[1] if figures.range_m else float("nan"),
-            time_s_per_mpx=one.time_s_per_mpx,
-        )
+        {
+            "section": section.name,
+            "method": one.method,
+            "at": at,
+            "density": figures["density"],
+            "mae_m": figures["mae_m"],
+            "median_m": figures["median_m"],
+            "pairs": section.pairs,
+            "pairs_with_depth": figures["pairs_with_depth"],
+            "range_from_m": (figures["range_m"] or nowhere)[0],
+            "range_to_m": (figures["range_m"] or nowhere)[1],
+            "time_s_per_mpx": one.time_s_per_mpx,
+        }
         for section in sections
         for one in section.standings
         for at, figures in (("full", one.full), ("own", one.own), ("common", one.common))
@@ -130,47 +132,12 @@ def _standing_rows(sections: Sequence[Section]) -> list[_StandingRow]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _PairRow:
-    """A line of league_pairs.csv."""
-
-    group: str
-    pair: str
-    depth_m: float
-    method: str
-    time_s: float
-    pixels: int
-    full_retained: int
-    full_mae_m: float
-    full_median_m: float
-    own_retained: int
-    own_mae_m: float
-    own_median_m: float
-
-
-def _pair_row(row: LeagueRow) -> _PairRow:
-    return _PairRow(
-        group=row.group,
-        pair=row.pair,
-        depth_m=row.depth_m,
-        method=row.method,
-        time_s=row.time_s,
-        pixels=row.pixels,
-        full_retained=row.full.retained,
-        full_mae_m=row.full.mae_m,
-        full_median_m=row.full.median_m,
-        own_retained=row.own.retained,
-        own_mae_m=row.own.mae_m,
-        own_median_m=row.own.median_m,
-    )
-
-
 def columns(section: Section) -> tuple[Column, ...]:
-    """Error and density of a section."""
+    """Columns of errors and densities of a section."""
     common = f"at {100 * section.common_density:.0f} %"
     return (
         Column(group="", heading="method", shown=lambda one: one.method),
-        # Nobody is the best of those that answer for more or less of the frame.
+        # No method is marked as best where densities differ.
         *_unranked(_figure_columns("full", lambda one: one.full)),
         *_unranked(_figure_columns("own filter", lambda one: one.own)),
         *_figure_columns(common, lambda one: one.common)[:2],
@@ -178,7 +145,7 @@ def columns(section: Section) -> tuple[Column, ...]:
 
 
 def more_columns() -> tuple[Column, ...]:
-    """Working range and time, of the section of all planes."""
+    """Columns of working ranges and times, for the section of all planes."""
     return (
         Column(group="", heading="method", shown=lambda one: one.method),
         Column(group="range (m)", heading="full", shown=lambda one: _range(one.full)),
@@ -198,12 +165,12 @@ def _unranked(shown: Sequence[Column]) -> list[Column]:
 
 
 def _figure_columns(
-    group: str, part: Callable[[Standing], Figures | None]
+    group: str, part: Callable[[Standing], Row | None]
 ) -> tuple[Column, Column, Column]:
     def of(field: str) -> Callable[[Standing], float]:
         def value(one: Standing) -> float:
             figures = part(one)
-            return float("nan") if figures is None else float(getattr(figures, field))
+            return float("nan") if figures is None else float(figures[field])
 
         return value
 
@@ -216,7 +183,7 @@ def _figure_columns(
 
 
 def best_of(column: Column, section: Section) -> str | None:
-    """The method that is best in a column, among those that are dense; None if nobody can be."""
+    """Name of the best method in a column, of those that reach the common density; or None."""
     if column.value is None:
         return None
     values = {one.method: column.value(one) for one in section.standings if one.common is not None}
@@ -225,7 +192,7 @@ def best_of(column: Column, section: Section) -> str | None:
 
 
 def league_markdown(league: League, command: str) -> str:
-    """A table for each section, the best of each column in bold, and the command that made them."""
+    """Format a table for each section, with the best method of a column in bold."""
     sections = league.sections()
     parts = [f"Simulated; made by `{command}`. Errors in cm, densities in percent."]
     parts += [_section_markdown(title_of(one), one, columns(one)) for one in sections]
@@ -235,7 +202,7 @@ def league_markdown(league: League, command: str) -> str:
 
 
 def title_of(section: Section) -> str:
-    """The name of a section, and how many pairs it has."""
+    """Title of a section: its name and the number of its pairs."""
     return f"{section.name[0].upper()}{section.name[1:]}, {section.pairs} pairs"
 
 
@@ -270,7 +237,7 @@ def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def standings_markdown(league: League, command: str) -> str:
-    """One table: the error of each section at its common density, working ranges and time."""
+    """Format one table: errors of all sections at their common densities, ranges and times."""
     sections = league.sections()
     first = sections[0]
     shown = [
@@ -286,9 +253,9 @@ def standings_markdown(league: League, command: str) -> str:
 
 
 def _common_column(section: Section) -> Column:
-    """Error at the common density of another section, of whoever is asked for."""
+    """Column of errors at the common density of a section."""
     errors_m = {
-        one.method: one.common.mae_m if one.common else float("nan") for one in section.standings
+        one.method: one.common["mae_m"] if one.common else float("nan") for one in section.standings
     }
     return Column(
         group="",
@@ -299,12 +266,21 @@ def _common_column(section: Section) -> Column:
 
 
 def with_league(page: str, texts: Mapping[Marks, str], name: str | os.PathLike[str]) -> str:
-    """A page with the league between such marks as it has, instead of an earlier one.
+    """Return a page with the league between its marks, in place of an earlier league.
+
+    Parameters
+    ----------
+    page
+        Text of the page.
+    texts
+        Text for each pair of marks; marks that the page does not have are skipped.
+    name
+        Name of the page in the error message.
 
     Raises
     ------
     InputError
-        When the page has no such marks.
+        When the page has none of the marks.
     """
     made, places = page, 0
     for (begin, end), text in texts.items():
@@ -320,7 +296,7 @@ def with_league(page: str, texts: Mapping[Marks, str], name: str | os.PathLike[s
 
 
 def league_texts(league: League, command: str) -> dict[Marks, str]:
-    """What goes between which marks of a page."""
+    """Texts of a league for each pair of marks in a page."""
     return {
         MARKS: league_markdown(league, command),
         BRIEF_MARKS: standings_markdown(league, command),
@@ -335,7 +311,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}" if np.isfinite(share) else "-"
 
 
-def _range(figures: Figures | None) -> str:
+def _range(figures: Row | None) -> str:
     if figures is None:
         return "-"
-    return f"{figures.range_m[0]:.2f} to {figures.range_m[1]:.2f}" if figures.range_m else "none"
+    range_m = figures["range_m"]
+    return f"{range_m[0]:.2f} to {range_m[1]:.2f}" if range_m else "none"

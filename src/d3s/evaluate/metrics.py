@@ -1,4 +1,4 @@
-"""The figures of a depth map against the truth."""
+"""Figures of a depth map against the truth, and means over several pairs."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,51 +15,54 @@ BAD_M = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """How good a depth map is over some pixels; NaN where there is nothing to take a mean of.
+    """Figures of a depth map over some pixels; NaN for a mean over no pixels.
 
-    The errors are over all retained pixels, textured or not, also where the right view does not
-    show the point: who gives a depth answers for it. The density, the bound and the ratio to it
-    are over textured pixels, which both views show.
+    Errors are over all retained pixels, textured or not, also where the right view does not show
+    the point: a method is judged wherever it gives a depth. Density, bound and the ratio to the
+    bound are over textured pixels, which both views show.
     """
 
-    pixels: int  # that are judged
-    retained: int  # of them, that have a depth
-    mae_m: float
-    median_m: float  # of the absolute error
-    rmse_m: float
-    bad_2cm: float  # share of the retained that are wrong by more than 2 cm
+    pixels: int  # number of judged pixels
+    retained: int  # number of judged pixels that have a depth
+    mae_m: float  # mean absolute error
+    median_m: float  # median absolute error
+    rmse_m: float  # root mean square error
+    bad_2cm: float  # share of the retained pixels with an error above 2 cm
     bias_m: float  # mean of depth less truth
-    coverage: float  # share of the retained whose error is below their sigma; 0.68 if that is true
-    textured: int
-    textured_retained: int
+    coverage: float  # share of the retained pixels with an error below sigma; 0.68 for a true sigma
+    textured: int  # number of judged pixels that are textured
+    textured_retained: int  # number of textured pixels that have a depth
     density: float  # textured_retained / textured
-    textured_mae_m: float  # over these retained ones, as the next two
-    bound_mean_m: float
-    bound_median_m: float
-    mae_over_bound: float  # textured_mae_m / bound_mean_m; 0.8 at the bound, if errors are Gaussian
+    textured_mae_m: float  # mean absolute error over the textured retained pixels
+    bound_mean_m: float  # Cramér-Rao bound over the textured retained pixels: mean
+    bound_median_m: float  # and median
+    mae_over_bound: float  # textured_mae_m / bound_mean_m; 0.8 for Gaussian errors at the bound
 
     @property
     def retained_share(self) -> float:
-        """Of the judged pixels, textured or not, those that have a depth."""
+        """Share of the judged pixels, textured or not, that have a depth."""
         return ratio(self.retained, self.pixels)
-
-    @property
-    def answered_mae_m(self) -> float:
-        """The error to find the worst by: see the function of that name."""
-        return answered_mae_m(self.mae_m, self.retained, holds_depth=self.textured > 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Duel:
-    """Two depth maps on the pixels that both retained."""
+    """Errors of two depth maps on the pixels that both retained."""
 
-    common: int
+    common: int  # number of these pixels
     mae_m: float
     rival_mae_m: float
 
 
 def score(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Score:
-    """The figures over the judged pixels, or over those of them in a region."""
+    """Compare a depth map with the truth.
+
+    Parameters
+    ----------
+    depth_map, truth
+        Of the same pair.
+    region
+        Mask, (rows, cols), to restrict the judged pixels; all judged pixels if left out.
+    """
     judged = truth.judged if region is None else truth.judged & region
     retained = judged & depth_map.valid
     error = depth_map.depth_m[retained] - truth.depth_m[retained]
@@ -88,7 +91,13 @@ def score(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Scor
 
 
 def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
-    """Both on the judged pixels that both retained."""
+    """Compare two depth maps with the truth on the judged pixels that both retained.
+
+    Parameters
+    ----------
+    depth_map, rival, truth
+        Of the same pair.
+    """
     common = truth.judged & depth_map.valid & rival.valid
     own, other = (
         _mean(np.abs(one.depth_m[common] - truth.depth_m[common])) for one in (depth_map, rival)
@@ -96,60 +105,57 @@ def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
     return Duel(common=_count(common), mae_m=own, rival_mae_m=other)
 
 
-def answered_mae_m(mae_m: float, retained: int, *, holds_depth: bool) -> float:
-    """Error of a method on a pair that it had to answer for, to find the worst of several.
+def penalised_mae_m(mae_m: float, retained: int, *, is_textured: bool) -> float:
+    """MAE of a method on a pair, with a penalty for a pair without any depth.
 
-    Infinite if the pair holds depth and the method left it without any. NaN if it holds none, and
-    none was claimed: that says nothing.
+    Parameters
+    ----------
+    mae_m
+        Mean absolute error over the retained pixels; not used if there are none.
+    retained
+        Number of retained pixels.
+    is_textured
+        Whether the pair has textured pixels.
+
+    Returns
+    -------
+    Without retained pixels, infinity for a textured pair, and NaN for one in which there is no
+    depth to find.
     """
     if retained:
         return mae_m
-    return float("inf") if holds_depth else float("nan")
+    return float("inf") if is_textured else float("nan")
 
 
 def worst(errors_m: Iterable[float]) -> float:
-    """The largest of errors as `answered_mae_m` gives them; NaN if none says anything."""
+    """Largest error, such as `penalised_mae_m` gives; NaN if all are NaN."""
     return max((one for one in errors_m if not math.isnan(one)), default=float("nan"))
 
 
 def ratio(part: float, whole: float) -> float:
-    """Part over whole, NaN if there is no whole."""
+    """Part over whole; NaN if the whole is 0."""
     return part / whole if whole else float("nan")
 
 
 def pooled(means: Sequence[float], counts: Sequence[int]) -> float:
-    """The mean over all, of the means of several groups; empty groups have a mean of NaN."""
+    """Mean over several groups together, from their means and sizes; an empty group may be NaN."""
     total = sum(mean * count for mean, count in zip(means, counts, strict=True) if count)
     return ratio(total, sum(counts))
 
 
-def common_ratio(duels: Sequence[Duel]) -> float:
-    """MAE over the rival's on the pixels that both retained, of all duels together."""
-    counts = [one.common for one in duels]
-    return ratio(
-        pooled([one.mae_m for one in duels], counts),
-        pooled([one.rival_mae_m for one in duels], counts),
-    )
+def finite_mean(values: Iterable[float]) -> float:
+    """Mean of the finite values; NaN if there are none."""
+    return _mean(_finite(values))
 
 
-def pooled_density(scores: Sequence[Score]) -> float:
-    """Share of the textured pixels of all scores together that are retained."""
-    return ratio(sum(one.textured_retained for one in scores), sum(one.textured for one in scores))
+def finite_median(values: Iterable[float]) -> float:
+    """Median of the finite values; NaN if there are none."""
+    return _median(_finite(values))
 
 
-def known_mean(values: Iterable[float]) -> float:
-    """The mean of those that are finite; NaN if none is."""
-    return _mean(_known(values))
-
-
-def known_median(values: Iterable[float]) -> float:
-    """The median of those that are finite; NaN if none is."""
-    return _median(_known(values))
-
-
-def _known(values: Iterable[float]) -> FloatArray:
-    every = np.array(list(values), dtype=np.float64)
-    return np.asarray(every[np.isfinite(every)])
+def _finite(values: Iterable[float]) -> FloatArray:
+    array = np.array(list(values), dtype=np.float64)
+    return np.asarray(array[np.isfinite(array)])
 
 
 def _count(mask: Mask) -> int:

@@ -1,20 +1,21 @@
-"""Figures that users of depth cameras know: those of the RealSense depth quality tool.
+"""Depth quality of a plane: the figures of the RealSense depth quality tool.
 
-A camera looks at a plane. Definitions after Intel's tool (librealsense, tools/depth-quality: its
-readme, `depth-metrics.h` and `rs-depth-quality.cpp`), worked out here anew:
+Definitions follow Intel's tool (librealsense, tools/depth-quality: its readme, `depth-metrics.h`
+and `rs-depth-quality.cpp`); the implementation is our own:
 
-- fill rate: pixels with a depth, of all pixels of the region;
-- Z-accuracy: median of the signed error, over the true distance; positive is too far. The plane
-  through the depths is turned to face the camera first, about where it meets the optical axis, so
-  that a camera that is not quite square to the wall is not blamed;
-- plane-fit RMS: root mean square of the distances from the plane through the depths;
-- sub-pixel RMS: the same in pixels of disparity: focal length times baseline over the depth of a
-  point, less that over the depth of its foot on the plane;
+- fill rate: share of the pixels of the region that have a depth;
+- Z-accuracy: median of the signed error over the true distance; positive is too far. The fitted
+  plane is first turned to face the camera, about its intersection with the optical axis, so that a
+  slight tilt of the camera does not count as an error;
+- plane-fit RMS: root mean square of the distances from the fitted plane;
+- sub-pixel RMS: root mean square of the residuals in pixels of disparity: disparity of a point less
+  disparity of its foot on the fitted plane;
 - temporal noise: standard deviation of a pixel's depth over repeated frames, the median over the
-  pixels that have a depth in all of them. The tool does not show it, but tests of such cameras do.
+  pixels that have a depth in all frames. The tool does not have it; tests of depth cameras do.
 
-As in the tool, 0.5 % of the points at either end of depth are left out of the three middle ones
-after the plane was fitted. The region is that of the caller; depth is along the optical axis.
+As in the tool, 0.5 % of the points at either end of depth are left out of Z-accuracy, plane-fit RMS
+and sub-pixel RMS, after the plane is fitted. The caller chooses the region. Depth is along the
+optical axis.
 """
 
 from collections.abc import Sequence
@@ -25,18 +26,25 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
+from d3s.evaluate.contender import Contender
 from d3s.evaluate.metrics import ratio
+from d3s.evaluate.sweep import PlaneSweep
 from d3s.record import shown
-from d3s.rig import Optics
+from d3s.rig import Optics, Rig
+from d3s.scene.pair import simulate
+from d3s.scene.scenes import Plane
+from d3s.scene.sensor import expose_pair
+from d3s.scene.textures import Texture
 from d3s.types import FloatArray, Mask
 
-_END_PARTS = 200  # one in so many points is left out at either end
+_END_FRACTION = 200  # one in 200 points, 0.5 %, is left out at either end
 _LEAST_POINTS = 3
+_MOST_FRAMES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlaneQuality:
-    """One frame of a plane; shares are from 0 to 1, and NaN where there are too few points."""
+    """Figures of one frame of a plane; shares from 0 to 1, NaN where there are too few points."""
 
     fill_rate: float
     z_accuracy: float  # of the distance, signed; NaN if the distance is not known
@@ -47,11 +55,11 @@ class PlaneQuality:
 
 @dataclass(frozen=True, kw_only=True)
 class TemporalNoise:
-    """How much depth flickers over repeated frames."""
+    """Scatter of depth over repeated frames."""
 
     temporal_noise_m: float
     temporal_noise: float  # of the distance
-    steady: int  # pixels that have a depth in all frames
+    steady: int  # number of pixels that have a depth in all frames
 
 
 class FittedPlane(NamedTuple):
@@ -62,9 +70,9 @@ class FittedPlane(NamedTuple):
 
     @classmethod
     def through(cls, points: FloatArray) -> "FittedPlane":
-        """The plane with the least squares of what points, (count, 3), are beyond it in depth.
+        """Fit a plane to points, (count, 3), by least squares of depth over x and y.
 
-        As the tool has it for a wall in front of the camera: errors are along the axis.
+        As in the tool, for a wall in front of the camera: errors are along the optical axis.
         """
         middle = points.mean(axis=0)
         sides, depths = np.split(points - middle, [2], axis=1)
@@ -74,21 +82,21 @@ class FittedPlane(NamedTuple):
 
     @property
     def axis_depth_m(self) -> float:
-        """Where it meets the optical axis."""
+        """Depth at which the plane meets the optical axis."""
         return float(self.normal @ self.point / self.normal[2])
 
     def distances_m(self, points: FloatArray) -> FloatArray:
-        """How far points are beyond it."""
+        """Signed distances of points, (count, 3), from the plane; positive is beyond it."""
         return np.asarray((points - self.point) @ self.normal)
 
 
 def central_region(shape: tuple[int, int], share: float) -> Mask:
-    """The middle of a frame, with this share of its height and of its width.
+    """Mask of the middle of a frame, with a share of its height and of its width.
 
     Raises
     ------
     InputError
-        When the share is not above 0, up to 1.
+        When the share is not above 0 and at most 1.
     """
     if not 0 < share <= 1:
         raise InputError(f"share={shown(share)} must be above 0, up to 1: the part of each side.")
@@ -101,17 +109,17 @@ def central_region(shape: tuple[int, int], share: float) -> Mask:
 def plane_quality(
     depth_map: DepthMap, distance_m: float | None = None, region: Mask | None = None
 ) -> PlaneQuality:
-    """The figures of one frame of a plane.
+    """Compute the figures of one frame of a plane.
 
     Parameters
     ----------
     depth_map
-        Of a plane, seen about square.
+        Depth map of a plane that roughly faces the camera.
     distance_m
-        Of the plane along the optical axis, as it is known from elsewhere. If left there is no
-        Z-accuracy, and shares of the distance are of that of the plane through the depths.
+        True distance of the plane along the optical axis. If left out, Z-accuracy is NaN, and
+        shares of the distance are of the distance of the fitted plane.
     region
-        Which pixels to look at; all if left.
+        Pixels to use, (rows, cols); all if left out.
     """
     everywhere = np.ones(depth_map.depth_m.shape, dtype=np.bool_) if region is None else region
     kept = everywhere & depth_map.valid
@@ -139,7 +147,7 @@ def plane_quality(
 
 
 def temporal_noise(depth_maps: Sequence[DepthMap], region: Mask | None = None) -> TemporalNoise:
-    """Flicker over frames of a scene in which nothing moves.
+    """Compute the temporal noise over frames of a scene in which nothing moves.
 
     Raises
     ------
@@ -166,7 +174,7 @@ def temporal_noise(depth_maps: Sequence[DepthMap], region: Mask | None = None) -
 
 
 def _points_m(depth_map: DepthMap, kept: Mask) -> FloatArray:
-    """Points in space, (count, 3); the axis goes through the middle of the view."""
+    """Points in space, (count, 3); the optical axis goes through the middle of the view."""
     rows, cols = np.nonzero(kept)
     depth_m = depth_map.depth_m[kept].astype(np.float64)
     height, width = depth_map.depth_m.shape
@@ -177,7 +185,7 @@ def _points_m(depth_map: DepthMap, kept: Mask) -> FloatArray:
 
 
 def _without_ends(points: FloatArray) -> FloatArray:
-    ends = len(points) // _END_PARTS
+    ends = len(points) // _END_FRACTION
     order = np.argsort(points[:, 2], kind="stable")
     return np.asarray(points[order[ends : len(points) - ends]])
 
@@ -196,17 +204,24 @@ def _rms(values: FloatArray) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """Repeated frames of one plane."""
+    """Figures of repeated frames of one plane."""
 
     frames: int
     plane: PlaneQuality  # the mean over the frames
-    temporal: TemporalNoise | None  # None of a single frame
+    temporal: TemporalNoise | None  # None for a single frame
 
 
 def quality_of(
     depth_maps: Sequence[DepthMap], distance_m: float | None = None, region: Mask | None = None
 ) -> Quality:
-    """All figures, of one frame or of several of the same plane.
+    """Compute all figures of one frame, or of several frames of the same plane.
+
+    Parameters
+    ----------
+    depth_maps
+        Depth maps of the frames, of one size.
+    distance_m, region
+        As for `plane_quality`.
 
     Raises
     ------
@@ -227,3 +242,62 @@ def quality_of(
         ),
         temporal=several,
     )
+
+
+def simulated_frames(
+    contenders: Sequence[Contender],
+    distance_m: float,
+    *,
+    texture: str = "brick",
+    frames: int = 10,
+    noise: float = 0.01,
+    shape: tuple[int, int] = (300, 640),
+    seed: int = 0,
+    rig: Rig | None = None,
+) -> dict[str, list[DepthMap]]:
+    """Simulate frames of a plane that differ only in their noise, and estimate their depth.
+
+    Parameters
+    ----------
+    contenders
+        Methods.
+    distance_m
+        Distance of the plane.
+    texture
+        Pattern of the plane.
+    frames
+        Number of frames, from 2 to 1000.
+    noise
+        Standard deviation of the noise, of full scale.
+    shape
+        Rows and columns of a view.
+    seed
+        Seed of the texture and of the noise.
+    rig
+        The camera; the paper's prototype if left out.
+
+    Returns
+    -------
+    Depth maps of all frames by each contender, by name.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than two frames, or more than a thousand.
+    SceneError, OptionsError
+        When there cannot be such a plane.
+    """
+    if not 2 <= frames <= _MOST_FRAMES:
+        raise InputError(f"frames={shown(frames)} must be from 2 to {_MOST_FRAMES}.")
+    sweep = PlaneSweep(
+        depths_m=(distance_m,), patterns=(texture,), noise=noise, shape=shape, seed=seed
+    )
+    rig = rig or Rig.paper_prototype()
+    scene = Plane(depth_m=distance_m, texture=Texture(pattern=texture, seed=sweep.seed))
+    clean = simulate(scene, rig, shape=sweep.shape, psf=sweep.psf)
+    found: dict[str, list[DepthMap]] = {one.name: [] for one in contenders}
+    for number in range(frames):
+        left, right = expose_pair(clean.left, clean.right, sweep.noise, (sweep.seed, number))
+        for one in contenders:
+            found[one.name].append(one.estimate(left, right, rig))
+    return found

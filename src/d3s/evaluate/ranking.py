@@ -1,4 +1,4 @@
-"""Does a method know where it is wrong? Errors in the order of its own confidence or sigma."""
+"""Trust in confidence and sigma: whether they rank the pixels of a method by their errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,61 +9,62 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
-from d3s.evaluate.metrics import answered_mae_m
 from d3s.evaluate.truth import Truth
 from d3s.record import shown
 from d3s.types import FloatArray, Mask
 
 Key = Literal["confidence", "sigma_m"]
-"""What pixels are ranked by: the highest confidence first, or the lowest sigma."""
+"""Quantity by which pixels are ranked: the highest confidence first, or the lowest sigma."""
 
 DECILES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class AtThreshold:
-    """What is left of a depth map at one threshold of confidence or sigma."""
+    """Errors of the pixels that pass one threshold of confidence or sigma."""
 
     threshold: float
-    retained: int
+    retained: int  # number of judged pixels that pass
     density: float  # retained textured pixels over textured ones, as in `Score`
     mae_m: float
     median_m: float
 
-    @property
-    def answered_mae_m(self) -> float:
-        """The error to find the worst by: see `d3s.evaluate.metrics.answered_mae_m`."""
-        holds_depth = np.isfinite(self.density)
-        return answered_mae_m(self.mae_m, self.retained, holds_depth=bool(holds_depth))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """How well an order of the pixels puts the small errors first; NaN if there are no errors.
+    """Sparsification of errors in order of trust (Ilg et al., ECCV 2018); NaN without errors.
 
-    After the sparsification of Ilg and others (ECCV 2018): drop the least trusted pixels one after
-    the other, and see how the mean error of the others falls. An oracle drops the largest error.
+    The least trusted pixels are dropped one after the other, and the mean error of the others
+    falls. An oracle drops the largest errors first.
     """
 
-    ause_m: float  # area between the mean error and the oracle's, over the shares that are kept
-    gain: float  # what the order wins over a random one, as a share of what the oracle wins
-    deciles_m: tuple[float, ...]  # mean error of the tenth that is trusted most, to the least
+    ause_m: float  # area between the mean error and that of the oracle, over the share kept
+    gain: float  # improvement over a random order, as a share of the improvement of the oracle
+    deciles_m: tuple[float, ...]  # mean error of each tenth, the most trusted first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trust:
-    """How far the sigma and the confidence of a depth map can be trusted, over some pixels."""
+    """Trust in the sigma and the confidence of a depth map, over some pixels."""
 
     sigma_ause_m: float
     sigma_gain: float
     confidence_ause_m: float
     confidence_gain: float
-    coverage_2: float  # share of the errors below two sigma; 0.954 if Gaussian and sigma is true
-    coverage_3: float  # below three; 0.997
+    coverage_2: float  # share of the errors below 2 sigma; 0.954 for Gaussian errors
+    coverage_3: float  # share of the errors below 3 sigma; 0.997 for Gaussian errors
 
 
 def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Trust:
-    """The figures over the judged pixels, or over those of them in a region."""
+    """Measure the trust in a depth map.
+
+    Parameters
+    ----------
+    depth_map, truth
+        Of the same pair.
+    region
+        Mask, (rows, cols), to restrict the judged pixels; all judged pixels if left out.
+    """
     part = truth if region is None else replace(truth, judged=truth.judged & region)
     sigma, confidence = (
         rank(ranked_errors_m(depth_map, part, by)) for by in ("sigma_m", "confidence")
@@ -82,9 +83,18 @@ def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> T
 def threshold_curve(
     depth_map: DepthMap, truth: Truth, thresholds: Sequence[float], *, by: Key = "confidence"
 ) -> tuple[AtThreshold, ...]:
-    """Error and density where the confidence is at least, or sigma at most, each threshold.
+    """Error and density of the pixels that pass each threshold.
 
-    What the method itself left out stays out: for all of it, switch its own filter off.
+    Pixels that the filter of the method dropped stay dropped: switch that filter off to see all.
+
+    Parameters
+    ----------
+    depth_map, truth
+        Of the same pair.
+    thresholds
+        Least confidence, or largest sigma in metres.
+    by
+        Which of the two: "confidence" or "sigma_m".
     """
     kept = depth_map.valid & truth.judged
     textured = truth.textured
@@ -115,19 +125,27 @@ def _at(threshold: float, kept: Mask, textured: Mask, error_m: FloatArray) -> At
 
 
 def ranked_errors_m(depth_map: DepthMap, truth: Truth, by: Key = "sigma_m") -> FloatArray:
-    """Absolute errors of the retained pixels, that of the most trusted one first."""
+    """Absolute errors of the retained judged pixels, the most trusted pixel first.
+
+    Parameters
+    ----------
+    depth_map, truth
+        Of the same pair.
+    by
+        "confidence" or "sigma_m".
+    """
     kept = depth_map.valid & truth.judged
     errors = np.abs(depth_map.depth_m[kept] - truth.depth_m[kept]).astype(np.float64)
     return errors[trust_order(trust(depth_map, by)[kept])]
 
 
 def trust(depth_map: DepthMap, by: Key) -> FloatArray:
-    """The higher, the sooner a pixel is to be kept.
+    """Trust in each pixel, (rows, cols): its confidence, or its negative sigma.
 
     Raises
     ------
     InputError
-        When pixels cannot be ranked by that.
+        When `by` is neither "confidence" nor "sigma_m".
     """
     if by == "confidence":
         return depth_map.confidence.astype(np.float64)
@@ -137,10 +155,10 @@ def trust(depth_map: DepthMap, by: Key) -> FloatArray:
 
 
 def trust_order(*keys: FloatArray) -> NDArray[np.intp]:
-    """From the most trusted to the least, by the first key and then the next; high ones first.
+    """Indices from the highest to the lowest first key, ties by the next key.
 
-    Equals are in an order of chance, the same at every call: a method that says the same of all
-    pixels gets the figures of a random choice, not those of a corner of the frame.
+    Remaining ties are in a random order, the same at every call: a method that trusts all pixels
+    equally gets the figures of a random choice, not those of a corner of the frame.
     """
     chance = np.random.default_rng(0).permutation(keys[0].size)
     order = np.lexsort([-key.ravel()[chance] for key in reversed(keys)])
@@ -148,7 +166,7 @@ def trust_order(*keys: FloatArray) -> NDArray[np.intp]:
 
 
 def rank(errors_m: FloatArray) -> Ranking:
-    """How good the order of absolute errors is, the most trusted one first."""
+    """Sparsification of absolute errors that are in order of trust, the most trusted first."""
     errors = np.asarray(errors_m, dtype=np.float64)
     if errors.size == 0:
         return Ranking(ause_m=float("nan"), gain=float("nan"), deciles_m=(float("nan"),) * DECILES)
@@ -165,16 +183,23 @@ def rank(errors_m: FloatArray) -> Ranking:
 
 
 def _area(errors: FloatArray) -> float:
-    """Area under the mean of the first errors, over the share that they are of all."""
+    """Area under the mean of the first errors, over their share of all errors."""
     return float((np.cumsum(errors) / np.arange(1, errors.size + 1)).mean())
 
 
 def coverage(
     depth_map: DepthMap, truth: Truth, sigmas: Sequence[float] = (1.0, 2.0, 3.0)
 ) -> tuple[float, ...]:
-    """Share of the retained pixels whose error is below so many sigma.
+    """Share of the retained judged pixels with an error below each multiple of sigma.
 
-    0.683, 0.954 and 0.997 for one, two and three, if errors are Gaussian and sigma is true.
+    0.683, 0.954 and 0.997 for 1, 2 and 3 sigma, if errors are Gaussian and sigma is true.
+
+    Parameters
+    ----------
+    depth_map, truth
+        Of the same pair.
+    sigmas
+        Multiples of sigma.
     """
     kept = depth_map.valid & truth.judged
     if not kept.any():

@@ -1,4 +1,4 @@
-"""What is true of a pair, and which of its pixels count."""
+"""Ground truth of a simulated pair, and which of its pixels are judged."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,33 +11,33 @@ from d3s.scene.pair import Pair
 from d3s.types import FloatArray, Mask
 
 WINDOW_PX = 31
-"""Side of the window whose bound says whether a pixel is textured, and that sets the border."""
+"""Side of the window whose bound decides whether a pixel is textured; half of it is the border."""
 TEXTURED_BELOW_M = 0.006
 """A pixel is textured if the Cramér-Rao bound of the window around it is below this."""
 EDGE_REACH_PX = 16
-"""How near a jump of depth a pixel counts as near an edge: half the window."""
-_JUMP_PX = 1.0  # of disparity between neighbours
+"""Pixels within this distance of a jump of depth are near an edge: half the window."""
+_JUMP_PX = 1.0  # least difference of disparity between neighbours at an edge
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Truth:
-    """What is true of a pair, on the pixels of the left view, all arrays (rows, cols)."""
+    """Ground truth of a pair on the pixels of the left view; all arrays are (rows, cols)."""
 
     depth_m: FloatArray
     bound_m: FloatArray  # Cramér-Rao bound of the window around each pixel, both cues; or NaN
-    judged: Mask  # the window and its match lie in the frames; all other pixels count nowhere
+    judged: Mask  # the window and its match lie in the frames; other pixels are never counted
     visible: Mask  # the right view shows the point
-    near_edge: Mask
+    near_edge: Mask  # within `EDGE_REACH_PX` of a jump of depth
 
     @property
     def textured(self) -> Mask:
-        """Judged pixels that both views show, with a window that holds depth enough."""
+        """Judged pixels that both views show, with a bound below `TEXTURED_BELOW_M`."""
         with np.errstate(invalid="ignore"):
             return self.judged & self.visible & (self.bound_m < TEXTURED_BELOW_M)
 
     @property
     def regions(self) -> dict[str, Mask]:
-        """Parts of the judged pixels, by name, which overlap; the first is all of them."""
+        """Overlapping parts of the judged pixels by name; the first is all of them."""
         textured = self.textured
         return {
             "all": self.judged,
@@ -50,10 +50,10 @@ class Truth:
 
 
 def truth_of(clean: Pair, noise_sigma: float) -> Truth:
-    """The truth of a pair without noise, to which noise of this standard deviation is added.
+    """Truth of a pair without noise, to which noise of a standard deviation will be added.
 
-    The bound is of the clean images and the true noise. Note that it is a standard deviation: the
-    mean absolute error of an estimator that meets it, with Gaussian errors, is 0.8 of it.
+    The bound is that of the clean images with this noise. It is a standard deviation: the mean
+    absolute error of an estimator that meets it with Gaussian errors is 0.8 times the bound.
     """
     optics = clean.rig.optics
     bound = depth_bound_map(
@@ -78,7 +78,10 @@ def truth_of(clean: Pair, noise_sigma: float) -> Truth:
 
 
 def within_frames(disparity_px: NDArray[Any], border_px: int) -> Mask:
-    """Pixels that are so far from the ends of the left view, and their matches from the right's."""
+    """Mask of the pixels whose distance to the ends of the view is at least a border.
+
+    Their matches in the right view keep the same distance to its ends.
+    """
     rows, cols = disparity_px.shape
     inside = np.zeros((rows, cols), dtype=np.bool_)
     inside[border_px : rows - border_px, border_px : cols - border_px] = True
@@ -95,7 +98,7 @@ def _near_edges(disparity_px: NDArray[np.float32]) -> Mask:
     for jump, sides in ((across, (far[:, :-1], far[:, 1:])), (down, (far[:-1], far[1:]))):
         for side in sides:
             side[jump] = 0
-    if far.all():  # the distance to nothing is not infinite in OpenCV
+    if far.all():  # without any edge, OpenCV's distance is not infinite
         return np.zeros(far.shape, dtype=np.bool_)
     distance = cv2.distanceTransform(far, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     return np.asarray(distance <= EDGE_REACH_PX)

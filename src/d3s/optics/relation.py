@@ -70,7 +70,7 @@ def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> Dept
 
     a0 is 0 for every camera: the cubic terms of the blur rate and of the blur magnification
     cancel, so the general relation is a quadratic. The cubic form, with the spurious root Z = 0,
-    is kept for comparison with `reproduce.printed_equations.depth_cubic`.
+    is kept for comparison with `reproduce.errata.depth_cubic`.
 
     Parameters
     ----------

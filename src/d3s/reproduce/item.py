@@ -1,8 +1,8 @@
-"""What an item of the reproduction is, what it is given, and what it gives back.
+"""Items of the reproduction: their description, their input and their result.
 
-An item lives in a module of its own, with a function from `Context` to `Result` and an `Item` that
-names it; one line in `d3s.reproduce.registry` makes it known. It writes no files itself: what it
-returns is written, and put on the page, by `d3s.reproduce.run`.
+An item is a module with a function from `Context` to `Result` and an `Item` of the name `ITEM`,
+which `d3s.reproduce.registry` lists. It writes no files: `d3s.reproduce.run` writes its result and
+puts it on the page.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,37 +17,35 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Cell = str | float | int | bool | None
-"""What a cell of a table holds; a number that is not finite is written as an empty cell."""
+"""Cell of a table; a number that is not finite is written as an empty cell."""
 
 Rows = Sequence[Mapping[str, Cell]]
 """Rows of a table: all with the same columns, in the same order."""
 
-"""Called with how much is done, and how much there is."""
-
 
 def no_tables(name: str) -> None:
-    """Say that no other item has finished."""
+    """Return no tables: no other item has finished."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What an item is given.
+    """Input of an item.
 
     Parameters
     ----------
     folder
-        Where it may keep finished parts of long work, so that it resumes; made when needed.
+        Folder for finished parts of long work, so that it resumes; made when needed.
     quick
-        Whether a reduced size will do: seconds for most items, three minutes together.
+        Whether to use a reduced size: seconds for most items, three minutes for all.
     seed
-        Of all that is random.
+        Seed of everything random.
     workers
-        Processes at once; None for as many as there are cores.
+        Number of processes; None for one for each core.
     progress
-        Called as the work goes on, by items that take long.
+        Called with the finished and the total amount of work, by items that take long.
     tables_of
-        Tables, by their names, of another item that has finished; None if it has not. The item
-        must be named in `Item.uses`. Cells are as JSON gives them back.
+        Returns the tables, by name, of another item; None if that has not finished. The item must
+        be named in `Item.uses`. Cells are as JSON gives them back.
     """
 
     folder: Path
@@ -60,7 +58,7 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure, written as `name`.png and `name`.pdf, and the words below it."""
+    """A figure, written as `name`.png and `name`.pdf, and its caption."""
 
     name: str
     figure: "Figure"
@@ -69,7 +67,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Numbers, written as `name`.csv; on the page as well, if `shown`."""
+    """A table, written as `name`.csv; also on the page if `shown`."""
 
     name: str
     rows: Rows
@@ -84,15 +82,15 @@ class Comparison:
     Parameters
     ----------
     what
-        The quantity, with its unit if the values have none.
+        Quantity, with its unit if the values have none.
     paper, ours
-        As people read them.
+        Values as text.
     same_conditions
         Whether both were found under the same conditions; a prototype and its simulation are not.
     why
-        What differs, or what makes them the same; and what to make of the two values.
+        Which conditions are the same or differ, and what follows for the two values.
     agrees
-        Whether ours bears the paper's out; None where the conditions do not let one say.
+        Whether our value confirms the paper's; None where the conditions do not allow to say.
     """
 
     what: str
@@ -105,10 +103,10 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What an item gives back.
+    """Result of an item.
 
-    `remarks` are paragraphs for the page, of what was found; `sweeps` are the parameters of each
-    sweep that was run, as `d3s.reproduce.shared.parameters_of` has them.
+    `remarks` are paragraphs for the page, about the result; `sweeps` are the parameters of each
+    sweep that was run, as `d3s.evaluate.evaluation.sweep_parameters` returns them.
     """
 
     pictures: Sequence[Picture] = ()
@@ -125,20 +123,22 @@ class Item:
     Parameters
     ----------
     name
-        What it is called on the command line and on disk: lower case, digits and underscores.
+        Name on the command line and of the folder: lower case, digits and underscores.
     title
-        A few words for a heading.
+        Heading.
     reference
-        Where in the paper: "Fig. 3b", "Table S2". Also a name on the command line, as is fig3b.
+        Place in the paper as the page shows it: "Fig. 3b", "Fig. 6, Table S2".
+    places
+        The same as further names on the command line, as `plain` writes them: "fig3b", "tables2".
     what
-        What is shown and what to look for, in a few sentences for somebody with the paper in hand.
+        Description for a reader of the paper: what is shown, and what to look for.
     needs
         How long it takes in full.
     run
-        Makes it.
+        Makes the item.
     uses
-        Names of items whose tables it takes, through `Context.tables_of`; it is made again after
-        they are.
+        Names of items whose tables it reads through `Context.tables_of`; it is made again when one
+        of them has been made.
     has_quick
         Whether a quick run makes it at a reduced size; if not, it is always made in full.
     """
@@ -149,6 +149,7 @@ class Item:
     what: str
     needs: Literal["seconds", "minutes"]
     run: Callable[[Context], Result]
+    places: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     has_quick: bool = True
 
@@ -157,14 +158,11 @@ class Item:
             raise InputError(
                 f"name={self.name!r} must be lower case, digits and underscores: it names a folder."
             )
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """Its places in the paper as `plain` has them; a figure of parts by its number, too."""
-        places = [plain(part) for part in self.reference.split(",")]
-        return tuple(dict.fromkeys((*places, *(one.rstrip("abc") for one in places))))
+        for place in self.places:
+            if place != plain(place):
+                raise InputError(f"places has {place!r}, which must be {plain(place)!r}.")
 
 
 def plain(name: str) -> str:
-    """Letters and digits of what somebody typed, in lower case: "Fig. 5a" is fig5a."""
+    """Letters and digits of a name as it was typed, in lower case: "Fig. 5a" is fig5a."""
     return "".join(c for c in name.lower() if c.isalnum())

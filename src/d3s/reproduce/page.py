@@ -1,4 +1,4 @@
-"""The page of a reproduction: every item beside the paper, from what is on disk."""
+"""Page of a reproduction: every item beside the paper, from the results on disk."""
 
 import re
 import shlex
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import write_text
-from d3s.evaluate.tables import csv_text
+from d3s.evaluate.table import csv_text
 from d3s.reproduce.item import Cell, Item
-from d3s.reproduce.missing import NOT_REPRODUCED
+from d3s.reproduce.not_reproduced import NOT_REPRODUCED
 from d3s.reproduce.store import ERROR, stored_result
 from d3s.version import __version__
 from d3s.view.page import heading, html_page, html_table, words
@@ -27,7 +27,7 @@ _INTRODUCTION = (
     "orientation, and no more."
 )
 _COLUMNS = ("what", "paper", "ours", "same conditions?", "agrees?")
-# On a narrow screen each row is a stack of its cells, all with their headings.
+# On a narrow screen a row is a stack of its cells, each with its heading.
 _NARROW = (
     "<style>@media (max-width: 40rem) {"
     " .beside thead { display: none; } .beside tr, .beside td { display: block; }"
@@ -38,19 +38,19 @@ _NARROW = (
     )
     + " }</style>"
 )
-_FOLDER = Path("reproduction")  # where a run writes that names no other
+_DEFAULT_FOLDER = Path("reproduction")
 _YES_NO = {True: "yes", False: "no", None: "–"}
 _FULL, _QUICK = "Made in full.", "Made quickly, at reduced size: a full run is finer."
 
 
 def write_page(root: Path, items: Sequence[Item]) -> None:
-    """Write the page over what the folder holds of these items, and all comparisons as a table."""
+    """Write the page over all items in a folder, and all comparisons as a table."""
     write_text(root / PAGE, html_page(_TITLE, _parts(root, items)), overwrite=True)
     write_text(root / COMPARISONS, csv_text(comparison_rows(root, items)), overwrite=True)
 
 
 def comparison_rows(root: Path, items: Sequence[Item]) -> list[dict[str, Cell]]:
-    """What the folder holds of these items beside the paper's values."""
+    """Rows of all comparisons in a folder."""
     return [
         {"item": item.name, "reference": item.reference, "quick": stored["made_from"]["quick"]}
         | row
@@ -86,11 +86,11 @@ def _contents(items: Sequence[Item], stored: dict[str, dict[str, Any] | None]) -
 
 
 def _agreement(stored: dict[str, Any] | None) -> str:
-    """How many of the values that can be held against the paper's bear them out."""
+    """Text with the number of values that agree with the paper, of all comparable values."""
     if stored is None:
         return "not made yet"
-    told = [row["agrees"] for row in stored["comparisons"] if row["agrees"] is not None]
-    return f"{sum(told)} of {len(told)} values agree" if told else ""
+    agreements = [row["agrees"] for row in stored["comparisons"] if row["agrees"] is not None]
+    return f"{sum(agreements)} of {len(agreements)} values agree" if agreements else ""
 
 
 def _item(item: Item, stored: dict[str, Any] | None, root: Path) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _table(table: dict[str, Any]) -> Iterator[str]:
         yield words(table["caption"], "small")
     numbers = [i for i, cell in enumerate(rows[0].values()) if isinstance(cell, int | float)]
     headings = [name.replace("_", " ") for name in rows[0]]
-    yield html_table(headings, ([_shown(c) for c in row.values()] for row in rows), numbers)
+    yield html_table(headings, ([_cell_text(c) for c in row.values()] for row in rows), numbers)
 
 
 def _comparisons(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -164,18 +164,18 @@ def _footer(item: Item, stored: dict[str, Any], root: Path) -> str:
 
 
 def _command(root: Path, item: Item, *options: str) -> str:
-    """What to type for an item."""
-    folder = [] if root == _FOLDER else ["-o", str(root)]
+    """Command that makes an item."""
+    folder = [] if root == _DEFAULT_FOLDER else ["-o", str(root)]
     return shlex.join(["d3s", "reproduce", item.name, *options, *folder])
 
 
 def _with_code(html: str) -> str:
-    """What stands between backticks as code."""
+    """Mark text between backticks as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", html)
 
 
-def _shown(cell: Any) -> str:
-    """A cell for people: four digits are enough of a number."""
+def _cell_text(cell: Any) -> str:
+    """Text of a cell; numbers with four digits."""
     if cell is None:
         return "–"
     if isinstance(cell, bool):

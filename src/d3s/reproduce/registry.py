@@ -1,52 +1,47 @@
-"""All items, in the order of the paper, in which they stand on the page."""
+"""Registry of all items, in the order of the paper, which is their order on the page.
+
+A new item is a new module, with an `Item` of the name `ITEM`, and one line here.
+"""
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from d3s.errors import InputError
-from d3s.reproduce.ab_fit import AB_FIT
-from d3s.reproduce.accuracy import ACCURACY
-from d3s.reproduce.baselines import BASELINES
-from d3s.reproduce.cases import SPECIAL_CASES
-from d3s.reproduce.consensus_plane import CONSENSUS_PLANE
 from d3s.reproduce.item import Item, plain
-from d3s.reproduce.psf import PSF
-from d3s.reproduce.real_world import REAL_WORLD
-from d3s.reproduce.synthetic import SYNTHETIC
-from d3s.reproduce.systems import SYSTEMS
-from d3s.reproduce.teaser import TEASER
-from d3s.reproduce.zici import ZICI
 
-ITEMS: tuple[Item, ...] = (
-    TEASER,
-    CONSENSUS_PLANE,
-    ACCURACY,
-    SYSTEMS,
-    REAL_WORLD,
-    SPECIAL_CASES,
-    ZICI,
-    AB_FIT,
-    BASELINES,
-    SYNTHETIC,
-    PSF,
+_MODULES = (
+    "d3s.reproduce.fig1b_working_range",
+    "d3s.reproduce.fig3b_consensus_plane",
+    "d3s.reproduce.fig5_accuracy",
+    "d3s.reproduce.fig6_systems",
+    "d3s.reproduce.fig7_real_world",
+    "d3s.reproduce.tab_s1_cases",
+    "d3s.reproduce.fig_s1_confidence",
+    "d3s.reproduce.fig_s3_scale_and_offset",
+    "d3s.reproduce.eq_s11_baselines",
+    "d3s.reproduce.fig_s5_synthetic_scenes",
+    "d3s.reproduce.fig_s6_psf",
 )
+
+ITEMS: tuple[Item, ...] = tuple(import_module(name).ITEM for name in _MODULES)
 
 
 def find_items(names: Sequence[str], items: Sequence[Item] = ITEMS) -> tuple[Item, ...]:
-    """Items of these names, or with these references, in the registry's order; all for none.
+    """Return items by their names or places in the paper, in the registry's order; all for none.
 
     Raises
     ------
     InputError
-        Naming what is not known, and all names and places that are.
+        When a name is unknown; the text lists all names and places.
     """
     if not names:
         return tuple(items)
-    keys = {item.name: {plain(item.name), *item.aliases} for item in items}
-    unknown = [name for name in names if not any(plain(name) in known for known in keys.values())]
+    known = {item.name: {plain(item.name), *item.places} for item in items}
+    unknown = [name for name in names if not any(plain(name) in keys for keys in known.values())]
     if unknown:
         raise InputError(
             f"{', '.join(map(repr, unknown))}: no such item. There are "
             f"{', '.join(f'{item.name} ({item.reference})' for item in items)}."
         )
     wanted = {plain(name) for name in names}
-    return tuple(item for item in items if wanted & keys[item.name])
+    return tuple(item for item in items if wanted & known[item.name])

@@ -1,7 +1,7 @@
-"""Items made, kept on disk, and made again only when something has changed.
+"""Run of items: up-to-date items are kept, all others are made.
 
-A reproduction is a folder: one folder for each item, with its pictures, its tables and
-`result.json`, which says what made them; and a page over all that is there.
+A reproduction is a folder: one folder for each item, with its figures, its tables and
+`result.json`, which says what they were made from; and a page over all items.
 """
 
 import hashlib
@@ -23,12 +23,11 @@ from d3s.reproduce.store import ERROR, stored_result, write_result
 from d3s.types import Progress
 from d3s.version import __version__
 
-_MARK = "reproduction.json"  # a folder that has it is ours to write to
-_MAKES_ITEMS = ("calibrate", "view", "reproduce")  # beside what decides the figures of a trial
+_MARK = "reproduction.json"  # marks a folder that may be written to
 
 
 class Outcome(NamedTuple):
-    """What became of an item: made now, kept from before, or failed, and then why."""
+    """Outcome of an item: made now, kept from before, or failed, with the reason."""
 
     item: Item
     state: Literal["made", "kept", "failed"]
@@ -36,10 +35,22 @@ class Outcome(NamedTuple):
 
 
 class Watcher(Protocol):
-    """Told what is being made."""
+    """Observer of a run."""
 
     def starts(self, item: Item, number: int, count: int) -> Progress | None:
-        """An item is about to be made, the `number`th of `count`; what to tell its progress."""
+        """Start an item.
+
+        Parameters
+        ----------
+        item
+            Item that will be made.
+        number, count
+            Its number, from 1, and the number of all items of the run.
+
+        Returns
+        -------
+        Callback for the progress of the item, or None.
+        """
         ...
 
 
@@ -54,34 +65,36 @@ def reproduce(
     watcher: Watcher | None = None,
     items: Sequence[Item] = ITEMS,
 ) -> tuple[Outcome, ...]:
-    """Make items, and the page over them; one that fails does not stop the others.
+    """Make items and the page over them; an item that fails does not stop the others.
 
     Parameters
     ----------
     names
-        Of items, or their places in the paper (fig3b); all if there are none.
+        Names of items, or their places in the paper (fig3b); all items if there are none.
     folder
-        For the results. An item that is there already, made from the same, is kept. One made in
-        full is kept in a quick run too.
+        Folder for the results. An item that is there, made from the same code and settings, is
+        kept. One made in full is kept in a quick run too.
     quick
-        Reduced sizes, for a first look in some minutes.
+        Whether to use reduced sizes: some minutes for all items.
     seed
-        Of all that is random.
+        Seed of everything random.
     workers
-        Processes at once; None for as many as there are cores.
+        Number of processes; None for one for each core.
     overwrite
-        Make items again that are there, and write to a folder that holds other files.
+        Whether to make items again that are there, and to write to a folder with other files.
     watcher
-        Told as items start.
+        Observer, called before each item.
+    items
+        Items to choose from; all registered items if left out.
 
     Raises
     ------
     InputError
-        Naming an item that is not known, or workers that cannot be.
+        When an item is unknown, or the number of workers is wrong.
     OutputError
-        If the folder is a file, holds other things, or cannot be written to.
+        When the folder is a file, holds other files, or cannot be written to.
     """
-    # What takes tables of others comes after them.
+    # Items that read tables of others come after them.
     chosen = sorted(find_items(names, items), key=lambda item: bool(item.uses))
     checked_workers(workers)
     root = Path(folder)
@@ -101,13 +114,13 @@ def reproduce(
             tables_of=_tables_of(item, root),
         )
         outcomes.append(_made(item, root, context))
-        write_page(root, items)  # after each, so that what is there is seen
+        write_page(root, items)  # after each item, so that finished ones can be seen
     write_page(root, items)
     return tuple(outcomes)
 
 
 def _take(root: Path, *, overwrite: bool) -> None:
-    """Make the folder ours, unless it is somebody else's."""
+    """Mark a new or empty folder as a reproduction; refuse one with other files."""
     make_folder(root)
     try:
         is_ours = (root / _MARK).is_file() or not any(root.iterdir())
@@ -130,9 +143,9 @@ def _made(item: Item, root: Path, context: Context) -> Outcome:
         result = item.run(context)
         made_from = _made_from(item, root, context.quick, context.seed)
         write_result(result, root, item.name, made_from)
-    except OutputError:  # of the user's disk, which fails for the others too
+    except OutputError:  # the disk will fail for the others too
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, the others must not be lost
+    except Exception as error:  # noqa: BLE001 - no error may stop the others
         words = str(error) if isinstance(error, D3SError) else f"{type(error).__name__}: {error}"
         write_text(folder / ERROR, traceback.format_exc(), overwrite=True)
         return Outcome(item, "failed", f"{words} (where: {folder / ERROR})")
@@ -140,10 +153,10 @@ def _made(item: Item, root: Path, context: Context) -> Outcome:
 
 
 def _made_from(item: Item, root: Path, quick: bool, seed: int) -> dict[str, Any]:
-    """All that decides the result of an item."""
+    """Return everything that decides the result of an item."""
     return {
         "version": __version__,
-        "code": code_digest(*_MAKES_ITEMS)[:16],
+        "code": code_digest()[:16],
         "source": _source_digest(item.run),
         "quick": quick,
         "seed": seed,
@@ -152,7 +165,7 @@ def _made_from(item: Item, root: Path, quick: bool, seed: int) -> dict[str, Any]
 
 
 def _is_kept(item: Item, root: Path, quick: bool, seed: int) -> bool:
-    """Whether an item is there, made from the same; or in full, where quick would do."""
+    """Whether an item on disk is up to date; one made in full also serves a quick run."""
     result = stored_result(root, item.name)
     if result is None or not all((root / item.name / one).is_file() for one in result["files"]):
         return False
@@ -161,7 +174,7 @@ def _is_kept(item: Item, root: Path, quick: bool, seed: int) -> bool:
 
 
 def _source_digest(run: Callable[[Context], Result]) -> str:
-    """Of the file that the item is in, which need not be in this package."""
+    """Digest of the file of an item, which need not be in this package."""
     path = getattr(sys.modules.get(run.__module__), "__file__", None)
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if path else ""
 

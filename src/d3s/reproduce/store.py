@@ -1,7 +1,7 @@
 """Results of items on disk: written, and read again.
 
-Each item has a folder, with its pictures, its tables, and `result.json`, which is written last and
-says what the others are and what they were made from.
+Each item has a folder with its figures, its tables, and `result.json`, which is written last and
+lists the other files and everything that they were made from.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import write_text
-from d3s.evaluate.tables import csv_text, for_json
+from d3s.evaluate.table import csv_text, for_json
 from d3s.reproduce.item import Result
 from d3s.view.save import save_figure
 
@@ -21,7 +21,17 @@ _DPI = 150
 
 
 def write_result(result: Result, root: Path, name: str, made_from: dict[str, Any]) -> None:
-    """Pictures and tables first, and then what says that they are there."""
+    """Write the figures and tables of an item, and then `result.json`.
+
+    Parameters
+    ----------
+    result
+        Result of the item.
+    root, name
+        Folder of the reproduction, and name of the item, whose folder exists.
+    made_from
+        Everything that decides the result, as JSON can hold it.
+    """
     folder = root / name
     earlier = stored_result(root, name)
     (folder / RESULT).unlink(missing_ok=True)
@@ -57,7 +67,7 @@ def write_result(result: Result, root: Path, name: str, made_from: dict[str, Any
 
 
 def stored_result(root: Path, name: str) -> dict[str, Any] | None:
-    """What an item left on disk; None if it did not finish, or somebody changed it."""
+    """Read the result of an item; None if it did not finish, or the file is damaged."""
     try:
         result = json.loads((root / name / RESULT).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The league as a chart: how wrong each method is, by how much of the frame it answers for."""
+"""Chart of the league: error of each method against its density."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plot_league(league: League) -> "Figure":
-    """MAE against density in each section; a mark is a method as it comes."""
+    """Plot MAE against density in each section; a mark is a method with its own filter."""
     from matplotlib.figure import Figure
 
     sections = league.sections()
@@ -38,7 +38,7 @@ def plot_league(league: League) -> "Figure":
 
 
 def _key(section: Section) -> "list[Line2D]":
-    """Line and mark of each method, with its name."""
+    """Legend entries: line and mark of each method, with its name."""
     from matplotlib.lines import Line2D
 
     styles = styles_of(one.method for one in section.standings)
@@ -49,7 +49,7 @@ def _key(section: Section) -> "list[Line2D]":
 
 
 def _mark(style: Style) -> dict[str, Any]:
-    """A mark that is seen on lines and on other marks."""
+    """Style of a mark that stands out from lines and other marks."""
     edge = style.colour if style.is_hollow else "white"
     return style.of_marks(9.0) | {"markeredgecolor": edge, "zorder": 4}
 
@@ -60,7 +60,7 @@ def _draw(axes: "Axes", section: Section) -> None:
     for one in section.standings:
         style = styles[one.method]
         axes.plot(shares, 100 * np.array(one.curve_m), **style.of_line)
-        axes.plot(100 * one.own.density, 100 * one.own.mae_m, **_mark(style))
+        axes.plot(100 * one.own["density"], 100 * one.own["mae_m"], **_mark(style))
     if np.isfinite(section.common_density):
         axes.axvline(100 * section.common_density, color="#999999", linestyle=":", linewidth=1.2)
         axes.annotate(

@@ -1,9 +1,9 @@
-"""How methods are drawn: each in one colour, with one mark and one kind of line, in every chart.
+"""Styles of methods: the same colour, marker and line style of a method in every chart.
 
-Lines alone tell the kinds of methods apart, for print and for eyes that see some colours alike:
-solid are our method and the paper's, dashed is stereo, dash-dotted what others made of defocus.
-Within a kind, colours differ for every kind of colour blindness. A method that is not listed here
-gets a spare style.
+The line style alone tells groups of methods apart, in print and for colour-blind readers: solid for
+our method and the paper's, dashed for stereo, dash-dotted for other methods with defocus. Within a
+group, colours differ for every kind of colour blindness. A method that is not listed here gets a
+spare style.
 """
 
 from collections.abc import Iterable
@@ -11,10 +11,10 @@ from itertools import cycle
 from typing import Any, NamedTuple
 
 OURS, PAPER = "#c8442d", "#1f6fb4"
-"""Colours of our method, and of the paper and its method."""
+"""Colours of our method and of the paper's method."""
 
 Line = str | tuple[int, tuple[float, ...]]
-"""A kind of line, as matplotlib has it."""
+"""Line style as matplotlib takes it."""
 
 _DASHED: Line = (0, (5, 2))
 _DASH_DOTTED: Line = (0, (6, 1.5, 1.5, 1.5))
@@ -22,22 +22,22 @@ _DOTTED: Line = (0, (1, 1.5))
 
 
 class Style(NamedTuple):
-    """How a method is drawn."""
+    """Colour, marker and line style of a method."""
 
     colour: str
     marker: str = "o"
     line: Line = "-"
     width: float = 1.4
-    is_hollow: bool = False  # of a variant, in its method's colour
+    is_hollow: bool = False  # white markers, for a variant of a method
 
     @property
     def face(self) -> str:
-        """What marks and bars are filled with."""
+        """Fill colour of markers and bars."""
         return "white" if self.is_hollow else self.colour
 
     @property
     def of_line(self) -> dict[str, Any]:
-        """For a line in matplotlib; the widest lie on top."""
+        """Keyword arguments of a matplotlib line; wider lines are drawn on top."""
         return {
             "color": self.colour,
             "linestyle": self.line,
@@ -46,12 +46,12 @@ class Style(NamedTuple):
         }
 
     def of_marks(self, size: float = 6.0) -> dict[str, Any]:
-        """For marks in matplotlib without a line between them, their size in points."""
+        """Keyword arguments of matplotlib markers without a line; size in points."""
         return {
             "color": self.colour,
             "marker": self.marker,
             "markerfacecolor": self.face,
-            "markersize": 1.4 * size if self.marker == "*" else size,  # points of a star are thin
+            "markersize": 1.4 * size if self.marker == "*" else size,  # a star looks smaller
             "linestyle": "none",
         }
 
@@ -68,7 +68,7 @@ _STYLES = {
     "li2010": Style("#c2558f", "X", _DASH_DOTTED),
     "takeda2013": Style("#56b4e9", "p", _DASH_DOTTED),
 }
-# For methods that are not listed, and for a second one of a method that is.
+# Spare styles: for methods that are not listed, and for a second variant of a method.
 _MORE = tuple(
     Style(colour, marker, line)
     for line in ("-", _DOTTED)
@@ -77,9 +77,9 @@ _MORE = tuple(
 
 
 def styles_of(names: Iterable[str]) -> dict[str, Style]:
-    """The styles of all methods in a chart, by their names.
+    """Return styles of all methods in a chart, by name.
 
-    A name may go on after its method: "bm:block_size_px=15", "consensus, tuned".
+    A name may have options or a remark after the method: "bm:block_size_px=15", "consensus, tuned".
     """
     more = cycle(_MORE)
     styles: dict[str, Style] = {}

@@ -1,4 +1,4 @@
-"""Figures of the reproduction that need no sweep: one function a figure, from plain numbers."""
+"""Figures of the reproduction without sweeps: Figs. 1b, 6, S6 and Table S1."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -18,7 +18,7 @@ Side = Literal["ne", "nw", "se", "sw"]
 
 
 class Point(NamedTuple):
-    """Something on a chart of depth against size, and to which side its name is written."""
+    """Point of a chart of depth against size, and the side of its label."""
 
     name: str
     size_mm: float
@@ -29,17 +29,17 @@ class Point(NamedTuple):
 
 
 def new_figure(width_in: float, height_in: float) -> "Figure":
-    """An empty figure that nothing else draws in."""
+    """Return a new empty figure."""
     from matplotlib.figure import Figure  # not pyplot: no global state, no screen
 
     return Figure(figsize=(width_in, height_in), layout="constrained")
 
 
-_BESIDE = 1.09  # bars of one camera stand beside each other by this factor of its size
+_BESIDE = 1.09  # factor in size between neighbouring bars of one camera
 
 
 class Range(NamedTuple):
-    """A working range, drawn as a bar; `is_open` where only its far end is known."""
+    """Working range, drawn as a bar; `is_open` if only its far end is known."""
 
     name: str
     size_mm: float
@@ -50,14 +50,16 @@ class Range(NamedTuple):
 
 
 def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figure":
-    """Working ranges against the larger of baseline and focal length, each with its name.
+    """Plot working ranges against the larger of baseline and focal length.
 
-    Bars of one size stand side by side around it.
+    Bars of one size are side by side around that size.
 
     Parameters
     ----------
+    ranges
+        Bars.
     commercial_mm
-        Shortest baseline of commercial stereo cameras, from which on the chart is shaded.
+        Shortest baseline of commercial stereo cameras; larger sizes are shaded.
     """
     figure = new_figure(10.0, 4.2)
     axes = figure.subplots()
@@ -103,7 +105,7 @@ def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figur
 
 
 def _places_mm(ranges: Sequence[Range]) -> list[float]:
-    """Where each is drawn: at its size, or around it if there are several bars."""
+    """Horizontal position of each bar: at its size, or around it if there are several bars."""
     places_mm = []
     for one in ranges:
         same = [it for it in ranges if it.size_mm == one.size_mm and it.is_open == one.is_open]
@@ -117,7 +119,15 @@ def plot_systems(
     by_focal_length: Sequence[Point],
     errors_px: Mapping[str, tuple[float, float]],
 ) -> "Figure":
-    """Farthest depth against baseline and focal length; disparity errors, printed and computed."""
+    """Plot farthest depth against baseline and focal length, and disparity errors.
+
+    Parameters
+    ----------
+    by_baseline, by_focal_length
+        Systems, with their baseline or their focal length as size.
+    errors_px
+        Printed and computed disparity error of each system, by name.
+    """
     figure = new_figure(11.0, 3.9)
     first, second, third = figure.subplots(1, 3, width_ratios=(1, 1, 1.1))
     draw_points(first, by_baseline)
@@ -129,7 +139,7 @@ def plot_systems(
 
 
 def draw_points(axes: "Axes", points: Sequence[Point]) -> None:
-    """Depth over size, both in logarithms, with the line through the systems of others."""
+    """Plot depth over size on logarithmic axes, with the line through the systems of others."""
     for point in points:
         axes.plot(point.size_mm, point.depth_m, point.marker, color=point.colour, markersize=6)
         is_left, is_above = "w" in point.side, "n" in point.side
@@ -158,7 +168,7 @@ def draw_points(axes: "Axes", points: Sequence[Point]) -> None:
 
 
 def _plain_numbers(axes: "Axes") -> None:
-    """Numbers as people write them on axes of logarithms."""
+    """Label logarithmic axes with plain numbers."""
     sizes_mm, depths_m = (2, 5, 10, 20, 50, 100), (0.3, 0.5, 1, 2, 5)
     axes.minorticks_off()
     axes.set_xticks(sizes_mm, [f"{one:g}" for one in sizes_mm])
@@ -185,15 +195,17 @@ def plot_psfs(
     depths_m: Sequence[float],
     curves_px: Mapping[str, tuple[FloatArray, FloatArray]],
 ) -> "Figure":
-    """Spots over depth, a row for each lens and kind, and their sizes as curves.
+    """Plot spots over depth, a row for each lens and kind, and their sizes as curves.
 
     Parameters
     ----------
     rows
-        Images of the spots, one a depth; each from black to its own brightest pixel, and the root
-        of the light, so that what is faint is seen.
+        Images of the spots by name, one for each depth. Each is scaled to its own brightest pixel,
+        and its square root is drawn, so that faint light is visible.
+    depths_m
+        Depths of the spots.
     curves_px
-        Depths in metres, and sizes in pixels, by what they are of.
+        Depths in metres and sizes in pixels, by name.
     """
     figure = new_figure(11.0, 7.6)
     parts = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.7, 1))
@@ -220,9 +232,15 @@ def plot_psfs(
 def plot_cases(
     true_m: FloatArray, found_m: Mapping[str, tuple[FloatArray, FloatArray | None]]
 ) -> "Figure":
-    """Depth found against the true one, a panel for each case: derived, and printed if it differs.
+    """Plot estimated against true depth, a panel for each case.
 
-    Depths (depths, pixels) of many pixels: lines are their medians, bands hold nine in ten.
+    Parameters
+    ----------
+    true_m
+        True depths, (depths,).
+    found_m
+        Depths by the derived equation, and by the printed one if it differs, (depths, pixels), for
+        each case. Lines are medians over the pixels, bands contain 90 % of them.
     """
     cols = 4
     figure = new_figure(11.0, 5.2)

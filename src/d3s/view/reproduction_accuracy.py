@@ -1,4 +1,4 @@
-"""Figures of the reproduction that are measured: errors over depth, ranges, and depth maps."""
+"""Figures of the reproduction with measured errors: Figs. 5, 7 and S5."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,7 +29,7 @@ class Curve(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Where a method errs by less than a centimetre, and how much of a view it says there."""
+    """Working range of a method, with its label."""
 
     name: str
     range_m: tuple[float, float] | None
@@ -44,12 +44,16 @@ def plot_thresholds(
     density: Sequence[float],
     paper: tuple[float, tuple[float, float]],
 ) -> "Figure":
-    """Error over depth for some thresholds; working range and density over all of them.
+    """Plot error over depth for some thresholds, and working range and density over all.
 
     Parameters
     ----------
+    curves
+        Errors over depth at some thresholds.
+    thresholds, ranges_m, density
+        All thresholds, with the working range and the share of pixels at each.
     paper
-        The threshold that the paper gives a range for, and that range.
+        Threshold for which the paper gives a range, and that range in metres.
     """
     figure = new_figure(11.0, 4.2)
     errors, reach = figure.subplots(1, 2, width_ratios=(1.15, 1))
@@ -71,12 +75,12 @@ def plot_thresholds(
 
 
 def shade(share: float) -> str:
-    """A grey that is the lighter, the smaller the share from 0 to 1."""
+    """Grey for a share from 0 (light) to 1 (dark)."""
     return f"{0.75 * (1 - share):.2f}"
 
 
 def plot_methods(curves: Sequence[Curve], reaches: Sequence[Reach]) -> "Figure":
-    """Errors of all methods over depth, and their working ranges."""
+    """Plot errors of all methods over depth, and their working ranges."""
     figure = new_figure(11.0, 4.8)
     errors, ranges = figure.subplots(1, 2, width_ratios=(1.15, 1))
     draw_errors(errors, curves)
@@ -88,7 +92,7 @@ def plot_methods(curves: Sequence[Curve], reaches: Sequence[Reach]) -> "Figure":
 
 
 def draw_errors(axes: "Axes", curves: Sequence[Curve]) -> None:
-    """Mean absolute error over depth in logarithms, and the line that decides the range."""
+    """Plot mean absolute error over depth on a logarithmic axis, with the limit of the range."""
     for one in curves:
         axes.plot(one.depth_m, 100 * one.mae_m, **one.style.of_line, label=one.name)
     axes.axhline(_ACCURATE_CM, color="black", linewidth=0.8, linestyle=":")
@@ -138,16 +142,16 @@ def _draw_ranges(axes: "Axes", reaches: Sequence[Reach]) -> None:
         axes.text(where, place, one.words, va="center", fontsize="x-small")
     axes.set_yticks(range(len(reaches)), [one.name for one in reaches], fontsize="small")
     axes.set(xlabel="true depth (m)", xlim=(0.2, 2.9), xticks=np.arange(0.25, 2.1, 0.25))
-    axes.set_ylim(len(reaches) - 0.4, -0.6)  # the first above
+    axes.set_ylim(len(reaches) - 0.4, -0.6)  # the first bar on top
     axes.grid(alpha=0.25, axis="x")
 
 
 TRUE_DEPTH = "True depth"
-"""Title of the panel that sets the scale of all others."""
+"""Title of the panel whose depths set the colour scale of all others."""
 
 
 class SceneStrip(NamedTuple):
-    """One scene: what the left camera sees, and depth maps of it by title, each with its words."""
+    """One scene: the left view, and depth maps by title, each with a text for its corner."""
 
     name: str
     left: Values
@@ -155,7 +159,7 @@ class SceneStrip(NamedTuple):
 
 
 def plot_scenes(strips: Sequence[SceneStrip]) -> "Figure":
-    """A row for each scene: the left view, and its depth maps on one scale."""
+    """Plot a row for each scene: the left view, and its depth maps on one colour scale."""
     rows, cols = strips[0].left.shape
     across = 1 + len(strips[0].maps)
     width_in = 12.0
@@ -176,7 +180,7 @@ def plot_scenes(strips: Sequence[SceneStrip]) -> "Figure":
 
 
 def _write_in(axes: "Axes", said: str) -> None:
-    """Words in the corner of a panel, legible on any colour."""
+    """Write text into the corner of a panel, legible on any colour."""
     if said:
         box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
         axes.text(
@@ -185,7 +189,7 @@ def _write_in(axes: "Axes", said: str) -> None:
 
 
 def plot_scene_errors(scenes: Sequence[str], mae_m: Mapping[str, Sequence[float]]) -> "Figure":
-    """Mean absolute error of each method on each scene, methods in the order given."""
+    """Plot the mean absolute error of each method on each scene."""
     figure = new_figure(11.0, 3.8)
     axes = figure.subplots()
     place = np.arange(len(scenes))

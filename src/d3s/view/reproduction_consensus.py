@@ -1,4 +1,4 @@
-"""Figures of the reproduction about the consensus: its plane, its confidence, and its tuning."""
+"""Figures of the reproduction about the consensus: Figs. 3b, S1, S3 and Eq. S11."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 
 
 class Predictions(NamedTuple):
-    """Depth that the equation predicts at one pixel, over virtual baseline and shift."""
+    """Predicted depths at one pixel over virtual baseline and shift."""
 
     baselines_m: FloatArray  # (baselines,), at which the candidates are tried
     candidates_m: FloatArray  # (candidates,)
     shifts_px: FloatArray  # (candidates, baselines)
     depths_m: FloatArray  # (candidates, baselines)
-    field_baselines_m: FloatArray  # of the whole plane
-    field_shifts_px: FloatArray
-    field_m: FloatArray  # (shifts, baselines)
+    field_baselines_m: FloatArray  # (field baselines,), grid over the whole plane
+    field_shifts_px: FloatArray  # (field shifts,)
+    field_m: FloatArray  # (field shifts, field baselines)
     true_m: float
 
 
 def plot_plane(predictions: Predictions) -> "Figure":
-    """The plane of virtual baseline and shift, coloured by predicted depth, and cuts along it.
+    """Plot predicted depth over the plane of virtual baseline and shift, and along some lines.
 
-    Colours are even in inverse depth, so that a prediction beyond infinity is the farthest.
+    Colours are linear in inverse depth, so that negative predictions, which are beyond infinity,
+    have the colour of the farthest depth.
     """
     colours = _Colours(predictions.true_m)
     figure = new_figure(11.0, 4.4)
@@ -45,9 +46,10 @@ def plot_plane(predictions: Predictions) -> "Figure":
 
 
 class _Colours:
-    """Colours of depths around a true one."""
+    """Colour map of depths around a true depth."""
 
-    _NEAREST, _FARTHEST = 0.7, 1.75  # over the true depth: as much of inverse depth to either side
+    # Times the true depth: equal differences of inverse depth to either side.
+    _NEAREST, _FARTHEST = 0.7, 1.75
 
     def __init__(self, true_m: float) -> None:
         from matplotlib.cm import ScalarMappable
@@ -64,7 +66,7 @@ class _Colours:
 
 
 def _draw_lines(axes: "Axes", p: Predictions, colours: _Colours) -> None:
-    """Points of every candidate on its line, as the paper draws them."""
+    """Plot the predictions of every candidate on its line, as the paper draws them."""
     for candidate_m, shifts_px, depths_m in zip(
         p.candidates_m, p.shifts_px, p.depths_m, strict=True
     ):
@@ -109,7 +111,7 @@ def _draw_field(axes: "Axes", p: Predictions, colours: _Colours) -> None:
 
 
 def _draw_cuts(axes: "Axes", p: Predictions) -> None:
-    """Predictions along the true line and those beside it."""
+    """Plot predictions along the true line and two others."""
     right = int(np.abs(p.candidates_m - p.true_m).argmin())
     names = (-1, "nearer", PAPER), (0, "true", "black"), (1, "farther", OURS)
     for step, name, colour in names:
@@ -126,7 +128,17 @@ def _draw_cuts(axes: "Axes", p: Predictions) -> None:
 def plot_confidence(
     candidates_m: FloatArray, both: FloatArray, depth_only: FloatArray, true_m: float
 ) -> "Figure":
-    """Confidence over candidates at one pixel: with inverse depth, and without."""
+    """Plot the confidence over candidates at one pixel, with and without inverse depth.
+
+    Parameters
+    ----------
+    candidates_m
+        Candidate depths, (candidates,).
+    both, depth_only
+        Confidence in depth and inverse depth, and in depth alone, (candidates,).
+    true_m
+        True depth.
+    """
     figure = new_figure(10.0, 3.6)
     axes_of = figure.subplots(1, 2, sharey=True)
     names = "in depth and inverse depth (Eq. 14)", "in depth alone (Eq. S5)"
@@ -144,7 +156,7 @@ def plot_confidence(
             label=f"chosen, {candidates_m[best]:.2f} m",
         )
         axes.set(xlabel="candidate depth (m)", title=name, ylim=(0, 1.08))
-        # Below the axes: a curve may pass anywhere within them.
+        # Below the axes, where no curve can pass.
         axes.legend(
             fontsize="small",
             frameon=False,
@@ -158,12 +170,14 @@ def plot_confidence(
 
 
 def plot_tuning(tuning: Tuning, region_m: tuple[float, float], stereo_m_px: FloatArray) -> "Figure":
-    """Scale and offset over virtual baseline with their cubics, and the error they leave.
+    """Plot scale and offset over the virtual baseline with their cubics, and the remaining error.
 
     Parameters
     ----------
+    tuning
+        Tuned scale and offset.
     region_m
-        Ends of the virtual baselines of the least error.
+        First and last virtual baseline of the least error.
     stereo_m_px
         Scale of a camera without any blur, at each virtual baseline.
     """
@@ -197,7 +211,7 @@ def plot_tuning(tuning: Tuning, region_m: tuple[float, float], stereo_m_px: Floa
 
 
 def plot_baselines(chosen: ChosenBaselines, printed_m: Sequence[float]) -> "Figure":
-    """What sets of virtual baselines cost: the best of each size, and all of the chosen size."""
+    """Plot the cost of sets of virtual baselines: the best by size, and all of the chosen size."""
     figure = new_figure(10.0, 4.2)
     first, second = figure.subplots(1, 2, width_ratios=(1, 1.25))
     counts = np.arange(1, len(chosen.best_of_count) + 1)

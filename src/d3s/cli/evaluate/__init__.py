@@ -1,7 +1,14 @@
-"""`d3s evaluate`: how good the methods are on simulated planes and scenes. One module a command.
+"""`d3s evaluate`: measure methods on simulated planes and scenes. One module for each command.
 
-options  what several of them are told in the same words
-tables   tables and numbers as all of them print them
+Options come in; tables on the terminal and files of results go out.
+
+options        options that several commands share
+sweep_command  builder of the commands that run a sweep
+tables         tables and numbers on the terminal
+planes         `d3s evaluate planes`
+scenes         `d3s evaluate scenes`
+thresholds     `d3s evaluate thresholds`
+quality        `d3s evaluate quality`
 """
 
 import typer
@@ -14,7 +21,7 @@ from d3s.cli.evaluate.thresholds import thresholds
 evaluate = typer.Typer(
     help="See how good the methods are, where the truth is known.", no_args_is_help=True
 )
-evaluate.command()(planes)
-evaluate.command()(scenes)
-evaluate.command()(thresholds)
-evaluate.command()(quality)
+evaluate.command("planes")(planes)
+evaluate.command("scenes")(scenes)
+evaluate.command("thresholds")(thresholds)
+evaluate.command("quality")(quality)

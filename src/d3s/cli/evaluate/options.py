@@ -1,25 +1,22 @@
-"""What the commands of `d3s evaluate` are told in the same words, and what the library makes of it.
+"""Options that the commands of `d3s evaluate` share, and the library's objects made from them.
 
-An option that is left is None: the library has the default, and finds what is wrong with a value.
+An option that is not given is None: the library has the default, and checks the value.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli import methods
-from d3s.cli.output import value_of
+from d3s.cli import sweep
 from d3s.cli.simulate import PsfName
 from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
     from d3s.evaluate.contender import Contender
-    from d3s.evaluate.trial import Sweep
     from d3s.rig import Rig
 
-_Sweep = TypeVar("_Sweep", bound="Sweep")
-_IF_LEFT = ("joint", "sgbm", "bm")  # our method, and what everybody has
+_DEFAULT_METHODS = ("joint", "sgbm", "bm")  # our method, and the two of OpenCV
 
 
 def _depths_m(text: str) -> tuple[float, ...]:
@@ -37,16 +34,17 @@ def _depths_m(text: str) -> tuple[float, ...]:
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    from d3s.evaluate.texture_sets import REPORT_PATTERNS, TUNING_PATTERNS
+    from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
 
     sets = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
     return sets.get(text, tuple(name.strip() for name in text.split(",")))
 
 
-Method = Annotated[list[str] | None, methods.method_option(if_left=", ".join(_IF_LEFT))]
+Method = Annotated[list[str] | None, sweep.method_option(if_left=", ".join(_DEFAULT_METHODS))]
 Depths = Annotated[
     Any,
     typer.Option(
+        "--depths",
         parser=_depths_m,
         metavar="DEPTHS",
         help="START:STOP:COUNT, or depths with commas between; 0.25:2.0:25 if left.",
@@ -83,24 +81,17 @@ Quick = Annotated[
 
 
 def contenders_of(method: list[str] | None) -> "tuple[Contender, ...]":
-    """Those who take part."""
-    return methods.contenders_of(method, _IF_LEFT)
+    """Return the contenders that --method names, or the default ones."""
+    return sweep.contenders_of(method, _DEFAULT_METHODS)
 
 
 def rig_of(path: Path | None) -> "Rig":
-    """The camera."""
+    """Load the rig file, or return the paper's prototype."""
     from d3s.rig import Rig
 
     return Rig.paper_prototype() if path is None else Rig.load(path)
 
 
-def sweep_of(kind: type[_Sweep], *, quick: bool, psf: PsfName | None, **fields: Any) -> _Sweep:
-    """A sweep with such fields as were given."""
-    start = kind.quick() if quick else kind()
-    with value_of("the sweep"):
-        return start.replace(**given(psf=None if psf is None else psf.value, **fields))
-
-
 def given(**values: Any) -> dict[str, Any]:
-    """Those that are not None."""
+    """Values that are not None."""
     return {name: value for name, value in values.items() if value is not None}

@@ -1,67 +1,21 @@
 """`d3s evaluate planes`: planes over depth and texture."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from d3s.cli.evaluate import options, tables
-from d3s.cli.output import Force, Quiet
-from d3s.cli.sweep import Workers, say_files, sweep_run
+from d3s.cli.evaluate.sweep_command import sweep_command
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.evaluate.planes import PlaneSummary, RivalSummary
+    from d3s.evaluate.evaluation import Evaluation
 
 
-def planes(
-    method: options.Method = None,
-    depths: options.Depths = None,
-    patterns: options.Patterns = None,
-    noise: options.Noise = None,
-    shape: options.Shape = None,
-    psf: options.Psf = None,
-    seed: options.Seed = None,
-    rig: options.RigFile = None,
-    output: options.Output = Path("evaluation"),
-    workers: Workers = None,
-    quick: options.Quick = False,
-    force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """Try methods on planes over depth and texture, all on the same images.
-
-    Writes planes.csv, with a row for each plane and method, planes_duels.csv, with each method
-    against sgbm and bm on the pixels that both retained, and planes.json, with all parameters and
-    the summary. If it is stopped, the same command goes on where it was.
-    """
-    from d3s.evaluate.planes import PlaneSweep, evaluate_planes
-    from d3s.evaluate.tables import result_files, write_results
-
-    sweep = options.sweep_of(
-        PlaneSweep,
-        quick=quick,
-        psf=psf,
-        depths_m=depths,
-        patterns=patterns,
-        noise=noise,
-        shape=shape,
-        seed=seed,
-    )
-    contenders, camera = options.contenders_of(method), options.rig_of(rig)
-    files = result_files("planes", output)
-    with sweep_run(files, len(sweep.places), workers=workers, force=force, quiet=quiet) as run:
-        results = evaluate_planes(contenders, sweep=sweep, rig=camera, **run)
-        write_results(results, output, overwrite=force)
-    if not quiet:
-        _print(results.summary())
-        say_files(files)
-
-
-def _print(summaries: "Sequence[PlaneSummary]") -> None:
+def show(summaries: tables.Lines) -> None:
+    """Print the summary of all methods."""
     tables.show(
-        *tables.abreast(summaries, _over_depth),
-        *tables.abreast(summaries, _of_all),
+        *tables.split_to_width(summaries, _over_depth),
+        *tables.split_to_width(summaries, _of_all),
         notes="MAE: the mean over the textures, and that of the worst: inf if one that holds depth "
         "was left without any, which then is not in the mean. Density: retained textured pixels "
         "over textured ones. Range: of an MAE below 1 cm on every texture. Bound: "
@@ -72,58 +26,83 @@ def _print(summaries: "Sequence[PlaneSummary]") -> None:
     )
 
 
-def _over_depth(summaries: "Sequence[PlaneSummary]") -> "Table":
+def _over_depth(summaries: tables.Lines) -> "Table":
     from rich.table import Table
 
     table = Table(title="MAE and worst MAE (cm), density (%) over depth")
     table.add_column("depth\n(m)", justify="right")
     for one in summaries:
-        table.add_column(f"{tables.escaped(one.method)}\nMAE", justify="right", overflow="fold")
+        table.add_column(f"{tables.escaped(one['method'])}\nMAE", justify="right", overflow="fold")
         table.add_column("\nworst", justify="right")
         table.add_column("\ndens.", justify="right")
-    for rows in zip(*(one.depths for one in summaries), strict=True):
+    for rows in zip(*(one["depths"] for one in summaries), strict=True):
         cells = [
             cell
             for row in rows
             for cell in (
-                tables.centimetres(row.mae_m),
-                tables.centimetres(row.worst_mae_m),
-                tables.number(100 * row.density, ".1f"),
+                tables.centimetres(row["mae_m"]),
+                tables.centimetres(row["worst_mae_m"]),
+                tables.number(100 * row["density"], ".1f"),
             )
         ]
-        table.add_row(f"{rows[0].depth_m:.3f}", *cells)
+        table.add_row(f"{rows[0]['depth_m']:.3f}", *cells)
     return table
 
 
-def _of_all(summaries: "Sequence[PlaneSummary]") -> "Table":
+def _of_all(summaries: tables.Lines) -> "Table":
     from d3s.evaluate.planes import BEYOND_M
 
-    table = tables.figures("All planes", (one.method for one in summaries))
-    table.add_row("range (m)", *(tables.ends(one.range_m) for one in summaries))
-    table.add_row("density in the range", *(tables.percent(one.density) for one in summaries))
-    table.add_row("of its worst depth", *(tables.percent(one.worst_density) for one in summaries))
-    table.add_row("MAE / bound", *(tables.number(one.mae_over_bound, ".2f") for one in summaries))
-    for rival in dict.fromkeys(row.rival for one in summaries for row in one.rivals):
+    table = tables.figures("All planes", (one["method"] for one in summaries))
+    table.add_row("range (m)", *(tables.ends(one["range_m"]) for one in summaries))
+    table.add_row("density in the range", *(tables.percent(one["density"]) for one in summaries))
+    table.add_row(
+        "of its worst depth", *(tables.percent(one["worst_density"]) for one in summaries)
+    )
+    table.add_row(
+        "MAE / bound", *(tables.number(one["mae_over_bound"], ".2f") for one in summaries)
+    )
+    for rival in dict.fromkeys(row["rival"] for one in summaries for row in one["rivals"]):
         for beyond_m, words in ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m")):
-            cells = (_worst(one.rivals, rival, beyond_m) for one in summaries)
+            cells = (_worst(one["rivals"], rival, beyond_m) for one in summaries)
             table.add_row(tables.escaped(f"worst ratio to {rival}{words}"), *cells)
-    table.add_row("gain by sigma", *(tables.percent(one.sigma_gain) for one in summaries))
-    table.add_row("fill rate", *(tables.percent(one.fill_rate) for one in summaries))
+    table.add_row("gain by sigma", *(tables.percent(one["sigma_gain"]) for one in summaries))
+    table.add_row("fill rate", *(tables.percent(one["fill_rate"]) for one in summaries))
     table.add_row(
-        "Z-accuracy, size of", *(tables.percent(one.z_accuracy, ".2f") for one in summaries)
+        "Z-accuracy, size of", *(tables.percent(one["z_accuracy"], ".2f") for one in summaries)
     )
-    table.add_row("plane-fit RMS", *(tables.percent(one.plane_fit_rms, ".2f") for one in summaries))
     table.add_row(
-        "sub-pixel RMS", *(tables.number(one.subpixel_rms_px, ".3f", " px") for one in summaries)
+        "plane-fit RMS", *(tables.percent(one["plane_fit_rms"], ".2f") for one in summaries)
     )
-    table.add_row("CPU seconds a pair", *(f"{one.time_s:.2f}" for one in summaries))
+    table.add_row(
+        "sub-pixel RMS", *(tables.number(one["subpixel_rms_px"], ".3f", " px") for one in summaries)
+    )
+    table.add_row("CPU seconds a pair", *(f"{one['time_s']:.2f}" for one in summaries))
     return table
 
 
-def _worst(rows: "Sequence[RivalSummary]", rival: str, beyond_m: float) -> str:
+def _worst(rows: tables.Lines, rival: str, beyond_m: float) -> str:
     ratios = [
-        row.ratio_common
+        row["ratio_common"]
         for row in rows
-        if row.rival == rival and row.depth_m >= beyond_m and row.common
+        if row["rival"] == rival and row["depth_m"] >= beyond_m and row["common"]
     ]
     return f"{max(ratios):.2f}" if ratios else ""
+
+
+def _load() -> "Evaluation":
+    from d3s.evaluate.planes import PLANES
+
+    return PLANES
+
+
+planes = sweep_command(
+    """Try methods on planes over depth and texture, all on the same images.
+
+    Writes planes.csv, with a row for each plane and method, planes_duels.csv, with each method
+    against sgbm and bm on the pixels that both retained, and planes.json, with all parameters and
+    the summary. If it is stopped, the same command goes on where it was.
+    """,
+    _load,
+    show,
+    sweep_options={"depths_m": (options.Depths, None)},
+)

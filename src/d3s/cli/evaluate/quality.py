@@ -1,4 +1,4 @@
-"""`d3s evaluate quality`: what users of depth cameras ask, of a plane."""
+"""`d3s evaluate quality`: fill rate, accuracy and noise of depth maps of a plane."""
 
 import json
 from collections.abc import Mapping
@@ -56,8 +56,7 @@ def quality(
     save several depth maps as NPZ, and name them; or leave them, to see simulated ones.
     """
     from d3s.estimate import DepthMap
-    from d3s.evaluate.frames import simulated_frames
-    from d3s.evaluate.quality import central_region, quality_of
+    from d3s.evaluate.quality import central_region, quality_of, simulated_frames
 
     simulated = options.given(frames=frames, texture=texture, noise=noise, shape=shape, seed=seed)
     if files:
@@ -79,7 +78,7 @@ def quality(
 
 
 def _check_alone(*options_of_simulation: str) -> None:
-    """Refuse options that say nothing about files, beside files."""
+    """Refuse options of the simulation when files are given."""
     if options_of_simulation:
         raise typer.BadParameter(
             f"--{options_of_simulation[0]} is for simulated planes. Leave it, or leave the files."
@@ -87,7 +86,7 @@ def _check_alone(*options_of_simulation: str) -> None:
 
 
 def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: float) -> str:
-    from d3s.evaluate.tables import for_json
+    from d3s.evaluate.table import for_json
 
     methods = {name: for_json(one) for name, one in found.items()}
     return json.dumps({"distance_m": distance_m, "region": region, "methods": methods}, indent=1)

@@ -1,18 +1,19 @@
-"""Tables of `d3s evaluate` on the terminal, and the numbers in their cells."""
+"""Tables of `d3s evaluate` on the terminal, and numbers in their cells."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_Summary = TypeVar("_Summary")
-_ANY_WIDTH = 10_000  # of a terminal on which every table fits
+Lines = Sequence[Mapping[str, Any]]
+"""Lines of a summary, one for each method."""
+_ANY_WIDTH = 10_000  # characters: wider than any table
 
 
 def figures(title: str, methods: Iterable[str]) -> "Table":
-    """A table with a column for each method, and one before them for what it is."""
+    """Table with a column for the names of the figures, and one for each method."""
     from rich.table import Table
 
     table = Table(title=title)
@@ -23,7 +24,7 @@ def figures(title: str, methods: Iterable[str]) -> "Table":
 
 
 def show(*tables: "Table", notes: str) -> None:
-    """Tables, and below them what their words mean."""
+    """Print tables, and notes on their terms below."""
     from rich.console import Console
 
     console = Console()
@@ -32,10 +33,8 @@ def show(*tables: "Table", notes: str) -> None:
     console.print(notes, style="dim")
 
 
-def abreast(
-    summaries: Sequence[_Summary], table: "Callable[[Sequence[_Summary]], Table]"
-) -> "list[Table]":
-    """Tables of so many methods each as the terminal has room for."""
+def split_to_width(summaries: Lines, table: "Callable[[Lines], Table]") -> "list[Table]":
+    """Split a table by methods into tables that fit the width of the terminal."""
     from rich.console import Console
 
     console = Console()
@@ -49,27 +48,37 @@ def abreast(
 
 
 def escaped(name: str) -> str:
-    """A name that may hold brackets, which rich would read as markup."""
+    """Escape a name: rich would read brackets in it as markup."""
     from rich.markup import escape
 
     return escape(name)
 
 
 def ends(range_m: tuple[float, float] | None) -> str:
-    """Both ends of a working range in metres."""
+    """Format a working range in metres."""
     return "none" if range_m is None else f"{range_m[0]:.2f} to {range_m[1]:.2f}"
 
 
 def centimetres(metres: float) -> str:
-    """A length in metres, in centimetres."""
+    """Format a length in metres as centimetres."""
     return number(100 * metres, ".3f")
 
 
 def percent(share: float, form: str = ".1f") -> str:
-    """A share, in percent."""
+    """Format a share as percent."""
     return number(100 * share, form, " %")
 
 
 def number(value: float, form: str, unit: str = "") -> str:
-    """A number with its unit; a dash for what there is nothing to take the mean of."""
+    """Format a number with its unit; a dash for NaN.
+
+    Parameters
+    ----------
+    value
+        Number.
+    form
+        Format specification, such as ".2f".
+    unit
+        Text after the number.
+    """
     return "-" if math.isnan(value) else f"{value:{form}}{unit}"

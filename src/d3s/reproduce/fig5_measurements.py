@@ -1,0 +1,169 @@
+"""Measurements of Fig. 5: every method on the planes of the paper's protocol."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from d3s.calibrate.validation import ACCURATE_M
+from d3s.evaluate import PlaneSweep, evaluate_planes, working_range_m
+from d3s.evaluate.evaluation import sweep_parameters
+from d3s.evaluate.metrics import finite_mean, penalised_mae_m, ratio, worst
+from d3s.evaluate.table import Row
+from d3s.evaluate.thresholds import evaluate_thresholds
+from d3s.evaluate.tuned_twin import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
+from d3s.reproduce.item import Context
+from d3s.reproduce.protocol import (
+    ACCURACY_THRESHOLD,
+    OTHERS,
+    PRINTED,
+    TUNED,
+    consecutive,
+    twin_for,
+)
+from d3s.rig import Rig
+from d3s.types import FloatArray
+
+TEXTURES = ("brick", "grass", "carpet", "bark")
+"""Textures in place of the paper's four from CUReT, which has such materials too."""
+THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
+_SHAPE, _QUICK_SHAPE = (300, 640), (200, 400)
+_QUICK_TEXTURES = TEXTURES[:2]
+
+
+class Measured(NamedTuple):
+    """Errors of one method on one plane."""
+
+    method: str
+    threshold: float | None  # None for the default filter of the method
+    texture: str
+    depth_m: float
+    pixels: int
+    retained: int
+    mae_m: float
+    median_m: float
+    density: float  # share of the textured pixels that are retained
+
+
+class Line(NamedTuple):
+    """One method at one threshold over all depths; means over the planes of a depth."""
+
+    method: str
+    threshold: float | None
+    depth_m: FloatArray
+    mae_m: FloatArray  # NaN where no plane has any depth
+    worst_mae_m: FloatArray  # infinite where a textured plane has no depth; NaN without any texture
+    share: FloatArray  # share of the pixels that have a depth
+
+    @property
+    def range_m(self) -> tuple[float, float] | None:
+        """Depths at which the mean absolute error is below 1 cm: the paper's working range."""
+        return working_range_m(self.depth_m.tolist(), (self.mae_m < ACCURATE_M).tolist())
+
+    @property
+    def strict_range_m(self) -> tuple[float, float] | None:
+        """Depths at which the mean absolute error is below 1 cm on every texture."""
+        return working_range_m(self.depth_m.tolist(), (self.worst_mae_m < ACCURATE_M).tolist())
+
+    def over(self, ends_m: tuple[float, float] | None) -> tuple[float, float]:
+        """Mean error and share of pixels between two depths; NaN if there are none.
+
+        A depth without any pixel has no error, but counts in the share.
+        """
+        near_m, far_m = ends_m or (np.inf, -np.inf)
+        inside = (self.depth_m >= near_m) & (self.depth_m <= far_m)
+        return finite_mean(self.mae_m[inside]), finite_mean(self.share[inside])
+
+    def largest_m(self, ends_m: tuple[float, float]) -> float:
+        """Largest mean error between two depths; infinite if one depth has no pixel."""
+        inside = (self.depth_m >= ends_m[0]) & (self.depth_m <= ends_m[1])
+        return float(np.nan_to_num(self.mae_m[inside], nan=np.inf).max(initial=0.0))
+
+
+def sweeps(context: Context) -> tuple[PlaneSweep, PlaneSweep]:
+    """Sweeps over the near and the far series of the paper."""
+    near_m, far_m = (QUICK_NEAR_M, QUICK_FAR_M) if context.quick else (NEAR_M, FAR_M)
+    near = PlaneSweep(
+        depths_m=near_m,
+        patterns=_QUICK_TEXTURES if context.quick else TEXTURES,
+        shape=_QUICK_SHAPE if context.quick else _SHAPE,
+        noise=NOISE,
+        seed=context.seed,
+    )
+    return near, near.replace(depths_m=far_m)
+
+
+def measure(context: Context) -> list[Measured]:
+    """Measure every method on every plane of both series."""
+    bare, tuned = Rig.paper_prototype(), twin_for(context).rig
+    both = sweeps(context)
+    parts = consecutive(context.progress, 3 * [len(one.places) for one in both])
+    measured: list[Measured] = []
+    for number, sweep in enumerate(both):
+        common: dict[str, Any] = {
+            "sweep": sweep,
+            "workers": context.workers,
+            "folder": context.folder,
+        }
+        begin, middle, end = parts[number::2]
+        own = evaluate_thresholds(TUNED, THRESHOLDS, rig=tuned, progress=begin, **common)
+        printed = evaluate_thresholds(
+            PRINTED, (ACCURACY_THRESHOLD,), rig=bare, progress=middle, **common
+        )
+        others = evaluate_planes(OTHERS, rig=tuned, progress=end, **common)
+        measured += map(_measured, (*own.rows, *printed.rows, *others.rows))
+    return measured
+
+
+def parameters(context: Context) -> list[dict[str, Any]]:
+    """Parameters of all sweeps that `measure` runs."""
+    bare, tuned = Rig.paper_prototype(), twin_for(context).rig
+    return [
+        {**sweep_parameters(sweep, rig, contenders), "thresholds": thresholds}
+        for sweep in sweeps(context)
+        for rig, contenders, thresholds in (
+            (tuned, (TUNED,), THRESHOLDS),
+            (bare, (PRINTED,), (ACCURACY_THRESHOLD,)),
+            (tuned, OTHERS, ()),
+        )
+    ]
+
+
+def _measured(row: Row) -> Measured:
+    """Columns of a row of planes, which has no threshold, or of thresholds."""
+    return Measured(
+        row["method"],
+        row.get("threshold"),
+        row["texture"],
+        row["depth_m"],
+        row["pixels"],
+        row["retained"],
+        row["mae_m"],
+        row["median_m"],
+        row["density"],
+    )
+
+
+def lines_of(measured: Sequence[Measured]) -> list[Line]:
+    """Return a line for each method and threshold, in order of first appearance."""
+    keys = dict.fromkeys((one.method, one.threshold) for one in measured)
+    return [_line([one for one in measured if (one.method, one.threshold) == key]) for key in keys]
+
+
+def _line(rows: Sequence[Measured]) -> Line:
+    depths_m = sorted({one.depth_m for one in rows})
+    at = [[one for one in rows if one.depth_m == depth_m] for depth_m in depths_m]
+    return Line(
+        rows[0].method,
+        rows[0].threshold,
+        np.array(depths_m),
+        np.array([finite_mean(one.mae_m for one in planes) for planes in at]),
+        np.array([worst(map(_answered_mae_m, planes)) for planes in at]),
+        np.array([finite_mean(ratio(one.retained, one.pixels) for one in planes) for planes in at]),
+    )
+
+
+def _answered_mae_m(one: Measured) -> float:
+    """MAE with a penalty for a plane without depth; a plane without texture has no density."""
+    holds_depth = bool(np.isfinite(one.density))
+    return penalised_mae_m(one.mae_m, one.retained, is_textured=holds_depth)
