@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import InputError
-from d3s.runtime.parallel import over_rows, thread_count, together
+from d3s.runtime.parallel import run_over_rows, run_together, thread_count
 
 
 def test_as_many_threads_as_cores_unless_told(monkeypatch):
@@ -45,7 +45,7 @@ def test_each_row_is_done_once(monkeypatch, threads, rows):
         bands.append((start, stop))
         out[start:stop] += step
 
-    over_rows(kernel, rows, times, 1)
+    run_over_rows(kernel, rows, times, 1)
     assert times.tolist() == [1] * rows
     assert len(bands) == min(threads, rows)
     # No band is empty, and none is more than one row longer than another.
@@ -62,27 +62,27 @@ def test_little_work_is_not_shared_out(monkeypatch, size, shared):
     def kernel(start, stop, *_):
         bands.append((start, stop))
 
-    over_rows(kernel, 100, np.zeros(size // 2), 1, np.zeros(size // 2))
+    run_over_rows(kernel, 100, np.zeros(size // 2), 1, np.zeros(size // 2))
     assert len(bands) == shared
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "9"])
 def test_results_come_in_the_order_of_the_works(monkeypatch, threads):
     monkeypatch.setenv("D3S_THREADS", threads)
-    assert together() == []
-    assert together(lambda: 5) == [5]
-    assert together(*(lambda n=n: n * n for n in range(20))) == [n * n for n in range(20)]
+    assert run_together() == []
+    assert run_together(lambda: 5) == [5]
+    assert run_together(*(lambda n=n: n * n for n in range(20))) == [n * n for n in range(20)]
 
 
 def test_works_are_done_at_the_same_time(monkeypatch):
     monkeypatch.setenv("D3S_THREADS", "3")
     barrier = threading.Barrier(3, timeout=20)  # one after the other, they would wait for ever
-    assert sorted(together(*[barrier.wait] * 3)) == [0, 1, 2]
+    assert sorted(run_together(*[barrier.wait] * 3)) == [0, 1, 2]
 
 
 def test_one_thread_is_the_caller_itself(monkeypatch):
     monkeypatch.setenv("D3S_THREADS", "1")
-    assert together(*[threading.get_ident] * 3) == [threading.get_ident()] * 3
+    assert run_together(*[threading.get_ident] * 3) == [threading.get_ident()] * 3
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
@@ -96,7 +96,7 @@ def test_first_error_is_the_one_that_is_raised(monkeypatch, threads, wrong):
         return number
 
     with pytest.raises(KeyError) as caught:
-        together(*(lambda n=n: work(n) for n in range(4)))
+        run_together(*(lambda n=n: work(n) for n in range(4)))
     assert caught.value.args == (min(wrong),)
 
 
@@ -115,7 +115,7 @@ def test_no_work_goes_on_after_an_error(monkeypatch):
         raise KeyError("first")
 
     with pytest.raises(KeyError):
-        together(fail, slow)
+        run_together(fail, slow)
     assert done.is_set()
 
 
@@ -127,7 +127,7 @@ def test_error_in_a_band_reaches_the_caller(monkeypatch):
             raise ZeroDivisionError("row 60")
 
     with pytest.raises(ZeroDivisionError, match="row 60"):
-        over_rows(kernel, 100)
+        run_over_rows(kernel, 100)
 
 
 def test_calls_within_calls_from_several_threads(monkeypatch):
@@ -139,7 +139,7 @@ def test_calls_within_calls_from_several_threads(monkeypatch):
 
     def caller(name):
         images = np.zeros((5, 31, 4))
-        together(*(lambda image=image: over_rows(inner, 31, image) for image in images))
+        run_together(*(lambda image=image: run_over_rows(inner, 31, image) for image in images))
         results[name] = images
 
     callers = [threading.Thread(target=caller, args=(name,), daemon=True) for name in range(8)]
@@ -153,14 +153,14 @@ def test_calls_within_calls_from_several_threads(monkeypatch):
 
 NESTED = """
 import threading
-from d3s.runtime.parallel import together
+from d3s.runtime.parallel import run_together
 
 COUNT = 64
 met = threading.Barrier(COUNT)
 
 def outer():
     met.wait()
-    return together(int, int)
+    return run_together(int, int)
 
 callers = [threading.Thread(target=together, args=(int, outer)) for _ in range(COUNT)]
 for one in callers:

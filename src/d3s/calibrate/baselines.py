@@ -21,7 +21,7 @@ from d3s.estimate.consensus.plan import candidates_m
 from d3s.optics.d3 import practical_depth_m
 from d3s.rig import Rig
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.types import FloatArray, Image, Progress
 
 MISSING_M = 0.02
@@ -186,7 +186,7 @@ class _Trial(NamedTuple):
         candidates = np.stack([self.candidates_m, 1.0 / self.candidates_m, counts])
         dearest = 1.0 / max(self.options.min_confidence, 1e-9)
         depth = self.predictions.depth_m
-        over_rows(_agree, windows, depth, candidates, sets, dearest, found, confidence)
+        run_over_rows(_agree, windows, depth, candidates, sets, dearest, found, confidence)
         error = self.candidates_m[found] - self.predictions.truth_m[:, np.newaxis]
         return [
             self._errors(chosen, error[:, i], confidence[:, i]) for i, chosen in enumerate(sets)

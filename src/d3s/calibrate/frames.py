@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.rig import Calibration
 from d3s.rig.split import split
-from d3s.runtime.parallel import thread_count, together
+from d3s.runtime.parallel import run_together, thread_count
 from d3s.types import Image, Progress
 
 Levels = NDArray[np.uint16]
@@ -89,7 +89,7 @@ def on_each_frame(
     results: list[Result] = []
     while len(results) < count:
         numbers = range(len(results), min(len(results) + thread_count(), count))
-        results += together(*(lambda number=number: work(number) for number in numbers))
+        results += run_together(*(lambda number=number: work(number) for number in numbers))
         if progress is not None:
             progress(len(results), count)
     return results

@@ -26,7 +26,7 @@ from d3s.calibrate.registration import (
 )
 from d3s.calibrate.robust import robust_homography, turn_rad
 from d3s.errors import CalibrationError
-from d3s.runtime.parallel import together
+from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray, Mask, Progress
 
 Place = tuple[float, float]
@@ -116,7 +116,7 @@ def find_matches(captures: Captures, fields: Fields, progress: Progress | None =
     for number in range(len(captures)):
         # The next frame is prepared while this one is compared with those before it.
         following = [partial(made, number + 1)] if number + 1 < len(captures) else []
-        _, *frames = together(partial(matcher.add, *frames), *following)
+        _, *frames = run_together(partial(matcher.add, *frames), *following)
         if progress is not None:
             progress(number + 1, len(captures))
     matches = matcher.matches(captures.names)
@@ -163,7 +163,7 @@ class _Matcher:
     def _match_previous(self, frame: _Frame) -> None:
         """Match a frame with the one before, and with an earlier one where the board is larger."""
         for before in self._recent[: -_RESTARTS - 1 : -1]:
-            links = together(
+            links = run_together(
                 *(
                     lambda v=view: motion_link(before.views[v], frame.views[v])  # noqa: B023
                     for view in (0, 1)
@@ -223,7 +223,7 @@ class _Matcher:
 
 def _frame(captures: Captures, fields: Fields, masks: tuple[Mask, Mask], number: int) -> _Frame:
     image = captures.image(number)
-    left, right = together(
+    left, right = run_together(
         lambda: make_view(image, fields.left, masks[0]),
         lambda: make_view(image, fields.right, masks[1]),
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.fields import Box
 from d3s.runtime.compile import compiled, inlined, part
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.types import FloatArray, Image, Mask
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def align_windows(
     sigma = np.full(count, np.nan)
     weights = np.hanning(2 * half_px + 3)[1:-1]
     centres = np.ascontiguousarray(centres_px, dtype=np.int64)
-    over_rows(
+    run_over_rows(
         _align, count, first, second, np.ascontiguousarray(matrix, np.float64), centres, weights,
         places, sigma,
     )  # fmt: skip

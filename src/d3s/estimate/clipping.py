@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows, together
+from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.types import Mask
 
 Floats = NDArray[np.floating]
@@ -27,16 +27,16 @@ def clipped(image: Floats) -> Mask:
     # The kernels are compiled for contiguous, aligned, writeable arrays only.
     image = np.require(image, requirements=["C", "A", "W"])
     out = np.empty(image.shape, np.bool_)
-    ends = together(
+    ends = run_together(
         lambda: np.fmin.reduce(image, axis=None), lambda: np.fmax.reduce(image, axis=None)
     )
     limits = np.array(ends, dtype=image.dtype)
     counts = np.empty((image.shape[0], 2), dtype=np.int64)
-    over_rows(_count_at_limits, image.shape[0], image, limits, counts)
+    run_over_rows(_count_at_limits, image.shape[0], image, limits, counts)
     # Fewer pixels in the whole view are no plateau. In a corner, whose pixels repeat in the blocks,
     # two pixels would be enough otherwise.
     counts[:, counts.sum(axis=0) < min(_MIN_IN_BLOCK, image.size)] = 0
-    over_rows(_mark_plateaus, image.shape[0], image, limits, counts, out)
+    run_over_rows(_mark_plateaus, image.shape[0], image, limits, counts, out)
     return out
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.runtime.parallel import over_rows, together
+from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.types import Image
 
 _LARGEST_PX = 64_000_000
@@ -65,7 +65,7 @@ def checked_pair(left: Any, right: Any) -> CheckedPair:
         for i, values in enumerate(given):
             views[i] = _empty(values.shape) if views[i] is values else views[i]
         _scale(given, views)
-    limits = together(*(lambda view=view: _limits_to_keep(view) for view in views))
+    limits = run_together(*(lambda view=view: _limits_to_keep(view) for view in views))
     return CheckedPair(
         *(
             view if limit is None else _within(view, limit, is_copy=view is not values)
@@ -84,12 +84,12 @@ def _cast(values: NDArray[Any], out: Image) -> bool:
     if out is values:
         return True
     if values.itemsize < 3 or (values.dtype.kind == "f" and values.itemsize == 4):
-        over_rows(_copy_rows, values.shape[0], values, out)
+        run_over_rows(_copy_rows, values.shape[0], values, out)
         return True
     from d3s.estimate.intensity import to_single_precision
 
     is_exact = np.zeros(values.shape[0], dtype=np.bool_)
-    over_rows(to_single_precision, values.shape[0], _as_double(values), out, is_exact)
+    run_over_rows(to_single_precision, values.shape[0], _as_double(values), out, is_exact)
     return bool(is_exact.all())
 
 
@@ -116,10 +116,12 @@ def _scale(given: tuple[NDArray[Any], ...], out: list[Image]) -> None:
     views = [_as_double(values) for values in given]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = common_mean(views)
-    ends = together(*(lambda view=view: finite_ends(view) for view in views))
+    ends = run_together(*(lambda view=view: finite_ends(view) for view in views))
     scale = 1.0 / power_of_two(max(high for _, high in ends) - min(low for low, _ in ends))
     for view, scaled in zip(views, out, strict=True):
-        over_rows(centre_and_scale, view.shape[0], view, mean, scale, np.float32(np.nan), scaled)
+        run_over_rows(
+            centre_and_scale, view.shape[0], view, mean, scale, np.float32(np.nan), scaled
+        )
 
 
 def _limits_to_keep(view: Image) -> _Limits | None:
@@ -142,7 +144,7 @@ def _within(view: Image, limits: _Limits, *, is_copy: bool) -> Image:
     from d3s.estimate.intensity import mask_outside
 
     out = view if is_copy else _empty(view.shape)
-    over_rows(mask_outside, view.shape[0], view, *np.array(limits, dtype=np.float32), out)
+    run_over_rows(mask_outside, view.shape[0], view, *np.array(limits, dtype=np.float32), out)
     return out
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image
 
 _LANES = 64  # parallel sums along a row: a fixed order of additions that vectorises
@@ -20,7 +20,7 @@ def common_mean(views: Sequence[NDArray[np.floating]]) -> float:
     rows = views[0].shape[0]
     sums, counts = np.empty((len(views), rows)), np.empty((len(views), rows), dtype=np.int64)
     for view, total, count in zip(views, sums, counts, strict=True):
-        over_rows(_row_sums, rows, view, total, count)
+        run_over_rows(_row_sums, rows, view, total, count)
     return float(sums.sum()) / max(int(counts.sum()), 1)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.rig.calibration import Calibration
 from d3s.runtime.compile import compiled, part
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.simd import load_8, reduce_sum
 from d3s.types import FloatArray, Image
 
@@ -159,12 +159,12 @@ def _resample(
     flat, table = lines.reshape(-1), weights().reshape(-1)
     columns = np.empty((shape[1], lines.shape[0]), dtype=np.float32)
     along = np.array([a - b * d / e, b / e, c - b * f / e])
-    over_rows(_sample_rows, lines.shape[0], flat, lines.shape[1], along, table, columns)
+    run_over_rows(_sample_rows, lines.shape[0], flat, lines.shape[1], along, table, columns)
     low, high = value_range
     margin = _NEAR_LIMIT * (high - low) if np.isfinite(high - low) else 0.0
     limits = np.array([low, low + margin, high - margin, high], dtype=np.float32)
     out, clipped = np.empty(shape, dtype=np.float32), np.zeros((shape[0], 2), dtype=np.bool_)
-    over_rows(_sample_columns, shape[0], columns, lines, matrix, table, limits, out, clipped)
+    run_over_rows(_sample_columns, shape[0], columns, lines, matrix, table, limits, out, clipped)
     is_clipped = clipped.any(axis=0)
     if is_clipped.any():
         # The kernel overshoots beside a plateau: clip, so that the plateau stays the extreme value.

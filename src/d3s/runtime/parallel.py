@@ -40,7 +40,7 @@ def allowed_cores() -> int:
     return os.cpu_count() or 1
 
 
-def over_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
+def run_over_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
     """Run a kernel over all rows, in one band of rows per thread.
 
     Small arrays are not shared: the caller's thread takes all rows.
@@ -59,7 +59,7 @@ def over_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
     is_shared = _size_bytes(arguments) >= _WORTH_SHARING_BYTES
     bands = min(thread_count() if is_shared else 1, rows)
     edges = [rows * band // bands for band in range(bands + 1)] if bands else [0]
-    together(
+    run_together(
         *(
             lambda start=start, stop=stop: kernel(start, stop, *arguments)
             for start, stop in pairwise(edges)
@@ -67,7 +67,7 @@ def over_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
     )
 
 
-def together(*works: Callable[[], Any]) -> list[Any]:
+def run_together(*works: Callable[[], Any]) -> list[Any]:
     """Run tasks at the same time, as far as there are threads, and return their results in order.
 
     All tasks have ended when this returns or raises; the first error in the order of the tasks is

@@ -12,7 +12,7 @@ from d3s.errors import SceneError
 from d3s.optics.lens import Lens
 from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows, thread_count
+from d3s.runtime.parallel import run_over_rows, thread_count
 from d3s.scene.geometry import Affine, ScenePart, Window
 from d3s.scene.masks import Coverage
 from d3s.types import FloatArray, Image
@@ -204,7 +204,7 @@ def _filtered(
     x = np.fft.rfftfreq(cols) if spectrum.shape[1] < cols else np.fft.fftfreq(cols)
     y = np.fft.fftfreq(rows)
     out = np.empty_like(spectrum)
-    over_rows(
+    run_over_rows(
         _filter_rows,
         rows // 2 + 1,
         spectrum,
@@ -276,7 +276,7 @@ def _faded(image: Image, ground: float) -> Image:
     """Image whose outermost pixels fade to `ground`, so that its ends match."""
     rows, cols = image.shape
     faded = np.empty_like(image)
-    over_rows(_fade_rows, rows, image, _ramp(rows), _ramp(cols), np.float32(ground), faded)
+    run_over_rows(_fade_rows, rows, image, _ramp(rows), _ramp(cols), np.float32(ground), faded)
     return faded
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image, Mask
 
 # State of a pixel of a layer.
@@ -44,7 +44,7 @@ def fill_hidden(
         (rows, cols) pixels that were filled.
     """
     reach_y, reach_x = reach_px
-    over_rows(_fill_rows, colour.shape[0], colour, depth, state, reach_x)
+    run_over_rows(_fill_rows, colour.shape[0], colour, depth, state, reach_x)
     _fill_cols(colour, depth, state, reach_y)
     return np.asarray(state == _FILLED)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from d3s.optics.lens import Lens
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.blur import BlurModel, Sheet, blur_sheet
 from d3s.scene.geometry import Affine, Window
 from d3s.scene.masks import Coverage
@@ -127,7 +127,7 @@ def _covariance(
     none = np.zeros((0, 0), dtype=np.float32)
     for sheet in sheets:
         canvas = sheet.canvas
-        over_rows(
+        run_over_rows(
             _pass_layer,
             rows.size,
             rows,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.geometry import Window
 from d3s.types import FloatArray, Image
 
@@ -101,9 +101,9 @@ def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
         (scale_x * window.col_numbers + shift_x) / pitch - raster.first_col, scale_x / pitch
     )
     narrow = np.empty((window.rows, raster.values.shape[1]), dtype=np.float32)
-    over_rows(_resample_rows, window.rows, raster.values, first_row, row_weights, narrow)
+    run_over_rows(_resample_rows, window.rows, raster.values, first_row, row_weights, narrow)
     pixels = np.empty(window.shape, dtype=np.float32)
-    over_rows(_resample_cols, window.rows, narrow, first_col, col_weights, pixels)
+    run_over_rows(_resample_cols, window.rows, narrow, first_col, col_weights, pixels)
     return pixels
 
 
@@ -180,7 +180,7 @@ def _sample_part(
     for raster, (highest, lowest) in zip(
         fine_first, pairwise([np.inf, *switches, -np.inf]), strict=True
     ):
-        over_rows(
+        run_over_rows(
             _sample_cubic,
             rows,
             raster.values,
@@ -206,7 +206,7 @@ def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
         Pixels to fill.
     """
     values = np.empty(window.shape, dtype=np.float32)
-    over_rows(
+    run_over_rows(
         _sample_cubic,
         window.rows,
         raster.values,
@@ -236,8 +236,8 @@ def _decimate(samples: Image, many_y: int, many_x: int, pixels: Image) -> None:
     first_row, row_weights = _decimation(many_y, rows)
     first_col, col_weights = _decimation(many_x, cols)
     narrow = np.empty((rows, samples.shape[1]), dtype=np.float32)
-    over_rows(_resample_rows, rows, samples, first_row, row_weights, narrow)
-    over_rows(_resample_cols, rows, narrow, first_col, col_weights, pixels)
+    run_over_rows(_resample_rows, rows, samples, first_row, row_weights, narrow)
+    run_over_rows(_resample_cols, rows, narrow, first_col, col_weights, pixels)
 
 
 def _decimation(many: int, size: int) -> tuple[NDArray[np.int64], Image]:

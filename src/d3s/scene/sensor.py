@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError, RecordError, SceneError
 from d3s.record import Converted, Record, shown
-from d3s.runtime.parallel import together
+from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray, Image
 
 PointPx = tuple[float, float]
@@ -293,7 +293,7 @@ def expose_pair(
     sensor = as_sensor(sensor)
     streams = [generator(stream) for stream in seed_sequence(seed).spawn(2)]
     centre_left, centre_right = (None, None) if centres_px is None else centres_px
-    image_left, image_right = together(
+    image_left, image_right = run_together(
         lambda: sensor.expose(left, camera=0, rng=streams[0], centre_px=centre_left),
         lambda: sensor.expose(right, camera=1, rng=streams[1], centre_px=centre_right),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from d3s.record import OneLine
-from d3s.runtime.parallel import together
+from d3s.runtime.parallel import run_together
 from d3s.scene.geometry import ScenePart, Window
 from d3s.scene.photos import Photo, PhotoSurface
 from d3s.scene.sampling import Raster
@@ -103,7 +103,7 @@ class Texture(ScenePart):
                 values[common.within(outer)] = texels[common.within(block)]
 
         half = len(blocks) // 2
-        together(lambda: copy(blocks[:half]), lambda: copy(blocks[half:]))
+        run_together(lambda: copy(blocks[:half]), lambda: copy(blocks[half:]))
         return Raster(values, outer.row, outer.col, self.base_pitch_m * 2.0**level)
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.blur import Sheet
 from d3s.scene.geometry import View, Window
 from d3s.types import FloatArray, Image, Mask
@@ -96,7 +96,7 @@ def find_occluded(
     far = to_right @ views[0].ray_matrix
     near = -views[1].camera_x_m * to_right[:, 0]
     hidden = np.empty(inverse_left.shape, dtype=np.bool_)
-    over_rows(
+    run_over_rows(
         _hide_rows, inverse_left.shape[0], inverse_left, inverse_right, far, near, step_dpt, hidden
     )
     return hidden

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.geometry import View, Window
 from d3s.scene.masks import Coverage
 from d3s.types import FloatArray, Image
@@ -82,7 +82,7 @@ def warp_to_view(
     near = cv2.dilate((relief.alpha > 0).astype(np.uint8), kernel)
     corners = (window.row, window.col, relief.window.row, relief.window.col)
     look = _Look(to_ideal, float(view.camera), *corners)
-    over_rows(
+    run_over_rows(
         _warp_rows,
         window.rows,
         *relief[1:],

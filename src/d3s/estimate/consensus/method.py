@@ -16,7 +16,7 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair
 from d3s.estimate.options import ConsensusOptions
 from d3s.rig import Rig
-from d3s.runtime.parallel import over_rows, together
+from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.types import FloatArray, Image
 
 __all__ = ["ConsensusOptions", "estimate_consensus"]
@@ -76,10 +76,10 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     begun = time.perf_counter()
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
-    left_smoothed, right_smoothed = together(
+    left_smoothed, right_smoothed = run_together(
         *(lambda view=view: smoothed(view, plan.settings.prefilter_sigma_px) for view in pair)
     )
-    noise = sum(together(*(lambda view=view: noise_variance(view) for view in pair)))
+    noise = sum(run_together(*(lambda view=view: noise_variance(view) for view in pair)))
     prepared = time.perf_counter()
     found = _search(left_smoothed, right_smoothed, plan, rig, options, noise)
     searched = time.perf_counter()
@@ -110,7 +110,7 @@ def _search(
         middle, scale = _middle_and_scale(left, right)
         trials = _trials(plan, rig, noise / scale**2)
         sizes = _sizes(left.shape, plan)
-        over_rows(
+        run_over_rows(
             kernels.search_tiles,
             math.ceil(rows / sizes.tile_rows) * math.ceil(left.shape[1] / sizes.tile_cols),
             ((left - middle) / scale).astype(np.float32),

@@ -27,7 +27,7 @@ from d3s.estimate.joint.smoothing import noise_gains
 from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult
 from d3s.estimate.options import JointOptions
 from d3s.rig import Calibration, Rig
-from d3s.runtime.parallel import together
+from d3s.runtime.parallel import run_together
 from d3s.runtime.scratch import borrow_scratch
 from d3s.types import Image, Mask
 
@@ -133,7 +133,9 @@ def run_joint(
 
 def _unseen(left: Image, right: Image) -> Unseen:
     """Find missing and clipped pixels of both views, in one thread per view."""
-    masks = together(*(lambda view=view: (_missing(view), clipped(view)) for view in (left, right)))
+    masks = run_together(
+        *(lambda view=view: (_missing(view), clipped(view)) for view in (left, right))
+    )
     missing, at_limits = zip(*masks, strict=True)
     return Unseen(Holes(*missing), Holes(*at_limits))
 

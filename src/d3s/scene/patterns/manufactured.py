@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.patterns.lattice import (
     Grid,
     Texels,
@@ -37,7 +37,7 @@ def fabric(grid: Grid, seed: int) -> Texels:
     weft, first_y = _threads(grid.first_row, grid.rows, grid.pitch_m, step, seed_key(seed, 5), down)
     out = np.empty((grid.rows, grid.cols), np.float32)
     samples = _Samples(step, first_x, first_y)
-    over_rows(_weave, grid.rows, out, warp, weft, across, down, grid, samples)
+    run_over_rows(_weave, grid.rows, out, warp, weft, across, down, grid, samples)
     return add_grain(out, grid, seed, Octaves(0.0256, FINEST_M, 1.8, 0.3))
 
 
@@ -146,7 +146,7 @@ def brick(grid: Grid, seed: int) -> Texels:
     across = spline_noise(grid, seed_key(seed, 2), chips)
     down = spline_noise(grid, seed_key(seed, 3), chips)
     out = np.empty((grid.rows, grid.cols), np.float32)
-    over_rows(_lay, grid.rows, out, across, down, grid, seed_key(seed, 4))
+    run_over_rows(_lay, grid.rows, out, across, down, grid, seed_key(seed, 4))
     return add_grain(out, grid, seed, Octaves(0.0256, FINEST_M, 1.5, 0.36))
 
 

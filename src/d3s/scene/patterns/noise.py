@@ -3,7 +3,7 @@
 import numpy as np
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.patterns.lattice import Grid, Texels, seed_key
 from d3s.scene.patterns.spline_noise import FINEST_M, Octaves, spline_noise
 
@@ -28,7 +28,7 @@ def power_law(
     """
     octaves = Octaves(coarsest_m, FINEST_M, exponent, rms)
     out = spline_noise(grid, seed_key(seed, 1), octaves)
-    over_rows(_limit, grid.rows, out)
+    run_over_rows(_limit, grid.rows, out)
     return out
 
 

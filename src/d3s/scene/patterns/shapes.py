@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.patterns.lattice import Grid, Texels, cell_hash, mix_bits, seed_key, uniform_16
 from d3s.types import FloatArray
 
@@ -141,9 +141,9 @@ def paint_shapes(out: Texels, grid: Grid, seed: int, layers: list[ShapeLayer]) -
             cover = np.float32(layer.cover)
             out += cover * (np.float32(layer.mean_grey) - out)
         elif layer.half_length_m[1] < 1.0 * grid.pitch_m:
-            over_rows(_dot, grid.rows, out, grid, key, layer, _FILL[layer.kind])
+            run_over_rows(_dot, grid.rows, out, grid, key, layer, _FILL[layer.kind])
         else:
-            over_rows(_paint, grid.rows, out, grid, key, layer)
+            run_over_rows(_paint, grid.rows, out, grid, key, layer)
 
 
 @compiled

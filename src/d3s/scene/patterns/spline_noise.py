@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.patterns.lattice import Grid, Texels, cell_hash, seed_key
 
 # The spacings are BASE_M / 2^k, so an octave does not depend on the pitch of the texels.
@@ -97,10 +97,10 @@ def spline_noise(
     across = _Axis(grid.first_col, grid.pitch_m / spacing, 2 * cols[0])
     if bend_m is None:
         index, weights = _taps(across.first, grid.cols, across.step)
-        over_rows(_texels, grid.rows, out, coefficients, index - across.origin, weights, down)
+        run_over_rows(_texels, grid.rows, out, coefficients, index - across.origin, weights, down)
     else:
         per_m = 1.0 / spacing
-        over_rows(_bent_texels, grid.rows, out, coefficients, bend_m, per_m, down, across)
+        run_over_rows(_bent_texels, grid.rows, out, coefficients, bend_m, per_m, down, across)
     return out
 
 
@@ -118,7 +118,7 @@ def add_grain(out: Texels, grid: Grid, seed: int, grain: Octaves) -> Texels:
     grain
         Octaves of the noise; their RMS is relative to the reflectance.
     """
-    over_rows(_grain, grid.rows, out, spline_noise(grid, seed_key(seed, 1), grain))
+    run_over_rows(_grain, grid.rows, out, spline_noise(grid, seed_key(seed, 1), grain))
     return out
 
 
@@ -154,7 +154,7 @@ def _coefficients(
         amplitude = np.float32(strength * seen / _DETAIL_RMS)
         octave = seed_key(int(key), round(math.log2(BASE_M / spacing)))
         where = (rows[0], cols[0], rows[0] - origin[0], cols[0] - origin[1])
-        over_rows(_refine, rows[1] - rows[0], child, parent, amplitude, octave, *where)
+        run_over_rows(_refine, rows[1] - rows[0], child, parent, amplitude, octave, *where)
         parent = child
     return parent
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.patterns.lattice import Grid, Texels, cell_hash, mix_bits, seed_key, uniform_16
 from d3s.scene.patterns.spline_noise import FINEST_M, Octaves, add_grain
 
@@ -26,7 +26,7 @@ def text(grid: Grid, seed: int) -> Texels:
     # Squares smaller than a texel are not divided.
     levels = min(_LEVELS, 1 + math.floor(math.log2(_PAGE_M / grid.pitch_m)))
     if levels > 0:
-        over_rows(_print, grid.rows, ink, grid, seed_key(seed, 2), levels)
+        run_over_rows(_print, grid.rows, ink, grid, seed_key(seed, 2), levels)
     else:
         ink += np.float32(_INKED)
     ink *= np.float32(_INK - _PAPER)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.scene.patterns.lattice import Grid, Texels, cell_hash, seed_key, uniform_53
 from d3s.scene.patterns.shapes import BLADE, ShapeLayer, octave, paint_shapes
 from d3s.scene.patterns.spline_noise import FINEST_M, Octaves, add_grain, spline_noise
@@ -17,7 +17,7 @@ def wood(grid: Grid, seed: int) -> Texels:
     """Planed wood: year rings that wander, long fibres, and dark pores along them."""
     bend = spline_noise(grid, seed_key(seed, 2), Octaves(0.0512, 0.0064, 4.5, 0.012), stretch=6.0)
     out = np.empty((grid.rows, grid.cols), np.float32)
-    over_rows(_rings, grid.rows, out, bend, grid, seed_key(seed, 3))
+    run_over_rows(_rings, grid.rows, out, bend, grid, seed_key(seed, 3))
     fibres = Octaves(0.0064, FINEST_M, 1.7, 0.26)
     bend *= np.float32(0.25)
     out *= np.float32(1.0) + spline_noise(
@@ -80,7 +80,7 @@ def bark(grid: Grid, seed: int) -> Texels:
     out = spline_noise(grid, seed_key(seed, 3), ridges, stretch=6.0, bend_m=bend)
     seen = {spacing for spacing, _ in ridges.resolved(grid.pitch_m)}
     lost = math.sqrt(sum(rms * rms for spacing, rms in ridges.strengths() if spacing not in seen))
-    over_rows(_cracks, grid.rows, out, np.float32(0.25 + lost))
+    run_over_rows(_cracks, grid.rows, out, np.float32(0.25 + lost))
     return add_grain(out, grid, seed, Octaves(0.0512, FINEST_M, 1.8, 0.34))
 
 

@@ -17,7 +17,7 @@ from d3s.estimate.joint.types import (
     SearchResult,
 )
 from d3s.runtime.compile import compiled, part
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
 from d3s.types import Image
 
@@ -60,7 +60,7 @@ class NumbaConfidence:
         """Return the flags that follow from a search over so many shifts."""
         out = self._memory.empty(found.step.shape, np.uint16)
         last_step, margin = np.float32(shifts - 1.5), np.float32(min_margin)
-        over_rows(_search_flags, out.shape[0], found, last_step, margin, out)
+        run_over_rows(_search_flags, out.shape[0], found, last_step, margin, out)
         return out
 
     def depth_planes(
@@ -79,9 +79,9 @@ class NumbaConfidence:
             empty(grid), empty(grid), fit.bend_px, fit.correlation, empty(grid, np.uint16)
         )
         largest = np.float32(parameters.max_misfit)
-        over_rows(_judge_cells, grid[0], fit, is_one_surface, flags, largest, cells)
+        run_over_rows(_judge_cells, grid[0], fit, is_one_surface, flags, largest, cells)
         side, numbers = parameters.cell_side, _numbers(parameters)
-        over_rows(_depth_planes, shape[0], cells, side, numbers, out)
+        run_over_rows(_depth_planes, shape[0], cells, side, numbers, out)
         return out
 
 

@@ -12,7 +12,7 @@ from d3s.estimate.intensity import (
     power_of_two,
 )
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import over_rows, together
+from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.runtime.scratch import Scratch
 from d3s.types import Image
 
@@ -29,12 +29,14 @@ class NumbaPrefilter:
         """Subtract the common mean, divide by a power of two, set non-finite pixels to 0."""
         views = (left, right)
         mean = common_mean(views)
-        ends = together(*(lambda view=view: finite_ends(view) for view in views))
+        ends = run_together(*(lambda view=view: finite_ends(view) for view in views))
         largest = max(abs(end - mean) for end in chain(*ends))
         scale = 1.0 / power_of_two(largest)
         out: tuple[Image, Image] = (self._memory.empty(left.shape), self._memory.empty(left.shape))
         for view, centred in zip(views, out, strict=True):
-            over_rows(centre_and_scale, view.shape[0], view, mean, scale, np.float32(0), centred)
+            run_over_rows(
+                centre_and_scale, view.shape[0], view, mean, scale, np.float32(0), centred
+            )
         return out
 
     def smooth(self, image: Image, sigma_px: float, step: int = 1) -> Image:
@@ -47,7 +49,7 @@ class NumbaPrefilter:
             return image
         shape = -(-image.shape[0] // step), -(-image.shape[1] // step)
         out: Image = self._memory.empty(shape)
-        over_rows(_smooth, shape[0], image, _pair_weights(sigma_px, step), step, out)
+        run_over_rows(_smooth, shape[0], image, _pair_weights(sigma_px, step), step, out)
         return out
 
     def noise_variance(self, view: Image, half: int) -> Image:
@@ -56,8 +58,8 @@ class NumbaPrefilter:
         out: Image = self._memory.empty(shape)
         with self._memory.part():
             cells = self._memory.empty(shape)
-            over_rows(_noise_of_cells, shape[0], view, cells)
-            over_rows(_window_means, shape[0], cells, half, *view.shape, out)
+            run_over_rows(_noise_of_cells, shape[0], view, cells)
+            run_over_rows(_window_means, shape[0], cells, half, *view.shape, out)
         return out
 
 

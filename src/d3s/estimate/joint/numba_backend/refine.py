@@ -20,7 +20,7 @@ from d3s.estimate.joint.types import (
     WindowFit,
     window_pixels,
 )
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
 from d3s.types import Image, Mask
 
@@ -40,13 +40,13 @@ class NumbaRefine:
         """Shrink by two: the mean of the middle two values of each 2 x 2 pixels."""
         rows, cols = (-(-size // 2) for size in image.shape)
         out = self._memory.empty((rows, cols))
-        over_rows(grids.halve, rows, image, out)
+        run_over_rows(grids.halve, rows, image, out)
         return out
 
     def double(self, image: Image, shape: tuple[int, int]) -> Image:
         """Enlarge by two to a shape, by linear interpolation."""
         out = self._memory.empty(shape)
-        over_rows(grids.double, shape[0], image, out)
+        run_over_rows(grids.double, shape[0], image, out)
         return out
 
     def coarsest_scales(
@@ -56,7 +56,7 @@ class NumbaRefine:
         out = self._memory.empty(disparity_px.shape, np.uint8)
         scales = np.array(sorted(finer_px), dtype=np.uint8)
         ends = np.array([finer_px[int(scale)] for scale in scales], dtype=np.float32)
-        over_rows(
+        run_over_rows(
             grids.coarsest_scales, out.shape[0], disparity_px, scales, ends.reshape(-1, 2), out
         )
         return out
@@ -66,7 +66,7 @@ class NumbaRefine:
         step = 2 if is_coarse else 1
         shape = -(-scales.shape[0] // step), -(-scales.shape[1] // step)
         out = self._memory.empty(shape, np.bool_)
-        over_rows(grids.select_cells, shape[0], scales, least, most, is_coarse, out)
+        run_over_rows(grids.select_cells, shape[0], scales, least, most, is_coarse, out)
         return out
 
     def count_one_surface(
@@ -76,7 +76,7 @@ class NumbaRefine:
         out = self._memory.empty(disparity.shape, np.uint8)
         sides, rows = np.array(halves, np.int64), out.shape[0]
         single = SurfaceLimits(*(np.float32(limit) for limit in limits))
-        over_rows(surfaces.count_one_surface, rows, disparity, sides, single, out)
+        run_over_rows(surfaces.count_one_surface, rows, disparity, sides, single, out)
         return out
 
     def count_usable(
@@ -86,7 +86,7 @@ class NumbaRefine:
         count = self.count_one_surface(disparity, parameters.window_halves[1:], limits)
         halves = np.array(parameters.window_halves, dtype=np.int64)
         side, cols = parameters.cell_side, parameters.view_shape[1]
-        over_rows(surfaces.limit_to_frame, count.shape[0], disparity, halves, side, cols, count)
+        run_over_rows(surfaces.limit_to_frame, count.shape[0], disparity, halves, side, cols, count)
         return count
 
     def sum_cells(
@@ -102,13 +102,15 @@ class NumbaRefine:
         side = parameters.cell_side
         with self._memory.part():
             spline = self._memory.empty(right.shape)
-            over_rows(cells.spline_coefficients, right.shape[0], right, _spline_taps(), spline)
+            run_over_rows(cells.spline_coefficients, right.shape[0], right, _spline_taps(), spline)
             line = DefocusLine(*(np.float32(number) for number in parameters.defocus))
-            over_rows(cells.sum_cells, rows, left, spline, disparity, line, side, first, last, out)
+            run_over_rows(
+                cells.sum_cells, rows, left, spline, disparity, line, side, first, last, out
+            )
         taps = np.array(parameters.cell_taps, dtype=np.float32)
         own = [window_pixels(size, side, (0,))[0] for size in parameters.view_shape]
         smooth = out[CellSum.U], out[CellSum.UU]
-        over_rows(cells.smooth_squares, rows, out[CellSum.G], taps, *own, first, last, *smooth)
+        run_over_rows(cells.smooth_squares, rows, out[CellSum.G], taps, *own, first, last, *smooth)
         return out
 
     def update_disparity(
@@ -126,7 +128,7 @@ class NumbaRefine:
 
     def shift_sums(self, sums: Planes, before: Image, after: Image) -> Planes:
         """Shift the sums to other disparities, to first order, in place."""
-        over_rows(cells.shift_sums, before.shape[0], before, after, sums)
+        run_over_rows(cells.shift_sums, before.shape[0], before, after, sums)
         return sums
 
     def fit_windows(
@@ -157,7 +159,7 @@ class NumbaRefine:
         rows = disparity.shape[0]
         planes = DISPARITY_SUMS if len(out) == 1 else len(CellSum)
         used = self._memory.empty(disparity.shape, np.uint8)
-        over_rows(
+        run_over_rows(
             windows.fit_windows,
             -(-rows // 2),
             sums.reshape(-1),
@@ -184,7 +186,7 @@ class NumbaRefine:
             misfit=fit.misfit,
             flags=empty(shape, np.uint16),
         )
-        over_rows(
+        run_over_rows(
             surfaces.correct_slopes,
             shape[0],
             fit,
@@ -203,7 +205,7 @@ class NumbaRefine:
     ) -> Image:
         """Return the disparities of a coarser grid for cells up to a scale, else the given ones."""
         out = self.double(coarse_px, scales.shape)
-        over_rows(grids.copy_scales, scales.shape[0], disparity_px, scales, most + 1, 255, out)
+        run_over_rows(grids.copy_scales, scales.shape[0], disparity_px, scales, most + 1, 255, out)
         return out
 
     def join_scales(self, parts: dict[int, CellFit], scales: Counts) -> CellFit:
@@ -217,7 +219,7 @@ class NumbaRefine:
         for scale, fit in parts.items():
             if fit is not best:
                 rows = shape[0]
-                over_rows(
+                run_over_rows(
                     grids.join, rows, scales, scale, fit[:-1], fit.flags, best[:-1], best.flags
                 )
         return best

@@ -28,7 +28,7 @@ from d3s.estimate.joint.types import (
     Steps,
 )
 from d3s.runtime.compile import compiled, inlined
-from d3s.runtime.parallel import over_rows
+from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
 from d3s.runtime.simd import SHORTS, load_16, maximum, minimum, splat_16, store
 from d3s.types import Image, Mask
@@ -53,7 +53,7 @@ class NumbaSearch:
     def median_3x3(self, image: Array) -> Array:
         """Return the median over 3 x 3 pixels; edge pixels are repeated."""
         out = self._memory.empty(image.shape)
-        over_rows(_median_3x3, image.shape[0], image, out)
+        run_over_rows(_median_3x3, image.shape[0], image, out)
         return out
 
     def matching_costs(
@@ -81,13 +81,13 @@ class NumbaSearch:
             ):
                 # The view, its Laplacian, and the three parts of its energy.
                 parts.append(self._memory.empty((5 * rows * _filled(length),)))
-                over_rows(store_view, rows, view, end, is_reversed, parts[-1])
+                run_over_rows(store_view, rows, view, end, is_reversed, parts[-1])
                 cross = np.float32(-2 if is_reversed else 2)
                 base = 0.0 if is_reversed else floor * limit / MAX_COST * (2 * half + 1)
                 numbers = share, cross, np.float32(base)
-                over_rows(sum_energies, rows, parts[-1], rows, window, *numbers)
+                run_over_rows(sum_energies, rows, parts[-1], rows, window, *numbers)
             shape = rows, cols, depth
-            over_rows(
+            run_over_rows(
                 matching_costs,
                 rows,
                 *parts,
@@ -116,8 +116,8 @@ class NumbaSearch:
         flat = costs.reshape(-1)
         with self._memory.part():
             sums = empty((strips * rows * STRIP * deep,), np.int16)
-            over_rows(paths_along_rows, rows, flat, walls, (rows, cols), penalties, sums)
-            over_rows(
+            run_over_rows(paths_along_rows, rows, flat, walls, (rows, cols), penalties, sums)
+            run_over_rows(
                 paths_along_cols,
                 strips,
                 flat,
@@ -133,12 +133,12 @@ class NumbaSearch:
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:
         """Return the step that the right view chooses for each pixel's match, or -1."""
         out = self._memory.empty(paths.lowest.shape, np.int16)
-        over_rows(right_view_steps, len(out), paths.lowest, paths.total, first_shift, out)
+        run_over_rows(right_view_steps, len(out), paths.lowest, paths.total, first_shift, out)
         return out
 
     def _means(self, image: Array, half: int, *, is_subtracted: bool) -> Array:
         out = self._memory.empty(image.shape)
-        over_rows(_means, -(-image.shape[0] // _BAND), image, half, is_subtracted, out)
+        run_over_rows(_means, -(-image.shape[0] // _BAND), image, half, is_subtracted, out)
         return out
 
 
