@@ -162,7 +162,7 @@ def outer():
     met.wait()
     return run_together(int, int)
 
-callers = [threading.Thread(target=together, args=(int, outer)) for _ in range(COUNT)]
+callers = [threading.Thread(target=run_together, args=(int, outer)) for _ in range(COUNT)]
 for one in callers:
     one.start()
 for one in callers:
