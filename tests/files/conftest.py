@@ -14,6 +14,7 @@ _RNG = np.random.default_rng(1)
 GREY16 = cv2.GaussianBlur(_RNG.integers(0, 65536, (21, 35), dtype=np.uint16), (0, 0), 1.5)
 GREY8 = (GREY16 >> 8).astype(np.uint8)
 COLOUR8 = cv2.GaussianBlur(_RNG.integers(0, 256, (21, 35, 3), dtype=np.uint8), (0, 0), 1.5)
+COLOUR16 = COLOUR8.astype(np.uint16) * 257 - COLOUR8[::-1]
 FLOAT = (GREY16 / 65535).astype(np.float32)
 
 
@@ -24,6 +25,12 @@ def opencv(suffix: str, array: np.ndarray, *options: int) -> bytes:
 def pillow(kind: str, array: np.ndarray, **options: object) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(array).save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def palette(kind: str) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(COLOUR8).convert("P", palette=Image.Palette.ADAPTIVE).save(buffer, kind)
     return buffer.getvalue()
 
 
@@ -43,6 +50,14 @@ def numpy(array: np.ndarray) -> bytes:
 GOOD: dict[str, Callable[[], bytes]] = {
     "png": lambda: opencv(".png", GREY16),
     "png colour": lambda: pillow("PNG", COLOUR8),
+    "png grey 8": lambda: pillow("PNG", GREY8),
+    "png colour 16": lambda: opencv(".png", COLOUR16),
+    "png palette": lambda: palette("PNG"),
+    "bmp": lambda: pillow("BMP", COLOUR8),
+    "bmp grey": lambda: pillow("BMP", GREY8),
+    "bmp palette": lambda: palette("BMP"),
+    "webp": lambda: pillow("WEBP", COLOUR8),
+    "webp lossless": lambda: pillow("WEBP", COLOUR8, lossless=True),
     "pgm": lambda: opencv(".pgm", GREY16),
     "pgm 8": lambda: opencv(".pgm", GREY8),
     "ppm": lambda: opencv(".ppm", COLOUR8),

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
+from d3s.formats import LAYERS
 from d3s.types import Image
-
-LAYERS = ("sigma_m", "confidence", "intensity")
-"""What a file may hold beside the depth, by the names of the fields."""
 
 Notes = Mapping[str, str]
 

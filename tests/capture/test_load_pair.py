@@ -7,8 +7,9 @@ from PIL import Image
 
 import d3s
 from calibrations import calibration
+from d3s.capture import load_pair
 from d3s.errors import InputError
-from d3s.files import load_pair, read_image
+from d3s.files import read_image
 
 RNG = np.random.default_rng(5)
 LEFT, RIGHT = RNG.integers(0, 65536, (2, 6, 10), dtype=np.uint16)
