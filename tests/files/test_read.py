@@ -283,7 +283,8 @@ def test_list_is_sorted_and_has_images_only(tmp_path):
 def test_nothing_heavy_is_imported_before_it_is_needed():
     code = (
         "import d3s.files, sys; "
-        "print(*[m for m in ('cv2', 'tifffile', 'PIL', 'OpenEXR', 'numba', 'scipy') if m in sys.modules])"
+        "heavy = 'cv2 tifffile PIL OpenEXR numba scipy'.split(); "
+        "print(*[m for m in heavy if m in sys.modules])"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
