@@ -238,6 +238,21 @@ def depth_names() -> str:
     return _listed([one.name for one in FORMATS if one.reads_depth], "and")
 
 
+def overview_table() -> str:
+    """Table of docs/files.md: all formats, and what is read and written of each."""
+    rows = [
+        (
+            one.name.replace(" or ", ", "),
+            ", ".join(f"`{suffix}`" for suffix in one.suffixes),
+            one.description,
+            _ways(bool(one.image), bool(one.image_out)),
+            _ways(one.reads_depth, bool(one.depth)),
+        )
+        for one in FORMATS
+    ]
+    return _table(("format", "suffix", "what it is", "images", "depth"), rows)
+
+
 def image_table() -> str:
     """Table of docs/files.md: images that are read."""
     rows = [(one.name.replace(" or ", ", "), one.image, one.full_scale) for one in IMAGE_FORMATS]
@@ -258,6 +273,10 @@ def depth_table() -> str:
         if one.depth
     ]
     return _table(("suffix", "depth", "no depth", "beside the depth", "the camera"), rows)
+
+
+def _ways(reads: bool, writes: bool) -> str:
+    return " and ".join(["read"] * reads + ["written"] * writes)
 
 
 def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -19,7 +19,9 @@ from d3s.files.images import read_samples
 from d3s.files.orientation import WORDS
 from d3s.files.raw import named, open_file, read_rest
 from d3s.formats import (
+    CSV,
     EXR,
+    FORMATS,
     IMAGE_SUFFIXES,
     NPY,
     NPZ,
@@ -235,11 +237,14 @@ def _text(path: Path) -> Info:
         return _document(path)
     if path.name.endswith(camera_file.SUFFIX):
         return Info(path=str(path), kind="camera", facts=camera_file.read(path)._asdict())
-    if suffix == ".csv":
+    if suffix in CSV.suffixes:
         return _table(path)
+    depth = ", ".join(
+        suffix for one in FORMATS if one.reads_depth and not one.image for suffix in one.suffixes
+    )
     raise InputError(
         f"{path}: is none of the files that D3S knows: images ({', '.join(IMAGE_SUFFIXES)}), files "
-        "of depth (.npz, .exr, .ply), tables (.csv), rigs and recipes (.toml), and folders."
+        f"of depth ({depth}), tables (.csv), rigs and recipes (.toml), and folders."
     )
 
 

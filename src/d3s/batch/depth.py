@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from d3s.atomic import make_folder
-from d3s.capture import FileSource, Frame, FrameFiles, Outcome, Refused
+from d3s.capture import FileSource, Frame, FrameFiles, Refused
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.depth_map import check_limits
@@ -202,7 +202,7 @@ class _Results:
     done: list[Done] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
 
-    def add(self, files: FrameFiles, outcome: Outcome) -> None:
+    def add(self, files: FrameFiles, outcome: Frame | Refused) -> None:
         """Estimate and write the depth of a frame, or note why there is none."""
         if isinstance(outcome, Refused):
             self.refused.append(outcome)

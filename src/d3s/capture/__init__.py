@@ -10,7 +10,7 @@ pairing     `find_frames`: which files belong together
 """
 
 from d3s.capture.files import FileSource, LoadedPair, load_pair
-from d3s.capture.frames import Frame, Outcome, Refused, Source
+from d3s.capture.frames import Frame, Refused, Source
 from d3s.capture.pairing import FoundFiles, FrameFiles, find_frames
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Frame",
     "FrameFiles",
     "LoadedPair",
-    "Outcome",
     "Refused",
     "Source",
     "find_frames",

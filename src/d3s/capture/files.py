@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from d3s.capture.frames import Frame, Outcome, Refused, Splitter
+from d3s.capture.frames import Frame, Refused, Splitter
 from d3s.capture.pairing import FrameFiles
 from d3s.errors import D3SError, InputError
 from d3s.files import orientation
@@ -125,10 +125,10 @@ class FileSource:
         """Number of frames."""
         return len(self._frames)
 
-    def __iter__(self) -> Iterator[Outcome]:
+    def __iter__(self) -> Iterator[Frame | Refused]:
         """Read one frame after the other; a file that cannot be read gives a `Refused`."""
         for number, files in enumerate(self._frames):
-            outcome: Outcome
+            outcome: Frame | Refused
             try:
                 outcome = self._frame(number, files)
             except D3SError as error:

@@ -71,10 +71,6 @@ class Refused(NamedTuple):
     reason: str
 
 
-Outcome = Frame | Refused
-"""What a source yields for each frame."""
-
-
 class Source(Protocol):
     """Something that yields frames: files, a recording, a camera, the simulator.
 
@@ -87,7 +83,7 @@ class Source(Protocol):
     def frame_count(self) -> int | None:
         """Number of outcomes in all; None if that is not known, as of a camera."""
 
-    def __iter__(self) -> Iterator[Outcome]:
+    def __iter__(self) -> Iterator[Frame | Refused]:
         """Frames in the order of their numbers."""
 
     def close(self) -> None:

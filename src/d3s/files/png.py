@@ -7,7 +7,7 @@ import io
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ COMPRESSION_LEVEL = 1
 
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_CHUNK_START, _CHECKSUM = struct.Struct(">I4s"), struct.Struct(">I")
 _GREY, _PALETTE, _GREY_ALPHA = 0, 3, 4
 # Adam7: first column, first row, column step, row step of each pass.
 _PASSES = (
@@ -40,8 +41,7 @@ _MOST_PACKED = 1032
 _ROOM_BYTES = 1024
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Kind and place of a chunk: `raw[start:end]` is its content."""
 
     kind: bytes
@@ -118,15 +118,16 @@ def chunks_of(raw: bytes) -> list[Chunk]:
     view = memoryview(raw)
     at = len(SIGNATURE)
     while at + 12 <= len(raw):
-        end = at + 12 + int.from_bytes(view[at : at + 4], "big")
-        if end > len(raw):
+        size, kind = _CHUNK_START.unpack_from(raw, at)
+        end = at + 8 + size
+        if end + 4 > len(raw):
             break
-        if zlib.crc32(view[at + 4 : end - 4]) != int.from_bytes(view[end - 4 : end], "big"):
+        if zlib.crc32(view[at + 4 : end]) != _CHECKSUM.unpack_from(raw, end)[0]:
             raise cut_short(f"has a PNG chunk at byte {at} whose checksum is wrong")
-        chunks.append(Chunk(kind=raw[at + 4 : at + 8], start=at + 8, end=end - 4))
-        if chunks[-1].kind == b"IEND":
+        chunks.append(Chunk(kind, at + 8, end))
+        if kind == b"IEND":
             return chunks
-        at = end
+        at = end + 4
     raise cut_short(f"ends within the PNG chunk at byte {at}")
 
 
