@@ -72,7 +72,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
     Raises
     ------
     OutputError
-        Naming the path and the likely remedy. What was there before is then still there.
+        Naming the path and the likely remedy. The file that was there before is kept.
     """
     try:
         target = Path(os.path.realpath(path))

@@ -43,13 +43,13 @@ class Format:
     """Numbers that `write_depth` writes; empty if it writes none."""
 
     no_depth: str = ""
-    """What stands for a pixel without depth."""
+    """Value of a pixel without depth."""
 
     layers: tuple[str, ...] = ()
     """Layers that are written beside the depth."""
 
     beside: str = ""
-    """What is written beside the depth, in words; the names of `layers` if left empty."""
+    """Content beside the depth, in words."""
 
     camera: str = ""
     """Where the camera of a depth file is."""

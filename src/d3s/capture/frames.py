@@ -10,7 +10,7 @@ from d3s.types import Image
 
 
 class Splitter(Protocol):
-    """What cuts a raw frame into a rectified pair: a calibrated `Rig`."""
+    """Anything that splits a raw frame into a rectified pair: a calibrated `Rig`."""
 
     def split(self, raw: Any, /) -> tuple[Image, Image]:
         """Left and right view."""
@@ -44,7 +44,7 @@ class Frame:
     """Time of the exposure on a monotonic clock of the source, in seconds; None if unknown."""
 
     remarks: tuple[str, ...] = ()
-    """What was done to the images that a person might not expect, in words."""
+    """Changes to the images that a person might not expect, in words."""
 
     def __post_init__(self) -> None:
         """Check that there is one capture."""

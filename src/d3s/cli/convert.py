@@ -21,12 +21,12 @@ _BOTH_WAYS = " ".join(
     one.suffixes[0] for one in FORMATS if one.depth and one.reads_depth and one is not NPZ
 )
 _OUT_ONLY = " ".join(one.suffixes[0] for one in DEPTH_SUFFIXES.values() if not one.reads_depth)
-HELP = f"""Convert depth between formats: {_BOTH_WAYS}, from .npz, and to {_OUT_ONLY}.
-
-The suffix chooses the format, and a name that ends in preview.png is a picture in colours
-with a bar. What a format cannot hold is said. With --to every file is converted that can be;
-those that cannot are named, and the exit code is 4, or 3 if there was none that could.
-"""
+HELP = (
+    f"Convert depth between formats: {_BOTH_WAYS}, from .npz, and to {_OUT_ONLY}.\n\n"
+    "The suffix chooses the format, and a name that ends in preview.png is a picture in colours "
+    "with a bar. What a format cannot hold is said. With --to every file is converted that can be; "
+    "the others are named, and the exit code is 4, or 3 if none could be converted."
+)
 
 
 class _Settings(NamedTuple):
@@ -69,14 +69,14 @@ def convert(
     unit: Annotated[
         str | None,
         typer.Option(
-            help="What 1 means in a PNG that is written, such as 0.1mm; 1mm if left.",
+            help="Unit of the integers in a PNG that is written, such as 0.1mm; 1mm if left.",
             show_default=False,
         ),
     ] = None,
     input_unit: Annotated[
         str | None,
         typer.Option(
-            help="What 1 means in a PNG that is read and does not say it itself, such as 1mm.",
+            help="Unit of the integers in a PNG that is read and does not state it, such as 1mm.",
             show_default=False,
         ),
     ] = None,

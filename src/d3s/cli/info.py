@@ -26,7 +26,7 @@ def info(
     """Say what a file is: an image, depth, points, a rig, a recipe, a folder of captures.
 
     Sizes, ranges, percentiles and a small histogram; of a depth map also how it was made. Of
-    several files those that cannot be read are named, and the exit code is 4, or 3 if there was
+    several files, the ones that cannot be read are named, and the exit code is 4, or 3 if there was
     none that could.
     """
     from d3s.errors import D3SError

@@ -93,8 +93,8 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     Raises
     ------
     InputError
-        When the suffix is unknown, with those that are known; or when the format needs a package
-        that is not installed.
+        When the suffix is unknown, with the known ones; or when the format needs a package that is
+        not installed.
     """
     suffix = Path(os.fsdecode(path)).suffix.lower()
     if suffix not in FORMATS:

@@ -107,8 +107,8 @@ def _shape(file: Any, file_bytes: int, max_pixels: int) -> tuple[int, int]:
 def _quiet_openexr() -> Iterator[None]:
     """Keep what OpenEXR prints of a damaged file from stdout and stderr.
 
-    It prints to the descriptor of stderr, which belongs to the whole process. What others print
-    meanwhile is held back, and printed afterwards.
+    OpenEXR prints to the descriptor of stderr, which belongs to the whole process. Output of other
+    threads is held back meanwhile, and printed afterwards.
     """
     with tempfile.TemporaryFile() as held:
         printed = io.StringIO()
@@ -132,7 +132,7 @@ def _quiet_openexr() -> Iterator[None]:
 
 
 def _print_again(stdout: str, stderr: bytes) -> None:
-    """Print all lines but those of OpenEXR."""
+    """Print all lines but the ones of OpenEXR."""
     lines = [line for line in stdout.splitlines(True) if not line.startswith("Warning: Exception")]
     if lines and sys.stdout is not None:
         sys.stdout.write("".join(lines))

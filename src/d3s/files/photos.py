@@ -101,7 +101,7 @@ def _end_of_scan(raw: bytes, at: int) -> int:
 def _essential(segments: list[_Segment]) -> bytes:
     """JPEG file of the segments that concern the samples: no previews, profiles and notes.
 
-    Pillow warns of notes that are damaged, and follows those on several pictures in one file.
+    Pillow warns of damaged notes, and would follow a note on several pictures in one file.
     """
     kept = [kept for segment in segments if (kept := _kept(segment)) is not None]
     parts = [

@@ -1,6 +1,6 @@
 """PNG: chunks and their checksums are checked here; Pillow or OpenCV decode the pixels.
 
-Pillow decodes all but 16-bit colour, of which it keeps 8 bits only: OpenCV decodes that.
+Pillow decodes all but 16-bit colour, which OpenCV decodes: Pillow would keep 8 of the 16 bits.
 """
 
 import io
@@ -35,8 +35,8 @@ _PASSES = (
     (1, 0, 2, 2),
     (0, 1, 1, 2),
 )
-# Deflate packs at most 1032 bytes into one. What it cannot pack grows by 5 bytes a block; writers
-# that close a block each row stay below twice the size and this many bytes.
+# Deflate packs at most 1032 bytes into one. Noise does not pack, and grows by 5 bytes a block: a
+# writer that closes a block after each row stays below twice the size and this many bytes.
 _MOST_PACKED = 1032
 _ROOM_BYTES = 1024
 

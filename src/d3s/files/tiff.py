@@ -226,7 +226,7 @@ def _layout(directory: _Directory, max_pixels: int) -> _Layout:
 
 def _predictor(directory: _Directory, kind: np.dtype[Any]) -> int:
     if directory.one(_COMPRESSION) in (_PLAIN, _PACKBITS):
-        return 1  # these have none, whatever the header says
+        return 1  # these have no predictor, even if the header names one
     predictor = directory.one(_PREDICTOR)
     if predictor not in (1, 2, 3) or (predictor == 3) > (kind.kind == "f"):
         raise cut_short(f"has TIFF predictor {predictor}, which is none for its samples")
