@@ -39,6 +39,7 @@ _PASSES = (
 # writer that closes a block after each row stays below twice the size and this many bytes.
 _MOST_PACKED = 1032
 _ROOM_BYTES = 1024
+_STRIP_PIXELS = 1 << 18
 
 
 class Chunk(NamedTuple):
@@ -189,13 +190,17 @@ def _pillow(file: bytes) -> NDArray[Any]:
 
     with decoded_as("PNG"), PngImageFile(io.BytesIO(file)) as picture:
         picture.load()
-        if picture.mode == "P":
-            return np.asarray(picture.convert("RGB"))
-        if picture.mode == "1":
-            return np.asarray(picture.convert("L"))
-        if picture.mode.startswith("I"):  # 16 bit; "I" in older versions, in 32-bit integers
-            return np.asarray(picture).astype(np.uint16, copy=False)
-        return np.asarray(picture)
+        if picture.mode in ("1", "P"):
+            return np.asarray(picture.convert("L" if picture.mode == "1" else "RGB"))
+        if not picture.mode.startswith("I"):
+            return np.asarray(picture)
+        # 16 bit, of raw frames. In strips: of a whole picture Pillow makes two more copies.
+        values = np.empty((picture.height, picture.width), np.uint16)
+        step = max(1, _STRIP_PIXELS // picture.width)
+        for top in range(0, picture.height, step):
+            bottom = min(top + step, picture.height)
+            values[top:bottom] = np.asarray(picture.crop((0, top, picture.width, bottom)))
+        return values
 
 
 def _opencv(raw: bytes, header: _Header, chunks: list[Chunk], file: bytes) -> NDArray[Any]:
