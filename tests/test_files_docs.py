@@ -11,8 +11,12 @@ from typer.testing import CliRunner
 
 import d3s
 from calibrations import calibration
+from d3s import formats
 from d3s.cli import app
-from d3s.files.depth_files import FORMATS, read_depth
+from d3s.errors import InputError
+from d3s.files import read_image
+from d3s.files.codecs import CODECS
+from d3s.files.depth_files import read_depth
 from pages import DOCS, python_blocks
 
 PAGE = (DOCS / "files.md").read_text()
@@ -58,20 +62,51 @@ def test_code_of_the_page_runs(folder, names):
     assert len(BLOCKS) == 8
 
 
-def test_table_of_formats_is_that_of_the_code():
-    rows = {
-        suffix: row
-        for row in re.findall(r"^\| `\..*$", PAGE, re.MULTILINE)
-        for suffix in re.findall(r"`(\.\w+)`", row.split("|")[1])
-    }
-    assert set(rows) == {".npz", *FORMATS}
-    for suffix, chosen in FORMATS.items():
-        beside, camera = rows[suffix].strip("|").split("|")[3:]
-        assert [layer.split("_")[0] in beside for layer in chosen.keeps] == [True] * len(
-            chosen.keeps
-        )
-        assert bool(chosen.keeps) == ("sigma" in beside)
-        assert ("camera.json" in camera) is not chosen.has_camera
+@pytest.mark.parametrize(
+    "table", [formats.overview_table, formats.image_table, formats.depth_table]
+)
+def test_tables_of_the_page_are_made_from_the_table_of_formats(table):
+    assert f"\n\n{table()}\n\n" in PAGE, f"put the output of d3s.formats.{table.__name__}() there"
+
+
+def test_table_of_formats_has_every_reader_and_writer():
+    assert set(CODECS) == {one.name for one in formats.FORMATS}
+    for one in formats.FORMATS:
+        codec = CODECS[one.name]
+        assert bool(one.image) is (codec.read_image is not None)
+        assert bool(one.image_out) is (codec.encode_image is not None)
+        assert one.reads_depth is (codec.read_depth is not None)
+        assert one.is_points is (codec.encode_points is not None)
+        if one is not formats.NPZ:  # which an estimate writes
+            assert bool(one.depth) is (codec.encode_depth is not None)
+
+
+def test_no_two_formats_begin_or_end_alike():
+    suffixes = [suffix for one in formats.FORMATS for suffix in one.suffixes]
+    magics = [magic for one in formats.FORMATS for magic in one.magics]
+    assert len(set(suffixes)) == len(suffixes)
+    assert not [
+        (one, other)
+        for one in magics
+        for other in magics
+        if one is not other and one.startswith(other)
+    ]
+    assert all(one.description for one in formats.FORMATS)
+
+
+def test_errors_and_docstrings_name_every_format(tmp_path):
+    (tmp_path / "a").write_text("words")
+    with pytest.raises(InputError, match=re.escape(formats.image_names())):
+        read_image(tmp_path / "a")
+    with pytest.raises(InputError, match=re.escape(formats.depth_names())):
+        read_depth(tmp_path / "a")
+    for function, names in (
+        (read_image, formats.image_names()),
+        (d3s.load_pair, formats.image_names()),
+        (read_depth, formats.depth_names()),
+    ):
+        told = " ".join(function.__doc__.split())
+        assert names.replace(" or ", " and ") in told
 
 
 def test_commands_of_the_page_run(folder, names, monkeypatch):

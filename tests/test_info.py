@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 import pytest
 import tifffile
+from PIL import Image
 
 import d3s
 from calibrations import calibration
@@ -59,6 +60,23 @@ def test_colour_of_any_format_and_floats(tmp_path):
         found = said(path)
         assert found.kind == "image of floats"
         assert found.facts["values"]["known"] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("suffix", [".bmp", ".webp"])
+def test_more_formats_of_images(tmp_path, suffix):
+    cv2.imwrite(str(tmp_path / f"a{suffix}"), np.full((4, 5, 3), 99, np.uint8))
+    found = said(tmp_path / f"a{suffix}")
+    assert found.facts["format"].upper() == suffix.removeprefix(".").upper()
+    assert (found.facts["rows"], found.facts["cols"]) == (4, 5)
+
+
+def test_orientation_of_an_image(tmp_path):
+    turned = Image.Exif()
+    turned[0x0112] = 8
+    Image.fromarray(np.zeros((4, 5), np.uint8)).save(tmp_path / "a.jpg", exif=turned)
+    facts = said(tmp_path / "a.jpg").facts
+    assert (facts["rows"], facts["cols"]) == (5, 4)
+    assert facts["exif_orientation"] == "8: turned by 90 degrees counterclockwise"
 
 
 @pytest.mark.parametrize("suffix", [".png", ".tiff", ".pfm", ".npy", ".exr"])

@@ -7,9 +7,9 @@ from d3s.version import __version__
 
 if TYPE_CHECKING:
     from d3s.calibrate import Report, calibrate
+    from d3s.capture import load_pair
     from d3s.errors import CalibrationError, D3SError
     from d3s.estimate import ConsensusOptions, DepthMap, Flag, JointOptions, estimate
-    from d3s.files import load_pair
     from d3s.rig import Calibration, Optics, Provenance, Rig
     from d3s.scene.geometry import Mount
     from d3s.scene.pair import Pair, simulate
@@ -81,7 +81,7 @@ _HOMES = {
     "TiltedPlane": "d3s.scene.scenes",
     "calibrate": "d3s.calibrate",
     "estimate": "d3s.estimate",
-    "load_pair": "d3s.files",
+    "load_pair": "d3s.capture",
     "simulate": "d3s.scene.pair",
     "simulate_raw": "d3s.scene.raw",
 }

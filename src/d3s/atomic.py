@@ -1,8 +1,8 @@
-"""Files that are there whole or not at all, and that never silently replace one of the user's.
+"""Files that are written whole or not at all, and that never silently replace one of the user's.
 
-A file is written under a hidden name, and locked until it has its own. The lock ends with the
-process, however that ends: what has such a name and no lock was left by one that was killed, and
-goes when somebody next writes into the folder.
+A file is written under a hidden name, and locked until it is renamed. The lock ends with the
+process, even if that is killed: a file with such a name and no lock is left over from a killed
+process, and is removed by the next process that writes into the folder.
 """
 
 import errno
@@ -19,7 +19,7 @@ from d3s.errors import OutputError
 
 try:
     import fcntl
-except ImportError:  # Windows: nothing is locked there, and nothing cleared away
+except ImportError:  # Windows: no locks, and no leftovers are removed
     fcntl = None  # type: ignore[assignment]
 
 _TEMPORARY = re.compile(r"\.d3s-[0-9a-f]{16}\.tmp")
@@ -35,20 +35,44 @@ _REMEDIES = {
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:
-    """Write text as UTF-8, by the rules of `write_bytes`."""
+    """Write text as UTF-8, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    text
+        Its content.
+    overwrite
+        Whether a file that holds something else may be replaced.
+
+    Raises
+    ------
+    OutputError
+        Naming the path and the likely remedy.
+    """
     write_bytes(path, text.encode(), overwrite=overwrite)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = False) -> None:
     """Write a file whole or not at all.
 
-    A file that is there already and holds something else is replaced only with `overwrite`. One
-    that holds the same is left alone. A link is followed, so that it stays a link.
+    A file that has the same content already is left alone. A link is followed, so that it stays a
+    link.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    content
+        Its bytes.
+    overwrite
+        Whether a file that holds something else may be replaced.
 
     Raises
     ------
     OutputError
-        Naming the path and the likely remedy. What was there before is then still there.
+        Naming the path and the likely remedy. The file that was there before is kept.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -60,7 +84,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
             if not overwrite:
                 raise _would_replace(path)
         _write_beside(target, content, overwrite)
-    except FileExistsError as error:  # made by somebody else while we were writing
+    except FileExistsError as error:  # made by another process in the meantime
         raise _would_replace(path) from error
     except OutputError:
         raise
@@ -69,7 +93,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
-    """Make a folder, and those it lies in; one that is there already is fine.
+    """Make a folder and its parents; a folder that is there already is fine.
 
     Raises
     ------
@@ -103,7 +127,7 @@ def _refusal(path: str | os.PathLike[str], error: OSError | ValueError) -> Outpu
 def _check_replaceable(target: Path) -> None:
     if target.is_dir():
         raise OutputError(f"{target} cannot be written: it is a folder. Name a file in it.")
-    if not target.is_file():  # reading a pipe would hang, and replacing a device break the machine
+    if not target.is_file():  # reading a pipe hangs, and replacing a device breaks the machine
         raise OutputError(f"{target} cannot be written: it is no ordinary file. Name another.")
 
 
@@ -124,7 +148,7 @@ def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[Path]:
-    """A new file that nobody clears away until it is done with."""
+    """New file that no process removes while the block runs."""
     path, file = _locked(folder)
     try:
         yield path
@@ -134,25 +158,25 @@ def _temporary(folder: Path) -> Iterator[Path]:
 
 
 def _locked(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new file, and what holds its lock while it is open."""
+    """New file, and the open file that holds its lock."""
     while True:
-        # In the same folder, since a rename is atomic only within one file system. The name does
-        # not grow with the target's, which may be as long as the file system allows.
+        # In the same folder, since a rename is atomic only within one file system. The name has a
+        # fixed length, since the target's may be as long as the file system allows.
         path = folder / f".d3s-{os.urandom(8).hex()}.tmp"
         file = path.open("xb")
         if fcntl is None:
             file.close()  # Windows does not rename an open file
             return path, file
-        with suppress(OSError):  # a file system without locks: there nobody clears it, either
+        with suppress(OSError):  # a file system without locks: there, leftovers stay
             fcntl.flock(file, fcntl.LOCK_EX)
-        if path.exists():  # else it was cleared away before it was locked
+        if path.exists():  # else another process removed it before it was locked
             return path, file
         file.close()
 
 
 @cache
 def _clear_leftovers(folder: Path) -> None:
-    """Remove what killed processes left; once a process, since a folder may be long to list."""
+    """Remove the leftovers of killed processes; once per process, since listing may be slow."""
     if fcntl is None:
         return
     left: list[str] = []
@@ -169,7 +193,7 @@ def _clear_leftovers(folder: Path) -> None:
 
 
 def _move(temporary: Path, target: Path, overwrite: bool) -> None:
-    """Give a finished file its name; without `overwrite`, only if nobody has that name by now."""
+    """Rename a finished file; without `overwrite`, only if the name is still free."""
     if overwrite:
         temporary.replace(target)
         return
@@ -177,5 +201,5 @@ def _move(temporary: Path, target: Path, overwrite: bool) -> None:
         os.link(temporary, target)  # a rename would replace silently
     except FileExistsError:
         raise
-    except OSError:  # a file system without links: the check before has to do
+    except OSError:  # a file system without links: the earlier check has to do
         temporary.replace(target)

@@ -1,4 +1,4 @@
-"""What a file is: one of ours, or an image, in words and numbers."""
+"""Describe a file in words and numbers: an image, depth, points, a rig, a recipe, a folder."""
 
 import os
 import re
@@ -13,24 +13,25 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.flags import share_of_each
-from d3s.files import (
-    IMAGE_SUFFIXES,
-    DepthImage,
-    Points,
-    camera_file,
-    depth_png,
-    exr,
-    jpeg,
-    note,
-    npy,
-    ply,
-    png,
-    read_depth,
-    tiff,
-)
+from d3s.files import DepthImage, Points, camera_file, depth_png, note, read_depth, tiff
 from d3s.files import arrays as npz
 from d3s.files.images import read_samples
+from d3s.files.orientation import WORDS
 from d3s.files.raw import named, open_file, read_rest
+from d3s.formats import (
+    CSV,
+    EXR,
+    FORMATS,
+    IMAGE_SUFFIXES,
+    NPY,
+    NPZ,
+    PFM,
+    PLY,
+    PNG,
+    TIFF,
+    Format,
+    format_of_bytes,
+)
 from d3s.rig import Rig
 from d3s.scene.folder import DISTANCES_NAME, RECIPE_NAME
 from d3s.scene.recipe import Recipe
@@ -39,28 +40,16 @@ Facts = dict[str, Any]
 
 PERCENTS = (1, 5, 25, 50, 75, 95, 99)
 _BINS = 12
-# Of a histogram: what few exceed is in its first and last bin.
+# Percentiles at the ends of a histogram; values beyond are counted in its first and last bin.
 _ENDS_PERCENT = (0.5, 99.5)
-_WIDEST = 1e30  # more than that is no distribution that one could look at
+_WIDEST = 1e30  # a wider range has no histogram
 _START_BYTES = 8
 _MAX_BYTES = 2_000_000_000
-
-_FORMATS = {
-    png.SIGNATURE: "PNG",
-    jpeg.MAGIC: "JPEG",
-    **dict.fromkeys(tiff.MAGICS, "TIFF"),
-    npy.MAGIC: "NPY",
-    **dict.fromkeys((b"P5", b"P6"), "PGM or PPM"),
-    **dict.fromkeys((b"Pf", b"PF"), "PFM"),
-    exr.MAGIC: "OpenEXR",
-    ply.MAGIC: "PLY",
-    b"PK": "NPZ",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram:
-    """How many values lie between each edge and the next."""
+    """Numbers of values between each edge and the next."""
 
     of: str
     edges: tuple[float, ...]
@@ -69,7 +58,7 @@ class Histogram:
 
 @dataclass(frozen=True, kw_only=True)
 class Info:
-    """What a file is. All facts are numbers, texts, and lists and tables of them."""
+    """Description of a file. All facts are numbers, texts, and lists and tables of these."""
 
     path: str
     kind: str
@@ -77,7 +66,7 @@ class Info:
     histogram: Histogram | None = None
 
     def as_json(self) -> Facts:
-        """All of it as one table."""
+        """Description as one table that JSON can hold."""
         shape = None
         if self.histogram is not None:
             shape = {
@@ -89,12 +78,12 @@ class Info:
 
 
 def info(path: str | os.PathLike[str]) -> Info:
-    """Say what a file or a folder is.
+    """Describe a file or a folder.
 
     Raises
     ------
     D3SError
-        When it is missing or damaged, or nothing that D3S knows; what is wrong is in the text.
+        When it is missing or damaged, or of no kind that D3S knows; the text says what is wrong.
     """
     place = Path(os.fsdecode(path))
     with named(path):
@@ -103,26 +92,26 @@ def info(path: str | os.PathLike[str]) -> Info:
         return _folder(place)
     with named(path), open_file(path) as file:
         start = file.read(_START_BYTES)
-    found = next((name for magic, name in _FORMATS.items() if start.startswith(magic)), None)
+    found = format_of_bytes(start)
     if found is None:
         return _text(place)
-    if found == "NPZ":
+    if found is NPZ:
         return _archive(place)
-    if found == "PLY" or _is_depth(place, found):
+    if found is PLY or _is_depth(place, found):
         return _depth(place, found)
     return _image(place, found)
 
 
-def _is_depth(path: Path, found: str) -> bool:
-    """Whether the file, or a camera beside it, says so: floats alone may be an image."""
-    if found == "OpenEXR":
+def _is_depth(path: Path, found: Format) -> bool:
+    """Whether the file, or a camera beside it, says that it holds depth: floats may be an image."""
+    if found is EXR:
         return True
-    if found in ("PFM", "NPY"):
+    if found in (PFM, NPY):
         return os.path.lexists(camera_file.beside(path))
     with named(path):
-        if found == "PNG":
-            return depth_png.said(_raw(path)) is not None
-        return found == "TIFF" and tiff.description(_raw(path)).startswith(note.START)
+        if found is PNG:
+            return depth_png.note_in(_raw(path)) is not None
+        return found is TIFF and tiff.description(_raw(path)).startswith(note.START)
 
 
 def _raw(path: Path) -> bytes:
@@ -130,14 +119,14 @@ def _raw(path: Path) -> bytes:
         return read_rest(file, _MAX_BYTES)
 
 
-def _image(path: Path, found: str) -> Info:
+def _image(path: Path, found: Format) -> Info:
     with named(path):
         samples = read_samples(path)
     values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
     rows, cols, channels = values.shape
     colours = values[:, :, : 1 if channels < 3 else 3]
     facts: Facts = {
-        "format": found,
+        "format": found.name,
         "rows": rows,
         "cols": cols,
         "channels": channels,
@@ -145,6 +134,8 @@ def _image(path: Path, found: str) -> Info:
         "full_scale": samples.full_scale,
         "values": _range(colours),
     }
+    if samples.orientation in WORDS:
+        facts["exif_orientation"] = f"{samples.orientation}: {WORDS[samples.orientation]}"
     if samples.full_scale is not None:
         facts["share_at_0"] = float(np.mean(colours == 0))
         facts["share_at_full_scale"] = float(np.mean(colours == samples.full_scale))
@@ -156,23 +147,24 @@ def _image(path: Path, found: str) -> Info:
     )
 
 
-def _depth(path: Path, found: str) -> Info:
+def _depth(path: Path, found: Format) -> Info:
     content = read_depth(path)
     if isinstance(content, Points):
         return _points(path, content)
-    told = {"unit_m": _unit_m(path)} if found == "PNG" else {}
-    return _depth_image(path, content, {"format": found, **told})
+    unit = {"unit_m": _unit_m(path)} if found is PNG else {}
+    return _depth_image(path, content, {"format": found.name, **unit})
 
 
 def _unit_m(path: Path) -> float:
     with named(path):
-        return note.positive(note.of_depth(depth_png.said(_raw(path)) or ""), "depth_unit_m")
+        entries = note.parse_depth_note(depth_png.note_in(_raw(path)) or "")
+        return note.positive_number(entries, "depth_unit_m")
 
 
-def _depth_image(path: Path, image: DepthImage, told: Facts) -> Info:
+def _depth_image(path: Path, image: DepthImage, facts_of_format: Facts) -> Info:
     rows, cols = image.depth_m.shape
     facts: Facts = {
-        **told,
+        **facts_of_format,
         "rows": rows,
         "cols": cols,
         "density": image.density,
@@ -189,7 +181,7 @@ def _depth_image(path: Path, image: DepthImage, told: Facts) -> Info:
 
 
 def _points(path: Path, points: Points) -> Info:
-    facts: Facts = {"format": "PLY", "points": len(points.z_m), **points.notes}
+    facts: Facts = {"format": PLY.name, "points": len(points.z_m), **points.notes}
     facts |= {name: _range(values) for name, values in points.columns.items()}
     return Info(path=str(path), kind="points", facts=facts, histogram=_histogram(points.z_m, "z_m"))
 
@@ -206,7 +198,7 @@ def _archive(path: Path) -> Info:
     return Info(
         path=str(path),
         kind="arrays",
-        facts={"format": "NPZ", "arrays": facts},
+        facts={"format": NPZ.name, "arrays": facts},
         histogram=None if depth is None else _histogram(depth, "depth_m"),
     )
 
@@ -215,7 +207,7 @@ def _depth_map(path: Path, depth_map: DepthMap) -> Info:
     rows, cols = depth_map.depth_m.shape
     flags = {name: share for name, share in share_of_each(depth_map.flags).items() if share}
     facts: Facts = {
-        "format": "NPZ",
+        "format": NPZ.name,
         "rows": rows,
         "cols": cols,
         "method": depth_map.method,
@@ -239,17 +231,20 @@ def _depth_map(path: Path, depth_map: DepthMap) -> Info:
 
 
 def _text(path: Path) -> Info:
-    """A file of ours that is text, by its suffix."""
+    """Describe a text file of D3S, known by its suffix."""
     suffix = path.suffix.lower()
     if suffix == ".toml":
         return _document(path)
     if path.name.endswith(camera_file.SUFFIX):
         return Info(path=str(path), kind="camera", facts=camera_file.read(path)._asdict())
-    if suffix == ".csv":
+    if suffix in CSV.suffixes:
         return _table(path)
+    depth = ", ".join(
+        suffix for one in FORMATS if one.reads_depth and not one.image for suffix in one.suffixes
+    )
     raise InputError(
         f"{path}: is none of the files that D3S knows: images ({', '.join(IMAGE_SUFFIXES)}), files "
-        "of depth (.npz, .exr, .ply), tables (.csv), rigs and recipes (.toml), and folders."
+        f"of depth ({depth}), tables (.csv), rigs and recipes (.toml), and folders."
     )
 
 
@@ -318,7 +313,7 @@ def _rig_facts(rig: Rig) -> Facts:
 
 
 def _numbers(values: NDArray[Any]) -> Facts:
-    """The range of an array of numbers; the value of a single one."""
+    """Range of an array of numbers; of a single number, its value."""
     if values.dtype.kind not in "buif":
         return {"value": str(values)[:80]} if not values.shape else {}
     if not values.shape:
@@ -327,7 +322,7 @@ def _numbers(values: NDArray[Any]) -> Facts:
 
 
 def _range(values: NDArray[Any]) -> Facts:
-    """Smallest, largest and what lies between, of the values that are numbers."""
+    """Smallest, largest, mean and percentiles of the finite values, and their share."""
     known = _known(values)
     if not known.size:
         return {"known": 0.0}
@@ -364,5 +359,5 @@ def _known(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _finite(value: float) -> float | None:
-    """A number that JSON has."""
+    """Number, or None where JSON has no such number."""
     return value if np.isfinite(value) else None

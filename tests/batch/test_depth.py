@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from d3s import DepthMap, atomic
-from d3s.batch import Frame, estimate_files, find_frames
-from d3s.batch.depth import Wish
+from d3s.batch import DepthJob, estimate_files
+from d3s.capture import FrameFiles, find_frames
 from d3s.errors import InputError, OutputError
 from d3s.files import write_image
 from pairs import DEPTH_M, RIG, views, write_views
 
-QUICK = Wish(rig=RIG, method="bm", formats=("npz",))
+QUICK = DepthJob(rig=RIG, method="bm", formats=("npz",))
 
 
-def frames(folder: Path, count: int) -> tuple[Frame, ...]:
+def frames(folder: Path, count: int) -> tuple[FrameFiles, ...]:
     folder.mkdir(exist_ok=True)
     for i in range(count):
         write_views(folder / f"{i:03}_left.png", folder / f"{i:03}_right.png", seed=i)
@@ -25,8 +25,8 @@ def frames(folder: Path, count: int) -> tuple[Frame, ...]:
 
 
 def test_depth_and_figures_of_a_pair(tmp_path):
-    wish = Wish(rig=RIG, formats=("npz", "png", "ply", "preview"))
-    batch = estimate_files(frames(tmp_path / "in", 1), wish, tmp_path / "out")
+    job = DepthJob(rig=RIG, formats=("npz", "png", "ply", "preview"))
+    batch = estimate_files(frames(tmp_path / "in", 1), job, tmp_path / "out")
     (done,) = batch.done
     assert not batch.refused
     assert done.density > 0.5
@@ -46,7 +46,7 @@ def test_what_is_left_out_is_left_out(tmp_path):
     given = frames(tmp_path / "in", 1)
     (all_of_it,) = estimate_files(given, QUICK, tmp_path / "all").done
     limit_m = all_of_it.median_sigma_m
-    strict = Wish(rig=RIG, method="bm", formats=("npz",), max_sigma_m=limit_m)
+    strict = DepthJob(rig=RIG, method="bm", formats=("npz",), max_sigma_m=limit_m)
     (some,) = estimate_files(given, strict, tmp_path / "some").done
     assert 0 < some.density < all_of_it.density
     assert np.nanmax(DepthMap.load(some.files[0]).sigma_m) <= np.float32(limit_m)
@@ -55,15 +55,15 @@ def test_what_is_left_out_is_left_out(tmp_path):
 def test_side_by_side(tmp_path):
     write_image(tmp_path / "both.png", np.hstack(views()))
     given = find_frames([tmp_path / "both.png"], one_file_each=True).frames
-    wish = Wish(rig=RIG, method="bm", side_by_side=True, formats=("npz",))
-    (done,) = estimate_files(given, wish, tmp_path / "out").done
+    job = DepthJob(rig=RIG, method="bm", side_by_side=True, formats=("npz",))
+    (done,) = estimate_files(given, job, tmp_path / "out").done
     assert done.nearest_m == pytest.approx(DEPTH_M, abs=0.1)
 
 
 def test_swapped_views_are_named(tmp_path):
     left, right = tmp_path / "a.png", tmp_path / "b.png"
     write_views(right, left)
-    batch = estimate_files([Frame("a", left, right)], Wish(rig=RIG), tmp_path / "out")
+    batch = estimate_files([FrameFiles("a", left, right)], DepthJob(rig=RIG), tmp_path / "out")
     assert not batch.done
     assert "left and right seem to be swapped" in batch.refused[0].reason
     assert "other order" in batch.refused[0].reason
@@ -74,7 +74,7 @@ def test_noise_is_not_called_swapped(tmp_path):
     left, right = tmp_path / "a.png", tmp_path / "b.png"
     write_image(left, views(1)[0])
     write_image(right, views(2)[1])
-    batch = estimate_files([Frame("a", left, right)], Wish(rig=RIG), tmp_path / "out")
+    batch = estimate_files([FrameFiles("a", left, right)], DepthJob(rig=RIG), tmp_path / "out")
     assert not batch.refused
     assert batch.done[0].density < 0.01
 
@@ -158,15 +158,15 @@ def test_the_same_input_gives_the_same_bytes(tmp_path):
 
 def test_an_input_is_never_replaced(tmp_path):
     write_views(tmp_path / "depth.png", tmp_path / "other.png")
-    frame = Frame("", tmp_path / "depth.png", tmp_path / "other.png")
-    wish = Wish(rig=RIG, method="bm", formats=("png",))
+    frame = FrameFiles("", tmp_path / "depth.png", tmp_path / "other.png")
+    job = DepthJob(rig=RIG, method="bm", formats=("png",))
     with pytest.raises(OutputError, match=r"depth.png is one of the inputs"):
-        estimate_files([frame], wish, tmp_path, overwrite=True)
+        estimate_files([frame], job, tmp_path, overwrite=True)
 
 
 def test_a_full_disk_leaves_what_is_finished_and_goes_on_later(tmp_path, monkeypatch):
     given = frames(tmp_path / "in", 3)
-    wish = Wish(rig=RIG, method="bm", formats=("pfm", "npz"))
+    job = DepthJob(rig=RIG, method="bm", formats=("pfm", "npz"))
     written = []
     real = atomic._write_beside
 
@@ -179,12 +179,12 @@ def test_a_full_disk_leaves_what_is_finished_and_goes_on_later(tmp_path, monkeyp
     monkeypatch.setattr(atomic, "_write_beside", fill_up)
     words = r"001_depth.npz cannot be written: No space.*Free some space.*1 frames before.*--skip-"
     with pytest.raises(OutputError, match=words):
-        estimate_files(given, wish, tmp_path / "out")
+        estimate_files(given, job, tmp_path / "out")
     assert DepthMap.load(tmp_path / "out/000_depth.npz").density > 0
     assert not (tmp_path / "out/001_depth.pfm").exists()
     assert "002_depth.pfm" not in [path.name for path in written]
     monkeypatch.undo()
-    batch = estimate_files(given, wish, tmp_path / "out", skip_done=True)
+    batch = estimate_files(given, job, tmp_path / "out", skip_done=True)
     assert batch.skipped == ("000",)
     assert [one.name for one in batch.done] == ["001", "002"]
 
@@ -204,7 +204,7 @@ def test_a_name_that_becomes_too_long_does_not_stop_the_others(tmp_path):
     given = frames(folder, 1)
     long = "x" * 246
     write_views(folder / f"{long}_left.png", folder / "short.png")
-    frame = Frame(long, folder / f"{long}_left.png", folder / "short.png")
+    frame = FrameFiles(long, folder / f"{long}_left.png", folder / "short.png")
     batch = estimate_files([frame, *given], QUICK, tmp_path / "out")
     assert [one.name for one in batch.done] == ["000"]
     assert "too long" in batch.refused[0].reason
@@ -212,11 +212,11 @@ def test_a_name_that_becomes_too_long_does_not_stop_the_others(tmp_path):
 
 def test_unknown_formats_are_refused_by_name():
     with pytest.raises(InputError, match=r"formats has jpg: it can have npz, png"):
-        Wish(rig=RIG, formats=("npz", "jpg"))
+        DepthJob(rig=RIG, formats=("npz", "jpg"))
 
 
 def test_limits_that_cannot_be_are_refused_at_once():
     with pytest.raises(InputError, match=r"min_confidence=80 must be a number from 0 to 1"):
-        Wish(rig=RIG, min_confidence=80)
+        DepthJob(rig=RIG, min_confidence=80)
     with pytest.raises(InputError, match=r"max_sigma_m=-1 must be a number from 0 up"):
-        Wish(rig=RIG, max_sigma_m=-1)
+        DepthJob(rig=RIG, max_sigma_m=-1)

@@ -37,6 +37,14 @@ def result(tmp_path):
     return path
 
 
+def test_help_names_every_format():
+    told = " ".join(run("--help").stdout.replace("│", " ").split())
+    assert (
+        "Convert depth between formats: .png .tiff .pfm .npy .exr .ply, from .npz, and to .csv."
+        in told
+    )
+
+
 def test_one_to_many_says_what_each_lacks(tmp_path, result):
     names = ("a.png", "a.tiff", "a.pfm", "a.npy", "a.exr", "a.ply", "a.csv", "a_preview.png")
     done = run(result, *(tmp_path / name for name in names))

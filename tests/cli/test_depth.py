@@ -1,5 +1,6 @@
 """`d3s depth`, as a new user would run it, rightly and wrongly."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner, Result
 
 from calibrations import calibration
@@ -137,6 +139,36 @@ def test_colour_is_told_once(tmp_path, out):
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("is in colour") == 3  # once a frame, naming it
     assert "Files of 3 frames" in result.stdout
+
+
+def test_turned_images_are_told(tmp_path, out):
+    turned = Image.Exif()
+    turned[0x0112] = 3
+    for side, view in zip(("left", "right"), views(), strict=True):
+        grey = np.rint(255 * view).astype(np.uint8)
+        Image.fromarray(grey[::-1, ::-1]).save(tmp_path / f"{side}.png", exif=turned)
+    result = run(tmp_path / "left.png", tmp_path / "right.png", *QUICK, "--output", out)
+    assert result.exit_code == 0, result.stderr
+    assert "left.png was turned by 180 degrees, as its EXIF orientation says" in result.stdout
+    found = DepthMap.load(out / "depth.npz")
+    assert np.nanmedian(found.depth_m) == pytest.approx(DEPTH_M, abs=0.1)
+
+
+def test_a_missing_package_is_told_before_the_work(pair, out, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    result = run(*pair, *PINHOLE, "--format", "npz,exr", "--output", out)
+    assert result.exit_code == 2
+    assert "OpenEXR files need the OpenEXR package" in words(result)
+    assert "pip install 'd3s[exr]'" in words(result)
+    assert not out.exists()
+
+
+def test_help_names_every_format():
+    told = " ".join(run("--help").stdout.replace("│", " ").split())
+    assert (
+        "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, and "
+        "preview" in told
+    )
 
 
 def test_some_bad_inputs_are_listed_and_the_rest_done(tmp_path, out):

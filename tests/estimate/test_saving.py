@@ -11,7 +11,8 @@ import d3s
 from calibrations import calibration
 from d3s.errors import InputError, OutputError
 from d3s.estimate.methods import METHODS
-from d3s.files import ply, read_npz, write_npz
+from d3s.files import points as point_files
+from d3s.files import read_npz, write_npz
 from d3s.files.depth_files import read_depth
 
 RIG = d3s.Rig.paper_prototype()
@@ -73,7 +74,7 @@ def test_npz_round_trip_of_every_method_and_of_a_calibrated_rig(tmp_path, made):
 def test_ply_has_a_point_for_each_depth(tmp_path, made):
     path = tmp_path / "a.ply"
     made.save(path)
-    points = ply.read(path.read_bytes())
+    points = point_files.read_ply(path.read_bytes())
     rows, cols = np.nonzero(made.valid)
     np.testing.assert_array_equal(points.z_m, made.depth_m[rows, cols])
     # f = 12.1 mm / 2 µm, and the axis meets the middle of 60 x 130 px

@@ -1,16 +1,20 @@
 """Cut, damaged and boastful files of depth: only a refusal in words or a whole result comes out."""
 
 import io
+import os
 import struct
+import sys
 import tracemalloc
 import zipfile
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import d3s
 from d3s.errors import InputError
+from d3s.files import exr
 from d3s.files.depth_files import read_depth, write_depth
 from d3s.files.depth_image import DepthImage, Points
 
@@ -94,7 +98,7 @@ def test_damage_is_refused_or_leaves_a_whole_result(tmp_path, good, suffix, capf
     assert capfd.readouterr() == ("", "")
 
 
-def exr(side: int) -> bytes:
+def exr_bomb(side: int) -> bytes:
     """A header like that of a good file, and a table of chunks that are not there."""
 
     def attribute(name: str, kind: str, value: bytes) -> bytes:
@@ -133,7 +137,7 @@ def npz(side: int) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("bomb", [exr, ply, npz])
+@pytest.mark.parametrize("bomb", [exr_bomb, ply, npz])
 @pytest.mark.parametrize("side", [SIDE, 7_000])
 def test_declared_size_is_not_believed(tmp_path, bomb, side):
     path = tmp_path / "bomb"
@@ -183,3 +187,33 @@ def test_wrong_note_is_refused(tmp_path, note):
     path.write_bytes(good[: at - 4] + chunk + good[at + 8 + size :])
     with pytest.raises(InputError, match=r"a\.png: .*(note|unit)"):
         read_depth(path)
+
+
+def test_output_of_other_threads_is_not_lost(capfd):
+    """OpenEXR prints into the descriptors of the process, from which only its lines are taken."""
+    with exr._quiet_openexr():
+        os.write(2, b"mine\na.exr: (EXR_ERR_BAD_CHUNK_LEADER) found corrupt leader\nmine too\n")
+        sys.stdout.write("Warning: Exception raised reading pixel data for part 0\nand this\n")
+    assert capfd.readouterr() == ("and this\n", "mine\nmine too\n")
+
+
+def test_eight_threads_read_at_once(tmp_path, capfd):
+    expected = {}
+    for suffix in SUFFIXES:
+        path = tmp_path / f"a{suffix}"
+        path.write_bytes(_content(suffix, tmp_path))
+        found = read_depth(path)
+        expected[path] = found.z_m if isinstance(found, Points) else found.depth_m
+    damaged = tmp_path / "damaged.exr"
+    damaged.write_bytes((tmp_path / "a.exr").read_bytes()[:-9])
+
+    def read(path):
+        with pytest.raises(InputError):
+            read_depth(damaged)
+        found = read_depth(path)
+        return path, found.z_m if isinstance(found, Points) else found.depth_m
+
+    with ThreadPoolExecutor(8) as pool:
+        for path, values in pool.map(read, [*expected] * 6):
+            np.testing.assert_array_equal(values, expected[path])
+    assert capfd.readouterr() == ("", "")

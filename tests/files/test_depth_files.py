@@ -1,5 +1,6 @@
 """Files of depth: what other programs read in them, and what comes back."""
 
+import importlib.util
 import json
 import struct
 
@@ -38,7 +39,7 @@ def test_floats_come_back_to_the_last_bit(tmp_path, suffix):
     assert found.depth_m.dtype == np.float32
     assert found.focal_length_px == FOCAL_PX
     np.testing.assert_array_equal(found.intrinsics, [[800.5, 0, 8], [0, 800.5, 5.5], [0, 0, 1]])
-    assert found.layers == FORMATS[suffix].keeps
+    assert found.layers == FORMATS[suffix].layers
     for name in found.layers:
         np.testing.assert_array_equal(getattr(found, name), getattr(image, name))
     if suffix in (".tiff", ".tif", ".exr"):
@@ -150,22 +151,48 @@ def test_exr_of_openexr_is_read(tmp_path, packing, kind):
     np.testing.assert_array_equal(read_depth(tmp_path / "a.exr").depth_m, depth.astype(np.float32))
 
 
+@pytest.mark.parametrize("packing", ["RLE", "PIZ", "PXR24"])
+def test_exr_of_every_packing_without_loss_is_read(tmp_path, packing):
+    openexr = pytest.importorskip("OpenEXR")
+    kind = np.float16 if packing == "PXR24" else np.float32  # which rounds floats to 24 bit
+    header = {"compression": getattr(openexr, f"{packing}_COMPRESSION")}
+    with openexr.File(header, {"Z": DEPTH.astype(kind)}) as file:
+        file.write(str(tmp_path / "a.exr"))
+    expected = DEPTH.astype(kind).astype(np.float32)
+    np.testing.assert_array_equal(read_depth(tmp_path / "a.exr").depth_m, expected)
+
+
+def test_exr_of_tiles_is_read(tmp_path):
+    openexr = pytest.importorskip("OpenEXR")
+    header = {"type": openexr.tiledimage, "tiles": openexr.TileDescription()}
+    with openexr.File(header, {"Z": DEPTH}) as file:
+        file.write(str(tmp_path / "a.exr"))
+    np.testing.assert_array_equal(read_depth(tmp_path / "a.exr").depth_m, DEPTH)
+
+
 def test_exr_that_is_not_read_says_how_to_save_it(tmp_path):
     openexr = pytest.importorskip("OpenEXR")
     path = tmp_path / "a.exr"
-    with openexr.File({"compression": openexr.PIZ_COMPRESSION}, {"Z": DEPTH}) as file:
-        file.write(str(path))
-    with pytest.raises(InputError, match=r"a\.exr: is an OpenEXR file packed by PIZ.*Save it so"):
-        read_depth(path)
     with openexr.File({}, {"RGB": np.stack([DEPTH] * 3, axis=2)}) as file:
         file.write(str(path))
     with pytest.raises(InputError, match="has the channels B, G, R, and depth is in Z"):
         read_depth(path)
-    header = {"type": openexr.tiledimage, "tiles": openexr.TileDescription()}
-    with openexr.File(header, {"Z": DEPTH}) as file:
+    parts = [openexr.Part({}, {"Z": DEPTH}, name) for name in ("a", "b")]
+    with openexr.File(parts) as file:
         file.write(str(path))
-    with pytest.raises(InputError, match="OpenEXR file of tiles"):
+    with pytest.raises(InputError, match=r"a\.exr: is an OpenEXR file of several parts.*one part"):
         read_depth(path)
+
+
+def test_missing_openexr_is_told_with_the_command(tmp_path, monkeypatch):
+    write_depth(tmp_path / "a.exr", made())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    words = r"\.exr: OpenEXR files need the OpenEXR package.*pip install 'd3s\[exr\]'.*\.tiff"
+    with pytest.raises(InputError, match="a" + words):
+        read_depth(tmp_path / "a.exr")
+    with pytest.raises(InputError, match="b" + words):
+        write_depth(tmp_path / "b.exr", made())
+    assert not (tmp_path / "b.exr").exists()
 
 
 def test_ply_as_another_program_would_parse_it(tmp_path):
@@ -350,7 +377,7 @@ def test_nothing_of_the_user_is_replaced(tmp_path, suffix):
     assert path.stat().st_size > 100
     camera = tmp_path / "b.camera.json"
     camera.write_text("of mine")
-    if not FORMATS[suffix].has_camera:
+    if not FORMATS[suffix].has_camera_inside:
         with pytest.raises(OutputError, match=r"b\.camera\.json exists"):
             write_depth(tmp_path / f"b{suffix}", made())
         assert not (tmp_path / f"b{suffix}").exists()

@@ -1,6 +1,7 @@
 """What people hand to a reader by mistake, and the words they then read."""
 
 import os
+import re
 import struct
 
 import cv2
@@ -11,6 +12,7 @@ from PIL import Image
 
 from d3s.errors import InputError
 from d3s.files import list_images, read_image, read_npz
+from pngs import png_file
 
 SMALL = np.arange(12, dtype=np.uint16).reshape(3, 4)
 
@@ -49,7 +51,7 @@ def test_file_without_rights(tmp_path):
 
 def test_things_that_are_no_images(tmp_path):
     path = tmp_path / "a.png"
-    for content in (b"Dear reader", b"x", b"GIF89a\0\0", b"BM\0\0\0\0"):
+    for content in (b"Dear reader", b"x", b"GIF89a\0\0"):
         path.write_bytes(content)
         assert refusal(path).startswith("does not begin like an image. Images are PNG, TIFF,")
 
@@ -154,6 +156,52 @@ def test_png_with_a_wrong_checksum(tmp_path):
     (tmp_path / "a.png").write_bytes(content)
     words = refusal(tmp_path / "a.png")
     assert words.startswith("has a PNG chunk at byte 33 whose checksum is wrong. The file is dam")
+
+
+@pytest.mark.parametrize("depth", [8, 16])
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [(20, "fewer PNG pixels"), (39, "fewer PNG pixels"), (400, "more PNG pixels")],
+)
+@pytest.mark.parametrize("colour", [0, 2, 3])
+def test_png_of_too_few_or_too_many_rows(tmp_path, depth, rows, words, colour, capfd):
+    """All its checksums hold, so that only a count of the pixels tells."""
+    if (depth, colour) == (16, 3):
+        pytest.skip("a palette has 8 bit")
+    row = bytes([0, *range(1, 1 + 40 * depth // 8 * (3 if colour == 2 else 1))])
+    noise = np.random.default_rng(0).bytes(len(row) * rows)
+    content = b"".join(b"\0" + noise[i * len(row) : (i + 1) * len(row) - 1] for i in range(rows))
+    palette = bytes(range(30, 60)) if colour == 3 else b""
+    (tmp_path / "a.png").write_bytes(png_file(40, 40, depth, colour, content, palette=palette))
+    assert words in refusal(tmp_path / "a.png")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("depth", "colour"), [(8, 0), (16, 0), (16, 2)])
+def test_png_with_an_unknown_filter(tmp_path, depth, colour, capfd):
+    row = bytes(40 * depth // 8 * (3 if colour == 2 else 1))
+    rows = (b"\0" + row) * 20 + b"\5" + row + (b"\0" + row) * 19
+    (tmp_path / "a.png").write_bytes(png_file(40, 40, depth, colour, rows))
+    assert re.search(r"unknown filter|cannot be decoded as PNG", refusal(tmp_path / "a.png"))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_palette_of_a_png_that_is_none(tmp_path):
+    (tmp_path / "a.png").write_bytes(png_file(2, 1, 8, 3, b"\0\1\2", palette=b"\1\2"))
+    assert refusal(tmp_path / "a.png").startswith("has no proper PNG palette")
+
+
+def test_bmp_and_webp_of_another_kind(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"RIFF\x24\0\0\0WAVEfmt " + bytes(30))
+    assert refusal(path).startswith("is a RIFF file, and no WebP")
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    frames[0].save(path, "WEBP", save_all=True, append_images=frames[1:])
+    assert refusal(path).startswith("holds several images, and one is read")
+    content = bytearray(cv2.imencode(".bmp", np.zeros((8, 8), np.uint8))[1].tobytes())
+    content[30] = 1  # RLE8
+    path.write_bytes(content)
+    assert refusal(path).startswith("is a BMP packed by RLE")
 
 
 def test_folders_without_images(tmp_path):

@@ -86,7 +86,7 @@ def test_another_file_is_replaced_only_on_demand(tmp_path, suffix):
         (
             "a.jpg",
             IMAGE,
-            r"a\.jpg: images are written as \.png, \.tif, \.tiff, \.pfm, \.npy\. Give",
+            r"a\.jpg: images are written as \.png, \.tiff, \.tif, \.pfm, \.npy\. Give",
         ),
         ("a", IMAGE, "images are written as"),
         ("a.png", np.full((2, 2), np.nan), r"4 of 4 values are NaN.*write \.tif, \.pfm or \.npy"),

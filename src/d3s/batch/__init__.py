@@ -1,11 +1,11 @@
-"""Many frames: all that can be done is done, and what cannot is named with its reason.
+"""Depth maps of many frames, from files to files.
 
-pairing     which files belong together
-depth       `estimate_files`: depth maps of files, written to a folder
-swapped     whether left and right were confused
+Files of frames and a rig come in; files of depth, a summary of each, and the refused frames with
+their reasons go out. All that can be done is done.
+
+depth     `estimate_files`: depth maps of frames, written to a folder
 """
 
-from d3s.batch.depth import Batch, Done, estimate_files
-from d3s.batch.pairing import Found, Frame, Refused, find_frames
+from d3s.batch.depth import Batch, DepthJob, Done, estimate_files
 
-__all__ = ["Batch", "Done", "Found", "Frame", "Refused", "estimate_files", "find_frames"]
+__all__ = ["Batch", "DepthJob", "Done", "estimate_files"]

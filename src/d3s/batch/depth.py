@@ -1,68 +1,89 @@
-"""Depth maps of files, written to a folder."""
+"""Depth maps of many frames, written to a folder."""
 
 import errno
 import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from d3s.atomic import make_folder
-from d3s.batch.pairing import Frame, Refused
-from d3s.batch.swapped import swapped_words
+from d3s.capture import FileSource, Frame, FrameFiles, Refused
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.depth_map import check_limits
-from d3s.files import camera_file, load_pair
+from d3s.files import camera_file, exr
 from d3s.files.depth_files import FORMATS
 from d3s.files.raw import shown
+from d3s.formats import DEPTH_SUFFIXES, EXR
 from d3s.rig import Rig
 from d3s.types import Image, Progress
 from d3s.view.preview import write_preview
 
 PREVIEW = "preview"
 DEFAULT_FORMATS = ("npz", "png", PREVIEW)
-ALL_FORMATS = ("npz", *(suffix.removeprefix(".") for suffix in FORMATS), PREVIEW)
-"""Everything, what other programs read, and a picture for people."""
+ALL_FORMATS = (*(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES), PREVIEW)
+"""NPZ with everything, the formats that other programs read, and a picture for people."""
 
-_STRIP_PX = 64
+_WARM_UP_ROWS = 64
+# Densities that tell swapped views: of a pair that is not swapped, most pixels have a depth;
+# swapped, only pixels that fit by chance.
+_POOR_DENSITY, _RICH_DENSITY = 0.15, 0.4
+_STRIP_ROWS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """One depth map that was written, in figures; NaN where there is no depth at all."""
+    """Summary of one depth map that was written; NaN where no pixel has a depth."""
 
     name: str
     files: tuple[Path, ...]
-    density: float  # share of the pixels that have a depth
-    nearest_m: float  # the first and the last percent are left out
+    density: float
+    """Share of the pixels that have a depth, 0 to 1."""
+
+    nearest_m: float
+    """First percentile of the depths."""
+
     farthest_m: float
+    """99th percentile of the depths."""
+
     median_sigma_m: float
-    time_s: float  # of the estimate alone
-    remarks: tuple[str, ...]  # on what was done to the images, and what the method says
+    time_s: float
+    """Time of the estimate, without reading and writing."""
+
+    remarks: tuple[str, ...]
+    """Remarks on what was done to the images, and the warnings of the method."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """What became of all frames."""
+    """Outcomes of all frames."""
 
     done: tuple[Done, ...]
     refused: tuple[Refused, ...]
-    skipped: tuple[str, ...] = ()  # names of frames whose results were there
+    skipped: tuple[str, ...] = ()
+    """Names of frames whose results were there."""
 
     @property
     def empty(self) -> tuple[Done, ...]:
-        """Those in which no pixel has a depth."""
+        """Depth maps in which no pixel has a depth."""
         return tuple(one for one in self.done if one.density == 0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
-    """How depth is estimated, and what is kept and written of it."""
+class DepthJob:
+    """How depth is estimated, which depths are kept, and the formats to write.
+
+    Raises
+    ------
+    InputError
+        When a format is unknown or needs a package that is not installed, or a limit is no such
+        number.
+    """
 
     rig: Rig
     method: str = "joint"
@@ -78,53 +99,55 @@ class Wish:
         check_limits(min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m)
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
-        """Depth of a pair, as wished, before anything is left out."""
+        """Run the method on a pair, unfiltered."""
         return estimate(left, right, self.rig, method=self.method, options=self.options)
 
-    def targets(self, frame: Frame, output: Path) -> dict[str, Path]:
-        """Files that a frame becomes, by format; the camera that some need beside them last."""
-        start = f"{frame.name}_" if frame.name else ""
+    def targets(self, name: str, output: Path) -> dict[str, Path]:
+        """Files of the results of a frame, by format; the camera that some need comes last."""
+        start = f"{name}_" if name else ""
         files = {
             one: output / (f"{start}preview.png" if one == PREVIEW else f"{start}depth.{one}")
             for one in self.formats
         }
-        if any(not FORMATS[f".{one}"].has_camera for one in files if f".{one}" in FORMATS):
+        if any(not FORMATS[f".{one}"].has_camera_inside for one in files if f".{one}" in FORMATS):
             files["camera"] = camera_file.beside(output / f"{start}depth.png")
         return files
 
 
 def check_formats(formats: Sequence[str]) -> None:
-    """Refuse formats that there are not.
+    """Refuse an empty list of formats, unknown ones, and ones whose package is missing.
 
     Raises
     ------
     InputError
-        Naming the first of them, and those that there are.
+        Naming the first that is wrong, and the formats that there are.
     """
     unknown = [one for one in formats if one not in ALL_FORMATS]
     if unknown or not formats:
         wrong = shown(unknown[0]) or "an empty name" if unknown else "nothing"
         raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
+    if any(f".{one}" in EXR.suffixes for one in formats):
+        exr.check_installed()
 
 
 def estimate_files(
-    frames: Sequence[Frame],
-    wish: Wish,
+    frames: Sequence[FrameFiles],
+    job: DepthJob,
     output: str | os.PathLike[str],
     *,
     overwrite: bool = False,
     skip_done: bool = False,
     progress: Progress | None = None,
 ) -> Batch:
-    """Depth maps of all frames that can be read, each written as soon as it is made.
+    """Estimate the depth of many frames, and write each depth map as soon as it is made.
 
-    A frame that cannot be read, or whose views are swapped, is refused and the next one begun.
+    A frame that cannot be read, or whose views are swapped, is refused, and the next one begun.
 
     Parameters
     ----------
     frames
-        As `find_frames` finds them.
-    wish
+        Files of each frame, as `find_frames` finds them.
+    job
         The rig, the method, and the formats to write.
     output
         The folder for the results, made if it is not there.
@@ -132,94 +155,129 @@ def estimate_files(
         Whether earlier results may be replaced.
     skip_done
         Whether frames whose results are all there are left alone, so that work that was stopped
-        goes on; what is there of other frames is replaced.
+        goes on; incomplete results of other frames are replaced.
     progress
-        Called with how many of how many frames are done.
+        Called with (frames done, frames in all).
 
     Raises
     ------
     OutputError
-        Before anything is computed, when results are there already or would replace what they are
-        made from; and when a file cannot be written: what was finished until then stays.
+        Before anything is computed, when results are there already or would replace an input; and
+        when a file cannot be written: the results until then stay.
     """
     folder = Path(os.fsdecode(output))
-    was_there = os.path.lexists(folder)  # no error for a name that cannot be
+    was_there = os.path.lexists(folder)  # no error for an impossible name
     make_folder(folder)
-    _check_targets(frames, wish, folder, overwrite or skip_done)
-    done: list[Done] = []
-    refused: list[Refused] = []
-    skipped: list[str] = []
-    for number, frame in enumerate(frames):
-        files = wish.targets(frame, folder)
-        if skip_done and all(map(os.path.lexists, files.values())):
-            skipped.append(frame.name)
-        else:
-            _one(frame, wish, files, overwrite or skip_done, done, refused)
-        if progress is not None:
-            progress(number + 1, len(frames))
-    if not (was_there or done):
+    _check_targets(frames, job, folder, overwrite or skip_done)
+    is_done = [skip_done and _is_done(one, job, folder) for one in frames]
+    skipped = [one.name for one, done in zip(frames, is_done, strict=True) if done]
+    to_do = [one for one, done in zip(frames, is_done, strict=True) if not done]
+    results = _Results(job=job, folder=folder, overwrite=overwrite or skip_done)
+    source = FileSource(to_do, rig=job.rig, side_by_side=job.side_by_side, linear=job.linear)
+    with source:
+        for number, outcome in enumerate(source):
+            results.add(to_do[number], outcome)
+            if progress is not None:
+                progress(len(skipped) + number + 1, len(frames))
+    if not (was_there or results.done):
         folder.rmdir()
-    return Batch(done=tuple(done), refused=tuple(refused), skipped=tuple(skipped))
+    return Batch(
+        done=tuple(results.done),
+        refused=tuple(results.refused),
+        skipped=tuple(skipped),
+    )
 
 
-def _one(
-    frame: Frame,
-    wish: Wish,
-    files: dict[str, Path],
-    overwrite: bool,
-    done: list[Done],
-    refused: list[Refused],
-) -> None:
-    try:
-        found, remarks, time_s = _depth_map(frame, wish, is_first=not done)
-        # Without times: the same input gives the same bytes, also after a run that was stopped.
-        _write(replace(found, timings_s={}), frame, files, overwrite)
-    except OutputError as error:
-        if getattr(error.__cause__, "errno", None) == errno.ENAMETOOLONG:
-            refused.append(Refused(shown(frame.left), f"{error} Give the input a shorter one."))
+def _is_done(files: FrameFiles, job: DepthJob, folder: Path) -> bool:
+    return all(map(os.path.lexists, job.targets(files.name, folder).values()))
+
+
+@dataclass(kw_only=True)
+class _Results:
+    """Results so far, and where the next ones go."""
+
+    job: DepthJob
+    folder: Path
+    overwrite: bool
+    done: list[Done] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+    def add(self, files: FrameFiles, outcome: Frame | Refused) -> None:
+        """Estimate and write the depth of a frame, or note why there is none."""
+        if isinstance(outcome, Refused):
+            self.refused.append(outcome)
             return
-        # The next frame would fare no better.
+        targets = self.job.targets(outcome.name, self.folder)
+        try:
+            found, remarks, time_s = _depth_map(outcome, self.job, is_first=not self.done)
+            # Without times: the same input gives the same bytes, also after a run that was stopped.
+            title = shown(outcome.name or files.left.name)
+            _write(replace(found, timings_s={}), title, targets, self.overwrite)
+        except OutputError as error:
+            if getattr(error.__cause__, "errno", None) != errno.ENAMETOOLONG:
+                raise self._with_words(error) from error
+            self.refused.append(
+                Refused(shown(files.left), f"{error} Give the input a shorter one.")
+            )
+        except D3SError as error:
+            self.refused.append(Refused(shown(files.left), str(error)))
+        else:
+            self.done.append(_summary(outcome.name, found, targets, remarks, time_s))
+
+    def _with_words(self, error: OutputError) -> OutputError:
+        """Error that ends the batch, since the next frame would meet it too."""
         words = "Nothing is finished."
-        if done:
-            words = f"{len(done)} frames before it are finished. --skip-done goes on from there."
-        raise OutputError(f"{error} {words}") from error
-    except D3SError as error:
-        refused.append(Refused(shown(frame.left), str(error)))
-        return
-    done.append(_figures(frame.name, found, files, remarks, time_s))
+        if self.done:
+            count = len(self.done)
+            words = f"{count} frames before it are finished. --skip-done goes on from there."
+        return OutputError(f"{error} {words}")
 
 
 def _depth_map(
-    frame: Frame, wish: Wish, *, is_first: bool
+    frame: Frame, job: DepthJob, *, is_first: bool
 ) -> tuple[DepthMap, tuple[str, ...], float]:
-    pair = load_pair(
-        frame.left,
-        frame.right,
-        rig=wish.rig,
-        side_by_side=wish.side_by_side,
-        linear=wish.linear,
-    )
+    """Filtered depth map of a frame, remarks on it, and the time of the estimate in seconds."""
+    left, right = frame.pair(job.rig)
     if is_first:  # compiled loops are loaded, or made, by the first call: no part of its time
-        wish.estimate(pair.left[:_STRIP_PX], pair.right[:_STRIP_PX])
+        job.estimate(left[:_WARM_UP_ROWS], right[:_WARM_UP_ROWS])
     started = time.perf_counter()
-    found = wish.estimate(pair.left, pair.right)
+    found = job.estimate(left, right)
     time_s = time.perf_counter() - started
-    words = swapped_words(found, pair.left, pair.right, wish.estimate)
+    words = _swapped_words(found, left, right, job)
     if words is not None:
         raise InputError(words)
-    found = found.filter(min_confidence=wish.min_confidence, max_sigma_m=wish.max_sigma_m)
-    return found, (*pair.remarks, *found.warnings), time_s
+    found = found.filter(min_confidence=job.min_confidence, max_sigma_m=job.max_sigma_m)
+    return found, (*frame.remarks, *found.warnings), time_s
 
 
-def _write(found: DepthMap, frame: Frame, files: dict[str, Path], overwrite: bool) -> None:
-    """All files of a frame; of one that cannot be finished, none."""
+def _swapped_words(found: DepthMap, left: Image, right: Image, job: DepthJob) -> str | None:
+    """Error text if the views give depth the other way round, and hardly any as they are.
+
+    Tried on a strip across the middle, and only where the depth map is poor.
+    """
+    if found.density > _POOR_DENSITY:
+        return None
+    top = max(0, (left.shape[0] - _STRIP_ROWS) // 2)
+    strip = slice(top, top + _STRIP_ROWS)
+    given = float(found.valid[strip].mean())
+    turned = job.estimate(right[strip], left[strip]).density
+    if turned < _RICH_DENSITY or given > _POOR_DENSITY:
+        return None
+    return (
+        f"left and right seem to be swapped: {given:.0%} of the pixels have a depth as given, and "
+        f"{turned:.0%} the other way round. Give the views in the other order."
+    )
+
+
+def _write(found: DepthMap, name: str, files: dict[str, Path], overwrite: bool) -> None:
+    """Write all files of a frame, or none if one of them cannot be written."""
     new = [path for path in files.values() if not os.path.lexists(path)]
     try:
         for kind, path in files.items():
             if kind == "camera":  # written with the file that it is for
                 continue
             if kind == PREVIEW:
-                title = f"{shown(frame.name or frame.left.name)}: {found.density:.0%} have a depth"
+                title = f"{name}: {found.density:.0%} have a depth"
                 write_preview(path, found.depth_m, title=title, overwrite=overwrite)
             else:
                 found.save(path, overwrite=overwrite)
@@ -230,7 +288,7 @@ def _write(found: DepthMap, frame: Frame, files: dict[str, Path], overwrite: boo
         raise
 
 
-def _figures(
+def _summary(
     name: str, found: DepthMap, files: dict[str, Path], remarks: tuple[str, ...], time_s: float
 ) -> Done:
     known = found.valid
@@ -250,12 +308,14 @@ def _figures(
     )
 
 
-def _check_targets(frames: Sequence[Frame], wish: Wish, folder: Path, may_replace: bool) -> None:
-    """Refuse to replace inputs at all, and earlier results unless that was asked for."""
+def _check_targets(
+    frames: Sequence[FrameFiles], job: DepthJob, folder: Path, may_replace: bool
+) -> None:
+    """Refuse to replace an input at all, and earlier results unless `may_replace`."""
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"{folder} cannot be written to. Choose a folder you may write to.")
     inputs = {os.path.realpath(path) for frame in frames for path in frame.files}
-    targets = [path for frame in frames for path in wish.targets(frame, folder).values()]
+    targets = [path for frame in frames for path in job.targets(frame.name, folder).values()]
     taken = [path for path in targets if os.path.lexists(path)]
     own = next((path for path in taken if os.path.realpath(path) in inputs), None)
     if own is not None:

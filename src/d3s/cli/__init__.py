@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 import d3s
 from d3s.cli.calibrate import calibrate
 from d3s.cli.compare import compare
+from d3s.cli.convert import HELP as CONVERT_HELP
 from d3s.cli.convert import convert
 from d3s.cli.demo import demo
 from d3s.cli.depth import depth
@@ -74,7 +75,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(depth)
 app.command()(info)
-app.command()(convert)
+app.command(help=CONVERT_HELP)(convert)
 app.command()(calibrate)
 app.command()(simulate)
 app.add_typer(evaluate, name="evaluate")

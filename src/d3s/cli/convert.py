@@ -11,13 +11,26 @@ import typer
 from d3s.cli.output import BAD_INPUT, SOME_FAILED, Force, Quiet, value_of
 from d3s.cli.units import length_m
 from d3s.errors import D3SError, InputError
+from d3s.formats import DEPTH_SUFFIXES, FORMATS, NPZ
 
 if TYPE_CHECKING:
     from d3s.files import DepthImage, Points
 
 
-class _Asked(NamedTuple):
-    """What the command line says of all conversions."""
+_BOTH_WAYS = " ".join(
+    one.suffixes[0] for one in FORMATS if one.depth and one.reads_depth and one is not NPZ
+)
+_OUT_ONLY = " ".join(one.suffixes[0] for one in DEPTH_SUFFIXES.values() if not one.reads_depth)
+HELP = (
+    f"Convert depth between formats: {_BOTH_WAYS}, from .npz, and to {_OUT_ONLY}.\n\n"
+    "The suffix chooses the format, and a name that ends in preview.png is a picture in colours "
+    "with a bar. What a format cannot hold is said. With --to every file is converted that can be; "
+    "the others are named, and the exit code is 4, or 3 if none could be converted."
+)
+
+
+class _Settings(NamedTuple):
+    """Settings that all conversions of one command share."""
 
     focal_length_px: float | None
     unit_m: float
@@ -56,14 +69,14 @@ def convert(
     unit: Annotated[
         str | None,
         typer.Option(
-            help="What 1 means in a PNG that is written, such as 0.1mm; 1mm if left.",
+            help="Unit of the integers in a PNG that is written, such as 0.1mm; 1mm if left.",
             show_default=False,
         ),
     ] = None,
     input_unit: Annotated[
         str | None,
         typer.Option(
-            help="What 1 means in a PNG that is read and does not say it itself, such as 1mm.",
+            help="Unit of the integers in a PNG that is read and does not state it, such as 1mm.",
             show_default=False,
         ),
     ] = None,
@@ -73,15 +86,10 @@ def convert(
         bool, typer.Option("--json", help="Print what was written as JSON.")
     ] = False,
 ) -> None:
-    """Convert depth between formats: .png .tiff .pfm .npy .exr .ply, from .npz, and to .csv.
-
-    The suffix chooses the format, and a name that ends in preview.png is a picture in colours
-    with a bar. What a format cannot hold is said. With --to every file is converted that can be;
-    those that cannot are named, and the exit code is 4, or 3 if there was none that could.
-    """
+    """Convert depth between formats; the help text is `HELP`."""
     from d3s.rig import Rig
 
-    asked = _Asked(
+    settings = _Settings(
         None if rig is None else Rig.load(rig).optics.focal_length_px,
         _unit_m(unit or "1mm", "--unit"),
         None if input_unit is None else _unit_m(input_unit, "--input-unit"),
@@ -95,7 +103,7 @@ def convert(
     for source, targets in jobs:
         try:
             _check_names(source, targets, [path for one in done for path in one["files"]])
-            done += _convert(source, targets, asked)
+            done += _convert(source, targets, settings)
         except D3SError as error:
             if not to:
                 raise
@@ -114,7 +122,7 @@ def convert(
 def _jobs(
     files: list[Path], to: list[str] | None, output: Path | None
 ) -> list[tuple[Path, list[Path]]]:
-    """Each file to read, with the files to write."""
+    """Files to read, each with the files to write."""
     from d3s.atomic import make_folder
 
     if not to:
@@ -135,7 +143,7 @@ def _jobs(
 
 
 def _ending(suffix: str) -> str:
-    """What a name is to end in."""
+    """End of the names of the files to write."""
     from d3s.files.depth_files import format_of
     from d3s.view.preview import ENDING
 
@@ -143,7 +151,7 @@ def _ending(suffix: str) -> str:
     with value_of("--to"):
         if Path(ending).name != ending:
             raise InputError(f"{suffix!r} is a path. Give a suffix, and the folder as --output.")
-        if not ending.endswith((ENDING, ".npz")):  # why there is no .npz is said of the file
+        if not ending.endswith((ENDING, ".npz")):  # .npz is refused later, with the reason
             format_of(f"name{ending}")
     return ending
 
@@ -158,14 +166,14 @@ def _unit_m(text: str, option: str) -> float:
 
 
 def _is_png(target: Path) -> bool:
-    """Whether it holds depths with a unit, and is no picture of them."""
+    """Whether a file is a PNG of depths with a unit, and no picture of them."""
     from d3s.view.preview import ENDING
 
     return target.suffix.lower() == ".png" and not target.name.endswith(ENDING)
 
 
 def _check_names(source: Path, targets: list[Path], written: Iterable[str]) -> None:
-    """Refuse to replace the very file, or what another of the files became just now."""
+    """Refuse to replace the file that is read, or a file that this command has written."""
     from d3s.files.raw import shown
 
     taken = {os.path.realpath(path) for path in written}
@@ -179,20 +187,20 @@ def _check_names(source: Path, targets: list[Path], written: Iterable[str]) -> N
             )
 
 
-def _convert(source: Path, targets: list[Path], asked: _Asked) -> list[dict[str, Any]]:
+def _convert(source: Path, targets: list[Path], settings: _Settings) -> list[dict[str, Any]]:
     from d3s.files import DepthImage, read_depth
     from d3s.files.raw import named
 
-    content = read_depth(source, unit_m=asked.input_unit_m)
-    if asked.focal_length_px is not None and isinstance(content, DepthImage):
+    content = read_depth(source, unit_m=settings.input_unit_m)
+    if settings.focal_length_px is not None and isinstance(content, DepthImage):
         with named(source):
-            content = content.with_camera(asked.focal_length_px)
+            content = content.with_camera(settings.focal_length_px)
     _check(content, targets)
-    return [_write(content, source, target, asked) for target in targets]
+    return [_write(content, source, target, settings) for target in targets]
 
 
 def _check(content: "DepthImage | Points", targets: list[Path]) -> None:
-    """Refuse all that cannot be written before the first is."""
+    """Refuse targets that cannot hold the content, before the first file is written."""
     from d3s.files import Points
     from d3s.files.depth_files import check_target
     from d3s.files.raw import named
@@ -207,7 +215,7 @@ def _check(content: "DepthImage | Points", targets: list[Path]) -> None:
 
 
 def _write(
-    content: "DepthImage | Points", source: Path, target: Path, asked: _Asked
+    content: "DepthImage | Points", source: Path, target: Path, settings: _Settings
 ) -> dict[str, Any]:
     from d3s.files import DepthImage, write_depth
     from d3s.files.depth_files import lost
@@ -218,10 +226,10 @@ def _write(
         names = [content.notes[name] for name in ("camera", "method") if name in content.notes]
         words = f"{content.density:.0%} of {rows} x {cols} px have a depth"
         title = ": ".join([", ".join(names), words]) if names else words
-        write_preview(target, content.depth_m, title=title, overwrite=asked.force)
+        write_preview(target, content.depth_m, title=title, overwrite=settings.force)
         return _entry(source, [target], ("the numbers",))
-    written = write_depth(target, content, unit_m=asked.unit_m, overwrite=asked.force)
-    return _entry(source, written, lost(content, target, asked.unit_m))
+    written = write_depth(target, content, unit_m=settings.unit_m, overwrite=settings.force)
+    return _entry(source, written, lost(content, target, settings.unit_m))
 
 
 def _entry(source: Path, written: list[Path], without: tuple[str, ...]) -> dict[str, Any]:

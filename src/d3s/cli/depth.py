@@ -11,15 +11,22 @@ import typer
 from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, value_of
 from d3s.cli.progress import progress_bar
 from d3s.cli.units import depth_range_m, length_m
+from d3s.formats import DEPTH_SUFFIXES
 
 if TYPE_CHECKING:
-    from d3s.batch import Batch, Done, Found
+    from d3s.batch import Batch, Done
+    from d3s.capture import FoundFiles
     from d3s.estimate import Options
     from d3s.rig import Rig
 
 PAPER = "paper"
 _MOST_REMARKS = 3
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
+_HINTS = {"npz": " (everything)", "png": " (16 bit, mm)"}
+_FORMAT_NAMES = ", ".join(
+    f"{name}{_HINTS.get(name, '')}"
+    for name in dict.fromkeys(one.suffixes[0].removeprefix(".") for one in DEPTH_SUFFIXES.values())
+)
 
 
 def depth(
@@ -30,7 +37,7 @@ def depth(
             "folders, or one folder with names that end in _left and _right.",
             metavar="LEFT RIGHT | RAW | FOLDER",
             show_default=False,
-            readable=False,  # what cannot be read is named like all else
+            readable=False,  # files that cannot be read are refused one by one
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
@@ -105,8 +112,7 @@ def depth(
         typer.Option(
             "--format",
             metavar="NAME,NAME...",
-            help="Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, "
-            "csv, and preview (a picture).",
+            help=f"Files to write: {_FORMAT_NAMES}, and preview (a picture).",
         ),
     ] = "npz,png,preview",
     skip_done: Annotated[
@@ -121,19 +127,16 @@ def depth(
     Does all that can be done and names the rest: exit code 4 if some inputs failed, 3 if all did,
     and 1 if no pixel has a depth. Lengths are metres, or have a unit: 3.84mm, 25cm, 0.3m.
     """
-    from d3s.batch import estimate_files, find_frames
-    from d3s.batch.depth import Wish
+    from d3s.batch import DepthJob, estimate_files
+    from d3s.capture import find_frames
 
     _check_combination(raw, side_by_side, force, skip_done)
-    if save_rig is not None and save_rig.suffix.lower() != ".toml":
-        raise typer.BadParameter(
-            f"{str(save_rig)!r} must end in .toml, as rig files do.", param_hint="--save-rig"
-        )
+    _check_rig_name(save_rig)
     found = find_frames(inputs, one_file_each=raw or side_by_side)
     camera = _rig(rig, focal_length_px, baseline, disparity_offset_px)
     name, options = _method(method, option or (), depth_range)
     _check_limits(min_confidence, max_sigma)
-    wish = Wish(
+    job = DepthJob(
         rig=camera,
         method=name,
         options=options,
@@ -148,16 +151,16 @@ def depth(
     silent = quiet or as_json or count < 2
     with progress_bar(count, f"Estimating the depth of {count} frames.", quiet=silent) as progress:
         batch = estimate_files(
-            found.frames, wish, output, overwrite=force, skip_done=skip_done, progress=progress
+            found.frames, job, output, overwrite=force, skip_done=skip_done, progress=progress
         )
-    _tell(found, batch, output, quiet=quiet, as_json=as_json)
+    _print_outcomes(found, batch, output, quiet=quiet, as_json=as_json)
     code = exit_code(found, batch)
     if code:
         raise typer.Exit(code)
 
 
-def exit_code(found: "Found", batch: "Batch") -> int:
-    """What the shell is told."""
+def exit_code(found: "FoundFiles", batch: "Batch") -> int:
+    """Exit code of the command."""
     refused = len(found.refused) + len(batch.refused)
     usable = len(batch.done) - len(batch.empty) + len(batch.skipped)
     if usable:
@@ -172,13 +175,20 @@ def _check_combination(raw: bool, side_by_side: bool, force: bool, skip_done: bo
         raise typer.BadParameter("--force does all again and --skip-done does not: leave one.")
 
 
+def _check_rig_name(save_rig: Path | None) -> None:
+    if save_rig is not None and save_rig.suffix.lower() != ".toml":
+        raise typer.BadParameter(
+            f"{str(save_rig)!r} must end in .toml, as rig files do.", param_hint="--save-rig"
+        )
+
+
 def _rig(
     rig: str | None,
     focal_length_px: float | None,
     baseline_m: float | None,
     disparity_offset_px: float | None,
 ) -> "Rig":
-    """The camera: by its file, by name, or as a pinhole pair."""
+    """Camera by its file, by name, or as a pinhole pair."""
     from d3s.rig import Rig
 
     pinhole = (focal_length_px, baseline_m, disparity_offset_px)
@@ -205,14 +215,14 @@ def _rig(
 def _method(
     method: str, options: Sequence[str], depth_range_m: tuple[float, float] | None
 ) -> "tuple[str, Options]":
-    """The method, and what it is told."""
+    """Name of the method, and its options."""
     from d3s.estimate.methods import checked_options, parse_method, parse_option
 
     with value_of("--method"):
-        name, told = parse_method(method)  # with options, as it may be everywhere else
-        checked_options(name, told)
+        name, given = parse_method(method)  # which may hold options: joint:window=9
+        checked_options(name, given)
     with value_of("--option"):
-        checked = checked_options(name, told | dict(map(parse_option, options)))
+        checked = checked_options(name, given | dict(map(parse_option, options)))
     if depth_range_m is None:
         return name, checked
     with value_of("--depth-range"):
@@ -237,8 +247,10 @@ def _formats(text: str) -> tuple[str, ...]:
     return names
 
 
-def _tell(found: "Found", batch: "Batch", output: Path, *, quiet: bool, as_json: bool) -> None:
-    """Print what was done; what was refused goes to stderr, also when all else is silent."""
+def _print_outcomes(
+    found: "FoundFiles", batch: "Batch", output: Path, *, quiet: bool, as_json: bool
+) -> None:
+    """Print the results; refusals go to stderr, with --quiet too."""
     from d3s.files.raw import shown
 
     refused = [*found.refused, *batch.refused]
@@ -251,7 +263,7 @@ def _tell(found: "Found", batch: "Batch", output: Path, *, quiet: bool, as_json:
         }
         typer.echo(json.dumps(values, indent=2, allow_nan=False))
     elif not quiet:
-        _print(batch, len(found.ignored), output)
+        _print_table(batch, len(found.ignored), output)
     for name, reason in refused:
         named = reason if reason.startswith(name) else f"{name}: {reason}"
         typer.echo(f"Refused: {named}", err=True)
@@ -265,7 +277,7 @@ _NO_DEPTH = (
 )
 
 
-def _print(batch: "Batch", ignored: int, output: Path) -> None:
+def _print_table(batch: "Batch", ignored: int, output: Path) -> None:
     from rich.console import Console
 
     from d3s.files.raw import shown

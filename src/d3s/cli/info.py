@@ -1,4 +1,4 @@
-"""`d3s info`: what a file is."""
+"""`d3s info`: describe files."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def info(
     """Say what a file is: an image, depth, points, a rig, a recipe, a folder of captures.
 
     Sizes, ranges, percentiles and a small histogram; of a depth map also how it was made. Of
-    several files those that cannot be read are named, and the exit code is 4, or 3 if there was
+    several files, the ones that cannot be read are named, and the exit code is 4, or 3 if there was
     none that could.
     """
     from d3s.errors import D3SError
@@ -60,7 +60,7 @@ def _page(one: "Info") -> str:
 
 
 def _lines(facts: dict[str, Any], indent: str) -> list[str]:
-    """One line a fact; a table of tables has an indented line for each."""
+    """Lines of facts, one each; nested tables are indented."""
     lines = []
     if "rows" in facts and "cols" in facts:
         lines.append(
@@ -84,7 +84,7 @@ def _line(name: str, words: str, indent: str) -> str:
 
 
 def _range(name: str, value: dict[str, Any], indent: str) -> list[str]:
-    """Two lines on an array: its ends, and its percentiles."""
+    """Two lines on an array: smallest and largest value, and percentiles."""
     first = f"{value['least']:.5g} to {value['largest']:.5g}"
     if value["known"] < 1:
         first += f", known of {value['known']:.1%}"

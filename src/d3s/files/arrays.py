@@ -17,12 +17,12 @@ from d3s.files.raw import cut_short, named, open_file, read_rest
 
 MAX_BYTES = 2_000_000_000
 
-# The first day a ZIP file can name: numpy would write the time of writing.
+# The first day that a ZIP file can have: numpy would write the time of writing.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# The last record of an archive: its mark and, among what is skipped, how many members there are.
+# The last record of an archive: its mark, and the number of its members.
 _END = struct.Struct("<4s6xH10x")
-# What zipfile and zlib raise for damaged archives; RuntimeError for encrypted ones.
+# Exceptions of zipfile and zlib for damaged archives; RuntimeError for encrypted ones.
 _DAMAGES = (
     zipfile.BadZipFile,
     zlib.error,
@@ -40,6 +40,15 @@ def write_npz(
     path: str | os.PathLike[str], *, overwrite: bool = False, **arrays: ArrayLike
 ) -> None:
     """Write named arrays into one compressed NPZ file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    overwrite
+        Whether a file that holds something else may be replaced.
+    **arrays
+        Numbers or texts of any shape, by name.
 
     Raises
     ------
@@ -61,7 +70,7 @@ def write_npz(
 def read_npz(
     path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES
 ) -> dict[str, NDArray[Any]]:
-    """Arrays in an NPZ file, by name; nothing that is stored in it is run.
+    """Read the arrays of an NPZ file, by name; pickled objects are refused, never run.
 
     Raises
     ------
@@ -88,7 +97,7 @@ def _writable(name: str, array: ArrayLike) -> NDArray[Any]:
 
 
 def unpacked(raw: bytes, max_bytes: int = MAX_BYTES) -> dict[str, NDArray[Any]]:
-    """Arrays in the bytes of an NPZ file, by name."""
+    """Arrays in the bytes of an NPZ file, by name; at most `max_bytes` of them."""
     if not raw.startswith(b"PK"):
         raise InputError("does not begin like an NPZ file. Is it one?")
     try:
@@ -120,16 +129,16 @@ def _check_members(members: list[zipfile.ZipInfo], max_bytes: int) -> None:
 
 
 def _check_count(raw: bytes, members: int, comment: bytes) -> None:
-    """Refuse an archive that has lost a member, which zipfile does not notice."""
+    """Refuse an archive with fewer members than its end declares: zipfile does not notice it."""
     end = len(raw) - len(comment) - _END.size
     magic, declared = _END.unpack_from(raw, max(end, 0))
-    many = declared == 0xFFFF  # the number stands elsewhere, and nobody has so many arrays
+    many = declared == 0xFFFF  # ZIP64: more arrays than any file of ours has
     if magic != b"PK\5\6" or declared != members or many:
         raise cut_short(f"has {members} arrays, and its end says {declared}")
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """One array; zipfile has checked its checksum, and reads no more than was declared."""
+    """One array of an archive; zipfile checks its checksum and its declared size."""
     content = archive.read(member)
     try:
         return npy.array(content, npy.header(content)).copy()

@@ -1,6 +1,6 @@
-"""The camera of a depth file that has no room for it: a small JSON file beside it.
+"""Camera file: a small JSON file beside a depth file that has no room for the camera.
 
-It has the form in which Open3D keeps a pinhole camera, which is easy to read elsewhere too.
+It has the form of Open3D's pinhole camera, which other programs can read easily.
 """
 
 import json
@@ -21,7 +21,7 @@ _CLOSE_PX = 1e-6
 
 
 class Camera(NamedTuple):
-    """A camera whose principal point is the middle of its view."""
+    """Pinhole camera whose principal point is the middle of its view."""
 
     rows: int
     cols: int
@@ -29,12 +29,12 @@ class Camera(NamedTuple):
 
 
 def beside(path: str | os.PathLike[str]) -> Path:
-    """Where the camera of a depth file is: scene.camera.json for scene.png."""
+    """Path of the camera file of a depth file: scene.camera.json for scene.png."""
     return Path(os.fsdecode(path)).with_suffix(SUFFIX)
 
 
 def encode(image: DepthImage) -> bytes | None:
-    """The camera of an image of depths; None if it is not known."""
+    """Camera file of a depth image; None if its camera is not known."""
     matrix = image.intrinsics
     if matrix is None:
         return None
@@ -48,7 +48,7 @@ def encode(image: DepthImage) -> bytes | None:
 
 
 def focal_length_px(path: str | os.PathLike[str], shape: tuple[int, ...]) -> float | None:
-    """Focal length in the camera file beside a depth file; None if there is none."""
+    """Focal length, in pixels, in the camera file beside a depth file; None if there is none."""
     beside_it = beside(path)
     if not os.path.lexists(beside_it):
         return None
@@ -62,7 +62,7 @@ def focal_length_px(path: str | os.PathLike[str], shape: tuple[int, ...]) -> flo
 
 
 def read(path: str | os.PathLike[str]) -> Camera:
-    """The camera in a file.
+    """Read a camera file.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def read(path: str | os.PathLike[str]) -> Camera:
 
 def _camera(raw: bytes) -> Camera:
     try:
-        told: dict[str, Any] = json.loads(raw)
-        rows, cols = told["height"], told["width"]
-        matrix = np.array(told["intrinsic_matrix"], dtype=np.float64).reshape(3, 3).T
+        entries: dict[str, Any] = json.loads(raw)
+        rows, cols = entries["height"], entries["width"]
+        matrix = np.array(entries["intrinsic_matrix"], dtype=np.float64).reshape(3, 3).T
     except (ValueError, TypeError, LookupError, RecursionError, OverflowError) as error:
         raise cut_short("is not a camera file") from error
     if not all(type(size) is int and 0 < size < _LARGEST for size in (rows, cols)):

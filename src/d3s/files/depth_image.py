@@ -1,8 +1,8 @@
-"""What files of depth hold, as plain arrays: an image of depths, or points in space.
+"""Content of files of depth, as plain arrays: an image of depths, or points in space.
 
 The axes are those of the left camera: x right, y down, z forward, the origin at its lens. Its
 principal point is the middle of the view, ((cols - 1) / 2, (rows - 1) / 2) with pixel centres at
-whole numbers: a calibrated rig cuts its views so.
+whole numbers: the views of a calibrated rig are cut that way.
 """
 
 from collections.abc import Mapping
@@ -13,28 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
+from d3s.formats import LAYERS
 from d3s.types import Image
-
-LAYERS = ("sigma_m", "confidence", "intensity")
-"""What a file may hold beside the depth, by the names of the fields."""
 
 Notes = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DepthImage:
-    """Depth of each pixel of the left view, and what is known beside it; all (rows, cols)."""
+    """Depth of each pixel of the left view, and layers beside it; all (rows, cols).
+
+    Raises
+    ------
+    InputError
+        When the layers do not have one shape.
+    """
 
     depth_m: Image  # NaN where there is none
     sigma_m: Image | None = None
     confidence: Image | None = None
     intensity: Image | None = None
     focal_length_px: float | None = None
-    notes: Notes = field(default_factory=dict)  # what a person may want to know, by name
-    more: tuple[str, ...] = ()  # names of what the file holds that no other format does
+    notes: Notes = field(default_factory=dict)  # texts for people, by name
+    more: tuple[str, ...] = ()  # names of what the file holds and other formats cannot
 
     def __post_init__(self) -> None:
-        """Check that all layers are one image."""
+        """Check that all layers have one shape."""
         if self.depth_m.ndim != 2 or not self.depth_m.size:
             raise InputError(f"depth has shape {self.depth_m.shape}: it must be (rows, cols).")
         for name in self.layers:
@@ -46,7 +50,7 @@ class DepthImage:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """What there is beside the depth."""
+        """Names of the layers beside the depth."""
         return tuple(name for name in LAYERS if getattr(self, name) is not None)
 
     @property
@@ -56,7 +60,7 @@ class DepthImage:
 
     @property
     def intrinsics(self) -> NDArray[np.float64] | None:
-        """The 3x3 matrix K of the left camera, if its focal length is known."""
+        """Matrix K (3, 3) of the left camera, in pixels; None if its focal length is not known."""
         if self.focal_length_px is None:
             return None
         rows, cols = self.depth_m.shape
@@ -65,12 +69,12 @@ class DepthImage:
         return matrix
 
     def with_camera(self, focal_length_px: float) -> Self:
-        """The same with a focal length, where none was known.
+        """Copy with a focal length in pixels, for an image without one.
 
         Raises
         ------
         InputError
-            When another is known.
+            When the image has another focal length.
         """
         if self.focal_length_px not in (None, focal_length_px):
             raise InputError(
@@ -82,7 +86,7 @@ class DepthImage:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Points:
-    """Points in space, and what is known of each; all of one length."""
+    """Points in space, and layers beside them; all of one length."""
 
     x_m: Image
     y_m: Image
@@ -94,13 +98,13 @@ class Points:
 
     @property
     def columns(self) -> dict[str, Image]:
-        """All that is known, by name."""
+        """Coordinates and layers, by name."""
         names = [one.name for one in fields(self) if one.name != "notes"]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 def points_of(image: DepthImage) -> Points:
-    """The points that the pixels with a depth show, row by row.
+    """Points of the pixels that have a depth, row by row.
 
     Raises
     ------
@@ -121,7 +125,7 @@ def points_of(image: DepthImage) -> Points:
 
 
 def check_camera(image: DepthImage) -> float:
-    """The focal length, which points need.
+    """Focal length of an image in pixels, which points need.
 
     Raises
     ------
@@ -137,6 +141,6 @@ def check_camera(image: DepthImage) -> float:
 
 
 def _across(places: NDArray[np.int64], size: int, z: Image, focal_length_px: float) -> Image:
-    """X or y of points: (place - principal point) z / f."""
+    """Coordinate x or y of points, in metres: (place - principal point) z / f."""
     across = (places - (size - 1) / 2) / focal_length_px * z
     return across.astype(np.float32)

@@ -1,9 +1,7 @@
-"""PNG of depth: 16 bit, whole numbers of a unit, 0 where there is none, and a note with the unit.
+"""PNG of depth: 16 bit, whole numbers of a unit, 0 for no depth, and a note with the unit.
 
 Nothing is clamped: a depth that 16 bit cannot hold is an error.
 """
-
-import zlib
 
 import numpy as np
 
@@ -13,12 +11,12 @@ from d3s.files.depth_image import DepthImage
 
 _LARGEST = 65535
 _HEADER_END = len(png.SIGNATURE) + 25  # of IHDR, after which a text may stand
-_TEXT = b"tEXt" + note.KEY.encode() + b"\0"
+_TEXT = note.KEY.encode() + b"\0"
 UNIT_LIMITS_M = (1e-6, 1.0)
 
 
 def encode(image: DepthImage, unit_m: float) -> bytes:
-    """PNG file of the depths, rounded to whole units."""
+    """PNG file of the depths, rounded to whole units of `unit_m` metres."""
     check_unit(unit_m)
     steps = np.rint(image.depth_m.astype(np.float64) / unit_m)
     known = steps[np.isfinite(steps)]
@@ -34,23 +32,30 @@ def encode(image: DepthImage, unit_m: float) -> bytes:
             f"{unit_m:g} m, and 0 means that there is none. Take a smaller unit."
         )
     encoded = png.encode(np.nan_to_num(steps, nan=0.0).astype(np.uint16))
-    text = _TEXT + note.note_of(image, depth_unit_m=unit_m).encode("ascii")
-    chunk = (len(text) - 4).to_bytes(4, "big") + text + zlib.crc32(text).to_bytes(4, "big")
-    return encoded[:_HEADER_END] + chunk + encoded[_HEADER_END:]
+    text = _TEXT + note.make_note(image, depth_unit_m=unit_m).encode("ascii")
+    return encoded[:_HEADER_END] + png.chunk(b"tEXt", text) + encoded[_HEADER_END:]
 
 
 def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage:
-    """Depths of a 16-bit PNG file; `unit_m` is for files that do not say it themselves."""
+    """Depths of a 16-bit grey PNG file.
+
+    Parameters
+    ----------
+    raw
+        The bytes of the file.
+    max_pixels
+        Refuse a file with more pixels.
+    unit_m
+        Unit of the integers in metres, for a file without a note.
+    """
     samples = png.read(raw, max_pixels)
     levels = samples.values
-    if levels.ndim == 3 and levels.shape[2] == 1:
-        levels = levels[:, :, 0]
     if samples.full_scale != _LARGEST or levels.ndim != 2:
         raise InputError("is a PNG, but not of depths: those are grey and have 16 bit.")
-    text = said(raw)
-    told = {} if text is None else note.of_depth(text)
-    if "depth_unit_m" in told:
-        unit_m = note.positive(told, "depth_unit_m")
+    text = note_in(raw)
+    entries = {} if text is None else note.parse_depth_note(text)
+    if "depth_unit_m" in entries:
+        unit_m = note.positive_number(entries, "depth_unit_m")
     if unit_m is None:
         raise InputError(
             "does not say what unit its depths have. If it holds depths, name it: --input-unit 1mm "
@@ -60,20 +65,22 @@ def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage
     depth_m = (levels * np.float64(unit_m)).astype(np.float32)
     depth_m[levels == 0] = np.nan
     return DepthImage(
-        depth_m=depth_m, focal_length_px=note.focal_length_px(told), notes=note.notes_in(told)
+        depth_m=depth_m,
+        focal_length_px=note.focal_length_px(entries),
+        notes=note.notes_for_people(entries),
     )
 
 
-def said(raw: bytes) -> str | None:
-    """The note of a PNG file, if it has one."""
-    for kind, body in png.chunks_of(raw):
-        if (kind + body).startswith(_TEXT):
-            return (kind + body).removeprefix(_TEXT).decode("latin-1")
+def note_in(raw: bytes) -> str | None:
+    """Note of a PNG file; None if it has none."""
+    for chunk in png.chunks_of(raw):
+        if chunk.kind == b"tEXt" and raw[chunk.start : chunk.end].startswith(_TEXT):
+            return raw[chunk.start + len(_TEXT) : chunk.end].decode("latin-1")
     return None
 
 
 def check_unit(unit_m: float) -> None:
-    """Refuse what cannot be the unit of depths.
+    """Refuse what cannot be the unit of depths, in metres.
 
     Raises
     ------

@@ -8,27 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from d3s import atomic
+from d3s import atomic, formats
 from d3s.errors import InputError
-from d3s.files import jpeg, netpbm, npy, png, tiff
+from d3s.files.codecs import CODECS, check_finite
+from d3s.files.orientation import upright
 from d3s.files.raw import Samples, named, open_file, read_rest
+from d3s.formats import IMAGE_OUT_SUFFIXES, IMAGE_SUFFIXES
+from d3s.types import Image
 
-IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".pgm", ".ppm", ".pnm", ".jpg", ".jpeg", ".npy", ".pfm")
-WRITABLE_SUFFIXES = (".png", ".tif", ".tiff", ".pfm", ".npy")
 # Larger than any sensor this is for: a header that declares more is damaged, or a trap.
 MAX_PIXELS = 64_000_000
 
-_Reader = Callable[[bytes, int], Samples]
-# By the first bytes and not by the suffix, which people change.
-_READERS: dict[bytes, _Reader] = {
-    png.SIGNATURE: png.read,
-    jpeg.MAGIC: jpeg.read,
-    **dict.fromkeys(tiff.MAGICS, tiff.read),
-    npy.MAGIC: npy.read,
-    **dict.fromkeys((b"P5", b"P6"), netpbm.read_pnm),
-    **dict.fromkeys((b"P1", b"P2", b"P3", b"P4", b"P7"), netpbm.read_text_pnm),
-    **dict.fromkeys((b"Pf", b"PF"), netpbm.read_pfm),
-}
 # Of the sRGB primaries, for linear values (Rec. ITU-R BT.709-6, item 3.2).
 _REC709 = (0.2126, 0.7152, 0.0722)
 _BLOCK_PIXELS = 1 << 18
@@ -43,35 +33,39 @@ def read_image(
     max_pixels: int = MAX_PIXELS,
     linear: bool = True,
     allow_nan: bool = False,
-) -> NDArray[np.float32]:
-    """Grey image of a file, (rows, columns), linear in intensity with full scale 1.
+) -> Image:
+    """Read a grey image, (rows, columns), linear in intensity with full scale 1.
 
-    Reads PNG, TIFF, PGM, PPM, JPEG, NPY and PFM. Unsigned integers of 8 or 16 bit are divided by
-    their full scale, which is the maxval of a PGM header (4095 for 12 bit) and 255 or 65535
-    otherwise. Floats are taken as they are. Colour becomes grey by the weights of Rec. 709.
-    Transparency is ignored, and so are notes of a camera on which way is up.
+    Reads PNG, TIFF, PGM, PPM, JPEG, BMP, WebP, PFM and NPY. Unsigned integers of 8 or 16 bit are
+    divided by their full scale, which is the maxval of a PGM header (4095 for 12 bit) and 255 or
+    65535 otherwise. Floats are taken as they are. Colour becomes grey by the weights of Rec. 709.
+    Transparency is ignored. The image is turned upright where the file has an EXIF orientation.
+
+    A file that is cut is refused, and so is a damaged one where its format shows the damage. PNG
+    has checksums. JPEG, BMP and WebP have none: a file whose length and headers are right is
+    decoded, even if bytes inside were changed, and a JPEG that was cut and closed again with an
+    end marker, or whose declared size was changed, is decoded with grey for the missing pixels.
 
     Parameters
     ----------
     path
-        The file. It is known by its first bytes, whatever its suffix.
+        The file. It is known by its first bytes, and not by its suffix.
     max_pixels
-        Refuse an image with more, before anything large is allocated.
+        Refuse an image with more pixels, before anything large is allocated.
     linear
-        Whether integers are proportional to intensity, as from a sensor. With False the curve of
-        sRGB is undone first, which photographs need; floats have no such curve and stay as
-        they are.
+        Whether integers are proportional to intensity, as from a sensor. With False the sRGB curve
+        is undone first, as photographs need it; floats have no such curve and stay as they are.
     allow_nan
         Whether floats may be NaN or infinite, as the holes of a depth map are.
 
     Raises
     ------
     InputError
-        Naming the file, what is wrong and the likely remedy. A file that is cut or damaged is
-        refused whole.
+        Naming the file, what is wrong and the likely remedy.
     """
     with named(path):
-        return as_grey(read_samples(path, max_pixels), linear, allow_nan)
+        samples = read_samples(path, max_pixels)
+        return as_grey(samples, linear=linear, allow_nan=allow_nan)
 
 
 def write_image(path: str | os.PathLike[str], image: ArrayLike, *, overwrite: bool = False) -> None:
@@ -97,20 +91,26 @@ def write_image(path: str | os.PathLike[str], image: ArrayLike, *, overwrite: bo
         When the file cannot be written, or would replace another.
     """
     with named(path):
-        encoder = _ENCODERS.get(Path(os.fsdecode(path)).suffix.lower())
-        if encoder is None:
-            raise InputError(
-                f"images are written as {', '.join(WRITABLE_SUFFIXES)}. "
-                "Give the name one of these suffixes."
-            )
-        encoded = encoder(_writable(image))
+        encode = _encoder(Path(os.fsdecode(path)).suffix.lower())
+        encoded = encode(_writable(image))
     atomic.write_bytes(path, encoded, overwrite=overwrite)
 
 
-def list_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """Images in a folder, by their suffixes and sorted by name.
+def _encoder(suffix: str) -> Callable[[Image], bytes]:
+    for one in formats.FORMATS:
+        encode = CODECS[one.name].encode_image
+        if suffix in one.suffixes and encode is not None:
+            return encode
+    raise InputError(
+        f"images are written as {', '.join(IMAGE_OUT_SUFFIXES)}. "
+        "Give the name one of these suffixes."
+    )
 
-    Not those in folders below it, and none that is hidden: its name begins with a dot.
+
+def list_images(folder: str | os.PathLike[str]) -> list[Path]:
+    """List the images in a folder, known by their suffixes and sorted by name.
+
+    Images in folders below it and hidden ones, whose names begin with a dot, are left out.
 
     Raises
     ------
@@ -141,44 +141,65 @@ def _images(folder: Path) -> list[Path]:
 
 
 def read_samples(path: str | os.PathLike[str], max_pixels: int = MAX_PIXELS) -> Samples:
-    """What an image file holds, as its format has it; errors do not name the file."""
+    """Samples of an image file as its format has them, upright; errors do not name the file."""
     with open_file(path) as file:
-        start = file.read(8)
-        reader = next((_READERS[magic] for magic in _READERS if start.startswith(magic)), None)
+        found = formats.format_of_bytes(file.read(8))
+        reader = None if found is None else CODECS[found.name].read_image
         if reader is None:
-            raise InputError(
-                "does not begin like an image. Images are PNG, TIFF, PGM, PPM, JPEG, NPY or PFM."
-            )
+            raise InputError(f"does not begin like an image. Images are {formats.image_names()}.")
         raw = read_rest(file, max_pixels * _MAX_BYTES_PER_PIXEL + _ROOM_BYTES)
-    return reader(raw, max_pixels)
+    return upright(reader(raw, max_pixels))
 
 
-def as_grey(samples: Samples, linear: bool, allow_nan: bool) -> NDArray[np.float32]:
-    """Grey of each pixel, a few rows at a time: in double precision, which is then rounded once."""
+def as_grey(samples: Samples, *, linear: bool, allow_nan: bool) -> Image:
+    """Grey image, (rows, columns), of samples.
+
+    Parameters
+    ----------
+    samples
+        Grey, RGB or RGBA; transparency is ignored.
+    linear
+        Whether integers are proportional to intensity; if not, the sRGB curve is undone.
+    allow_nan
+        Whether floats may be NaN or infinite.
+    """
     values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
+    if samples.full_scale is not None and linear and values.shape[2] < 3:
+        # Exactly the quotient in double precision, rounded once: both numbers have 16 bits.
+        grey: Image = np.divide(
+            values[:, :, 0], np.float32(samples.full_scale), dtype=np.float32, order="C"
+        )
+        return grey
     levels = None if samples.full_scale is None else _levels(samples.full_scale, linear)
+    grey = _grey_in_blocks(values, levels)
+    if levels is None and not allow_nan:
+        check_finite(grey, "Where they are holes, as in a depth map, read with allow_nan=True.")
+    return grey
+
+
+def _grey_in_blocks(values: NDArray[Any], levels: NDArray[np.float64] | None) -> Image:
+    """Grey image, a few rows at a time: in double precision, rounded once."""
     rows, columns, channels = values.shape
     grey = np.empty((rows, columns), np.float32)
     step = max(1, _BLOCK_PIXELS // columns)
     with np.errstate(invalid="ignore", over="ignore"):
         for row in range(0, rows, step):
             block = values[row : row + step, :, : 1 if channels < 3 else 3]
-            grey[row : row + step] = _mixed(block if levels is None else levels[block])
-    if levels is None and not allow_nan:
-        _check_finite(grey, "Where they are holes, as in a depth map, read with allow_nan=True.")
+            grey[row : row + step] = _luminance(block if levels is None else levels[block])
     return grey
 
 
-def _mixed(channels: NDArray[Any]) -> NDArray[Any]:
+def _luminance(channels: NDArray[Any]) -> NDArray[Any]:
+    """Luminance of grey or of RGB, by the weights of Rec. 709."""
     if channels.shape[2] == 1:
         return channels[:, :, 0]
     red, green, blue = (channels[:, :, i] * np.float64(_REC709[i]) for i in range(3))
-    mixed: NDArray[Any] = red + green + blue
-    return mixed
+    luminance: NDArray[Any] = red + green + blue
+    return luminance
 
 
 def _levels(full_scale: int, linear: bool) -> NDArray[np.float64]:
-    """Intensity of each integer."""
+    """Intensity of each integer from 0 to full scale."""
     levels = np.arange(full_scale + 1) / full_scale
     if linear:
         return levels
@@ -186,13 +207,7 @@ def _levels(full_scale: int, linear: bool) -> NDArray[np.float64]:
     return np.where(levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
 
 
-def _check_finite(image: NDArray[np.float32], remedy: str) -> None:
-    wrong = image.size - int(np.count_nonzero(np.isfinite(image)))
-    if wrong:
-        raise InputError(f"{wrong} of {image.size} values are NaN or infinite. {remedy}")
-
-
-def _writable(image: ArrayLike) -> NDArray[np.float32]:
+def _writable(image: ArrayLike) -> Image:
     try:
         values = np.asarray(image)
     except (ValueError, TypeError) as error:  # rows of unequal lengths
@@ -212,22 +227,3 @@ def _writable(image: ArrayLike) -> NDArray[np.float32]:
     if np.count_nonzero(np.isinf(narrow)) != np.count_nonzero(np.isinf(values)):
         raise InputError("values are too large for 32-bit floats. Scale the image first.")
     return narrow
-
-
-def _encode_png(image: NDArray[np.float32]) -> bytes:
-    _check_finite(image, "PNG cannot hold them: write .tif, .pfm or .npy.")
-    levels = np.empty(image.shape, np.uint16)
-    step = max(1, _BLOCK_PIXELS // image.shape[1])
-    for row in range(0, len(image), step):
-        block = np.clip(image[row : row + step].astype(np.float64), 0, 1)
-        levels[row : row + step] = np.rint(block * 65535)
-    return png.encode(levels)
-
-
-_ENCODERS: dict[str, Callable[[NDArray[np.float32]], bytes]] = {
-    ".png": _encode_png,
-    ".tif": tiff.encode,
-    ".tiff": tiff.encode,
-    ".pfm": netpbm.encode_pfm,
-    ".npy": npy.encode,
-}

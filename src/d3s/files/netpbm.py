@@ -1,4 +1,4 @@
-"""PGM, PPM and PFM: a short text, then the samples."""
+"""PGM, PPM and PFM: a header of text, then the samples."""
 
 import math
 import re
@@ -18,6 +18,11 @@ _PFM = re.compile(rb"P([fF])\s+(\d{1,12})\s+(\d{1,12})\s+([-+.\deE]{1,40})\s")
 
 def read_pnm(raw: bytes, max_pixels: int) -> Samples:
     """Samples of a binary PGM or PPM file; full scale is the maxval of its header."""
+    if raw[1:2] not in b"56":
+        raise InputError(
+            f"is a PNM file of type {raw[:2].decode()}, and P5 (grey) and P6 (colour) are read. "
+            "Save it as binary PGM, or as PNG."
+        )
     header = _PNM.match(raw[:_HEADER_BYTES])
     if header is None:
         raise cut_short("has no proper PGM header")
@@ -32,16 +37,8 @@ def read_pnm(raw: bytes, max_pixels: int) -> Samples:
     return Samples(values=values, full_scale=maxval)
 
 
-def read_text_pnm(raw: bytes, max_pixels: int) -> Samples:
-    """Refuse the forms of PNM that no camera writes."""
-    raise InputError(
-        f"is a PNM file of type {raw[:2].decode()}, and P5 (grey) and P6 (colour) are read. "
-        "Save it as binary PGM, or as PNG."
-    )
-
-
 def read_pfm(raw: bytes, max_pixels: int) -> Samples:
-    """Samples of a PFM file, upright; of the scale only the sign, the byte order, is used."""
+    """Samples of a PFM file, top row first. Of its scale only the sign is used: the byte order."""
     header = _PFM.match(raw[:_HEADER_BYTES])
     if header is None:
         raise cut_short("has no proper PFM header")

@@ -1,4 +1,4 @@
-"""The note that a file of depth carries: one line of JSON, wherever the format has room for it."""
+"""The note in a file of depth: one line of JSON with the unit, the camera and words for people."""
 
 import json
 import reprlib
@@ -9,70 +9,70 @@ from d3s.files.depth_image import DepthImage, Points
 from d3s.files.raw import cut_short
 
 KEY = "d3s"
-"""Name of the note, where the format wants one."""
+"""Name of the note, in formats whose texts have names."""
 
 VERSION = 1
 START = f'{{"{KEY}": '
-"""How it begins, which tells it from the notes of other programs."""
+"""First characters of the note, which tell it from the notes of other programs."""
 
 FOR_PEOPLE = ("camera", "method", "d3s_version")
-"""What it says that no number depends on."""
+"""Entries that no number depends on."""
 
 MAX_CHARS = 1_000_000
 _MAX_WORDS = 200
 _LARGEST = 1e12
 
 
-def note_of(content: DepthImage | Points, **more: Any) -> str:
-    """What a format should say beside its numbers."""
-    told: dict[str, Any] = {KEY: VERSION, "unit": "m", **content.notes, **more}
+def make_note(content: DepthImage | Points, **more: Any) -> str:
+    """Note of a depth image or of points, with `more` entries."""
+    entries: dict[str, Any] = {KEY: VERSION, "unit": "m", **content.notes, **more}
     if isinstance(content, DepthImage) and content.focal_length_px is not None:
         rows, cols = content.depth_m.shape
-        told["focal_length_px"] = content.focal_length_px
-        told["principal_point_px"] = [(cols - 1) / 2, (rows - 1) / 2]
-    return json.dumps(told, allow_nan=False)
+        entries["focal_length_px"] = content.focal_length_px
+        entries["principal_point_px"] = [(cols - 1) / 2, (rows - 1) / 2]
+    return json.dumps(entries, allow_nan=False)
 
 
-def of_depth(text: str) -> dict[str, Any]:
-    """What the note of a file of depth says."""
-    told = parsed(text)
-    if told.get(KEY) != VERSION:
-        found = reprlib.repr(told.get(KEY))
+def parse_depth_note(text: str) -> dict[str, Any]:
+    """Entries of the note in a file of depth; of this version, or an error."""
+    entries = parsed(text)
+    if entries.get(KEY) != VERSION:
+        found = reprlib.repr(entries.get(KEY))
         raise InputError(f"has a note of version {found}: this D3S reads version {VERSION}.")
-    return told
+    return entries
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """A note that was read; everything in it is of a stranger."""
+    """Entries of a note. Their values are not checked: the file may come from anywhere."""
     if len(text) > MAX_CHARS:
         raise cut_short(f"has a note of {len(text)} characters")
     try:
-        told = json.loads(text)
+        entries = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise cut_short("has a note of D3S that cannot be read") from error
-    if not isinstance(told, dict):
+    if not isinstance(entries, dict):
         raise cut_short("has a note of D3S that cannot be read")
-    return told
+    return entries
 
 
-def focal_length_px(told: dict[str, Any]) -> float | None:
-    """The focal length in a note; None if it says nothing."""
-    return positive(told, "focal_length_px") if "focal_length_px" in told else None
+def focal_length_px(entries: dict[str, Any]) -> float | None:
+    """Focal length in a note, in pixels; None if the note has none."""
+    return positive_number(entries, "focal_length_px") if "focal_length_px" in entries else None
 
 
-def positive(told: dict[str, Any], name: str) -> float:
-    """A number above zero that a note must have."""
-    value: Any = told.get(name)
+def positive_number(entries: dict[str, Any], name: str) -> float:
+    """Number above zero that a note must have."""
+    value: Any = entries.get(name)
     # Compared before it is converted: Python has integers that no float can hold.
     if type(value) not in (int, float) or not 0 < value < _LARGEST:
         raise cut_short(f"has {name}={reprlib.repr(value)} in its note, which is no such number")
     return float(value)
 
 
-def notes_in(told: dict[str, Any]) -> dict[str, str]:
-    """What a note says for people, of all that a stranger may have written into it."""
+def notes_for_people(entries: dict[str, Any]) -> dict[str, str]:
+    """Short texts of a note that people may want to read: camera, method, version."""
     return {
         name: value
-        for name, value in told.items()
+        for name, value in entries.items()
         if name in FOR_PEOPLE and isinstance(value, str) and len(value) <= _MAX_WORDS
     }

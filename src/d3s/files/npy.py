@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.files.raw import Samples, check_size, cut_short
+from d3s.formats import NPY
 
-MAGIC = b"\x93NUMPY"
+MAGIC = NPY.magics[0]
 
-# numpy evaluates the header as Python, slowly and with warnings of its own where it is damaged;
-# all that write NPY files write it in this form and order.
+# numpy evaluates the header as Python: slowly, and with warnings if it is damaged. All programs
+# that write NPY files write the header in this form and order.
 _FIELDS = re.compile(
     rb"\{\s*'descr':\s*'([!-&(-~]{2,9})',\s*'fortran_order':\s*(True|False),"
     rb"\s*'shape':\s*\(((?:\s*\d{1,18}\s*,)*(?:\s*\d{1,18})?)\s*\),?\s*\}\s*"
@@ -27,7 +28,7 @@ _KINDS = {"u1": 255, "u2": 65535, "f4": None, "f8": None}
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What an NPY file says about itself: `start` is where its samples begin."""
+    """Header of an NPY file; `start` is the byte at which its samples begin."""
 
     shape: tuple[int, ...]
     fortran_order: bool
@@ -36,7 +37,7 @@ class Header:
 
     @property
     def bytes(self) -> int:
-        """Bytes that the samples take."""
+        """Bytes of all samples."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -64,7 +65,7 @@ def header(raw: bytes) -> Header:
 
 
 def array(raw: bytes, found: Header) -> NDArray[Any]:
-    """The array, read-only; nothing is copied, and nothing that is stored is run."""
+    """Array of an NPY file, read-only and not copied; pickled objects are refused by `header`."""
     if len(raw) - found.start != found.bytes:
         raise cut_short(
             f"has {len(raw) - found.start} bytes of samples, and its header says {found.bytes}"

@@ -1,16 +1,20 @@
-"""PNG: every chunk is checked before OpenCV, which fills what is missing with grey, sees it."""
+"""PNG: chunks and their checksums are checked here; Pillow or OpenCV decode the pixels.
 
+Pillow decodes all but 16-bit colour, which OpenCV decodes: Pillow would keep 8 of the 16 bits.
+"""
+
+import io
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files import png_rows
-from d3s.files.raw import Samples, check_size, cut_short
+from d3s.files.orientation import UPRIGHT, orientation_in
+from d3s.files.raw import Samples, check_size, cut_short, decoded_as
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # The fastest: the noise of a camera does not compress, and the other levels save less than 1 % of
@@ -19,7 +23,8 @@ COMPRESSION_LEVEL = 1
 
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
-_PALETTE, _GREY_ALPHA = 3, 4
+_CHUNK_START, _CHECKSUM = struct.Struct(">I4s"), struct.Struct(">I")
+_GREY, _PALETTE, _GREY_ALPHA = 0, 3, 4
 # Adam7: first column, first row, column step, row step of each pass.
 _PASSES = (
     (0, 0, 8, 8),
@@ -30,6 +35,19 @@ _PASSES = (
     (1, 0, 2, 2),
     (0, 1, 1, 2),
 )
+# Deflate packs at most 1032 bytes into one. Noise does not pack, and grows by 5 bytes a block: a
+# writer that closes a block after each row stays below twice the size and this many bytes.
+_MOST_PACKED = 1032
+_ROOM_BYTES = 1024
+_STRIP_PIXELS = 1 << 18
+
+
+class Chunk(NamedTuple):
+    """Kind and place of a chunk: `raw[start:end]` is its content."""
+
+    kind: bytes
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,21 +59,26 @@ class _Header:
     interlaced: bool
 
     @property
-    def is_plain(self) -> bool:
-        """Whether its rows follow each other, of whole bytes of grey or of red, green, blue."""
-        return self.colour in (0, 2) and self.depth >= 8 and not self.interlaced
+    def is_deep_colour(self) -> bool:
+        return self.depth == 16 and self.colour != _GREY
 
-    def rows(self) -> list[tuple[int, int]]:
-        """Number of rows, and bytes of one with its filter byte, of each pass."""
-        passes = _PASSES if self.interlaced else ((0, 0, 1, 1),)
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row and its filter byte."""
+        return 1 + (self.width * self.depth * _CHANNELS[self.colour] + 7) // 8
+
+    @property
+    def pixel_bytes(self) -> int:
+        """Bytes of all rows and their filter bytes, of all passes."""
         bits = self.depth * _CHANNELS[self.colour]
-        found = []
-        for column, row, column_step, row_step in passes:
-            columns = -((column - self.width) // column_step)
-            rows = -((row - self.height) // row_step)
-            if columns > 0 and rows > 0:
-                found.append((rows, 1 + (columns * bits + 7) // 8))
-        return found
+        if not self.interlaced:
+            return self.height * self.row_bytes
+        total = 0
+        for column, row, column_step, row_step in _PASSES:
+            columns = max(0, -((column - self.width) // column_step))
+            rows = max(0, -((row - self.height) // row_step))
+            total += rows * (1 + (columns * bits + 7) // 8) if columns else 0
+        return total
 
 
 def read(raw: bytes, max_pixels: int) -> Samples:
@@ -63,17 +86,21 @@ def read(raw: bytes, max_pixels: int) -> Samples:
     header = _header(raw)
     check_size(header.width, header.height, max_pixels)
     chunks = chunks_of(raw)
-    pixels = _inflated(header, b"".join(body for kind, body in chunks if kind == b"IDAT"))
-    if header.is_plain and png_rows.worth_it(pixels):
-        plain = png_rows.samples(pixels, header.height, _CHANNELS[header.colour], header.depth // 8)
-        return Samples(values=plain, full_scale=int(np.iinfo(plain.dtype).max))
-    values = _decode(_essential(header, chunks))
-    if values is None or values.shape[:2] != (header.height, header.width):
+    _check_packed_size(raw, header, chunks)
+    pixels = _essential(raw, header, chunks)
+    values = _opencv(raw, header, chunks, pixels) if header.is_deep_colour else _pillow(pixels)
+    if values.shape[:2] != (header.height, header.width):
         raise cut_short("cannot be decoded")
-    if values.ndim == 3:
-        # OpenCV has blue first, and makes colours of grey that has transparency.
-        values = values[:, :, 0] if header.colour == _GREY_ALPHA else values[:, :, 2::-1]
-    return Samples(values=values, full_scale=int(np.iinfo(values.dtype).max))
+    if _may_lack_rows(header, values):
+        _check_pixels(raw, header, chunks)
+    if header.colour == _GREY_ALPHA:
+        values = values[:, :, 0]
+    exif = next((raw[one.start : one.end] for one in chunks if one.kind == b"eXIf"), b"")
+    return Samples(
+        values=values,
+        full_scale=int(np.iinfo(values.dtype).max),
+        orientation=orientation_in(exif) if exif else UPRIGHT,
+    )
 
 
 def encode(image: NDArray[np.uint16]) -> bytes:
@@ -84,6 +111,31 @@ def encode(image: NDArray[np.uint16]) -> bytes:
     if not done:
         raise InputError("cannot be encoded as PNG. Write .npy instead.")
     return bytes(encoded.tobytes())
+
+
+def chunks_of(raw: bytes) -> list[Chunk]:
+    """Chunks of a PNG file up to IEND, whose checksums all hold."""
+    chunks = []
+    view = memoryview(raw)
+    at = len(SIGNATURE)
+    while at + 12 <= len(raw):
+        size, kind = _CHUNK_START.unpack_from(raw, at)
+        end = at + 8 + size
+        if end + 4 > len(raw):
+            break
+        if zlib.crc32(view[at + 4 : end]) != _CHECKSUM.unpack_from(raw, end)[0]:
+            raise cut_short(f"has a PNG chunk at byte {at} whose checksum is wrong")
+        chunks.append(Chunk(kind, at + 8, end))
+        if kind == b"IEND":
+            return chunks
+        at = end + 4
+    raise cut_short(f"ends within the PNG chunk at byte {at}")
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    """PNG chunk with its length and checksum."""
+    checksum = zlib.crc32(body, zlib.crc32(kind))
+    return len(body).to_bytes(4, "big") + kind + body + checksum.to_bytes(4, "big")
 
 
 def _header(raw: bytes) -> _Header:
@@ -101,28 +153,82 @@ def _header(raw: bytes) -> _Header:
     )
 
 
-def chunks_of(raw: bytes) -> list[tuple[bytes, bytes]]:
-    """Kind and content of each chunk, up to IEND."""
-    chunks = []
-    at = len(SIGNATURE)
-    while at + 12 <= len(raw):
-        length = int.from_bytes(raw[at : at + 4], "big")
-        end = at + 12 + length
-        if end > len(raw):
-            break
-        if zlib.crc32(raw[at + 4 : end - 4]) != int.from_bytes(raw[end - 4 : end], "big"):
-            raise cut_short(f"has a PNG chunk at byte {at} whose checksum is wrong")
-        chunks.append((raw[at + 4 : at + 8], raw[at + 8 : end - 4]))
-        if chunks[-1][0] == b"IEND":
-            return chunks
-        at = end
-    raise cut_short(f"ends within the PNG chunk at byte {at}")
+def _check_packed_size(raw: bytes, header: _Header, chunks: list[Chunk]) -> None:
+    """Refuse packed pixels that are too few, or too many, for the declared size."""
+    packed = sum(one.end - one.start for one in chunks if one.kind == b"IDAT")
+    if packed * _MOST_PACKED < header.pixel_bytes:
+        raise cut_short("holds fewer PNG pixels than its header says")
+    if packed > 2 * header.pixel_bytes + _ROOM_BYTES:
+        raise cut_short("holds more PNG pixels than its header says")
 
 
-def _inflated(header: _Header, stream: bytes) -> bytes:
-    """Rows with their filter bytes, which must be exactly as many as the header says."""
-    expected = sum(rows * size for rows, size in header.rows())
+def _essential(raw: bytes, header: _Header, chunks: list[Chunk]) -> bytes:
+    """PNG file of the chunks that hold the pixels.
+
+    Libraries warn of damaged texts, profiles and animations, and transparency is not used.
+    """
+    kept = [chunks[0]]
+    palette = b""
+    if header.colour == _PALETTE:
+        palette = next((raw[one.start : one.end] for one in chunks if one.kind == b"PLTE"), b"")
+        if not 3 <= len(palette) <= 768 or len(palette) % 3:
+            raise cut_short("has no proper PNG palette")
+        size = 3 << header.depth  # colours that the palette lacks are black
+        palette = chunk(b"PLTE", palette.ljust(size, b"\0")[:size])
+    kept += [one for one in chunks if one.kind in (b"IDAT", b"IEND")]
+    if len(kept) == len(chunks):
+        return raw
+    view = memoryview(raw)
+    parts = [view[one.start - 8 : one.end + 4] for one in kept]
+    return b"".join((SIGNATURE, parts[0], palette, *parts[1:]))
+
+
+def _pillow(file: bytes) -> NDArray[Any]:
+    """Samples of 8 or 16 bit of a PNG file, by Pillow."""
+    # The class and not `Image.open`, which warns of images larger than a limit of its own.
+    from PIL.PngImagePlugin import PngImageFile
+
+    with decoded_as("PNG"), PngImageFile(io.BytesIO(file)) as picture:
+        picture.load()
+        if picture.mode in ("1", "P"):
+            return np.asarray(picture.convert("L" if picture.mode == "1" else "RGB"))
+        if not picture.mode.startswith("I"):
+            return np.asarray(picture)
+        # 16 bit, of raw frames. In strips: of a whole picture Pillow makes two more copies.
+        values = np.empty((picture.height, picture.width), np.uint16)
+        step = max(1, _STRIP_PIXELS // picture.width)
+        for top in range(0, picture.height, step):
+            bottom = min(top + step, picture.height)
+            values[top:bottom] = np.asarray(picture.crop((0, top, picture.width, bottom)))
+        return values
+
+
+def _opencv(raw: bytes, header: _Header, chunks: list[Chunk], file: bytes) -> NDArray[Any]:
+    """Samples of 16-bit colour (RGB), by OpenCV."""
+    import cv2
+
+    _check_pixels(raw, header, chunks)  # before OpenCV, which prints what it finds wrong
+    with decoded_as("PNG"):
+        values: NDArray[Any] | None = cv2.imdecode(
+            np.frombuffer(file, np.uint8), cv2.IMREAD_UNCHANGED
+        )
+    if values is None or values.ndim != 3:
+        raise cut_short("cannot be decoded")
+    return values[:, :, 2::-1]  # OpenCV has blue first
+
+
+def _may_lack_rows(header: _Header, values: NDArray[Any]) -> bool:
+    """Whether Pillow may have met too few rows: it leaves them at 0, without an error."""
+    if header.is_deep_colour:  # OpenCV refuses them
+        return False
+    return header.interlaced or header.colour == _PALETTE or not values[-1].any()
+
+
+def _check_pixels(raw: bytes, header: _Header, chunks: list[Chunk]) -> None:
+    """Inflate the pixels: refuse them if they are too few or too many, or a filter is unknown."""
+    expected = header.pixel_bytes
     inflater = zlib.decompressobj()
+    stream = b"".join(raw[one.start : one.end] for one in chunks if one.kind == b"IDAT")
     try:
         pixels = inflater.decompress(stream, expected + 1)
     except zlib.error as error:
@@ -130,40 +236,5 @@ def _inflated(header: _Header, stream: bytes) -> bytes:
     if len(pixels) != expected or not inflater.eof or inflater.unused_data:
         kind = "fewer" if len(pixels) < expected else "more"
         raise cut_short(f"holds {kind} PNG pixels than its header says")
-    at = 0
-    for rows, size in header.rows():
-        filters = np.frombuffer(pixels, np.uint8, rows * size, at)[::size]
-        if filters.max() > 4:
-            raise cut_short("has PNG rows with an unknown filter")
-        at += rows * size
-    return pixels
-
-
-def _essential(header: _Header, chunks: list[tuple[bytes, bytes]]) -> bytes:
-    """The same file without what does not concern the samples: colour profiles, texts, dates.
-
-    libpng prints warnings about those, and transparency is not wanted.
-    """
-    kept = [chunks[0]]
-    if header.colour == _PALETTE:
-        palette = next((body for kind, body in chunks if kind == b"PLTE"), b"")
-        if not 3 <= len(palette) <= 768 or len(palette) % 3:
-            raise cut_short("has no proper PNG palette")
-        kept.append((b"PLTE", palette.ljust(3 << header.depth, b"\0")[: 3 << header.depth]))
-    kept += [chunk for chunk in chunks if chunk[0] == b"IDAT"]
-    kept.append((b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(kind, body) for kind, body in kept)
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    checksum = zlib.crc32(body, zlib.crc32(kind))
-    return len(body).to_bytes(4, "big") + kind + body + checksum.to_bytes(4, "big")
-
-
-def _decode(file: bytes) -> NDArray[Any] | None:
-    import cv2
-
-    try:
-        return cv2.imdecode(np.frombuffer(file, np.uint8), cv2.IMREAD_UNCHANGED)
-    except cv2.error:
-        return None
+    if not header.interlaced and max(pixels[:: header.row_bytes]) > 4:
+        raise cut_short("has PNG rows with an unknown filter")

@@ -1,6 +1,6 @@
-"""The bytes of a file, read with suspicion, and what every image format shares.
+"""The bytes of a file, read with suspicion, and what every format shares.
 
-The errors of the formats do not name the file: whoever knows its name adds it.
+Errors of the formats do not name the file: the caller adds the name, with `named`.
 """
 
 import os
@@ -19,13 +19,15 @@ DAMAGED = "The file is damaged or was not copied whole: get it again from where 
 
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """What an image file holds: rows, columns and perhaps channels (grey, RGB or RGBA).
+    """Samples of an image file: (rows, columns) or (rows, columns, channels of grey, RGB or RGBA).
 
     `full_scale` is the integer that means 1; None for floats, which are taken as they are.
+    `orientation` is the EXIF orientation of the file, 1 to 8; 1 is upright.
     """
 
     values: NDArray[Any]
     full_scale: int | None
+    orientation: int = 1
 
 
 def cut_short(what: str) -> InputError:
@@ -34,7 +36,7 @@ def cut_short(what: str) -> InputError:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A path as a person can read it."""
+    """Path as a person can read it: control characters are escaped."""
     text = os.fsdecode(path)
     return text if text.isprintable() else repr(text)
 
@@ -57,8 +59,33 @@ def named(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def decoded_as(kind: str) -> Iterator[None]:
+    """Turn every exception of an image library in the block into an `InputError`."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # on damaged bytes, libraries raise anything
+        reason = str(error).partition("\n")[0][:200].rstrip(" .") or type(error).__name__
+        raise cut_short(f"cannot be decoded as {kind} ({reason})") from error
+
+
 def check_size(width: int, height: int, max_pixels: int) -> None:
-    """Refuse an image without pixels, or with more than the caller wants to hold."""
+    """Refuse an image without pixels, or with too many.
+
+    Parameters
+    ----------
+    width, height
+        Size that a header declares, in pixels.
+    max_pixels
+        Most pixels that are allowed.
+
+    Raises
+    ------
+    InputError
+        Naming the size and the limit.
+    """
     if width < 1 or height < 1:
         raise cut_short(f"declares a size of {width} x {height} pixels")
     if width * height > max_pixels:
@@ -69,9 +96,9 @@ def check_size(width: int, height: int, max_pixels: int) -> None:
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """An ordinary file, open for reading. A pipe would hang, and a device may have no end."""
+    """Open an ordinary file for reading. A pipe would hang, and a device may have no end."""
     try:
-        # Without O_NONBLOCK opening a pipe waits for somebody to write into it.
+        # Without O_NONBLOCK, opening a pipe waits until another process writes into it.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         descriptor = os.open(path, flags)
     except FileNotFoundError as error:
@@ -98,7 +125,7 @@ def _check_ordinary(status: os.stat_result) -> None:
 
 
 def read_rest(file: BinaryIO, max_bytes: int) -> bytes:
-    """All bytes of an open file, from its beginning, if they are not too many."""
+    """Read all bytes of an open file from its beginning, if there are at most `max_bytes`."""
     size = os.fstat(file.fileno()).st_size
     if size > max_bytes:
         raise InputError(
@@ -107,6 +134,6 @@ def read_rest(file: BinaryIO, max_bytes: int) -> bytes:
         )
     file.seek(0)
     raw = file.read(size)
-    if len(raw) != size:  # somebody is writing to it
+    if len(raw) != size:  # another process is writing to it
         raise cut_short(f"ended after {len(raw)} of {size} bytes")
     return raw

@@ -7,8 +7,10 @@ from PIL import Image
 
 import d3s
 from calibrations import calibration
+from d3s.capture import load_pair
 from d3s.errors import InputError
-from d3s.files import load_pair, read_image
+from d3s.files import read_image
+from good_images import GOOD
 
 RNG = np.random.default_rng(5)
 LEFT, RIGHT = RNG.integers(0, 65536, (2, 6, 10), dtype=np.uint16)
@@ -33,10 +35,11 @@ def test_two_files_are_the_views(files):
     assert right is pair.right
 
 
-def test_every_format_of_images_makes_a_pair(tmp_path, kind, good):
+@pytest.mark.parametrize("kind", list(GOOD))
+def test_every_format_of_images_makes_a_pair(tmp_path, kind):
     paths = tmp_path / "l", tmp_path / "r"
     for path in paths:
-        path.write_bytes(good)
+        path.write_bytes(GOOD[kind]())
     pair = load_pair(*paths, linear=True)
     np.testing.assert_array_equal(pair.left, read_image(paths[0]))
     np.testing.assert_array_equal(pair.right, pair.left)
@@ -110,14 +113,33 @@ def test_colour_is_linear_grey_and_said_once(tmp_path):
     assert "sRGB" not in pair.remarks[0]
 
 
-def test_a_note_on_which_way_is_up_is_not_followed(tmp_path):
+def test_exif_orientation_is_followed_and_remarked(tmp_path):
     turned = Image.Exif()
-    turned[0x0112] = 6  # a quarter turn
+    turned[0x0112] = 6
     grey = np.tile(np.arange(0, 240, 10, dtype=np.uint8), (16, 1))
-    paths = tmp_path / "left.jpg", tmp_path / "right.jpg"
-    for path in paths:
-        Image.fromarray(grey).save(path, exif=turned, quality=95)
-    assert load_pair(*paths).left.shape == (16, 24)
+    paths = tmp_path / "left.png", tmp_path / "right.png"
+    Image.fromarray(grey).save(paths[0], exif=turned)
+    Image.fromarray(grey.T).save(paths[1])
+    pair = load_pair(*paths)
+    np.testing.assert_array_equal(pair.left, (np.rot90(grey, -1) / 255).astype(np.float32))
+    assert pair.left.flags.c_contiguous
+    (remark,) = pair.remarks
+    assert "left.png was turned by 90 degrees clockwise, as its EXIF orientation says" in remark
+    Image.fromarray(grey.T).save(paths[1], exif=turned)
+    with pytest.raises(InputError, match=r"left\.png has 24 x 16 px.*right\.png has 16 x 24 px"):
+        load_pair(*paths)
+
+
+def test_remarks_on_both_views_are_kept(tmp_path):
+    colour = RNG.integers(0, 256, (6, 10, 3), dtype=np.uint8)
+    upside_down = Image.Exif()
+    upside_down[0x0112] = 3
+    paths = tmp_path / "left.png", tmp_path / "right.png"
+    Image.fromarray(colour).save(paths[0])
+    Image.fromarray(colour).save(paths[1], exif=upside_down)
+    first, second = load_pair(*paths).remarks
+    assert "left.png is in colour" in first
+    assert "right.png was turned by 180 degrees" in second
 
 
 def test_nan_of_floats_stays(tmp_path):

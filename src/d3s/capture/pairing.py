@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from d3s.capture.frames import Refused
 from d3s.errors import InputError
 from d3s.files import IMAGE_SUFFIXES
 from d3s.files.raw import shown
@@ -20,49 +21,44 @@ _RULE = (
 )
 
 
-class Frame(NamedTuple):
-    """What one depth map is made from, and what it is to be called."""
+class FrameFiles(NamedTuple):
+    """Files of one frame, and the name of its results."""
 
-    name: str  # may be empty: left.png and right.png have no other
+    name: str  # empty for left.png and right.png, which say nothing else
     left: Path
     right: Path | None  # None if the one file has both views
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that it is read from."""
+        """Files that the frame is read from."""
         return (self.left,) if self.right is None else (self.left, self.right)
 
 
-class Refused(NamedTuple):
-    """What was not done, and why."""
+class FoundFiles(NamedTuple):
+    """Frames to work on, views without a partner, and files that are no views."""
 
-    name: str
-    reason: str
-
-
-class Found(NamedTuple):
-    """Frames to work on, files without a partner, and files that are none of either."""
-
-    frames: tuple[Frame, ...]
+    frames: tuple[FrameFiles, ...]
     refused: tuple[Refused, ...] = ()
     ignored: tuple[Path, ...] = ()
 
 
 class _Sided(NamedTuple):
-    """A file, which view it is by its name (or that of its folder), and the rest of the name."""
+    """A file, its side by its name or its folder's, and the rest of the name."""
 
     path: Path
     side: str
     key: str
 
 
-def find_frames(inputs: Sequence[str | os.PathLike[str]], *, one_file_each: bool = False) -> Found:
-    """Frames of files and folders that a person has named.
+def find_frames(
+    inputs: Sequence[str | os.PathLike[str]], *, one_file_each: bool = False
+) -> FoundFiles:
+    """Find the frames in files and folders.
 
-    Names that say left or right, as a word of their own, are paired by what else they say:
-    `a_left.png` with `a_right.png`, `left/7.png` with `right/7.png`. So are files of the same name
-    in two folders. Other files are pairs if the first half of the list are left views and the
-    second half right ones, of the same names; two files are a pair whatever their names.
+    Names with the word left or right are paired by the rest of the name: `a_left.png` with
+    `a_right.png`, `left/7.png` with `right/7.png`. Files of one name in two folders are paired too.
+    Other files are pairs if the first half of the list are left views and the second half right
+    ones, of the same names. Two files are always a pair.
 
     Parameters
     ----------
@@ -83,12 +79,12 @@ def find_frames(inputs: Sequence[str | os.PathLike[str]], *, one_file_each: bool
     if _is_folder(paths[0]):
         return _in_folders(paths, one_file_each)
     if one_file_each or len(paths) == 1:
-        return _unique([Frame(path.stem, path, None) for path in paths])
+        return _unique([FrameFiles(path.stem, path, None) for path in paths])
     return _of_files(paths)
 
 
 def _check_kinds(paths: Sequence[Path]) -> None:
-    """Refuse what is neither images nor folders, in words that say what was meant."""
+    """Refuse rig files, mixtures of files and folders, and one path given twice."""
     for path in paths:
         if path.suffix.lower() == ".toml":
             raise InputError(f"{shown(path)} is a rig file, by its name. Give it as --rig.")
@@ -104,14 +100,14 @@ def _check_kinds(paths: Sequence[Path]) -> None:
         raise InputError(f"there are {len(folders)} folders, and at most two can be given. {_RULE}")
 
 
-def _in_folders(folders: list[Path], one_file_each: bool) -> Found:
+def _in_folders(folders: list[Path], one_file_each: bool) -> FoundFiles:
     images: list[Path] = []
     ignored: list[Path] = []
     for folder in folders:
         for path in _entries(folder):
             (images if path.suffix.lower() in IMAGE_SUFFIXES else ignored).append(path)
     if one_file_each:
-        return _unique([Frame(path.stem, path, None) for path in images], ignored=ignored)
+        return _unique([FrameFiles(path.stem, path, None) for path in images], ignored=ignored)
     if len(folders) == 2:
         sides = zip(folders, ("left", "right"), strict=True)
         _check_order(folders)
@@ -133,13 +129,13 @@ def _in_folders(folders: list[Path], one_file_each: bool) -> Found:
     return _paired(sided, [*ignored, *(path for path in images if path not in known)])
 
 
-def _of_files(paths: list[Path]) -> Found:
+def _of_files(paths: list[Path]) -> FoundFiles:
     sided = [one for path in paths if (one := _sided(path)) is not None]
     if len(paths) == 2:
         _check_order(paths)
         both = {one.side for one in sided}
         key = sided[0].key if both == {"left", "right"} else _key(paths[0])
-        return Found((Frame(key, *paths),))
+        return FoundFiles((FrameFiles(key, *paths),))
     if len(sided) == len(paths):
         return _paired(sided, [])
     half, odd = divmod(len(paths), 2)
@@ -150,11 +146,13 @@ def _of_files(paths: list[Path]) -> Found:
             f"right, and the first half has not the names of the second. {_RULE} If each file has "
             "both views, say --raw or --side-by-side."
         )
-    return _unique([Frame(_key(one), one, other) for one, other in zip(left, right, strict=True)])
+    return _unique(
+        [FrameFiles(_key(one), one, other) for one, other in zip(left, right, strict=True)]
+    )
 
 
 def _check_order(paths: list[Path]) -> None:
-    """Refuse right before left, where the names say so."""
+    """Refuse a right view before its left view, where the names say so."""
     sides = [one.side if (one := _sided(path)) is not None else "" for path in paths]
     if sides == ["right", "left"]:
         raise InputError(
@@ -163,8 +161,8 @@ def _check_order(paths: list[Path]) -> None:
         )
 
 
-def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> Found:
-    """Pairs of the same key; a view that has no partner, or several, is refused."""
+def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> FoundFiles:
+    """Pair views of one key; a view without a partner, or with several, is refused."""
     groups: dict[str, dict[str, list[Path]]] = {}
     for one in sided:
         groups.setdefault(one.key, {"left": [], "right": []})[one.side].append(one.path)
@@ -172,7 +170,7 @@ def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> Found:
     for key, views in groups.items():
         left, right = views["left"], views["right"]
         if len(left) == len(right) == 1:
-            frames.append(Frame(key, left[0], right[0]))
+            frames.append(FrameFiles(key, left[0], right[0]))
             continue
         several = len(left) > 1 or len(right) > 1
         missing = "right" if left else "left"
@@ -182,12 +180,12 @@ def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> Found:
             else f"there is no {missing} view of this name."
         )
         refused += [Refused(shown(path), reason) for path in (*left, *right)]
-    return Found(tuple(frames), tuple(refused), tuple(ignored))
+    return FoundFiles(tuple(frames), tuple(refused), tuple(ignored))
 
 
-def _unique(frames: Iterable[Frame], *, ignored: Iterable[Path] = ()) -> Found:
-    """Frames of different names; of those with the same the first is kept."""
-    kept: dict[str, Frame] = {}
+def _unique(frames: Iterable[FrameFiles], *, ignored: Iterable[Path] = ()) -> FoundFiles:
+    """Keep the first of several frames of one name, and refuse the others."""
+    kept: dict[str, FrameFiles] = {}
     refused = []
     for frame in frames:
         if frame.name in kept:
@@ -195,11 +193,11 @@ def _unique(frames: Iterable[Frame], *, ignored: Iterable[Path] = ()) -> Found:
             refused.append(Refused(shown(frame.left), f"{reason} Rename one."))
         else:
             kept[frame.name] = frame
-    return Found(tuple(kept.values()), tuple(refused), tuple(ignored))
+    return FoundFiles(tuple(kept.values()), tuple(refused), tuple(ignored))
 
 
 def _sided(path: Path) -> _Sided | None:
-    """Which view a file is by its name, or by the folder it is in."""
+    """Side of a file by its name, or by the name of its folder; None if neither says it."""
     of_stem = _from_stem(path)
     if of_stem is not None:
         return of_stem
@@ -216,13 +214,13 @@ def _from_stem(path: Path) -> _Sided | None:
 
 
 def _key(path: Path) -> str:
-    """The name of a file without what says left or right."""
+    """Name of a file without its suffix and the word left or right."""
     of_stem = _from_stem(path)
     return path.stem if of_stem is None else of_stem.key
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What is in a folder and not hidden, by name."""
+    """Entries of a folder that are not hidden, sorted by name."""
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
@@ -234,5 +232,5 @@ def _entries(folder: Path) -> list[Path]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except (OSError, ValueError):  # a name that cannot be: reading it will say so
+    except (OSError, ValueError):  # no possible name: reading it will raise the error
         return False

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from d3s.batch import find_frames
+from d3s.capture import find_frames
 from d3s.errors import InputError
 
 

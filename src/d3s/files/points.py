@@ -1,4 +1,4 @@
-"""PLY: points as binary numbers below a short text, which every viewer of points reads."""
+"""Points in files: PLY, binary numbers below a short text, and CSV, a line of text each."""
 
 import re
 from dataclasses import fields
@@ -13,10 +13,9 @@ from d3s.files.depth_image import Points
 from d3s.files.raw import cut_short
 from d3s.types import Image
 
-MAGIC = b"ply"
 MAX_POINTS = 64_000_000
 
-# By the names of the fields of `Points`, what viewers call them.
+# Names that viewers have for the fields of `Points`.
 NAMES = {
     "x_m": "x",
     "y_m": "y",
@@ -26,7 +25,7 @@ NAMES = {
     "sigma_m": "sigma",
 }
 _COLOURS = ("red", "green", "blue")
-# What few points exceed is white: a scale for the eye, the numbers stand beside it.
+# Percentile of the intensity that becomes white: for the eye, the numbers stand beside it.
 _WHITE_PERCENT = 99.5
 
 _KINDS = {
@@ -51,6 +50,7 @@ _KINDS |= {
 }
 _ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 _HEADER_BYTES = 100_000
+_CSV_ROWS = 50_000  # that become text at once
 _NOTE = f"comment {note.KEY} "
 
 
@@ -58,11 +58,11 @@ class _Header(NamedTuple):
     points: int
     record: np.dtype[Any]
     start: int
-    told: dict[str, Any]
+    note: dict[str, Any]
 
 
-def encode(points: Points) -> bytes:
-    """PLY file of points, little-endian; with an intensity, also as a colour for the eye."""
+def encode_ply(points: Points) -> bytes:
+    """PLY file of points, little-endian; intensities are also written as a colour for the eye."""
     columns: dict[str, NDArray[Any]] = {
         NAMES[name]: values.astype("<f4", copy=False) for name, values in points.columns.items()
     }
@@ -75,7 +75,7 @@ def encode(points: Points) -> bytes:
         "ply",
         "format binary_little_endian 1.0",
         "comment metres; x right, y down, z forward, origin at the left lens",
-        f"{_NOTE}{note.note_of(points)}",
+        f"{_NOTE}{note.make_note(points)}",
         f"element vertex {len(record)}",
         *(
             f"property {'uchar' if name in _COLOURS else 'float'} {name}"
@@ -86,8 +86,8 @@ def encode(points: Points) -> bytes:
     return "\n".join(lines).encode("ascii") + b"\n" + record.tobytes()
 
 
-def read(raw: bytes) -> Points:
-    """Points of a binary PLY file that holds nothing else."""
+def read_ply(raw: bytes) -> Points:
+    """Points of a binary PLY file that holds points alone."""
     header = _header(raw)
     size = header.points * header.record.itemsize
     if len(raw) - header.start != size:
@@ -98,8 +98,20 @@ def read(raw: bytes) -> Points:
     known = [one.name for one in fields(Points) if one.name in NAMES]
     return Points(
         **{name: _column(record, NAMES[name]) for name in known if NAMES[name] in _names(record)},
-        notes=note.notes_in(header.told),
+        notes=note.notes_for_people(header.note),
     )
+
+
+def encode_csv(points: Points) -> bytes:
+    """CSV file of points: a line of names with units, then seven digits of each number."""
+    columns = points.columns
+    table = np.stack(list(columns.values()), axis=1)
+    line = ",".join(["%.7g"] * len(columns)) + "\n"
+    blocks = [
+        line * len(block) % tuple(block.ravel().tolist())
+        for block in (table[row : row + _CSV_ROWS] for row in range(0, len(table), _CSV_ROWS))
+    ]
+    return (",".join(columns) + "\n" + "".join(blocks)).encode("ascii")
 
 
 def _column(record: NDArray[Any], name: str) -> Image:
@@ -112,7 +124,7 @@ def _names(record: NDArray[Any]) -> tuple[str, ...]:
 
 
 def _grey_levels(intensity: Image) -> NDArray[np.uint8]:
-    """Levels of 8 bit by the curve of sRGB, which screens expect; black where it is not known."""
+    """Levels of 8 bit by the sRGB curve, which screens expect; black for NaN."""
     known = intensity[np.isfinite(intensity)]
     white = float(np.percentile(known, _WHITE_PERCENT)) if known.size else 1.0
     linear = np.clip(np.nan_to_num(intensity) / max(white, 1e-30), 0, 1)
@@ -129,11 +141,13 @@ def _header(raw: bytes) -> _Header:
         lines = raw[: end.start()].decode("ascii").splitlines()[1:]
     except UnicodeDecodeError as error:
         raise cut_short("has no proper PLY header") from error
-    told = [line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE)]
+    notes = [line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE)]
     words = [line.split() for line in lines if not line.startswith(("comment", "obj_info"))]
     order = _order(words)
     points = _points(words)
-    return _Header(points, _record(words, order), end.end(), note.of_depth(told[0]) if told else {})
+    return _Header(
+        points, _record(words, order), end.end(), note.parse_depth_note(notes[0]) if notes else {}
+    )
 
 
 def _order(words: list[list[str]]) -> str:
