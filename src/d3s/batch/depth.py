@@ -76,7 +76,7 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class DepthJob:
-    """How depth is estimated, which depths are kept, and the formats to write.
+    """Method and options of the estimate, the depths to keep, and the formats to write.
 
     Raises
     ------

@@ -1,13 +1,13 @@
 """The command line: one module per command, each a thin layer over the library.
 
-In come arguments; out go calls of the library, lines on stdout, and an exit code. Besides the
-modules named after commands:
+In come arguments; out go calls of the library, lines on stdout, and an exit code.
 
+calibrate, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
+          one command each
 output    common options, exit codes, checks of the output folder
 progress  progress bar
 units     lengths, shapes and depth ranges with units
-methods   methods that take part in a sweep
-sweep     execution of commands with many trials
+sweep     options and execution of commands with many trials
 """
 
 import os

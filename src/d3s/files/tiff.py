@@ -71,7 +71,7 @@ class _Directory:
 
 @dataclass(frozen=True, kw_only=True)
 class _Layout:
-    """How the samples lie in the file: a grid of equal blocks, which are strips or tiles."""
+    """Layout of the samples in the file: a grid of equal blocks, strips or tiles."""
 
     width: int
     height: int

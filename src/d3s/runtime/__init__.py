@@ -1,6 +1,8 @@
 """Kernels and arrays in, fast results out: compilation, threads, SIMD vectors, scratch memory.
 
 compile     loops compiled by Numba, and the cache that keeps them between runs
+digest      digest of the package: the key of kept results
+processes   calls in several processes
 parallel    rows or tasks shared among threads
 simd        vectors in compiled loops
 scratch     memory that is kept from one call to the next
