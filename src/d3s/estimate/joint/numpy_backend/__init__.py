@@ -1,6 +1,11 @@
 """The oracle: operations of the joint method in NumPy and double precision, slow and short.
 
 Tests hold the compiled operations of `numba_backend` to these. Nothing else imports this package.
+
+prefilter    centring, smoothing, noise
+search       matching costs and paths
+refine       least squares over windows
+confidence   depth, sigma, confidence and flags
 """
 
 from d3s.estimate.depth_map import DepthMap
