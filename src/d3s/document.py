@@ -16,7 +16,7 @@ from typing import Any
 import tomli_w
 
 from d3s.errors import RecordError
-from d3s.record import shown
+from d3s.record import short_repr
 
 # A document has a few kilobytes. The limit rejects other, huge files before they are read.
 MAX_BYTES = 1_000_000
@@ -115,9 +115,11 @@ class DocumentKind:
             raise self.error(f"schema_version is missing: {known}. Is it a {self.noun}?")
         version = document["schema_version"]
         if type(version) is not int:  # True is an int too
-            raise self.error(f"schema_version={shown(version)} must be a whole number: {known}.")
+            raise self.error(
+                f"schema_version={short_repr(version)} must be a whole number: {known}."
+            )
         if version != self.schema_version:
-            raise self.error(f"schema_version={shown(version)} is unknown: {known}.")
+            raise self.error(f"schema_version={short_repr(version)} is unknown: {known}.")
 
 
 def _on_one_line(numbers: re.Match[str]) -> str:

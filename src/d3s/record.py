@@ -268,11 +268,11 @@ def _problem(details: ErrorDetails, record: type[BaseModel]) -> str:
     if kind == "missing" or value is None:
         return f" is missing: {record.model_fields[field].description}."
     if kind == "value_error":
-        return f"={shown(value)} {context['error']}"
+        return f"={short_repr(value)} {context['error']}"
     rule = _RULES[kind].format_map(context) if kind in _RULES else details["msg"]
     limits = {key: limit for key, limit in context.items() if key in ("gt", "ge", "lt", "le")}
     remark = unit_remark(field, value, limits) if limits else "."
-    return f"={shown(value)} {rule}{remark or '.'}"
+    return f"={short_repr(value)} {rule}{remark or '.'}"
 
 
 def _suggestion(name: str, record: type[BaseModel]) -> str:
@@ -294,7 +294,7 @@ def _dotted(location: tuple[int | str, ...]) -> str:
     return name.removeprefix(".")
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """`repr` of a value, abbreviated if long, for error messages."""
     try:
         return reprlib.repr(value)

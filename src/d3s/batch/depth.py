@@ -18,7 +18,7 @@ from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.depth_map import check_limits
 from d3s.files import camera_file, exr
 from d3s.files.depth_files import FORMATS
-from d3s.files.raw import shown
+from d3s.files.raw import path_text
 from d3s.formats import DEPTH_SUFFIXES, EXR
 from d3s.rig import Rig
 from d3s.types import Image, Progress
@@ -124,7 +124,7 @@ def check_formats(formats: Sequence[str]) -> None:
     """
     unknown = [one for one in formats if one not in ALL_FORMATS]
     if unknown or not formats:
-        wrong = shown(unknown[0]) or "an empty name" if unknown else "nothing"
+        wrong = path_text(unknown[0]) or "an empty name" if unknown else "nothing"
         raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
     if any(f".{one}" in EXR.suffixes for one in formats):
         exr.check_installed()
@@ -211,16 +211,16 @@ class _Results:
         try:
             found, remarks, time_s = _depth_map(outcome, self.job, is_first=not self.done)
             # Without times: the same input gives the same bytes, also after a run that was stopped.
-            title = shown(outcome.name or files.left.name)
+            title = path_text(outcome.name or files.left.name)
             _write(replace(found, timings_s={}), title, targets, self.overwrite)
         except OutputError as error:
             if getattr(error.__cause__, "errno", None) != errno.ENAMETOOLONG:
                 raise self._with_words(error) from error
             self.refused.append(
-                Refused(shown(files.left), f"{error} Give the input a shorter one.")
+                Refused(path_text(files.left), f"{error} Give the input a shorter one.")
             )
         except D3SError as error:
-            self.refused.append(Refused(shown(files.left), str(error)))
+            self.refused.append(Refused(path_text(files.left), str(error)))
         else:
             self.done.append(_summary(outcome.name, found, targets, remarks, time_s))
 
@@ -319,14 +319,18 @@ def _check_targets(
     taken = [path for path in targets if os.path.lexists(path)]
     own = next((path for path in taken if os.path.realpath(path) in inputs), None)
     if own is not None:
-        raise OutputError(f"{shown(own)} is one of the inputs. Choose another folder for results.")
+        raise OutputError(
+            f"{path_text(own)} is one of the inputs. Choose another folder for results."
+        )
     folders = [path for path in taken if path.is_dir()]
     if folders:
-        raise OutputError(f"{shown(folders[0])} is a folder, where a result should go. Remove it.")
+        raise OutputError(
+            f"{path_text(folders[0])} is a folder, where a result should go. Remove it."
+        )
     if taken and not may_replace:
         others = f", and {len(taken) - 1} more results" if len(taken) > 1 else ""
         raise OutputError(
-            f"{shown(taken[0])} exists{others}. Choose another folder; or replace them: --force on "
-            "the command line, overwrite=True in Python; or go on where an earlier run was "
-            "stopped: --skip-done, skip_done=True."
+            f"{path_text(taken[0])} exists{others}. Choose another folder; or replace them: "
+            "--force on the command line, overwrite=True in Python; or go on where an earlier run "
+            "was stopped: --skip-done, skip_done=True."
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.rig import Calibration
 from d3s.rig.split import BEHIND, view_to_raw_matrices
 from d3s.types import FloatArray, Image, Mask
@@ -213,8 +213,8 @@ def _checked_boxes(boxes: Any, shape: tuple[int, int]) -> tuple[Box, Box]:
         left, right = boxes
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the boxes of the lenses (regions=) are {shown(boxes)}: they must be two, of the left "
-            "and of the right lens, and each of them row, col, rows and cols."
+            f"the boxes of the lenses (regions=) are {short_repr(boxes)}: they must be two, of the "
+            "left and of the right lens, and each of them row, col, rows and cols."
         ) from error
     return _checked(left, "left", shape), _checked(right, "right", shape)
 
@@ -227,8 +227,8 @@ def _checked(box: Any, name: str, shape: tuple[int, int]) -> Box:
         is_whole = False
     if not is_whole:
         raise InputError(
-            f"the box of the {name} lens is {shown(box)}: it must be four whole numbers, row, col, "
-            "rows and cols."
+            f"the box of the {name} lens is {short_repr(box)}: it must be four whole numbers, row, "
+            "col, rows and cols."
         )
     is_within = whole.row >= 0 and whole.col >= 0
     is_within &= whole.row + whole.rows <= shape[0] and whole.col + whole.cols <= shape[1]

@@ -36,7 +36,7 @@ from d3s.calibrate.steps import (
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
 from d3s.estimate.candidates import default_depth_range_m
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.rig import Optics, Provenance, Rig
 from d3s.types import Progress
 from d3s.version import __version__
@@ -234,7 +234,9 @@ def _checked_design(design: Any) -> Rig:
     if design is None:
         return Rig.paper_prototype()
     if not isinstance(design, Rig):
-        raise InputError(f"design={shown(design)} must be a Rig. Read a rig file with Rig.load.")
+        raise InputError(
+            f"design={short_repr(design)} must be a Rig. Read a rig file with Rig.load."
+        )
     if design.optics.aperture_radius_m == 0:
         raise InputError(
             f"the design {design.name!r} is a pinhole pair, with aperture_radius_m=0: this "

@@ -13,7 +13,7 @@ from d3s.capture.pairing import FrameFiles
 from d3s.errors import D3SError, InputError
 from d3s.files import orientation
 from d3s.files.images import MAX_PIXELS, as_grey, read_samples
-from d3s.files.raw import named, shown
+from d3s.files.raw import named, path_text
 from d3s.types import Image
 
 _Path = str | os.PathLike[str]
@@ -94,7 +94,7 @@ def load_pair(
         if side_by_side:
             raise InputError(
                 "side_by_side is for one file with both views, and there are two files: "
-                f"{shown(left)} and {shown(right)}. Leave one of them."
+                f"{path_text(left)} and {path_text(right)}. Leave one of them."
             )
         return _two(left, right, linear, max_pixels)
     found = _read(left, linear, max_pixels)
@@ -142,7 +142,7 @@ class FileSource:
             try:
                 outcome = self._frame(number, files)
             except D3SError as error:
-                outcome = Refused(shown(files.left), str(error))
+                outcome = Refused(path_text(files.left), str(error))
             yield outcome
 
     def close(self) -> None:
@@ -190,8 +190,9 @@ def _two(left: _Path, right: _Path, linear: bool | None, max_pixels: int) -> Loa
     second = _read(right, linear, max_pixels)
     if first.image.shape != second.image.shape:
         raise InputError(
-            f"{shown(left)} has {_size(first.image)} and {shown(right)} has {_size(second.image)}: "
-            "both views must have one size. Are both rectified, and of one pair?"
+            f"{path_text(left)} has {_size(first.image)} and {path_text(right)} has "
+            f"{_size(second.image)}: both views must have one size. Are both rectified, and of one "
+            "pair?"
         )
     return LoadedPair(left=first.image, right=second.image, remarks=_remarks(first, second))
 
@@ -211,10 +212,10 @@ def _read(path: _Path, linear: bool | None, max_pixels: int) -> _Read:
         image = as_grey(samples, linear=as_linear, allow_nan=True)
     curved = samples.full_scale is not None and not as_linear
     curve = ", and the curve of sRGB was undone before" if curved else ""
-    colour = f"{shown(path)} is in colour: it became grey by the weights of Rec. 709{curve}."
+    colour = f"{path_text(path)} is in colour: it became grey by the weights of Rec. 709{curve}."
     words = orientation.WORDS.get(samples.orientation)
     turned = (
-        f"{shown(path)} was {words}, as its EXIF orientation says. If that is wrong, save the "
+        f"{path_text(path)} was {words}, as its EXIF orientation says. If that is wrong, save the "
         "image without it."
     )
     return _Read(image, colour if in_colour else "", turned if words else "")
@@ -224,7 +225,7 @@ def _halves(path: _Path, image: Image) -> tuple[Image, Image]:
     cols = image.shape[1]
     if cols % 2:
         raise InputError(
-            f"{shown(path)} has {_size(image)}: two views side by side have an even number of "
+            f"{path_text(path)} has {_size(image)}: two views side by side have an even number of "
             "columns. Cut it to one, or give each view as a file."
         )
     return np.ascontiguousarray(image[:, : cols // 2]), np.ascontiguousarray(image[:, cols // 2 :])
@@ -233,15 +234,16 @@ def _halves(path: _Path, image: Image) -> tuple[Image, Image]:
 def _split(path: _Path, image: Image, rig: Splitter | None) -> tuple[Image, Image]:
     if rig is None:
         raise InputError(
-            f"{shown(path)} is one file, and a pair is needed. Give the right view too; or, if it "
-            f"has both, say so with side_by_side; or, if it is a raw frame, name its rig. {_FLAGS}"
+            f"{path_text(path)} is one file, and a pair is needed. Give the right view too; or, if "
+            f"it has both, say so with side_by_side; or, if it is a raw frame, name its rig. "
+            f"{_FLAGS}"
         )
     try:
         return rig.split(image)
     except InputError as error:
         raise InputError(
-            f"{shown(path)} is one file, taken for a raw frame: {error} If it is the left view, "
-            f"give the right view too; if it has both views side by side, say so. {_FLAGS}"
+            f"{path_text(path)} is one file, taken for a raw frame: {error} If it is the left "
+            f"view, give the right view too; if it has both views side by side, say so. {_FLAGS}"
         ) from error
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from d3s.capture.frames import Refused
 from d3s.errors import InputError
 from d3s.files import IMAGE_SUFFIXES
-from d3s.files.raw import shown
+from d3s.files.raw import path_text
 
 _SIDE = re.compile(
     r"(?:(?P<before>.*)[-_. ])?(?P<side>left|right)(?:[-_. ](?P<after>.*))?",
@@ -87,15 +87,16 @@ def _check_kinds(paths: Sequence[Path]) -> None:
     """Refuse rig files, mixtures of files and folders, and one path given twice."""
     for path in paths:
         if path.suffix.lower() == ".toml":
-            raise InputError(f"{shown(path)} is a rig file, by its name. Give it as --rig.")
+            raise InputError(f"{path_text(path)} is a rig file, by its name. Give it as --rig.")
     folders = [path for path in paths if _is_folder(path)]
     if folders and len(folders) < len(paths):
         raise InputError(
-            f"{shown(folders[0])} is a folder, and {len(paths) - len(folders)} of the others are "
-            f"files. Name the image in it, or the folder where results go with --output. {_RULE}"
+            f"{path_text(folders[0])} is a folder, and {len(paths) - len(folders)} of the others "
+            f"are files. Name the image in it, or the folder where results go with --output. "
+            f"{_RULE}"
         )
     if len(paths) == 2 and os.path.realpath(paths[0]) == os.path.realpath(paths[1]):
-        raise InputError(f"{shown(paths[0])} is given twice, and a pair has two views. {_RULE}")
+        raise InputError(f"{path_text(paths[0])} is given twice, and a pair has two views. {_RULE}")
     if len(folders) > 2:
         raise InputError(f"there are {len(folders)} folders, and at most two can be given. {_RULE}")
 
@@ -121,9 +122,9 @@ def _in_folders(folders: list[Path], one_file_each: bool) -> FoundFiles:
     sided = [one for path in images if (one := _from_stem(path)) is not None]
     if not sided:
         raise InputError(
-            f"{shown(folders[0])} has no image whose name says left or right, of {len(images)}. "
-            "Name pairs a_left.png and a_right.png; or say --raw, or --side-by-side, if each file "
-            "has both views."
+            f"{path_text(folders[0])} has no image whose name says left or right, of "
+            f"{len(images)}. Name pairs a_left.png and a_right.png; or say --raw, or "
+            "--side-by-side, if each file has both views."
         )
     known = {one.path for one in sided}
     return _paired(sided, [*ignored, *(path for path in images if path not in known)])
@@ -156,7 +157,7 @@ def _check_order(paths: list[Path]) -> None:
     sides = [one.side if (one := _sided(path)) is not None else "" for path in paths]
     if sides == ["right", "left"]:
         raise InputError(
-            f"{shown(paths[0])} comes before {shown(paths[1])}: the left view goes first. "
+            f"{path_text(paths[0])} comes before {path_text(paths[1])}: the left view goes first. "
             "Give them in the other order."
         )
 
@@ -179,7 +180,7 @@ def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> FoundFiles:
             if several
             else f"there is no {missing} view of this name."
         )
-        refused += [Refused(shown(path), reason) for path in (*left, *right)]
+        refused += [Refused(path_text(path), reason) for path in (*left, *right)]
     return FoundFiles(tuple(frames), tuple(refused), tuple(ignored))
 
 
@@ -189,8 +190,10 @@ def _unique(frames: Iterable[FrameFiles], *, ignored: Iterable[Path] = ()) -> Fo
     refused = []
     for frame in frames:
         if frame.name in kept:
-            reason = f"its results would have the name of those of {shown(kept[frame.name].left)}."
-            refused.append(Refused(shown(frame.left), f"{reason} Rename one."))
+            reason = (
+                f"its results would have the name of those of {path_text(kept[frame.name].left)}."
+            )
+            refused.append(Refused(path_text(frame.left), f"{reason} Rename one."))
         else:
             kept[frame.name] = frame
     return FoundFiles(tuple(kept.values()), tuple(refused), tuple(ignored))
@@ -225,7 +228,7 @@ def _entries(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise InputError(
-            f"{shown(folder)}: cannot be read: {error.strerror}. Check the name and the rights."
+            f"{path_text(folder)}: cannot be read: {error.strerror}. Check the name and the rights."
         ) from error
 
 

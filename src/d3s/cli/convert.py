@@ -174,16 +174,18 @@ def _is_png(target: Path) -> bool:
 
 def _check_names(source: Path, targets: list[Path], written: Iterable[str]) -> None:
     """Refuse to replace the file that is read, or a file that this command has written."""
-    from d3s.files.raw import shown
+    from d3s.files.raw import path_text
 
     taken = {os.path.realpath(path) for path in written}
     for target in targets:
         if os.path.realpath(target) == os.path.realpath(source):
-            raise InputError(f"{shown(source)} is the file that is read. Name another to write.")
+            raise InputError(
+                f"{path_text(source)} is the file that is read. Name another to write."
+            )
         if os.path.realpath(target) in taken:
             raise InputError(
-                f"{shown(source)} would become {shown(target)}, and so did another of the files. "
-                "Convert it to another folder, with --output."
+                f"{path_text(source)} would become {path_text(target)}, and so did another of the "
+                "files. Convert it to another folder, with --output."
             )
 
 
@@ -237,7 +239,7 @@ def _entry(source: Path, written: list[Path], without: tuple[str, ...]) -> dict[
 
 
 def _line(entry: dict[str, Any]) -> str:
-    from d3s.files.raw import shown
+    from d3s.files.raw import path_text
 
     without = f" (without {', '.join(entry['without'])})" if entry["without"] else ""
-    return f"{', '.join(map(shown, entry['files']))}{without}"
+    return f"{', '.join(map(path_text, entry['files']))}{without}"

@@ -251,7 +251,7 @@ def _print_outcomes(
     found: "FoundFiles", batch: "Batch", output: Path, *, quiet: bool, as_json: bool
 ) -> None:
     """Print the results; refusals go to stderr, with --quiet too."""
-    from d3s.files.raw import shown
+    from d3s.files.raw import path_text
 
     refused = [*found.refused, *batch.refused]
     if as_json:
@@ -268,7 +268,7 @@ def _print_outcomes(
         named = reason if reason.startswith(name) else f"{name}: {reason}"
         typer.echo(f"Refused: {named}", err=True)
     for one in batch.empty:
-        typer.echo(f"No depth: {shown(one.name) or 'the pair'}. {_NO_DEPTH}", err=True)
+        typer.echo(f"No depth: {path_text(one.name) or 'the pair'}. {_NO_DEPTH}", err=True)
 
 
 _NO_DEPTH = (
@@ -280,7 +280,7 @@ _NO_DEPTH = (
 def _print_table(batch: "Batch", ignored: int, output: Path) -> None:
     from rich.console import Console
 
-    from d3s.files.raw import shown
+    from d3s.files.raw import path_text
 
     if batch.done:
         Console().print(_table(batch.done))
@@ -295,7 +295,7 @@ def _print_table(batch: "Batch", ignored: int, output: Path) -> None:
         typer.echo(f"Left alone: {_counted(ignored, 'other file')}.")
     # Not through rich, which would wrap a long path and read brackets in it as markup.
     if len(batch.done) == 1:
-        names = ", ".join(shown(path.name) for path in batch.done[0].files)
+        names = ", ".join(path_text(path.name) for path in batch.done[0].files)
         typer.echo(f"Files in {output}: {names}")
     elif batch.done:
         typer.echo(f"Files of {len(batch.done)} frames in {output}.")
@@ -309,7 +309,7 @@ def _table(done: "tuple[Done, ...]") -> Any:
     from rich.markup import escape
     from rich.table import Table
 
-    from d3s.files.raw import shown
+    from d3s.files.raw import path_text
 
     table = Table()
     table.add_column("frame")
@@ -322,7 +322,7 @@ def _table(done: "tuple[Done, ...]") -> Any:
             table.add_row("...")
         depths = f"{one.nearest_m:.2f} to {one.farthest_m:.2f}" if one.density else "none"
         table.add_row(
-            escape(shown(one.name) or "pair"),
+            escape(path_text(one.name) or "pair"),
             f"{one.density:.1%}",
             depths,
             f"{1e3 * one.median_sigma_m:.2f}" if one.density else "",

@@ -51,9 +51,9 @@ def info(
 
 
 def _page(one: "Info") -> str:
-    from d3s.files.raw import shown
+    from d3s.files.raw import path_text
 
-    lines = [f"{shown(one.path)}: {one.kind}", *_lines(one.facts, "  ")]
+    lines = [f"{path_text(one.path)}: {one.kind}", *_lines(one.facts, "  ")]
     if one.histogram is not None:
         lines += [f"  histogram of {one.histogram.of}", *_bars(one.histogram)]
     return "\n".join(lines)

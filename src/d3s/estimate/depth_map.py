@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image
 
@@ -230,5 +230,5 @@ def _checked_limit(value: float, name: str, highest: float) -> float:
         number = float("nan")
     if not 0 <= number <= highest:
         limit = "to 1" if highest == 1 else "up, in metres"
-        raise InputError(f"{name}={shown(value)} must be a number from 0 {limit}.")
+        raise InputError(f"{name}={short_repr(value)} must be a number from 0 {limit}.")
     return number

@@ -10,7 +10,7 @@ from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import checked_pair
 from d3s.estimate.options import Options
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image
 
@@ -118,7 +118,7 @@ def estimate(
     'consensus'
     """
     if not isinstance(rig, Rig):
-        raise InputError(f"rig={shown(rig)} must be a Rig. Read a rig file with Rig.load.")
+        raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
     method_options = checked_options(method, options)
     function, _ = METHODS[method].load()
     pair = checked_pair(left, right)
@@ -136,7 +136,7 @@ def checked_options(method: Any, options: Any) -> Options:
         If a field is unknown or out of range.
     """
     if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"method={shown(method)} must be one of {', '.join(METHODS)}.")
+        raise InputError(f"method={short_repr(method)} must be one of {', '.join(METHODS)}.")
     _, kind = METHODS[method].load()
     if options is None:
         return kind()
@@ -145,7 +145,7 @@ def checked_options(method: Any, options: Any) -> Options:
     if isinstance(options, Mapping):
         return kind(**options)
     raise InputError(
-        f"options={shown(options)} must be {kind.__name__}, or a table of its fields, for "
+        f"options={short_repr(options)} must be {kind.__name__}, or a table of its fields, for "
         f"method={method!r}."
     )
 

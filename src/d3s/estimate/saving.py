@@ -20,7 +20,7 @@ from d3s.files.arrays import read_npz, write_npz
 from d3s.files.depth_files import FORMATS, write_depth
 from d3s.files.depth_image import DepthImage
 from d3s.files.raw import cut_short, named
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.version import __version__
 
@@ -96,7 +96,7 @@ def _check_suffix(path: str | os.PathLike[str]) -> None:
     if suffix not in FORMATS:
         raise InputError(
             f"a depth map is written as {', '.join((RESULT_SUFFIX, *FORMATS))}, and this ends in "
-            f"{shown(suffix) if suffix else 'nothing'}. Give the name one of these suffixes."
+            f"{short_repr(suffix) if suffix else 'nothing'}. Give the name one of these suffixes."
         )
 
 
@@ -138,7 +138,7 @@ def _checked_note(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     facts = note.parsed(str(arrays["note"]))
     if facts.get("schema_version") != SCHEMA_VERSION:
         raise InputError(
-            f"has schema_version={shown(facts.get('schema_version'))}: this D3S reads version "
+            f"has schema_version={short_repr(facts.get('schema_version'))}: this D3S reads version "
             f"{SCHEMA_VERSION}."
         )
     wrong = [name for name, kind in _NOTE_TYPES.items() if not isinstance(facts.get(name), kind)]
@@ -169,7 +169,7 @@ def _options(method: str, values: dict[str, Any]) -> Options:
     """Make the options of a method from its fields."""
     if method not in METHODS:
         raise InputError(
-            f"was made by method={shown(method)}, which is none of {', '.join(METHODS)}: its "
+            f"was made by method={short_repr(method)}, which is none of {', '.join(METHODS)}: its "
             "options cannot be read."
         )
     return METHODS[method].load()[1](**values)

@@ -19,7 +19,7 @@ import numpy as np
 
 from d3s.atomic import make_folder, write_text
 from d3s.errors import InputError
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.runtime.digest import package_digest
 from d3s.runtime.parallel import allowed_cores
 from d3s.runtime.processes import WorkerEndedError, call_in_processes
@@ -131,7 +131,7 @@ def checked_workers(workers: int | None) -> int:
         return allowed_cores()
     if not isinstance(workers, int) or not 1 <= workers <= 1024:
         raise InputError(
-            f"workers={shown(workers)} must be a whole number from 1 to 1024, or left for one "
+            f"workers={short_repr(workers)} must be a whole number from 1 to 1024, or left for one "
             "process each core."
         )
     return int(workers)

@@ -29,7 +29,7 @@ from d3s.estimate import DepthMap
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.metrics import ratio
 from d3s.evaluate.sweep import PlaneSweep
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.rig import Optics, Rig
 from d3s.scene.pair import simulate
 from d3s.scene.scenes import Plane
@@ -99,7 +99,9 @@ def central_region(shape: tuple[int, int], share: float) -> Mask:
         When the share is not above 0 and at most 1.
     """
     if not 0 < share <= 1:
-        raise InputError(f"share={shown(share)} must be above 0, up to 1: the part of each side.")
+        raise InputError(
+            f"share={short_repr(share)} must be above 0, up to 1: the part of each side."
+        )
     region = np.zeros(shape, dtype=np.bool_)
     rows, cols = ((size - max(round(share * size), 1)) // 2 for size in shape)
     region[rows : shape[0] - rows, cols : shape[1] - cols] = True
@@ -288,7 +290,7 @@ def simulated_frames(
         When there cannot be such a plane.
     """
     if not 2 <= frames <= _MOST_FRAMES:
-        raise InputError(f"frames={shown(frames)} must be from 2 to {_MOST_FRAMES}.")
+        raise InputError(f"frames={short_repr(frames)} must be from 2 to {_MOST_FRAMES}.")
     sweep = PlaneSweep(
         depths_m=(distance_m,), patterns=(texture,), noise=noise, shape=shape, seed=seed
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.evaluate.truth import Truth
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.types import FloatArray, Mask
 
 Key = Literal["confidence", "sigma_m"]
@@ -151,7 +151,7 @@ def trust(depth_map: DepthMap, by: Key) -> FloatArray:
         return depth_map.confidence.astype(np.float64)
     if by == "sigma_m":
         return -depth_map.sigma_m.astype(np.float64)
-    raise InputError(f"by={shown(by)} must be 'confidence' or 'sigma_m'.")
+    raise InputError(f"by={short_repr(by)} must be 'confidence' or 'sigma_m'.")
 
 
 def trust_order(*keys: FloatArray) -> NDArray[np.intp]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.files.depth_image import DepthImage
-from d3s.files.raw import cut_short, named, open_file, read_rest, shown
+from d3s.files.raw import cut_short, named, open_file, path_text, read_rest
 
 SUFFIX = ".camera.json"
 _MAX_BYTES = 100_000
@@ -55,8 +55,8 @@ def focal_length_px(path: str | os.PathLike[str], shape: tuple[int, ...]) -> flo
     camera = read(beside_it)
     if (camera.rows, camera.cols) != tuple(shape):
         raise InputError(
-            f"{shown(beside_it)}: is of views of {camera.rows} x {camera.cols} px, and the depths "
-            f"have {shape[0]} x {shape[1]}."
+            f"{path_text(beside_it)}: is of views of {camera.rows} x {camera.cols} px, and the "
+            f"depths have {shape[0]} x {shape[1]}."
         )
     return camera.focal_length_px
 

@@ -35,7 +35,7 @@ def cut_short(what: str) -> InputError:
     return InputError(f"{what}. {DAMAGED}")
 
 
-def shown(path: str | os.PathLike[str]) -> str:
+def path_text(path: str | os.PathLike[str]) -> str:
     """Path as a person can read it: control characters are escaped."""
     text = os.fsdecode(path)
     return text if text.isprintable() else repr(text)
@@ -47,15 +47,15 @@ def named(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{shown(path)}: {error}") from error
+        raise InputError(f"{path_text(path)}: {error}") from error
     except MemoryError as error:
         raise InputError(
-            f"{shown(path)}: there is not enough memory for it. Cut it into parts."
+            f"{path_text(path)}: there is not enough memory for it. Cut it into parts."
         ) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(
-            f"{shown(path)}: cannot be read: {reason}. Check the name and the rights."
+            f"{path_text(path)}: cannot be read: {reason}. Check the name and the rights."
         ) from error
 
 

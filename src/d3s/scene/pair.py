@@ -9,7 +9,7 @@ import numpy as np
 
 from d3s.errors import SceneError
 from d3s.files.images import read_image
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.scene.blur import BlurModel, Psf, Sheet
 from d3s.scene.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
@@ -135,10 +135,10 @@ def simulate(
 def check_camera(rig: Any, mounts: Any) -> None:
     """Refuse a rig that is no `Rig`, and mounts that are not two `Mount`."""
     if not isinstance(rig, Rig):
-        raise SceneError(f"rig={shown(rig)} must be a Rig. Read a rig file with Rig.load.")
+        raise SceneError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
     are_two = isinstance(mounts, tuple | list) and len(mounts) == 2
     if not are_two or not all(isinstance(mount, Mount) for mount in mounts):
-        raise SceneError(f"mounts={shown(mounts)} must be two of Mount, left and right.")
+        raise SceneError(f"mounts={short_repr(mounts)} must be two of Mount, left and right.")
 
 
 class _ImageWithDepth(NamedTuple):
@@ -153,8 +153,8 @@ def _read_files(scene: Scene) -> _ImageWithDepth | LayeredScene:
     if not isinstance(scene, DepthMapScene):
         if isinstance(scene, type) or not hasattr(scene, "layers_for"):
             raise SceneError(
-                f"scene={shown(scene)} must be a Plane, TiltedPlane, Layered, DepthMapScene or "
-                "RandomScene."
+                f"scene={short_repr(scene)} must be a Plane, TiltedPlane, Layered, DepthMapScene "
+                "or RandomScene."
             )
         return scene
     image, depth = scene.image, scene.depth_m
@@ -190,11 +190,11 @@ def _checked_shape(shape: Any, scene: _ImageWithDepth | LayeredScene) -> tuple[i
     except (TypeError, ValueError, OverflowError):
         is_whole = False
     if not is_whole:
-        raise SceneError(f"shape={shown(shape)} must be (rows, cols), two whole numbers.")
+        raise SceneError(f"shape={short_repr(shape)} must be (rows, cols), two whole numbers.")
     if rows < 1 or cols < 1 or rows * cols > _LARGEST_PX:
-        raise SceneError(f"shape={shown(shape)} must have from 1 to {_LARGEST_PX} pixels.")
+        raise SceneError(f"shape={short_repr(shape)} must have from 1 to {_LARGEST_PX} pixels.")
     if own is not None and (rows, cols) != own:
-        raise SceneError(f"shape={shown(shape)} must be that of the scene's image, {own}.")
+        raise SceneError(f"shape={short_repr(shape)} must be that of the scene's image, {own}.")
     return rows, cols
 
 

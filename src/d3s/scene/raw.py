@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from d3s.errors import SceneError
-from d3s.record import shown
+from d3s.record import short_repr
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import BlurModel, Psf
 from d3s.scene.geometry import Mount, ScenePart, View, Window
@@ -160,7 +160,7 @@ def simulate_raw(
     check_camera(rig, mounts)
     noise_seed = seed_sequence(seed)
     if not isinstance(layout, RawLayout):
-        raise SceneError(f"layout={shown(layout)} must be a RawLayout.")
+        raise SceneError(f"layout={short_repr(layout)} must be a RawLayout.")
     if isinstance(scene, DepthMapScene | type) or not hasattr(scene, "layers_for"):
         raise SceneError(
             "scene must be a Plane, TiltedPlane, Layered or RandomScene for a raw frame: a depth "

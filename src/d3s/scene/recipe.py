@@ -17,7 +17,7 @@ from pydantic import (
 from d3s.atomic import write_text
 from d3s.document import MAX_BYTES, MAX_LINE_CHARS, DocumentKind
 from d3s.errors import SceneError
-from d3s.record import Converted, FrozenTable, OneLine, Sha256, shown
+from d3s.record import Converted, FrozenTable, OneLine, Sha256, short_repr
 from d3s.rig import Rig
 from d3s.scene.blur import Psf
 from d3s.scene.geometry import PERFECT, Mount, ScenePart
@@ -71,7 +71,7 @@ def _from_table(table: Mapping[str, Any]) -> RecipeScene:
         raise SceneError(f"kind is missing: one of {known}.")
     kind = table["kind"]
     if not isinstance(kind, str) or kind not in SCENES:
-        raise SceneError(f"kind={shown(kind)} must be one of {known}.")
+        raise SceneError(f"kind={short_repr(kind)} must be one of {known}.")
     return SCENES[kind](**{name: table[name] for name in table if name != "kind"})
 
 
@@ -82,7 +82,7 @@ def _with_file_names(scene: DepthMapScene) -> DepthMapScene:
     }
     wrong = [name for name in names if not isinstance(names[name], str | np.ndarray)]
     if wrong:
-        raise SceneError(*(f"{name}={shown(names[name])} must be a file." for name in wrong))
+        raise SceneError(*(f"{name}={short_repr(names[name])} must be a file." for name in wrong))
     return scene.replace(**names)
 
 
@@ -94,7 +94,7 @@ def _unstorable(value: Any, name: str) -> Iterator[str]:
             "d3s.files.write_image, and name that file."
         )
     elif isinstance(value, str) and not (value.isprintable() and value):
-        yield f"{name}={shown(value)} must be one line of text, and not empty."
+        yield f"{name}={short_repr(value)} must be one line of text, and not empty."
     elif isinstance(value, dict):
         for key in value:
             yield from _unstorable(value[key], f"{name}.{key}".removeprefix("."))

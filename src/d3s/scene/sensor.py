@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError, RecordError, SceneError
-from d3s.record import Converted, Record, shown
+from d3s.record import Converted, Record, short_repr
 from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray, Image
 
@@ -256,7 +256,7 @@ def as_sensor(noise: float | Sensor) -> Sensor:
         return noise
     if isinstance(noise, bool) or not isinstance(noise, Real):
         raise SceneError(
-            f"noise={shown(noise)} must be a Sensor, or a number: the standard deviation of "
+            f"noise={short_repr(noise)} must be a Sensor, or a number: the standard deviation of "
             f"Gaussian noise, of full scale."
         )
     return Sensor(noise=noise)
@@ -359,7 +359,7 @@ def _checked_centre(centre_px: PointPx) -> PointPx:
         x = y = math.nan
     if not (abs(x) <= _FARTHEST_PX and abs(y) <= _FARTHEST_PX):
         raise InputError(
-            f"centre_px={shown(centre_px)} must be two finite numbers, x and y in pixels."
+            f"centre_px={short_repr(centre_px)} must be two finite numbers, x and y in pixels."
         )
     return x, y
 
@@ -382,7 +382,7 @@ def seed_sequence(seed: int | Sequence[int]) -> np.random.SeedSequence:
     is_sequence = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
     if not is_sequence or not len(numbers) or not all(_is_whole(number) for number in numbers):
         raise InputError(
-            f"seed={shown(seed)} must be a whole number of at least 0, or several of them."
+            f"seed={short_repr(seed)} must be a whole number of at least 0, or several of them."
         )
     return np.random.SeedSequence([int(number) for number in numbers])
 

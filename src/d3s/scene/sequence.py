@@ -3,7 +3,7 @@
 from typing import Any
 
 from d3s.errors import SceneError
-from d3s.record import shown
+from d3s.record import short_repr
 
 # More than any capture series has, and few enough for a recipe file.
 MOST_DISTANCES = 10_000
@@ -28,7 +28,9 @@ def even_distances_m(first_m: float, last_m: float, count: int) -> tuple[float, 
     """
     is_whole = isinstance(count, int) and not isinstance(count, bool)
     if not is_whole or not 1 <= count <= MOST_DISTANCES:
-        raise SceneError(f"count={shown(count)} must be a whole number from 1 to {MOST_DISTANCES}.")
+        raise SceneError(
+            f"count={short_repr(count)} must be a whole number from 1 to {MOST_DISTANCES}."
+        )
     if count == 1 and first_m != last_m:
         raise SceneError(
             f"count=1 leaves out one of {first_m:g} m and {last_m:g} m. Ask for at least 2."

@@ -10,7 +10,8 @@ optics            blur, disparity and smallest possible error over depth
 scene             contact sheets of simulated pairs, textures and scenes
 calibration       report of a calibration, with its plots in calibration_plots
 league, methods   charts of `d3s compare`, with one colour per method
-reproduction...   figures of the paper, drawn again
+reproduction, reproduction_accuracy, reproduction_consensus
+                  figures of the paper, drawn again
 
 panels            one image with title and colour bar: the parts of most figures
 page              HTML blocks: the parts of all pages
