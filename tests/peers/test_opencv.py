@@ -197,7 +197,7 @@ def test_same_bytes_again(one_metre):
 @pytest.mark.parametrize(
     ("kind", "values", "words"),
     [
-        (SgbmOptions, {"block_size_px": 4}, "must be odd: a block has a pixel at its centre. Try"),
+        (SgbmOptions, {"block_size_px": 4}, "must be odd: a window has a pixel at its centre. Try"),
         (SgbmOptions, {"p1": 500, "p2": 100}, "p2=100 must be above p1=500."),
         (SgbmOptions, {"p1": 100_000}, "must be above p1=100000."),
         (SgbmOptions, {"mode": "full"}, "mode='full' must be 'sgbm', 'hh', '3way' or 'hh4'."),

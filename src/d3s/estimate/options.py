@@ -21,7 +21,8 @@ def _rising(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
     return values
 
 
-def _odd(window_px: int) -> int:
+def odd(window_px: int) -> int:
+    """Return the side of a window; raise ValueError if it is even."""
     if window_px % 2 == 0:
         raise ValueError(f"must be odd: a window has a pixel at its centre. Try {window_px + 1}.")
     return window_px
@@ -42,7 +43,13 @@ def _sizes(windows_px: tuple[int, ...]) -> tuple[int, ...]:
     return windows_px
 
 
-Window = Annotated[int, Field(ge=3, le=255), AfterValidator(_odd)]
+Window = Annotated[int, Field(ge=3, le=255), AfterValidator(odd)]
+PrefilterSigma = Annotated[
+    float, Field(ge=0, le=10, description="the Gaussian that both views are smoothed with")
+]
+MinConfidence = Annotated[
+    float, Field(ge=0, le=1, description="the confidence that a depth must reach")
+]
 
 
 class Options(Record):
@@ -179,9 +186,7 @@ class JointOptions(Options):
         default=None, ge=0, le=10, description="what the rectification leaves of disparity"
     )
     # The documentation states error and density for this threshold, at any depth and noise.
-    min_confidence: float = Field(
-        default=0.45, ge=0, le=1, description="the confidence that a depth must reach"
-    )
+    min_confidence: MinConfidence = 0.45
 
     @field_validator("finest_scale")
     @classmethod

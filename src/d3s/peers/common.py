@@ -1,7 +1,8 @@
 """Shared by all rivals: input and result of a call, intensity scaling, filters and flags."""
 
 import time
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +10,8 @@ from numpy.typing import NDArray
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.options import Options
 from d3s.optics.stereo import depth_error_m
-from d3s.rig import Optics, Rig
+from d3s.rig import Rig
 from d3s.types import FloatArray, Image, Mask
 
 NormalisedPair = tuple[FloatArray, FloatArray]
@@ -34,33 +34,15 @@ _BLACK_PERCENTILE, _WHITE_PERCENTILE = 0.1, 99.9
 _MIN_CONTRAST = 1e-4
 
 
-class MethodCall(NamedTuple):
-    """One call of a method: its input, its options and its start time."""
+@dataclass(frozen=True)
+class MethodCall:
+    """One call of a method: its input and its options; makes flags and the result."""
 
-    method: str
+    method: str  # name in the result
     views: tuple[Image, Image]  # left and right (rows, cols), NaN where there is no value
     rig: Rig
     options: Any
-    started_s: float
-
-    @classmethod
-    def start(
-        cls, method: str, left: Image, right: Image, rig: Rig, options: Options
-    ) -> "MethodCall":
-        """Start the clock of a call.
-
-        Parameters
-        ----------
-        method
-            Name of the method in the result.
-        left, right
-            Views (rows, cols) of the same shape, NaN where there is no value.
-        rig
-            Camera that took the views.
-        options
-            Options of the method.
-        """
-        return cls(method, (left, right), rig, options, time.perf_counter())
+    started_s: float = field(default_factory=time.perf_counter)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,6 +56,73 @@ class MethodCall(NamedTuple):
         if self.options.candidates_m is not None:
             return self.options.candidates_m[0], self.options.candidates_m[-1]
         return self.options.depth_range_m or default_depth_range_m(self.rig.optics)
+
+    @property
+    def limits_px(self) -> tuple[float, float]:
+        """Smallest and largest disparity of the depth range, with a margin, in px."""
+        nearest_px, farthest_px = self.rig.optics.disparity_px(self.range_m)
+        return float(farthest_px) - RANGE_MARGIN_PX, float(nearest_px) + RANGE_MARGIN_PX
+
+    def flag_disparity(self, flags: Flags, disparity_px: FloatArray) -> None:
+        """Set BORDER and OUT_OF_RANGE in place where a match lies outside the frame or the range.
+
+        Disparities (rows, cols) are those of the left view in px; NaN sets no flag.
+        """
+        cols = flags.shape[1]
+        column = np.arange(cols) - disparity_px
+        add_flag(flags, Flag.BORDER, (column < 0) | (column > cols - 1))
+        lowest_px, highest_px = self.limits_px
+        is_outside = (disparity_px < lowest_px) | (disparity_px > highest_px)
+        is_beyond_infinity = disparity_px <= self.rig.optics.disparity_offset_px
+        add_flag(flags, Flag.OUT_OF_RANGE, is_outside | is_beyond_infinity)
+
+    def flag_invalid(self, flags: Flags, disparity_px: FloatArray, radius_px: int) -> None:
+        """Set INVALID_INPUT in place near NaN pixels of the left view and of the match.
+
+        Parameters
+        ----------
+        flags
+            Flags (rows, cols), changed in place.
+        disparity_px
+            Disparity (rows, cols) in px; NaN counts as 0.
+        radius_px
+            Distance in px up to which a NaN pixel affects the result.
+        """
+        left, right = (dilate(~np.isfinite(view), radius_px) for view in self.views)
+        add_flag(flags, Flag.INVALID_INPUT, left)
+        if right.any():
+            cols = flags.shape[1]
+            column = np.arange(cols) - np.nan_to_num(disparity_px)
+            matched = np.clip(np.rint(column), 0, cols - 1).astype(np.intp)
+            add_flag(flags, Flag.INVALID_INPUT, np.take_along_axis(right, matched, axis=1))
+
+    def finish_disparity(
+        self,
+        flags: Flags,
+        disparity_px: FloatArray,
+        sigma_px: FloatArray | float,
+        confidence: FloatArray,
+    ) -> DepthMap:
+        """Result of a stereo matcher; depth and its standard deviation follow from disparity.
+
+        Parameters
+        ----------
+        flags, confidence
+            As for `finish`.
+        disparity_px
+            Disparity (rows, cols) in px, NaN where there is none.
+        sigma_px
+            Standard deviation of disparity in px: one value, or (rows, cols).
+        """
+        optics = self.rig.optics
+        depth_m = optics.depth_m(disparity_px)
+        sigma_m = depth_error_m(
+            sigma_px,
+            depth_m,
+            focal_length_px=optics.focal_length_px,
+            baseline_m=optics.baseline_m,
+        )
+        return self.finish(flags, depth_m, sigma_m, confidence)
 
     def finish(
         self, flags: Flags, depth_m: FloatArray, sigma_m: FloatArray, confidence: FloatArray
@@ -225,76 +274,3 @@ def flag_border(flags: Flags, half_px: int, where: Mask | bool = True) -> Mask:
     inside[half_px : max(rows - half_px, 0), half_px : max(cols - half_px, 0)] = True
     add_flag(flags, Flag.BORDER, ~inside & where)
     return inside
-
-
-def flag_disparity(
-    flags: Flags, disparity_px: FloatArray, optics: Optics, range_m: tuple[float, float]
-) -> None:
-    """Set BORDER and OUT_OF_RANGE in place where a match lies outside the frame or the range.
-
-    Parameters
-    ----------
-    flags
-        Flags (rows, cols), changed in place.
-    disparity_px
-        Disparity (rows, cols) of the left view in px; NaN sets no flag.
-    optics
-        Optics that convert depth to disparity.
-    range_m
-        Nearest and farthest depth in metres.
-    """
-    cols = flags.shape[1]
-    column = np.arange(cols) - disparity_px
-    add_flag(flags, Flag.BORDER, (column < 0) | (column > cols - 1))
-    nearest_px, farthest_px = optics.disparity_px(range_m)
-    is_near = disparity_px > nearest_px + RANGE_MARGIN_PX
-    is_far = disparity_px < farthest_px - RANGE_MARGIN_PX
-    is_beyond_infinity = disparity_px <= optics.disparity_offset_px
-    add_flag(flags, Flag.OUT_OF_RANGE, is_near | is_far | is_beyond_infinity)
-
-
-def flag_invalid(
-    flags: Flags, views: tuple[Image, Image], disparity_px: FloatArray, radius_px: int
-) -> None:
-    """Set INVALID_INPUT in place near NaN pixels of the left view and of the matched right pixel.
-
-    Parameters
-    ----------
-    flags
-        Flags (rows, cols), changed in place.
-    views
-        Left and right view (rows, cols) as given by the caller.
-    disparity_px
-        Disparity (rows, cols) in px; NaN counts as 0.
-    radius_px
-        Distance in px up to which a NaN pixel affects the result.
-    """
-    left, right = (dilate(~np.isfinite(view), radius_px) for view in views)
-    add_flag(flags, Flag.INVALID_INPUT, left)
-    if right.any():
-        cols = flags.shape[1]
-        column = np.arange(cols) - np.nan_to_num(disparity_px)
-        matched = np.clip(np.rint(column), 0, cols - 1).astype(np.intp)
-        add_flag(flags, Flag.INVALID_INPUT, np.take_along_axis(right, matched, axis=1))
-
-
-def depth_sigma_m(
-    disparity_sigma_px: FloatArray | float, depth_m: FloatArray, optics: Optics
-) -> FloatArray:
-    """Standard deviation of depth in metres, by propagation from disparity.
-
-    Parameters
-    ----------
-    disparity_sigma_px
-        Standard deviation of disparity in px: one value, or (rows, cols).
-    depth_m
-        Depth (rows, cols) in metres.
-    optics
-        Focal length and baseline of the camera.
-    """
-    return depth_error_m(
-        disparity_sigma_px,
-        depth_m,
-        focal_length_px=optics.focal_length_px,
-        baseline_m=optics.baseline_m,
-    )

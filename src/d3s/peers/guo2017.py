@@ -42,7 +42,7 @@ from pydantic import Field
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.options import Window
+from d3s.estimate.options import MinConfidence, Window
 from d3s.peers.common import (
     MethodCall,
     add_flag,
@@ -55,6 +55,7 @@ from d3s.peers.matching import (
     DisparityGrid,
     DisparityMap,
     MatchingOptions,
+    SigmaFactor,
     block_match,
     flag_matches,
     independent_samples,
@@ -111,13 +112,9 @@ class Guo2017Options(MatchingOptions):
     tolerance_dpt: float = Field(
         default=0.2, gt=0, le=100, description="the sigma of 1/Z at which confidence is a half"
     )
-    sigma_factor: float = Field(
-        default=0.6, gt=0, le=100, description="the factor on the predicted standard deviation"
-    )
+    sigma_factor: SigmaFactor = 0.6
     # Rejects the worst twentieth of scene pixels; a higher value rejects everything near.
-    min_confidence: float = Field(
-        default=0.02, ge=0, le=1, description="the confidence that a depth must reach"
-    )
+    min_confidence: MinConfidence = 0.02
 
 
 def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Options) -> DepthMap:
@@ -125,12 +122,8 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
 
     Parameters
     ----------
-    left, right
-        Views (rows, cols) of linear intensity, NaN where there is no value.
-    rig
-        Camera that took the views; its lenses must differ in power.
-    options
-        Options of the method.
+    left, right, rig, options
+        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
 
     Raises
     ------
@@ -142,7 +135,7 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
             "method='guo2017' needs lenses of different power, and openings: this rig has the same "
             "blur in both views at all depths. Use another method, such as 'bm'."
         )
-    call = MethodCall.start("guo2017", left, right, rig, options)
+    call = MethodCall("guo2017", (left, right), rig, options)
     pair = normalise_pair(call.views)
     if pair is None:
         return call.finish_empty(Flag.LOW_TEXTURE)

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.options import Window
+from d3s.estimate.options import MinConfidence, Window
 from d3s.peers.common import Float32Array, MethodCall, NormalisedPair, box_mean, gaussian_radius_px
 from d3s.peers.fourier import PaddedFft
 from d3s.peers.matching import (
@@ -91,9 +91,7 @@ class Li2010Options(SearchOptions):
     )
     # Rejects windows that hold two surfaces: with 0.8 the error on scenes is five times as large,
     # for a tenth more pixels.
-    min_confidence: float = Field(
-        default=0.95, ge=0, le=1, description="the confidence that a depth must reach"
-    )
+    min_confidence: MinConfidence = 0.95
 
 
 def estimate_li2010(left: Image, right: Image, rig: Rig, options: Li2010Options) -> DepthMap:
@@ -101,14 +99,10 @@ def estimate_li2010(left: Image, right: Image, rig: Rig, options: Li2010Options)
 
     Parameters
     ----------
-    left, right
-        Views (rows, cols) of linear intensity, NaN where there is no value.
-    rig
-        Camera that took the views.
-    options
-        Options of the method.
+    left, right, rig, options
+        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
     """
-    return estimate_by_search(MethodCall.start("li2010", left, right, rig, options), _search)
+    return estimate_by_search(MethodCall("li2010", (left, right), rig, options), _search)
 
 
 def _search(

@@ -6,7 +6,7 @@ check. `estimate_by_search` runs a method over the grid and makes its `DepthMap`
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.options import Options, Window
+from d3s.estimate.options import MinConfidence, Options, PrefilterSigma, Window
 from d3s.peers.common import (
     RANGE_MARGIN_PX,
     Flags,
@@ -23,16 +23,20 @@ from d3s.peers.common import (
     NormalisedPair,
     add_flag,
     box_mean,
-    depth_sigma_m,
     flag_border,
-    flag_disparity,
-    flag_invalid,
     gaussian_radius_px,
     is_constant,
     normalise_pair,
 )
 from d3s.rig import Optics
 from d3s.types import FloatArray
+
+SigmaFactor = Annotated[
+    float, Field(gt=0, le=100, description="the factor on the predicted standard deviation")
+]
+Consistency = Annotated[
+    float, Field(ge=-1, le=256, description="the largest left-right difference, -1 for no check")
+]
 
 
 class MatchingOptions(Options):
@@ -41,26 +45,18 @@ class MatchingOptions(Options):
     unfiltered: ClassVar[dict[str, float]] = {"consistency_px": -1.0, "min_confidence": 0.0}
 
     # Chosen so that two thirds of the errors on the tuning planes are smaller than sigma.
-    sigma_factor: float = Field(
-        default=1.0, gt=0, le=100, description="the factor on the predicted standard deviation"
-    )
+    sigma_factor: SigmaFactor = 1.0
     # Rejects pixels visible in one view only, as OpenCV's matchers do. The papers have no
     # left-right check; without it a method gives a depth to occluded pixels.
-    consistency_px: float = Field(
-        default=1.0, ge=-1, le=256, description="the largest left-right difference, -1 for no check"
-    )
-    min_confidence: float = Field(
-        default=0.0, ge=0, le=1, description="the confidence that a depth must reach"
-    )
+    consistency_px: Consistency = 1.0
+    min_confidence: MinConfidence = 0.0
 
 
 class SearchOptions(MatchingOptions):
     """Options of the rivals that compute a cost at every disparity of a grid."""
 
     window_px: Window = Field(default=31, description="the side of the cost window, odd")
-    prefilter_sigma_px: float = Field(
-        default=1.0, ge=0, le=10, description="the Gaussian that both views are smoothed with"
-    )
+    prefilter_sigma_px: PrefilterSigma = 1.0
     # With 1 px the parabola is too coarse where the views are sharp: up to twice the error at
     # 0.9 m.
     step_px: float = Field(
@@ -273,25 +269,8 @@ def estimate_by_search(call: MethodCall, search: Search) -> DepthMap:
     flags = flag_matches(call, pair[0], found, options.window_px, radius_px)
     # Without a parabola the smallest cost is at an end of the grid, or equals its neighbours.
     add_flag(flags, Flag.OUT_OF_RANGE, np.isnan(found.disparity_px) & (flags == 0))
-    return finish_disparity(call, flags, found)
-
-
-def finish_disparity(call: MethodCall, flags: Flags, found: DisparityMap) -> DepthMap:
-    """Convert disparity and its standard deviation to depth, and make the result.
-
-    Parameters
-    ----------
-    call
-        Call that the result belongs to.
-    flags
-        Reasons for no depth (rows, cols).
-    found
-        Disparities of the matcher.
-    """
-    optics = call.rig.optics
-    depth_m = optics.depth_m(found.disparity_px)
-    sigma_px = call.options.sigma_factor * found.sigma_px
-    return call.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), found.confidence)
+    sigma_px = options.sigma_factor * found.sigma_px
+    return call.finish_disparity(flags, found.disparity_px, sigma_px, found.confidence)
 
 
 def flag_matches(
@@ -317,10 +296,10 @@ def flag_matches(
     # Views are mirrored at their borders, so half of the window inside the frame is enough.
     flag_border(flags, window_px // 4)
     add_flag(flags, Flag.LOW_TEXTURE, is_constant(left, window_px | 1))
-    flag_disparity(flags, found.disparity_px, call.rig.optics, call.range_m)
+    call.flag_disparity(flags, found.disparity_px)
     if options.consistency_px >= 0:
         is_inconsistent = found.left_right_difference_px > options.consistency_px
         add_flag(flags, Flag.INCONSISTENT, is_inconsistent)
     add_flag(flags, Flag.LOW_CONFIDENCE, ~(found.confidence >= options.min_confidence))
-    flag_invalid(flags, call.views, found.disparity_px, window_px // 2 + radius_px)
+    call.flag_invalid(flags, found.disparity_px, window_px // 2 + radius_px)
     return flags

@@ -31,15 +31,12 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.options import Options, Window
+from d3s.estimate.options import Options, PrefilterSigma, Window, odd
 from d3s.peers.common import (
     RANGE_MARGIN_PX,
     MethodCall,
     add_flag,
-    depth_sigma_m,
     flag_border,
-    flag_disparity,
-    flag_invalid,
     gaussian_radius_px,
     is_constant,
     normalise_pair,
@@ -54,12 +51,6 @@ if TYPE_CHECKING:
 _SUBPIXELS = 16  # OpenCV's disparities are whole multiples of a sixteenth of a pixel
 _ROUNDING_SIGMA_PX = 1 / _SUBPIXELS / np.sqrt(12)
 _LARGEST_DISPARITY_PX = 2000  # OpenCV stores sixteenths in 16 bits
-
-
-def _odd(block_px: int) -> int:
-    if block_px % 2 == 0:
-        raise ValueError(f"must be odd: a block has a pixel at its centre. Try {block_px + 1}.")
-    return block_px
 
 
 class OpencvOptions(Options):
@@ -95,9 +86,7 @@ class OpencvOptions(Options):
     )
     # Reduces noise and the rounding to 8 bits: without it the MAE beyond 1.2 m is 1.6 to 1.9 times
     # as large, and few pixels nearer than 0.4 m have a depth. 2 and 3 px are as good.
-    prefilter_sigma_px: float = Field(
-        default=2.5, ge=0, le=10, description="the Gaussian that both views are smoothed with"
-    )
+    prefilter_sigma_px: PrefilterSigma = 2.5
     # OpenCV rounds up to the next sixteenth: always in bm, below a whole disparity in sgbm. So its
     # disparities are too large by 1/32 and 1/64 px on average, 0.5 and 0.3 cm at 2 m. 0 keeps
     # OpenCV's disparities.
@@ -116,7 +105,7 @@ class SgbmOptions(OpencvOptions):
 
     # Larger is better on planes until OpenCV's 16-bit sums overflow: at 19 px with a cap of 63, at
     # 25 px with a cap of 31.
-    block_size_px: Annotated[int, Field(ge=1, le=51), AfterValidator(_odd)] = Field(
+    block_size_px: Annotated[int, Field(ge=1, le=51), AfterValidator(odd)] = Field(
         default=21, description="the side of the block that is compared, odd"
     )
     # As small as possible: a penalty on single steps pulls depths to whole disparities. The usual
@@ -195,20 +184,15 @@ def estimate_sgbm(left: Image, right: Image, rig: Rig, options: SgbmOptions) -> 
 
     Parameters
     ----------
-    left, right
-        Views (rows, cols) of linear intensity, NaN where there is no value.
-    rig
-        Camera that took the views.
-    options
-        Options of the method.
+    left, right, rig, options
+        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
 
     Raises
     ------
     InputError
         When the depth range needs disparities beyond 2000 px.
     """
-    call = MethodCall.start("sgbm", left, right, rig, options)
-    return _estimate(call, options.block_size_px, _make_sgbm)
+    return _estimate(MethodCall("sgbm", (left, right), rig, options), _make_sgbm)
 
 
 def estimate_bm(left: Image, right: Image, rig: Rig, options: BmOptions) -> DepthMap:
@@ -216,20 +200,15 @@ def estimate_bm(left: Image, right: Image, rig: Rig, options: BmOptions) -> Dept
 
     Parameters
     ----------
-    left, right
-        Views (rows, cols) of linear intensity, NaN where there is no value.
-    rig
-        Camera that took the views.
-    options
-        Options of the method.
+    left, right, rig, options
+        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
 
     Raises
     ------
     InputError
         When the depth range needs disparities beyond 2000 px.
     """
-    call = MethodCall.start("bm", left, right, rig, options)
-    return _estimate(call, options.block_size_px, _make_bm)
+    return _estimate(MethodCall("bm", (left, right), rig, options), _make_bm)
 
 
 class _DisparityRange(NamedTuple):
@@ -291,12 +270,10 @@ def _make_bm(options: Any, search: _DisparityRange) -> "cv2.StereoMatcher":
 
 
 def _estimate(
-    call: MethodCall,
-    block_px: int,
-    make_matcher: Callable[[Any, _DisparityRange], "cv2.StereoMatcher"],
+    call: MethodCall, make_matcher: Callable[[Any, _DisparityRange], "cv2.StereoMatcher"]
 ) -> DepthMap:
-    optics, options = call.rig.optics, call.options
-    search = _disparity_range(optics, call.range_m, call.shape[1])
+    options, block_px = call.options, call.options.block_size_px
+    search = _disparity_range(call.rig.optics, call.range_m, call.shape[1])
     pair = normalise_pair(call.views)
     if pair is None:
         return call.finish_empty(Flag.LOW_TEXTURE)
@@ -311,13 +288,11 @@ def _estimate(
     add_flag(flags, Flag.INCONSISTENT, missing & inside)
     # The paths of sgbm carry disparities into regions without texture.
     add_flag(flags, Flag.LOW_TEXTURE, is_constant(pair[0], block_px))
-    flag_disparity(flags, disparity_px, optics, call.range_m)
+    call.flag_disparity(flags, disparity_px)
     radius_px = block_px // 2 + gaussian_radius_px(options.prefilter_sigma_px)
-    flag_invalid(flags, call.views, disparity_px, radius_px)
-    depth_m = optics.depth_m(disparity_px)
+    call.flag_invalid(flags, disparity_px, radius_px)
     sigma_px = float(np.hypot(options.disparity_sigma_px, _ROUNDING_SIGMA_PX))
-    confidence = (flags == 0).astype(np.float64)
-    return call.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), confidence)
+    return call.finish_disparity(flags, disparity_px, sigma_px, (flags == 0).astype(np.float64))
 
 
 def _disparity_range(

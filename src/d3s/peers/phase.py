@@ -40,7 +40,7 @@ from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.options import Window
+from d3s.estimate.options import MinConfidence, Window
 from d3s.peers.common import (
     Float32Array,
     MethodCall,
@@ -54,8 +54,8 @@ from d3s.peers.matching import (
     DisparityGrid,
     DisparityMap,
     MatchingOptions,
+    SigmaFactor,
     block_match,
-    finish_disparity,
     flag_matches,
 )
 from d3s.rig import Rig
@@ -114,9 +114,7 @@ class PhaseOptions(MatchingOptions):
     # Two thirds of the errors on the tuning planes are smaller than sigma. The factor is large
     # because the taper correlates neighbouring frequencies, and because a difference in blur also
     # changes amplitudes.
-    sigma_factor: float = Field(
-        default=3.0, gt=0, le=100, description="the factor on the predicted standard deviation"
-    )
+    sigma_factor: SigmaFactor = 3.0
     # Two pixels of the reduced views.
     consistency_px: float = Field(
         default=4.0,
@@ -126,9 +124,7 @@ class PhaseOptions(MatchingOptions):
     )
     # Rejects windows that hold two surfaces: with 0.7 the error on scenes is five times as large,
     # for a twelfth more pixels.
-    min_confidence: float = Field(
-        default=0.9, ge=0, le=1, description="the confidence that a depth must reach"
-    )
+    min_confidence: MinConfidence = 0.9
 
 
 class _WindowShifts(NamedTuple):
@@ -144,14 +140,10 @@ def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -
 
     Parameters
     ----------
-    left, right
-        Views (rows, cols) of linear intensity, NaN where there is no value.
-    rig
-        Camera that took the views.
-    options
-        Options of the method.
+    left, right, rig, options
+        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
     """
-    call = MethodCall.start("phase", left, right, rig, options)
+    call = MethodCall("phase", (left, right), rig, options)
     pair = normalise_pair(call.views)
     if pair is None:
         return call.finish_empty(Flag.LOW_TEXTURE)
@@ -163,7 +155,8 @@ def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -
     disparity_px, sigma_px, confidence = _interpolate(shifts, call.shape, options)
     found = DisparityMap(disparity_px, coarse.left_right_difference_px, sigma_px, confidence)
     flags = flag_matches(call, pair[0], found, options.window_px, options.stride_px)
-    return finish_disparity(call, flags, found)
+    sigma_px = options.sigma_factor * sigma_px
+    return call.finish_disparity(flags, disparity_px, sigma_px, confidence)
 
 
 def _coarse_match(call: MethodCall, pair: NormalisedPair) -> BlockMatch | None:

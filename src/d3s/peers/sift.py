@@ -28,15 +28,11 @@ from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.options import Options
+from d3s.estimate.options import MinConfidence, Options
 from d3s.peers.common import (
-    RANGE_MARGIN_PX,
     Float32Array,
     MethodCall,
     add_flag,
-    depth_sigma_m,
-    flag_disparity,
-    flag_invalid,
     gaussian_radius_px,
     normalise_pair,
     to_8_bit,
@@ -99,9 +95,7 @@ class SiftOptions(Options):
         description="the standard deviation of a disparity, per keypoint diameter",
     )
     # The ratio test is the filter.
-    min_confidence: float = Field(
-        default=0.0, ge=0, le=1, description="the confidence that a depth must reach"
-    )
+    min_confidence: MinConfidence = 0.0
 
 
 class _Keypoints(NamedTuple):
@@ -146,16 +140,12 @@ def estimate_sift(left: Image, right: Image, rig: Rig, options: SiftOptions) -> 
 
     Parameters
     ----------
-    left, right
-        Views (rows, cols) of linear intensity, NaN where there is no value.
-    rig
-        Camera that took the views.
-    options
-        Options of the method.
+    left, right, rig, options
+        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
     """
     import cv2
 
-    call = MethodCall.start("sift", left, right, rig, options)
+    call = MethodCall("sift", (left, right), rig, options)
     pair = normalise_pair(call.views)
     if pair is None:
         return call.finish_empty(Flag.LOW_TEXTURE)
@@ -167,9 +157,7 @@ def estimate_sift(left: Image, right: Image, rig: Rig, options: SiftOptions) -> 
         sigma=options.first_sigma_px,
     )
     points = [_Keypoints.detect(grey, detector) for grey in to_8_bit(pair, 0.0)]
-    nearest_px, farthest_px = (float(one) for one in rig.optics.disparity_px(call.range_m))
-    limits_px = farthest_px - RANGE_MARGIN_PX, nearest_px + RANGE_MARGIN_PX
-    matches = _match_keypoints(points[0], points[1], limits_px, options)
+    matches = _match_keypoints(points[0], points[1], call.limits_px, options)
     return _depth_map(call, points[0], points[1], matches)
 
 
@@ -250,18 +238,16 @@ def _depth_map(
         sigma_px[pixel] = call.options.column_sigma * float(left.diameters_px[i])
         confidence[pixel] = matches.confidence[k]
         flags[pixel] = 0
-    optics = call.rig.optics
-    flag_disparity(flags, disparity_px, optics, call.range_m)
+    call.flag_disparity(flags, disparity_px)
     add_flag(flags, Flag.LOW_CONFIDENCE, (flags == 0) & (confidence < call.options.min_confidence))
-    flag_invalid(flags, call.views, disparity_px, gaussian_radius_px(call.options.first_sigma_px))
+    call.flag_invalid(flags, disparity_px, gaussian_radius_px(call.options.first_sigma_px))
     for view, points, index in (
         (call.views[0], left, matches.left),
         (call.views[1], right, matches.right),
     ):
         invalid = matches.left[_touches_nan(view, points, index)]
         flags[rows[invalid], cols[invalid]] |= np.uint16(Flag.INVALID_INPUT)
-    depth_m = optics.depth_m(disparity_px)
-    return call.finish(flags, depth_m, depth_sigma_m(sigma_px, depth_m, optics), confidence)
+    return call.finish_disparity(flags, disparity_px, sigma_px, confidence)
 
 
 def _touches_nan(view: Image, points: _Keypoints, index: NDArray[np.intp]) -> Mask:

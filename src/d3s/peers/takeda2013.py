@@ -29,15 +29,17 @@ import numpy as np
 from pydantic import Field
 
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.options import Window
+from d3s.estimate.options import MinConfidence, PrefilterSigma, Window
 from d3s.optics.psf import disk_otf, gaussian_otf
 from d3s.peers.common import Float32Array, MethodCall, NormalisedPair, box_mean, gaussian_radius_px
 from d3s.peers.fourier import PaddedFft, Spectrum
 from d3s.peers.matching import (
+    Consistency,
     DisparityGrid,
     DisparityMap,
     RunningMinimum,
     SearchOptions,
+    SigmaFactor,
     estimate_by_search,
     independent_samples,
 )
@@ -59,9 +61,7 @@ class Takeda2013Options(SearchOptions):
     # A larger window has less noise: 31 px are a tenth worse on planes, 25 px a third.
     window_px: Window = Field(default=37, description="the side of the cost window, odd")
     # The Wiener filter already smooths: 0.5 to 1.5 px are equal.
-    prefilter_sigma_px: float = Field(
-        default=0.7, ge=0, le=10, description="the Gaussian that both views are smoothed with"
-    )
+    prefilter_sigma_px: PrefilterSigma = 0.7
     # The paper measures its point-spread functions. Geometric optics and the digital twin say that
     # ours are disks. Where they are not, a Gaussian is the safer guess: on disks its error is a
     # seventh larger at 2 m, and half as large again nearer than half a metre.
@@ -75,19 +75,13 @@ class Takeda2013Options(SearchOptions):
         le=1e6,
         description="the power of noise over that of the scene, at one cycle per pixel",
     )
-    sigma_factor: float = Field(
-        default=0.8, gt=0, le=100, description="the factor on the predicted standard deviation"
-    )
+    sigma_factor: SigmaFactor = 0.8
     # One step of the grid.
-    consistency_px: float = Field(
-        default=0.5, ge=-1, le=256, description="the largest left-right difference, -1 for no check"
-    )
+    consistency_px: Consistency = 0.5
     # Rejects windows that hold two surfaces: with 0.9 the error on scenes is half as large again,
     # for a thirtieth more pixels, and with 0.8 five times as large. 0.97 rejects near objects of
     # low contrast.
-    min_confidence: float = Field(
-        default=0.95, ge=0, le=1, description="the confidence that a depth must reach"
-    )
+    min_confidence: MinConfidence = 0.95
 
 
 def estimate_takeda2013(
@@ -97,14 +91,10 @@ def estimate_takeda2013(
 
     Parameters
     ----------
-    left, right
-        Views (rows, cols) of linear intensity, NaN where there is no value.
-    rig
-        Camera that took the views.
-    options
-        Options of the method.
+    left, right, rig, options
+        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
     """
-    return estimate_by_search(MethodCall.start("takeda2013", left, right, rig, options), _search)
+    return estimate_by_search(MethodCall("takeda2013", (left, right), rig, options), _search)
 
 
 def _search(
