@@ -70,11 +70,11 @@ class MethodCall:
         """
         cols = flags.shape[1]
         column = np.arange(cols) - disparity_px
-        add_flag(flags, Flag.BORDER, (column < 0) | (column > cols - 1))
+        flags[(column < 0) | (column > cols - 1)] |= np.uint16(Flag.BORDER)
         lowest_px, highest_px = self.limits_px
         is_outside = (disparity_px < lowest_px) | (disparity_px > highest_px)
         is_beyond_infinity = disparity_px <= self.rig.optics.disparity_offset_px
-        add_flag(flags, Flag.OUT_OF_RANGE, is_outside | is_beyond_infinity)
+        flags[is_outside | is_beyond_infinity] |= np.uint16(Flag.OUT_OF_RANGE)
 
     def flag_invalid(self, flags: Flags, disparity_px: FloatArray, radius_px: int) -> None:
         """Set INVALID_INPUT in place near NaN pixels of the left view and of the match.
@@ -89,12 +89,12 @@ class MethodCall:
             Distance in px up to which a NaN pixel affects the result.
         """
         left, right = (dilate(~np.isfinite(view), radius_px) for view in self.views)
-        add_flag(flags, Flag.INVALID_INPUT, left)
+        flags[left] |= np.uint16(Flag.INVALID_INPUT)
         if right.any():
             cols = flags.shape[1]
             column = np.arange(cols) - np.nan_to_num(disparity_px)
             matched = np.clip(np.rint(column), 0, cols - 1).astype(np.intp)
-            add_flag(flags, Flag.INVALID_INPUT, np.take_along_axis(right, matched, axis=1))
+            flags[np.take_along_axis(right, matched, axis=1)] |= np.uint16(Flag.INVALID_INPUT)
 
     def finish_disparity(
         self,
@@ -142,7 +142,7 @@ class MethodCall:
             Confidence (rows, cols), clipped to 0..1; NaN becomes 0.
         """
         is_finite = np.isfinite(depth_m) & np.isfinite(sigma_m)
-        add_flag(flags, Flag.INCONSISTENT, ~is_finite & (flags == 0))
+        flags[~is_finite & (flags == 0)] |= np.uint16(Flag.INCONSISTENT)
         has_depth = flags == 0
         return DepthMap(
             depth_m=np.where(has_depth, depth_m, np.nan).astype(np.float32),
@@ -159,7 +159,7 @@ class MethodCall:
         """Result without any depth: every pixel has the flag `reason`."""
         flags = np.full(self.shape, reason, dtype=np.uint16)
         for view in self.views:
-            add_flag(flags, Flag.INVALID_INPUT, ~np.isfinite(view))
+            flags[~np.isfinite(view)] |= np.uint16(Flag.INVALID_INPUT)
         unknown = np.full(self.shape, np.nan)
         return self.finish(flags, unknown, unknown, np.zeros(self.shape))
 
@@ -234,43 +234,9 @@ def dilate(mask: Mask, radius_px: int) -> Mask:
     return cv2.dilate(mask.astype(np.uint8), kernel).astype(np.bool_)
 
 
-# Flags --------------------------------------------------------------------------------------------
-
-
-def add_flag(flags: Flags, flag: Flag, where: Mask | bool = True) -> None:
-    """Set a flag in place.
-
-    Parameters
-    ----------
-    flags
-        Flags (rows, cols), changed in place.
-    flag
-        Bit to set.
-    where
-        Pixels to set it for (rows, cols); all by default.
-    """
-    np.bitwise_or(flags, np.uint16(flag), out=flags, where=where)
-
-
-def flag_border(flags: Flags, half_px: int, where: Mask | bool = True) -> Mask:
-    """Set BORDER in place where a window leaves the frame.
-
-    Parameters
-    ----------
-    flags
-        Flags (rows, cols), changed in place.
-    half_px
-        Half the side of the window in px.
-    where
-        Pixels that may get the flag (rows, cols); all by default.
-
-    Returns
-    -------
-    Mask
-        True where the window lies inside the frame (rows, cols).
-    """
-    rows, cols = flags.shape
-    inside = np.zeros(flags.shape, dtype=np.bool_)
+def inside_frame(shape: tuple[int, int], half_px: int) -> Mask:
+    """Mask of pixels whose window of side 2 `half_px` + 1 lies inside the frame."""
+    rows, cols = shape
+    inside = np.zeros(shape, dtype=np.bool_)
     inside[half_px : max(rows - half_px, 0), half_px : max(cols - half_px, 0)] = True
-    add_flag(flags, Flag.BORDER, ~inside & where)
     return inside

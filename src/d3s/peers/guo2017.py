@@ -45,7 +45,6 @@ from d3s.estimate.flags import Flag
 from d3s.estimate.options import MinConfidence, Window
 from d3s.peers.common import (
     MethodCall,
-    add_flag,
     box_mean,
     gaussian_blur,
     gaussian_radius_px,
@@ -161,7 +160,7 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
     with np.errstate(divide="ignore"):
         depth_m = np.where(vergence_dpt > 0, 1.0 / vergence_dpt, np.nan)
     nearest_m, farthest_m = call.range_m
-    add_flag(flags, Flag.OUT_OF_RANGE, ~((depth_m >= nearest_m) & (depth_m <= farthest_m)))
+    flags[~((depth_m >= nearest_m) & (depth_m <= farthest_m))] |= np.uint16(Flag.OUT_OF_RANGE)
     return call.finish(flags, depth_m, sigma_dpt * depth_m**2, confidence)
 
 

@@ -21,10 +21,9 @@ from d3s.peers.common import (
     Float32Array,
     MethodCall,
     NormalisedPair,
-    add_flag,
     box_mean,
-    flag_border,
     gaussian_radius_px,
+    inside_frame,
     is_constant,
     normalise_pair,
 )
@@ -268,7 +267,7 @@ def estimate_by_search(call: MethodCall, search: Search) -> DepthMap:
     radius_px = gaussian_radius_px(options.prefilter_sigma_px) + int(np.ceil(blur_px))
     flags = flag_matches(call, pair[0], found, options.window_px, radius_px)
     # Without a parabola the smallest cost is at an end of the grid, or equals its neighbours.
-    add_flag(flags, Flag.OUT_OF_RANGE, np.isnan(found.disparity_px) & (flags == 0))
+    flags[np.isnan(found.disparity_px) & (flags == 0)] |= np.uint16(Flag.OUT_OF_RANGE)
     sigma_px = options.sigma_factor * found.sigma_px
     return call.finish_disparity(flags, found.disparity_px, sigma_px, found.confidence)
 
@@ -294,12 +293,12 @@ def flag_matches(
     options = call.options
     flags = np.zeros(call.shape, dtype=np.uint16)
     # Views are mirrored at their borders, so half of the window inside the frame is enough.
-    flag_border(flags, window_px // 4)
-    add_flag(flags, Flag.LOW_TEXTURE, is_constant(left, window_px | 1))
+    flags[~inside_frame(call.shape, window_px // 4)] |= np.uint16(Flag.BORDER)
+    flags[is_constant(left, window_px | 1)] |= np.uint16(Flag.LOW_TEXTURE)
     call.flag_disparity(flags, found.disparity_px)
     if options.consistency_px >= 0:
         is_inconsistent = found.left_right_difference_px > options.consistency_px
-        add_flag(flags, Flag.INCONSISTENT, is_inconsistent)
-    add_flag(flags, Flag.LOW_CONFIDENCE, ~(found.confidence >= options.min_confidence))
+        flags[is_inconsistent] |= np.uint16(Flag.INCONSISTENT)
+    flags[~(found.confidence >= options.min_confidence)] |= np.uint16(Flag.LOW_CONFIDENCE)
     call.flag_invalid(flags, found.disparity_px, window_px // 2 + radius_px)
     return flags

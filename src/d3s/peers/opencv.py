@@ -35,9 +35,8 @@ from d3s.estimate.options import Options, PrefilterSigma, Window, odd
 from d3s.peers.common import (
     RANGE_MARGIN_PX,
     MethodCall,
-    add_flag,
-    flag_border,
     gaussian_radius_px,
+    inside_frame,
     is_constant,
     normalise_pair,
     to_8_bit,
@@ -284,10 +283,11 @@ def _estimate(
     flags = np.zeros(call.shape, dtype=np.uint16)
     # OpenCV gives no reason for a missing disparity.
     missing = np.isnan(disparity_px)
-    inside = flag_border(flags, block_px // 2, missing)
-    add_flag(flags, Flag.INCONSISTENT, missing & inside)
+    inside = inside_frame(call.shape, block_px // 2)
+    flags[missing & ~inside] |= np.uint16(Flag.BORDER)
+    flags[missing & inside] |= np.uint16(Flag.INCONSISTENT)
     # The paths of sgbm carry disparities into regions without texture.
-    add_flag(flags, Flag.LOW_TEXTURE, is_constant(pair[0], block_px))
+    flags[is_constant(pair[0], block_px)] |= np.uint16(Flag.LOW_TEXTURE)
     call.flag_disparity(flags, disparity_px)
     radius_px = block_px // 2 + gaussian_radius_px(options.prefilter_sigma_px)
     call.flag_invalid(flags, disparity_px, radius_px)

@@ -32,7 +32,6 @@ from d3s.estimate.options import MinConfidence, Options
 from d3s.peers.common import (
     Float32Array,
     MethodCall,
-    add_flag,
     gaussian_radius_px,
     normalise_pair,
     to_8_bit,
@@ -239,7 +238,8 @@ def _depth_map(
         confidence[pixel] = matches.confidence[k]
         flags[pixel] = 0
     call.flag_disparity(flags, disparity_px)
-    add_flag(flags, Flag.LOW_CONFIDENCE, (flags == 0) & (confidence < call.options.min_confidence))
+    is_low = (flags == 0) & (confidence < call.options.min_confidence)
+    flags[is_low] |= np.uint16(Flag.LOW_CONFIDENCE)
     call.flag_invalid(flags, disparity_px, gaussian_radius_px(call.options.first_sigma_px))
     for view, points, index in (
         (call.views[0], left, matches.left),
