@@ -13,14 +13,7 @@ from d3s.rig import Rig
 from d3s.scene.pair import Pair
 from d3s.view.optics import plot_optics
 from d3s.view.page import heading, html_page, html_table, picture_block, words
-from d3s.view.panels import (
-    depth_norm,
-    draw_bar,
-    show_depth,
-    show_from_zero,
-    show_grey,
-    show_signed,
-)
+from d3s.view.panels import depth_norm, draw_bar, show_depth, show_grey, show_scale, show_signed
 from d3s.view.save import save_figure
 
 if TYPE_CHECKING:
@@ -112,7 +105,7 @@ def _show_result(
     title = f"Error: mean {_cm(found.mae_m)} cm, median {_cm(found.median_m)} cm"
     error = show_signed(axes[1], error_cm, _LARGEST_ERROR_CM, title)
     title = f"Its own sigma: {found.coverage:.0%} of errors are below"
-    sigma = show_from_zero(axes[2], 100 * depth_map.sigma_m, _LARGEST_SIGMA_CM, title)
+    sigma = show_scale(axes[2], 100 * depth_map.sigma_m, (0, _LARGEST_SIGMA_CM), title)
     return [depth, error, sigma]
 
 

@@ -1,5 +1,6 @@
 """Figure of a depth map beside the ground truth of a simulated pair."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,34 +18,27 @@ from d3s.view.panels import (
     draw_bar,
     set_title,
     show_depth,
-    show_from_zero,
     show_grey,
+    show_scale,
     show_signed,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
-FLAG_COLOURS = dict(
-    zip(
-        Flag,
-        (
-            "#4c78a8",
-            "#111111",
-            "#b279a2",
-            "#f2cf5b",
-            "#e45756",
-            "#72b7b2",
-            "#9d755d",
-            "#f58518",
-            "#54a24b",
-            "#ff9da6",
-        ),
-        strict=True,
-    )
-)
+FLAG_COLOURS = {
+    Flag.BORDER: "#4c78a8",
+    Flag.INVALID_INPUT: "#111111",
+    Flag.SATURATED: "#b279a2",
+    Flag.LOW_TEXTURE: "#f2cf5b",
+    Flag.AMBIGUOUS: "#e45756",
+    Flag.OUT_OF_RANGE: "#72b7b2",
+    Flag.OCCLUDED: "#9d755d",
+    Flag.INCONSISTENT: "#f58518",
+    Flag.LOW_CONFIDENCE: "#54a24b",
+    Flag.LARGE_SIGMA: "#ff9da6",
+}
 """Colour of each flag."""
 
 # Scales end at this percentile, so that a few outliers do not set them.
@@ -80,17 +74,14 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
     tall = 13 / 4 * rows / cols
     sheet = figure.add_gridspec(4, 4, height_ratios=(tall, 0.1, tall, 0.1))
     top, bottom = ([figure.add_subplot(sheet[row, i]) for i in range(4)] for row in (0, 2))
-    below = [figure.add_subplot(sheet[3, i]) for i in range(4)]
+    bars = [figure.add_subplot(sheet[3, i]) for i in range(4)]
     norm = depth_norm(pair.depth_m)
     show_grey(top[0], pair.left, "Left view")
     show_depth(top[1], pair.depth_m, norm, "True depth")
     shown = show_depth(top[2], est.depth_m, norm, "Estimated depth")
     draw_bar(shown, figure.add_subplot(sheet[1, 1:3]), "m", "both")
     _show_flags(top[3], est)
-    _show_error(bottom[0], below[0], error_m)
-    _show_sigma(bottom[1], below[1], est.sigma_m)
-    _show_pull(bottom[2], below[2], error_m / est.sigma_m)
-    _show_confidence(bottom[3], below[3], est.confidence)
+    _show_errors(bottom, bars, est, error_m)
     return figure
 
 
@@ -104,36 +95,25 @@ def _headline(pair: Pair, est: DepthMap, error_m: Values) -> str:
     )
 
 
-def _draw_linear_bar(shown: "AxesImage", axes: "Axes", unit: str, extend: str = "neither") -> None:
-    """Draw a linear colour bar with at most 7 ticks: its panel is narrow."""
+def _show_errors(
+    axes: Sequence["Axes"], bars: Sequence["Axes"], est: DepthMap, error_m: Values
+) -> None:
+    """Show error, sigma, their ratio and confidence, each with its colour bar."""
     from matplotlib.ticker import MaxNLocator
 
-    bar = draw_bar(shown, axes, unit, extend)
-    bar.ax.xaxis.set_major_locator(MaxNLocator(6))
-
-
-def _show_error(axes: "Axes", bar: "Axes", error_m: Values) -> None:
-    error_cm = 100 * error_m
-    shown = show_signed(axes, error_cm, _scale_end(np.abs(error_cm)), "Error (+: too far)")
-    _draw_linear_bar(shown, bar, "cm", "both")
-
-
-def _show_sigma(axes: "Axes", bar: "Axes", sigma_m: Values) -> None:
-    sigma_cm = 100 * sigma_m
-    shown = show_from_zero(axes, sigma_cm, _scale_end(sigma_cm), "Sigma, predicted")
-    _draw_linear_bar(shown, bar, "cm", "max")
-
-
-def _show_pull(axes: "Axes", bar: "Axes", pull: Values) -> None:
+    error_cm, sigma_cm, pull = 100 * error_m, 100 * est.sigma_m, error_m / est.sigma_m
     known = pull[np.isfinite(pull)]
     inside = f": {np.mean(np.abs(known) < 1):.0%} within 1" if known.size else ""
-    shown = show_signed(axes, pull, _LARGEST_PULL, f"Error / sigma{inside}")
-    _draw_linear_bar(shown, bar, "standard deviations", "both")
-
-
-def _show_confidence(axes: "Axes", bar: "Axes", confidence: Values) -> None:
-    shown = show_from_zero(axes, confidence, 1.0, "Confidence, also where there is no depth")
-    _draw_linear_bar(shown, bar, "0 to 1")
+    shown = (
+        show_signed(axes[0], error_cm, _scale_end(np.abs(error_cm)), "Error (+: too far)"),
+        show_scale(axes[1], sigma_cm, (0, _scale_end(sigma_cm)), "Sigma, predicted"),
+        show_signed(axes[2], pull, _LARGEST_PULL, f"Error / sigma{inside}"),
+        show_scale(axes[3], est.confidence, (0, 1), "Confidence, also where there is no depth"),
+    )
+    units = (("cm", "both"), ("cm", "max"), ("standard deviations", "both"), ("0 to 1", "neither"))
+    for image, bar_axes, (unit, extend) in zip(shown, bars, units, strict=True):
+        bar = draw_bar(image, bar_axes, unit, extend)
+        bar.ax.xaxis.set_major_locator(MaxNLocator(6))  # at most 7 ticks: its panel is narrow
 
 
 def _show_flags(axes: "Axes", est: DepthMap) -> None:

@@ -25,12 +25,10 @@ def show_grey(axes: "Axes", image: Values, title: str) -> None:
 
     Parameters
     ----------
-    axes
-        Axes to draw into.
+    axes, title
+        Axes to draw into, and title of the panel.
     image
         Intensities (rows, cols), full scale 1.
-    title
-        Title of the panel.
     """
     axes.imshow(image, cmap="gray", vmin=0, vmax=1)
     set_title(axes, title)
@@ -41,49 +39,30 @@ def show_depth(axes: "Axes", depth_m: Values, norm: "Normalize", title: str) -> 
 
     Parameters
     ----------
-    axes
-        Axes to draw into.
+    axes, title
+        Axes to draw into, and title of the panel.
     depth_m
         Depth (rows, cols) in metres, NaN where there is none.
     norm
         Colour scale, such as `depth_norm` gives; several panels may share it.
-    title
-        Title of the panel.
     """
     return _show(axes, depth_m, title, cmap=colour_map("viridis_r"), norm=norm)
 
 
-def show_scale(axes: "Axes", values: Values, title: str) -> "AxesImage":
-    """Show values on a scale from the smallest to the largest.
+def show_scale(axes: "Axes", values: Values, ends: tuple[float, float], title: str) -> "AxesImage":
+    """Show values in colours.
 
     Parameters
     ----------
-    axes
-        Axes to draw into.
+    axes, title
+        Axes to draw into, and title of the panel.
     values
         Image (rows, cols), NaN where there is no value.
-    title
-        Title of the panel.
+    ends
+        Values at both ends of the scale, such as `value_range` gives.
     """
-    low, high = value_range(values)
+    low, high = ends
     return _show(axes, values, title, cmap=colour_map("viridis"), vmin=low, vmax=high)
-
-
-def show_from_zero(axes: "Axes", values: Values, highest: float, title: str) -> "AxesImage":
-    """Show values on a scale from 0 to `highest`.
-
-    Parameters
-    ----------
-    axes
-        Axes to draw into.
-    values
-        Image (rows, cols), NaN where there is no value.
-    highest
-        Value at the end of the scale, in the unit of `values`.
-    title
-        Title of the panel.
-    """
-    return _show(axes, values, title, cmap=colour_map("viridis"), vmin=0, vmax=highest)
 
 
 def show_signed(axes: "Axes", values: Values, widest: float, title: str) -> "AxesImage":
@@ -91,14 +70,12 @@ def show_signed(axes: "Axes", values: Values, widest: float, title: str) -> "Axe
 
     Parameters
     ----------
-    axes
-        Axes to draw into.
+    axes, title
+        Axes to draw into, and title of the panel.
     values
         Image (rows, cols), NaN where there is no value.
     widest
         Absolute value at both ends of the scale, in the unit of `values`.
-    title
-        Title of the panel.
     """
     return _show(axes, values, title, cmap=colour_map("coolwarm"), vmin=-widest, vmax=widest)
 
@@ -108,12 +85,10 @@ def show_hidden(axes: "Axes", hidden: NDArray[np.bool_], title: str) -> None:
 
     Parameters
     ----------
-    axes
-        Axes to draw into.
+    axes, title
+        Axes to draw into, and title of the panel.
     hidden
         True where a pixel is occluded (rows, cols).
-    title
-        Title of the panel.
     """
     from matplotlib.colors import ListedColormap
 
@@ -140,13 +115,10 @@ def set_title(axes: "Axes", title: str) -> None:
 
 def add_bar(shown: "AxesImage", unit: str) -> None:
     """Add a colour bar with its unit below a panel."""
-    from matplotlib.colors import LogNorm
-
     figure = shown.axes.figure
     bar = figure.colorbar(shown, ax=shown.axes, location="bottom", aspect=30, pad=0.03)
     bar.set_label(unit)
-    if isinstance(shown.norm, LogNorm):
-        set_depth_ticks(bar)
+    set_depth_ticks(bar)
 
 
 def draw_bar(shown: "AxesImage", axes: "Axes", unit: str, extend: str = "neither") -> "Colorbar":
@@ -163,13 +135,10 @@ def draw_bar(shown: "AxesImage", axes: "Axes", unit: str, extend: str = "neither
     extend
         Ends with a point, where values exceed the scale: "neither", "min", "max" or "both".
     """
-    from matplotlib.colors import LogNorm
-
     bar = shown.axes.figure.colorbar(shown, cax=axes, orientation="horizontal", extend=extend)
     bar.set_label(unit, fontsize="small")
     axes.tick_params(labelsize="small")
-    if isinstance(shown.norm, LogNorm):
-        set_depth_ticks(bar)
+    set_depth_ticks(bar)
     return bar
 
 
@@ -195,7 +164,11 @@ def value_range(values: Values) -> tuple[float, float]:
 
 
 def set_depth_ticks(bar: "Colorbar") -> None:
-    """Set ticks at round depths; the default ticks of a logarithmic scale overlap."""
+    """Set ticks at round depths on a logarithmic scale, whose default ticks overlap."""
+    from matplotlib.colors import LogNorm
+
+    if not isinstance(bar.norm, LogNorm):
+        return
     low, high = bar.norm.vmin or 1.0, bar.norm.vmax or 1.0
     ticks = [tick for tick in _DEPTH_TICKS_M if low <= tick <= high]
     if len(ticks) < 3:

@@ -19,6 +19,7 @@ from d3s.view.panels import (
     show_hidden,
     show_scale,
     show_signed,
+    value_range,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def plot_pair(pair: Pair) -> "Figure":
     show_hidden(axes[0, 3], pair.occluded, _hidden_title(pair))
     depth = show_depth(axes[1, 0], pair.depth_m, depth_norm(pair.depth_m), "Depth")
     add_bar(depth, "m")
-    add_bar(show_scale(axes[1, 1], pair.disparity_px, "Disparity, left - right"), "px")
+    ends = value_range(pair.disparity_px)
+    add_bar(show_scale(axes[1, 1], pair.disparity_px, ends, "Disparity, left - right"), "px")
     blurs = {"left": pair.blur_left_px, "right": pair.blur_right_px}
     widest = max(float(np.nanmax(np.abs(blur))) for blur in blurs.values()) or 1.0
     for place, (side, blur) in zip(axes[1, 2:], blurs.items(), strict=True):
