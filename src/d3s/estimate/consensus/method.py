@@ -81,9 +81,9 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     )
     noise = sum(run_together(*(lambda view=view: noise_variance(view) for view in pair)))
     prepared = time.perf_counter()
-    found = _search(left_smoothed, right_smoothed, plan, rig, options, noise)
+    found = _search(left_smoothed, right_smoothed, plan, noise)
     searched = time.perf_counter()
-    depth_map = as_depth_map(found, pair, left_smoothed, plan, rig, options)
+    depth_map = as_depth_map(found, pair, left_smoothed, plan)
     ended = time.perf_counter()
     depth_map.timings_s.update(
         prepare=prepared - begun, search=searched - prepared, confidence=ended - searched
@@ -91,14 +91,7 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     return depth_map
 
 
-def _search(
-    left: FloatArray,
-    right: FloatArray,
-    plan: Plan,
-    rig: Rig,
-    options: ConsensusOptions,
-    noise: float,
-) -> SearchResult:
+def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> SearchResult:
     """Search smoothed views; `noise` is the sum of the noise variances of both views."""
     best = kernels.Best(
         excess=np.full(left.shape, np.inf, dtype=np.float32),
@@ -108,17 +101,16 @@ def _search(
     rows = left.shape[0] - 2 * plan.reach_px
     if rows > 0 and (plan.first_cols <= plan.last_cols).any():
         middle, scale = _middle_and_scale(left, right)
-        trials = _trials(plan, rig, noise / scale**2)
         sizes = _sizes(left.shape, plan)
         run_over_rows(
             kernels.search_tiles,
             math.ceil(rows / sizes.tile_rows) * math.ceil(left.shape[1] / sizes.tile_cols),
             ((left - middle) / scale).astype(np.float32),
             _spline((right - middle) / scale),
-            trials,
+            _trials(plan, noise / scale**2),
             best,
             sizes,
-            options.agreement_in == "depth and vergence",
+            plan.options.agreement_in == "depth and vergence",
         )
     return SearchResult(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
 
@@ -154,7 +146,7 @@ def _spline(right: FloatArray) -> Image:
     return np.pad(coefficients.astype(np.float32), padding, mode="reflect")
 
 
-def _trials(plan: Plan, rig: Rig, noise: float) -> kernels.Trials:
+def _trials(plan: Plan, noise: float) -> kernels.Trials:
     # The shift of a depth outside of every frame may be too large for an integer.
     shifts = np.clip(plan.shifts_px, -1e9, 1e9)
     whole = np.ceil(shifts)
@@ -168,7 +160,7 @@ def _trials(plan: Plan, rig: Rig, noise: float) -> kernels.Trials:
             last_cols=plan.last_cols,
             whole_px=whole.astype(np.int64),
             taps=_quintic_taps(whole - shifts).astype(np.float32),
-            equations=_equations(plan.baselines_m, rig),
+            equations=_equations(plan.baselines_m, plan.rig),
             variance_weights=(plan.shares**2 / plan.shares.size).astype(np.float32),
         )
 

@@ -43,6 +43,8 @@ def settings_of(options: ConsensusOptions, calibration: Calibration | None) -> S
 class Plan(NamedTuple):
     """Candidates and virtual baselines to try, for views of one shape."""
 
+    rig: Rig
+    options: ConsensusOptions
     settings: Settings
     candidates_m: FloatArray  # (candidates,), increasing
     steps_m: FloatArray  # (candidates,), distance between neighbouring candidates
@@ -85,6 +87,8 @@ def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Pl
     reach = settings.window_px // 2 + 1 + reach_px(settings.prefilter_sigma_px)
     first, last = _cols_in_frame(shifts, reach, shape[1])
     return Plan(
+        rig=rig,
+        options=options,
         settings=settings,
         candidates_m=candidates,
         steps_m=np.abs(np.gradient(candidates)),

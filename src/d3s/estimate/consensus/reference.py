@@ -50,25 +50,17 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
     plan = make_plan(rig, options, left.shape)
     views = [smoothed(view, plan.settings.prefilter_sigma_px) for view in pair]
     noise = sum(noise_variance(view) for view in pair)
-    found = _search(views[0], views[1], plan, rig, options, noise)
-    return as_depth_map(found, pair, views[0], plan, rig, options)
+    found = _search(views[0], views[1], plan, noise)
+    return as_depth_map(found, pair, views[0], plan)
 
 
-def _search(
-    left: FloatArray,
-    right: FloatArray,
-    plan: Plan,
-    rig: Rig,
-    options: ConsensusOptions,
-    noise: float,
-) -> SearchResult:
+def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> SearchResult:
     """Search smoothed views; `noise` is the sum of the noise variances of both views."""
     index = np.full(left.shape, -1, dtype=np.int32)
     highest = np.zeros(left.shape)
     variance = np.full(left.shape, np.inf)
-    agreement = (
-        confidence if options.agreement_in == "depth and vergence" else depth_only_confidence
-    )
+    with_vergence = plan.options.agreement_in == "depth and vergence"
+    agreement = confidence if with_vergence else depth_only_confidence
     tried, window_px = tried_mask(plan, left.shape[1]), plan.settings.window_px
     in_rows = np.zeros((left.shape[0], 1), dtype=np.bool_)
     in_rows[plan.reach_px : left.shape[0] - plan.reach_px] = True
@@ -76,8 +68,8 @@ def _search(
         predictions, energies = [], []
         for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
             pair = finite_differences(left, shifted_right(right, shift_px))
-            predictions.append(_predicted_m(pair, float(baseline_m), rig, window_px))
-            energies.append(_energy(pair, rig, window_px))
+            predictions.append(_predicted_m(pair, float(baseline_m), plan.rig, window_px))
+            energies.append(_energy(pair, plan.rig, window_px))
         value = agreement(candidate_m, predictions)
         # Only where the match is in the frame. Of equals the first stays, as in `best_candidate`.
         better = (value > highest) & in_rows & tried[i]

@@ -13,9 +13,7 @@ from d3s.estimate.consensus.plan import Plan, tried_mask
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.images import CheckedPair
-from d3s.estimate.options import ConsensusOptions
 from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_sum
-from d3s.rig import Rig
 from d3s.types import FloatArray, Mask
 
 # Root mean square of gradient and Laplacian in a window, over the largest value of the views.
@@ -32,12 +30,7 @@ class SearchResult(NamedTuple):
 
 
 def as_depth_map(
-    found: SearchResult,
-    pair: CheckedPair,
-    left_smoothed: FloatArray,
-    plan: Plan,
-    rig: Rig,
-    options: ConsensusOptions,
+    found: SearchResult, pair: CheckedPair, left_smoothed: FloatArray, plan: Plan
 ) -> DepthMap:
     """Flag pixels that cannot be trusted; make a depth map of the others.
 
@@ -50,13 +43,9 @@ def as_depth_map(
     left_smoothed
         Left view (rows, cols) after the prefilter, without NaN.
     plan
-        Plan of the search.
-    rig
-        The camera, stored in the depth map.
-    options
-        Options of the consensus, stored in the depth map; `min_confidence` is the threshold.
+        Plan of the search, with the rig and the options.
     """
-    flags = _flags(found, pair, left_smoothed, plan, options)
+    flags = _flags(found, pair, left_smoothed, plan)
     keep = flags == 0
     nan = np.float32(np.nan)
     depth = plan.candidates_m.astype(np.float32)[found.candidate]
@@ -65,29 +54,24 @@ def as_depth_map(
         sigma_m=np.where(keep, np.sqrt(found.variance_m2).astype(np.float32), nan),
         confidence=found.confidence.astype(np.float32),
         flags=flags,
-        rig=rig,
+        rig=plan.rig,
         method="consensus",
-        options=options,
+        options=plan.options,
         warnings=_warnings(flags, plan, pair.left.shape),
     )
 
 
 def _flags(
-    found: SearchResult,
-    pair: CheckedPair,
-    left_smoothed: FloatArray,
-    plan: Plan,
-    options: ConsensusOptions,
+    found: SearchResult, pair: CheckedPair, left_smoothed: FloatArray, plan: Plan
 ) -> NDArray[np.uint16]:
     border = _border_mask(plan, pair.left.shape)
-    low_confidence = ~border & ~(found.confidence > options.min_confidence)
     masks = {
         Flag.BORDER: border,
         Flag.INVALID_INPUT: _touched_mask(np.isnan(pair.left), np.isnan(pair.right), found, plan),
         Flag.SATURATED: _touched_mask(clipped(pair.left), clipped(pair.right), found, plan),
         Flag.LOW_TEXTURE: ~border & _flat_mask(pair, left_smoothed, plan.settings.window_px),
         Flag.OUT_OF_RANGE: _at_end_mask(found, plan),
-        Flag.LOW_CONFIDENCE: low_confidence,
+        Flag.LOW_CONFIDENCE: ~border & ~(found.confidence > plan.options.min_confidence),
     }
     flags = np.zeros(pair.left.shape, dtype=np.uint16)
     for flag, mask in masks.items():
