@@ -28,13 +28,6 @@ class CheckedPair(NamedTuple):
     right: Image
 
 
-class _Limits(NamedTuple):
-    """Smallest and largest value that counts as an intensity."""
-
-    low: float
-    high: float
-
-
 def checked_pair(left: Any, right: Any) -> CheckedPair:
     """Check a pair of views and convert it to float32.
 
@@ -60,7 +53,11 @@ def checked_pair(left: Any, right: Any) -> CheckedPair:
             f"left has shape {given[0].shape} and right {given[1].shape}: they must be alike. "
             "Are both views rectified and cut to one size?"
         )
-    views = [values if _is_kernel_ready(values) else _empty(values.shape) for values in given]
+    # The kernels are compiled for contiguous, aligned, writeable arrays only.
+    views = [
+        values if values.dtype == np.float32 and values.flags.carray else _empty(values.shape)
+        for values in given
+    ]
     if not all(_cast(values, view) for values, view in zip(given, views, strict=True)):
         for i, values in enumerate(given):
             views[i] = _empty(values.shape) if views[i] is values else views[i]
@@ -72,11 +69,6 @@ def checked_pair(left: Any, right: Any) -> CheckedPair:
             for values, view, limit in zip(given, views, limits, strict=True)
         )
     )
-
-
-def _is_kernel_ready(values: NDArray[Any]) -> bool:
-    # The kernels are compiled for contiguous, aligned, writeable arrays only.
-    return bool(values.dtype == np.float32 and values.flags.carray)
 
 
 def _cast(values: NDArray[Any], out: Image) -> bool:
@@ -98,20 +90,13 @@ def _copy_rows(start: int, stop: int, values: NDArray[Any], out: Image) -> None:
 
 
 def _as_double(values: NDArray[Any]) -> NDArray[np.float64]:
-    if values.dtype == np.float64 and values.flags.carray:
-        return values
     with np.errstate(over="ignore"):
-        return np.array(values, dtype=np.float64, order="C")
+        return np.require(values, np.float64, ["C", "A", "W"])
 
 
 def _scale(given: tuple[NDArray[Any], ...], out: list[Image]) -> None:
     """Subtract the common mean, divide by a power of two, set non-finite pixels to NaN."""
-    from d3s.estimate.intensity import (
-        centre_and_scale,
-        common_mean,
-        finite_ends,
-        power_of_two,
-    )
+    from d3s.estimate.intensity import centre_and_scale, common_mean, finite_ends, power_of_two
 
     views = [_as_double(values) for values in given]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -124,22 +109,22 @@ def _scale(given: tuple[NDArray[Any], ...], out: list[Image]) -> None:
         )
 
 
-def _limits_to_keep(view: Image) -> _Limits | None:
-    """Limits of the values that are intensities; None if all values of the view are within."""
+def _limits_to_keep(view: Image) -> tuple[float, float] | None:
+    """Smallest and largest value that counts as an intensity; None if no value is outside."""
     row_step, col_step = (-(-size // _SAMPLES_PER_AXIS) for size in view.shape)
     samples = view[::row_step, ::col_step]
     known = np.sort(samples[np.isfinite(samples)].astype(np.float64))
-    limits = _Limits(-_LARGEST_FLOAT32, _LARGEST_FLOAT32)
+    lowest, highest = -_LARGEST_FLOAT32, _LARGEST_FLOAT32
     if known.size:
         low, middle, high = known[[known.size // 100, known.size // 2, -1 - known.size // 100]]
         reach = _MAX_DISTANCE_IN_RANGES * (high - low)
         if reach > 0:
-            limits = _Limits(max(middle - reach, limits.low), min(middle + reach, limits.high))
+            lowest, highest = max(middle - reach, lowest), min(middle + reach, highest)
     # Both comparisons are false if the view holds a NaN.
-    return None if limits.low <= view.min() and view.max() <= limits.high else limits
+    return None if lowest <= view.min() and view.max() <= highest else (lowest, highest)
 
 
-def _within(view: Image, limits: _Limits, *, is_copy: bool) -> Image:
+def _within(view: Image, limits: tuple[float, float], *, is_copy: bool) -> Image:
     """View with NaN for values outside of the limits; in place if it is a copy."""
     from d3s.estimate.intensity import mask_outside
 

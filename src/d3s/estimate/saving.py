@@ -56,11 +56,17 @@ def save(
     OutputError
         If the file cannot be written, or would replace another without `overwrite`.
     """
-    if Path(os.fsdecode(path)).suffix.lower() == RESULT_SUFFIX:
+    suffix = Path(os.fsdecode(path)).suffix.lower()
+    if suffix == RESULT_SUFFIX:
         write_npz(path, overwrite=overwrite, **_as_arrays(depth_map))
         return
     with named(path):
-        _check_suffix(path)
+        if suffix not in FORMATS:
+            raise InputError(
+                f"a depth map is written as {', '.join((RESULT_SUFFIX, *FORMATS))}, and this ends "
+                f"in {short_repr(suffix) if suffix else 'nothing'}. Give the name one of these "
+                "suffixes."
+            )
     write_depth(path, as_image(depth_map), unit_m=unit_m, overwrite=overwrite)
 
 
@@ -89,15 +95,6 @@ def as_image(depth_map: DepthMap) -> DepthImage:
             "d3s_version": __version__,
         },
     )
-
-
-def _check_suffix(path: str | os.PathLike[str]) -> None:
-    suffix = Path(os.fsdecode(path)).suffix.lower()
-    if suffix not in FORMATS:
-        raise InputError(
-            f"a depth map is written as {', '.join((RESULT_SUFFIX, *FORMATS))}, and this ends in "
-            f"{short_repr(suffix) if suffix else 'nothing'}. Give the name one of these suffixes."
-        )
 
 
 def _as_arrays(depth_map: DepthMap) -> dict[str, NDArray[Any]]:
