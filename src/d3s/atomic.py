@@ -39,17 +39,10 @@ def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = Fal
 
     Parameters
     ----------
-    path
-        The file to write.
     text
-        Its content.
-    overwrite
-        Whether a file that holds something else may be replaced.
-
-    Raises
-    ------
-    OutputError
-        Naming the path and the likely remedy.
+        Content of the file.
+    path, overwrite
+        As for `write_bytes`, which also has the exception.
     """
     write_bytes(path, text.encode(), overwrite=overwrite)
 

@@ -11,12 +11,14 @@ from d3s.record import Converted, Record
 Depth = Annotated[float, Field(ge=1e-4, le=1e4)]
 
 
-def _rising(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
-    if values is None:
-        return None
-    if len(values) < 2:
+def _several(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    if values is not None and len(values) < 2:
         raise ValueError("must have at least 2 values: with one there is nothing to choose.")
-    if any(after <= before for before, after in pairwise(values)):
+    return values
+
+
+def _increasing(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    if values is not None and any(after <= before for before, after in pairwise(values)):
         raise ValueError("must be strictly increasing.")
     return values
 
@@ -33,14 +35,6 @@ def _some(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
     if values is not None and not values:
         raise ValueError("must have at least 1 value.")
     return values
-
-
-def _sizes(windows_px: tuple[int, ...]) -> tuple[int, ...]:
-    if not windows_px:
-        raise ValueError("must have at least 1 value.")
-    if any(after <= before for before, after in pairwise(windows_px)):
-        raise ValueError("must be strictly increasing.")
-    return windows_px
 
 
 Window = Annotated[int, Field(ge=3, le=255), AfterValidator(odd)]
@@ -65,7 +59,10 @@ class Options(Record):
         description="the nearest and the farthest depth to look for",
     )
     candidates_m: Annotated[
-        Converted[tuple[Depth, ...] | None], Field(max_length=4096), AfterValidator(_rising)
+        Converted[tuple[Depth, ...] | None],
+        Field(max_length=4096),
+        AfterValidator(_several),
+        AfterValidator(_increasing),
     ] = Field(
         default=None,
         validate_default=True,
@@ -146,7 +143,10 @@ class JointOptions(Options):
     # judged by the next smaller window. 57 px halve the error of the best block matching at 2 m;
     # 9 px are about as wide as the blur of a step in depth.
     windows_px: Annotated[
-        Converted[tuple[Window, ...]], Field(max_length=8), AfterValidator(_sizes)
+        Converted[tuple[Window, ...]],
+        Field(max_length=8),
+        AfterValidator(_some),
+        AfterValidator(_increasing),
     ] = Field(
         default=(9, 23, 57),
         validate_default=True,

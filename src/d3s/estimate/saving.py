@@ -42,19 +42,8 @@ def save(
     ----------
     depth_map
         Depth map to write.
-    path
-        File to write.
-    overwrite
-        Whether to replace a file that holds something else.
-    unit_m
-        Depth of the value 1 in a PNG file, in metres.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, or a depth does not fit into a PNG file.
-    OutputError
-        If the file cannot be written, or would replace another without `overwrite`.
+    path, overwrite, unit_m
+        As for `DepthMap.save`, which also has the exceptions.
     """
     suffix = Path(os.fsdecode(path)).suffix.lower()
     if suffix == RESULT_SUFFIX:

@@ -30,21 +30,9 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
 
     Parameters
     ----------
-    left, right
-        Rectified views (rows, cols) as `checked_pair` returns them; NaN where there is no value.
-    rig
-        The camera. Without calibration the depth equation is Eq. 10, with calibration Eq. 17.
-    options
-        Candidates, virtual baselines, window, prefilter and threshold.
-
-    Raises
-    ------
-    OptionsError
-        If a virtual baseline is not below the baseline of the rig.
-
-    See Also
-    --------
-    d3s.estimate.consensus.method.estimate_consensus : The compiled method; defines `sigma_m`.
+    left, right, rig, options
+        As for `d3s.estimate.consensus.method.estimate_consensus`, the compiled method, which also
+        has the exceptions and defines `sigma_m`.
     """
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
