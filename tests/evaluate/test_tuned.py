@@ -66,6 +66,9 @@ def test_the_kept_rig_is_the_prototype_and_finds_depth():
 def test_the_kept_rig_is_what_tuning_gives():
     kept, made = (one.calibration for one in (tuned_rig(), tuned_twin().rig))
     assert kept.virtual_baselines_m == made.virtual_baselines_m
-    assert kept.a_cubic_m_px == pytest.approx(made.a_cubic_m_px, rel=1e-6)
-    assert kept.b_cubic_m == pytest.approx(made.b_cubic_m, rel=1e-6)
+    # By their values at the baselines used: coefficients of a cubic through a narrow range of
+    # baselines depend on the rounding of the machine in the fourth digit, its values do not.
+    for baseline_m in made.virtual_baselines_m:
+        assert kept.a_m_px(baseline_m) == pytest.approx(made.a_m_px(baseline_m), rel=1e-6)
+        assert kept.b_m(baseline_m) == pytest.approx(made.b_m(baseline_m), abs=1e-6)
     assert kept.tuned == made.tuned
