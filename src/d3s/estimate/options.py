@@ -39,7 +39,7 @@ def _some(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
 
 Window = Annotated[int, Field(ge=3, le=255), AfterValidator(odd)]
 PrefilterSigma = Annotated[
-    float, Field(ge=0, le=10, description="the Gaussian that both views are smoothed with")
+    float, Field(ge=0, le=10, description="the sigma of the Gaussian that smooths both views")
 ]
 MinConfidence = Annotated[
     float, Field(ge=0, le=1, description="the confidence that a depth must reach")
@@ -92,7 +92,10 @@ class ConsensusOptions(Options):
     # larger than a step. Beyond, where a step is 2 to 5 cm, more candidates are more accurate, and
     # slower.
     candidates: int | None = Field(
-        default=None, ge=2, le=4096, description="how many depths to try, even in inverse depth"
+        default=None,
+        ge=2,
+        le=4096,
+        description="the number of depths to try, evenly spaced in 1/depth",
     )
     # Default: those of a calibrated rig, else those of the paper for its prototype (supplement),
     # scaled with the baseline for other cameras.
@@ -103,15 +106,15 @@ class ConsensusOptions(Options):
     ] = Field(default=None, validate_default=True, description="the virtual baselines to compare")
     # Default: the window of a calibrated rig, else 21. Such windows usually have 21 to 31 px; the
     # paper does not state its window.
-    window_px: Window | None = Field(default=None, description="the side of the window of the sums")
+    window_px: Window | None = Field(default=None, description="the side of the summation window")
     # Default: the prefilter of a calibrated rig, else 1 px, which reduces noise 3.5 times and
     # hardly weakens texture that passes the lens. The paper does not state its prefilter.
     prefilter_sigma_px: float | None = Field(
-        default=None, ge=0, le=10, description="the Gaussian that both views are smoothed with"
+        default=None, ge=0, le=10, description="the sigma of the Gaussian that smooths both views"
     )
     # Eq. 14 of the paper, or its Eq. S5, which favours near candidates.
     agreement_in: Literal["depth and vergence", "depth"] = Field(
-        default="depth and vergence", description="what the confidence compares"
+        default="depth and vergence", description="the quantities that the confidence compares"
     )
     # Threshold of the figures of the paper. The paper states its accuracy for 0.8.
     min_confidence: float = Field(
@@ -137,7 +140,10 @@ class JointOptions(Options):
     # Default: one candidate for each pixel of disparity of the search. Fewer are faster. More have
     # no effect, because the refinement after the search is continuous.
     candidates: int | None = Field(
-        default=None, ge=2, le=4096, description="how many depths to try, even in inverse depth"
+        default=None,
+        ge=2,
+        le=4096,
+        description="the number of depths to try, evenly spaced in 1/depth",
     )
     # Larger windows have less noise: each pixel uses the largest window that lies on one surface,
     # judged by the next smaller window. 57 px halve the error of the best block matching at 2 m;
@@ -158,32 +164,35 @@ class JointOptions(Options):
         default=None,
         gt=0,
         le=10,
-        description="the Gaussian that views of full size are smoothed with",
+        description="the sigma of the Gaussian that smooths full-size views",
     )
     # Default: 2 for a defocused pair, which loses no detail at half size and needs a quarter of the
     # pixels and half the shifts; 1 for a sharp pair, to keep thin objects. 4 saves a third of the
     # time and loses narrow objects.
     search_scale: Literal[1, 2, 4] | None = Field(
-        default=None, description="how many pixels of the frame make one of the search"
+        default=None, description="frame pixels per pixel of the search"
     )
     # Half size is enough for regions out of focus; regions in focus are refined at full size. With
     # 2, no region is: two thirds of the time (with search_scale=4 less than half), and up to twice
     # the error in focus.
     finest_scale: Literal[1, 2] = Field(
-        default=1, description="how many pixels of the frame make one of the finest fit"
+        default=1, description="frame pixels per pixel of the finest fit"
     )
     # False compares the views as they are, as stereo does, to show what defocus adds.
-    use_defocus: bool = Field(default=True, description="whether blur is compared with depth")
+    use_defocus: bool = Field(default=True, description="whether defocus is used as a cue")
     # Influence of neighbouring windows in the search; with 0, each window is searched on its own.
     smoothness: float = Field(
-        default=1.0, ge=0, le=100, description="the weight of the price for steps in depth"
+        default=1.0, ge=0, le=100, description="the weight of the penalty on depth steps"
     )
     # The second round changes a disparity by 0.01 px, a third has no significant effect.
-    rounds: int = Field(default=2, ge=1, le=10, description="how often least squares are repeated")
+    rounds: int = Field(default=2, ge=1, le=10, description="the rounds of least squares")
     # The images do not reveal it. Default: 0 for a rig with lenses, as in the simulator; 0.1 px for
     # a pinhole pair, which was rectified by other software.
     rectification_sigma_px: float | None = Field(
-        default=None, ge=0, le=10, description="what the rectification leaves of disparity"
+        default=None,
+        ge=0,
+        le=10,
+        description="the standard deviation of the disparity from rectification errors",
     )
     # The documentation states error and density for this threshold, at any depth and noise.
     min_confidence: MinConfidence = 0.45

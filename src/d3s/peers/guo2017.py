@@ -84,7 +84,7 @@ class Guo2017Options(MatchingOptions):
     # The finest scale; each further scale doubles the Gaussian. With 1 the blur disk shows, which
     # is not Gaussian. Beyond 1.5 in-focus depths get worse.
     prefilter_sigma_px: float = Field(
-        default=1.25, gt=0, le=10, description="the Gaussian that both views are smoothed with"
+        default=1.25, gt=0, le=10, description="the sigma of the Gaussian that smooths both views"
     )
     # Near objects are visible at coarse scales only: each scale up to the fourth removes a tenth of
     # the error at 0.25 m and does not change in-focus depths.
