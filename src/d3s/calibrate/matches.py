@@ -44,6 +44,12 @@ _MOST_NAMED = 5  # rejected frames in an error
 _RESTARTS = 2  # frames back to look for one that fits
 
 
+def place_of(values: FloatArray) -> Place:
+    """Place from an array (2,) of x and y."""
+    x, y = values.tolist()
+    return x, y
+
+
 class PairMatches(NamedTuple):
     """The same places on the board in two pictures, in pixels of the raw frame."""
 

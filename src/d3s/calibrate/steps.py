@@ -91,11 +91,7 @@ class Alignment(NamedTuple):
     @property
     def left_out(self) -> dict[int, str]:
         """Rejected frames, except those rejected by the anchor step only."""
-        steps = self.matches, self.rectification, self.geometry
-        out: dict[int, str] = {}
-        for step in steps:
-            out = {**step.left_out, **out}
-        return out
+        return self.geometry.left_out | self.rectification.left_out | self.matches.left_out
 
     @property
     def frames(self) -> list[int]:
@@ -116,13 +112,6 @@ class Tuned(NamedTuple):
     defocus: Defocus
     tuning: Tuning
     baselines: ChosenBaselines
-
-
-class CrossValidation(NamedTuple):
-    """Errors on frames that were not calibrated with; none, with a remark, if the test failed."""
-
-    validation: tuple[Validation, ...] = ()
-    remarks: tuple[str, ...] = ()
 
 
 def align_views(
@@ -186,7 +175,7 @@ def draft_rig(
         crop_cols_px=1,
         rectify_scale=rectification.scale,
         rectify_angle_rad=rectification.angle_rad,
-        rectify_shift_y_px=geometry.rectify_shift_y_px,
+        rectify_shift_y_px=0.0,  # the anchors of the geometry include it
         baseline_angle_rad=rectification.baseline_angle_rad,
         frame_rows_px=frame_shape[0],
         frame_cols_px=frame_shape[1],
@@ -259,7 +248,7 @@ def cross_validate(
     noise: Noise,
     setup: Setup,
     progress: Progress | None,
-) -> CrossValidation:
+) -> tuple[tuple[Validation, ...], tuple[str, ...]]:
     """Calibrate with every other frame, and measure errors on the frames between.
 
     Parameters
@@ -274,6 +263,11 @@ def cross_validate(
         The design, and whether the offset of the ruler is applied.
     progress
         Called with the percent of the whole calibration that is done, and 100.
+
+    Returns
+    -------
+    validation, remarks
+        Errors of each method; none, with a remark, if the test failed.
     """
     percent = Percent(progress, PERCENT_OF_TEST, start=sum(PERCENT.values()))
     try:
@@ -299,8 +293,8 @@ def cross_validate(
         ]
     except D3SError as error:
         # Half the frames may be too few for a step where all of them are enough.
-        return CrossValidation((), (f"The test with every other frame came to nothing: {error}",))
-    return CrossValidation(tuple(_renumbered(one, tested) for one in errors))
+        return (), (f"The test with every other frame came to nothing: {error}",)
+    return tuple(_renumbered(one, tested) for one in errors), ()
 
 
 _Step = TypeVar("_Step", Defocus, Tuning, ChosenBaselines, Validation)
