@@ -73,7 +73,7 @@ def choose_baselines(
 
     Parameters
     ----------
-    views, depths_m, rig, tilt
+    views, depths_m, rig, tilt, progress
         As for `find_tuning`.
     tuning
         Result of `find_tuning` with the same options; its virtual baselines are chosen from.
@@ -82,8 +82,6 @@ def choose_baselines(
     options
         Options of the consensus: a window has a depth where the confidence exceeds
         `min_confidence`. Without a depth range, one that has all boards is used.
-    progress
-        Called after each frame with the number of frames done, and of all.
 
     Raises
     ------
