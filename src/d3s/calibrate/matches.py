@@ -7,7 +7,7 @@ Each frame is compared with the one before, and with an earlier one in which the
 larger: far from the camera, one step of the board changes its picture little.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -297,15 +297,6 @@ def _largest_group(pairs: Sequence[PairMatches]) -> set[int]:
     return max(groups, key=len, default=set())
 
 
-def _neighbours(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
-    """First pair of each second frame: the one with the frame before."""
-    seen: set[int] = set()
-    for pair in pairs:
-        if pair.second not in seen:
-            seen.add(pair.second)
-            yield pair
-
-
 def _rotated_frames(matches: Matches) -> dict[int, str]:
     """Frames in which the board is rotated against most others, with the reason."""
     turns = [_orientation_rad(pairs) for pairs in (matches.left, matches.right)]
@@ -322,10 +313,12 @@ def _rotated_frames(matches: Matches) -> dict[int, str]:
 
 
 def _orientation_rad(pairs: Sequence[PairMatches]) -> dict[int, float]:
+    """Rotation of the board in each frame, added up from pairs of neighbours."""
     angle: dict[int, float] = {}
-    for pair in _neighbours(pairs):
-        before = angle.setdefault(pair.first, 0.0)
-        angle[pair.second] = before + pair.turn_rad
+    for pair in pairs:
+        # Of all pairs of a frame, the one with the frame before comes first.
+        if pair.second not in angle:
+            angle[pair.second] = angle.setdefault(pair.first, 0.0) + pair.turn_rad
     return angle
 
 

@@ -121,10 +121,8 @@ def align_views(
 
     Parameters
     ----------
-    captures
-        Raw frames, nearest board first, with the distances of the ruler.
-    fields
-        The parts of the frame that the two lenses light.
+    captures, fields
+        Raw frames, nearest board first, and the parts of them that the two lenses light.
     setup
         The design, and whether the offset of the ruler is applied.
     progress
@@ -157,12 +155,8 @@ def draft_rig(
     ----------
     setup
         The design, the name of the camera and its provenance.
-    alignment
-        Anchors, rectification and geometry.
-    fields
-        The parts of the frame that the two lenses light: the views are cut from these.
-    noise
-        Noise of the sensor.
+    alignment, fields, noise
+        Results of the steps before; the views are cut from the fields.
     frame_shape
         Rows and columns of the raw frame, in pixels.
     """
@@ -200,10 +194,8 @@ def tune_rig(captures: Captures, alignment: Alignment, draft: Rig, percent: Perc
 
     Parameters
     ----------
-    captures
-        Raw frames that `alignment` was found from.
-    alignment
-        Gives the frames to use, their depths and the tilt of the board.
+    captures, alignment
+        Raw frames; which of these to use, their depths and the tilt of the board.
     draft
         The rig as far as it is known: `draft_rig`.
     percent
@@ -260,7 +252,7 @@ def cross_validate(
     fields, noise
         Results from all frames; neither depends on the distances.
     setup
-        The design, and whether the offset of the ruler is applied.
+        As for `align_views`.
     progress
         Called with the percent of the whole calibration that is done, and 100.
 
