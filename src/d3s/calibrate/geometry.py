@@ -147,7 +147,7 @@ def find_geometry(
     is_applied = is_clear if fit_ruler is None else fit_ruler
     fit = free if is_applied else fit_distances(data, ruler_is_free=False)
     _check_design(fit.focal_baseline, design)
-    return _geometry(matches.frames, data, fit, free, is_applied, design, rectification, out)
+    return _geometry(data, fit, free, is_applied, design, out)
 
 
 def _check_enough(
@@ -217,23 +217,21 @@ def _tilt(data: DistanceData, fit: Solution, design: Optics) -> tuple[Place, Pla
 
 
 def _geometry(
-    frames: int,
     data: DistanceData,
     fit: Solution,
     free: Solution,
     is_applied: bool,
     design: Optics,
-    rectification: Rectification,
     left_out: dict[int, str],
 ) -> Geometry:
     count = fit.frames
-    depths, errors, residuals = (np.full(frames, np.nan) for _ in range(3))
+    depths, errors, residuals = np.full((3, len(data.distances_m)), np.nan)
     depths[data.frames] = fit.depths_m
     errors[data.frames] = data.typed_m + fit.ruler_m - fit.depths_m
     disparity = np.array([one.disparity_px for one in data.disparities])
     residuals[data.frames] = disparity - fit.infinity_px - fit.focal_baseline / fit.depths_m
     tilt, tilt_sigma = _tilt(data, fit, design)
-    left_px, right_px = _moved_anchors(data.anchors, rectification, fit.infinity_px)
+    left_px, right_px = _moved_anchors(data.anchors, data.rectification, fit.infinity_px)
     return Geometry(
         focal_baseline_px_m=fit.focal_baseline,
         focal_baseline_sigma_px_m=fit.sigma_of(count),
@@ -248,7 +246,7 @@ def _geometry(
         tilt_sigma_rad=tilt_sigma,
         anchor_left_px=left_px,
         anchor_right_px=right_px,
-        anchor_difference_sigma_px=(fit.sigma_of(count + 1), rectification.sigma[2]),
+        anchor_difference_sigma_px=(fit.sigma_of(count + 1), data.rectification.sigma[2]),
         depths_m=depths,
         distance_errors_m=errors,
         disparities=tuple(data.disparities),
