@@ -140,9 +140,6 @@ def captures_of_images(images, distances_m) -> Captures:
         names=tuple(f"board_{number}.png" for number in range(len(images))),
         distances_m=tuple(distances_m),
         shape=images[0].shape,
-        digests={},
-        left_out={},
-        remarks=(),
         source=images.__getitem__,
     )
 

@@ -67,9 +67,6 @@ def captures(
         names=tuple(str(number) for number in range(frames)),
         distances_m=tuple(0.3 + 0.1 * number for number in range(frames)),
         shape=SHAPE,
-        digests={},
-        left_out={},
-        remarks=(),
         source=frozen.__getitem__,
     )
 

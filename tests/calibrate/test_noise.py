@@ -85,9 +85,6 @@ def flat_captures(*levels: float) -> tuple[Captures, Fields]:
         names=tuple("abcde"),
         distances_m=(0.3, 0.4, 0.5, 0.6, 0.7),
         shape=clean.shape,
-        digests={},
-        left_out={},
-        remarks=(),
         source=images.__getitem__,
     )
     boxes = Box(0, 0, 160, 200), Box(0, 200, 160, 200)

@@ -74,6 +74,6 @@ def test_numbers_are_right_aligned():
 def test_methods_have_the_colours_of_all_charts():
     values = {"depths_m": np.array([0.5, 1.0]), "mae_m": np.ones(2), "density": np.ones(2)}
     validation = [SimpleNamespace(method=name, **values) for name in ("consensus", "joint")]
-    figure = plot_errors(SimpleNamespace(validation=validation))
+    figure = plot_errors(validation)
     for axes in figure.axes:
         assert [line.get_color() for line in axes.lines[:2]] == [PAPER, OURS]

@@ -26,7 +26,7 @@ import numpy as np
 
 from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.least_shift import least_shift
-from d3s.calibrate.matches import Matches, PairMatches, Place
+from d3s.calibrate.matches import Matches, PairMatches, Place, place_of
 from d3s.errors import CalibrationError
 from d3s.types import FloatArray
 
@@ -36,6 +36,9 @@ _OUTLIER_SIGMAS = 5.0
 _FEWEST_PAIRS = FEWEST_FRAMES - 1  # pairs of consecutive frames
 _OFF_CENTRE = 0.03  # distance of anchor and centre of distortion, as a share of the view's reach
 _UNLIKE_CUBIC = 0.1  # share of the distortion of a lens that is not cubic
+
+
+Method = Literal["expansion", "least shift"]
 
 
 class Expansion(NamedTuple):
@@ -66,8 +69,13 @@ class ViewAnchor(NamedTuple):
     @property
     def sigma_px(self) -> Place:
         """Standard deviation of x and y, by expansion."""
-        sigma_x, sigma_y = np.sqrt(np.diag(self.covariance_px2))
-        return float(sigma_x), float(sigma_y)
+        return place_of(np.sqrt(np.diag(self.covariance_px2)))
+
+    def by(self, method: Method) -> tuple[Place, Place]:
+        """Anchor and its standard deviation by one of the methods."""
+        if method == "expansion":
+            return self.place_px, self.sigma_px
+        return self.least_shift_px, self.least_shift_sigma_px
 
 
 class Anchors(NamedTuple):
@@ -75,18 +83,18 @@ class Anchors(NamedTuple):
 
     left: ViewAnchor
     right: ViewAnchor
-    method: Literal["expansion", "least shift"]  # the one with the smaller variance
+    method: Method  # the one with the smaller variance
     left_out: dict[int, str]  # rejected for the anchors only; rows and disparity are still used
 
     @property
     def left_px(self) -> Place:
         """(x, y) of the left anchor in the raw frame, by `method`."""
-        return _place_of(self.left, self.method)
+        return self.left.by(self.method)[0]
 
     @property
     def right_px(self) -> Place:
         """(x, y) of the right anchor in the raw frame, by `method`."""
-        return _place_of(self.right, self.method)
+        return self.right.by(self.method)[0]
 
     @property
     def covariances_px2(self) -> tuple[FloatArray, FloatArray]:
@@ -114,25 +122,19 @@ def find_anchors(matches: Matches) -> Anchors:
     )
     by_expansion = sum(np.trace(view.covariance_px2) for view in (left, right))
     by_shift = sum(sum(np.square(view.least_shift_sigma_px)) for view in (left, right))
-    method: Literal["expansion", "least shift"] = (
-        "least shift" if by_shift < by_expansion else "expansion"
-    )
+    method: Method = "least shift" if by_shift < by_expansion else "expansion"
     return Anchors(left, right, method, _rejected_frames(matches, left, right))
-
-
-def _place_of(view: ViewAnchor, method: str) -> Place:
-    return view.place_px if method == "expansion" else view.least_shift_px
 
 
 def _view_anchor(pairs: Sequence[PairMatches], name: str) -> ViewAnchor:
     fit = _Fit(pairs, name)
     least, least_sigma = least_shift(pairs)
     return ViewAnchor(
-        place_px=(float(fit.anchor[0]), float(fit.anchor[1])),
+        place_px=place_of(fit.anchor),
         covariance_px2=fit.covariance[:2, :2] + fit.distortion_centre_error_px() ** 2 * np.eye(2),
         least_shift_px=least,
         least_shift_sigma_px=least_sigma,
-        tilt_per_px=(float(fit.tilt[0]), float(fit.tilt[1])),
+        tilt_per_px=place_of(fit.tilt),
         distortion_per_px2=float(fit.distortion) / fit.reach_px**2,
         stretch_sigma=fit.stretch_sigma(),
         sway_px=fit.sway_px,

@@ -22,7 +22,7 @@ from d3s.optics.d3 import practical_depth_m
 from d3s.rig import Rig
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
-from d3s.types import FloatArray, Image, Progress
+from d3s.types import FloatArray, Progress
 
 MISSING_M = 0.02
 """Cost of a window without a depth: that of an error of 2 cm.
@@ -73,7 +73,7 @@ def choose_baselines(
 
     Parameters
     ----------
-    views, depths_m, rig, tilt
+    views, depths_m, rig, tilt, progress
         As for `find_tuning`.
     tuning
         Result of `find_tuning` with the same options; its virtual baselines are chosen from.
@@ -82,8 +82,6 @@ def choose_baselines(
     options
         Options of the consensus: a window has a depth where the confidence exceeds
         `min_confidence`. Without a depth range, one that has all boards is used.
-    progress
-        Called after each frame with the number of frames done, and of all.
 
     Raises
     ------
@@ -95,16 +93,27 @@ def choose_baselines(
     if options.depth_range_m is None and options.candidates_m is None and len(depths_m):
         options = options.replace(depth_range_m=widened_depth_range_m(rig.optics, depths_m))
     numbers = [number for number in range(len(depths_m)) if number not in tuning.left_out]
-    frames = on_each_frame(
-        lambda i: _predictions(views[numbers[i]], depths_m[numbers[i]], rig, tuning, options, tilt),
-        len(numbers),
-        progress,
-    )
+    sampled_m, candidates = tuning.virtual_baselines_m, candidates_m(rig, options)
+    shifts = shifts_px(candidates, sampled_m, rig.optics)
+    ends = shifts.min(), shifts.max()
+
+    def predict(i: int) -> _Predictions:
+        left, right = views[numbers[i]]
+        windows, sums = shift_sums(left, right, ends, options, _WINDOWS_PER_FRAME)
+        predicted = np.empty((windows.rows.size, *shifts.shape), dtype=np.float32)
+        for k, baseline_m in enumerate(sampled_m):
+            line = tuning.line_at(float(baseline_m))
+            ratio = sums.ratios_per_px(shifts[k][:, np.newaxis])
+            predicted[:, k] = practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m).T
+        truth = board_depth_m(windows, depths_m[numbers[i]], left.shape, rig.optics, tilt)
+        return _Predictions(predicted, truth, np.full(truth.size, 1.0 / max(truth.size, 1)))
+
+    frames = on_each_frame(predict, len(numbers), progress)
     windows = np.zeros(len(views), dtype=np.int64)
     windows[numbers] = [frame.truth_m.size for frame in frames]
     if not windows.any():
         raise InputError("no frame has texture to choose virtual baselines with.")
-    trial = _Trial(_joined(frames), candidates_m(rig, options), tuning.virtual_baselines_m, options)
+    trial = _Trial(_joined(frames), candidates, sampled_m, options)
     return _chosen(trial, count, windows, dict(tuning.left_out))
 
 
@@ -134,26 +143,6 @@ class _Predictions(NamedTuple):
     depth_m: NDArray[np.float32]  # (windows, baselines, candidates)
     truth_m: FloatArray  # (windows,)
     weight: FloatArray  # (windows,): the same sum for each frame
-
-
-def _predictions(
-    pair: tuple[Image, Image],
-    depth_m: float,
-    rig: Rig,
-    tuning: Tuning,
-    options: ConsensusOptions,
-    tilt: tuple[float, float],
-) -> _Predictions:
-    candidates, baselines = candidates_m(rig, options), tuning.virtual_baselines_m
-    shifts = shifts_px(candidates, baselines, rig.optics)
-    windows, sums = shift_sums(*pair, (shifts.min(), shifts.max()), options, _WINDOWS_PER_FRAME)
-    predicted = np.empty((windows.rows.size, *shifts.shape), dtype=np.float32)
-    for k, baseline_m in enumerate(baselines):
-        line = tuning.line_at(float(baseline_m))
-        ratio = sums.ratios_per_px(shifts[k][:, np.newaxis])
-        predicted[:, k] = practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m).T
-    truth = board_depth_m(windows, depth_m, pair[0].shape, rig.optics, tilt)
-    return _Predictions(predicted, truth, np.full(truth.size, 1.0 / max(truth.size, 1)))
 
 
 def _joined(frames: list[_Predictions]) -> _Predictions:

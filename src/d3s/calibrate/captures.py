@@ -3,7 +3,9 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +19,14 @@ from d3s.calibrate.distance_table import (
     check_distances,
     read_table,
 )
-from d3s.calibrate.frames import Captures, FrameCache, LatestFrames, on_each_frame
+from d3s.calibrate.frames import Captures, FrameCache, on_each_frame
 from d3s.errors import CapturesError, InputError
 from d3s.files import list_images, read_image
 from d3s.rig.split import checked_frame
 from d3s.types import Image, Progress
 
+_UNKNOWN = (0, 0)  # shape of frames that are not read yet, or cannot be
+_LATEST_FRAMES = 2  # frames in memory as they were read: those that were used last
 # Largest share of clipped pixels: a lamp or a screw may clip a few.
 _MOST_CLIPPED = 0.05
 _CELL_PX = 8  # side of the cells whose means are compared to detect texture
@@ -58,23 +62,19 @@ def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None =
     except TypeError as error:
         raise CapturesError(f"folder={folder!r} must be the name of a folder.") from error
     rows = sorted(read_table(path), key=lambda row: row.distance_m)
-    paths = [path / row.name for row in rows]
-    names = [row.name for row in rows]
-    frames = FrameCache(LatestFrames(lambda number: read_image(paths[number])))
-    checks = _check_all(lambda number: _check(frames(number), names[number]), names, progress)
-    kept, left_out = _chosen(names, checks, path)
-    digests = {TABLE_NAME: _digest(path / TABLE_NAME)}
-    digests |= {names[number]: _digest(paths[number]) for number in kept}
-    return Captures(
-        names=tuple(names[number] for number in kept),
-        distances_m=tuple(rows[number].distance_m for number in kept),
-        shape=checks[kept[0]].shape,
-        digests=digests,
-        left_out=left_out,
+    names = tuple(row.name for row in rows)
+    read = lru_cache(_LATEST_FRAMES)(lambda number: read_image(path / names[number]))
+    frames = FrameCache(read)
+    every = Captures(
+        names=names,
+        distances_m=tuple(row.distance_m for row in rows),
+        shape=_UNKNOWN,
         remarks=_remarks(path, names),
-        source=lambda number: frames(kept[number]),
-        is_cached=lambda number: kept[number] in frames,
+        source=frames,
+        is_cached=frames.__contains__,
     )
+    kept = _without_rejected(every, path, progress)
+    return replace(kept, digests={name: _digest(path / name) for name in (TABLE_NAME, *kept.names)})
 
 
 def captures_of(
@@ -105,24 +105,22 @@ def captures_of(
     """
     distances, called = _checked_lists(images, distances_m, names)
     order = sorted(range(len(called)), key=distances.__getitem__)
-    called = [called[number] for number in order]
+    numbers = {called[number]: number for number in order}
+    names = tuple(numbers)
 
-    def read(number: int) -> Image:
-        values, unit = checked_frame(images[order[number]], called[number])
+    def read(place: int) -> Image:
+        values, unit = checked_frame(images[order[place]], names[place])
         single: Image = np.asarray(values, dtype=np.float32)
         return single if unit == 1 else single * np.float32(unit)
 
-    checks = _check_all(lambda number: _check(read(number), called[number]), called, progress)
-    kept, left_out = _chosen(called, checks, None)
-    return Captures(
-        names=tuple(called[number] for number in kept),
-        distances_m=tuple(distances[order[number]] for number in kept),
-        shape=checks[kept[0]].shape,
-        digests={called[number]: _digest_of(images[order[number]]) for number in kept},
-        left_out=left_out,
-        remarks=(),
-        source=LatestFrames(lambda number: read(kept[number])),
+    every = Captures(
+        names=names,
+        distances_m=tuple(distances[number] for number in order),
+        shape=_UNKNOWN,
+        source=lru_cache(_LATEST_FRAMES)(read),
     )
+    kept = _without_rejected(every, None, progress)
+    return replace(kept, digests={name: _digest_of(images[numbers[name]]) for name in kept.names})
 
 
 def _checked_lists(
@@ -163,50 +161,40 @@ class _Check(NamedTuple):
     rejection: str  # why the frame is rejected, or empty
 
 
-def _check_all(
-    check: Callable[[int], _Check], names: list[str], progress: Progress | None
-) -> list[_Check]:
-    """Check each frame; a frame that cannot be read has its error as its problem."""
+def _without_rejected(every: Captures, folder: Path | None, progress: Progress | None) -> Captures:
+    """Captures without rejected frames; raises if frames differ in size or too few are left."""
 
-    def safe_check(number: int) -> _Check:
+    def check(number: int) -> _Check:
         try:
-            return check(number)
+            return _check(every.image(number), every.names[number])
         except InputError as error:
-            return _Check((0, 0), str(error), "")
+            return _Check(_UNKNOWN, str(error), "")
 
-    return on_each_frame(safe_check, len(names), progress)
-
-
-def _chosen(
-    names: list[str], checks: list[_Check], folder: Path | None
-) -> tuple[list[int], dict[str, str]]:
-    """Numbers of the frames to use, and the reasons of rejected frames by name."""
-    problems = [check.problem for check in checks if check.problem]
-    shapes = Counter(check.shape for check in checks if not check.problem)
+    count = len(every)
+    checks = dict(zip(every.names, on_each_frame(check, count, progress), strict=True))
+    problems = [check.problem for check in checks.values() if check.problem]
+    rejected = {name: check.rejection for name, check in checks.items() if check.rejection}
+    can_be_read = not problems
+    shapes = Counter(check.shape for check in checks.values() if not check.problem)
     if len(shapes) > 1:
-        (usual, count), *_ = shapes.most_common(1)
+        usual, alike = shapes.most_common(1)[0]
         problems += [
-            f"{name} has {check.shape[1]} x {check.shape[0]} pixels, and {count} of {len(names)} "
+            f"{name} has {check.shape[1]} x {check.shape[0]} pixels, and {alike} of {count} "
             f"frames have {usual[1]} x {usual[0]}. All must be whole frames of one camera."
-            for name, check in zip(names, checks, strict=True)
+            for name, check in checks.items()
             if not check.problem and check.shape != usual
         ]
-    rejected = [
-        (name, check.rejection)
-        for name, check in zip(names, checks, strict=True)
-        if check.rejection
-    ]
-    if len(names) - len(rejected) < FEWEST_FRAMES:
-        problems += [f"{name} {why}" for name, why in rejected]
-        if rejected and not any(check.problem for check in checks):
+    if count - len(rejected) < FEWEST_FRAMES:
+        problems += [f"{name} {why}" for name, why in rejected.items()]
+        if rejected and can_be_read:
             problems.append(
-                f"{len(names) - len(rejected)} of {len(names)} frames are of use, and a "
-                f"calibration needs at least {FEWEST_FRAMES}."
+                f"{count - len(rejected)} of {count} frames are of use, and a calibration needs "
+                f"at least {FEWEST_FRAMES}."
             )
     if problems:
         raise CapturesError(*problems, path=folder)
-    left_out = dict(rejected)
-    return [number for number, name in enumerate(names) if name not in left_out], left_out
+    kept = [number for number, name in enumerate(every.names) if name not in rejected]
+    return replace(every.some(kept), shape=next(iter(shapes)), left_out=rejected)
 
 
 def _check(frame: Image, name: str) -> _Check:
@@ -273,7 +261,7 @@ def _digest_of(image: Any) -> str:
     return hashlib.sha256(np.ascontiguousarray(image).data).hexdigest()
 
 
-def _remarks(folder: Path, names: list[str]) -> tuple[str, ...]:
+def _remarks(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     try:
         listed = {str(Path(name)) for name in names}
         others = [path.name for path in list_images(folder) if path.name not in listed]

@@ -42,7 +42,11 @@ def read_table(folder: Path) -> list[Row]:
     CapturesError
         If lines are wrong or files are missing; the error names all of them.
     """
-    lines = [line for line in _cells(folder / TABLE_NAME) if not _is_comment(line[1])]
+    lines = [
+        (line, cells)
+        for line, cells in _cells(folder / TABLE_NAME)
+        if any(cells) and not cells[0].startswith("#")
+    ]
     if lines and _is_header(lines[0][1]):
         del lines[0]
     problems: list[str] = []
@@ -50,7 +54,7 @@ def read_table(folder: Path) -> list[Row]:
     problems += _shortened(_duplicates(rows))
     problems += _shortened(_missing_files(rows, folder))
     problems += check_distances(
-        [row.distance_m for row in rows], [_name_and_line(row) for row in rows]
+        [row.distance_m for row in rows], [f"{row.name} (line {row.line})" for row in rows]
     )
     if len(lines) < FEWEST_FRAMES:
         problems.append(
@@ -165,7 +169,7 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(_MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise CapturesError(*_missing(path.parent), path=path.parent) from error
+        raise CapturesError(_missing(path.parent), path=path.parent) from error
     except OSError as error:
         raise CapturesError(f"cannot be read: {error.strerror or error}.", path=path) from error
     except ValueError as error:  # a zero byte in the path
@@ -180,19 +184,15 @@ def _text(path: Path) -> str:
         ) from error
 
 
-def _missing(folder: Path) -> tuple[str]:
+def _missing(folder: Path) -> str:
     if folder.is_file():
-        return ("is a file. Name the folder that it is in.",)
+        return "is a file. Name the folder that it is in."
     if not folder.is_dir():
-        return ("there is no such folder. Check the name.",)
+        return "there is no such folder. Check the name."
     return (
         f"there is no {TABLE_NAME} in it. Write one, with a file name and its distance in metres "
-        "a line.",
+        "a line."
     )
-
-
-def _is_comment(cells: list[str]) -> bool:
-    return not any(cells) or cells[0].startswith("#")
 
 
 def _is_header(cells: list[str]) -> bool:
@@ -233,7 +233,3 @@ def _name_problem(name: str) -> str:
     if any(path.is_absolute() or path.drive or path.root or ".." in path.parts for path in paths):
         return f"leads out of the folder: files lie beside {TABLE_NAME}."
     return ""
-
-
-def _name_and_line(row: Row) -> str:
-    return f"{row.name} (line {row.line})"

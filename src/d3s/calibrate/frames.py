@@ -1,9 +1,7 @@
 """Frames of a capture series in memory: caches, work in parallel, rectified pairs, thumbnails."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -26,7 +24,6 @@ Picture = NDArray[np.uint8]
 FRAME_CACHE_BYTES = 350_000_000
 # In addition to the frames: 46 pairs of the paper's prototype.
 PAIR_CACHE_BYTES = 300_000_000
-_LATEST_FRAMES = 2
 _FULL_SCALE = 65535.0
 _THUMBNAIL_COLS, _OVERVIEW_COLS = 200, 1200
 
@@ -40,10 +37,10 @@ class Captures:
     names: tuple[str, ...]
     distances_m: tuple[float, ...]
     shape: tuple[int, int]
-    digests: dict[str, str]  # SHA-256 by file name, distances.csv included
-    left_out: dict[str, str]  # rejected frames: the reason by file name
-    remarks: tuple[str, ...]
     source: Callable[[int], Image] = field(repr=False)  # reads a frame by its number
+    digests: dict[str, str] = field(default_factory=dict)  # SHA-256 by file name
+    left_out: dict[str, str] = field(default_factory=dict)  # rejected: the reason by file name
+    remarks: tuple[str, ...] = ()
     is_cached: Callable[[int], bool] = field(repr=False, default=lambda _: True)
 
     def __len__(self) -> int:
@@ -58,13 +55,10 @@ class Captures:
     def some(self, numbers: Sequence[int]) -> "Captures":
         """Captures of these frames only, in this order."""
         order = [range(len(self))[number] for number in numbers]
-        return Captures(
+        return replace(
+            self,
             names=tuple(self.names[number] for number in order),
             distances_m=tuple(self.distances_m[number] for number in order),
-            shape=self.shape,
-            digests=self.digests,
-            left_out=self.left_out,
-            remarks=self.remarks,
             source=lambda number: self.image(order[number]),
             is_cached=lambda number: self.is_cached(order[number]),
         )
@@ -121,29 +115,6 @@ class FrameCache:
 
     def __contains__(self, number: int) -> bool:
         return number in self._frames
-
-
-class LatestFrames:
-    """Cache of the frames that were used last."""
-
-    def __init__(self, read: Callable[[int], Image]) -> None:
-        self._read = read
-        self._frames: OrderedDict[int, Image] = OrderedDict()
-        self._lock = Lock()
-
-    def __call__(self, number: int) -> Image:
-        """One frame, as `read` returns it."""
-        with self._lock:
-            frame = self._frames.get(number)
-            if frame is not None:
-                self._frames.move_to_end(number)
-                return frame
-        frame = self._read(number)
-        with self._lock:
-            self._frames[number] = frame
-            while len(self._frames) > _LATEST_FRAMES:
-                self._frames.popitem(last=False)
-        return frame
 
 
 def as_levels(frame: Image) -> Levels | None:

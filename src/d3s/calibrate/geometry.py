@@ -36,7 +36,7 @@ from d3s.calibrate.distance_fit import (
     tilted_frames,
 )
 from d3s.calibrate.distance_table import FEWEST_FRAMES
-from d3s.calibrate.matches import Matches, Place
+from d3s.calibrate.matches import Matches, Place, place_of
 from d3s.calibrate.rectification import Rectification
 from d3s.errors import CalibrationError, InputError
 from d3s.rig import Optics
@@ -76,15 +76,9 @@ class Geometry(NamedTuple):
         return self.anchor_difference_sigma_px[0]
 
     @property
-    def rectify_shift_y_px(self) -> float:
-        """Shift down of the right view: 0, since the corrected anchors include it."""
-        return 0.0
-
-    @property
     def slopes(self) -> Place:
         """Slopes dZ/dX and dZ/dY of the board."""
-        across, down = np.tan(self.tilt_rad)
-        return float(across), float(down)
+        return place_of(np.tan(self.tilt_rad))
 
     @property
     def applied_ruler_offset_m(self) -> float:
@@ -153,7 +147,7 @@ def find_geometry(
     is_applied = is_clear if fit_ruler is None else fit_ruler
     fit = free if is_applied else fit_distances(data, ruler_is_free=False)
     _check_design(fit.focal_baseline, design)
-    return _geometry(matches.frames, data, fit, free, is_applied, design, rectification, out)
+    return _geometry(data, fit, free, is_applied, design, out)
 
 
 def _check_enough(
@@ -205,7 +199,7 @@ def _moved_anchors(
     share = np.linalg.solve(difference_covariance(anchors, rectification), apart)
     new_left = np.array(anchors.left_px) + left @ share
     new_right = np.array(anchors.right_px) - right @ rectification.matrix.T @ share
-    return (float(new_left[0]), float(new_left[1])), (float(new_right[0]), float(new_right[1]))
+    return place_of(new_left), place_of(new_right)
 
 
 def _tilt(data: DistanceData, fit: Solution, design: Optics) -> tuple[Place, Place]:
@@ -219,28 +213,25 @@ def _tilt(data: DistanceData, fit: Solution, design: Optics) -> tuple[Place, Pla
     mean = np.sum(weights * tilts, axis=0) / np.sum(weights, axis=0)
     scatter = np.sum(weights * (tilts - mean) ** 2, axis=0) / max(len(tilts) - 1, 1)
     sigma = np.sqrt(np.maximum(scatter, 1.0) / np.sum(weights, axis=0))
-    angle = np.arctan(mean)
-    return (float(angle[0]), float(angle[1])), (float(sigma[0]), float(sigma[1]))
+    return place_of(np.arctan(mean)), place_of(sigma)
 
 
 def _geometry(
-    frames: int,
     data: DistanceData,
     fit: Solution,
     free: Solution,
     is_applied: bool,
     design: Optics,
-    rectification: Rectification,
     left_out: dict[int, str],
 ) -> Geometry:
     count = fit.frames
-    depths, errors, residuals = (np.full(frames, np.nan) for _ in range(3))
+    depths, errors, residuals = np.full((3, len(data.distances_m)), np.nan)
     depths[data.frames] = fit.depths_m
     errors[data.frames] = data.typed_m + fit.ruler_m - fit.depths_m
     disparity = np.array([one.disparity_px for one in data.disparities])
     residuals[data.frames] = disparity - fit.infinity_px - fit.focal_baseline / fit.depths_m
     tilt, tilt_sigma = _tilt(data, fit, design)
-    left_px, right_px = _moved_anchors(data.anchors, rectification, fit.infinity_px)
+    left_px, right_px = _moved_anchors(data.anchors, data.rectification, fit.infinity_px)
     return Geometry(
         focal_baseline_px_m=fit.focal_baseline,
         focal_baseline_sigma_px_m=fit.sigma_of(count),
@@ -255,7 +246,7 @@ def _geometry(
         tilt_sigma_rad=tilt_sigma,
         anchor_left_px=left_px,
         anchor_right_px=right_px,
-        anchor_difference_sigma_px=(fit.sigma_of(count + 1), rectification.sigma[2]),
+        anchor_difference_sigma_px=(fit.sigma_of(count + 1), data.rectification.sigma[2]),
         depths_m=depths,
         distance_errors_m=errors,
         disparities=tuple(data.disparities),

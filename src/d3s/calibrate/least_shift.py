@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from d3s.calibrate.matches import PairMatches, Place
+from d3s.calibrate.matches import PairMatches, Place, place_of
 from d3s.types import FloatArray
 
 _STEP_SHARE = 1 / 128  # step of the window, as a share of the view
@@ -39,7 +39,7 @@ def least_shift(pairs: Sequence[PairMatches]) -> tuple[Place, Place]:
     spread = np.sqrt((count - 1) / count * np.sum((folds - folds.mean(axis=0)) ** 2, axis=0))
     # Interpolation on a grid is not better than a tenth of its step.
     sigma = np.hypot(spread, 0.1 * step)
-    return (float(whole[0]), float(whole[1])), (float(sigma[0]), float(sigma[1]))
+    return place_of(whole), place_of(sigma)
 
 
 def _shift_map(pair: PairMatches, low: FloatArray, high: FloatArray, step: float) -> FloatArray:

@@ -7,7 +7,7 @@ Each frame is compared with the one before, and with an earlier one in which the
 larger: far from the camera, one step of the board changes its picture little.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from d3s.calibrate.fields import Fields
 from d3s.calibrate.frames import Captures
 from d3s.calibrate.registration import (
     FEWEST_FEATURES,
+    Link,
     View,
     across_link,
     align_windows,
@@ -41,6 +42,12 @@ _LARGEST_TURN_RAD = np.radians(0.05)  # of the board; more moves the anchors by 
 _LARGEST_SHARE_OUT = 1 / 3  # of the frames may be rejected
 _MOST_NAMED = 5  # rejected frames in an error
 _RESTARTS = 2  # frames back to look for one that fits
+
+
+def place_of(values: FloatArray) -> Place:
+    """Place from an array (2,) of x and y."""
+    x, y = values.tolist()
+    return x, y
 
 
 class PairMatches(NamedTuple):
@@ -146,52 +153,39 @@ class _Matcher:
                     f"fewer than {FEWEST_FEATURES}"
                 )
                 return
-        across = _match_views(frame)
+        across = _match((frame.number, frame.number), *frame.views, across_link(*frame.views))
         if across is None:
             self._left_out[frame.number] = "its two views do not fit each other"
             return
-        self._across.append(across)
+        self._across.append(across[0])
         self._match_previous(frame)
         self._recent = [*self._recent[-_MOST_FRAMES_BACK:], frame]
+        oldest = self._recent[0].number
         self._homographies = {
-            kept.number: self._homographies[kept.number]
-            for kept in self._recent
-            if kept.number in self._homographies
+            number: matrices for number, matrices in self._homographies.items() if number >= oldest
         }
         self._homographies[frame.number] = [np.eye(3), np.eye(3)]
 
     def _match_previous(self, frame: _Frame) -> None:
         """Match a frame with the one before, and with an earlier one where the board is larger."""
         for before in self._recent[: -_RESTARTS - 1 : -1]:
-            links = run_together(
-                *(
-                    lambda v=view: motion_link(before.views[v], frame.views[v])  # noqa: B023
-                    for view in (0, 1)
-                )
-            )
-            if None in links:
+            views = list(zip(before.views, frame.views, strict=True))
+            links = run_together(*(partial(motion_link, *pair) for pair in views))
+            numbers = before.number, frame.number
+            found = [_match(numbers, *pair, link) for pair, link in zip(views, links, strict=True)]
+            matched = [one for one in found if one is not None]
+            if len(matched) < len(found):
                 continue
-            found = [
-                _match_frames(before, frame, view, links[view].matrix, links[view].features_px)
-                for view in (0, 1)
-            ]
-            pairs = [pair for pair in found if pair is not None]
-            if len(pairs) < len(found):
-                continue
-            steps = [step for _, step in pairs]
-            for motion, (pair, _) in zip(self._motion, pairs, strict=True):
+            for motion, (pair, _) in zip(self._motion, matched, strict=True):
                 motion.append(pair)
             self._homographies = {
-                number: [step @ matrix for step, matrix in zip(steps, matrices, strict=True)]
+                number: [step @ old for (_, step), old in zip(matched, matrices, strict=True)]
                 for number, matrices in self._homographies.items()
-                if number in self._recent_up_to(before.number)
+                if number <= before.number
             }
             self._match_earlier(frame, before.number)
             return
         self._homographies = {}
-
-    def _recent_up_to(self, number: int) -> set[int]:
-        return {kept.number for kept in self._recent if kept.number <= number}
 
     def _match_earlier(self, frame: _Frame, neighbour: int) -> None:
         here_m = self._distances_m[frame.number]
@@ -200,10 +194,10 @@ class _Matcher:
                 continue
             if here_m < _EARLIER_RATIO * self._distances_m[earlier.number]:
                 continue
-            for view in (0, 1):
-                found = _match_frames(
-                    earlier, frame, view, self._homographies[earlier.number][view]
-                )
+            for view, matrix in enumerate(self._homographies[earlier.number]):
+                link = Link(matrix, (np.empty((0, 2)), np.empty((0, 2))))
+                numbers = earlier.number, frame.number
+                found = _match(numbers, earlier.views[view], frame.views[view], link)
                 if found is not None:
                     self._motion[view].append(found[0])
             return
@@ -230,29 +224,29 @@ def _frame(captures: Captures, fields: Fields, masks: tuple[Mask, Mask], number:
     return _Frame(number, (left, right))
 
 
-def _match_views(frame: _Frame) -> PairMatches | None:
-    left, right = frame.views
-    link = across_link(left, right)
+def _match(
+    numbers: tuple[int, int], first: View, second: View, link: Link | None
+) -> tuple[PairMatches, FloatArray] | None:
+    """Places that the windows of two views find, and the homography that they agree on."""
     if link is None:
         return None
-    found = _refined(left, right, link.matrix)
+    centres = _grid(first.picture.shape)
+    centres = centres[_is_within(first, centres)]
+    # In the first pass the windows are carried over by the features' homography, which is rough.
+    rough = _refined(first, second, link.matrix, centres)
+    found = None if rough is None else _refined(first, second, rough.matrix, centres)
     if found is None:
         return None
-    return _pair(frame.number, frame.number, left, right, found, link.features_px)
-
-
-def _match_frames(
-    first: _Frame,
-    second: _Frame,
-    view: int,
-    matrix: FloatArray,
-    features_px: tuple[FloatArray, FloatArray] = (np.empty((0, 2)), np.empty((0, 2))),
-) -> tuple[PairMatches, FloatArray] | None:
-    found = _refined(first.views[view], second.views[view], matrix)
-    if found is None:
-        return None
-    pair = _pair(
-        first.number, second.number, first.views[view], second.views[view], found, features_px
+    rows, cols = first.picture.shape
+    pair = PairMatches(
+        first=numbers[0],
+        second=numbers[1],
+        first_px=first.raw_px(found.first_px),
+        second_px=second.raw_px(found.second_px),
+        sigma_px=found.sigma_px * second.step_px,
+        features_first_px=first.raw_px(link.features_px[0]),
+        features_second_px=second.raw_px(link.features_px[1]),
+        turn_rad=turn_rad(found.matrix, np.array([(cols - 1) / 2, (rows - 1) / 2])),
     )
     return pair, found.matrix
 
@@ -264,18 +258,10 @@ class _Refined(NamedTuple):
     matrix: FloatArray
 
 
-def _refined(first: View, second: View, matrix: FloatArray) -> _Refined | None:
-    """Windows of two pictures that agree on a homography, and this homography."""
-    centres = _grid(first.picture.shape)
-    centres = centres[_is_within(first, centres)]
-    # In the first pass the windows are carried over by the features' homography, which is rough.
-    rough = _refined_once(first, second, matrix, centres)
-    return None if rough is None else _refined_once(first, second, rough.matrix, centres)
-
-
-def _refined_once(
+def _refined(
     first: View, second: View, matrix: FloatArray, centres_px: FloatArray
 ) -> _Refined | None:
+    """Windows of two pictures that agree on a homography, and this homography."""
     aligned = align_windows(first.picture, second.spline, matrix, centres_px, _HALF_WINDOW_PX)
     is_found = aligned.sigma_px < _LARGEST_SIGMA_PX
     is_found[is_found] = _is_within(second, aligned.places_px[is_found])
@@ -301,27 +287,6 @@ def _grid(shape: tuple[int, ...]) -> FloatArray:
     return np.stack(np.meshgrid(along, down), axis=-1).reshape(-1, 2)
 
 
-def _pair(
-    first: int,
-    second: int,
-    view_first: View,
-    view_second: View,
-    found: _Refined,
-    features_px: tuple[FloatArray, FloatArray],
-) -> PairMatches:
-    rows, cols = view_first.picture.shape
-    return PairMatches(
-        first=first,
-        second=second,
-        first_px=view_first.raw_px(found.first_px),
-        second_px=view_second.raw_px(found.second_px),
-        sigma_px=found.sigma_px * view_second.step_px,
-        features_first_px=view_first.raw_px(features_px[0]),
-        features_second_px=view_second.raw_px(features_px[1]),
-        turn_rad=turn_rad(found.matrix, np.array([(cols - 1) / 2, (rows - 1) / 2])),
-    )
-
-
 def _largest_group(pairs: Sequence[PairMatches]) -> set[int]:
     """Largest group of frames that are connected by pairs."""
     groups: list[set[int]] = []
@@ -330,15 +295,6 @@ def _largest_group(pairs: Sequence[PairMatches]) -> set[int]:
         joined = {pair.first, pair.second}.union(*touched)
         groups = [group for group in groups if group not in touched] + [joined]
     return max(groups, key=len, default=set())
-
-
-def _neighbours(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
-    """First pair of each second frame: the one with the frame before."""
-    seen: set[int] = set()
-    for pair in pairs:
-        if pair.second not in seen:
-            seen.add(pair.second)
-            yield pair
 
 
 def _rotated_frames(matches: Matches) -> dict[int, str]:
@@ -357,10 +313,12 @@ def _rotated_frames(matches: Matches) -> dict[int, str]:
 
 
 def _orientation_rad(pairs: Sequence[PairMatches]) -> dict[int, float]:
+    """Rotation of the board in each frame, added up from pairs of neighbours."""
     angle: dict[int, float] = {}
-    for pair in _neighbours(pairs):
-        before = angle.setdefault(pair.first, 0.0)
-        angle[pair.second] = before + pair.turn_rad
+    for pair in pairs:
+        # Of all pairs of a frame, the one with the frame before comes first.
+        if pair.second not in angle:
+            angle[pair.second] = angle.setdefault(pair.first, 0.0) + pair.turn_rad
     return angle
 
 

@@ -26,7 +26,6 @@ from d3s.calibrate.steps import (
     Alignment,
     Percent,
     Setup,
-    Tuned,
     align_views,
     calibration_of,
     cross_validate,
@@ -117,7 +116,13 @@ def calibrate(
     built.replace(name=name)  # refuse a bad name before the work
     percent = Percent(progress, PERCENT)
     pictures = Thumbnails(_read(captures, distances_m, percent.of("reading")))
-    setup = Setup(built, fit_ruler, name, _provenance(pictures.captures()))
+    provenance = Provenance(
+        residuals={},
+        input_sha256=pictures.captures().digests,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        d3s_version=__version__,
+    )
+    setup = Setup(built, fit_ruler, name, provenance)
     rig, report = _run_steps(pictures, setup, left_lens, regions, progress)
     if report.verdict.grade == "bad":
         reasons = " ".join(one.words for one in report.verdict.remarks if one.grade == "bad")
@@ -133,36 +138,48 @@ def _run_steps(
     progress: Progress | None,
 ) -> tuple[Rig, Report]:
     """All steps in their order; an error of a later step carries the report of those before."""
-    captures, percent, timer = pictures.captures(), Percent(progress, PERCENT), _Timer()
-    with _as_bad_input():
-        with timer.measure("fields"):
+    captures, percent = pictures.captures(), Percent(progress, PERCENT)
+    seconds: dict[str, float] = {}
+    try:
+        with _timed("fields", seconds):
             fields = find_fields(captures, left_lens=left_lens, boxes=regions)
         percent.finish("fields")
-        with timer.measure("matches, anchors, rectification, geometry"):
+        with _timed("matches, anchors, rectification, geometry", seconds):
             alignment = align_views(captures, fields, setup, percent.of("matches"))
-    report = _begin_report(pictures, setup, fields, alignment, timer)
+    except CalibrationError as error:  # other captures are needed
+        raise CapturesError(str(error)) from error
+    report = _begin_report(pictures, setup, fields, alignment, seconds)
     try:
-        with timer.measure("noise"):
+        with _timed("noise", seconds):
             noise = find_noise(captures, fields)
         report = replace(report, noise=noise)
         draft = draft_rig(setup, alignment, fields, noise, captures.shape)
         report = replace(report, rig=draft)
-        with timer.measure("defocus, tuning, virtual baselines"):
+        with _timed("defocus, tuning, virtual baselines", seconds):
             tuned = tune_rig(captures, alignment, draft, percent)
-        report = _with_tuned(report, tuned, alignment.depths_m)
+        remarks = report.remarks + _depth_range_remark(alignment.depths_m, tuned.rig.optics)
+        report = replace(report, remarks=remarks, **tuned._asdict())
         if len(alignment.frames[::2]) >= FEWEST_FRAMES:
-            with timer.measure("cross-validation"):
-                tested = cross_validate(captures, alignment.frames, fields, noise, setup, progress)
-            remarks = report.remarks + tested.remarks
-            report = replace(report, validation=tested.validation, remarks=remarks)
-        rig = _with_residuals(tuned.rig, report.residuals)
+            with _timed("cross-validation", seconds):
+                validation, remarks = cross_validate(
+                    captures, alignment.frames, fields, noise, setup, progress
+                )
+            report = replace(report, validation=validation, remarks=report.remarks + remarks)
+        # The rig file has the residuals, by which the calibration can be judged again.
+        calibration = calibration_of(tuned.rig)
+        provenance = calibration.provenance.replace(residuals=report.residuals)
+        rig = tuned.rig.replace(calibration=calibration.replace(provenance=provenance))
         return rig, replace(report, rig=rig)
     except D3SError as error:
         raise CalibrationError(str(error), replace(report, problem=str(error))) from error
 
 
 def _begin_report(
-    pictures: Thumbnails, setup: Setup, fields: Fields, alignment: Alignment, timer: "_Timer"
+    pictures: Thumbnails,
+    setup: Setup,
+    fields: Fields,
+    alignment: Alignment,
+    seconds: dict[str, float],
 ) -> Report:
     """Report of the steps up to the geometry; its times are filled in as the steps end."""
     captures = pictures.captures()
@@ -177,31 +194,10 @@ def _begin_report(
         remarks=captures.remarks,
         thumbnails=pictures.thumbnails,
         overview=pictures.overview,
-        timings_s=timer.seconds,
+        timings_s=seconds,
         fields=fields,
-        matches=alignment.matches,
-        anchors=alignment.anchors,
-        rectification=alignment.rectification,
-        geometry=alignment.geometry,
+        **alignment._asdict(),
     )
-
-
-def _with_tuned(report: Report, tuned: Tuned, depths_m: Sequence[float]) -> Report:
-    return replace(
-        report,
-        rig=tuned.rig,
-        defocus=tuned.defocus,
-        tuning=tuned.tuning,
-        baselines=tuned.baselines,
-        remarks=report.remarks + _depth_range_remark(depths_m, tuned.rig.optics),
-    )
-
-
-def _with_residuals(rig: Rig, residuals: dict[str, float]) -> Rig:
-    """Rig with the residuals of the calibration, by which it can be judged again."""
-    calibration = calibration_of(rig)
-    provenance = calibration.provenance.replace(residuals=residuals)
-    return rig.replace(calibration=calibration.replace(provenance=provenance))
 
 
 def _depth_range_remark(depths_m: Sequence[float], optics: Optics) -> tuple[str, ...]:
@@ -245,34 +241,11 @@ def _checked_design(design: Any) -> Rig:
     return design
 
 
-def _provenance(captures: Captures) -> Provenance:
-    return Provenance(
-        residuals={},
-        input_sha256=captures.digests,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        d3s_version=__version__,
-    )
-
-
 @contextmanager
-def _as_bad_input() -> Iterator[None]:
-    """Turn errors of the first steps into CapturesError: other captures are needed."""
+def _timed(step: str, seconds: dict[str, float]) -> Iterator[None]:
+    """Add the wall time of a step to `seconds`."""
+    begin = time.perf_counter()
     try:
         yield
-    except CalibrationError as error:
-        raise CapturesError(str(error)) from error
-
-
-class _Timer:
-    """Wall time of the steps, in seconds, by their names."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def measure(self, step: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[step] = time.perf_counter() - begin
+    finally:
+        seconds[step] = time.perf_counter() - begin

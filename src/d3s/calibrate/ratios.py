@@ -46,11 +46,10 @@ class Sums(NamedTuple):
 
     def ratios_per_px(self, shifts_px: FloatArray) -> FloatArray:
         """Ratio at shifts (shifts, 1), or (shifts, windows) if each window has its own."""
-        taps = _taps(np.asarray(shifts_px, dtype=np.float64) - self.first_px)
+        place = np.asarray(shifts_px, dtype=np.float64) - self.first_px
+        product, square = (_interpolated(sums, place) for sums in (self.products, self.squares))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(
-                _interpolated(self.products, taps) / _interpolated(self.squares, taps)
-            )
+            return np.asarray(product / square)
 
 
 def shift_sums(
@@ -175,29 +174,17 @@ def _sum_over_shifts(
             squares[s, i] = square
 
 
-class _Taps(NamedTuple):
-    """First of six samples around each place, and the weights of the six in a quintic spline."""
-
-    first: NDArray[np.int64]
-    weights: list[FloatArray]
-
-
-def _taps(place: FloatArray) -> _Taps:
+def _interpolated(samples: FloatArray, place: FloatArray) -> FloatArray:
+    """Quintic spline through samples (shifts, windows), at places (places, 1 or windows)."""
     from scipy.interpolate import BSpline  # importing scipy takes longer than the rest of d3s
-
-    whole = np.floor(place)
-    basis = BSpline.basis_element(np.arange(-3.0, 4.0), extrapolate=False)
-    weights = [np.nan_to_num(basis(place - whole - step)) for step in range(-2, 4)]
-    return _Taps(whole.astype(np.int64) - 2, weights)
-
-
-def _interpolated(samples: FloatArray, taps: _Taps) -> FloatArray:
-    """Samples interpolated along the first axis."""
     from scipy.ndimage import spline_filter1d
 
     spline = spline_filter1d(samples, order=5, axis=0, mode="mirror")
+    basis = BSpline.basis_element(np.arange(-3.0, 4.0), extrapolate=False)
+    whole = np.floor(place)
     window = np.arange(samples.shape[1])
-    total = np.zeros((taps.first.shape[0], samples.shape[1]))
-    for step, weight in enumerate(taps.weights):
-        total += weight * spline[taps.first + step, window]
+    total = np.zeros((place.shape[0], samples.shape[1]))
+    for step in range(-2, 4):
+        weight = np.nan_to_num(basis(place - whole - step))
+        total += weight * spline[whole.astype(np.int64) + step, window]
     return total

@@ -124,8 +124,8 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
             "are needed for the rectification."
         )
     anchors_px = (np.array(anchors.left_px), np.array(anchors.right_px))
-    single = [_similarity(pair, *anchors_px) for pair in pairs]
-    median = Similarity(*(float(value) for value in np.median(single, axis=0)))
+    single = np.array([_similarity(pair, *anchors_px) for pair in pairs])
+    median = Similarity(*np.median(single, axis=0).tolist())
     places = _places_of(pairs, *anchors_px)
     start = np.array([*median, 0.0])
     values, keep = _fit(places, start)
@@ -147,7 +147,7 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
         shift_y_px=shift,
         baseline_angle_rad=baseline,
         sigma=_sigma(kept, values),
-        spread=Similarity(*(float(value) for value in _robust_spread(np.array(single)))),
+        spread=Similarity(*robust_sigmas(single - median).tolist()),
         median=median,
         median_rms_px=_rms(_residual(kept, start)),
         residuals=_residuals(kept, values),
@@ -163,10 +163,6 @@ def _matrix(scale: float, angle_rad: float) -> FloatArray:
 
 def _rms(values: FloatArray) -> float:
     return float(np.sqrt(np.mean(values**2)))
-
-
-def _robust_spread(values: FloatArray) -> FloatArray:
-    return robust_sigmas(values - np.median(values, axis=0))
 
 
 def _similarity(pair: PairMatches, left: FloatArray, right: FloatArray) -> Similarity:
@@ -267,13 +263,10 @@ def _rejected_frames(places: _Places, values: FloatArray) -> dict[int, str]:
 
 def _residuals(places: _Places, values: FloatArray) -> tuple[RowResidual, ...]:
     before, after = places.left[:, 1] - places.right[:, 1], _residual(places, values)
-    return tuple(
-        RowResidual(
-            int(frame),
-            _rms(before[places.frame == frame]),
-            float(np.median(before[places.frame == frame])),
-            _rms(after[places.frame == frame]),
-            float(np.median(after[places.frame == frame])),
-        )
-        for frame in np.unique(places.frame)
-    )
+    found = []
+    for frame in np.unique(places.frame):
+        is_in = places.frame == frame
+        rms = _rms(before[is_in]), _rms(after[is_in])
+        median = float(np.median(before[is_in])), float(np.median(after[is_in]))
+        found.append(RowResidual(int(frame), rms[0], median[0], rms[1], median[1]))
+    return tuple(found)

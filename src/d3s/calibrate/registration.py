@@ -6,6 +6,7 @@ shift that is left is found to hundredths of a pixel by Gauss-Newton steps on th
 gain and offset free in each window. Blur is symmetric, so that it does not shift a window.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -130,43 +131,37 @@ def motion_link(first: View, second: View) -> Link | None:
     """Homography between two frames of one view, from SIFT features; None if too few agree."""
     import cv2
 
-    places = _agreeing(first.sift, second.sift)
-    if len(places[0]) < FEWEST_FEATURES:
-        return None
-    cv2.setRNGSeed(0)
-    matrix, is_in = cv2.findHomography(*places, cv2.RANSAC, _RANSAC_PX)
-    return _checked_link(matrix, is_in, places)
+    return _link(first.sift, second.sift, cv2.findHomography, _RANSAC_PX)
 
 
 def across_link(left: View, right: View) -> Link | None:
     """Similarity between the views of one frame, from ORB features; None if too few agree."""
     import cv2
 
-    places = _agreeing(left.orb, right.orb)
+    return _link(left.orb, right.orb, cv2.estimateAffinePartial2D, 2 * _RANSAC_PX)
+
+
+def _link(
+    first: Features, second: Features, fit: Callable[..., Any], tolerance_px: float
+) -> Link | None:
+    """Fit by RANSAC to the features that pass the ratio test; `fit` is a function of OpenCV."""
+    import cv2
+
+    places = _agreeing(first, second)
     if len(places[0]) < FEWEST_FEATURES:
         return None
     cv2.setRNGSeed(0)
-    matrix, is_in = cv2.estimateAffinePartial2D(
-        *places, method=cv2.RANSAC, ransacReprojThreshold=2 * _RANSAC_PX
-    )
-    if matrix is not None:
-        matrix = np.vstack([matrix, [0.0, 0.0, 1.0]])
-    return _checked_link(matrix, is_in, places)
-
-
-def _checked_link(
-    matrix: NDArray[Any] | None,
-    is_in: NDArray[Any] | None,
-    places: tuple[FloatArray, FloatArray],
-) -> Link | None:
-    if matrix is None or is_in is None or not np.all(np.isfinite(matrix)):
+    fitted, is_in = fit(*places, method=cv2.RANSAC, ransacReprojThreshold=tolerance_px)
+    if fitted is None or is_in is None or not np.all(np.isfinite(fitted)):
         return None
+    matrix = np.eye(3)
+    matrix[: len(fitted)] = fitted  # the affine function returns the first two rows
     keep = is_in.ravel() > 0
-    size = float(np.linalg.det(np.asarray(matrix, np.float64)[:2, :2]))
+    size = float(np.linalg.det(matrix[:2, :2]))
     # A board that is mirrored, or three times as large as in the frame before, is a false match.
     if np.count_nonzero(keep) < FEWEST_FEATURES or not 1 / 9 < size < 9:
         return None
-    return Link(np.asarray(matrix, np.float64), (places[0][keep], places[1][keep]))
+    return Link(matrix, (places[0][keep], places[1][keep]))
 
 
 def _agreeing(first: Features, second: Features) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.anchors import Anchors
+from d3s.calibrate.anchors import Anchors, Method
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.fields import Fields
@@ -188,7 +188,7 @@ class Report:
         if self.matches is None or self.rectification is None or self.geometry is None:
             return None
         anchors = (self.geometry.anchor_left_px, self.geometry.anchor_right_px)
-        moved = self.rectification._replace(shift_y_px=self.geometry.rectify_shift_y_px)
+        moved = self.rectification._replace(shift_y_px=0.0)  # the anchors include it
         pairs = [pair for pair in self.matches.across if pair.first not in self.left_out]
         before, after = [], []
         for pair in pairs:
@@ -270,36 +270,42 @@ def _plain(value: Any) -> Any:
 
 
 def _findings(report: Report) -> Iterator[Finding]:
-    yield from _anchors_findings(report)
-    yield from _rectification_findings(report)
-    yield from _geometry_findings(report)
-    yield from _defocus_findings(report)
-    yield from _tuning_findings(report)
-    yield from _noise_findings(report)
-    yield from _validation_findings(report)
+    if report.anchors is not None:
+        yield from _anchors_findings(report.anchors, report.geometry, report.shape[0])
+    if report.rectification is not None:
+        yield from _rectification_findings(report.rectification)
+    if report.geometry is not None:
+        yield from _geometry_findings(report.geometry)
+    if report.defocus is not None:
+        yield from _defocus_findings(report.defocus)
+    if report.tuning is not None:
+        yield from _tuning_findings(report.tuning, report.baselines)
+    if report.noise is not None:
+        yield from _noise_findings(report.noise)
+    for one in report.validation:
+        yield from _validation_findings(one)
 
 
-def _anchors_findings(report: Report) -> Iterator[Finding]:
-    anchors, geometry = report.anchors, report.geometry
-    if anchors is None:
-        return
+def _anchors_findings(
+    anchors: Anchors, geometry: Geometry | None, rows_px: int
+) -> Iterator[Finding]:
+    views = {"left": anchors.left, "right": anchors.right}
     left_px = anchors.left_px if geometry is None else geometry.anchor_left_px
     right_px = anchors.right_px if geometry is None else geometry.anchor_right_px
-    for name, place, view in (("left", left_px, anchors.left), ("right", right_px, anchors.right)):
-        kept = f"{view.windows} places"
+    for (name, view), place in zip(views.items(), (left_px, right_px), strict=True):
+        _, sigma_px = view.by(anchors.method)
+        kept = f"{anchors.method}, {view.windows} places"
         for axis in (0, 1):
             what = f"anchor of the {name} view, {'xy'[axis]}"
-            sigma_px = _chosen(anchors.method, view.sigma_px, view.least_shift_sigma_px)
-            yield Finding(what, place[axis], sigma_px[axis], " px", 2, f"{anchors.method}, {kept}")
-    other = _chosen(anchors.method, "least shift", "expansion")
-    for name, view in (("left", anchors.left), ("right", anchors.right)):
-        place = _chosen(anchors.method, view.least_shift_px, view.place_px)
-        sigma_px = _chosen(anchors.method, view.least_shift_sigma_px, view.sigma_px)
+            yield Finding(what, place[axis], sigma_px[axis], " px", 2, kept)
+    other: Method = "least shift" if anchors.method == "expansion" else "expansion"
+    for name, view in views.items():
+        place, sigma_px = view.by(other)
         for axis in (0, 1):
             what = f"the same by {other}, {name} {'xy'[axis]}"
             yield Finding(what, place[axis], sigma_px[axis], " px", 2, "not used")
-    for name, view in (("left", anchors.left), ("right", anchors.right)):
-        at_edge = 100 * view.distortion_per_px2 * (report.shape[0] / 2) ** 2
+    for name, view in views.items():
+        at_edge = 100 * view.distortion_per_px2 * (rows_px / 2) ** 2
         yield Finding(f"distortion at the {name} view's upper edge", at_edge, None, " %", 3)
         yield Finding(f"sway of the board, {name} view", view.sway_px, None, " px", 2)
     if geometry is not None:
@@ -307,14 +313,7 @@ def _anchors_findings(report: Report) -> Iterator[Finding]:
         yield Finding("disparity of infinity, before", offset_px, offset_sd_px, " px", 3)
 
 
-def _chosen(method: str, by_expansion: Any, by_least_shift: Any) -> Any:
-    return by_expansion if method == "expansion" else by_least_shift
-
-
-def _rectification_findings(report: Report) -> Iterator[Finding]:
-    found = report.rectification
-    if found is None:
-        return
+def _rectification_findings(found: Rectification) -> Iterator[Finding]:
     kept = f"{len(found.residuals)} frames"
     scale_sd, angle_sd, shift_sd, baseline_sd = found.sigma
     yield Finding("scale of the right view", found.scale, scale_sd, "", 5, kept)
@@ -330,10 +329,7 @@ def _rectification_findings(report: Report) -> Iterator[Finding]:
     yield Finding("the same by medians of the frames", medians_px, None, " px", 3, "not used")
 
 
-def _geometry_findings(report: Report) -> Iterator[Finding]:
-    found = report.geometry
-    if found is None:
-        return
+def _geometry_findings(found: Geometry) -> Iterator[Finding]:
     kept = f"{int(np.isfinite(found.depths_m).sum())} frames"
     sigma = found.focal_baseline_sigma_px_m
     yield Finding("s0 B / p", found.focal_baseline_px_m, sigma, " px m", 4, kept)
@@ -350,10 +346,7 @@ def _geometry_findings(report: Report) -> Iterator[Finding]:
         yield Finding(f"board: {name} side further away by", tilt, sd, "°", 3, kept)
 
 
-def _defocus_findings(report: Report) -> Iterator[Finding]:
-    found = report.defocus
-    if found is None:
-        return
+def _defocus_findings(found: Defocus) -> Iterator[Finding]:
     kept = f"{found.comparisons} pairs of views"
     for name, distance_m, sd_m in zip(
         ("left", "right"), found.focus_distances_m, found.focus_sds_m, strict=True
@@ -365,10 +358,7 @@ def _defocus_findings(report: Report) -> Iterator[Finding]:
     yield Finding("radius of the aperture", radius_mm, radius_sd_mm, " mm", 3, kept)
 
 
-def _tuning_findings(report: Report) -> Iterator[Finding]:
-    tuning, chosen = report.tuning, report.baselines
-    if tuning is None:
-        return
+def _tuning_findings(tuning: Tuning, chosen: ChosenBaselines | None) -> Iterator[Finding]:
     kept = f"{int(np.isfinite(tuning.frame_error_m).all(axis=1).sum())} frames"
     yield Finding("R² of the cubic of a", tuning.a_cubic.r2, None, "", 4, kept)
     yield Finding("R² of the cubic of b", tuning.b_cubic.r2, None, "", 4, kept)
@@ -378,23 +368,19 @@ def _tuning_findings(report: Report) -> Iterator[Finding]:
             yield Finding(what, 1e3 * baseline_m, None, " mm", 3, f"{chosen.sets_tried} sets")
 
 
-def _noise_findings(report: Report) -> Iterator[Finding]:
-    found = report.noise
-    if found is None:
-        return
+def _noise_findings(found: Noise) -> Iterator[Finding]:
     kept = f"{len(found.frames)} frames"
     yield Finding("noise of a dark pixel", 100 * found.read, 100 * found.read_std, " %", 3, kept)
     at_full = float(np.sqrt(found.variance_at(1.0)))
     yield Finding("noise at full scale", 100 * at_full, None, " %", 3, kept)
 
 
-def _validation_findings(report: Report) -> Iterator[Finding]:
-    for one in report.validation:
-        kept = f"{len(one.depths_m)} other frames"
-        spread_cm = 100 * float(np.nanstd(one.mae_m))
-        yield Finding(f"{one.method}: MAE", 100 * one.overall_mae_m, spread_cm, " cm", 2, kept)
-        density = 100 * float(np.nanmean(one.density))
-        yield Finding(f"{one.method}: have a depth", density, None, " %", 1, kept)
-        ends = one.working_range_m or (math.nan, math.nan)
-        for word, end_m in zip(("from", "up to"), ends, strict=True):
-            yield Finding(f"{one.method}: MAE below 1 cm {word}", end_m, None, " m", 2, kept)
+def _validation_findings(one: Validation) -> Iterator[Finding]:
+    kept = f"{len(one.depths_m)} other frames"
+    spread_cm = 100 * float(np.nanstd(one.mae_m))
+    yield Finding(f"{one.method}: MAE", 100 * one.overall_mae_m, spread_cm, " cm", 2, kept)
+    density = 100 * float(np.nanmean(one.density))
+    yield Finding(f"{one.method}: have a depth", density, None, " %", 1, kept)
+    ends = one.working_range_m or (math.nan, math.nan)
+    for word, end_m in zip(("from", "up to"), ends, strict=True):
+        yield Finding(f"{one.method}: MAE below 1 cm {word}", end_m, None, " m", 2, kept)

@@ -33,6 +33,7 @@ _MAGNIFICATION = 1.25
 _LEAST_MAGNIFICATION = 1.08
 MODEL_SHARE = 0.03  # relative error of a difference of variances by the model of a disk
 _SMALLEST_BLUR_PX2 = 0.05
+_NONE = np.zeros((0, 0))  # no blocks
 
 
 class Blur(NamedTuple):
@@ -77,10 +78,10 @@ class Comparison(NamedTuple):
     frames: tuple[int, int]
     cameras: tuple[int, int]
     depths_m: tuple[float, float]
-    log_ratios: FloatArray  # (blocks, waves): log of the power of the first over the second
-    squares: FloatArray  # (blocks, waves): mean squared frequency
-    weights: FloatArray  # (blocks, waves)
-    independent: float  # number of independent blocks
+    log_ratios: FloatArray = _NONE  # (blocks, waves): log of the power of the first over the second
+    squares: FloatArray = _NONE  # (blocks, waves): mean squared frequency
+    weights: FloatArray = _NONE  # (blocks, waves)
+    independent: float = 0.0  # number of independent blocks
 
     def variances_px2(self, blur: Blur) -> tuple[float, float]:
         """Blur variance of both images by a model, in px² of the second image."""
@@ -152,8 +153,8 @@ def compare_views(
     left, right = pair
     # Columns that show the same points: from the first that the right view shows.
     left, right = (left[:, shift:], right[:, : right.shape[1] - shift]) if shift > 0 else pair
-    both = (number, number), (0, 1), (depth_m, depth_m)
-    return _compare((left, right), both, design, centred=False)
+    plan = Comparison((number, number), (0, 1), (depth_m, depth_m))
+    return _compare((left, right), plan, design)
 
 
 def compare_frames(
@@ -179,22 +180,14 @@ def compare_frames(
     found: list[Comparison] = []
     for camera in (0, 1):
         images = pairs[0][camera], pairs[1][camera]
-        both = (near, far), (camera, camera), (depths_m[near], depths_m[far])
-        found += _compare(images, both, design, centred=True)
+        plan = Comparison((near, far), (camera, camera), (depths_m[near], depths_m[far]))
+        found += _compare(images, plan, design)
     return found
 
 
-_Both = tuple[tuple[int, int], tuple[int, int], tuple[float, float]]
-
-
-def _compare(
-    images: tuple[Image, Image], both: _Both, design: Blur, *, centred: bool
-) -> list[Comparison]:
+def _compare(images: tuple[Image, Image], plan: Comparison, design: Blur) -> list[Comparison]:
     """Compare blocks of both images; empty if no block has enough waves."""
-    frames, cameras, depths_m = both
-    magnification = depths_m[1] / depths_m[0]
-    empty = np.zeros((0, 0))
-    plan = Comparison(frames, cameras, depths_m, empty, empty, empty, 0.0)
+    magnification = plan.depths_m[1] / plan.depths_m[0]
     sigma_px = math.sqrt(max(*plan.variances_px2(design), 1.0))
     highest = min(_HIGHEST_RAD_PER_PX, _LARGEST_PHASE / sigma_px)
     side = max(_SMALLEST_BLOCK_PX, math.ceil(2.0 * math.pi * _WAVES / highest))
@@ -207,7 +200,7 @@ def _compare(
     noises = [noise_variance(image[::2, ::2]) for image in images]
     rows = []
     for place in places:
-        there = _matching_corner(place, images, sides, magnification) if centred else place
+        there = _matching_corner(place, images, sides, magnification)
         blocks = [
             image[y : y + size, x : x + size]
             for image, (y, x), size in zip(images, (place, there), sides, strict=True)
@@ -252,7 +245,7 @@ def _matching_corner(
     sides: tuple[int, int],
     magnification: float,
 ) -> tuple[int, int]:
-    """Corner (row, col) of the block that shows the same piece of the board in a farther frame."""
+    """Corner (row, col) of the block of the second image that shows the same piece of the board."""
     row, col = (
         round(
             0.5 * (images[1].shape[axis] - 1)

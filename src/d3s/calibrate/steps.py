@@ -91,11 +91,7 @@ class Alignment(NamedTuple):
     @property
     def left_out(self) -> dict[int, str]:
         """Rejected frames, except those rejected by the anchor step only."""
-        steps = self.matches, self.rectification, self.geometry
-        out: dict[int, str] = {}
-        for step in steps:
-            out = {**step.left_out, **out}
-        return out
+        return self.geometry.left_out | self.rectification.left_out | self.matches.left_out
 
     @property
     def frames(self) -> list[int]:
@@ -118,13 +114,6 @@ class Tuned(NamedTuple):
     baselines: ChosenBaselines
 
 
-class CrossValidation(NamedTuple):
-    """Errors on frames that were not calibrated with; none, with a remark, if the test failed."""
-
-    validation: tuple[Validation, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
 def align_views(
     captures: Captures, fields: Fields, setup: Setup, progress: Progress | None
 ) -> Alignment:
@@ -132,10 +121,8 @@ def align_views(
 
     Parameters
     ----------
-    captures
-        Raw frames, nearest board first, with the distances of the ruler.
-    fields
-        The parts of the frame that the two lenses light.
+    captures, fields
+        Raw frames, nearest board first, and the parts of them that the two lenses light.
     setup
         The design, and whether the offset of the ruler is applied.
     progress
@@ -168,12 +155,8 @@ def draft_rig(
     ----------
     setup
         The design, the name of the camera and its provenance.
-    alignment
-        Anchors, rectification and geometry.
-    fields
-        The parts of the frame that the two lenses light: the views are cut from these.
-    noise
-        Noise of the sensor.
+    alignment, fields, noise
+        Results of the steps before; the views are cut from the fields.
     frame_shape
         Rows and columns of the raw frame, in pixels.
     """
@@ -186,7 +169,7 @@ def draft_rig(
         crop_cols_px=1,
         rectify_scale=rectification.scale,
         rectify_angle_rad=rectification.angle_rad,
-        rectify_shift_y_px=geometry.rectify_shift_y_px,
+        rectify_shift_y_px=0.0,  # the anchors of the geometry include it
         baseline_angle_rad=rectification.baseline_angle_rad,
         frame_rows_px=frame_shape[0],
         frame_cols_px=frame_shape[1],
@@ -211,10 +194,8 @@ def tune_rig(captures: Captures, alignment: Alignment, draft: Rig, percent: Perc
 
     Parameters
     ----------
-    captures
-        Raw frames that `alignment` was found from.
-    alignment
-        Gives the frames to use, their depths and the tilt of the board.
+    captures, alignment
+        Raw frames; which of these to use, their depths and the tilt of the board.
     draft
         The rig as far as it is known: `draft_rig`.
     percent
@@ -259,7 +240,7 @@ def cross_validate(
     noise: Noise,
     setup: Setup,
     progress: Progress | None,
-) -> CrossValidation:
+) -> tuple[tuple[Validation, ...], tuple[str, ...]]:
     """Calibrate with every other frame, and measure errors on the frames between.
 
     Parameters
@@ -271,9 +252,14 @@ def cross_validate(
     fields, noise
         Results from all frames; neither depends on the distances.
     setup
-        The design, and whether the offset of the ruler is applied.
+        As for `align_views`.
     progress
         Called with the percent of the whole calibration that is done, and 100.
+
+    Returns
+    -------
+    validation, remarks
+        Errors of each method; none, with a remark, if the test failed.
     """
     percent = Percent(progress, PERCENT_OF_TEST, start=sum(PERCENT.values()))
     try:
@@ -299,8 +285,8 @@ def cross_validate(
         ]
     except D3SError as error:
         # Half the frames may be too few for a step where all of them are enough.
-        return CrossValidation((), (f"The test with every other frame came to nothing: {error}",))
-    return CrossValidation(tuple(_renumbered(one, tested) for one in errors))
+        return (), (f"The test with every other frame came to nothing: {error}",)
+    return tuple(_renumbered(one, tested) for one in errors), ()
 
 
 _Step = TypeVar("_Step", Defocus, Tuning, ChosenBaselines, Validation)

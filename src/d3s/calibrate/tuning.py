@@ -20,7 +20,7 @@ from d3s.estimate import ConsensusOptions
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Optics, Rig
-from d3s.types import FloatArray, Image, Progress
+from d3s.types import FloatArray, Progress
 
 Cubic = tuple[float, float, float, float]
 
@@ -132,13 +132,22 @@ def find_tuning(
     """
     optics = rig.optics
     baselines_m = optics.baseline_m * np.linspace(*SHARES_OF_BASELINE, _SAMPLES)
-    found = on_each_frame(
-        lambda number: _sampled(
-            views[number], number, depths_m[number], baselines_m, optics, options, tilt
-        ),
-        len(depths_m),
-        progress,
-    )
+
+    def sample_frame(number: int) -> _Sample:
+        left, right = views[number]
+        last_row, last_col = left.shape[0] - 1, left.shape[1] - 1
+        corners = Windows(
+            np.array([0, 0, last_row, last_row]), np.array([0, last_col, 0, last_col])
+        )
+        reached = board_depth_m(corners, depths_m[number], left.shape, optics, tilt)
+        ends = shifts_px(reached, baselines_m, optics)
+        windows, sums = shift_sums(left, right, (ends.min(), ends.max()), options, _MOST_WINDOWS)
+        depth = board_depth_m(windows, depths_m[number], left.shape, optics, tilt)
+        ratio = sums.ratios_per_px(shifts_px(depth, baselines_m, optics))
+        is_known = np.isfinite(ratio).all(axis=0)
+        return _Sample(number, ratio[:, is_known], depth[is_known])
+
+    found = on_each_frame(sample_frame, len(depths_m), progress)
     windows = np.array([sample.depth_m.size for sample in found], dtype=np.int64)
     left_out = {
         number: f"only {count} windows in its middle have texture"
@@ -242,26 +251,6 @@ class _Sample(NamedTuple):
     number: int
     ratio_per_px: FloatArray  # (baselines, windows)
     depth_m: FloatArray  # (windows,)
-
-
-def _sampled(
-    pair: tuple[Image, Image],
-    number: int,
-    depth_m: float,
-    baselines_m: FloatArray,
-    optics: Optics,
-    options: ConsensusOptions,
-    tilt: tuple[float, float],
-) -> _Sample:
-    rows, cols = pair[0].shape
-    corners = Windows(np.array([0, 0, rows - 1, rows - 1]), np.array([0, cols - 1, 0, cols - 1]))
-    reached = board_depth_m(corners, depth_m, pair[0].shape, optics, tilt)
-    ends = shifts_px(reached, baselines_m, optics)
-    windows, sums = shift_sums(*pair, (ends.min(), ends.max()), options, _MOST_WINDOWS)
-    depth = board_depth_m(windows, depth_m, pair[0].shape, optics, tilt)
-    ratio = sums.ratios_per_px(shifts_px(depth, baselines_m, optics))
-    is_known = np.isfinite(ratio).all(axis=0)
-    return _Sample(number, ratio[:, is_known], depth[is_known])
 
 
 def shifts_px(depth_m: FloatArray, baselines_m: FloatArray, optics: Optics) -> FloatArray:

@@ -66,21 +66,15 @@ def errors_over_depth(
 
     Parameters
     ----------
-    views
-        Rectified pairs of the board, one at each depth.
-    depths_m
-        True depth of the board on the axis of the left lens, increasing.
+    views, depths_m, tilt, progress
+        As for `find_tuning`; the depths increase.
     rig, method
         As for `d3s.estimate`.
     options
         As for `d3s.estimate`. Default: a depth range that has all boards, and for consensus the
         options that rigs are tuned for.
-    tilt
-        Slopes dZ/dX and dZ/dY of the board.
     rows_px
         Number of rows in the middle of the views to use, to save time. Default: all.
-    progress
-        Called after each frame with the number of frames done, and of all.
 
     Raises
     ------
@@ -91,7 +85,9 @@ def errors_over_depth(
         raise InputError(f"{len(views)} views must have as many depths, not {len(depths_m)}.")
     if options is None:
         range_m = widened_depth_range_m(rig.optics, depths_m) if len(depths_m) else None
-        options = _options(method, range_m)
+        options = {"depth_range_m": range_m}
+        if method == "consensus":
+            options = CONSENSUS.replace(**options)
 
     def measure(number: int) -> tuple[float, float, float, float]:
         left, right = (_middle_rows(view, rows_px) for view in views[number])
@@ -108,12 +104,6 @@ def errors_over_depth(
     depths = np.array(depths_m, dtype=np.float64)
     working_m = working_range_m(depths.tolist(), (mae < ACCURATE_M).tolist())
     return Validation(method, depths, mae, median, bias, density, working_m, left_out)
-
-
-def _options(method: str, depth_range_m: tuple[float, float] | None) -> Options | dict[str, Any]:
-    if method == "consensus":
-        return CONSENSUS.replace(depth_range_m=depth_range_m)
-    return {"depth_range_m": depth_range_m}
 
 
 def _middle_rows(view: Image, rows_px: int | None) -> Image:

@@ -62,25 +62,19 @@ def finite_differences(left: ArrayLike, right_aligned: ArrayLike) -> PairDerivat
     return PairDerivatives(first - second, central_gradient_x(mean), five_point_laplacian(mean))
 
 
-class _Terms(NamedTuple):
-    """Numerator and denominator of the D3 equation (paper Eq. 10)."""
-
-    numerator: FloatArray
-    denominator: FloatArray
-
-
 def _terms(
     derivatives: PairDerivatives,
     virtual_baseline_m: float,
     focal_length_px: float,
     alpha_px2_m: float,
     kappa_dpt: float,
-) -> _Terms:
+) -> tuple[FloatArray, FloatArray]:
+    """Numerator and denominator of the D3 equation (paper Eq. 10)."""
     # Left - right is the change from the right camera to the left one, a motion to the left: hence
     # the minus before the gradient, where the paper has a plus for its own X_0 - X_1.
     diffusion = alpha_px2_m * derivatives.mean_laplacian
     flow = focal_length_px * virtual_baseline_m * derivatives.mean_grad_x
-    return _Terms(-flow - diffusion, derivatives.difference - kappa_dpt * diffusion)
+    return -flow - diffusion, derivatives.difference - kappa_dpt * diffusion
 
 
 def d3_depth_m(
@@ -107,9 +101,11 @@ def d3_depth_m(
     alpha_px2_m, kappa_dpt
         Results of the functions of the same names for the two lenses.
     """
-    terms = _terms(derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt)
+    numerator, denominator = _terms(
+        derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(terms.numerator / terms.denominator)
+        return np.asarray(numerator / denominator)
 
 
 def d3_windowed_depth_m(
@@ -133,11 +129,10 @@ def d3_windowed_depth_m(
     window_px
         Side of the square window, odd, in pixels.
     """
-    terms = _terms(derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt)
-    product = window_sum(terms.numerator * terms.denominator, window_px)
-    square = window_sum(terms.denominator**2, window_px)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(product / square)
+    numerator, denominator = _terms(
+        derivatives, virtual_baseline_m, focal_length_px, alpha_px2_m, kappa_dpt
+    )
+    return _window_ratio(numerator, denominator, window_px)
 
 
 def gradient_ratio_per_px(derivatives: PairDerivatives, window_px: int) -> FloatArray:
@@ -145,9 +140,13 @@ def gradient_ratio_per_px(derivatives: PairDerivatives, window_px: int) -> Float
 
     The ratio depends on the alignment shift only. Candidates with the same shift share it.
     """
-    difference = derivatives.difference
-    product = window_sum(derivatives.mean_grad_x * difference, window_px)
-    square = window_sum(difference**2, window_px)
+    return _window_ratio(derivatives.mean_grad_x, derivatives.difference, window_px)
+
+
+def _window_ratio(first: FloatArray, second: FloatArray, window_px: int) -> FloatArray:
+    """Windowed ratio sum(first second) / sum(second²)."""
+    product = window_sum(first * second, window_px)
+    square = window_sum(second**2, window_px)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(product / square)
 

@@ -215,10 +215,8 @@ def expected_information(
         Depth of the window, in metres.
     transfer_left, transfer_right
         Transfer functions of both cameras.
-    focal_length_px
-        Focal length s0 / p, in pixels.
-    baseline_m
-        Distance of the lens centres, in metres.
+    focal_length_px, baseline_m
+        As for `window_information`.
     contrast
         Standard deviation of the sharp texture, full scale 1.
     noise_sigma
@@ -278,16 +276,10 @@ def depth_bound_map(
         Views of a rectified pair, (rows, cols).
     depth_m
         Depth in the left view, in metres, a number or a map (rows, cols).
-    focal_length_px
-        Focal length s0 / p, in pixels.
-    baseline_m
-        Distance of the lens centres, in metres.
+    focal_length_px, baseline_m, alpha_px2_m, noise_sigma
+        As for `window_information`.
     disparity_offset_px
         Disparity of a point at infinity, in pixels.
-    alpha_px2_m
-        Result of `d3.alpha_px2_m`; 0 for lenses with equal focus.
-    noise_sigma
-        Standard deviation of the noise of one view, in the unit of the images; a number or a map.
     window_px
         Side of the window, odd, in pixels.
     """

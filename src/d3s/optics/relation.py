@@ -40,10 +40,8 @@ def image_rate(
         Spatial derivatives of the image; `derivatives.rate` is not used.
     depth_m
         Depth of the target, in metres; broadcasts with the derivatives.
-    lens
-        Camera at this time.
-    rates
-        Rates of the camera.
+    lens, rates
+        Camera at this time, and its rates of change.
     """
     sigma = blur_sigma_px(depth_m, lens)
     magnification = rates.axial_m * vergence_dpt(depth_m)
@@ -76,10 +74,8 @@ def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> Dept
     ----------
     derivatives
         Rate and spatial derivatives of the image.
-    lens
-        Camera at this time.
-    rates
-        Rates of the camera.
+    lens, rates
+        Camera at this time, and its rates of change.
     """
     gain2 = blur_gain_px_m(lens) ** 2
     kappa = focus_vergence_dpt(lens)

@@ -45,7 +45,7 @@ def real_quadratic_roots(a0: ArrayLike, a1: ArrayLike, a2: ArrayLike) -> FloatAr
         larger = half_b + np.copysign(np.sqrt(discriminant), half_b)
         first = np.where(a != 0, larger / a, np.nan)
         second = np.where(larger != 0, c / larger, np.where(a != 0, 0.0, np.nan))
-    return _sorted(np.stack([first, second]))
+    return np.sort(np.stack([first, second]), axis=0)  # NaN goes last
 
 
 def real_cubic_roots(a0: ArrayLike, a1: ArrayLike, a2: ArrayLike, a3: ArrayLike) -> FloatArray:
@@ -76,7 +76,7 @@ def real_cubic_roots(a0: ArrayLike, a1: ArrayLike, a2: ArrayLike, a3: ArrayLike)
         np.where(is_cubic, quadratic_b, c),
         np.where(is_cubic, a, b),
     )
-    return _sorted(np.concatenate([np.where(is_cubic, root, np.nan)[None], others]))
+    return np.sort(np.concatenate([np.where(is_cubic, root, np.nan)[None], others]), axis=0)
 
 
 class RootChoice(NamedTuple):
@@ -123,10 +123,6 @@ def _normalised(*coefficients: ArrayLike) -> tuple[FloatArray, ...]:
     usable = np.isfinite(largest) & (largest > 0)
     _, exponent = np.frexp(np.where(usable, largest, 1.0))
     return tuple(np.where(usable, np.ldexp(array, -exponent), np.nan) for array in arrays)
-
-
-def _sorted(roots: FloatArray) -> FloatArray:
-    return np.sort(roots, axis=0)  # NaN goes last
 
 
 def _one_cubic_root(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> FloatArray:

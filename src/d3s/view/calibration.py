@@ -6,18 +6,7 @@ from pathlib import Path
 
 from d3s.atomic import write_text
 from d3s.calibrate.report import Report
-from d3s.view.calibration_plots import (
-    plot_cubics,
-    plot_defocus,
-    plot_disparity,
-    plot_distances,
-    plot_errors,
-    plot_flow,
-    plot_noise,
-    plot_rows,
-    plot_rows_over_frames,
-    plot_tuned_error,
-)
+from d3s.view import calibration_plots as plots
 from d3s.view.page import (
     figure_block,
     grid,
@@ -73,7 +62,8 @@ def _parts(report: Report) -> Iterator[str]:
     remarks = [f"{one.words} {one.remedy}" for one in verdict.remarks]
     yield verdict_block(verdict.grade, verdict.summary, remarks)
     yield heading("What was found")
-    yield _findings(report)
+    rows = [(one.what, one.shown, one.spread_shown, one.kept) for one in report.findings]
+    yield html_table(("what", "found", "spread", "from"), rows, numbers=(1, 2))
     yield from (words(note) for note in report.notes)
     yield from _error_part(report)
     yield from _geometry_part(report)
@@ -84,11 +74,6 @@ def _parts(report: Report) -> Iterator[str]:
     yield json_block(report.as_json(), "numbers")
 
 
-def _findings(report: Report) -> str:
-    rows = [(one.what, one.shown, one.spread_shown, one.kept) for one in report.findings]
-    return html_table(("what", "found", "spread", "from"), rows, numbers=(1, 2))
-
-
 def _error_part(report: Report) -> Iterator[str]:
     if not report.validation:
         return
@@ -97,23 +82,26 @@ def _error_part(report: Report) -> Iterator[str]:
         "Calibrated with every other frame, tested on those between: what to expect of boards that "
         "the calibration has never seen. Dashed: 1 cm."
     )
-    yield grid([figure_block(plot_errors(report), "Mean absolute error, and pixels with a depth")])
+    errors = plots.plot_errors(report.validation)
+    yield grid([figure_block(errors, "Mean absolute error, and pixels with a depth")])
 
 
 def _geometry_part(report: Report) -> Iterator[str]:
-    if report.geometry is None:
+    geometry, defocus = report.geometry, report.defocus
+    if geometry is None:
         return
     yield heading("Geometry and focus")
     yield words(
         "Disparity is a straight line over 1/Z: its slope is s0 B / p, its height at 0 is the "
         "disparity of a point at infinity. Below it is how far the frames are from the line."
     )
+    disparity, distances = plots.plot_disparity(geometry), plots.plot_distances(geometry)
     blocks = [
-        figure_block(plot_disparity(report), "Disparity against 1/Z, and residuals"),
-        figure_block(plot_distances(report), "Distances as typed, against what the frames say"),
+        figure_block(disparity, "Disparity against 1/Z, and residuals"),
+        figure_block(distances, "Distances as typed, against what the frames say"),
     ]
-    if report.defocus is not None:
-        blocks.append(figure_block(plot_defocus(report), "Relative blur of the two views"))
+    if defocus is not None:
+        blocks.append(figure_block(plots.plot_defocus(defocus), "Relative blur of the two views"))
     yield grid(blocks)
 
 
@@ -126,15 +114,18 @@ def _alignment_part(report: Report) -> Iterator[str]:
         "how places on the board moved between frames. Boxes: the fields of the lenses; dashed: "
         "what is cut from them."
     )
-    blocks = [figure_block(plot_flow(report), "Fields, anchors and flow", is_photo=True)]
-    if report.rows is not None:
-        blocks.append(figure_block(plot_rows(report), "Vertical disparity before and after"))
-        blocks.append(figure_block(plot_rows_over_frames(report), "What is left, frame by frame"))
+    blocks = [figure_block(plots.plot_flow(report), "Fields, anchors and flow", is_photo=True)]
+    rows = report.rows
+    if rows is not None:
+        over_frames = plots.plot_rows_over_frames(rows, report.distances_m)
+        blocks.append(figure_block(plots.plot_rows(rows), "Vertical disparity before and after"))
+        blocks.append(figure_block(over_frames, "What is left, frame by frame"))
     yield grid(blocks)
 
 
 def _tuning_part(report: Report) -> Iterator[str]:
-    if report.tuning is None:
+    tuning, chosen = report.tuning, report.baselines
+    if tuning is None:
         return
     yield heading("Tuned depth equation")
     yield words(
@@ -142,19 +133,20 @@ def _tuning_part(report: Report) -> Iterator[str]:
         "virtual baseline, with the cubics that stand for them. Shaded: the virtual baselines "
         "that were chosen."
     )
+    cubics, error = plots.plot_cubics(tuning, chosen), plots.plot_tuned_error(tuning, chosen)
     yield grid(
         [
-            figure_block(plot_cubics(report), "a and b with their cubics"),
-            figure_block(plot_tuned_error(report), "Error of the depth equation alone"),
+            figure_block(cubics, "a and b with their cubics"),
+            figure_block(error, "Error of the depth equation alone"),
         ]
     )
 
 
 def _noise_part(report: Report) -> Iterator[str]:
-    if report.noise is None:
-        return
-    yield heading("Noise")
-    yield grid([figure_block(plot_noise(report), "Noise of the sensor over intensity")])
+    if report.noise is not None:
+        yield heading("Noise")
+        noise = plots.plot_noise(report.noise)
+        yield grid([figure_block(noise, "Noise of the sensor over intensity")])
 
 
 def _frames_part(report: Report) -> Iterator[str]:

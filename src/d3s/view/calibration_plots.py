@@ -1,17 +1,24 @@
 """Figures of the report of a calibration."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d3s.calibrate.report import Report
+from d3s.calibrate.baselines import ChosenBaselines
+from d3s.calibrate.defocus import Defocus
+from d3s.calibrate.geometry import Geometry
+from d3s.calibrate.matches import PairMatches
+from d3s.calibrate.noise import Noise
+from d3s.calibrate.report import Report, RowsLeft
+from d3s.calibrate.tuning import Tuning
+from d3s.calibrate.validation import Validation
+from d3s.types import FloatArray
 from d3s.view.methods import styles_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from d3s.calibrate.matches import PairMatches
 
 LEFT, RIGHT, FIT, QUIET = "#1f6f8b", "#c8442d", "#222222", "#999999"
 _BRIGHT = {"left": "#35c8f0", "right": "#ff7a4d"}  # visible on a black and white board
@@ -39,13 +46,10 @@ def plot_flow(report: Report) -> "Figure":
     return figure
 
 
-def plot_rows(report: Report) -> "Figure":
+def plot_rows(rows: RowsLeft) -> "Figure":
     """Vertical disparity of all places, before and after rectification."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
-    rows = report.rows
-    if rows is None:
-        return figure
     widest = max(float(np.percentile(np.abs(rows.before_px), 99.5)), 0.5)
     bins = np.linspace(-widest, widest, 121).tolist()
     for values, name, colour in (
@@ -59,19 +63,16 @@ def plot_rows(report: Report) -> "Figure":
     return figure
 
 
-def plot_rows_over_frames(report: Report) -> "Figure":
-    """Vertical disparity after rectification over distance."""
+def plot_rows_over_frames(rows: RowsLeft, distances_m: FloatArray) -> "Figure":
+    """Vertical disparity after rectification over the distance (frames,) of the board."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
-    rows = report.rows
-    if rows is None:
-        return figure
     frames = np.unique(rows.frame)
     middle, low, high = (
         np.array([np.percentile(rows.after_px[rows.frame == frame], share) for frame in frames])
         for share in (50, 16, 84)
     )
-    depth_m = report.distances_m[frames]
+    depth_m = distances_m[frames]
     axes.fill_between(depth_m, low, high, color=LEFT, alpha=0.2, label="two thirds of all places")
     axes.plot(depth_m, middle, "o-", color=LEFT, markersize=3, label="median")
     axes.axhline(0, color=QUIET, linewidth=0.8)
@@ -80,13 +81,10 @@ def plot_rows_over_frames(report: Report) -> "Figure":
     return figure
 
 
-def plot_disparity(report: Report) -> "Figure":
+def plot_disparity(found: Geometry) -> "Figure":
     """Disparity over 1/Z with the fitted line, and residuals."""
     figure = _figure(_SIZE_IN)
     first, second = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    found = report.geometry
-    if found is None:
-        return figure
     frames = [one.frame for one in found.disparities if np.isfinite(found.depths_m[one.frame])]
     disparity = [one.disparity_px for one in found.disparities if one.frame in frames]
     vergence = 1 / found.depths_m[frames]
@@ -103,47 +101,42 @@ def plot_disparity(report: Report) -> "Figure":
     return figure
 
 
-def plot_distances(report: Report) -> "Figure":
+def plot_distances(found: Geometry) -> "Figure":
     """Distance by the ruler minus fitted depth, over depth."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
     axes.axhline(0, color=QUIET, linewidth=0.8)
-    if report.geometry is not None:
-        found = report.geometry
-        axes.plot(found.depths_m, 1e3 * found.distance_errors_m, "o", color=LEFT, markersize=3.5)
+    axes.plot(found.depths_m, 1e3 * found.distance_errors_m, "o", color=LEFT, markersize=3.5)
     axes.set(xlabel="distance (m)", ylabel="typed less found (mm)")
     return figure
 
 
-def plot_defocus(report: Report) -> "Figure":
+def plot_defocus(found: Defocus) -> "Figure":
     """Difference of the blur variances over 1/Z, and the fit."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
-    if report.defocus is not None:
-        found = report.defocus
-        blur = found.relative
-        axes.errorbar(
-            blur.vergence_dpt, blur.measured_px2, blur.sd_px2,
-            fmt="o", color=LEFT, markersize=3, linewidth=1, label="frames",
-        )  # fmt: skip
-        axes.plot(blur.vergence_dpt, blur.fitted_px2, color=FIT, linewidth=1, label="fit")
-        for vergence, name, colour in zip(
-            found.focus_dpt, ("left", "right"), (LEFT, RIGHT), strict=True
-        ):
-            label = f"{name} lens sharp at {1 / vergence:.3f} m"
-            axes.axvline(vergence, color=colour, linewidth=1, linestyle=":", label=label)
-        axes.axhline(0, color=QUIET, linewidth=0.8)
-        axes.legend(fontsize="small", frameon=False)
+    blur = found.relative
+    axes.errorbar(
+        blur.vergence_dpt, blur.measured_px2, blur.sd_px2,
+        fmt="o", color=LEFT, markersize=3, linewidth=1, label="frames",
+    )  # fmt: skip
+    axes.plot(blur.vergence_dpt, blur.fitted_px2, color=FIT, linewidth=1, label="fit")
+    lenses = zip(found.focus_dpt, ("left", "right"), (LEFT, RIGHT), strict=True)
+    for vergence, name, colour in lenses:
+        label = f"{name} lens sharp at {1 / vergence:.3f} m"
+        axes.axvline(vergence, color=colour, linewidth=1, linestyle=":", label=label)
+    axes.axhline(0, color=QUIET, linewidth=0.8)
+    axes.legend(fontsize="small", frameon=False)
     axes.set(xlabel="1 / Z (1/m)", ylabel="blur variance, left less right (px²)")
     return figure
 
 
-def plot_errors(report: Report) -> "Figure":
+def plot_errors(validation: Sequence[Validation]) -> "Figure":
     """Mean absolute error and density of each method over distance, from the cross-validation."""
     figure = _figure((_SIZE_IN[0], 4.2))
     first, second = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    styles = styles_of(one.method for one in report.validation)
-    for one in report.validation:
+    styles = styles_of(one.method for one in validation)
+    for one in validation:
         style = styles[one.method].of_line | {"linewidth": 1.4, "marker": "o", "markersize": 3}
         first.plot(one.depths_m, 100 * one.mae_m, label=one.method, **style)
         second.plot(one.depths_m, 100 * one.density, **style)
@@ -154,40 +147,34 @@ def plot_errors(report: Report) -> "Figure":
     return figure
 
 
-def plot_noise(report: Report) -> "Figure":
+def plot_noise(found: Noise) -> "Figure":
     """Standard deviation of the noise over intensity, and the fit."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
-    if report.noise is not None:
-        found = report.noise
-        smooth = np.linspace(0, max(1.1 * float(found.intensity.max()), 0.1), 100)
-        axes.plot(
-            smooth, 100 * np.sqrt(found.variance_at(smooth)), color=FIT, linewidth=1, label="fit"
-        )
-        sd = np.sqrt(np.maximum(found.variance, 0))
-        spread = found.variance_std / np.maximum(2 * sd, 1e-9)
-        for some, colour, name in (
-            (found.is_fitted, LEFT, "levels of brightness"),
-            (~found.is_fitted, QUIET, "with texture, left out"),
-        ):
-            if some.any():
-                axes.errorbar(
-                    found.intensity[some], 100 * sd[some], 100 * spread[some],
-                    fmt="o", color=colour, markersize=3.5, label=name,
-                )  # fmt: skip
-        axes.legend(fontsize="small", frameon=False)
+    smooth = np.linspace(0, max(1.1 * float(found.intensity.max()), 0.1), 100)
+    fitted = 100 * np.sqrt(found.variance_at(smooth))
+    axes.plot(smooth, fitted, color=FIT, linewidth=1, label="fit")
+    sd = np.sqrt(np.maximum(found.variance, 0))
+    spread = found.variance_std / np.maximum(2 * sd, 1e-9)
+    for some, colour, name in (
+        (found.is_fitted, LEFT, "levels of brightness"),
+        (~found.is_fitted, QUIET, "with texture, left out"),
+    ):
+        if some.any():
+            axes.errorbar(
+                found.intensity[some], 100 * sd[some], 100 * spread[some],
+                fmt="o", color=colour, markersize=3.5, label=name,
+            )  # fmt: skip
+    axes.legend(fontsize="small", frameon=False)
     axes.set(xlabel="intensity, of full scale", ylabel="noise (% of full scale)")
     axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
     return figure
 
 
-def plot_cubics(report: Report) -> "Figure":
+def plot_cubics(tuning: Tuning, chosen: ChosenBaselines | None) -> "Figure":
     """Scale a and offset b over the virtual baseline, with cubics."""
     figure = _figure(_SIZE_IN)
     first, second = figure.subplots(2, 1, sharex=True)
-    tuning = report.tuning
-    if tuning is None:
-        return figure
     baselines_mm = 1e3 * tuning.virtual_baselines_m
     smooth = np.linspace(tuning.virtual_baselines_m[0], tuning.virtual_baselines_m[-1], 200)
     for axes, values, sd, cubic, name, colour in (
@@ -199,21 +186,18 @@ def plot_cubics(report: Report) -> "Figure":
         axes.plot(1e3 * smooth, fitted, color=FIT, linewidth=1, label=f"R² = {cubic.r2:.4f}")
         axes.set_ylabel(name)
         axes.legend(fontsize="small", frameon=False)
-        _shade_chosen(axes, report)
+        _shade_chosen(axes, chosen)
     second.set_xlabel("virtual baseline (mm)")
     return figure
 
 
-def plot_tuned_error(report: Report) -> "Figure":
+def plot_tuned_error(tuning: Tuning, chosen: ChosenBaselines | None) -> "Figure":
     """Mean absolute error of the depth equation at the true shift, over the virtual baseline."""
     figure = _figure(_SIZE_IN)
     axes = figure.subplots()
-    if report.tuning is not None:
-        tuning = report.tuning
-        axes.plot(
-            1e3 * tuning.virtual_baselines_m, 100 * tuning.mae_m, "o-", color=LEFT, markersize=3
-        )
-        _shade_chosen(axes, report)
+    baselines_mm = 1e3 * tuning.virtual_baselines_m
+    axes.plot(baselines_mm, 100 * tuning.mae_m, "o-", color=LEFT, markersize=3)
+    _shade_chosen(axes, chosen)
     axes.set(xlabel="virtual baseline (mm)", ylabel="MAE (cm)", ylim=(0, None))
     return figure
 
@@ -221,9 +205,7 @@ def plot_tuned_error(report: Report) -> "Figure":
 def _figure(size_in: tuple[float, float]) -> "Figure":
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size_in)
-    figure.set_layout_engine("constrained")
-    return figure
+    return Figure(figsize=size_in, layout="constrained")
 
 
 def _draw_view(axes: "Axes", report: Report, name: str, colour: str) -> None:
@@ -243,7 +225,7 @@ def _draw_view(axes: "Axes", report: Report, name: str, colour: str) -> None:
         axes.add_patch(Polygon(corners, fill=False, edgecolor=colour, linestyle="--"))
 
 
-def _draw_arrows(axes: "Axes", pairs: "tuple[PairMatches, ...]", colour: str) -> None:
+def _draw_arrows(axes: "Axes", pairs: Sequence[PairMatches], colour: str) -> None:
     """Draw the motion of some places from frame to frame as arrows."""
     if not pairs:
         return
@@ -257,8 +239,7 @@ def _draw_arrows(axes: "Axes", pairs: "tuple[PairMatches, ...]", colour: str) ->
     )  # fmt: skip
 
 
-def _shade_chosen(axes: "Axes", report: Report) -> None:
-    if report.baselines is None:
-        return
-    chosen_mm = 1e3 * np.abs(report.baselines.chosen.virtual_baselines_m)
-    axes.axvspan(chosen_mm.min(), chosen_mm.max(), color=QUIET, alpha=0.2, linewidth=0)
+def _shade_chosen(axes: "Axes", chosen: ChosenBaselines | None) -> None:
+    if chosen is not None:
+        chosen_mm = 1e3 * np.abs(chosen.chosen.virtual_baselines_m)
+        axes.axvspan(chosen_mm.min(), chosen_mm.max(), color=QUIET, alpha=0.2, linewidth=0)
