@@ -223,7 +223,7 @@ def _separate_sheet(
     place = _place(one, view)
     beside = frame.grown(_BESIDE_PX, _BESIDE_PX)
     near = beside if place is None else place.common(beside)
-    if not near.rows or not near.cols:
+    if near.is_empty:
         return []
     widest = max(map(abs, radius.range_over(near)))
     check_room(widest, frame)
@@ -257,7 +257,7 @@ def _room(place: Window | None, frame: Window, margin: int) -> _Room | None:
         window = fast_window(seen)
         return _Room(window, window)
     painted = place.common(seen)
-    if not painted.rows or not painted.cols:
+    if painted.is_empty:
         return None
     return _Room(fast_window(painted.grown(margin, margin)), painted)
 
@@ -266,9 +266,9 @@ def _place(one: PlacedLayer, view: View) -> Window | None:
     """Bounding window of the mask of a layer in a view; None if it is everywhere."""
     if one.mask is None:
         return None
-    rows, cols = one.spans
-    top, bottom = _extended(rows, one.mask.shape[0])
-    begin, end = _extended(cols, one.mask.shape[1])
+    box = Window.around(one.mask)
+    top, bottom = _extended(box.row, box.rows, one.mask.shape[0])
+    begin, end = _extended(box.col, box.cols, one.mask.shape[1])
     corners = np.array([(x, y, 1.0) for x in (begin, end) for y in (top, bottom)])
     places = corners @ np.linalg.inv(_to_mask(one, view)).T
     if np.any(places[:, 2] <= 0):
@@ -282,10 +282,10 @@ def _place(one: PlacedLayer, view: View) -> Window | None:
     ).grown(2, 2)
 
 
-def _extended(span: tuple[int, int], size: int) -> tuple[int, int]:
-    """Span of an object, extended where the frame cuts it."""
+def _extended(first: int, count: int, size: int) -> tuple[int, int]:
+    """First and last pixel of an object, far away where the frame of `size` pixels cuts it."""
     far = 4 * size
-    return (-far if span[0] == 0 else span[0]), (far if span[1] == size - 1 else span[1])
+    return (first or -far), (far if first + count == size else first + count - 1)
 
 
 def _to_mask(one: PlacedLayer, view: View) -> FloatArray:

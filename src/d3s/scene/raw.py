@@ -237,7 +237,7 @@ def _field_window(view: View, layout: RawLayout) -> Window:
     box = Window(
         top, int(np.floor(first)), bottom - top + 1, int(np.ceil(last)) - int(np.floor(first)) + 1
     ).common(Window.frame(layout.shape))
-    if not box.rows or not box.cols:
+    if box.is_empty:
         raise SceneError(f"the {'left' if side < 0 else 'right'} half gets no light at all.")
     return box
 

@@ -40,9 +40,9 @@ class ShapeLayer(NamedTuple):
     cell_m: float  # side of a cell of the lattice
     half_length_m: tuple[float, float]  # along the shape
     aspect: tuple[float, float]  # length over width
-    angle_rad: tuple[float, float]
     density: float  # share of cells with a shape
     grey: tuple[float, float]
+    angle_rad: tuple[float, float] = (0.0, math.pi)  # any direction
     bias: float = 1.0
     split: float = 0.0
     dome: float = 0.0
