@@ -44,22 +44,10 @@ class Surface(Protocol):
         """
 
 
-def rasters_for(
+def _rasters_for(
     surface: Surface, matrix: FloatArray, window: Window, finest_m: float
 ) -> list[Raster]:
-    """Rasters that a window needs, each covering the part of the window that reads it.
-
-    Parameters
-    ----------
-    surface
-        Textured surface.
-    matrix
-        (3, 3) homography from pixels to metres on the surface.
-    window
-        Pixels to fill.
-    finest_m
-        Smallest footprint of a pixel, from `finest_footprint`.
-    """
+    """Rasters that a window needs, each covering the part of the window that reads it."""
     reach = REACH_PX + 1
     corners = _corners(window.grown(reach, reach))
     w = corners @ matrix[2]
@@ -82,15 +70,10 @@ def rasters_for(
 
 
 def _corners(window: Window) -> FloatArray:
-    last_row, last_col = window.row + window.rows - 1, window.col + window.cols - 1
-    return np.array(
-        [
-            (window.col, window.row, 1.0),
-            (last_col, window.row, 1.0),
-            (last_col, last_row, 1.0),
-            (window.col, last_row, 1.0),
-        ]
-    )
+    top, left = window.row, window.col
+    bottom, right = top + window.rows - 1, left + window.cols - 1
+    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
+    return np.array([(x, y, 1.0) for x, y in corners])
 
 
 def _clipped(polygon: FloatArray, line: FloatArray, offset: float) -> FloatArray:
@@ -129,7 +112,7 @@ def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
         cos, sin = np.cos(surface.angle_rad), np.sin(surface.angle_rad)
         matrix = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ matrix
     finest_m = finest_footprint(matrix, window)
-    rasters = rasters_for(surface, matrix, window, finest_m)
+    rasters = _rasters_for(surface, matrix, window, finest_m)
     is_scaling = np.count_nonzero(matrix - np.diag(np.diag(matrix))) == np.count_nonzero(
         matrix[:2, 2]
     )
