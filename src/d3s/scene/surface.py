@@ -32,16 +32,8 @@ class Surface(Protocol):
     def base_pitch_m(self) -> float:
         """Pitch of the finest raster, in metres."""
 
-    def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
-        """Texels of some rows and columns.
-
-        Parameters
-        ----------
-        level
-            Resolution, at least 0: the pitch is base_pitch_m * 2**level.
-        grid_rows, grid_cols
-            Texels, numbered from the origin of the surface; may be negative.
-        """
+    def raster(self, level: int, texels: Window) -> Raster:
+        """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
 
 
 def _rasters_for(
@@ -64,8 +56,7 @@ def _rasters_for(
         part = _clipped(_clipped(corners, matrix[2], -near), -matrix[2], far)
         if len(part):
             places = part @ matrix[:2].T / (part @ matrix[2])[:, np.newaxis] / pitch
-            cols, rows = (_covering(places[:, axis]) for axis in (0, 1))
-            rasters.append(surface.raster(level, rows, cols))
+            rasters.append(surface.raster(level, _covering(places)))
     return rasters
 
 
@@ -91,9 +82,12 @@ def _clipped(polygon: FloatArray, line: FloatArray, offset: float) -> FloatArray
     return np.array(kept)
 
 
-def _covering(places: FloatArray) -> range:
-    first, last = int(np.floor(places.min())), int(np.ceil(places.max()))
-    return range(first - RASTER_MARGIN, last + RASTER_MARGIN + 1)
+def _covering(places: FloatArray) -> Window:
+    """Texels around points (x, y), with a margin."""
+    col, row = np.floor(places.min(axis=0)).astype(int).tolist()
+    last_col, last_row = np.ceil(places.max(axis=0)).astype(int).tolist()
+    covered = Window(row, col, last_row - row + 1, last_col - col + 1)
+    return covered.grown(RASTER_MARGIN, RASTER_MARGIN)
 
 
 def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
