@@ -54,13 +54,7 @@ def margin_px(radius_px: float) -> int:
 
 
 def check_room(radius_px: float, frame: Window) -> None:
-    """Refuse a frame smaller than one blurred point.
-
-    Raises
-    ------
-    SceneError
-        With the size that the blur needs.
-    """
+    """Raise a `SceneError` if a frame is smaller than one blurred point."""
     least = 2 * int(np.ceil(abs(radius_px))) + 1
     if min(frame.shape) < least:
         raise SceneError(
