@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from d3s.errors import InputError
@@ -92,10 +91,5 @@ class Source(Protocol):
     def __enter__(self) -> Self:
         """Return the source itself."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the source."""

@@ -54,10 +54,6 @@ def _encode_image_png(image: Image) -> bytes:
     return png.encode(levels)
 
 
-def _encode_depth_tiff(image: DepthImage, _: float) -> bytes:
-    return tiff.encode(image.depth_m, note.make_note(image))
-
-
 def _encode_depth_exr(image: DepthImage, _: float) -> bytes:
     images = {_EXR_NAMES[name]: getattr(image, name) for name in ("depth_m", *image.layers)}
     return exr.encode(exr.Layers(images, {note.KEY: note.make_note(image)}))
@@ -92,14 +88,6 @@ def _read_depth_tiff(raw: bytes, max_pixels: int, _: float | None) -> DepthImage
     text = tiff.description(raw)
     has_note = text.startswith(note.START)
     return _depth_image(samples.values, note.parse_depth_note(text) if has_note else {})
-
-
-def _read_depth_pfm(raw: bytes, max_pixels: int, _: float | None) -> DepthImage:
-    return _depth_image(netpbm.read_pfm(raw, max_pixels).values, {})
-
-
-def _read_depth_npy(raw: bytes, max_pixels: int, _: float | None) -> DepthImage:
-    return _depth_image(npy.read(raw, max_pixels).values, {})
 
 
 def _read_depth_exr(raw: bytes, max_pixels: int, _: float | None) -> DepthImage:
@@ -164,7 +152,7 @@ CODECS: dict[str, Codec] = {
         read_image=tiff.read,
         read_depth=_read_depth_tiff,
         encode_image=tiff.encode,
-        encode_depth=_encode_depth_tiff,
+        encode_depth=lambda image, _: tiff.encode(image.depth_m, note.make_note(image)),
     ),
     formats.PNM.name: Codec(read_image=netpbm.read_pnm),
     formats.JPEG.name: Codec(read_image=photos.read_jpeg),
@@ -172,13 +160,13 @@ CODECS: dict[str, Codec] = {
     formats.WEBP.name: Codec(read_image=photos.read_webp),
     formats.PFM.name: Codec(
         read_image=netpbm.read_pfm,
-        read_depth=_read_depth_pfm,
+        read_depth=lambda raw, most, _: _depth_image(netpbm.read_pfm(raw, most).values, {}),
         encode_image=netpbm.encode_pfm,
         encode_depth=lambda image, _: netpbm.encode_pfm(image.depth_m),
     ),
     formats.NPY.name: Codec(
         read_image=npy.read,
-        read_depth=_read_depth_npy,
+        read_depth=lambda raw, most, _: _depth_image(npy.read(raw, most).values, {}),
         encode_image=npy.encode,
         encode_depth=lambda image, _: npy.encode(image.depth_m),
     ),
