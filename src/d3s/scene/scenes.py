@@ -79,7 +79,7 @@ class Plane(ScenePart):
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
         """Layers of the scene, in any order."""
-        return (Layer(depth_m=self.depth_m, texture=self.texture),)
+        return (Layer(**dict(self)),)
 
 
 class TiltedPlane(ScenePart):
@@ -108,8 +108,7 @@ class TiltedPlane(ScenePart):
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
         """Layers of the scene, in any order."""
-        fields = ("depth_m", "tilt_x_rad", "tilt_y_rad", "texture")
-        return (Layer(**{name: getattr(self, name) for name in fields}),)
+        return (Layer(**dict(self)),)
 
 
 class Layer(TiltedPlane):
