@@ -24,16 +24,13 @@ _BLOCK_PIXELS = 1 << 18
 class Codec:
     """Functions from and to the bytes of a file; None where a format has none."""
 
+    # Arguments: the bytes and the most pixels.
     read_image: Callable[[bytes, int], Samples] | None = None
-    """Of the bytes and the most pixels."""
-
+    # The bytes, the most pixels, and the unit in metres for a PNG that does not state it.
     read_depth: Callable[[bytes, int, float | None], DepthImage | Points] | None = None
-    """Of the bytes, the most pixels and the unit in metres, for a PNG that does not state it."""
-
     encode_image: Callable[[Image], bytes] | None = None
+    # The image, and the unit in metres for a PNG.
     encode_depth: Callable[[DepthImage, float], bytes] | None = None
-    """Of the image and the unit in metres, for PNG."""
-
     encode_points: Callable[[Points], bytes] | None = None
 
 
