@@ -21,7 +21,7 @@ from d3s.optics.roots import real_cubic_roots
 from d3s.optics.windows import window_sum
 from d3s.scene.geometry import Window, perfect_views
 from d3s.scene.layers import placed_layers, sheets_of_layers
-from d3s.scene.masks import blob
+from d3s.scene.masks import draw_mask
 from timing import best_seconds
 
 FRAME = (902, 1802)
@@ -46,7 +46,9 @@ def ten_layers() -> d3s.Layered:
         d3s.Layer(
             depth_m=depth_m,
             texture=d3s.Texture(seed=number),
-            mask=blob(FRAME, (rng.uniform(0, FRAME[1]), rng.uniform(0, FRAME[0])), 250, rng),
+            mask=draw_mask(
+                "blob", FRAME, (rng.uniform(0, FRAME[1]), rng.uniform(0, FRAME[0])), 250, rng
+            ),
         )
         for number, depth_m in enumerate(1 / np.linspace(1 / 0.35, 1 / 1.4, 9))
     ]

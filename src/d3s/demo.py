@@ -16,7 +16,7 @@ from d3s.evaluate.truth import Truth, truth_of
 from d3s.evaluate.tuned_twin import tuned_rig
 from d3s.rig import Rig
 from d3s.runtime.parallel import thread_count
-from d3s.scene.masks import Coverage, bar, blob, ring
+from d3s.scene.masks import Coverage, draw_mask
 from d3s.scene.pair import Pair, simulate
 from d3s.scene.scenes import Layer, Layered
 from d3s.scene.sensor import expose_pair
@@ -134,18 +134,16 @@ def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
         """Row at which the floor has this depth, relative to the height of the frame."""
         return 0.5 + (1 - _FLOOR_M / depth_m) * focal_px / (slope * height_px)
 
-    def seeded(
-        outline: Callable[..., Coverage], centre: tuple[float, float], radius: float
-    ) -> Coverage:
+    def seeded(kind: str, centre: tuple[float, float], radius: float) -> Coverage:
         """Mask of a random outline; centre (x, y) and radius relative to the frame's height."""
         rng = np.random.default_rng(5)
         centre_px = height_px * centre[0], height_px * centre[1]
-        return outline(shape, centre_px, height_px * radius, rng)
+        return draw_mask(kind, shape, centre_px, height_px * radius, rng)
 
     return Layered(
         layers=[
-            _layer(0.31, "bark", seeded(bar, (1.70, 0.20), 0.36), scale=0.5),
-            _layer(0.45, "carpet", seeded(ring, (0.30, 0.70), 0.24), scale=0.6),
+            _layer(0.31, "bark", seeded("bar", (1.70, 0.20), 0.36), scale=0.5),
+            _layer(0.45, "carpet", seeded("ring", (0.30, 0.70), 0.24), scale=0.6),
             _layer(
                 0.69,
                 "text",
@@ -153,7 +151,7 @@ def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
                 scale=0.5,
                 tilt_x_rad=0.5,
             ),
-            _layer(0.80, "grass", seeded(blob, (1.60, 0.50), 0.20), scale=0.5),
+            _layer(0.80, "grass", seeded("blob", (1.60, 0.50), 0.20), scale=0.5),
             _layer(1.00, "bark", _card(shape, (1.18, -0.1, 1.32, foot(1.00))), scale=0.6, seed=2),
             _layer(
                 _FLOOR_M,

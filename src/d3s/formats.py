@@ -21,47 +21,22 @@ class Format:
     """One file format: one row of the table."""
 
     name: str
-    suffixes: tuple[str, ...]
-    """The first one is the usual one."""
-
+    suffixes: tuple[str, ...]  # the first one is the usual one
+    # First bytes: a file is known by them, and not by its suffix. Empty for text.
     magics: tuple[bytes, ...] = ()
-    """First bytes; a file is known by them, and not by its suffix. Empty for text."""
-
-    description: str
-    """One line on the format."""
-
-    image: str = ""
-    """Samples that `read_image` reads; empty if it reads none."""
-
-    full_scale: str = ""
-    """Integer sample that becomes 1; empty for floats."""
-
-    image_out: str = ""
-    """Samples that `write_image` writes; empty if it writes none."""
-
-    depth: str = ""
-    """Numbers that `write_depth` writes; empty if it writes none."""
-
-    no_depth: str = ""
-    """Value of a pixel without depth."""
-
-    layers: tuple[str, ...] = ()
-    """Layers that are written beside the depth."""
-
-    beside: str = ""
-    """Content beside the depth, in words."""
-
-    camera: str = ""
-    """Where the camera of a depth file is."""
-
-    reads_depth: bool = False
-    """Whether `read_depth` reads it."""
-
-    is_points: bool = False
-    """Whether it holds points in space and no image."""
-
-    extra: str = ""
-    """Extra of the package that has to be installed: `pip install d3s[exr]` for "exr"."""
+    description: str  # one line
+    # Samples and numbers that each function reads or writes; empty if it does not.
+    image: str = ""  # `read_image`
+    full_scale: str = ""  # integer sample that becomes 1; empty for floats
+    image_out: str = ""  # `write_image`
+    depth: str = ""  # `write_depth`
+    no_depth: str = ""  # value of a pixel without depth
+    layers: tuple[str, ...] = ()  # written beside the depth
+    beside: str = ""  # content beside the depth, in words
+    camera: str = ""  # where the camera of a depth file is
+    reads_depth: bool = False  # by `read_depth`
+    is_points: bool = False  # points in space, and no image
+    extra: str = ""  # extra of the package to install: "exr" for `pip install d3s[exr]`
 
     @property
     def has_camera_inside(self) -> bool:

@@ -17,7 +17,7 @@ from d3s.files import DepthImage, Points, camera_file, depth_png, note, read_dep
 from d3s.files import arrays as npz
 from d3s.files.images import read_samples
 from d3s.files.orientation import WORDS
-from d3s.files.raw import named, open_file, read_rest
+from d3s.files.raw import named, open_file, read_file
 from d3s.formats import (
     CSV,
     EXR,
@@ -110,13 +110,10 @@ def _is_depth(path: Path, found: Format) -> bool:
         return os.path.lexists(camera_file.beside(path))
     with named(path):
         if found is PNG:
-            return depth_png.note_in(_raw(path)) is not None
-        return found is TIFF and tiff.description(_raw(path)).startswith(note.START)
-
-
-def _raw(path: Path) -> bytes:
-    with open_file(path) as file:
-        return read_rest(file, _MAX_BYTES)
+            return depth_png.note_in(read_file(path, _MAX_BYTES)) is not None
+        return found is TIFF and tiff.description(read_file(path, _MAX_BYTES)).startswith(
+            note.START
+        )
 
 
 def _image(path: Path, found: Format) -> Info:
@@ -157,7 +154,7 @@ def _depth(path: Path, found: Format) -> Info:
 
 def _unit_m(path: Path) -> float:
     with named(path):
-        entries = note.parse_depth_note(depth_png.note_in(_raw(path)) or "")
+        entries = note.parse_depth_note(depth_png.note_in(read_file(path, _MAX_BYTES)) or "")
         return note.positive_number(entries, "depth_unit_m")
 
 
@@ -250,7 +247,7 @@ def _text(path: Path) -> Info:
 
 def _document(path: Path) -> Info:
     with named(path):
-        text = _raw(path)
+        text = read_file(path, _MAX_BYTES)
     if re.search(rb"^\s*\[scene", text, re.MULTILINE):
         return Info(path=str(path), kind="recipe", facts=_recipe_facts(Recipe.load(path)))
     return Info(path=str(path), kind="rig", facts=_rig_facts(Rig.load(path)))
@@ -258,7 +255,7 @@ def _document(path: Path) -> Info:
 
 def _table(path: Path) -> Info:
     with named(path):
-        lines = _raw(path).splitlines()
+        lines = read_file(path, _MAX_BYTES).splitlines()
     names = lines[0].decode("utf-8", "replace")[:1000].split(",")
     return Info(path=str(path), kind="table", facts={"columns": names, "rows": len(lines) - 1})
 

@@ -42,21 +42,12 @@ class Done:
 
     name: str
     files: tuple[Path, ...]
-    density: float
-    """Share of the pixels that have a depth, 0 to 1."""
-
-    nearest_m: float
-    """First percentile of the depths."""
-
-    farthest_m: float
-    """99th percentile of the depths."""
-
+    density: float  # share of the pixels that have a depth, 0 to 1
+    nearest_m: float  # first percentile of the depths
+    farthest_m: float  # 99th percentile of the depths
     median_sigma_m: float
-    time_s: float
-    """Time of the estimate, without reading and writing."""
-
-    remarks: tuple[str, ...]
-    """Remarks on what was done to the images, and the warnings of the method."""
+    time_s: float  # of the estimate, without reading and writing
+    remarks: tuple[str, ...]  # on what was done to the images, and the warnings of the method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +56,7 @@ class Batch:
 
     done: tuple[Done, ...]
     refused: tuple[Refused, ...]
-    skipped: tuple[str, ...] = ()
-    """Names of frames whose results were there."""
+    skipped: tuple[str, ...] = ()  # names of frames whose results were there
 
     @property
     def empty(self) -> tuple[Done, ...]:
@@ -181,11 +171,7 @@ def estimate_files(
                 progress(len(skipped) + number + 1, len(frames))
     if not (was_there or results.done):
         folder.rmdir()
-    return Batch(
-        done=tuple(results.done),
-        refused=tuple(results.refused),
-        skipped=tuple(skipped),
-    )
+    return Batch(done=tuple(results.done), refused=tuple(results.refused), skipped=tuple(skipped))
 
 
 def _is_done(files: FrameFiles, job: DepthJob, folder: Path) -> bool:

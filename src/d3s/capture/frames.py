@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from d3s.errors import InputError
@@ -28,23 +27,12 @@ class Frame:
         When it has neither a pair nor a raw frame, or both.
     """
 
-    number: int
-    """Position in the source, from 0. Numbers rise; a frame that was lost leaves a gap."""
-
-    name: str = ""
-    """Name for results and messages; empty if the source has none."""
-
-    views: tuple[Image, Image] | None = None
-    """Left and right view, rectified, of one shape."""
-
-    raw: Image | None = None
-    """Image of the sensor, which a calibrated rig splits."""
-
-    time_s: float | None = None
-    """Time of the exposure on a monotonic clock of the source, in seconds; None if unknown."""
-
-    remarks: tuple[str, ...] = ()
-    """Changes to the images that a person might not expect, in words."""
+    number: int  # position in the source, from 0; a frame that was lost leaves a gap
+    name: str = ""  # for results and messages; empty if the source has none
+    views: tuple[Image, Image] | None = None  # left and right, rectified, of one shape
+    raw: Image | None = None  # image of the sensor, which a calibrated rig splits
+    time_s: float | None = None  # of the exposure, on a monotonic clock of the source
+    remarks: tuple[str, ...] = ()  # changes to the images that a person might not expect
 
     def __post_init__(self) -> None:
         """Check that there is one capture."""
@@ -92,10 +80,5 @@ class Source(Protocol):
     def __enter__(self) -> Self:
         """Return the source itself."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the source."""

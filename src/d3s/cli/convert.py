@@ -191,29 +191,21 @@ def _check_names(source: Path, targets: list[Path], written: Iterable[str]) -> N
 
 def _convert(source: Path, targets: list[Path], settings: _Settings) -> list[dict[str, Any]]:
     from d3s.files import DepthImage, read_depth
+    from d3s.files.depth_files import check_target
     from d3s.files.raw import named
+    from d3s.view.preview import ENDING
 
     content = read_depth(source, unit_m=settings.input_unit_m)
     if settings.focal_length_px is not None and isinstance(content, DepthImage):
         with named(source):
             content = content.with_camera(settings.focal_length_px)
-    _check(content, targets)
-    return [_write(content, source, target, settings) for target in targets]
-
-
-def _check(content: "DepthImage | Points", targets: list[Path]) -> None:
-    """Refuse targets that cannot hold the content, before the first file is written."""
-    from d3s.files import Points
-    from d3s.files.depth_files import check_target
-    from d3s.files.raw import named
-    from d3s.view.preview import ENDING
-
-    for target in targets:
+    for target in targets:  # all checked before the first is written
         with named(target):
             if not target.name.endswith(ENDING):
                 check_target(content, target)
-            elif isinstance(content, Points):
+            elif not isinstance(content, DepthImage):
                 raise InputError("a picture needs an image of depths, and these are points.")
+    return [_write(content, source, target, settings) for target in targets]
 
 
 def _write(
@@ -229,13 +221,11 @@ def _write(
         words = f"{content.density:.0%} of {rows} x {cols} px have a depth"
         title = ": ".join([", ".join(names), words]) if names else words
         write_preview(target, content.depth_m, title=title, overwrite=settings.force)
-        return _entry(source, [target], ("the numbers",))
-    written = write_depth(target, content, unit_m=settings.unit_m, overwrite=settings.force)
-    return _entry(source, written, lost(content, target, settings.unit_m))
-
-
-def _entry(source: Path, written: list[Path], without: tuple[str, ...]) -> dict[str, Any]:
-    return {"from": str(source), "files": [str(path) for path in written], "without": list(without)}
+        written, without = [target], ["the numbers"]
+    else:
+        written = write_depth(target, content, unit_m=settings.unit_m, overwrite=settings.force)
+        without = list(lost(content, target, settings.unit_m))
+    return {"from": str(source), "files": [str(path) for path in written], "without": without}
 
 
 def _line(entry: dict[str, Any]) -> str:

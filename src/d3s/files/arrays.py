@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from d3s import atomic
 from d3s.errors import InputError
 from d3s.files import npy
-from d3s.files.raw import cut_short, named, open_file, read_rest
+from d3s.files.raw import cut_short, named, read_file
 
 MAX_BYTES = 2_000_000_000
 
@@ -79,9 +79,7 @@ def read_npz(
         or holds more than `max_bytes` when unpacked, which is known from its headers.
     """
     with named(path):
-        with open_file(path) as file:
-            raw = read_rest(file, max_bytes)
-        return unpacked(raw, max_bytes)
+        return unpacked(read_file(path, max_bytes), max_bytes)
 
 
 def _writable(name: str, array: ArrayLike) -> NDArray[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.files.depth_image import DepthImage
-from d3s.files.raw import cut_short, named, open_file, path_text, read_rest
+from d3s.files.raw import cut_short, named, path_text, read_file
 
 SUFFIX = ".camera.json"
 _MAX_BYTES = 100_000
@@ -62,17 +62,9 @@ def focal_length_px(path: str | os.PathLike[str], shape: tuple[int, ...]) -> flo
 
 
 def read(path: str | os.PathLike[str]) -> Camera:
-    """Read a camera file.
-
-    Raises
-    ------
-    InputError
-        Naming the file and what is wrong.
-    """
+    """Read a camera file; an `InputError` names the file and what is wrong."""
     with named(path):
-        with open_file(path) as file:
-            raw = read_rest(file, _MAX_BYTES)
-        return _camera(raw)
+        return _camera(read_file(path, _MAX_BYTES))
 
 
 def _camera(raw: bytes) -> Camera:

@@ -24,16 +24,13 @@ _BLOCK_PIXELS = 1 << 18
 class Codec:
     """Functions from and to the bytes of a file; None where a format has none."""
 
+    # Arguments: the bytes and the most pixels.
     read_image: Callable[[bytes, int], Samples] | None = None
-    """Of the bytes and the most pixels."""
-
+    # The bytes, the most pixels, and the unit in metres for a PNG that does not state it.
     read_depth: Callable[[bytes, int, float | None], DepthImage | Points] | None = None
-    """Of the bytes, the most pixels and the unit in metres, for a PNG that does not state it."""
-
     encode_image: Callable[[Image], bytes] | None = None
+    # The image, and the unit in metres for a PNG.
     encode_depth: Callable[[DepthImage, float], bytes] | None = None
-    """Of the image and the unit in metres, for PNG."""
-
     encode_points: Callable[[Points], bytes] | None = None
 
 
@@ -52,10 +49,6 @@ def _encode_image_png(image: Image) -> bytes:
         block = np.clip(image[row : row + step].astype(np.float64), 0, 1)
         levels[row : row + step] = np.rint(block * 65535)
     return png.encode(levels)
-
-
-def _encode_depth_tiff(image: DepthImage, _: float) -> bytes:
-    return tiff.encode(image.depth_m, note.make_note(image))
 
 
 def _encode_depth_exr(image: DepthImage, _: float) -> bytes:
@@ -92,14 +85,6 @@ def _read_depth_tiff(raw: bytes, max_pixels: int, _: float | None) -> DepthImage
     text = tiff.description(raw)
     has_note = text.startswith(note.START)
     return _depth_image(samples.values, note.parse_depth_note(text) if has_note else {})
-
-
-def _read_depth_pfm(raw: bytes, max_pixels: int, _: float | None) -> DepthImage:
-    return _depth_image(netpbm.read_pfm(raw, max_pixels).values, {})
-
-
-def _read_depth_npy(raw: bytes, max_pixels: int, _: float | None) -> DepthImage:
-    return _depth_image(npy.read(raw, max_pixels).values, {})
 
 
 def _read_depth_exr(raw: bytes, max_pixels: int, _: float | None) -> DepthImage:
@@ -164,7 +149,7 @@ CODECS: dict[str, Codec] = {
         read_image=tiff.read,
         read_depth=_read_depth_tiff,
         encode_image=tiff.encode,
-        encode_depth=_encode_depth_tiff,
+        encode_depth=lambda image, _: tiff.encode(image.depth_m, note.make_note(image)),
     ),
     formats.PNM.name: Codec(read_image=netpbm.read_pnm),
     formats.JPEG.name: Codec(read_image=photos.read_jpeg),
@@ -172,13 +157,13 @@ CODECS: dict[str, Codec] = {
     formats.WEBP.name: Codec(read_image=photos.read_webp),
     formats.PFM.name: Codec(
         read_image=netpbm.read_pfm,
-        read_depth=_read_depth_pfm,
+        read_depth=lambda raw, most, _: _depth_image(netpbm.read_pfm(raw, most).values, {}),
         encode_image=netpbm.encode_pfm,
         encode_depth=lambda image, _: netpbm.encode_pfm(image.depth_m),
     ),
     formats.NPY.name: Codec(
         read_image=npy.read,
-        read_depth=_read_depth_npy,
+        read_depth=lambda raw, most, _: _depth_image(npy.read(raw, most).values, {}),
         encode_image=npy.encode,
         encode_depth=lambda image, _: npy.encode(image.depth_m),
     ),

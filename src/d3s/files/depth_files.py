@@ -133,13 +133,7 @@ def lost(
 
 
 def check_target(content: DepthImage | Points, path: str | os.PathLike[str]) -> None:
-    """Refuse a file that could not hold the content, before anything is written.
-
-    Raises
-    ------
-    InputError
-        With what could be written instead.
-    """
+    """Raise an `InputError` if a file cannot hold the content, before anything is written."""
     if Path(os.fsdecode(path)).suffix.lower() in formats.NPZ.suffixes:
         raise InputError(
             "an .npz holds all of a depth map, with its rig and options, and only an estimate has "

@@ -12,7 +12,7 @@ from d3s.files.depth_image import DepthImage
 _LARGEST = 65535
 _HEADER_END = len(png.SIGNATURE) + 25  # of IHDR, after which a text may stand
 _TEXT = note.KEY.encode() + b"\0"
-UNIT_LIMITS_M = (1e-6, 1.0)
+_UNIT_LIMITS_M = (1e-6, 1.0)
 
 
 def encode(image: DepthImage, unit_m: float) -> bytes:
@@ -80,14 +80,8 @@ def note_in(raw: bytes) -> str | None:
 
 
 def check_unit(unit_m: float) -> None:
-    """Refuse what cannot be the unit of depths, in metres.
-
-    Raises
-    ------
-    InputError
-        Naming the value and the rule.
-    """
-    low, high = UNIT_LIMITS_M
+    """Refuse what cannot be the unit of depths in metres, by an `InputError`."""
+    low, high = _UNIT_LIMITS_M
     if isinstance(unit_m, bool) or not isinstance(unit_m, int | float) or not low <= unit_m <= high:
         raise InputError(
             f"unit_m={unit_m!r} must be from {low:g} to {high:g}: it is in metres, and 0.001 is a "

@@ -32,13 +32,7 @@ class Layers(NamedTuple):
 
 
 def check_installed() -> None:
-    """Refuse to go on without the OpenEXR package.
-
-    Raises
-    ------
-    InputError
-        With the command that installs it.
-    """
+    """Raise an `InputError` with the command to install OpenEXR if it is missing."""
     if importlib.util.find_spec("OpenEXR") is None:
         raise InputError(
             "OpenEXR files need the OpenEXR package, which is not installed: "

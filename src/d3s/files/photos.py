@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.orientation import UPRIGHT, orientation_in
+from d3s.files.orientation import orientation_in
 from d3s.files.raw import Samples, check_size, cut_short, decoded_as
 
 _SOI, _EOI, _SOS, _DHT, _DQT, _DRI = 0xD8, 0xD9, 0xDA, 0xC4, 0xDB, 0xDD
@@ -152,9 +152,7 @@ def read_webp(raw: bytes, max_pixels: int) -> Samples:
         exif = picture.info.get("exif", b"")
     if values.shape[:2] != (height, width):
         raise cut_short("cannot be decoded")
-    return Samples(
-        values=values, full_scale=255, orientation=orientation_in(exif) if exif else UPRIGHT
-    )
+    return Samples(values=values, full_scale=255, orientation=orientation_in(exif))
 
 
 def _webp_size(raw: bytes) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.orientation import UPRIGHT, orientation_in
+from d3s.files.orientation import orientation_in
 from d3s.files.raw import Samples, check_size, cut_short, decoded_as
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -99,7 +99,7 @@ def read(raw: bytes, max_pixels: int) -> Samples:
     return Samples(
         values=values,
         full_scale=int(np.iinfo(values.dtype).max),
-        orientation=orientation_in(exif) if exif else UPRIGHT,
+        orientation=orientation_in(exif),
     )
 
 

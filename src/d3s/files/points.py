@@ -1,7 +1,6 @@
 """Points in files: PLY, binary numbers below a short text, and CSV, a line of text each."""
 
 import re
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,10 @@ from d3s.files.depth_image import Points
 from d3s.files.raw import cut_short
 from d3s.types import Image
 
-MAX_POINTS = 64_000_000
+_MAX_POINTS = 64_000_000
 
 # Names that viewers have for the fields of `Points`.
-NAMES = {
+_NAMES = {
     "x_m": "x",
     "y_m": "y",
     "z_m": "z",
@@ -28,26 +27,11 @@ _COLOURS = ("red", "green", "blue")
 # Percentile of the intensity that becomes white: for the eye, the numbers stand beside it.
 _WHITE_PERCENT = 99.5
 
-_KINDS = {
-    "char": "i1",
-    "uchar": "u1",
-    "short": "i2",
-    "ushort": "u2",
-    "int": "i4",
-    "uint": "u4",
-    "float": "f4",
-    "double": "f8",
-}
-_KINDS |= {
-    "int8": "i1",
-    "uint8": "u1",
-    "int16": "i2",
-    "uint16": "u2",
-    "int32": "i4",
-    "uint32": "u4",
-    "float32": "f4",
-    "float64": "f8",
-}
+# Types by either of their names in PLY, in NumPy's spelling.
+_TYPES = ("char", "uchar", "short", "ushort", "int", "uint", "float", "double")
+_SIZED = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64")
+_KINDS = {name: np.dtype(sized).str[1:] for name, sized in zip(_TYPES, _SIZED, strict=True)}
+_KINDS |= {sized: np.dtype(sized).str[1:] for sized in _SIZED}
 _ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 _HEADER_BYTES = 100_000
 _CSV_ROWS = 50_000  # that become text at once
@@ -64,7 +48,7 @@ class _Header(NamedTuple):
 def encode_ply(points: Points) -> bytes:
     """PLY file of points, little-endian; intensities are also written as a colour for the eye."""
     columns: dict[str, NDArray[Any]] = {
-        NAMES[name]: values.astype("<f4", copy=False) for name, values in points.columns.items()
+        _NAMES[name]: values.astype("<f4", copy=False) for name, values in points.columns.items()
     }
     if points.intensity is not None:
         columns |= dict.fromkeys(_COLOURS, _grey_levels(points.intensity))
@@ -95,11 +79,13 @@ def read_ply(raw: bytes) -> Points:
             f"has {len(raw) - header.start} bytes of points, and its header says {size}"
         )
     record = np.frombuffer(raw, header.record, offset=header.start)
-    known = [one.name for one in fields(Points) if one.name in NAMES]
-    return Points(
-        **{name: _column(record, NAMES[name]) for name in known if NAMES[name] in _names(record)},
-        notes=note.notes_for_people(header.note),
-    )
+    with np.errstate(over="ignore"):
+        columns = {
+            name: record[column].astype(np.float32)
+            for name, column in _NAMES.items()
+            if column in (record.dtype.names or ())
+        }
+    return Points(**columns, notes=note.notes_for_people(header.note))
 
 
 def encode_csv(points: Points) -> bytes:
@@ -112,15 +98,6 @@ def encode_csv(points: Points) -> bytes:
         for block in (table[row : row + _CSV_ROWS] for row in range(0, len(table), _CSV_ROWS))
     ]
     return (",".join(columns) + "\n" + "".join(blocks)).encode("ascii")
-
-
-def _column(record: NDArray[Any], name: str) -> Image:
-    with np.errstate(over="ignore"):
-        return record[name].astype(np.float32)
-
-
-def _names(record: NDArray[Any]) -> tuple[str, ...]:
-    return record.dtype.names or ()
 
 
 def _grey_levels(intensity: Image) -> NDArray[np.uint8]:
@@ -143,11 +120,9 @@ def _header(raw: bytes) -> _Header:
         raise cut_short("has no proper PLY header") from error
     notes = [line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE)]
     words = [line.split() for line in lines if not line.startswith(("comment", "obj_info"))]
-    order = _order(words)
-    points = _points(words)
-    return _Header(
-        points, _record(words, order), end.end(), note.parse_depth_note(notes[0]) if notes else {}
-    )
+    order, points = _order(words), _points(words)
+    entries = note.parse_depth_note(notes[0]) if notes else {}
+    return _Header(points, _record(words, order), end.end(), entries)
 
 
 def _order(words: list[list[str]]) -> str:
@@ -171,8 +146,8 @@ def _points(words: list[list[str]]) -> int:
             f"is a PLY file of {found}, and one of vertices alone is read. Save its points alone."
         )
     points = int(elements[0][1])
-    if points > MAX_POINTS:
-        raise InputError(f"declares {points} points, and at most {MAX_POINTS} are read.")
+    if points > _MAX_POINTS:
+        raise InputError(f"declares {points} points, and at most {_MAX_POINTS} are read.")
     return points
 
 

@@ -124,6 +124,12 @@ def _check_ordinary(status: os.stat_result) -> None:
         raise cut_short("is empty")
 
 
+def read_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """Read all bytes of an ordinary file, if there are at most `max_bytes`."""
+    with open_file(path) as file:
+        return read_rest(file, max_bytes)
+
+
 def read_rest(file: BinaryIO, max_bytes: int) -> bytes:
     """Read all bytes of an open file from its beginning, if there are at most `max_bytes`."""
     size = os.fstat(file.fileno()).st_size

@@ -17,16 +17,16 @@ from d3s.scene.geometry import Affine, ScenePart, Window
 from d3s.scene.masks import Coverage
 from d3s.types import FloatArray, Image
 
-Complex = NDArray[np.complex64]
+_Complex = NDArray[np.complex64]
 
 Psf = Literal["disk", "gaussian", "diffraction"]
 """Shape of a blurred point."""
 
 # The FFT is periodic: a window fades into grey at its ends over this many pixels, so that no jump
 # causes ringing.
-FADE_PX = 16
+_FADE_PX = 16
 # Margin beyond the blur for the tail of a sub-pixel shift.
-TAIL_PX = 8
+_TAIL_PX = 8
 
 # Steps of the blur radius over a tilted surface. Between two radii the blurs are mixed so that the
 # second moment is right; the remaining error is below 0.6 % of the contrast at any frequency.
@@ -50,17 +50,11 @@ def margin_px(radius_px: float) -> int:
     """Margin around a frame, in pixels, that makes the blur right within the frame."""
     # Twice the radius is four sigma of a Gaussian. The tails beyond, also of diffraction, see the
     # mean of the scene.
-    return int(np.ceil(2 * abs(radius_px))) + TAIL_PX + FADE_PX
+    return int(np.ceil(2 * abs(radius_px))) + _TAIL_PX + _FADE_PX
 
 
 def check_room(radius_px: float, frame: Window) -> None:
-    """Refuse a frame smaller than one blurred point.
-
-    Raises
-    ------
-    SceneError
-        With the size that the blur needs.
-    """
+    """Raise a `SceneError` if a frame is smaller than one blurred point."""
     least = 2 * int(np.ceil(abs(radius_px))) + 1
     if min(frame.shape) < least:
         raise SceneError(
@@ -70,24 +64,11 @@ def check_room(radius_px: float, frame: Window) -> None:
 
 
 @lru_cache(maxsize=256)
-def otf_table(radius_px: float, lens: Lens, blur_model: BlurModel) -> Image:
-    """Transfer function of a blur, sampled from 0 to the corner of the spectrum.
+def _otf_table(radius_px: float, lens: Lens, blur_model: BlurModel) -> Image:
+    """Transfer function of a blur, evenly sampled from 0 to the corner of the spectrum.
 
-    Linear interpolation between the samples has an error below 1e-4.
-
-    Parameters
-    ----------
-    radius_px
-        Signed blur radius, in pixels; positive nearer than focus.
-    lens
-        Lens of the view; a pinhole is sharp, without diffraction.
-    blur_model
-        Shape of a blurred point.
-
-    Returns
-    -------
-    ndarray
-        (samples + 1,) float32, evenly spaced from 0 to sqrt(1/2) cycles/px; the last is repeated.
+    Linear interpolation between the samples has an error below 1e-4. A pinhole is sharp, without
+    diffraction.
     """
     steps = int(256 * (8 + abs(radius_px)))
     frequency = np.linspace(0.0, _HIGHEST_FREQUENCY, steps + 1)
@@ -114,7 +95,7 @@ class Canvas:
     alpha: Coverage | None = None
 
     @cached_property
-    def spectrum(self) -> Complex:
+    def spectrum(self) -> _Complex:
         """Spectrum of the layer with faded ends; of colour + i alpha if there is a mask."""
         return _transform(*_faded_layer(self.colour, self.alpha))
 
@@ -127,7 +108,7 @@ def _faded_layer(colour: Image, alpha: Coverage | None) -> tuple[Image, Coverage
     return _faded(colour, 0.0), _faded(alpha, 0.0)
 
 
-def _transform(colour: Image, alpha: Coverage | None) -> Complex:
+def _transform(colour: Image, alpha: Coverage | None) -> _Complex:
     from scipy import fft
 
     if alpha is None:
@@ -147,7 +128,7 @@ class Sheet(NamedTuple):
     shift_px: tuple[float, float] = (0.0, 0.0)  # (x, y)
 
 
-class BlurredLayer(NamedTuple):
+class _BlurredLayer(NamedTuple):
     """A blurred layer, on the part of the frame that it reaches."""
 
     window: Window
@@ -155,7 +136,7 @@ class BlurredLayer(NamedTuple):
     alpha: Coverage | None
 
 
-def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -> BlurredLayer:
+def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -> _BlurredLayer:
     """Blur and shift a sheet.
 
     Parameters
@@ -173,7 +154,7 @@ def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -
     whole = (int(np.floor(sheet.shift_px[0])), int(np.floor(sheet.shift_px[1])))
     part = (sheet.shift_px[0] - whole[0], sheet.shift_px[1] - whole[1])
     if sheet.radius_px.is_constant:
-        table = otf_table(sheet.radius_px.constant, lens, blur_model)
+        table = _otf_table(sheet.radius_px.constant, lens, blur_model)
         filtered = _filtered(canvas.spectrum, canvas.window.shape, table, part)
     else:
         filtered = _filtered_by_slices(sheet, lens, blur_model)
@@ -183,7 +164,7 @@ def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -
     return _unpacked(filtered, window, window.common(frame), canvas.alpha is not None)
 
 
-def _unpacked(filtered: Complex, window: Window, kept: Window, has_alpha: bool) -> BlurredLayer:
+def _unpacked(filtered: _Complex, window: Window, kept: Window, has_alpha: bool) -> _BlurredLayer:
     """Inverse transform on the pixels to keep; other rows are dropped between the two passes."""
     from scipy import fft
 
@@ -191,14 +172,14 @@ def _unpacked(filtered: Complex, window: Window, kept: Window, has_alpha: bool) 
     half = fft.ifft(filtered, axis=0, overwrite_x=True, workers=thread_count())[rows]
     if not has_alpha:
         image = fft.irfft(half, n=window.cols, axis=1, workers=thread_count())
-        return BlurredLayer(kept, image[:, cols], None)
+        return _BlurredLayer(kept, image[:, cols], None)
     packed = fft.ifft(half, axis=1, overwrite_x=True, workers=thread_count())[:, cols]
-    return BlurredLayer(kept, packed.real, packed.imag)
+    return _BlurredLayer(kept, packed.real, packed.imag)
 
 
 def _filtered(
-    spectrum: Complex, shape: tuple[int, int], table: Image, shift_px: tuple[float, float]
-) -> Complex:
+    spectrum: _Complex, shape: tuple[int, int], table: Image, shift_px: tuple[float, float]
+) -> _Complex:
     """Spectrum of an image shifted by (x, y) and blurred."""
     rows, cols = shape
     x = np.fft.rfftfreq(cols) if spectrum.shape[1] < cols else np.fft.fftfreq(cols)
@@ -220,14 +201,14 @@ def _filtered(
     return out
 
 
-def _phase(frequency: NDArray[np.floating[Any]], shift_px: float) -> Complex:
+def _phase(frequency: NDArray[np.floating[Any]], shift_px: float) -> _Complex:
     phase = np.exp(2j * np.pi * frequency * shift_px)
     # At Nyquist both signs of the frequency coincide: take the mean of both phases.
     phase[np.abs(frequency) == 0.5] = np.cos(np.pi * shift_px)
     return np.asarray(phase, dtype=np.complex64)
 
 
-def _filtered_by_slices(sheet: Sheet, lens: Lens, blur_model: BlurModel) -> Complex:
+def _filtered_by_slices(sheet: Sheet, lens: Lens, blur_model: BlurModel) -> _Complex:
     """Spectrum of a sheet with varying blur: each point spreads with the blur of its own depth.
 
     The light is divided among slices of constant blur, linearly in the squared radius.
@@ -240,11 +221,11 @@ def _filtered_by_slices(sheet: Sheet, lens: Lens, blur_model: BlurModel) -> Comp
     nodes = radius_nodes(float(np.sqrt(square.min())), float(np.sqrt(square.max())))
     # Fade once, before the light is divided: fading each slice would add its own grey.
     colour, mask = _faded_layer(canvas.colour, canvas.alpha)
-    total: Complex | None = None
+    total: _Complex | None = None
     for i, node in enumerate(nodes):
         share = _hat(square, nodes[i - 1 : i] ** 2, node**2, nodes[i + 1 : i + 2] ** 2)
         part = _transform(share * colour, None if mask is None else share * mask)
-        part = _filtered(part, window.shape, otf_table(float(node), lens, blur_model), (0.0, 0.0))
+        part = _filtered(part, window.shape, _otf_table(float(node), lens, blur_model), (0.0, 0.0))
         total = part if total is None else np.add(total, part, out=total)
     if total is None:
         raise RuntimeError("a sheet has at least one slice")
@@ -282,7 +263,7 @@ def _faded(image: Image, ground: float) -> Image:
 
 @lru_cache(maxsize=64)
 def _ramp(size: int) -> Image:
-    width = min(FADE_PX, size // 4)
+    width = min(_FADE_PX, size // 4)
     ramp = np.ones(size, dtype=np.float32)
     rise = np.sin(0.5 * np.pi * (np.arange(width) + 0.5) / max(width, 1)) ** 2
     ramp[:width] = rise
@@ -309,15 +290,15 @@ def _fade_rows(
 def _filter_rows(
     start: int,
     stop: int,
-    spectrum: Complex,
+    spectrum: _Complex,
     table: Image,
     steps_per_frequency: np.float32,
     y2: Image,
     x2: Image,
-    phase_y: Complex,
-    phase_x: Complex,
+    phase_y: _Complex,
+    phase_x: _Complex,
     is_shifted: bool,
-    out: Complex,
+    out: _Complex,
 ) -> None:
     """Multiply rows `start` to `stop` of a spectrum and their mirror rows, which share the gain."""
     rows, cols = spectrum.shape

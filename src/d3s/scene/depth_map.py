@@ -86,8 +86,7 @@ def depth_edges(inverse_depth: Image, view: View) -> Mask:
 
     `inverse_depth` is (rows, cols) in 1/m.
     """
-    optics = view.optics
-    disparity = inverse_depth * np.float32(optics.disparity_px(1.0) - optics.disparity_offset_px)
+    disparity = inverse_depth * np.float32(view.disparity_per_dpt)
     edges = np.zeros(disparity.shape, dtype=np.bool_)
     edges[:, :-1] |= np.abs(np.diff(disparity, axis=1)) > EDGE_PX
     edges[:-1] |= np.abs(np.diff(disparity, axis=0)) > EDGE_PX
@@ -186,15 +185,10 @@ def _slices(image: Image, inverse: FloatArray, view: View, frame: Window) -> lis
 
 def _cropped(relief: Relief, margin: int) -> Relief | None:
     """Non-empty part of a slice with a margin for its blur; None if the slice is empty."""
-    rows, cols = (np.flatnonzero(relief.alpha.max(axis=axis) > 0) for axis in (1, 0))
-    if not rows.size:
+    box = Window.around(relief.alpha)
+    if box.is_empty:
         return None
-    box = Window(
-        relief.window.row + int(rows[0]),
-        relief.window.col + int(cols[0]),
-        int(np.ptp(rows)) + 1,
-        int(np.ptp(cols)) + 1,
-    )
+    box = box._replace(row=relief.window.row + box.row, col=relief.window.col + box.col)
     window = fast_window(box.grown(margin, margin))
     kept = window.common(relief.window)
     parts = []
@@ -206,9 +200,8 @@ def _cropped(relief: Relief, margin: int) -> Relief | None:
 
 
 def _inverse_depth(disparity: Image, view: View) -> Image:
-    offset = view.optics.disparity_offset_px
-    per_dpt = float(view.optics.disparity_px(1.0)) - offset
-    return (disparity - np.float32(offset)) / np.float32(per_dpt)
+    offset_px = np.float32(view.optics.disparity_offset_px)
+    return (disparity - offset_px) / np.float32(view.disparity_per_dpt)
 
 
 def _relief(

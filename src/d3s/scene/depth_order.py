@@ -7,7 +7,7 @@ import numpy as np
 
 from d3s.errors import SceneError
 from d3s.rig import Optics
-from d3s.scene.geometry import Affine, Window, perfect_views
+from d3s.scene.geometry import Affine, View, Window, perfect_views
 from d3s.scene.masks import Coverage
 from d3s.scene.scenes import Layer
 from d3s.types import FloatArray, Mask
@@ -25,14 +25,6 @@ class PlacedLayer(NamedTuple):
     layer: Layer
     mask: Coverage | None  # None: everywhere
     name: str
-
-    @property
-    def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """First and last row, and first and last column, of the non-zero part of the mask."""
-        if self.mask is None:
-            raise ValueError("a layer without a mask is everywhere")
-        rows, cols = (np.flatnonzero(self.mask.max(axis=axis)) for axis in (1, 0))
-        return (int(rows[0]), int(rows[-1])), (int(cols[0]), int(cols[-1]))
 
 
 class _Piece(NamedTuple):
@@ -78,13 +70,17 @@ def sort_front_to_back(
         for a in range(b):
             if a in in_front.get(b, ()) or b in in_front.get(a, ()):
                 continue
-            difference = _difference(pieces[a], pieces[b], optics)
+            difference = _difference(pieces[a], pieces[b], view)
             if difference is None:
                 continue
             if difference.min() < 0 < difference.max() and _overlap(pieces[a], pieces[b]):
                 front = _piece(_part_before(pieces[a], pieces[b], frame), pieces[a].inverse, frame)
                 pieces.append(front)
-                _check_number(pieces)
+                if len(pieces) > _MOST_PIECES:
+                    raise SceneError(
+                        f"layers cut through each other in more than {_MOST_PIECES} pieces. Use "
+                        "fewer layers, or tilt them less."
+                    )
                 new = len(pieces) - 1
                 in_front.setdefault(b, set()).add(new)
                 in_front.setdefault(a, set()).update((b, new))
@@ -118,7 +114,7 @@ def _overlap(a: _Piece, b: _Piece) -> bool:
     return bool((a.is_there & b.is_there).any())
 
 
-def _difference(a: _Piece, b: _Piece, optics: Optics) -> FloatArray | None:
+def _difference(a: _Piece, b: _Piece, view: View) -> FloatArray | None:
     """Inverse depth of a minus that of b, in 1/m, where they overlap or come close.
 
     Layers apart in the left view may still overlap in the right view, or when blurred; None if they
@@ -127,30 +123,19 @@ def _difference(a: _Piece, b: _Piece, optics: Optics) -> FloatArray | None:
     difference = a.values - b.values
     if _overlap(a, b):
         return np.asarray(difference[a.is_there & b.is_there])
-    ends = [
-        (piece.values[piece.is_there].min(), piece.values[piece.is_there].max()) for piece in (a, b)
-    ]
-    nearest, farthest = max(end[1] for end in ends), min(end[0] for end in ends)
-    per_dpt = float(optics.disparity_px(1.0)) - optics.disparity_offset_px
+    values = np.concatenate([piece.values[piece.is_there] for piece in (a, b)])
+    nearest, farthest = values.max(), values.min()
     blur = max(
-        abs(float(optics.blur_radius_px(1 / max(end, 1e-6), camera)))
+        abs(float(view.optics.blur_radius_px(1 / max(end, 1e-6), camera)))
         for end in (nearest, farthest)
         for camera in (0, 1)
     )
-    sideways = blur + abs(per_dpt) * (nearest - farthest)
-    first, second = (_box(piece.is_there, blur / _STEP, sideways / _STEP) for piece in (a, b))
-    both = first.common(second).common(Window.frame((difference.shape[0], difference.shape[1])))
-    if not both.rows or not both.cols:
-        return None
-    return np.asarray(difference[both.within(Window(0, 0, *difference.shape))].ravel())
-
-
-def _box(is_there: Mask, rows: float, cols: float) -> Window:
-    there_y, there_x = np.nonzero(is_there)
-    top, left = int(there_y.min()), int(there_x.min())
-    return Window(top, left, int(there_y.max()) - top + 1, int(there_x.max()) - left + 1).grown(
-        int(np.ceil(rows)) + 1, int(np.ceil(cols)) + 1
-    )
+    sideways = blur + abs(view.disparity_per_dpt) * (nearest - farthest)
+    margin = (int(np.ceil(blur / _STEP)) + 1, int(np.ceil(sideways / _STEP)) + 1)
+    first, second = (Window.around(piece.is_there).grown(*margin) for piece in (a, b))
+    frame = Window(0, 0, *difference.shape)
+    both = first.common(second).common(frame)
+    return None if both.is_empty else difference[both.within(frame)].ravel()
 
 
 def _is_before(a: _Piece, b: _Piece, difference: FloatArray) -> bool:
@@ -170,11 +155,3 @@ def _part_before(a: _Piece, b: _Piece, frame: Window) -> PlacedLayer:
     if a.placed.mask is not None:
         mask *= a.placed.mask
     return a.placed._replace(mask=mask)
-
-
-def _check_number(pieces: list[_Piece]) -> None:
-    if len(pieces) > _MOST_PIECES:
-        raise SceneError(
-            f"layers cut through each other in more than {_MOST_PIECES} pieces. Use fewer layers, "
-            "or tilt them less."
-        )

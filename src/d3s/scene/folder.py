@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError, SceneError
@@ -81,7 +82,7 @@ def render_folder(
     recipe = _with_digests(recipe).replace(d3s_version=__version__)
     place, text = Path(folder), recipe.text()
     resumes = not overwrite and _is_begun(recipe, place)
-    frames = [SimulatedFrame(recipe, number) for number in _riskiest_first(recipe)]
+    frames = [_Frame(recipe, number) for number in _riskiest_first(recipe)]
     missing = [frame for frame in frames if not (resumes and frame.is_in(place))]
     # Render the riskiest frames before the folder is touched: they show errors of the recipe.
     ready = [frame.render() for frame in missing[:2]]
@@ -91,7 +92,7 @@ def render_folder(
     if not resumes:
         write_text(place / RECIPE_NAME, text)
     written = [] if resumes else [place / RECIPE_NAME]
-    report = progress or _no_progress
+    report = progress or (lambda done, total: None)
     done = len(frames) - len(missing)
     report(done, len(frames))
     for frame in missing:
@@ -105,7 +106,7 @@ def render_folder(
 
 
 @dataclass(frozen=True)
-class SimulatedFrame:
+class _Frame:
     """One frame of a recipe, and its files."""
 
     recipe: Recipe
@@ -143,28 +144,17 @@ class SimulatedFrame:
     def render(self) -> Pair | RawFrame:
         """Simulate the frame."""
         recipe = self.recipe
-        scene, seed = recipe.scene_of(self.number), recipe.seed_of(self.number)
+        options: dict[str, Any] = {
+            "noise": recipe.sensor,
+            "seed": recipe.seed_of(self.number),
+            "psf": recipe.psf,
+            "wavelength_m": recipe.wavelength_m,
+            "mounts": recipe.mounts,
+        }
+        scene = recipe.scene_of(self.number)
         if recipe.kind == "pair":
-            return simulate(
-                scene,
-                recipe.rig,
-                noise=recipe.sensor,
-                seed=seed,
-                shape=recipe.shape,
-                psf=recipe.psf,
-                wavelength_m=recipe.wavelength_m,
-                mounts=recipe.mounts,
-            )
-        return simulate_raw(
-            scene,
-            recipe.rig,
-            noise=recipe.sensor,
-            seed=seed,
-            psf=recipe.psf,
-            wavelength_m=recipe.wavelength_m,
-            layout=recipe.layout or RawLayout(),
-            mounts=recipe.mounts,
-        )
+            return simulate(scene, recipe.rig, shape=recipe.shape, **options)
+        return simulate_raw(scene, recipe.rig, layout=recipe.layout or RawLayout(), **options)
 
     def write(self, rendered: Pair | RawFrame, folder: Path) -> list[Path]:
         """Write the files of the frame; return their paths."""
@@ -268,11 +258,7 @@ def _exists(path: Path) -> bool:
 
 
 def _all_names(recipe: Recipe) -> list[str]:
-    names = [
-        name
-        for number in range(recipe.frame_count)
-        for name in SimulatedFrame(recipe, number).names
-    ]
+    names = [name for number in range(recipe.frame_count) for name in _Frame(recipe, number).names]
     return names if recipe.distances_m is None else [*names, DISTANCES_NAME]
 
 
@@ -301,9 +287,5 @@ def _distances_text(recipe: Recipe) -> str:
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow(("file", "distance_m"))
     for number, distance_m in enumerate(recipe.distances_m or ()):
-        table.writerow((SimulatedFrame(recipe, number).image_names[0], repr(distance_m)))
+        table.writerow((_Frame(recipe, number).image_names[0], repr(distance_m)))
     return buffer.getvalue()
-
-
-def _no_progress(done: int, total: int) -> None:
-    """Say nothing."""

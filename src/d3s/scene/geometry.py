@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from d3s.errors import RecordError, SceneError
@@ -79,6 +80,11 @@ class View:
         """Pixel (x, y) on the axis of the lens as mounted."""
         x, y = self.axis_px
         return x + self.mount.shift_x_px, y + self.mount.shift_y_px
+
+    @property
+    def disparity_per_dpt(self) -> float:
+        """Disparity in px per 1/m of inverse depth."""
+        return float(self.optics.disparity_px(1.0)) - self.optics.disparity_offset_px
 
     @property
     def ray_matrix(self) -> FloatArray:
@@ -163,10 +169,23 @@ class Window(NamedTuple):
         """Window of the whole frame."""
         return cls(0, 0, *shape)
 
+    @classmethod
+    def around(cls, mask: NDArray[Any]) -> "Window":
+        """Bounding window of the non-zero pixels of a mask; empty if there are none."""
+        rows, cols = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+        if not rows.size:
+            return cls(0, 0, 0, 0)
+        return cls(int(rows[0]), int(cols[0]), int(np.ptp(rows)) + 1, int(np.ptp(cols)) + 1)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.rows, self.cols
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the window has no pixels."""
+        return not (self.rows and self.cols)
 
     @property
     def row_numbers(self) -> FloatArray:
@@ -190,7 +209,7 @@ class Window(NamedTuple):
         return Window(row, col, last_row - row, last_col - col)
 
     def common(self, other: "Window") -> "Window":
-        """Intersection of both windows; zero rows or columns if there is none."""
+        """Intersection of both windows, possibly empty."""
         row, col = max(self.row, other.row), max(self.col, other.col)
         last_row = min(self.row + self.rows, other.row + other.rows)
         last_col = min(self.col + self.cols, other.col + other.cols)

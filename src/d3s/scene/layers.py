@@ -10,7 +10,15 @@ from d3s.files.images import read_image
 from d3s.rig import Optics
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.depth_order import PlacedLayer, sort_front_to_back
-from d3s.scene.geometry import FARTHEST_M, Affine, View, Window, perfect_views, pixel_matrix
+from d3s.scene.geometry import (
+    FARTHEST_M,
+    Affine,
+    PlaneInSpace,
+    View,
+    Window,
+    perfect_views,
+    pixel_matrix,
+)
 from d3s.scene.masks import Coverage
 from d3s.scene.sampling import Raster, sample_points
 from d3s.scene.scenes import Layer, checked_mask
@@ -44,7 +52,19 @@ def placed_layers(
     SceneError
         If every layer has a mask, a mask has another shape, or the layers have no order in depth.
     """
-    return sort_front_to_back(_with_masks(layers, shape), optics, shape)
+    placed = []
+    for number, layer in enumerate(layers):
+        name = f"layers[{number}]" if len(layers) > 1 else "the plane"
+        mask = _read_mask(layer.mask) if isinstance(layer.mask, str) else layer.mask
+        if mask is not None and mask.shape != shape:
+            raise SceneError(
+                f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
+            )
+        if mask is None or mask.any():
+            placed.append(PlacedLayer(layer, mask, name))
+    if not any(one.mask is None for one in placed):
+        raise SceneError("layers must have one without a mask, behind the others.")
+    return sort_front_to_back(placed, optics, shape)
 
 
 def sheets_of_layers(
@@ -98,8 +118,7 @@ def sheets_of_view(
     sheets = []
     for one in placed:
         surface = _surface(one, views, frames)
-        matrix = one.layer.plane.surface_matrix(views[camera])
-        sheets += _separate_sheet(one, surface, views[camera], frames[camera], matrix)
+        sheets += _separate_sheet(one, surface, views[camera], frames[camera])
     return sheets
 
 
@@ -117,22 +136,6 @@ def fast_window(window: Window) -> Window:
     )
 
 
-def _with_masks(layers: tuple[Layer, ...], shape: tuple[int, int]) -> list[PlacedLayer]:
-    placed = []
-    for number, layer in enumerate(layers):
-        name = f"layers[{number}]" if len(layers) > 1 else "the plane"
-        mask = _read_mask(layer.mask) if isinstance(layer.mask, str) else layer.mask
-        if mask is not None and mask.shape != shape:
-            raise SceneError(
-                f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
-            )
-        if mask is None or mask.any():
-            placed.append(PlacedLayer(layer, mask, name))
-    if not any(one.mask is None for one in placed):
-        raise SceneError("layers must have one without a mask, behind the others.")
-    return placed
-
-
 def _read_mask(path: str) -> Coverage:
     mask = read_image(path)
     try:
@@ -144,16 +147,14 @@ def _read_mask(path: str) -> Coverage:
 def _sheets(
     one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
-    plane = one.layer.plane
-    matrices = [plane.surface_matrix(view) for view in views]
     surface = _surface(one, views, frames)
-    shift = _common_shift(matrices) if plane.is_frontal and frames[0] == frames[1] else None
+    shift = _common_shift(one.layer.plane, views) if frames[0] == frames[1] else None
     # Views with little overlap are painted separately: one canvas for both would be larger.
     if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
-        return _shared_sheets(one, surface, views, frames[0], matrices[0], shift)
+        return _shared_sheets(one, surface, views, frames[0], shift)
     left, right = (
-        _separate_sheet(one, surface, view, frame, matrix)
-        for view, frame, matrix in zip(views, frames, matrices, strict=True)
+        _separate_sheet(one, surface, view, frame)
+        for view, frame in zip(views, frames, strict=True)
     )
     return left, right
 
@@ -167,21 +168,16 @@ def _surface(one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, W
 
 def _corner_reach(matrix: FloatArray, frame: Window) -> FloatArray:
     """Largest distance in metres of the frame's corners from the surface origin, (x, y)."""
-    corners = np.array(
-        [
-            (x, y, 1.0)
-            for x in (frame.col, frame.col + frame.cols)
-            for y in (frame.row, frame.row + frame.rows)
-        ]
-    )
-    places = corners @ matrix.T
+    xs, ys = (frame.col, frame.col + frame.cols), (frame.row, frame.row + frame.rows)
+    places = np.array([(x, y, 1.0) for x in xs for y in ys]) @ matrix.T
     return np.asarray(np.max(np.abs(places[:, :2] / places[:, 2:]), axis=0))
 
 
-def _common_shift(matrices: list[FloatArray]) -> tuple[float, float] | None:
+def _common_shift(plane: PlaneInSpace, views: tuple[View, View]) -> tuple[float, float] | None:
     """Shift (x, y) in px between the views on one raster; None if they differ by more."""
-    left, right = matrices
-    if np.any(left[:2, :2] != right[:2, :2]) or left[0, 1] or left[1, 0]:
+    left, right = (plane.surface_matrix(view) for view in views)
+    is_turned = np.any(left[:2, :2] != right[:2, :2]) or left[0, 1] or left[1, 0]
+    if is_turned or not plane.is_frontal:
         return None
     return (
         float((right[0, 2] - left[0, 2]) / left[0, 0]),
@@ -194,7 +190,6 @@ def _shared_sheets(
     surface: Surface,
     views: tuple[View, View],
     frame: Window,
-    matrix: FloatArray,
     shift: tuple[float, float],
 ) -> tuple[list[Sheet], list[Sheet]]:
     """Sheets of a layer that differ between the views by a shift: painted and transformed once."""
@@ -211,19 +206,17 @@ def _shared_sheets(
     room = _room(_place(one, views[0]), frame.joined(right), margin_px(widest))
     if room is None:
         return [], []
-    canvas = _canvas(one, surface, views[0], matrix, room)
+    canvas = _canvas(one, surface, views[0], room)
     return [Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]
 
 
-def _separate_sheet(
-    one: PlacedLayer, surface: Surface, view: View, frame: Window, matrix: FloatArray
-) -> list[Sheet]:
+def _separate_sheet(one: PlacedLayer, surface: Surface, view: View, frame: Window) -> list[Sheet]:
     inverse = one.layer.plane.inverse_depth(view)
     radius = blur_radius(inverse, view)
     place = _place(one, view)
     beside = frame.grown(_BESIDE_PX, _BESIDE_PX)
     near = beside if place is None else place.common(beside)
-    if not near.rows or not near.cols:
+    if near.is_empty:
         return []
     widest = max(map(abs, radius.range_over(near)))
     check_room(widest, frame)
@@ -236,7 +229,7 @@ def _separate_sheet(
             f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
             f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
         )
-    return [Sheet(_canvas(one, surface, view, matrix, room), radius, inverse)]
+    return [Sheet(_canvas(one, surface, view, room), radius, inverse)]
 
 
 class _Room(NamedTuple):
@@ -257,7 +250,7 @@ def _room(place: Window | None, frame: Window, margin: int) -> _Room | None:
         window = fast_window(seen)
         return _Room(window, window)
     painted = place.common(seen)
-    if not painted.rows or not painted.cols:
+    if painted.is_empty:
         return None
     return _Room(fast_window(painted.grown(margin, margin)), painted)
 
@@ -266,9 +259,9 @@ def _place(one: PlacedLayer, view: View) -> Window | None:
     """Bounding window of the mask of a layer in a view; None if it is everywhere."""
     if one.mask is None:
         return None
-    rows, cols = one.spans
-    top, bottom = _extended(rows, one.mask.shape[0])
-    begin, end = _extended(cols, one.mask.shape[1])
+    box = Window.around(one.mask)
+    top, bottom = _extended(box.row, box.rows, one.mask.shape[0])
+    begin, end = _extended(box.col, box.cols, one.mask.shape[1])
     corners = np.array([(x, y, 1.0) for x in (begin, end) for y in (top, bottom)])
     places = corners @ np.linalg.inv(_to_mask(one, view)).T
     if np.any(places[:, 2] <= 0):
@@ -282,10 +275,10 @@ def _place(one: PlacedLayer, view: View) -> Window | None:
     ).grown(2, 2)
 
 
-def _extended(span: tuple[int, int], size: int) -> tuple[int, int]:
-    """Span of an object, extended where the frame cuts it."""
+def _extended(first: int, count: int, size: int) -> tuple[int, int]:
+    """First and last pixel of an object, far away where the frame of `size` pixels cuts it."""
     far = 4 * size
-    return (-far if span[0] == 0 else span[0]), (far if span[1] == size - 1 else span[1])
+    return (first or -far), (far if first + count == size else first + count - 1)
 
 
 def _to_mask(one: PlacedLayer, view: View) -> FloatArray:
@@ -299,10 +292,8 @@ def _to_mask(one: PlacedLayer, view: View) -> FloatArray:
     return np.asarray(matrix / matrix[2, 2])
 
 
-def _canvas(
-    one: PlacedLayer, surface: Surface, view: View, matrix: FloatArray, room: _Room
-) -> Canvas:
-    colour = paint(surface, matrix, room.painted)
+def _canvas(one: PlacedLayer, surface: Surface, view: View, room: _Room) -> Canvas:
+    colour = paint(surface, one.layer.plane.surface_matrix(view), room.painted)
     if one.mask is None:
         return Canvas(window=room.window, colour=colour)
     alpha = _mask_on(one.mask, _to_mask(one, view), room.painted)
@@ -313,13 +304,9 @@ def _canvas(
 def _mask_on(mask: Coverage, matrix: FloatArray, window: Window) -> Coverage:
     """Mask on the pixels of a window; its border pixels are repeated beyond it."""
     if np.array_equal(matrix, np.eye(3)):
-        rows, cols = (
-            np.clip(numbers.astype(np.int64), 0, size - 1)
-            for numbers, size in zip(
-                (window.row_numbers, window.col_numbers), mask.shape, strict=True
-            )
-        )
-        return mask[rows[:, np.newaxis], cols]
+        rows = np.clip(np.arange(window.rows) + window.row, 0, mask.shape[0] - 1)
+        cols = np.clip(np.arange(window.cols) + window.col, 0, mask.shape[1] - 1)
+        return mask[np.ix_(rows, cols)]
     raster = Raster(np.pad(mask, 2, mode="edge"), -2, -2, 1.0)
     return np.clip(sample_points(raster, matrix, window), 0.0, 1.0)
 

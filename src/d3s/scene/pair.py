@@ -236,13 +236,12 @@ def _with_truth(
     front = front_of(sheets[0], frame)
     is_one = len(sheets[1]) == 1
     behind = None if is_one else front_of(sheets[1], frame, colour=False).inverse_depth
-    optics = rig.optics
-    per_dpt = float(optics.disparity_px(1.0)) - optics.disparity_offset_px
+    step_dpt = EDGE_PX / views[0].disparity_per_dpt
     return Pair(
         left=images[0],
         right=images[1],
         depth_m=np.float32(1.0) / front.inverse_depth,
         all_in_focus=front.colour,
-        occluded=find_occluded(front.inverse_depth, behind, views, EDGE_PX / per_dpt),
+        occluded=find_occluded(front.inverse_depth, behind, views, step_dpt),
         rig=rig,
     )

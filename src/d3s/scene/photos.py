@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import SceneError
 from d3s.files.images import list_images, read_image
-from d3s.scene.geometry import ScenePart
+from d3s.scene.geometry import ScenePart, Window
 from d3s.scene.sampling import Raster
 from d3s.types import Image
 
@@ -97,25 +97,13 @@ class PhotoSurface:
         self.base_pitch_m = width_m / pyramid.shape[1]
         self._pyramid = pyramid
 
-    def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
-        """Texels of some rows and columns.
-
-        Parameters
-        ----------
-        level
-            Resolution, at least 0: the pitch is base_pitch_m * 2**level.
-        grid_rows, grid_cols
-            Texels, numbered from the middle of the photo; may be negative.
-        """
+    def raster(self, level: int, texels: Window) -> Raster:
+        """Texels at the pitch base_pitch_m * 2**level, numbered from the middle of the photo."""
         image, row, col = self._pyramid.level(level)
-        rows = _mirrored(np.asarray(grid_rows) + row, image.shape[0])
-        cols = _mirrored(np.asarray(grid_cols) + col, image.shape[1])
-        return Raster(
-            image[np.ix_(rows, cols)],
-            grid_rows.start,
-            grid_cols.start,
-            self.base_pitch_m * 2.0**level,
-        )
+        rows = _mirrored(np.arange(texels.rows) + texels.row + row, image.shape[0])
+        cols = _mirrored(np.arange(texels.cols) + texels.col + col, image.shape[1])
+        pitch_m = self.base_pitch_m * 2.0**level
+        return Raster(image[np.ix_(rows, cols)], texels.row, texels.col, pitch_m)
 
 
 def _halvable(size: int) -> tuple[int, int, int]:
@@ -160,7 +148,7 @@ def _half_band() -> Image:
 def _as_image(given: Any) -> Image | str:
     if isinstance(given, np.ndarray):
         image = checked_image(given, "image")
-        check_contrast(image)
+        _check_contrast(image)
         return image
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
@@ -179,8 +167,6 @@ class Photo(ScenePart):
     >>> d3s.Plane(depth_m=1.0, texture=poster).texture.pixels().shape
     (64, 64)
     """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     image: Annotated[Any, AfterValidator(_as_image)] = Field(
         description="an image file, a folder of images, or an array"
@@ -239,20 +225,13 @@ class Photo(ScenePart):
 def _pyramid_of(path: str, written: int, linear: bool) -> Pyramid:
     image = read_image(path, linear=linear)
     try:
-        check_contrast(image)
+        _check_contrast(image)
     except ValueError as error:
         raise SceneError(f"texture {path} {error}") from error
     return Pyramid(image)
 
 
-def check_contrast(image: NDArray[Any]) -> None:
-    """Refuse a texture without contrast.
-
-    Raises
-    ------
-    ValueError
-        If all values are equal to 1e-4.
-    """
+def _check_contrast(image: NDArray[Any]) -> None:
     if float(np.ptp(image)) < _LEAST_CONTRAST:
         raise ValueError(
             f"has one colour ({float(image.flat[0]):.3g}): without contrast there is "

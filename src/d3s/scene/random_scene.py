@@ -9,7 +9,7 @@ from d3s.errors import SceneError
 from d3s.record import Converted, OneLine
 from d3s.rig import Optics
 from d3s.scene.geometry import FARTHEST_M, ScenePart, View, Window, perfect_views
-from d3s.scene.masks import SHAPES, Coverage
+from d3s.scene.masks import SHAPES, Coverage, draw_mask
 from d3s.scene.scenes import Layer
 from d3s.scene.textures import Photo, Texture, check_pattern
 
@@ -100,9 +100,8 @@ class RandomScene(ScenePart):
                 break
         else:
             raise SceneError(f"shape={shape} is too small for a random scene.")
-        rows, cols = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
-        window = Window(int(rows[0]), int(cols[0]), int(np.ptp(rows)) + 1, int(np.ptp(cols)) + 1)
-        return Layer(**_tilted(view, window, range_dpt, rng), texture=self._texture(rng), mask=mask)
+        plane = _tilted(view, Window.around(mask), range_dpt, rng)
+        return Layer(**plane, texture=self._texture(rng), mask=mask)
 
     def _texture(self, rng: np.random.Generator) -> Texture | Photo:
         contrast, angle = float(rng.uniform(0.6, 1.1)), float(rng.uniform(-np.pi, np.pi))
@@ -123,10 +122,9 @@ class RandomScene(ScenePart):
 
 
 def _outline(shape: tuple[int, int], rng: np.random.Generator) -> Coverage:
-    names = tuple(SHAPES)
-    draw = SHAPES[names[int(rng.choice(len(names), p=(0.5, 0.25, 0.15, 0.1)))]]
+    kind = tuple(SHAPES)[int(rng.choice(len(SHAPES), p=(0.5, 0.25, 0.15, 0.1)))]
     centre = (float(rng.uniform(0, shape[1])), float(rng.uniform(0, shape[0])))
-    return draw(shape, centre, float(rng.uniform(0.08, 0.3)) * min(shape), rng)
+    return draw_mask(kind, shape, centre, float(rng.uniform(0.08, 0.3)) * min(shape), rng)
 
 
 def _tilted(

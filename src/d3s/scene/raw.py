@@ -85,12 +85,12 @@ class RawFrame:
     @property
     def anchor_left_px(self) -> tuple[float, float]:
         """Pixel (x, y) at which the left lens images a point at infinity on its axis."""
-        return _axis(self.rig.optics, self.layout, self.mounts[0], 0)
+        return _views(self.rig.optics, self.layout, self.mounts)[0].centre_px
 
     @property
     def anchor_right_px(self) -> tuple[float, float]:
         """Pixel (x, y) at which the right lens images a point at infinity on its axis."""
-        return _axis(self.rig.optics, self.layout, self.mounts[1], 1)
+        return _views(self.rig.optics, self.layout, self.mounts)[1].centre_px
 
     def truth(self) -> dict[str, NDArray[np.generic]]:
         """Depth, and all values that a calibration should find, by name."""
@@ -192,31 +192,19 @@ def simulate_raw(
     return RawFrame(image=image, depth_m=depth, rig=rig, layout=layout, mounts=mounts)
 
 
-def _axis(optics: Optics, layout: RawLayout, mount: Mount, camera: int) -> tuple[float, float]:
-    x, y = _designed_axis(optics, layout, camera)
-    return x + mount.shift_x_px, y + mount.shift_y_px
-
-
-def _designed_axis(optics: Optics, layout: RawLayout, camera: int) -> tuple[float, float]:
-    half_px = optics.baseline_m / optics.pixel_pitch_m / 2
-    x, y = layout.middle_px
-    return x + layout.side(camera) * half_px, y
-
-
 def _views(optics: Optics, layout: RawLayout, mounts: tuple[Mount, Mount]) -> tuple[View, View]:
-    for camera in (0, 1):
-        x, _ = _designed_axis(optics, layout, camera)
-        if not 0 <= x < layout.cols_px:
-            raise SceneError(
-                f"cols_px={layout.cols_px} is too small for the rig: its lenses are "
-                f"{optics.baseline_m / optics.pixel_pitch_m:.0f} px apart. Only lenses that share "
-                "a sensor have a raw frame."
-            )
+    apart_px = optics.baseline_m / optics.pixel_pitch_m
+    x, y = layout.middle_px
+    if not apart_px / 2 <= x:
+        raise SceneError(
+            f"cols_px={layout.cols_px} is too small for the rig: its lenses are {apart_px:.0f} px "
+            "apart. Only lenses that share a sensor have a raw frame."
+        )
     left, right = (
         View(
             optics=optics,
             camera=camera,
-            axis_px=_designed_axis(optics, layout, camera),
+            axis_px=(x + layout.side(camera) * apart_px / 2, y),
             mount=mounts[camera],
         )
         for camera in (0, 1)
@@ -226,7 +214,7 @@ def _views(optics: Optics, layout: RawLayout, mounts: tuple[Mount, Mount]) -> tu
 
 def _field_window(view: View, layout: RawLayout) -> Window:
     """Bounding window of the part of the sensor that a lens lights."""
-    x, y = _axis(view.optics, layout, view.mount, view.camera)
+    x, y = view.centre_px
     reach = layout.field_radius_px + layout.field_edge_px / 2
     middle = layout.middle_px[0]
     shadow = layout.partition_edge_px / 2 - layout.partition_px / 2
@@ -237,14 +225,14 @@ def _field_window(view: View, layout: RawLayout) -> Window:
     box = Window(
         top, int(np.floor(first)), bottom - top + 1, int(np.ceil(last)) - int(np.floor(first)) + 1
     ).common(Window.frame(layout.shape))
-    if not box.rows or not box.cols:
+    if box.is_empty:
         raise SceneError(f"the {'left' if side < 0 else 'right'} half gets no light at all.")
     return box
 
 
 def _illumination(view: View, layout: RawLayout, field: Window) -> Image:
     """Share of the light that reaches each pixel, given the round field and the partition."""
-    share = _step((layout.field_radius_px - _from_axis(view, layout, field)) / layout.field_edge_px)
+    share = _step((layout.field_radius_px - _from_axis(view, field)) / layout.field_edge_px)
     inward = layout.side(view.camera) * (field.col_numbers[np.newaxis, :] - layout.middle_px[0])
     share = share * _step((inward - layout.partition_px / 2) / layout.partition_edge_px)
     return share.astype(np.float32)
@@ -252,15 +240,14 @@ def _illumination(view: View, layout: RawLayout, field: Window) -> Image:
 
 def _vignette(view: View, layout: RawLayout, field: Window, vignetting: float) -> Image:
     """Share of the light left by vignetting: 1 on the axis, least at the edge of the field."""
-    radius = np.minimum(_from_axis(view, layout, field) / layout.field_radius_px, 1.0)
+    radius = np.minimum(_from_axis(view, field) / layout.field_radius_px, 1.0)
     return (1 - vignetting * radius**2).astype(np.float32)
 
 
-def _from_axis(view: View, layout: RawLayout, field: Window) -> FloatArray:
+def _from_axis(view: View, field: Window) -> FloatArray:
     """Distance of each pixel of a field from the axis of the lens, in pixels."""
-    axis_x, axis_y = _axis(view.optics, layout, view.mount, view.camera)
-    x, y = field.col_numbers[np.newaxis, :], field.row_numbers[:, np.newaxis]
-    return np.asarray(np.hypot(x - axis_x, y - axis_y))
+    x, y = view.centre_px
+    return np.hypot(field.col_numbers - x, (field.row_numbers - y)[:, np.newaxis])
 
 
 def _step(place: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ from d3s.scene.random_scene import RandomScene
 from d3s.scene.raw import DEFAULT_MOUNTS, RawLayout
 from d3s.scene.scenes import Depth, DepthMapScene, Layered, Plane, TiltedPlane
 from d3s.scene.sensor import Sensor
-from d3s.scene.sequence import checked_distances_m
+from d3s.scene.sequence import MOST_DISTANCES
 
 _HEADER = """\
 # A D3S recipe: simulated images, and all that is needed to make them again. Run it with
@@ -50,14 +50,14 @@ SCENES: dict[str, type[RecipeScene]] = {
 }
 _KINDS = {scene: kind for kind, scene in SCENES.items()}
 
+_Size = Annotated[int, Field(ge=1)]
+
 
 def _as_scene(given: Any) -> RecipeScene:
     """Scene that a file can hold, from a scene or from a table with its kind."""
     scene = _from_table(given) if isinstance(given, Mapping) else given
     if type(scene) not in _KINDS:
         raise ValueError(f"must be a scene: {', '.join(one.__name__ for one in _KINDS)}.")
-    if isinstance(scene, DepthMapScene):
-        scene = _with_file_names(scene)
     problems = tuple(_unstorable(scene.model_dump(), ""))
     if problems:
         raise SceneError(*problems)
@@ -73,17 +73,6 @@ def _from_table(table: Mapping[str, Any]) -> RecipeScene:
     if not isinstance(kind, str) or kind not in SCENES:
         raise SceneError(f"kind={short_repr(kind)} must be one of {known}.")
     return SCENES[kind](**{name: table[name] for name in table if name != "kind"})
-
-
-def _with_file_names(scene: DepthMapScene) -> DepthMapScene:
-    names = {
-        name: os.fspath(value) if isinstance(value, os.PathLike) else value
-        for name, value in (("image", scene.image), ("depth_m", scene.depth_m))
-    }
-    wrong = [name for name in names if not isinstance(names[name], str | np.ndarray)]
-    if wrong:
-        raise SceneError(*(f"{name}={short_repr(names[name])} must be a file." for name in wrong))
-    return scene.replace(**names)
 
 
 def _unstorable(value: Any, name: str) -> Iterator[str]:
@@ -132,12 +121,8 @@ class Recipe(ScenePart):
         lt=2**63,
         description="the seed of the noise, combined with the frame's number",
     )
-    shape: Converted[tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None] = (
-        Field(
-            default=None,
-            validate_default=True,
-            description="rows and columns of each view of a pair",
-        )
+    shape: Converted[tuple[_Size, _Size] | None] = Field(
+        default=None, validate_default=True, description="rows and columns of each view of a pair"
     )
     psf: Psf = Field(default="disk", description="the shape of a blurred point")
     wavelength_m: float = Field(
@@ -189,7 +174,11 @@ class Recipe(ScenePart):
             return None
         if "scene" in info.data and not isinstance(info.data["scene"], Plane | TiltedPlane):
             raise ValueError("needs a plane or a tilted plane as its scene: only these are moved.")
-        return checked_distances_m(distances_m)
+        if not distances_m:
+            raise ValueError("must have at least 1 value.")
+        if len(distances_m) > MOST_DISTANCES:
+            raise ValueError(f"must have at most {MOST_DISTANCES} values.")
+        return distances_m
 
     @field_validator("count")
     @classmethod

@@ -29,7 +29,7 @@ _STEPS_PER_PIXEL = 2048
 _ROWS_AT_ONCE = 256
 
 
-class PixelKernel(NamedTuple):
+class _PixelKernel(NamedTuple):
     """Kernel of a pixel along one axis: the width of the pixel, low-passed at Nyquist.
 
     A box of one pixel convolved with a sinc of a `cutoff` in units of the Nyquist frequency, under
@@ -52,10 +52,10 @@ class PixelKernel(NamedTuple):
 
 
 # For a plane that both views share, shifted: aliasing is then equal in both views.
-_SHARED = PixelKernel(reach_px=4, cutoff=1.0, beta=6.0)
+_SHARED = _PixelKernel(reach_px=4, cutoff=1.0, beta=6.0)
 # For views sampled separately, where aliasing would differ and look like a disparity. At 0.4
 # cycles/px it passes as much as the other kernel, 7 % at 0.55, nothing from 0.6 on.
-_SEPARATE = PixelKernel(reach_px=6, cutoff=0.92, beta=5.0)
+_SEPARATE = _PixelKernel(reach_px=6, cutoff=0.92, beta=5.0)
 
 REACH_PX = max(_SHARED.reach_px, _SEPARATE.reach_px)
 
@@ -94,16 +94,11 @@ def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
     scale_x, shift_x = matrix[0, 0] / matrix[2, 2], matrix[0, 2] / matrix[2, 2]
     scale_y, shift_y = matrix[1, 1] / matrix[2, 2], matrix[1, 2] / matrix[2, 2]
     pitch = raster.pitch_m
-    first_row, row_weights = _axis_weights(
-        (scale_y * window.row_numbers + shift_y) / pitch - raster.first_row, scale_y / pitch
-    )
-    first_col, col_weights = _axis_weights(
-        (scale_x * window.col_numbers + shift_x) / pitch - raster.first_col, scale_x / pitch
-    )
-    narrow = np.empty((window.rows, raster.values.shape[1]), dtype=np.float32)
-    run_over_rows(_resample_rows, window.rows, raster.values, first_row, row_weights, narrow)
+    rows = (scale_y * window.row_numbers + shift_y) / pitch - raster.first_row
+    cols = (scale_x * window.col_numbers + shift_x) / pitch - raster.first_col
     pixels = np.empty(window.shape, dtype=np.float32)
-    run_over_rows(_resample_cols, window.rows, narrow, first_col, col_weights, pixels)
+    down, across = _axis_taps(rows, scale_y / pitch), _axis_taps(cols, scale_x / pitch)
+    _resample(raster.values, down, across, pixels)
     return pixels
 
 
@@ -181,16 +176,11 @@ def _sample_part(
         fine_first, pairwise([np.inf, *switches, -np.inf]), strict=True
     ):
         run_over_rows(
-            _sample_cubic,
-            rows,
-            raster.values,
-            _TexelPlace(raster.first_row, raster.first_col, raster.pitch_m),
-            matrix,
-            lattice,
-            _Range(float(lowest), float(highest)),
-            samples,
+            _sample_cubic, rows, raster, matrix, lattice, float(lowest), float(highest), samples
         )
-    _decimate(samples, many_y, many_x, pixels)
+    # The first sample lies the reach of the kernel plus 1/2 px before the first pixel.
+    down, across = _decimation_taps(many_y, window.rows), _decimation_taps(many_x, window.cols)
+    _resample(samples, down, across, pixels)
 
 
 def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
@@ -206,46 +196,43 @@ def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
         Pixels to fill.
     """
     values = np.empty(window.shape, dtype=np.float32)
-    run_over_rows(
-        _sample_cubic,
-        window.rows,
-        raster.values,
-        _TexelPlace(raster.first_row, raster.first_col, raster.pitch_m),
-        matrix,
-        _SampleLattice(float(window.col), float(window.row), 1.0, 1.0),
-        _Range(-np.inf, np.inf),
-        values,
-    )
+    lattice = _SampleLattice(float(window.col), float(window.row), 1.0, 1.0)
+    run_over_rows(_sample_cubic, window.rows, raster, matrix, lattice, -np.inf, np.inf, values)
     return values
 
 
-def _axis_weights(centre: FloatArray, width: float) -> tuple[NDArray[np.int64], Image]:
-    """First texel and weights for each pixel along one axis; centre and width in texels."""
+class _Taps(NamedTuple):
+    """Texels that each pixel reads along one axis."""
+
+    first: NDArray[np.int64]  # (pixels,) first texel
+    weights: Image  # (pixels, taps)
+
+
+def _axis_taps(centre: FloatArray, width: float) -> _Taps:
+    """Taps of pixels with a centre and a width in texels."""
     reach = _SHARED.reach_px * abs(width)
     first = np.ceil(centre - reach).astype(np.int64)
     # A multiple of 4, for the unrolled loops; the last taps may have weight 0.
     taps = 4 * (int(np.floor(2 * reach)) // 4 + 1)
     weights = np.empty((centre.size, taps), dtype=np.float32)
     _fill_weights(first - centre, 1 / width, _kernel_table(), weights)
-    return first, weights
+    return _Taps(first, weights)
 
 
-def _decimate(samples: Image, many_y: int, many_x: int, pixels: Image) -> None:
-    """Low-pass and decimate samples; the first lies the reach of the kernel plus 1/2 px before."""
-    rows, cols = pixels.shape
-    first_row, row_weights = _decimation(many_y, rows)
-    first_col, col_weights = _decimation(many_x, cols)
-    narrow = np.empty((rows, samples.shape[1]), dtype=np.float32)
-    run_over_rows(_resample_rows, rows, samples, first_row, row_weights, narrow)
-    run_over_rows(_resample_cols, rows, narrow, first_col, col_weights, pixels)
-
-
-def _decimation(many: int, size: int) -> tuple[NDArray[np.int64], Image]:
+def _decimation_taps(many: int, size: int) -> _Taps:
+    """Taps of `size` pixels with `many` samples each, low-passed."""
     begin = (many + 1) // 2
     offset = (np.arange(2 * _SEPARATE.reach_px * many) + begin + 0.5) / many
     weights = _SEPARATE.weights(offset - _SEPARATE.reach_px - 0.5)
     taps = (weights / weights.sum()).astype(np.float32)
-    return many * np.arange(size) + begin, np.tile(taps, (size, 1))
+    return _Taps(many * np.arange(size) + begin, np.tile(taps, (size, 1)))
+
+
+def _resample(texels: Image, down: _Taps, across: _Taps, pixels: Image) -> None:
+    """Fill pixels from texels, first along the columns, then along the rows."""
+    narrow = np.empty((pixels.shape[0], texels.shape[1]), dtype=np.float32)
+    run_over_rows(_resample_rows, pixels.shape[0], texels, *down, narrow)
+    run_over_rows(_resample_cols, pixels.shape[0], narrow, *across, pixels)
 
 
 @compiled
@@ -274,18 +261,10 @@ def _resample_rows(
             out[i, j] = 0.0
         for t in range(0, weights.shape[1], 4):
             row = first[i] + t
-            row_0, row_1, row_2, row_3 = (
-                raster[row],
-                raster[row + 1],
-                raster[row + 2],
-                raster[row + 3],
-            )
-            w_0, w_1, w_2, w_3 = (
-                weights[i, t],
-                weights[i, t + 1],
-                weights[i, t + 2],
-                weights[i, t + 3],
-            )
+            row_0, row_1 = raster[row], raster[row + 1]
+            row_2, row_3 = raster[row + 2], raster[row + 3]
+            w_0, w_1 = weights[i, t], weights[i, t + 1]
+            w_2, w_3 = weights[i, t + 2], weights[i, t + 3]
             for j in range(cols):
                 out[i, j] += (w_0 * row_0[j] + w_1 * row_1[j]) + (w_2 * row_2[j] + w_3 * row_3[j])
 
@@ -318,7 +297,7 @@ def _resample_cols(
 
 
 @compiled
-def cubic_weights(t: float) -> tuple[float, float, float, float]:
+def _cubic_weights(t: float) -> tuple[float, float, float, float]:
     """Weights of four neighbours at `t` (0 to 1) beyond the second (Keys, a = -1/2)."""
     t2 = t * t
     t3 = t2 * t
@@ -330,14 +309,6 @@ def cubic_weights(t: float) -> tuple[float, float, float, float]:
     )
 
 
-class _TexelPlace(NamedTuple):
-    """Place of the texels of a raster on the surface, as in `Raster`."""
-
-    first_row: int
-    first_col: int
-    pitch_m: float
-
-
 class _SampleLattice(NamedTuple):
     """First sample and step between samples, in pixels of the view."""
 
@@ -347,42 +318,36 @@ class _SampleLattice(NamedTuple):
     step_y: float
 
 
-class _Range(NamedTuple):
-    """Interval (lowest, highest]."""
-
-    lowest: float
-    highest: float
-
-
 @compiled
 def _sample_cubic(
     start: int,
     stop: int,
-    texels: Image,
-    place: _TexelPlace,
+    raster: Raster,
     matrix: FloatArray,
     lattice: _SampleLattice,
-    w_range: _Range,
+    lowest: float,
+    highest: float,
     out: Image,
 ) -> None:
-    """Fill samples whose w, the last row of the homography, is within `w_range`."""
+    """Fill samples whose w, the last row of the homography, is within (lowest, highest]."""
+    texels = raster.values
     last_row, last_col = texels.shape[0] - 2.001, texels.shape[1] - 2.001
     for i in range(start, stop):
         y = lattice.first_y + lattice.step_y * i
         for j in range(out.shape[1]):
             x = lattice.first_x + lattice.step_x * j
             w = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
-            if w <= w_range.lowest or w > w_range.highest:
+            if w <= lowest or w > highest:
                 continue
-            scale = 1.0 / (w * place.pitch_m)
-            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - place.first_col
-            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - place.first_row
+            scale = 1.0 / (w * raster.pitch_m)
+            a = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) * scale - raster.first_col
+            b = (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) * scale - raster.first_row
             # Clamp to the raster: rounding may ask for slightly more than its margin.
             a = min(max(a, 1.0), last_col)
             b = min(max(b, 1.0), last_row)
             col, row = int(a), int(b)
-            u = cubic_weights(a - col)
-            v = cubic_weights(b - row)
+            u = _cubic_weights(a - col)
+            v = _cubic_weights(b - row)
             total = 0.0
             for m in range(4):
                 line = texels[row - 1 + m]

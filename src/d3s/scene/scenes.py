@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from d3s.rig import Optics
 from d3s.scene.geometry import FARTHEST_M, PlaneInSpace, ScenePart
@@ -15,7 +15,11 @@ from d3s.scene.masks import Coverage
 from d3s.scene.photos import checked_image
 from d3s.scene.textures import Texture, as_texture
 
-AnyTexture = Annotated[Any, AfterValidator(as_texture)]
+AnyTexture = Annotated[
+    Any,
+    Field(description="a pattern, an image file or folder, or an array"),
+    AfterValidator(as_texture),
+]
 Depth = Annotated[
     float, Field(gt=0, le=FARTHEST_M, description="the distance along the axis of the left camera")
 ]
@@ -70,16 +74,12 @@ class Plane(ScenePart):
     d3s.errors.SceneError: depth_m=-0.8 must be above 0: it is in metres.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     depth_m: Depth
-    texture: AnyTexture = Field(
-        default=Texture(), description="a pattern, an image file or folder, or an array"
-    )
+    texture: AnyTexture = Texture()
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
         """Layers of the scene, in any order."""
-        return (Layer(depth_m=self.depth_m, texture=self.texture),)
+        return (Layer(**dict(self)),)
 
 
 class TiltedPlane(ScenePart):
@@ -97,8 +97,6 @@ class TiltedPlane(ScenePart):
     True
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     depth_m: Depth
     tilt_x_rad: Tilt = Field(
         default=0.0, description="the tilt; positive moves the right side further away"
@@ -106,14 +104,11 @@ class TiltedPlane(ScenePart):
     tilt_y_rad: Tilt = Field(
         default=0.0, description="the tilt; positive moves the lower side further away"
     )
-    texture: AnyTexture = Field(
-        default=Texture(), description="a pattern, an image file or folder, or an array"
-    )
+    texture: AnyTexture = Texture()
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
         """Layers of the scene, in any order."""
-        fields = ("depth_m", "tilt_x_rad", "tilt_y_rad", "texture")
-        return (Layer(**{name: getattr(self, name) for name in fields}),)
+        return (Layer(**dict(self)),)
 
 
 class Layer(TiltedPlane):
@@ -151,8 +146,6 @@ class Layered(ScenePart):
     0.5 m before 1.0 m
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     layers: Sequence[Layer] = Field(description="the layers, in any order")
 
     def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Layer, ...]:
@@ -169,8 +162,6 @@ class DepthMapScene(ScenePart):
     Areas hidden in the image, behind objects and beside the frame, are filled with the adjacent
     texture.
     """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     image: ArrayOrFile = Field(description="a sharp image: an array, or an image file")
     encoding: Literal["srgb", "linear"] | None = Field(

@@ -207,7 +207,8 @@ class Sensor(Record):
         if self.gain[camera] != 1:
             light = light * np.float32(self.gain[camera])
         if self.gain_pattern > 0:
-            pattern = self._patterns(image.shape, camera)[0] * np.float32(self.gain_pattern)
+            pattern = _fixed_patterns(image.shape, self.pattern_seed, camera)[0]
+            pattern = pattern * np.float32(self.gain_pattern)
             pattern += 1
             pattern *= light
             light = pattern
@@ -224,13 +225,11 @@ class Sensor(Record):
         if self.offset[camera] != 0:
             signal = signal + np.float32(self.offset[camera])
         if self.offset_pattern > 0:
-            pattern = self._patterns(signal.shape, camera)[1] * np.float32(self.offset_pattern)
+            pattern = _fixed_patterns(signal.shape, self.pattern_seed, camera)[1]
+            pattern = pattern * np.float32(self.offset_pattern)
             pattern += signal
             signal = pattern
         return signal
-
-    def _patterns(self, shape: tuple[int, ...], camera: int) -> Image:
-        return _fixed_patterns(shape, self.pattern_seed, camera)
 
     def _digitised(self, image: Image) -> Image:
         """Clip and quantise the image, in place."""

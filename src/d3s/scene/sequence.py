@@ -1,7 +1,5 @@
 """Distances of a series of planes, for calibration and evaluation."""
 
-from typing import Any
-
 from d3s.errors import SceneError
 from d3s.record import short_repr
 
@@ -47,18 +45,3 @@ PROTOCOLS: dict[str, tuple[float, ...]] = {
     "calibration": CALIBRATION_DISTANCES_M,
     "evaluation": EVALUATION_DISTANCES_M,
 }
-
-
-def checked_distances_m(distances_m: Any) -> tuple[float, ...]:
-    """Distances of one series, in metres, as a tuple.
-
-    Raises
-    ------
-    ValueError
-        If there are no distances, or more than 10000.
-    """
-    if not distances_m:
-        raise ValueError("must have at least 1 value.")
-    if len(distances_m) > MOST_DISTANCES:
-        raise ValueError(f"must have at most {MOST_DISTANCES} values.")
-    return tuple(distances_m)

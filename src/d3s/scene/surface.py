@@ -32,34 +32,14 @@ class Surface(Protocol):
     def base_pitch_m(self) -> float:
         """Pitch of the finest raster, in metres."""
 
-    def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
-        """Texels of some rows and columns.
-
-        Parameters
-        ----------
-        level
-            Resolution, at least 0: the pitch is base_pitch_m * 2**level.
-        grid_rows, grid_cols
-            Texels, numbered from the origin of the surface; may be negative.
-        """
+    def raster(self, level: int, texels: Window) -> Raster:
+        """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
 
 
-def rasters_for(
+def _rasters_for(
     surface: Surface, matrix: FloatArray, window: Window, finest_m: float
 ) -> list[Raster]:
-    """Rasters that a window needs, each covering the part of the window that reads it.
-
-    Parameters
-    ----------
-    surface
-        Textured surface.
-    matrix
-        (3, 3) homography from pixels to metres on the surface.
-    window
-        Pixels to fill.
-    finest_m
-        Smallest footprint of a pixel, from `finest_footprint`.
-    """
+    """Rasters that a window needs, each covering the part of the window that reads it."""
     reach = REACH_PX + 1
     corners = _corners(window.grown(reach, reach))
     w = corners @ matrix[2]
@@ -76,21 +56,15 @@ def rasters_for(
         part = _clipped(_clipped(corners, matrix[2], -near), -matrix[2], far)
         if len(part):
             places = part @ matrix[:2].T / (part @ matrix[2])[:, np.newaxis] / pitch
-            cols, rows = (_covering(places[:, axis]) for axis in (0, 1))
-            rasters.append(surface.raster(level, rows, cols))
+            rasters.append(surface.raster(level, _covering(places)))
     return rasters
 
 
 def _corners(window: Window) -> FloatArray:
-    last_row, last_col = window.row + window.rows - 1, window.col + window.cols - 1
-    return np.array(
-        [
-            (window.col, window.row, 1.0),
-            (last_col, window.row, 1.0),
-            (last_col, last_row, 1.0),
-            (window.col, last_row, 1.0),
-        ]
-    )
+    top, left = window.row, window.col
+    bottom, right = top + window.rows - 1, left + window.cols - 1
+    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
+    return np.array([(x, y, 1.0) for x, y in corners])
 
 
 def _clipped(polygon: FloatArray, line: FloatArray, offset: float) -> FloatArray:
@@ -108,9 +82,12 @@ def _clipped(polygon: FloatArray, line: FloatArray, offset: float) -> FloatArray
     return np.array(kept)
 
 
-def _covering(places: FloatArray) -> range:
-    first, last = int(np.floor(places.min())), int(np.ceil(places.max()))
-    return range(first - RASTER_MARGIN, last + RASTER_MARGIN + 1)
+def _covering(places: FloatArray) -> Window:
+    """Texels around points (x, y), with a margin."""
+    col, row = np.floor(places.min(axis=0)).astype(int).tolist()
+    last_col, last_row = np.ceil(places.max(axis=0)).astype(int).tolist()
+    covered = Window(row, col, last_row - row + 1, last_col - col + 1)
+    return covered.grown(RASTER_MARGIN, RASTER_MARGIN)
 
 
 def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
@@ -129,7 +106,7 @@ def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
         cos, sin = np.cos(surface.angle_rad), np.sin(surface.angle_rad)
         matrix = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ matrix
     finest_m = finest_footprint(matrix, window)
-    rasters = rasters_for(surface, matrix, window, finest_m)
+    rasters = _rasters_for(surface, matrix, window, finest_m)
     is_scaling = np.count_nonzero(matrix - np.diag(np.diag(matrix))) == np.count_nonzero(
         matrix[:2, 2]
     )

@@ -25,24 +25,18 @@ from d3s.types import Image
 __all__ = ["Photo", "Texture", "as_texture", "check_pattern", "surface_of"]
 
 # Rasters of patterns are cached in blocks, for use in the next frame.
-BLOCK_TEXELS = 512
+_BLOCK_TEXELS = 512
 _BLOCKS_KEPT = 160  # 1 MB each; a frame of the prototype has 15 to 60
 
 # Width of a photo that fills the view, over the width of the view: its border is trimmed.
 _FILL = 1.04
 
 # Finest detail of patterns, in metres; nearer surfaces are only magnified.
-FINEST_PITCH_M = 1e-5
+_FINEST_PITCH_M = 1e-5
 
 
 def check_pattern(name: str) -> str:
-    """Name of a pattern, checked.
-
-    Raises
-    ------
-    ValueError
-        If there is no such pattern.
-    """
+    """Name of a pattern; ValueError if there is no such pattern."""
     from d3s.scene.patterns import PATTERNS
 
     if name not in PATTERNS:
@@ -74,56 +68,45 @@ class Texture(ScenePart):
     @property
     def base_pitch_m(self) -> float:
         """Pitch of the finest raster, in metres."""
-        return FINEST_PITCH_M * self.scale
+        return _FINEST_PITCH_M * self.scale
 
-    def raster(self, level: int, grid_rows: range, grid_cols: range) -> Raster:
-        """Texels of some rows and columns.
-
-        Parameters
-        ----------
-        level
-            Resolution, at least 0: the pitch is base_pitch_m * 2**level.
-        grid_rows, grid_cols
-            Texels, numbered from the origin of the surface; may be negative.
-        """
-        values = np.empty((len(grid_rows), len(grid_cols)), dtype=np.float32)
-        outer = Window(grid_rows.start, grid_cols.start, *values.shape)
+    def raster(self, level: int, texels: Window) -> Raster:
+        """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
+        values = np.empty(texels.shape, dtype=np.float32)
         blocks = [
-            (
-                Window(row * BLOCK_TEXELS, col * BLOCK_TEXELS, BLOCK_TEXELS, BLOCK_TEXELS),
-                _pattern_block(self.pattern, self.seed, level, row, col),
-            )
-            for row in _blocks(grid_rows)
-            for col in _blocks(grid_cols)
+            (block, _pattern_block(self.pattern, self.seed, level, block))
+            for block in _blocks(texels)
         ]
 
         def copy(some: list[tuple[Window, Image]]) -> None:
-            for block, texels in some:
-                common = block.common(outer)
-                values[common.within(outer)] = texels[common.within(block)]
+            for block, content in some:
+                common = block.common(texels)
+                values[common.within(texels)] = content[common.within(block)]
 
         half = len(blocks) // 2
         run_together(lambda: copy(blocks[:half]), lambda: copy(blocks[half:]))
-        return Raster(values, outer.row, outer.col, self.base_pitch_m * 2.0**level)
+        return Raster(values, texels.row, texels.col, self.base_pitch_m * 2.0**level)
 
 
-def _blocks(numbers: range) -> range:
-    return range(numbers.start // BLOCK_TEXELS, (numbers.stop - 1) // BLOCK_TEXELS + 1)
+def _blocks(texels: Window) -> list[Window]:
+    """Blocks that overlap a window of texels."""
+    return [
+        Window(row, col, _BLOCK_TEXELS, _BLOCK_TEXELS)
+        for row in _multiples(texels.row, texels.rows)
+        for col in _multiples(texels.col, texels.cols)
+    ]
+
+
+def _multiples(first: int, count: int) -> range:
+    return range(first - first % _BLOCK_TEXELS, first + count, _BLOCK_TEXELS)
 
 
 @lru_cache(maxsize=_BLOCKS_KEPT)
-def _pattern_block(pattern: str, seed: int, level: int, block_row: int, block_col: int) -> Image:
+def _pattern_block(pattern: str, seed: int, level: int, block: Window) -> Image:
     from d3s.scene.patterns import PATTERNS
     from d3s.scene.patterns.lattice import Grid
 
-    grid = Grid(
-        first_row=block_row * BLOCK_TEXELS,
-        first_col=block_col * BLOCK_TEXELS,
-        rows=BLOCK_TEXELS,
-        cols=BLOCK_TEXELS,
-        pitch_m=FINEST_PITCH_M * 2.0**level,
-    )
-    texels = PATTERNS[pattern].render(grid, seed)
+    texels = PATTERNS[pattern].render(Grid(*block, _FINEST_PITCH_M * 2.0**level), seed)
     texels.flags.writeable = False
     return texels
 

@@ -16,7 +16,7 @@ from d3s.cli.simulate.options import (
     check_combination,
     given_options,
 )
-from d3s.cli.simulate.recipe import load_recipe, recipe_from_options
+from d3s.cli.simulate.recipe import recipe_from_options
 from d3s.cli.units import length_m
 
 # Panels of the help page.
@@ -177,8 +177,9 @@ def simulate(
     """
     check_combination(given_options(ctx), ctx.params)
     from d3s.scene.folder import RECIPE_NAME, render_folder
+    from d3s.scene.recipe import Recipe
 
-    to_render = recipe_from_options(ctx.params) if recipe is None else load_recipe(recipe)
+    to_render = recipe_from_options(ctx.params) if recipe is None else Recipe.load(recipe)
     count = to_render.frame_count
     with progress_bar(count, f"Making {count} frames.", quiet=quiet or count == 1) as progress:
         written = render_folder(to_render, output, overwrite=force, progress=progress)

@@ -30,13 +30,6 @@ _SENSOR_FIELDS = {
 }
 
 
-def load_recipe(path: Path) -> "Recipe":
-    """Recipe from a file."""
-    from d3s.scene.recipe import Recipe
-
-    return Recipe.load(path)
-
-
 def recipe_from_options(options: dict[str, Any]) -> "Recipe":
     """Recipe from the options of the command.
 
@@ -73,40 +66,28 @@ def _scene_table(options: dict[str, Any], distances_m: tuple[float, ...] | None)
     """[scene] of the recipe."""
     name: SceneName = options["scene"]
     if name == SceneName.RANDOM:
-        fields = _random_fields(options)
+        photos = options["photos"]
+        fields = {
+            "seed": options["seed"],
+            "nearest_m": options["near"],
+            "farthest_m": options["far"],
+            "things": options["things"],
+            "photos": photos and [_absolute(folder) for folder in photos],
+        }
     elif name == SceneName.DEPTH_MAP:
-        fields = _depth_map_fields(options)
+        fields = {
+            "image": _absolute(options["image"]),
+            "encoding": options["encoding"] and options["encoding"].value,
+            "depth_m": _absolute(options["depth_map"]),
+        }
     else:
-        fields = _plane_fields(options, distances_m)
+        fields = {
+            "depth_m": options["depth"] if distances_m is None else distances_m[0],
+            "texture": _texture_table(options),
+            "tilt_x_rad": _tilt_rad(options, "tilt_x"),
+            "tilt_y_rad": _tilt_rad(options, "tilt_y"),
+        }
     return {"kind": name.value.replace("-", "_"), **_without_none(fields)}
-
-
-def _random_fields(options: dict[str, Any]) -> dict[str, Any]:
-    photos = options["photos"]
-    return {
-        "seed": options["seed"],
-        "nearest_m": options["near"],
-        "farthest_m": options["far"],
-        "things": options["things"],
-        "photos": photos and [_absolute(folder) for folder in photos],
-    }
-
-
-def _depth_map_fields(options: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "image": _absolute(options["image"]),
-        "encoding": options["encoding"] and options["encoding"].value,
-        "depth_m": _absolute(options["depth_map"]),
-    }
-
-
-def _plane_fields(options: dict[str, Any], distances_m: tuple[float, ...] | None) -> dict[str, Any]:
-    return {
-        "depth_m": options["depth"] if distances_m is None else distances_m[0],
-        "texture": _texture_table(options),
-        "tilt_x_rad": _tilt_rad(options, "tilt_x"),
-        "tilt_y_rad": _tilt_rad(options, "tilt_y"),
-    }
 
 
 def _tilt_rad(options: dict[str, Any], name: str) -> float | None:

@@ -4,6 +4,7 @@ Both belong to places on a surface, not to an image of it: the same place has th
 same random number in every call.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -78,6 +79,22 @@ def cell_hash(key: np.uint64, row: int, col: int) -> np.uint64:
         Cell of the lattice; both may be negative.
     """
     return mix_bits(key + np.uint64(row) * _STRIDE + mix_bits(np.uint64(col) * _COLUMN))
+
+
+@compiled
+def uneven_cell(
+    key: np.uint64, x: float, unevenness: float, channel: int
+) -> tuple[int, float, float]:
+    """Cell that holds x on a line, with its begin and end; cells have a mean width of 1.
+
+    Cell n begins at n plus a random number from 0 to `unevenness`.
+    """
+    cell = math.floor(x)
+    begin = cell + unevenness * uniform_53(cell_hash(key, cell, channel))
+    if x < begin:
+        before = cell - 1 + unevenness * uniform_53(cell_hash(key, cell - 1, channel))
+        return cell - 1, before, begin
+    return cell, begin, cell + 1 + unevenness * uniform_53(cell_hash(key, cell + 1, channel))
 
 
 @compiled

@@ -12,6 +12,7 @@ from d3s.scene.patterns.lattice import (
     Texels,
     cell_hash,
     seed_key,
+    uneven_cell,
     uniform_16,
     uniform_53,
 )
@@ -66,13 +67,7 @@ def _profile(out: Texels, first: int, step: float, width: int, key: np.uint64) -
         x = (first + n - 0.5 * (width - 1)) * step / _THREAD_M
         # The spacing of the threads varies, so the weave has no period.
         x += 1.6 * _wave(key, 1, x / 23.0) + 0.5 * _wave(key, 2, x / 7.0)
-        thread = math.floor(x)
-        low = thread + _UNEVEN * uniform_53(cell_hash(key, thread, 3))
-        if x < low:
-            thread -= 1
-            high, low = low, thread + _UNEVEN * uniform_53(cell_hash(key, thread, 3))
-        else:
-            high = thread + 1 + _UNEVEN * uniform_53(cell_hash(key, thread + 1, 3))
+        thread, low, high = uneven_cell(key, x, _UNEVEN, 3)
         t = 2.0 * (x - low) / (high - low) - 1.0
         own = uniform_53(cell_hash(key, thread, 4)) - 0.5
         grey = 0.60 + 0.54 * own + 0.24 * _wave(key, 5, x / 11.0) + 0.15 * _wave(key, 6, x / 41.0)
@@ -151,16 +146,6 @@ def brick(grid: Grid, seed: int) -> Texels:
 
 
 @compiled
-def _edges(key: np.uint64, x: float, line: int) -> tuple[int, float, float]:
-    # Cell of an uneven division of a line that holds x, with its begin and end.
-    cell = math.floor(x)
-    low = cell + 0.35 * uniform_53(cell_hash(key, cell, line))
-    if x < low:
-        return cell - 1, cell - 1 + 0.35 * uniform_53(cell_hash(key, cell - 1, line)), low
-    return cell, low, cell + 1 + 0.35 * uniform_53(cell_hash(key, cell + 1, line))
-
-
-@compiled
 def _within(x: float, low: float, high: float, pitch: float) -> float:
     # Share of the texel around x that lies between low and high.
     return max(0.0, min(high, x + 0.5 * pitch) - max(low, x - 0.5 * pitch)) / pitch
@@ -183,9 +168,9 @@ def _lay(
     for i in range(start, stop):
         for j in range(out.shape[1]):
             y, x = (row + i) * pitch + down[i, j], (col + j) * pitch + across[i, j]
-            course, top, bottom = _edges(key, y / _COURSE_M, -7)
+            course, top, bottom = uneven_cell(key, y / _COURSE_M, 0.35, -7)
             shift = uniform_53(cell_hash(key, course, 1 << 20))
-            number, left, right = _edges(key, x / _BRICK_M + shift, course)
+            number, left, right = uneven_cell(key, x / _BRICK_M + shift, 0.35, course)
             look = cell_hash(key, number, course + (1 << 30))
             clay = _within(y, top * _COURSE_M + gap, bottom * _COURSE_M - gap, texel)
             low, high = (left - shift) * _BRICK_M + gap, (right - shift) * _BRICK_M - gap

@@ -1,7 +1,5 @@
 """Patterns of scattered shapes: leaves, stone, gravel, grass, carpet, calibration target."""
 
-import math
-
 import numpy as np
 
 from d3s.scene.patterns.lattice import Grid, Texels
@@ -17,8 +15,6 @@ from d3s.scene.patterns.shapes import (
 )
 from d3s.scene.patterns.spline_noise import FINEST_M, Octaves, add_grain
 
-_ANY = (0.0, math.pi)  # any direction
-
 
 def leaves(grid: Grid, seed: int) -> Texels:
     """Overlapping leaves and discs of all sizes from 4 cm down to 0.3 mm."""
@@ -27,20 +23,12 @@ def leaves(grid: Grid, seed: int) -> Texels:
         cell_m=0.04,
         half_length_m=(0.012, 0.024),
         aspect=(1.0, 1.8),
-        angle_rad=_ANY,
         density=0.8,
         grey=(0.10, 0.88),
         tilt=0.15,
     )
-    leaf = ShapeLayer(
-        kind=BLADE,
-        cell_m=0.04,
-        half_length_m=(0.016, 0.032),
-        aspect=(1.6, 3.0),
-        angle_rad=_ANY,
-        density=0.9,
-        grey=(0.10, 0.88),
-        tilt=0.12,
+    leaf = disc._replace(
+        kind=BLADE, half_length_m=(0.016, 0.032), aspect=(1.6, 3.0), density=0.9, tilt=0.12
     )
     layers = _alternate(fractal(disc, 8), fractal(leaf, 8))
     return _painted(grid, seed, 0.49, layers, Octaves(0.0064, FINEST_M, 1.8, 0.14))
@@ -53,19 +41,12 @@ def stone(grid: Grid, seed: int) -> Texels:
         cell_m=0.008,
         half_length_m=(0.0034, 0.0064),
         aspect=(1.0, 1.7),
-        angle_rad=_ANY,
         density=0.9,
         grey=(0.3, 0.8),
         split=0.5,
     )
-    mica = ShapeLayer(
-        kind=CRYSTAL,
-        cell_m=0.008,
-        half_length_m=(0.0015, 0.004),
-        aspect=(1.2, 2.5),
-        angle_rad=_ANY,
-        density=0.8,
-        grey=(0.10, 0.28),
+    mica = crystal._replace(
+        half_length_m=(0.0015, 0.004), aspect=(1.2, 2.5), density=0.8, grey=(0.10, 0.28), split=0.0
     )
     # Fine grains first, large crystals last.
     layers = [octave(crystal, 2), octave(crystal, 2), octave(crystal, 3)._replace(density=0.4)]
@@ -81,7 +62,6 @@ def gravel(grid: Grid, seed: int) -> Texels:
         cell_m=0.012,
         half_length_m=(0.0045, 0.0085),
         aspect=(1.0, 1.6),
-        angle_rad=_ANY,
         density=0.85,
         grey=(0.36, 0.9),
         dome=0.55,
@@ -100,13 +80,13 @@ def grass(grid: Grid, seed: int) -> Texels:
         aspect=(9.0, 15.0),
         angle_rad=(1.0, 2.1),
         density=0.65,
-        grey=(0.0, 0.4),
+        grey=(0.02, 0.42),
         tilt=0.1,
     )
-    layers = []
-    for number, level in enumerate((0, 1, 0, 2, 1, 2)):
-        light = 0.06 * number
-        layers.append(octave(blade, level)._replace(grey=(0.02 + light, 0.42 + light)))
+    layers = [
+        octave(blade, level)._replace(grey=(0.02 + 0.06 * number, 0.42 + 0.06 * number))
+        for number, level in enumerate((0, 1, 0, 2, 1, 2))
+    ]
     return _painted(grid, seed, 0.2, layers, Octaves(0.0032, FINEST_M, 1.7, 0.26))
 
 
@@ -117,7 +97,6 @@ def carpet(grid: Grid, seed: int) -> Texels:
         cell_m=0.0028,
         half_length_m=(0.0014, 0.0035),
         aspect=(2.0, 4.0),
-        angle_rad=_ANY,
         density=0.95,
         grey=(0.34, 0.92),
         dome=0.5,
@@ -129,27 +108,16 @@ def carpet(grid: Grid, seed: int) -> Texels:
 
 def calibration(grid: Grid, seed: int) -> Texels:
     """Black and white squares and dots of many sizes, dense, to be found again at any distance."""
-    ends = (0.10, 0.86)
     square = ShapeLayer(
         kind=BOX,
         cell_m=0.016,
         half_length_m=(0.005, 0.009),
         aspect=(1.0, 1.4),
-        angle_rad=_ANY,
         density=0.75,
-        grey=ends,
+        grey=(0.10, 0.86),
         split=1.0,
     )
-    dot = ShapeLayer(
-        kind=ELLIPSE,
-        cell_m=0.016,
-        half_length_m=(0.005, 0.009),
-        aspect=(1.0, 1.2),
-        angle_rad=_ANY,
-        density=0.75,
-        grey=ends,
-        split=1.0,
-    )
+    dot = square._replace(kind=ELLIPSE, aspect=(1.0, 1.2))
     layers = _alternate(fractal(square, 6), fractal(dot, 6))
     return _painted(grid, seed, 0.48, layers, Octaves(0.0016, FINEST_M, 2.0, 0.1))
 
@@ -162,21 +130,7 @@ def _alternate(even: list[ShapeLayer], odd: list[ShapeLayer]) -> list[ShapeLayer
 def _painted(
     grid: Grid, seed: int, ground: float, layers: list[ShapeLayer], grain: Octaves
 ) -> Texels:
-    """Layers of shapes on an even ground, with grain.
-
-    Parameters
-    ----------
-    grid
-        Texels to compute.
-    seed
-        Seed of the pattern.
-    ground
-        Reflectance below all layers, 0 to 1.
-    layers
-        Layers from the lowest to the uppermost.
-    grain
-        Noise that makes each texel lighter or darker.
-    """
+    """Layers of shapes, lowest first, on a ground of one reflectance, with grain."""
     out = np.full((grid.rows, grid.cols), ground, np.float32)
     paint_shapes(out, grid, seed, layers)
     return add_grain(out, grid, seed, grain)

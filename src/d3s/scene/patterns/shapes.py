@@ -40,9 +40,9 @@ class ShapeLayer(NamedTuple):
     cell_m: float  # side of a cell of the lattice
     half_length_m: tuple[float, float]  # along the shape
     aspect: tuple[float, float]  # length over width
-    angle_rad: tuple[float, float]
     density: float  # share of cells with a shape
     grey: tuple[float, float]
+    angle_rad: tuple[float, float] = (0.0, math.pi)  # any direction
     bias: float = 1.0
     split: float = 0.0
     dome: float = 0.0
@@ -313,16 +313,25 @@ def _paint_row(
     col: int,
     middle: float,
     y: np.float32,
-    shape: Shape,
+    s: Shape,
 ) -> None:
-    if kind == ELLIPSE:
-        _row_of_ellipse(out, begin, end, col, middle, y, shape)
-    elif kind == BLADE:
-        _row_of_blade(out, begin, end, col, middle, y, shape)
-    elif kind == BOX:
-        _row_of_box(out, begin, end, col, middle, y, shape)
-    else:
-        _row_of_crystal(out, begin, end, col, middle, y, shape)
+    one, diagonal = np.float32(1.0), np.float32(0.7071)
+    for j in range(begin, end):
+        x = np.float32(col + j - middle)
+        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
+        pa, qb = p * p * s.a2, q * q * s.b2
+        # Distance to the outline in texels, positive inside.
+        if kind == ELLIPSE:  # pa + qb = 1, to first order
+            steep = np.float32(2.0) * np.sqrt(pa * s.a2 + qb * s.b2) + np.float32(1e-6)
+            inside = (one - pa - qb) / steep
+        elif kind == BLADE:
+            inside = s.b * (one - pa) - abs(q)
+        else:
+            inside = min(s.a - abs(p), s.b - abs(q))
+            if kind == CRYSTAL:
+                inside = min(inside, s.cut_1 - diagonal * abs(p + q))
+                inside = min(inside, s.cut_2 - diagonal * abs(p - q))
+        out[j] = _over(out[j], inside, pa + qb, x + y, s)
 
 
 @compiled
@@ -332,53 +341,3 @@ def _over(below: np.float32, inside: np.float32, away: np.float32, x: np.float32
     cover = min(one, max(np.float32(0.0), np.float32(0.5) + inside)) * s.opacity
     shade = one - s.dome * min(one, away) - s.slope * x
     return below + cover * (s.grey * shade - below)
-
-
-@compiled
-def _row_of_ellipse(
-    out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
-) -> None:
-    for j in range(begin, end):
-        x = np.float32(col + j - middle)
-        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
-        pa, qb = p * p * s.a2, q * q * s.b2
-        # Distance to the ellipse pa + qb = 1, to first order.
-        steep = np.float32(2.0) * np.sqrt(pa * s.a2 + qb * s.b2) + np.float32(1e-6)
-        inside = (np.float32(1.0) - pa - qb) / steep
-        out[j] = _over(out[j], inside, pa + qb, x + y, s)
-
-
-@compiled
-def _row_of_blade(
-    out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
-) -> None:
-    for j in range(begin, end):
-        x = np.float32(col + j - middle)
-        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
-        pa, qb = p * p * s.a2, q * q * s.b2
-        out[j] = _over(out[j], s.b * (np.float32(1.0) - pa) - abs(q), pa + qb, x + y, s)
-
-
-@compiled
-def _row_of_box(
-    out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
-) -> None:
-    for j in range(begin, end):
-        x = np.float32(col + j - middle)
-        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
-        away = p * p * s.a2 + q * q * s.b2
-        out[j] = _over(out[j], min(s.a - abs(p), s.b - abs(q)), away, x + y, s)
-
-
-@compiled
-def _row_of_crystal(
-    out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
-) -> None:
-    diagonal = np.float32(0.7071)
-    for j in range(begin, end):
-        x = np.float32(col + j - middle)
-        p, q = x * s.cos + y * s.sin, y * s.cos - x * s.sin
-        inside = min(s.a - abs(p), s.b - abs(q))
-        inside = min(inside, s.cut_1 - diagonal * abs(p + q))
-        inside = min(inside, s.cut_2 - diagonal * abs(p - q))
-        out[j] = _over(out[j], inside, p * p * s.a2 + q * q * s.b2, x + y, s)

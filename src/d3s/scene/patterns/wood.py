@@ -6,7 +6,7 @@ import numpy as np
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
-from d3s.scene.patterns.lattice import Grid, Texels, cell_hash, seed_key, uniform_53
+from d3s.scene.patterns.lattice import Grid, Texels, cell_hash, seed_key, uneven_cell, uniform_53
 from d3s.scene.patterns.shapes import BLADE, ShapeLayer, octave, paint_shapes
 from d3s.scene.patterns.spline_noise import FINEST_M, Octaves, add_grain, spline_noise
 
@@ -45,13 +45,7 @@ def _rings(start: int, stop: int, out: Texels, bend: Texels, grid: Grid, key: np
     for i in range(start, stop):
         for j in range(out.shape[1]):
             x = ((grid.first_col + j) * pitch + bend[i, j]) / _RING_M
-            ring = math.floor(x)
-            low = ring + 0.8 * uniform_53(cell_hash(key, ring, 0))
-            if x < low:
-                ring -= 1
-                high, low = low, ring + 0.8 * uniform_53(cell_hash(key, ring, 0))
-            else:
-                high = ring + 1 + 0.8 * uniform_53(cell_hash(key, ring + 1, 0))
+            ring, low, high = uneven_cell(key, x, 0.8, 0)
             span = high - low
             half = min(0.5, max(0.05, 0.5 * pitch / (_RING_M * span)))
             late = _late((x - low) / span, half)
