@@ -91,7 +91,6 @@ def _comparison(predictions: Predictions, gap_m: FloatArray) -> Comparison:
         paper="none on the true line, and some on all others",
         ours=f"{100 * gap_m[right]:.1f} cm on the true line, {100 * beside.min():.0f} to "
         f"{100 * beside.max():.0f} cm on the others",
-        same_conditions=False,
         why="The paper's figure is a sketch of the idea; this is a simulated pixel with noise.",
         agrees=bool(gap_m[right] < beside.min()),
     )

@@ -234,7 +234,6 @@ def _range_comparison(lines: Sequence[Line]) -> Comparison:
         "as long as printed?",
         paper=_ends(PRINTED_RANGE_M),
         ours=f"{_ends(found.range_m)}; on every texture {_ends(found.strict_range_m)}",
-        same_conditions=False,
         why=f"{_TWIN}: no aberrations, crosstalk or wrong distances, but 1 % noise, which the "
         "paper does not print. Smoothing and window are not printed either; ours were chosen on "
         "the board.",
@@ -251,7 +250,6 @@ def _error_comparison(lines: Sequence[Line]) -> Comparison:
         paper="below 1 cm at every depth",
         ours=f"{100 * mae_m:.2f} cm on average and {100 * largest_m:.2f} cm at the worst depth, "
         f"with a depth at {share:.0%} of the pixels",
-        same_conditions=False,
         why=f"{_TWIN}.",
         agrees=largest_m < ACCURATE_M,
     )
@@ -267,7 +265,6 @@ def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Com
             what="a threshold of 0.1 against none",
             paper="range much longer, density hardly less",
             ours=_changed(every, low),
-            same_conditions=False,
             why=f"{_TWIN}.{coarse}",
             agrees=None if is_quick else first.longer_m > STEP_M and first.kept > 0.9,
         ),
@@ -275,7 +272,6 @@ def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Com
             what="thresholds from 0.1 to 0.5",
             paper="range nearly constant",
             ours=_changed(low, middle),
-            same_conditions=False,
             why=f"{_TWIN}.{coarse}",
             agrees=None if is_quick else abs(_change(low, middle).longer_m) <= 2 * STEP_M,
         ),
@@ -283,7 +279,6 @@ def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Com
             what=f"a threshold of {ACCURACY_THRESHOLD:g} against 0.5",
             paper="range longer, density much less",
             ours=_changed(middle, high),
-            same_conditions=False,
             why=f"{_TWIN}. Smoothing and window decide, and are not printed: with less of both, "
             f"near planes agree less, and the density falls as the paper says.{coarse}",
             agrees=None if is_quick else second.longer_m > STEP_M and second.kept < 0.8,
@@ -323,7 +318,6 @@ def _rival_comparisons(methods: Sequence[Line]) -> list[Comparison]:
                 paper="much less accurate",
                 ours=f"{_ends(rival.range_m)}; over {_ends(PRINTED_RANGE_M)} "
                 f"{100 * mae_m:.2f} cm at {share:.0%} of the pixels",
-                same_conditions=False,
                 why=f"{_TWIN}, and an implementation of our own, tuned as carefully as ours; the "
                 "paper does not say how it set the parameters of others. Less accurate is who has "
                 "both a shorter range and a larger MAE.",
@@ -340,7 +334,6 @@ def _printed_comparison(methods: Sequence[Line]) -> Comparison:
         what="farthest depth of the simulated system, Eq. 10 with known optics (MAE < 1 cm)",
         paper=f"{printed_m:g} m (Table S2)",
         ours=f"{_ends(line.range_m)}; on every texture {_ends(line.strict_range_m)}",
-        same_conditions=False,
         why="Both simulated with the same optics; the paper on layered scenes of photographs with "
         "unknown noise, here on planes with 1 %.",
         agrees=bool(line.range_m and line.range_m[1] >= printed_m - STEP_M),

@@ -317,7 +317,6 @@ def _sparse(shown: Sequence[SceneMaps]) -> Comparison:
         "the pixels",
         paper="shown as reliable between 0.4 and 1.8 m, without numbers",
         ours=text,
-        same_conditions=False,
         why=f"{_UNLIKE}. Ours have no gloss, glass or walls without texture.",
     )
 
@@ -333,7 +332,6 @@ def _edges(shown: Sequence[SceneMaps]) -> Comparison:
         paper="depths are mostly suppressed there",
         ours=f"{kept[0]:.0%} of the pixels within 16 px of an edge have a depth, {kept[1]:.0%} "
         f"elsewhere; those that have one near edges are wrong by {100 * error_m:.1f} cm",
-        same_conditions=False,
         why=f"{_UNLIKE}.",
         agrees=kept[0] < 0.5 * kept[1],
     )
@@ -345,7 +343,6 @@ def _densified(shown: Sequence[SceneMaps]) -> Comparison:
         what="densified depth",
         paper="by a pre-trained network, for show; wrong where there is no texture",
         ours=f"MAE {text}",
-        same_conditions=False,
         why="Marigold-DC is a network with weights to download, and no part of this package. "
         "OpenCV's inpainting stands in: it fills, and does not recognise anything.",
     )

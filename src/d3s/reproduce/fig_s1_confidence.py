@@ -132,7 +132,6 @@ def _pixel(found: SearchedWindows, pixel: Pixel) -> Comparison:
         what=f"picked depth where the truth is {pixel.true_m:.2f} m",
         paper="right with both terms; far too near with depth alone",
         ours=f"{picked:.2f} m with both terms; {alone:.2f} m with depth alone",
-        same_conditions=False,
         why="The paper's pixel is of a real scene; ours was looked for among simulated ones.",
         agrees=bool(
             abs(picked / pixel.true_m - 1) < _RIGHT_SHARE and alone / pixel.true_m < _NEAR_SHARE
@@ -149,7 +148,6 @@ def _all(both: FloatArray, alone: FloatArray) -> Comparison:
         ours=f"depth alone is right (within {100 * _RIGHT_SHARE:g} %) in {100 * right_alone:.1f} % "
         f"and far too near in {100 * near_alone:.1f} %; both terms in {100 * right:.1f} % and "
         f"{100 * near:.1f} %",
-        same_conditions=False,
         why="Planes of the twin, every threshold left out.",
         agrees=right > right_alone,
     )

@@ -197,7 +197,6 @@ def _comparisons(sweep: SceneSweep, summaries: Sequence[Row]) -> list[Comparison
             ours=f"{100 * printed['mean_mae_m']:.2f} cm by Eq. 10, "
             f"{100 * tuned['mean_mae_m']:.2f} cm tuned, on average of {sweep.count} scenes; "
             f"{at_worst} at worst",
-            same_conditions=False,
             why=unlike,
         ),
         Comparison(
@@ -206,7 +205,6 @@ def _comparisons(sweep: SceneSweep, summaries: Sequence[Row]) -> list[Comparison
             ours=f"by Eq. 10 {100 * edges['mae_m']:.2f} cm near edges, where "
             f"{edges['retained']:.0%} have a depth, and {100 * interior['mae_m']:.2f} cm "
             f"elsewhere, where {interior['retained']:.0%} have",
-            same_conditions=False,
             why=f"{unlike} It agrees if the error near edges is below 1 cm.",
             agrees=edges["mae_m"] < ACCURATE_M,
         ),

@@ -96,7 +96,7 @@ class Comparison:
     what: str
     paper: str
     ours: str
-    same_conditions: bool
+    same_conditions: bool = False
     why: str
     agrees: bool | None = None
 
