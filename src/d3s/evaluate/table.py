@@ -51,6 +51,10 @@ class SweepTable(tuple[Row, ...]):
         for cell in dict.fromkeys(self.column(first)):
             yield from self.where(**{first: cell}).groups(*others)
 
+    def by_depth(self) -> list["SweepTable"]:
+        """Rows of each depth, the nearest depth first."""
+        return sorted(self.groups("depth_m"), key=lambda rows: rows[0]["depth_m"])
+
 
 Figure = Callable[[SweepTable], Any]
 """A number, or another cell, computed from rows."""
@@ -146,11 +150,9 @@ def accurate_range_m(planes: SweepTable) -> tuple[float, float] | None:
 
     A textured plane without any depth ends the interval.
     """
-    at_depth = {rows[0]["depth_m"]: rows for rows in planes.groups("depth_m")}
-    depths_m = sorted(at_depth)
-    return working_range_m(
-        depths_m, [worst_error_m(at_depth[depth_m]) < ACCURATE_M for depth_m in depths_m]
-    )
+    at = planes.by_depth()
+    depths_m = [rows[0]["depth_m"] for rows in at]
+    return working_range_m(depths_m, [worst_error_m(rows) < ACCURATE_M for rows in at])
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -62,7 +62,7 @@ def make_accuracy(context: Context) -> Result:
             ),
         ],
         tables=[
-            Table(name="accuracy", rows=[one._asdict() for one in measured]),
+            Table(name="accuracy", rows=measured),
             Table(name="accuracy_by_depth", rows=list(chain(*map(_depth_rows, lines)))),
             Table(
                 name="working_ranges",
