@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -259,21 +259,23 @@ def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Com
     """Compare thresholds; the depths of a quick run are too far apart to judge."""
     coarse = " Depths of a quick run are too far apart to say whether they agree." * is_quick
     every, low, middle, high = (_at(lines, one) for one in (0.0, 0.1, 0.5, ACCURACY_THRESHOLD))
-    first, second = _change(every, low), _change(middle, high)
+    low_longer_m, low_kept = _change(every, low)
+    middle_longer_m, _ = _change(low, middle)
+    high_longer_m, high_kept = _change(middle, high)
     return [
         Comparison(
             what="a threshold of 0.1 against none",
             paper="range much longer, density hardly less",
             ours=_changed(every, low),
             why=f"{_TWIN}.{coarse}",
-            agrees=None if is_quick else first.longer_m > STEP_M and first.kept > 0.9,
+            agrees=None if is_quick else low_longer_m > STEP_M and low_kept > 0.9,
         ),
         Comparison(
             what="thresholds from 0.1 to 0.5",
             paper="range nearly constant",
             ours=_changed(low, middle),
             why=f"{_TWIN}.{coarse}",
-            agrees=None if is_quick else abs(_change(low, middle).longer_m) <= 2 * STEP_M,
+            agrees=None if is_quick else abs(middle_longer_m) <= 2 * STEP_M,
         ),
         Comparison(
             what=f"a threshold of {ACCURACY_THRESHOLD:g} against 0.5",
@@ -281,19 +283,15 @@ def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Com
             ours=_changed(middle, high),
             why=f"{_TWIN}. Smoothing and window decide, and are not printed: with less of both, "
             f"near planes agree less, and the density falls as the paper says.{coarse}",
-            agrees=None if is_quick else second.longer_m > STEP_M and second.kept < 0.8,
+            agrees=None if is_quick else high_longer_m > STEP_M and high_kept < 0.8,
         ),
     ]
 
 
-class _Change(NamedTuple):
-    longer_m: float
-    kept: float
-
-
-def _change(before: Line, after: Line) -> _Change:
+def _change(before: Line, after: Line) -> tuple[float, float]:
+    """Difference in length of the ranges, in metres, and share of the pixels that are left."""
     longer_m = _length_m(after.range_m) - _length_m(before.range_m)
-    return _Change(longer_m, float(after.share.mean() / before.share.mean()))
+    return longer_m, float(after.share.mean() / before.share.mean())
 
 
 def _changed(before: Line, after: Line) -> str:

@@ -8,8 +8,6 @@ from d3s.cli.evaluate.sweep_command import sweep_command
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.evaluate.evaluation import Evaluation
-
 
 def show(summaries: tables.Lines) -> None:
     """Print the summary of all methods."""
@@ -89,20 +87,14 @@ def _worst(rows: tables.Lines, rival: str, beyond_m: float) -> str:
     return f"{max(ratios):.2f}" if ratios else ""
 
 
-def _load() -> "Evaluation":
-    from d3s.evaluate.planes import PLANES
-
-    return PLANES
-
-
 planes = sweep_command(
+    "planes",
     """Try methods on planes over depth and texture, all on the same images.
 
     Writes planes.csv, with a row for each plane and method, planes_duels.csv, with each method
     against sgbm and bm on the pixels that both retained, and planes.json, with all parameters and
     the summary. If it is stopped, the same command goes on where it was.
     """,
-    _load,
     show,
     sweep_options={"depths_m": (options.Depths, None)},
 )

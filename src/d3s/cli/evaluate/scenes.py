@@ -11,8 +11,6 @@ from d3s.cli.units import length_m
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.evaluate.evaluation import Evaluation
-
 _Count = Annotated[int | None, typer.Option("--scenes", help="How many random scenes; 30 if left.")]
 _Near = Annotated[
     float | None,
@@ -87,20 +85,14 @@ def _by_region(summaries: tables.Lines) -> "Table":
     return table
 
 
-def _load() -> "Evaluation":
-    from d3s.evaluate.scenes import SCENES
-
-    return SCENES
-
-
 scenes = sweep_command(
+    "scenes",
     """Try methods on random scenes with edges and tilts, all on the same images.
 
     Writes scenes.csv, with a row for each scene, region and method, scenes_duels.csv, with each
     method against sgbm and bm on the pixels that both retained, and scenes.json, with all
     parameters and the summary. If it is stopped, the same command goes on where it was.
     """,
-    _load,
     show,
     sweep_options={
         "count": (_Count, None),
