@@ -27,7 +27,7 @@ import numpy as np
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.evaluate.contender import Contender
-from d3s.evaluate.metrics import ratio
+from d3s.evaluate.metrics import count_pixels, ratio
 from d3s.evaluate.sweep import PlaneSweep
 from d3s.record import short_repr
 from d3s.rig import Optics, Rig
@@ -125,7 +125,7 @@ def plane_quality(
     """
     everywhere = np.ones(depth_map.depth_m.shape, dtype=np.bool_) if region is None else region
     kept = everywhere & depth_map.valid
-    fill_rate = ratio(int(np.count_nonzero(kept)), int(np.count_nonzero(everywhere)))
+    fill_rate = ratio(count_pixels(kept), count_pixels(everywhere))
     points = _points_m(depth_map, kept)
     if len(points) < _LEAST_POINTS:
         nothing = float("nan")
