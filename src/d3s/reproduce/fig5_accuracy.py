@@ -74,7 +74,13 @@ def make_accuracy(context: Context) -> Result:
             ),
             Table(name="threshold_ranges", rows=[_range_row(one) for one in thresholds]),
         ],
-        comparisons=_comparisons(thresholds, methods, is_quick=context.quick),
+        comparisons=[
+            _range_comparison(thresholds),
+            _error_comparison(thresholds),
+            *_threshold_comparisons(thresholds, is_quick=context.quick),
+            *_rival_comparisons(methods),
+            _printed_comparison(methods),
+        ],
         remarks=_remarks(methods),
         sweeps=parameters(context),
     )
@@ -205,18 +211,6 @@ def _range_row(line: Line) -> dict[str, Cell]:
         "mae_in_range_cm": 100 * mae_m,
         "share_in_range": share,
     }
-
-
-def _comparisons(
-    thresholds: Sequence[Line], methods: Sequence[Line], *, is_quick: bool
-) -> list[Comparison]:
-    return [
-        _range_comparison(thresholds),
-        _error_comparison(thresholds),
-        *_threshold_comparisons(thresholds, is_quick=is_quick),
-        *_rival_comparisons(methods),
-        _printed_comparison(methods),
-    ]
 
 
 _TWIN = "The prototype with CUReT textures against its twin with ours"

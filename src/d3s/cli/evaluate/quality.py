@@ -60,7 +60,11 @@ def quality(
 
     simulated = options.given(frames=frames, texture=texture, noise=noise, shape=shape, seed=seed)
     if files:
-        _check_alone(*simulated, *options.given(method=method, rig=rig))
+        of_simulation = [*simulated, *options.given(method=method, rig=rig)]
+        if of_simulation:
+            raise typer.BadParameter(
+                f"--{of_simulation[0]} is for simulated planes. Leave it, or leave the files."
+            )
         maps = {"as measured": [DepthMap.load(path) for path in files]}
     else:
         distance = 1.0 if distance is None else distance
@@ -75,14 +79,6 @@ def quality(
         typer.echo(_json(found, distance, region))
     else:
         _print(found)
-
-
-def _check_alone(*options_of_simulation: str) -> None:
-    """Refuse options of the simulation when files are given."""
-    if options_of_simulation:
-        raise typer.BadParameter(
-            f"--{options_of_simulation[0]} is for simulated planes. Leave it, or leave the files."
-        )
 
 
 def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: float) -> str:
