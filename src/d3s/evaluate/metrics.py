@@ -116,30 +116,8 @@ def errors_m(depth_map: DepthMap, truth: Truth, where: Mask) -> FloatArray:
     return np.asarray(depth_map.depth_m[where] - truth.depth_m[where], dtype=np.float64)
 
 
-def penalised_mae_m(mae_m: float, retained: int, *, is_textured: bool) -> float:
-    """MAE of a method on a pair, with a penalty for a pair without any depth.
-
-    Parameters
-    ----------
-    mae_m
-        Mean absolute error over the retained pixels; not used if there are none.
-    retained
-        Number of retained pixels.
-    is_textured
-        Whether the pair has textured pixels.
-
-    Returns
-    -------
-    Without retained pixels, infinity for a textured pair, and NaN for one in which there is no
-    depth to find.
-    """
-    if retained:
-        return mae_m
-    return float("inf") if is_textured else float("nan")
-
-
 def worst(errors_m: Iterable[float]) -> float:
-    """Largest error, such as `penalised_mae_m` gives; NaN if all are NaN."""
+    """Largest error, such as `d3s.evaluate.table.error_m` gives; NaN if all are NaN."""
     return max((one for one in errors_m if not math.isnan(one)), default=float("nan"))
 
 

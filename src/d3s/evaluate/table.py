@@ -16,7 +16,6 @@ from d3s.calibrate.validation import ACCURATE_M, working_range_m
 from d3s.evaluate.metrics import (
     finite_mean,
     finite_median,
-    penalised_mae_m,
     pooled,
     ratio,
     worst,
@@ -122,12 +121,16 @@ def common_ratio(duels: SweepTable) -> float:
 
 
 def error_m(row: Row) -> float:
-    """MAE of a row to find the worst by: see `d3s.evaluate.metrics.penalised_mae_m`.
+    """MAE of a row to find the worst by.
 
-    A row of thresholds does not count its textured pixels; its density is NaN if there are none.
+    Without retained pixels, infinity for a textured pair, and NaN for one in which there is no
+    depth to find. A row of thresholds does not count its textured pixels; its density is NaN if
+    there are none.
     """
+    if row["retained"]:
+        return float(row["mae_m"])
     is_textured = row["textured"] > 0 if "textured" in row else math.isfinite(row["density"])
-    return penalised_mae_m(row["mae_m"], row["retained"], is_textured=is_textured)
+    return math.inf if is_textured else math.nan
 
 
 def worst_error_m(rows: SweepTable) -> float:
