@@ -66,9 +66,9 @@ class Table:
     """A table, written as `name`.csv; also on the page if `shown`."""
 
     name: str
-    rows: Rows
     caption: str = ""
     shown: bool = False
+    rows: Rows
 
 
 @dataclass(frozen=True, kw_only=True)
