@@ -25,7 +25,7 @@ from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.evaluation import Methods, Rows, join_rows, pair_tasks
 from d3s.evaluate.jobs import run_tasks
-from d3s.evaluate.metrics import count_pixels, errors_m, mean_or_nan, median_or_nan
+from d3s.evaluate.metrics import count_pixels, depth_errors_m, mean_or_nan, median_or_nan
 from d3s.evaluate.planes import BEYOND_M
 from d3s.evaluate.ranking import trust, trust_order
 from d3s.evaluate.sweep import PlaneSweep, SceneSweep, Trial
@@ -231,7 +231,7 @@ def _measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> 
 
 
 def _retained_errors_m(depth_map: DepthMap, truth: Truth) -> FloatArray:
-    return np.abs(errors_m(depth_map, truth, depth_map.valid & truth.judged))
+    return np.abs(depth_errors_m(depth_map, truth, depth_map.valid & truth.judged))
 
 
 def _error_columns(prefix: str, absolute_m: FloatArray) -> dict[str, Any]:

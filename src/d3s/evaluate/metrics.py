@@ -65,11 +65,11 @@ def score(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Scor
     """
     judged = truth.judged if region is None else truth.judged & region
     retained = judged & depth_map.valid
-    error = errors_m(depth_map, truth, retained)
+    error = depth_errors_m(depth_map, truth, retained)
     size = np.abs(error)
     textured = judged & truth.textured
     both = textured & retained
-    textured_mae_m = mean_or_nan(np.abs(errors_m(depth_map, truth, both)))
+    textured_mae_m = mean_or_nan(np.abs(depth_errors_m(depth_map, truth, both)))
     bound_mean_m = mean_or_nan(truth.bound_m[both])
     return Score(
         pixels=count_pixels(judged),
@@ -99,11 +99,13 @@ def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
         Of the same pair.
     """
     common = truth.judged & depth_map.valid & rival.valid
-    own, other = (mean_or_nan(np.abs(errors_m(one, truth, common))) for one in (depth_map, rival))
+    own, other = (
+        mean_or_nan(np.abs(depth_errors_m(one, truth, common))) for one in (depth_map, rival)
+    )
     return Duel(common=count_pixels(common), mae_m=own, rival_mae_m=other)
 
 
-def errors_m(depth_map: DepthMap, truth: Truth, where: Mask) -> FloatArray:
+def depth_errors_m(depth_map: DepthMap, truth: Truth, where: Mask) -> FloatArray:
     """Depth less truth in metres on some pixels, (pixels,).
 
     Parameters

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
-from d3s.evaluate.metrics import count_pixels, errors_m, mean_or_nan, median_or_nan, ratio
+from d3s.evaluate.metrics import count_pixels, depth_errors_m, mean_or_nan, median_or_nan, ratio
 from d3s.evaluate.truth import Truth
 from d3s.record import short_repr
 from d3s.types import FloatArray, Mask
@@ -135,7 +135,7 @@ def ranked_errors_m(depth_map: DepthMap, truth: Truth, by: Key = "sigma_m") -> F
         "confidence" or "sigma_m".
     """
     kept = depth_map.valid & truth.judged
-    errors = np.abs(errors_m(depth_map, truth, kept))
+    errors = np.abs(depth_errors_m(depth_map, truth, kept))
     return errors[trust_order(trust(depth_map, by)[kept])]
 
 
@@ -199,5 +199,5 @@ def coverage(
         Multiples of sigma.
     """
     kept = depth_map.valid & truth.judged
-    size, sigma = np.abs(errors_m(depth_map, truth, kept)), depth_map.sigma_m[kept]
+    size, sigma = np.abs(depth_errors_m(depth_map, truth, kept)), depth_map.sigma_m[kept]
     return tuple(mean_or_nan(size < factor * sigma) for factor in sigmas)
