@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from d3s.evaluate import duel, score, working_range_m
-from d3s.evaluate.metrics import finite_mean, finite_median, penalised_mae_m, pooled, worst
+from d3s.evaluate.metrics import finite_mean, finite_median, pooled, worst
+from d3s.evaluate.table import error_m
 
 NAN = float("nan")
 
@@ -101,9 +102,10 @@ def test_means_of_groups_weigh_as_many_as_they_are():
 
 
 def test_the_worst_is_who_gave_up_where_there_was_depth():
-    wrong = penalised_mae_m(0.03, 5, is_textured=False)  # claimed where there is none: it counts
-    gave_up = penalised_mae_m(NAN, 0, is_textured=True)
-    silent = penalised_mae_m(NAN, 0, is_textured=False)
+    # A depth that is claimed where there is none counts.
+    wrong = error_m({"mae_m": 0.03, "retained": 5, "textured": 0})
+    gave_up = error_m({"mae_m": NAN, "retained": 0, "textured": 9})
+    silent = error_m({"mae_m": NAN, "retained": 0, "textured": 0})
     assert worst([0.01, wrong, silent]) == 0.03
     assert worst([0.01, gave_up]) == math.inf
     assert math.isnan(worst([silent, silent]))

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS, SweepTable
 from d3s.evaluate.tuned_twin import BOARD
 from d3s.reproduce import fig5_accuracy, fig5_measurements
 from d3s.reproduce.fig1b_working_range import measured_ranges
 from d3s.reproduce.fig5_accuracy import make_accuracy
-from d3s.reproduce.fig5_measurements import THRESHOLDS, Measured, lines_of, sweeps
+from d3s.reproduce.fig5_measurements import THRESHOLDS, lines_of, sweeps
 from d3s.reproduce.item import Context
 from d3s.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
 from d3s.rig import Rig
@@ -33,7 +33,12 @@ def row(method="joint", depth_m=1.0, mae_m=0.005, **changes):
         "median_m": mae_m,
         "density": 0.5,
     }
-    return Measured(**values | changes)
+    return values | changes
+
+
+def line_of(*rows):
+    (line,) = lines_of(SweepTable(rows))
+    return line
 
 
 def row_at(depth_m, mae_m):
@@ -54,7 +59,7 @@ def made_up(reach_m):
             for z in DEPTHS_M
         ]
     rows += [row(PRINTED.name, z, 0.009, threshold=ACCURACY_THRESHOLD) for z in DEPTHS_M]
-    return rows
+    return SweepTable(rows)
 
 
 @pytest.fixture
@@ -90,12 +95,10 @@ def test_nothing_is_tuned_on_what_is_reported(quick, tmp_path):
 
 
 def test_planes_of_a_depth_count_alike():
-    (line,) = lines_of(
-        [
-            row(mae_m=0.004, retained=100),
-            row(mae_m=0.012, retained=20, texture="bark"),
-            row(depth_m=2.0, mae_m=0.03),
-        ]
+    line = line_of(
+        row(mae_m=0.004, retained=100),
+        row(mae_m=0.012, retained=20, texture="bark"),
+        row(depth_m=2.0, mae_m=0.03),
     )
     np.testing.assert_allclose(line.depth_m, (1.0, 2.0))
     np.testing.assert_allclose(line.mae_m, (0.008, 0.03))
@@ -108,7 +111,7 @@ def test_planes_of_a_depth_count_alike():
 def test_a_depth_without_any_pixel_ends_a_range():
     nothing = {"mae_m": float("nan"), "retained": 0}
     rows = [row(depth_m=0.5), row(depth_m=1.0), row(depth_m=1.5, **nothing), row(depth_m=2.0)]
-    (line,) = lines_of(rows)
+    line = line_of(*rows)
     assert line.range_m == (0.5, 1.0)
     # It has no error, but counts in the share: 0.5, 0.5, nothing and 0.5.
     assert line.over((0.4, 2.0)) == pytest.approx((0.005, 0.375))
@@ -117,9 +120,9 @@ def test_a_depth_without_any_pixel_ends_a_range():
 
 def test_a_texture_that_holds_nothing_is_no_failure():
     flat = row(texture="bark", mae_m=float("nan"), retained=0, density=float("nan"))
-    missed = flat._replace(density=0.0)
-    assert lines_of([row(), flat])[0].strict_range_m == (1.0, 1.0)
-    assert lines_of([row(), missed])[0].strict_range_m is None
+    missed = flat | {"density": 0.0}
+    assert line_of(row(), flat).strict_range_m == (1.0, 1.0)
+    assert line_of(row(), missed).strict_range_m is None
 
 
 def test_working_ranges_are_found_by_the_teaser(make):
@@ -162,17 +165,17 @@ def test_every_depth_of_the_printed_range_must_be_below_a_centimetre(make):
     (row,) = (one for one in make().comparisons if one.what.startswith("MAE of the consensus"))
     assert "0.10 cm on average and 0.10 cm at the worst depth" in row.ours
     assert row.agrees
-    (line,) = lines_of([row_at(0.2, 0.5), row_at(0.5, 0.004), row_at(1.0, 0.02), row_at(2.0, 9.0)])
+    line = line_of(row_at(0.2, 0.5), row_at(0.5, 0.004), row_at(1.0, 0.02), row_at(2.0, 9.0))
     assert line.largest_m((0.3, 1.64)) == 0.02
-    (line,) = lines_of([row_at(0.5, 0.004), row_at(1.0, float("nan"))])
+    line = line_of(row_at(0.5, 0.004), row_at(1.0, float("nan")))
     assert line.largest_m((0.3, 1.64)) == np.inf
 
 
 def test_a_rival_of_shorter_range_but_smaller_error_is_not_less_accurate(make, monkeypatch):
     make()
-    rows = [one for one in made_up({TUNED.name: 1.64}) if one.method != "sift"]
+    rows = [one for one in made_up({TUNED.name: 1.64}) if one["method"] != "sift"]
     rows += [row("sift", depth_m, 0.0005) for depth_m in DEPTHS_M if 0.3 < depth_m < 1.65]
-    monkeypatch.setattr(fig5_accuracy, "measure", lambda context: rows)
+    monkeypatch.setattr(fig5_accuracy, "measure", lambda context: SweepTable(rows))
     found = {one.what: one for one in make_accuracy(Context(folder=Path())).comparisons}
     sift = found["sift against the consensus, on the same images"]
     assert "0.60 to 1.64 m" in sift.ours  # shorter, and yet more exact

@@ -6,7 +6,7 @@ import pytest
 import d3s
 from d3s.estimate import DepthMap, Options
 from d3s.evaluate import TUNING_PATTERNS
-from d3s.reproduce.fig7_real_world import DEPTHS_M, SCENES, densified, make_real_world, stairs
+from d3s.reproduce.fig7_real_world import DEPTHS_M, SCENES, densified, make_real_world
 from d3s.reproduce.item import Context
 
 RIG = d3s.Rig.paper_prototype()
@@ -56,9 +56,9 @@ def test_scenes_are_between_the_depths_of_the_papers(name):
 
 
 def test_stairs_come_nearer_from_top_to_bottom():
-    layers = stairs(SHAPE, 0, RIG).layers
-    assert not {layer.texture.pattern for layer in layers} & set(TUNING_PATTERNS)
-    depth_m = d3s.simulate(stairs(SHAPE, 0, RIG), RIG, shape=SHAPE).depth_m
+    stairs = SCENES["stairs"](SHAPE, 0, RIG)
+    assert not {layer.texture.pattern for layer in stairs.layers} & set(TUNING_PATTERNS)
+    depth_m = d3s.simulate(stairs, RIG, shape=SHAPE).depth_m
     assert depth_m[0, 60] == pytest.approx(1.7)
     assert depth_m[-1, 60] == pytest.approx(0.5)
     assert (np.diff(depth_m[:, 60]) <= 0).all()

@@ -247,17 +247,16 @@ def test_the_page_has_every_item_also_those_not_made(tmp_path, calls):
 def test_the_watcher_is_told(tmp_path, calls):
     told = []
 
-    class Watcher:
-        def starts(self, item, number, count):
-            told.append((item.name, number, count))
-            return lambda done, total: told.append((done, total))
+    def watcher(item, number, count):
+        told.append((item.name, number, count))
+        return lambda done, total: told.append((done, total))
 
     def make(context):
         context.progress(1, 2)
         return Result()
 
     items = an_item("one", calls, make=make), an_item("two", calls, make=make)
-    reproduce((), tmp_path, items=items, watcher=Watcher())
+    reproduce((), tmp_path, items=items, watcher=watcher)
     assert told == [("one", 1, 2), (1, 2), ("two", 2, 2), (1, 2)]
 
 

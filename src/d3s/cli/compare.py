@@ -58,7 +58,7 @@ def compare(
     """
     from d3s.atomic import write_text
     from d3s.estimate.methods import METHODS
-    from d3s.evaluate.league import Program, default_rig, league_tasks
+    from d3s.evaluate.league import Program, default_rig
     from d3s.evaluate.league import compare as compare_methods
     from d3s.evaluate.league_tables import (
         league_document,
@@ -76,9 +76,8 @@ def compare(
     for one in page or ():
         _read_page(one)  # refused before the sweep rather than after it
     camera = default_rig(contenders) if rig is None else Rig.load(rig)
-    pairs = len(league_tasks(program, camera, contenders))
     files = league_files(output)
-    with sweep_run(files, pairs, workers=workers, force=force, quiet=quiet) as run:
+    with sweep_run(files, program.pairs, workers=workers, force=force, quiet=quiet) as run:
         found = compare_methods(contenders, program=program, rig=camera, **run)
         write_league(found, output, overwrite=force)
         _draw(found, files["chart"])

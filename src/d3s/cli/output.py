@@ -49,25 +49,6 @@ def check_free(folder: Path, files: Iterable[Path], *, force: bool) -> None:
     OutputError
         When the folder cannot be written to, or a file exists and `force` is not set.
     """
-    from d3s.errors import OutputError
-
-    check_folder(folder)
-    taken = [path for path in files if os.path.lexists(path)]
-    if taken and not force:
-        others = f", and {len(taken) - 1} more" if len(taken) > 1 else ""
-        raise OutputError(
-            f"{taken[0]} exists{others}. Choose another --output, or replace with --force."
-        )
-
-
-def check_folder(folder: Path) -> None:
-    """Make a folder and check that it can be written to.
-
-    Raises
-    ------
-    OutputError
-        When it cannot.
-    """
     from d3s.atomic import make_folder
     from d3s.errors import OutputError
 
@@ -75,4 +56,10 @@ def check_folder(folder: Path) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(
             f"{folder} cannot be written to. Choose a folder you may write to with --output."
+        )
+    taken = [path for path in files if os.path.lexists(path)]
+    if taken and not force:
+        others = f", and {len(taken) - 1} more" if len(taken) > 1 else ""
+        raise OutputError(
+            f"{taken[0]} exists{others}. Choose another --output, or replace with --force."
         )

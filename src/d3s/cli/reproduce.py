@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,11 +12,9 @@ from d3s.cli.output import SOME_FAILED, Quiet
 from d3s.cli.sweep import Workers, check_workers
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
+    from d3s import types
     from d3s.reproduce.item import Item
-    from d3s.reproduce.run import Outcome
-    from d3s.types import Progress
+    from d3s.reproduce.run import Outcome, Watcher
 
 _STATES = {"made": "made", "kept": "kept from before", "failed": "FAILED"}
 
@@ -87,38 +85,27 @@ def _print(outcomes: "tuple[Outcome, ...]") -> None:
 
 
 @contextmanager
-def _watcher(*, quiet: bool) -> "Iterator[_Lines | _Bar | None]":
+def _watcher(*, quiet: bool) -> "Iterator[Watcher | None]":
     """Observer of a run: a progress bar on a terminal, lines elsewhere, None if quiet."""
     if quiet:
         yield None
         return
     if not sys.stderr.isatty():
-        yield _Lines()
+        yield lambda *item: typer.echo(_words(*item), err=True)
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Bar(bar)
+        task = bar.add_task("", total=None)
 
+        def start(*item: Any) -> "types.Progress":
+            bar.reset(task, total=None, description=escape(_words(*item)))
+            return lambda done, total: bar.update(task, completed=done, total=total)
 
-class _Lines:
-    def starts(self, item: "Item", number: int, count: int) -> None:
-        typer.echo(_words(item, number, count), err=True)
-
-
-class _Bar:
-    def __init__(self, bar: "Bar") -> None:
-        self._bar = bar
-        self._task = bar.add_task("", total=None)
-
-    def starts(self, item: "Item", number: int, count: int) -> "Progress":
-        from rich.markup import escape
-
-        words = escape(_words(item, number, count))
-        self._bar.reset(self._task, total=None, description=words)
-        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+        yield start
 
 
 def _words(item: "Item", number: int, count: int) -> str:

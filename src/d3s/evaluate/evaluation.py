@@ -100,21 +100,12 @@ def run_evaluation(
     ----------
     evaluation
         The kind of evaluation.
-    methods
-        Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
     sweep
         Which pairs; the defaults of the evaluation if left out.
-    rig
-        The camera; the paper's prototype if left out.
     settings
         Further arguments of `evaluation.measure`; values that JSON can hold.
-    workers
-        Number of processes, each with one thread; one for each core if left out. The figures are
-        the same for any number.
-    folder
-        Where finished pairs are kept, so that the same call resumes; nowhere if left out.
-    progress
-        Called with the number of finished pairs, and of all pairs.
+    methods, rig, workers, folder, progress
+        As for `d3s.evaluate.evaluate_planes`.
 
     Raises
     ------

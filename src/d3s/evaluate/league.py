@@ -24,7 +24,8 @@ from d3s.estimate import DepthMap
 from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.evaluation import Methods, Rows, join_rows, pair_tasks
-from d3s.evaluate.jobs import Task, run_tasks
+from d3s.evaluate.jobs import run_tasks
+from d3s.evaluate.metrics import count_pixels, depth_errors_m, mean_or_nan, median_or_nan
 from d3s.evaluate.planes import BEYOND_M
 from d3s.evaluate.ranking import trust, trust_order
 from d3s.evaluate.sweep import PlaneSweep, SceneSweep, Trial
@@ -33,6 +34,7 @@ from d3s.evaluate.table import (
     Row,
     SweepTable,
     accurate_range_m,
+    mean_of,
     pooled_mean_of,
     retained_share,
     summarise,
@@ -81,6 +83,11 @@ class Program:
             ),
             scenes=SceneSweep(count=2, shape=(300, 400)),
         )
+
+    @property
+    def pairs(self) -> int:
+        """Number of all pairs."""
+        return len(self.planes.places) + len(self.scenes.places)
 
     def with_seed(self, seed: int) -> Self:
         """Return the program with other scenes, textures and noise."""
@@ -173,56 +180,30 @@ def compare(
     """
     contenders = as_contenders(methods)
     program, rig = program or Program.full(), rig or default_rig(contenders)
-    tasks = league_tasks(program, rig, contenders)
+    # Scenes come first, since they take longest.
+    tasks = [
+        task
+        for group, sweep in (("scenes", program.scenes), ("planes", program.planes))
+        for task in pair_tasks(
+            f"league {group}", _measure_pair, sweep, rig, contenders, {"group": group}
+        )
+    ]
     answers = run_tasks(tasks, workers=workers, folder=folder, progress=progress)
     rows = join_rows(answers, "rows")
     return League(program=program, rig=rig, contenders=contenders, rows=rows)
 
 
 def default_rig(contenders: Sequence[Contender]) -> Rig:
-    """Return the paper's prototype, tuned on simulated boards if a contender needs that."""
-    return tuned_rig() if needs_tuning(contenders) else Rig.paper_prototype()
+    """Return the paper's prototype, tuned on simulated boards if a contender needs that.
 
-
-def needs_tuning(contenders: Sequence[Contender]) -> bool:
-    """Whether a contender uses the tuned depth equation: only the consensus does."""
-    return any(one.method == "consensus" for one in contenders)
-
-
-def league_tasks(program: Program, rig: Rig, contenders: Sequence[Contender]) -> list[Task]:
-    """Return a task for each pair; scenes come first, since they take longest.
-
-    Parameters
-    ----------
-    program, rig, contenders
-        Pairs, camera and methods.
+    Only the consensus uses the tuned depth equation.
     """
-    return [
-        task
-        for group in ("scenes", "planes")
-        for task in pair_tasks(
-            f"league {group}",
-            measure_pair,
-            getattr(program, group),
-            rig,
-            contenders,
-            {"group": group},
-        )
-    ]
+    is_tuned = any(one.method == "consensus" for one in contenders)
+    return tuned_rig() if is_tuned else Rig.paper_prototype()
 
 
-def measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> Rows:
-    """Errors of each contender on one pair, with and without its filters.
-
-    Parameters
-    ----------
-    trial
-        One plane or scene.
-    contenders
-        Methods.
-    group
-        "planes" or "scenes".
-    """
+def _measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> Rows:
+    """Errors of each contender on one plane or scene, with and without its filters."""
     disparity_px = trial.rig.optics.disparity_px(trial.truth.depth_m)
     inner = trial.truth.judged & within_frames(disparity_px, BORDER_PX)
     trial = replace(trial, truth=replace(trial.truth, judged=inner))
@@ -239,28 +220,26 @@ def measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> R
                 "method": contender.name,
                 "megapixels": trial.left.size / 1e6,
                 "time_s": own.time_s,
-                "pixels": int(np.count_nonzero(trial.truth.judged)),
-                "textured": int(np.count_nonzero(trial.truth.textured)),
-                **_error_columns("full_", _errors_m(full.depth_map, trial.truth)),
-                **_error_columns("own_", _errors_m(own.depth_map, trial.truth)),
+                "pixels": count_pixels(trial.truth.judged),
+                "textured": count_pixels(trial.truth.textured),
+                **_error_columns("full_", _retained_errors_m(full.depth_map, trial.truth)),
+                **_error_columns("own_", _retained_errors_m(own.depth_map, trial.truth)),
                 "steps": step_errors(contender, own.depth_map, full.depth_map, trial.truth),
             }
         )
     return {"rows": rows}
 
 
-def _errors_m(depth_map: DepthMap, truth: Truth) -> FloatArray:
-    kept = depth_map.valid & truth.judged
-    return np.abs(depth_map.depth_m[kept] - truth.depth_m[kept]).astype(np.float64)
+def _retained_errors_m(depth_map: DepthMap, truth: Truth) -> FloatArray:
+    return np.abs(depth_errors_m(depth_map, truth, depth_map.valid & truth.judged))
 
 
-def _error_columns(prefix: str, errors_m: FloatArray) -> dict[str, Any]:
-    """Number, mean and median of some errors; NaN if there are none."""
-    some = errors_m.size > 0
+def _error_columns(prefix: str, absolute_m: FloatArray) -> dict[str, Any]:
+    """Number, mean and median of absolute errors; NaN if there are none."""
     return {
-        f"{prefix}retained": errors_m.size,
-        f"{prefix}mae_m": float(errors_m.mean()) if some else float("nan"),
-        f"{prefix}median_m": float(np.median(errors_m)) if some else float("nan"),
+        f"{prefix}retained": absolute_m.size,
+        f"{prefix}mae_m": mean_or_nan(absolute_m),
+        f"{prefix}median_m": median_or_nan(absolute_m),
     }
 
 
@@ -291,10 +270,10 @@ def step_errors(
     by = contender.ranked_by
     key = np.where(passes, _BEFORE_ALL_OTHERS + trust(own, by)[kept], trust(full, by)[kept])
     order = trust_order(key)
-    errors_m = np.abs(depth_m - truth.depth_m[kept]).astype(np.float64)[order]
-    pixels = np.count_nonzero(truth.judged)
-    counts = [min(round(step * pixels / STEPS), errors_m.size) for step in range(1, STEPS + 1)]
-    columns = [_error_columns("", errors_m[:count]) for count in counts]
+    absolute_m = np.abs(depth_m - truth.depth_m[kept]).astype(np.float64)[order]
+    pixels = count_pixels(truth.judged)
+    counts = [min(round(step * pixels / STEPS), absolute_m.size) for step in range(1, STEPS + 1)]
+    columns = [_error_columns("", absolute_m[:count]) for count in counts]
     return {
         "retained": counts,
         "mae_m": [one["mae_m"] for one in columns],
@@ -336,15 +315,10 @@ def _errors_after(steps: Mapping[str, Sequence[Any]], count: int) -> dict[str, A
     return {name: steps[name][count - 1] for name in ("retained", "mae_m", "median_m")}
 
 
-def _mean_median_m(rows: SweepTable) -> float:
-    medians_m = [row["median_m"] for row in rows if row["retained"]]
-    return float(np.mean(medians_m)) if medians_m else float("nan")
-
-
 AT_DENSITY: dict[str, Figure] = {
     "density": retained_share,
     "mae_m": pooled_mean_of("mae_m"),
-    "median_m": _mean_median_m,  # over the pairs that have any depth
+    "median_m": mean_of("median_m"),  # over the pairs that have any depth
     "pairs_with_depth": lambda rows: sum(count > 0 for count in rows.column("retained")),
     "range_m": lambda rows: accurate_range_m(rows) if rows[0]["group"] == "planes" else None,
 }

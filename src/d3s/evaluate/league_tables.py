@@ -138,8 +138,8 @@ def columns(section: Section) -> tuple[Column, ...]:
     return (
         Column(group="", heading="method", shown=lambda one: one.method),
         # No method is marked as best where densities differ.
-        *_unranked(_figure_columns("full", lambda one: one.full)),
-        *_unranked(_figure_columns("own filter", lambda one: one.own)),
+        *(replace(one, value=None) for one in _figure_columns("full", lambda one: one.full)),
+        *(replace(one, value=None) for one in _figure_columns("own filter", lambda one: one.own)),
         *_figure_columns(common, lambda one: one.common)[:2],
     )
 
@@ -158,10 +158,6 @@ def more_columns() -> tuple[Column, ...]:
             value=lambda one: one.time_s_per_mpx,
         ),
     )
-
-
-def _unranked(shown: Sequence[Column]) -> list[Column]:
-    return [replace(column, value=None) for column in shown]
 
 
 def _figure_columns(
@@ -195,19 +191,15 @@ def league_markdown(league: League, command: str) -> str:
     """Format a table for each section, with the best method of a column in bold."""
     sections = league.sections()
     parts = [f"Simulated; made by `{command}`. Errors in cm, densities in percent."]
-    parts += [_section_markdown(title_of(one), one, columns(one)) for one in sections]
+    parts += [f"**{title_of(one)}**\n\n{_standings(one, columns(one))}" for one in sections]
     if sections[0].name == "planes":
-        parts.append(_section_markdown(MORE_TITLE, sections[0], more_columns()))
+        parts.append(f"**{MORE_TITLE}**\n\n{_standings(sections[0], more_columns())}")
     return "\n\n".join(parts)
 
 
 def title_of(section: Section) -> str:
     """Title of a section: its name and the number of its pairs."""
     return f"{section.name[0].upper()}{section.name[1:]}, {section.pairs} pairs"
-
-
-def _section_markdown(title: str, section: Section, shown: Sequence[Column]) -> str:
-    return f"**{title}**\n\n{_standings(section, shown)}"
 
 
 def _standings(section: Section, shown: Sequence[Column]) -> str:

@@ -65,27 +65,27 @@ def score(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Scor
     """
     judged = truth.judged if region is None else truth.judged & region
     retained = judged & depth_map.valid
-    error = depth_map.depth_m[retained] - truth.depth_m[retained]
+    error = depth_errors_m(depth_map, truth, retained)
     size = np.abs(error)
     textured = judged & truth.textured
     both = textured & retained
-    textured_mae_m = _mean(np.abs(depth_map.depth_m[both] - truth.depth_m[both]))
-    bound_mean_m = _mean(truth.bound_m[both])
+    textured_mae_m = mean_or_nan(np.abs(depth_errors_m(depth_map, truth, both)))
+    bound_mean_m = mean_or_nan(truth.bound_m[both])
     return Score(
-        pixels=_count(judged),
-        retained=_count(retained),
-        mae_m=_mean(size),
-        median_m=_median(size),
-        rmse_m=float(np.sqrt(_mean(size**2))),
-        bad_2cm=_mean(size > BAD_M),
-        bias_m=_mean(error),
-        coverage=_mean(size < depth_map.sigma_m[retained]),
-        textured=_count(textured),
-        textured_retained=_count(both),
-        density=ratio(_count(both), _count(textured)),
+        pixels=count_pixels(judged),
+        retained=count_pixels(retained),
+        mae_m=mean_or_nan(size),
+        median_m=median_or_nan(size),
+        rmse_m=float(np.sqrt(mean_or_nan(size**2))),
+        bad_2cm=mean_or_nan(size > BAD_M),
+        bias_m=mean_or_nan(error),
+        coverage=mean_or_nan(size < depth_map.sigma_m[retained]),
+        textured=count_pixels(textured),
+        textured_retained=count_pixels(both),
+        density=ratio(count_pixels(both), count_pixels(textured)),
         textured_mae_m=textured_mae_m,
         bound_mean_m=bound_mean_m,
-        bound_median_m=_median(truth.bound_m[both]),
+        bound_median_m=median_or_nan(truth.bound_m[both]),
         mae_over_bound=ratio(textured_mae_m, bound_mean_m),
     )
 
@@ -100,35 +100,26 @@ def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
     """
     common = truth.judged & depth_map.valid & rival.valid
     own, other = (
-        _mean(np.abs(one.depth_m[common] - truth.depth_m[common])) for one in (depth_map, rival)
+        mean_or_nan(np.abs(depth_errors_m(one, truth, common))) for one in (depth_map, rival)
     )
-    return Duel(common=_count(common), mae_m=own, rival_mae_m=other)
+    return Duel(common=count_pixels(common), mae_m=own, rival_mae_m=other)
 
 
-def penalised_mae_m(mae_m: float, retained: int, *, is_textured: bool) -> float:
-    """MAE of a method on a pair, with a penalty for a pair without any depth.
+def depth_errors_m(depth_map: DepthMap, truth: Truth, where: Mask) -> FloatArray:
+    """Depth less truth in metres on some pixels, (pixels,).
 
     Parameters
     ----------
-    mae_m
-        Mean absolute error over the retained pixels; not used if there are none.
-    retained
-        Number of retained pixels.
-    is_textured
-        Whether the pair has textured pixels.
-
-    Returns
-    -------
-    Without retained pixels, infinity for a textured pair, and NaN for one in which there is no
-    depth to find.
+    depth_map, truth
+        Of the same pair.
+    where
+        Mask, (rows, cols).
     """
-    if retained:
-        return mae_m
-    return float("inf") if is_textured else float("nan")
+    return np.asarray(depth_map.depth_m[where] - truth.depth_m[where], dtype=np.float64)
 
 
 def worst(errors_m: Iterable[float]) -> float:
-    """Largest error, such as `penalised_mae_m` gives; NaN if all are NaN."""
+    """Largest error, such as `d3s.evaluate.table.error_m` gives; NaN if all are NaN."""
     return max((one for one in errors_m if not math.isnan(one)), default=float("nan"))
 
 
@@ -145,12 +136,12 @@ def pooled(means: Sequence[float], counts: Sequence[int]) -> float:
 
 def finite_mean(values: Iterable[float]) -> float:
     """Mean of the finite values; NaN if there are none."""
-    return _mean(_finite(values))
+    return mean_or_nan(_finite(values))
 
 
 def finite_median(values: Iterable[float]) -> float:
     """Median of the finite values; NaN if there are none."""
-    return _median(_finite(values))
+    return median_or_nan(_finite(values))
 
 
 def _finite(values: Iterable[float]) -> FloatArray:
@@ -158,13 +149,16 @@ def _finite(values: Iterable[float]) -> FloatArray:
     return np.asarray(array[np.isfinite(array)])
 
 
-def _count(mask: Mask) -> int:
+def count_pixels(mask: Mask) -> int:
+    """Number of pixels in a mask."""
     return int(np.count_nonzero(mask))
 
 
-def _mean(values: FloatArray | Mask) -> float:
+def mean_or_nan(values: FloatArray | Mask) -> float:
+    """Mean; NaN if there are no values."""
     return float(np.mean(values, dtype=np.float64)) if values.size else float("nan")
 
 
-def _median(values: FloatArray) -> float:
+def median_or_nan(values: FloatArray) -> float:
+    """Median; NaN if there are no values."""
     return float(np.median(values)) if values.size else float("nan")

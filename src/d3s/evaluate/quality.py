@@ -18,6 +18,7 @@ and sub-pixel RMS, after the plane is fitted. The caller chooses the region. Dep
 optical axis.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
@@ -27,7 +28,7 @@ import numpy as np
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.evaluate.contender import Contender
-from d3s.evaluate.metrics import ratio
+from d3s.evaluate.metrics import count_pixels, ratio
 from d3s.evaluate.sweep import PlaneSweep
 from d3s.record import short_repr
 from d3s.rig import Optics, Rig
@@ -47,10 +48,10 @@ class PlaneQuality:
     """Figures of one frame of a plane; shares from 0 to 1, NaN where there are too few points."""
 
     fill_rate: float
-    z_accuracy: float  # of the distance, signed; NaN if the distance is not known
-    plane_fit_rms_m: float
-    plane_fit_rms: float  # of the distance
-    subpixel_rms_px: float
+    z_accuracy: float = math.nan  # of the distance, signed; NaN if the distance is not known
+    plane_fit_rms_m: float = math.nan
+    plane_fit_rms: float = math.nan  # of the distance
+    subpixel_rms_px: float = math.nan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,14 +126,10 @@ def plane_quality(
     """
     everywhere = np.ones(depth_map.depth_m.shape, dtype=np.bool_) if region is None else region
     kept = everywhere & depth_map.valid
-    fill_rate = ratio(int(np.count_nonzero(kept)), int(np.count_nonzero(everywhere)))
+    fill_rate = ratio(count_pixels(kept), count_pixels(everywhere))
     points = _points_m(depth_map, kept)
     if len(points) < _LEAST_POINTS:
-        nothing = float("nan")
-        return PlaneQuality(
-            fill_rate=fill_rate, z_accuracy=nothing, plane_fit_rms_m=nothing,
-            plane_fit_rms=nothing, subpixel_rms_px=nothing,
-        )  # fmt: skip
+        return PlaneQuality(fill_rate=fill_rate)
     plane = FittedPlane.through(points)
     points = _without_ends(points)
     beyond_m = plane.distances_m(points)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
+from d3s.evaluate.metrics import count_pixels, depth_errors_m, mean_or_nan, median_or_nan, ratio
 from d3s.evaluate.truth import Truth
 from d3s.record import short_repr
 from d3s.types import FloatArray, Mask
@@ -114,13 +115,12 @@ def _passes(depth_map: DepthMap, threshold: float, by: Key) -> Mask:
 
 def _at(threshold: float, kept: Mask, textured: Mask, error_m: FloatArray) -> AtThreshold:
     errors = error_m[kept]
-    whole = np.count_nonzero(textured)
     return AtThreshold(
         threshold=float(threshold),
         retained=int(errors.size),
-        density=np.count_nonzero(kept & textured) / whole if whole else float("nan"),
-        mae_m=float(errors.mean(dtype=np.float64)) if errors.size else float("nan"),
-        median_m=float(np.median(errors)) if errors.size else float("nan"),
+        density=ratio(count_pixels(kept & textured), count_pixels(textured)),
+        mae_m=mean_or_nan(errors),
+        median_m=median_or_nan(errors),
     )
 
 
@@ -135,7 +135,7 @@ def ranked_errors_m(depth_map: DepthMap, truth: Truth, by: Key = "sigma_m") -> F
         "confidence" or "sigma_m".
     """
     kept = depth_map.valid & truth.judged
-    errors = np.abs(depth_map.depth_m[kept] - truth.depth_m[kept]).astype(np.float64)
+    errors = np.abs(depth_errors_m(depth_map, truth, kept))
     return errors[trust_order(trust(depth_map, by)[kept])]
 
 
@@ -175,10 +175,7 @@ def rank(errors_m: FloatArray) -> Ranking:
     return Ranking(
         ause_m=own - oracle,
         gain=(random - own) / (random - oracle) if random > oracle else float("nan"),
-        deciles_m=tuple(
-            float(part.mean()) if part.size else float("nan")
-            for part in np.array_split(errors, DECILES)
-        ),
+        deciles_m=tuple(mean_or_nan(part) for part in np.array_split(errors, DECILES)),
     )
 
 
@@ -202,8 +199,5 @@ def coverage(
         Multiples of sigma.
     """
     kept = depth_map.valid & truth.judged
-    if not kept.any():
-        return (float("nan"),) * len(sigmas)
-    size = np.abs(depth_map.depth_m[kept] - truth.depth_m[kept])
-    sigma = depth_map.sigma_m[kept]
-    return tuple(float(np.mean(size < factor * sigma)) for factor in sigmas)
+    size, sigma = np.abs(depth_errors_m(depth_map, truth, kept)), depth_map.sigma_m[kept]
+    return tuple(mean_or_nan(size < factor * sigma) for factor in sigmas)

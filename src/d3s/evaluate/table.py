@@ -16,7 +16,6 @@ from d3s.calibrate.validation import ACCURATE_M, working_range_m
 from d3s.evaluate.metrics import (
     finite_mean,
     finite_median,
-    penalised_mae_m,
     pooled,
     ratio,
     worst,
@@ -50,6 +49,10 @@ class SweepTable(tuple[Row, ...]):
         first, *others = columns
         for cell in dict.fromkeys(self.column(first)):
             yield from self.where(**{first: cell}).groups(*others)
+
+    def by_depth(self) -> list["SweepTable"]:
+        """Rows of each depth, the nearest depth first."""
+        return sorted(self.groups("depth_m"), key=lambda rows: rows[0]["depth_m"])
 
 
 Figure = Callable[[SweepTable], Any]
@@ -118,12 +121,16 @@ def common_ratio(duels: SweepTable) -> float:
 
 
 def error_m(row: Row) -> float:
-    """MAE of a row to find the worst by: see `d3s.evaluate.metrics.penalised_mae_m`.
+    """MAE of a row to find the worst by.
 
-    A row of thresholds does not count its textured pixels; its density is NaN if there are none.
+    Without retained pixels, infinity for a textured pair, and NaN for one in which there is no
+    depth to find. A row of thresholds does not count its textured pixels; its density is NaN if
+    there are none.
     """
+    if row["retained"]:
+        return float(row["mae_m"])
     is_textured = row["textured"] > 0 if "textured" in row else math.isfinite(row["density"])
-    return penalised_mae_m(row["mae_m"], row["retained"], is_textured=is_textured)
+    return math.inf if is_textured else math.nan
 
 
 def worst_error_m(rows: SweepTable) -> float:
@@ -146,11 +153,9 @@ def accurate_range_m(planes: SweepTable) -> tuple[float, float] | None:
 
     A textured plane without any depth ends the interval.
     """
-    at_depth = {rows[0]["depth_m"]: rows for rows in planes.groups("depth_m")}
-    depths_m = sorted(at_depth)
-    return working_range_m(
-        depths_m, [worst_error_m(at_depth[depth_m]) < ACCURATE_M for depth_m in depths_m]
-    )
+    at = planes.by_depth()
+    depths_m = [rows[0]["depth_m"] for rows in at]
+    return working_range_m(depths_m, [worst_error_m(rows) < ACCURATE_M for rows in at])
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:

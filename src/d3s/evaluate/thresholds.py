@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
-from d3s.evaluate.metrics import ratio
+from d3s.evaluate.metrics import count_pixels, ratio
 from d3s.evaluate.ranking import threshold_curve
 from d3s.evaluate.sweep import PlaneSweep, Trial
 from d3s.evaluate.table import (
@@ -69,25 +67,15 @@ def evaluate_thresholds(
     )
 
 
-def measure_thresholds(
+def _measure_thresholds(
     trial: Trial, contenders: Sequence[Contender], thresholds: Sequence[float]
 ) -> Rows:
-    """Error and density of each contender on one plane, at each threshold.
-
-    Parameters
-    ----------
-    trial
-        One plane.
-    contenders
-        Methods; their own filters are switched off.
-    thresholds
-        Confidences that a depth must reach.
-    """
+    """Error and density of each contender on one plane, at each threshold; its filters are off."""
     rows = [
         {
             **trial.key,
             "method": method,
-            "pixels": int(np.count_nonzero(trial.truth.judged)),
+            "pixels": count_pixels(trial.truth.judged),
             **asdict(at),
         }
         for method, outcome in trial.run([one.unfiltered() for one in contenders]).items()
@@ -117,7 +105,7 @@ AT_THRESHOLD: dict[str, Figure] = {
 THRESHOLDS = Evaluation(
     name="thresholds",
     sweep=PlaneSweep,
-    measure=measure_thresholds,
+    measure=_measure_thresholds,
     summarise=summarise_thresholds,
     has_duels=False,
 )

@@ -1,5 +1,6 @@
 """Tuned twin: the simulated prototype, tuned on boards as the paper tunes its own camera."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -76,7 +77,8 @@ def tuned_twin(
     """
     rig = Rig.paper_prototype()
     views = [
-        _board(depth_m, rig, shape, noise, (seed, _STREAM, i)) for i, depth_m in enumerate(depths_m)
+        plane_views(rig, depth_m, BOARD, seed=(seed, _STREAM, i), shape=shape, noise=noise)
+        for i, depth_m in enumerate(depths_m)
     ]
     tuning = find_tuning(views, depths_m, rig)
     baselines = choose_baselines(views, depths_m, rig, tuning)
@@ -84,10 +86,31 @@ def tuned_twin(
     return TunedTwin(rig.replace(calibration=calibration), tuning, baselines, depths_m)
 
 
-def _board(
-    depth_m: float, rig: Rig, shape: tuple[int, int], noise: float, seed: tuple[int, ...]
+def plane_views(
+    rig: Rig,
+    depth_m: float,
+    pattern: str,
+    *,
+    seed: Sequence[int],
+    shape: tuple[int, int],
+    noise: float = NOISE,
 ) -> tuple[Image, Image]:
-    plane = Plane(depth_m=depth_m, texture=Texture(pattern=BOARD, seed=seed[0]))
+    """Simulate the noisy views of a plane.
+
+    Parameters
+    ----------
+    rig
+        The camera.
+    depth_m, pattern
+        Depth and texture of the plane.
+    seed
+        Seed of the noise; its first number is the seed of the texture.
+    shape
+        Rows and columns of a view.
+    noise
+        Standard deviation of the noise, of full scale.
+    """
+    plane = Plane(depth_m=depth_m, texture=Texture(pattern=pattern, seed=seed[0]))
     pair = simulate(plane, rig, noise=noise, seed=seed, shape=shape)
     return pair.left, pair.right
 

@@ -67,7 +67,6 @@ def _chosen(found: ChosenBaselines) -> Comparison:
         paper=_format_mm(PRINTED_M),
         ours=f"{_format_mm(found.chosen.virtual_baselines_m)}; the paper's three cost "
         f"{100 * (theirs_m / ours_m - 1):.0f} % more",
-        same_conditions=False,
         why="Boards of the twin, sampled every 0.04 mm; the paper does not say what a pixel "
         f"without a depth counts. On them the paper's set costs {1e3 * theirs_m:.2f} mm and the "
         f"best one {1e3 * ours_m:.2f} mm: the valley is flat.",
@@ -82,7 +81,6 @@ def _count(found: ChosenBaselines) -> Comparison:
         paper=str(len(PRINTED_M)),
         ours=f"{int(np.argmin(costs_m)) + 1} cost least; {len(PRINTED_M)} cost "
         f"{100 * (costs_m[len(PRINTED_M) - 1] / min(costs_m) - 1):.0f} % more",
-        same_conditions=False,
         why="As above; the paper weighs the time too. A cost within "
         f"{100 * (_AS_GOOD - 1):.0f} % of the least counts as agreement.",
         agrees=costs_m[len(PRINTED_M) - 1] < _AS_GOOD * min(costs_m),

@@ -93,7 +93,6 @@ def _range(method: str, nearest_m: float, farthest_m: float) -> Comparison:
         what=f"working range of {method}" + ": at least as long as printed?" * is_theirs,
         paper=f"{PRINTED_RANGE_M[0]:g} to {PRINTED_RANGE_M[1]:g} m, of the consensus",
         ours=f"{nearest_m:.2f} to {farthest_m:.2f} m",
-        same_conditions=False,
         why="The paper's is of the real prototype and four photographed textures; ours of its "
         "simulated twin and textures of our own, with 1 % noise.",
         agrees=holds_printed_range(nearest_m, farthest_m) if is_theirs else None,

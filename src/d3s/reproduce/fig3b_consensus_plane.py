@@ -3,10 +3,10 @@
 import numpy as np
 
 from d3s.calibrate.tuning import shifts_px
-from d3s.evaluate.tuned_twin import TunedTwin
+from d3s.evaluate.tuned_twin import TunedTwin, plane_views
 from d3s.optics.consensus import disagreement
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.predictions import plane_views, window_predictions
+from d3s.reproduce.predictions import window_predictions
 from d3s.reproduce.protocol import twin_for
 from d3s.types import FloatArray
 from d3s.view.reproduction_consensus import Predictions, plot_plane
@@ -50,7 +50,7 @@ def predictions_of(twin: TunedTwin, seed: int) -> Predictions:
     candidates_m = TRUE_M * _FACTOR ** np.arange(-_LINES, _LINES + 1.0)
     shifts = shifts_px(candidates_m, BASELINES_M, twin.rig.optics)
     ends_px = float(shifts.min()), float(shifts.max())
-    views = plane_views(twin, TRUE_M, PATTERN, (seed, 1), _SHAPE)
+    views = plane_views(twin.rig, TRUE_M, PATTERN, seed=(seed, 1), shape=_SHAPE)
     in_windows = window_predictions(twin, views, ends_px, _WINDOWS)
     pixel = in_windows.windows.rows.size // 2
     field_shifts_px = np.linspace(*ends_px, _FIELD[0])
@@ -91,7 +91,6 @@ def _comparison(predictions: Predictions, gap_m: FloatArray) -> Comparison:
         paper="none on the true line, and some on all others",
         ours=f"{100 * gap_m[right]:.1f} cm on the true line, {100 * beside.min():.0f} to "
         f"{100 * beside.max():.0f} cm on the others",
-        same_conditions=False,
         why="The paper's figure is a sketch of the idea; this is a simulated pixel with noise.",
         agrees=bool(gap_m[right] < beside.min()),
     )

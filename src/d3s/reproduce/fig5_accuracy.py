@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def make_accuracy(context: Context) -> Result:
             ),
         ],
         tables=[
-            Table(name="accuracy", rows=[one._asdict() for one in measured]),
+            Table(name="accuracy", rows=measured),
             Table(name="accuracy_by_depth", rows=list(chain(*map(_depth_rows, lines)))),
             Table(
                 name="working_ranges",
@@ -74,7 +74,13 @@ def make_accuracy(context: Context) -> Result:
             ),
             Table(name="threshold_ranges", rows=[_range_row(one) for one in thresholds]),
         ],
-        comparisons=_comparisons(thresholds, methods, is_quick=context.quick),
+        comparisons=[
+            _range_comparison(thresholds),
+            _error_comparison(thresholds),
+            *_threshold_comparisons(thresholds, is_quick=context.quick),
+            *_rival_comparisons(methods),
+            _printed_comparison(methods),
+        ],
         remarks=_remarks(methods),
         sweeps=parameters(context),
     )
@@ -207,18 +213,6 @@ def _range_row(line: Line) -> dict[str, Cell]:
     }
 
 
-def _comparisons(
-    thresholds: Sequence[Line], methods: Sequence[Line], *, is_quick: bool
-) -> list[Comparison]:
-    return [
-        _range_comparison(thresholds),
-        _error_comparison(thresholds),
-        *_threshold_comparisons(thresholds, is_quick=is_quick),
-        *_rival_comparisons(methods),
-        _printed_comparison(methods),
-    ]
-
-
 _TWIN = "The prototype with CUReT textures against its twin with ours"
 
 
@@ -234,7 +228,6 @@ def _range_comparison(lines: Sequence[Line]) -> Comparison:
         "as long as printed?",
         paper=_ends(PRINTED_RANGE_M),
         ours=f"{_ends(found.range_m)}; on every texture {_ends(found.strict_range_m)}",
-        same_conditions=False,
         why=f"{_TWIN}: no aberrations, crosstalk or wrong distances, but 1 % noise, which the "
         "paper does not print. Smoothing and window are not printed either; ours were chosen on "
         "the board.",
@@ -251,7 +244,6 @@ def _error_comparison(lines: Sequence[Line]) -> Comparison:
         paper="below 1 cm at every depth",
         ours=f"{100 * mae_m:.2f} cm on average and {100 * largest_m:.2f} cm at the worst depth, "
         f"with a depth at {share:.0%} of the pixels",
-        same_conditions=False,
         why=f"{_TWIN}.",
         agrees=largest_m < ACCURATE_M,
     )
@@ -261,44 +253,39 @@ def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Com
     """Compare thresholds; the depths of a quick run are too far apart to judge."""
     coarse = " Depths of a quick run are too far apart to say whether they agree." * is_quick
     every, low, middle, high = (_at(lines, one) for one in (0.0, 0.1, 0.5, ACCURACY_THRESHOLD))
-    first, second = _change(every, low), _change(middle, high)
+    low_longer_m, low_kept = _change(every, low)
+    middle_longer_m, _ = _change(low, middle)
+    high_longer_m, high_kept = _change(middle, high)
     return [
         Comparison(
             what="a threshold of 0.1 against none",
             paper="range much longer, density hardly less",
             ours=_changed(every, low),
-            same_conditions=False,
             why=f"{_TWIN}.{coarse}",
-            agrees=None if is_quick else first.longer_m > STEP_M and first.kept > 0.9,
+            agrees=None if is_quick else low_longer_m > STEP_M and low_kept > 0.9,
         ),
         Comparison(
             what="thresholds from 0.1 to 0.5",
             paper="range nearly constant",
             ours=_changed(low, middle),
-            same_conditions=False,
             why=f"{_TWIN}.{coarse}",
-            agrees=None if is_quick else abs(_change(low, middle).longer_m) <= 2 * STEP_M,
+            agrees=None if is_quick else abs(middle_longer_m) <= 2 * STEP_M,
         ),
         Comparison(
             what=f"a threshold of {ACCURACY_THRESHOLD:g} against 0.5",
             paper="range longer, density much less",
             ours=_changed(middle, high),
-            same_conditions=False,
             why=f"{_TWIN}. Smoothing and window decide, and are not printed: with less of both, "
             f"near planes agree less, and the density falls as the paper says.{coarse}",
-            agrees=None if is_quick else second.longer_m > STEP_M and second.kept < 0.8,
+            agrees=None if is_quick else high_longer_m > STEP_M and high_kept < 0.8,
         ),
     ]
 
 
-class _Change(NamedTuple):
-    longer_m: float
-    kept: float
-
-
-def _change(before: Line, after: Line) -> _Change:
+def _change(before: Line, after: Line) -> tuple[float, float]:
+    """Difference in length of the ranges, in metres, and share of the pixels that are left."""
     longer_m = _length_m(after.range_m) - _length_m(before.range_m)
-    return _Change(longer_m, float(after.share.mean() / before.share.mean()))
+    return longer_m, float(after.share.mean() / before.share.mean())
 
 
 def _changed(before: Line, after: Line) -> str:
@@ -323,7 +310,6 @@ def _rival_comparisons(methods: Sequence[Line]) -> list[Comparison]:
                 paper="much less accurate",
                 ours=f"{_ends(rival.range_m)}; over {_ends(PRINTED_RANGE_M)} "
                 f"{100 * mae_m:.2f} cm at {share:.0%} of the pixels",
-                same_conditions=False,
                 why=f"{_TWIN}, and an implementation of our own, tuned as carefully as ours; the "
                 "paper does not say how it set the parameters of others. Less accurate is who has "
                 "both a shorter range and a larger MAE.",
@@ -340,7 +326,6 @@ def _printed_comparison(methods: Sequence[Line]) -> Comparison:
         what="farthest depth of the simulated system, Eq. 10 with known optics (MAE < 1 cm)",
         paper=f"{printed_m:g} m (Table S2)",
         ours=f"{_ends(line.range_m)}; on every texture {_ends(line.strict_range_m)}",
-        same_conditions=False,
         why="Both simulated with the same optics; the paper on layered scenes of photographs with "
         "unknown noise, here on planes with 1 %.",
         agrees=bool(line.range_m and line.range_m[1] >= printed_m - STEP_M),

@@ -1,6 +1,5 @@
 """Measurements of Fig. 5: every method on the planes of the paper's protocol."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,8 +7,8 @@ import numpy as np
 from d3s.calibrate.validation import ACCURATE_M
 from d3s.evaluate import PlaneSweep, evaluate_planes, working_range_m
 from d3s.evaluate.evaluation import sweep_parameters
-from d3s.evaluate.metrics import finite_mean, penalised_mae_m, ratio, worst
-from d3s.evaluate.table import Row
+from d3s.evaluate.metrics import finite_mean, ratio
+from d3s.evaluate.table import Row, SweepTable, worst_error_m
 from d3s.evaluate.thresholds import evaluate_thresholds
 from d3s.evaluate.tuned_twin import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
 from d3s.reproduce.item import Context
@@ -31,18 +30,10 @@ _SHAPE, _QUICK_SHAPE = (300, 640), (200, 400)
 _QUICK_TEXTURES = TEXTURES[:2]
 
 
-class Measured(NamedTuple):
-    """Errors of one method on one plane."""
-
-    method: str
-    threshold: float | None  # None for the default filter of the method
-    texture: str
-    depth_m: float
-    pixels: int
-    retained: int
-    mae_m: float
-    median_m: float
-    density: float  # share of the textured pixels that are retained
+_COLUMNS = (
+    *("method", "threshold", "texture", "depth_m", "pixels", "retained", "mae_m", "median_m"),
+    "density",  # share of the textured pixels that are retained
+)
 
 
 class Line(NamedTuple):
@@ -93,12 +84,12 @@ def sweeps(context: Context) -> tuple[PlaneSweep, PlaneSweep]:
     return near, near.replace(depths_m=far_m)
 
 
-def measure(context: Context) -> list[Measured]:
-    """Measure every method on every plane of both series."""
+def measure(context: Context) -> SweepTable:
+    """Errors of every method on every plane of both series; no threshold is the default filter."""
     bare, tuned = Rig.paper_prototype(), twin_for(context).rig
     both = sweeps(context)
     parts = consecutive(context.progress, 3 * [len(one.places) for one in both])
-    measured: list[Measured] = []
+    rows: list[Row] = []
     for number, sweep in enumerate(both):
         common: dict[str, Any] = {
             "sweep": sweep,
@@ -111,8 +102,8 @@ def measure(context: Context) -> list[Measured]:
             PRINTED, (ACCURACY_THRESHOLD,), rig=bare, progress=middle, **common
         )
         others = evaluate_planes(OTHERS, rig=tuned, progress=end, **common)
-        measured += map(_measured, (*own.rows, *printed.rows, *others.rows))
-    return measured
+        rows += (*own.rows, *printed.rows, *others.rows)
+    return SweepTable({name: row.get(name) for name in _COLUMNS} for row in rows)
 
 
 def parameters(context: Context) -> list[dict[str, Any]]:
@@ -129,41 +120,22 @@ def parameters(context: Context) -> list[dict[str, Any]]:
     ]
 
 
-def _measured(row: Row) -> Measured:
-    """Columns of a row of planes, which has no threshold, or of thresholds."""
-    return Measured(
-        row["method"],
-        row.get("threshold"),
-        row["texture"],
-        row["depth_m"],
-        row["pixels"],
-        row["retained"],
-        row["mae_m"],
-        row["median_m"],
-        row["density"],
-    )
-
-
-def lines_of(measured: Sequence[Measured]) -> list[Line]:
+def lines_of(measured: SweepTable) -> list[Line]:
     """Return a line for each method and threshold, in order of first appearance."""
-    keys = dict.fromkeys((one.method, one.threshold) for one in measured)
-    return [_line([one for one in measured if (one.method, one.threshold) == key]) for key in keys]
+    return [_line(rows) for rows in measured.groups("method", "threshold")]
 
 
-def _line(rows: Sequence[Measured]) -> Line:
-    depths_m = sorted({one.depth_m for one in rows})
-    at = [[one for one in rows if one.depth_m == depth_m] for depth_m in depths_m]
+def _line(rows: SweepTable) -> Line:
+    at = rows.by_depth()
     return Line(
-        rows[0].method,
-        rows[0].threshold,
-        np.array(depths_m),
-        np.array([finite_mean(one.mae_m for one in planes) for planes in at]),
-        np.array([worst(map(_answered_mae_m, planes)) for planes in at]),
-        np.array([finite_mean(ratio(one.retained, one.pixels) for one in planes) for planes in at]),
+        rows[0]["method"],
+        rows[0]["threshold"],
+        np.array([planes[0]["depth_m"] for planes in at]),
+        np.array([finite_mean(planes.column("mae_m")) for planes in at]),
+        np.array([worst_error_m(planes) for planes in at]),
+        np.array([finite_mean(map(_share, planes)) for planes in at]),
     )
 
 
-def _answered_mae_m(one: Measured) -> float:
-    """MAE with a penalty for a plane without depth; a plane without texture has no density."""
-    holds_depth = bool(np.isfinite(one.density))
-    return penalised_mae_m(one.mae_m, one.retained, is_textured=holds_depth)
+def _share(row: Row) -> float:
+    return ratio(row["retained"], row["pixels"])

@@ -94,18 +94,8 @@ def densified(sparse: DepthMap) -> DepthMap:
     return replace(sparse, depth_m=np.where(holes, depth_m, sparse.depth_m).astype(np.float32))
 
 
-def desk(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Scene of a wall, a desk before it, and objects on the desk, some of them tilted.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns of a view.
-    seed
-        Seed of the textures.
-    rig
-        The camera.
-    """
+def _desk(shape: Shape, seed: int, rig: Rig) -> Scene:
+    """Scene of a wall, a desk before it, and objects on the desk, some of them tilted."""
     place = _Positions.of(shape)
     layers = (
         (1.75, 0.0, 0.0, "brick", None),
@@ -128,18 +118,8 @@ def desk(shape: Shape, seed: int, rig: Rig) -> Scene:
     )
 
 
-def stairs(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Scene of six steps from 1.7 m to 0.5 m, each with another texture.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns of a view.
-    seed
-        Seed of the textures.
-    rig
-        The camera.
-    """
+def _stairs(shape: Shape, seed: int, rig: Rig) -> Scene:
+    """Scene of six steps from 1.7 m to 0.5 m, each with another texture."""
     place = _Positions.of(shape)
     patterns = ("gravel", "text", "brick", "grass", "bark", "noise")
     depths_m = np.geomspace(1.7, 0.5, len(patterns)).tolist()
@@ -155,18 +135,8 @@ def stairs(shape: Shape, seed: int, rig: Rig) -> Scene:
     )
 
 
-def curtain(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Scene of a folded curtain behind two balls: no part is flat.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns of a view.
-    seed
-        Seed of the textures.
-    rig
-        The camera.
-    """
+def _curtain(shape: Shape, seed: int, rig: Rig) -> Scene:
+    """Scene of a folded curtain behind two balls: no part is flat."""
     x, y = _Positions.of(shape)
     depth_m = 1.25 + 0.14 * np.sin(11 * x + 0.8 * np.sin(5 * y)) + 0.1 * x
     image = _painted("carpet", 1.25, shape, seed, rig)
@@ -182,31 +152,21 @@ def curtain(shape: Shape, seed: int, rig: Rig) -> Scene:
     return DepthMapScene(image=image, depth_m=depth_m)
 
 
-def heap(shape: Shape, seed: int, rig: Rig) -> Scene:
-    """Random scene of tilted objects.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns of a view.
-    seed
-        Seed of the scene.
-    rig
-        The camera.
-    """
-    nearest_m, farthest_m = DEPTHS_M
+def _heap(shape: Shape, seed: int, rig: Rig) -> Scene:
+    """Random scene of tilted objects."""
+    near_m, far_m = DEPTHS_M
     return RandomScene(
-        seed=seed + 7,
-        nearest_m=nearest_m,
-        farthest_m=farthest_m,
-        things=5,
-        patterns=REPORT_PATTERNS,
+        seed=seed + 7, nearest_m=near_m, farthest_m=far_m, things=5, patterns=REPORT_PATTERNS
     )
 
 
 SCENES: dict[str, Callable[[Shape, int, Rig], Scene]] = {
-    make.__name__: make for make in (desk, stairs, curtain, heap)
+    "desk": _desk,
+    "stairs": _stairs,
+    "curtain": _curtain,
+    "heap": _heap,
 }
+"""Functions from shape (rows, cols), seed and camera to a scene."""
 
 
 class _Positions(NamedTuple):
@@ -225,15 +185,7 @@ class _Positions(NamedTuple):
     def rectangle(
         self, centre: tuple[float, float], half: tuple[float, float], angle_rad: float = 0.0
     ) -> NDArray[np.float32]:
-        """Mask of a rectangle.
-
-        Parameters
-        ----------
-        centre, half
-            Centre, and half of width and height, in units of the height of the frame.
-        angle_rad
-            Rotation, clockwise.
-        """
+        """Mask of a rectangle: its centre, half of its width and height, clockwise rotation."""
         dx, dy = self.x - centre[0], self.y - centre[1]
         along = dx * np.cos(angle_rad) + dy * np.sin(angle_rad)
         across = dy * np.cos(angle_rad) - dx * np.sin(angle_rad)
@@ -317,7 +269,6 @@ def _sparse(shown: Sequence[SceneMaps]) -> Comparison:
         "the pixels",
         paper="shown as reliable between 0.4 and 1.8 m, without numbers",
         ours=text,
-        same_conditions=False,
         why=f"{_UNLIKE}. Ours have no gloss, glass or walls without texture.",
     )
 
@@ -333,7 +284,6 @@ def _edges(shown: Sequence[SceneMaps]) -> Comparison:
         paper="depths are mostly suppressed there",
         ours=f"{kept[0]:.0%} of the pixels within 16 px of an edge have a depth, {kept[1]:.0%} "
         f"elsewhere; those that have one near edges are wrong by {100 * error_m:.1f} cm",
-        same_conditions=False,
         why=f"{_UNLIKE}.",
         agrees=kept[0] < 0.5 * kept[1],
     )
@@ -345,7 +295,6 @@ def _densified(shown: Sequence[SceneMaps]) -> Comparison:
         what="densified depth",
         paper="by a pre-trained network, for show; wrong where there is no texture",
         ours=f"MAE {text}",
-        same_conditions=False,
         why="Marigold-DC is a network with weights to download, and no part of this package. "
         "OpenCV's inpainting stands in: it fills, and does not recognise anything.",
     )

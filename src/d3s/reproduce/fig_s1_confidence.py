@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
 from d3s.estimate.consensus.plan import candidates_m
 from d3s.evaluate.sweep import REPORT_PATTERNS
-from d3s.evaluate.tuned_twin import TunedTwin
+from d3s.evaluate.tuned_twin import TunedTwin, plane_views
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.reproduce.predictions import plane_views, window_predictions
+from d3s.reproduce.predictions import window_predictions
 from d3s.reproduce.protocol import twin_for
 from d3s.types import FloatArray
 from d3s.view.reproduction_consensus import plot_confidence
@@ -76,7 +76,7 @@ def search_windows(
     pixels = []
     for i, pattern in enumerate(patterns):
         for j, depth_m in enumerate(depths_m):
-            views = plane_views(twin, depth_m, pattern, (seed, 2, i, j), _SHAPE)
+            views = plane_views(twin.rig, depth_m, pattern, seed=(seed, 2, i, j), shape=_SHAPE)
             in_windows = window_predictions(twin, views, ends_px, _WINDOWS)
             predicted = in_windows.predicted_m(candidates, baselines_m)
             for number in range(in_windows.windows.rows.size):
@@ -132,7 +132,6 @@ def _pixel(found: SearchedWindows, pixel: Pixel) -> Comparison:
         what=f"picked depth where the truth is {pixel.true_m:.2f} m",
         paper="right with both terms; far too near with depth alone",
         ours=f"{picked:.2f} m with both terms; {alone:.2f} m with depth alone",
-        same_conditions=False,
         why="The paper's pixel is of a real scene; ours was looked for among simulated ones.",
         agrees=bool(
             abs(picked / pixel.true_m - 1) < _RIGHT_SHARE and alone / pixel.true_m < _NEAR_SHARE
@@ -149,7 +148,6 @@ def _all(both: FloatArray, alone: FloatArray) -> Comparison:
         ours=f"depth alone is right (within {100 * _RIGHT_SHARE:g} %) in {100 * right_alone:.1f} % "
         f"and far too near in {100 * near_alone:.1f} %; both terms in {100 * right:.1f} % and "
         f"{100 * near:.1f} %",
-        same_conditions=False,
         why="Planes of the twin, every threshold left out.",
         agrees=right > right_alone,
     )

@@ -69,7 +69,6 @@ def _fit(twin: TunedTwin) -> Comparison:
         what="R² of the cubics through a and b",
         paper=f"above {GOOD_R2}",
         ours=f"{a:.5f} and {b:.5f}",
-        same_conditions=False,
         why="The paper's board was photographed by the prototype; ours is a pattern of the same "
         "kind before its twin, with our window and prefilter, which the paper does not give.",
         agrees=min(a, b) > GOOD_R2,
@@ -84,7 +83,6 @@ def _region(region_m: tuple[float, float], twin: TunedTwin) -> Comparison:
         paper="around 0.45 to 0.55 mm (grey)",
         ours=f"{low_mm:.2f} to {high_mm:.2f} mm, least at "
         f"{1e3 * twin.tuning.virtual_baselines_m[least]:.2f} mm",
-        same_conditions=False,
         why="As above. Sampled every 0.04 mm.",
         agrees=region_m[0] < PRINTED_REGION_M[1] and PRINTED_REGION_M[0] < region_m[1],
     )

@@ -33,6 +33,10 @@ _QUICK_COUNT, _QUICK_SHAPE = 3, (300, 400)
 _QUICK = " A quick run: fewer and smaller scenes than in full."
 _JOINT = next(one for one in OTHERS if one.method == "joint")
 _DRAWN = (PRINTED, TUNED, _JOINT)
+_COLUMNS = (
+    *("scene", "method", "mae_m", "median_m", "rmse_m", "bad_2cm", "bias_m"),
+    *("pixels", "retained", "density", "time_s"),
+)
 
 
 def make_synthetic(context: Context) -> Result:
@@ -53,7 +57,7 @@ def make_synthetic(context: Context) -> Result:
             _errors_picture(rows),
         ],
         tables=[
-            Table(name="synthetic", rows=[_row(row) for row in rows]),
+            Table(name="synthetic", rows=[{name: row[name] for name in _COLUMNS} for row in rows]),
             Table(
                 name="synthetic_methods",
                 rows=[_summary_row(one) for one in summaries],
@@ -121,11 +125,8 @@ def _strip(sweep: SceneSweep, number: int, rigs: tuple[Rig, Rig], rows: SweepTab
 
 
 def _title(contender: Contender) -> str:
-    return (
-        contender.name
-        if contender.method == "joint"
-        else f"{contender.name}, > {ACCURACY_THRESHOLD:g}"
-    )
+    is_joint = contender.method == "joint"
+    return contender.name if is_joint else f"{contender.name}, > {ACCURACY_THRESHOLD:g}"
 
 
 def _scenes_caption(sweep: SceneSweep) -> str:
@@ -138,16 +139,6 @@ def _scenes_caption(sweep: SceneSweep) -> str:
         f"consensus is at C > {ACCURACY_THRESHOLD:g}, with the depth equation as derived and with "
         "the tuned one; joint at its default."
     )
-
-
-_COLUMNS = (
-    *("scene", "method", "mae_m", "median_m", "rmse_m", "bad_2cm", "bias_m"),
-    *("pixels", "retained", "density", "time_s"),
-)
-
-
-def _row(row: Row) -> dict[str, Cell]:
-    return {name: row[name] for name in _COLUMNS}
 
 
 def _summary_row(one: Row) -> dict[str, Cell]:
@@ -197,7 +188,6 @@ def _comparisons(sweep: SceneSweep, summaries: Sequence[Row]) -> list[Comparison
             ours=f"{100 * printed['mean_mae_m']:.2f} cm by Eq. 10, "
             f"{100 * tuned['mean_mae_m']:.2f} cm tuned, on average of {sweep.count} scenes; "
             f"{at_worst} at worst",
-            same_conditions=False,
             why=unlike,
         ),
         Comparison(
@@ -206,7 +196,6 @@ def _comparisons(sweep: SceneSweep, summaries: Sequence[Row]) -> list[Comparison
             ours=f"by Eq. 10 {100 * edges['mae_m']:.2f} cm near edges, where "
             f"{edges['retained']:.0%} have a depth, and {100 * interior['mae_m']:.2f} cm "
             f"elsewhere, where {interior['retained']:.0%} have",
-            same_conditions=False,
             why=f"{unlike} It agrees if the error near edges is below 1 cm.",
             agrees=edges["mae_m"] < ACCURATE_M,
         ),

@@ -110,7 +110,6 @@ def _focus(optics: Optics) -> Comparison:
         what="distance in focus",
         paper=f"about {_FOCUS_PRINTED_M:g} m, when it is put together",
         ours=f"{left_m:.2f} m (left) and {right_m:.2f} m (right), by the printed powers",
-        same_conditions=False,
         why="The sensor distance is printed as 12.1 mm. Half a unit of its last digit moves the "
         f"focus from {near_m:.2f} to {far_m:.2f} m, so that both may be true.",
         agrees=near_m < _FOCUS_PRINTED_M < far_m,
@@ -123,7 +122,6 @@ def _smallest(depths_m: FloatArray, radii_px: dict[str, FloatArray]) -> Comparis
         what="order of the two lenses",
         paper="spots shown, no numbers",
         ours=f"smallest spot at {at_m['left']:.2f} m (left) and {at_m['right']:.2f} m (right)",
-        same_conditions=False,
         why="Spots of the real lenses are photographs, which show aberrations too; ours are those "
         "of perfect ones. By optics, the lens of the larger power, the left, is focused nearer.",
     )

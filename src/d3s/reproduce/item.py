@@ -23,10 +23,6 @@ Rows = Sequence[Mapping[str, Cell]]
 """Rows of a table: all with the same columns, in the same order."""
 
 
-def no_tables(name: str) -> None:
-    """Return no tables: no other item has finished."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """Input of an item.
@@ -53,7 +49,7 @@ class Context:
     seed: int = 0
     workers: int | None = None
     progress: Progress | None = None
-    tables_of: Callable[[str], Mapping[str, Rows] | None] = no_tables
+    tables_of: Callable[[str], Mapping[str, Rows] | None] = lambda name: None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +66,9 @@ class Table:
     """A table, written as `name`.csv; also on the page if `shown`."""
 
     name: str
-    rows: Rows
     caption: str = ""
     shown: bool = False
+    rows: Rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +92,7 @@ class Comparison:
     what: str
     paper: str
     ours: str
-    same_conditions: bool
+    same_conditions: bool = False
     why: str
     agrees: bool | None = None
 

@@ -1,17 +1,13 @@
 """Predictions of the tuned depth equation in windows of a simulated plane."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from d3s.calibrate.ratios import Sums, Windows, shift_sums
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
-from d3s.evaluate.tuned_twin import NOISE, TunedTwin
+from d3s.evaluate.tuned_twin import TunedTwin
 from d3s.optics.d3 import practical_depth_m
-from d3s.scene.pair import simulate
-from d3s.scene.scenes import Plane
-from d3s.scene.textures import Texture
 from d3s.types import FloatArray, Image
 
 
@@ -38,27 +34,6 @@ class WindowPredictions(NamedTuple):
         line = self.twin.tuning.line_at(baseline_m)
         ratio = self.sums.ratios_per_px(shift_px[:, np.newaxis])
         return practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m)
-
-
-def plane_views(
-    twin: TunedTwin, depth_m: float, pattern: str, seed: Sequence[int], shape: tuple[int, int]
-) -> tuple[Image, Image]:
-    """Simulate the noisy views of a plane.
-
-    Parameters
-    ----------
-    twin
-        The camera.
-    depth_m, pattern
-        Depth and texture of the plane; nothing is tuned on this texture.
-    seed
-        Seed of the noise; its first number is the seed of the texture.
-    shape
-        Rows and columns of a view.
-    """
-    plane = Plane(depth_m=depth_m, texture=Texture(pattern=pattern, seed=seed[0]))
-    pair = simulate(plane, twin.rig, noise=NOISE, seed=seed, shape=shape)
-    return pair.left, pair.right
 
 
 def window_predictions(

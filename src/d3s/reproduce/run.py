@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError, OutputError
@@ -34,24 +34,12 @@ class Outcome(NamedTuple):
     words: str = ""
 
 
-class Watcher(Protocol):
-    """Observer of a run."""
+Watcher = Callable[[Item, int, int], Progress | None]
+"""Observer of a run, called before an item is made.
 
-    def starts(self, item: Item, number: int, count: int) -> Progress | None:
-        """Start an item.
-
-        Parameters
-        ----------
-        item
-            Item that will be made.
-        number, count
-            Its number, from 1, and the number of all items of the run.
-
-        Returns
-        -------
-        Callback for the progress of the item, or None.
-        """
-        ...
+It takes the item, its number from 1, and the number of all items of the run, and returns a callback
+for the progress of the item, or None.
+"""
 
 
 def reproduce(
@@ -83,7 +71,7 @@ def reproduce(
     overwrite
         Whether to make items again that are there, and to write to a folder with other files.
     watcher
-        Observer, called before each item.
+        Observer of the run; none if left out.
     items
         Items to choose from; all registered items if left out.
 
@@ -110,7 +98,7 @@ def reproduce(
             quick=is_quick,
             seed=seed,
             workers=workers,
-            progress=watcher.starts(item, number, len(chosen)) if watcher else None,
+            progress=watcher(item, number, len(chosen)) if watcher else None,
             tables_of=_tables_of(item, root),
         )
         outcomes.append(_made(item, root, context))

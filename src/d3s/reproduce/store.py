@@ -4,7 +4,6 @@ Each item has a folder with its figures, its tables, and `result.json`, which is
 lists the other files and everything that they were made from.
 """
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -49,16 +48,8 @@ def write_result(result: Result, root: Path, name: str, made_from: dict[str, Any
         "files": files,
         "remarks": list(result.remarks),
         "pictures": [{"name": one.name, "caption": one.caption} for one in result.pictures],
-        "tables": [
-            {
-                "name": table.name,
-                "caption": table.caption,
-                "shown": table.shown,
-                "rows": [{key: for_json(cell) for key, cell in row.items()} for row in table.rows],
-            }
-            for table in result.tables
-        ],
-        "comparisons": [dataclasses.asdict(one) for one in result.comparisons],
+        "tables": [for_json(one) for one in result.tables],
+        "comparisons": [for_json(one) for one in result.comparisons],
     }
     for old in set(earlier["files"] if earlier else ()) - set(files):
         (folder / Path(old).name).unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ class Case(NamedTuple):
     name: str
     rates: Rates
     derived: Solve
-    as_printed: Solve | None  # None where the two are the same
+    as_printed: Solve | None = None  # None where the two are the same
     is_raw: bool = False  # whether the image is not rescaled to the reference distance
     errata: str = ""
 
@@ -64,10 +65,10 @@ def make_cases(context: Context) -> Result:
     place = rng.uniform(-_REACH_PX, _REACH_PX, (2, 60 if context.quick else 400))
     found: dict[str, tuple[FloatArray, FloatArray | None]] = {}
     rows: list[dict[str, Cell]] = []
-    errors: dict[str, float] = {}
+    errors: dict[str, float] = {}  # of the cases that are right as printed
     corrected = []
     for case in CASES:
-        derived, as_printed = found[case.name] = solved(case, waves, lens, depths_m, place)
+        derived, as_printed = found[case.name] = _solved(case, waves, lens, depths_m, place)
         error = _typical(derived, depths_m)
         off = error if as_printed is None else _typical(as_printed, depths_m)
         rows.append({"case": case.name, "error_derived": error, "error_printed": off})
@@ -92,52 +93,33 @@ def make_cases(context: Context) -> Result:
     )
 
 
-def solved(
+def _solved(
     case: Case, waves: Waves, lens: Lens, depths_m: FloatArray, place_px: FloatArray
 ) -> tuple[FloatArray, FloatArray | None]:
     """Depths by the derived and the printed equation, (depths, pixels); None if both are the same.
 
-    Parameters
-    ----------
-    case
-        Row of the table.
-    waves, lens
-        Target and camera.
-    depths_m
-        True depths.
-    place_px
-        Positions on the sensor, (2, pixels).
+    Positions on the sensor, `place_px`, are (2, pixels).
     """
     derived, as_printed = [], []
     for depth_m in depths_m:
-        derivatives = exact_derivatives(waves, lens, case, depth_m, place_px)
+        derivatives = _exact_derivatives(waves, lens, case, depth_m, place_px)
         derived.append(_nearest(case.derived(derivatives, lens), depth_m))
         if case.as_printed is not None:
             as_printed.append(_nearest(case.as_printed(derivatives, lens), depth_m))
     return np.array(derived), np.array(as_printed) if as_printed else None
 
 
-def exact_derivatives(
+def _exact_derivatives(
     waves: Waves, lens: Lens, case: Case, depth_m: float, place_px: FloatArray
 ) -> ImageDerivatives:
     """Derivatives of the image of a target, for a lens with a Gaussian aperture.
 
     Derivatives in space are analytic; the rate is a complex-step derivative in time.
-
-    Parameters
-    ----------
-    waves, lens, case
-        Target, camera, and which parameters change.
-    depth_m
-        Depth of the target.
-    place_px
-        Positions on the sensor, (2, pixels).
     """
-    moved = _Camera.of(lens, depth_m).after(case.rates, 1j * _STEP)
+    camera = _Camera.of(lens, depth_m)
+    moved = camera.after(case.rates, 1j * _STEP)
     rate = _image(waves, moved, lens, case.is_raw, place_px)[0].imag / _STEP
-    _, grad_x, grad_y, laplacian = _image(
-        waves, _Camera.of(lens, depth_m), lens, case.is_raw, place_px
-    ).real
+    _, grad_x, grad_y, laplacian = _image(waves, camera, lens, case.is_raw, place_px).real
     radial = place_px[0] * grad_x + place_px[1] * grad_y
     return ImageDerivatives(
         rate=rate, grad_x=grad_x, grad_y=grad_y, laplacian=laplacian, radial=radial
@@ -239,20 +221,14 @@ def _raw(solve: Solve, rates: Rates) -> Solve:
     return lambda image, lens: solve(rescaled_derivatives(image, lens, rates), lens)
 
 
-def _sensor_depth(image: ImageDerivatives, lens: Lens) -> FloatArray:
-    rate = _SENSOR.sensor_distance_m
-    return cases.sensor_distance_depth_m(image, lens, sensor_rate_m=rate)
-
-
-def _combined_depth(image: ImageDerivatives, lens: Lens) -> FloatArray:
-    return cases.combined_depth_m(
-        image,
-        lens,
-        lateral_x_m=_COMBINED.lateral_x_m,
-        lateral_y_m=_COMBINED.lateral_y_m,
-        power_rate_dpt=_COMBINED.optical_power_dpt,
-        sensor_rate_m=_COMBINED.sensor_distance_m,
-    )
+_sensor_depth = partial(cases.sensor_distance_depth_m, sensor_rate_m=_SENSOR.sensor_distance_m)
+_combined_depth = partial(
+    cases.combined_depth_m,
+    lateral_x_m=_COMBINED.lateral_x_m,
+    lateral_y_m=_COMBINED.lateral_y_m,
+    power_rate_dpt=_COMBINED.optical_power_dpt,
+    sensor_rate_m=_COMBINED.sensor_distance_m,
+)
 
 
 def _printed_combined_depths(image: ImageDerivatives, lens: Lens) -> FloatArray:
@@ -270,40 +246,32 @@ CASES = (
     Case(
         "lateral translation",
         _SIDEWAYS,
-        lambda image, lens: cases.lateral_depth_m(
-            image,
-            lens,
+        partial(
+            cases.lateral_depth_m,
             lateral_x_m=_SIDEWAYS.lateral_x_m,
             lateral_y_m=_SIDEWAYS.lateral_y_m,
         ),
-        None,
     ),
     Case(
         "optical power",
         _POWER,
-        lambda image, lens: cases.power_depth_m(
-            image, lens, power_rate_dpt=_POWER.optical_power_dpt
-        ),
-        None,
+        partial(cases.power_depth_m, power_rate_dpt=_POWER.optical_power_dpt),
     ),
     Case(
         "aperture radius",
         _APERTURE,
-        lambda image, lens: cases.aperture_depths_m(
-            image, lens, aperture_rate_m=_APERTURE.aperture_radius_m
-        ),
-        None,
+        partial(cases.aperture_depths_m, aperture_rate_m=_APERTURE.aperture_radius_m),
     ),
-    Case("sensor distance", _SENSOR, _sensor_depth, None),
+    Case("sensor distance", _SENSOR, _sensor_depth),
     Case(
         "sensor distance, raw image",
         _SENSOR,
         _raw(_sensor_depth, _SENSOR),
-        lambda image, lens: printed.raw_sensor_distance_depth_m(image, lens, _SENSOR),
+        partial(printed.raw_sensor_distance_depth_m, rates=_SENSOR),
         is_raw=True,
         errata="E13",
     ),
-    Case("combined", _COMBINED, _combined_depth, None),
+    Case("combined", _COMBINED, _combined_depth),
     Case(
         "combined, raw image",
         _COMBINED,
@@ -315,7 +283,7 @@ CASES = (
     Case(
         "axial translation",
         _AXIAL,
-        lambda image, lens: cases.axial_depths_m(image, lens, depth_rate_m=_AXIAL.axial_m),
+        partial(cases.axial_depths_m, depth_rate_m=_AXIAL.axial_m),
         _printed_axial_depths,
         errata="E9 to E11",
     ),

@@ -1,14 +1,14 @@
 """`d3s evaluate planes`: planes over depth and texture."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from d3s.cli.evaluate import options, tables
 from d3s.cli.evaluate.sweep_command import sweep_command
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from d3s.evaluate.evaluation import Evaluation
 
 
 def show(summaries: tables.Lines) -> None:
@@ -52,57 +52,44 @@ def _over_depth(summaries: tables.Lines) -> "Table":
 def _of_all(summaries: tables.Lines) -> "Table":
     from d3s.evaluate.planes import BEYOND_M
 
-    table = tables.figures("All planes", (one["method"] for one in summaries))
-    table.add_row("range (m)", *(tables.ends(one["range_m"]) for one in summaries))
-    table.add_row("density in the range", *(tables.percent(one["density"]) for one in summaries))
-    table.add_row(
-        "of its worst depth", *(tables.percent(one["worst_density"]) for one in summaries)
-    )
-    table.add_row(
-        "MAE / bound", *(tables.number(one["mae_over_bound"], ".2f") for one in summaries)
-    )
-    for rival in dict.fromkeys(row["rival"] for one in summaries for row in one["rivals"]):
-        for beyond_m, words in ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m")):
-            cells = (_worst(one["rivals"], rival, beyond_m) for one in summaries)
-            table.add_row(tables.escaped(f"worst ratio to {rival}{words}"), *cells)
-    table.add_row("gain by sigma", *(tables.percent(one["sigma_gain"]) for one in summaries))
-    table.add_row("fill rate", *(tables.percent(one["fill_rate"]) for one in summaries))
-    table.add_row(
-        "Z-accuracy, size of", *(tables.percent(one["z_accuracy"], ".2f") for one in summaries)
-    )
-    table.add_row(
-        "plane-fit RMS", *(tables.percent(one["plane_fit_rms"], ".2f") for one in summaries)
-    )
-    table.add_row(
-        "sub-pixel RMS", *(tables.number(one["subpixel_rms_px"], ".3f", " px") for one in summaries)
-    )
-    table.add_row("CPU seconds a pair", *(f"{one['time_s']:.2f}" for one in summaries))
-    return table
+    parts = ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m"))
+    rows: list[tables.Figure] = [
+        ("range (m)", lambda one: tables.ends(one["range_m"])),
+        ("density in the range", lambda one: tables.percent(one["density"])),
+        ("of its worst depth", lambda one: tables.percent(one["worst_density"])),
+        ("MAE / bound", lambda one: tables.number(one["mae_over_bound"], ".2f")),
+        *(
+            (f"worst ratio to {rival}{words}", partial(_worst_ratio, rival, beyond_m))
+            for rival in tables.rivals(summaries)
+            for beyond_m, words in parts
+        ),
+        ("gain by sigma", lambda one: tables.percent(one["sigma_gain"])),
+        ("fill rate", lambda one: tables.percent(one["fill_rate"])),
+        ("Z-accuracy, size of", lambda one: tables.percent(one["z_accuracy"], ".2f")),
+        ("plane-fit RMS", lambda one: tables.percent(one["plane_fit_rms"], ".2f")),
+        ("sub-pixel RMS", lambda one: tables.number(one["subpixel_rms_px"], ".3f", " px")),
+        ("CPU seconds a pair", lambda one: f"{one['time_s']:.2f}"),
+    ]
+    return tables.figures("All planes", {one["method"]: one for one in summaries}, rows)
 
 
-def _worst(rows: tables.Lines, rival: str, beyond_m: float) -> str:
+def _worst_ratio(rival: str, beyond_m: float, summary: Mapping[str, Any]) -> str:
     ratios = [
         row["ratio_common"]
-        for row in rows
+        for row in summary["rivals"]
         if row["rival"] == rival and row["depth_m"] >= beyond_m and row["common"]
     ]
     return f"{max(ratios):.2f}" if ratios else ""
 
 
-def _load() -> "Evaluation":
-    from d3s.evaluate.planes import PLANES
-
-    return PLANES
-
-
 planes = sweep_command(
+    "planes",
     """Try methods on planes over depth and texture, all on the same images.
 
     Writes planes.csv, with a row for each plane and method, planes_duels.csv, with each method
     against sgbm and bm on the pixels that both retained, and planes.json, with all parameters and
     the summary. If it is stopped, the same command goes on where it was.
     """,
-    _load,
     show,
     sweep_options={"depths_m": (options.Depths, None)},
 )

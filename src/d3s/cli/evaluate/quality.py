@@ -60,7 +60,11 @@ def quality(
 
     simulated = options.given(frames=frames, texture=texture, noise=noise, shape=shape, seed=seed)
     if files:
-        _check_alone(*simulated, *options.given(method=method, rig=rig))
+        of_simulation = [*simulated, *options.given(method=method, rig=rig)]
+        if of_simulation:
+            raise typer.BadParameter(
+                f"--{of_simulation[0]} is for simulated planes. Leave it, or leave the files."
+            )
         maps = {"as measured": [DepthMap.load(path) for path in files]}
     else:
         distance = 1.0 if distance is None else distance
@@ -77,14 +81,6 @@ def quality(
         _print(found)
 
 
-def _check_alone(*options_of_simulation: str) -> None:
-    """Refuse options of the simulation when files are given."""
-    if options_of_simulation:
-        raise typer.BadParameter(
-            f"--{options_of_simulation[0]} is for simulated planes. Leave it, or leave the files."
-        )
-
-
 def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: float) -> str:
     from d3s.evaluate.table import for_json
 
@@ -93,28 +89,22 @@ def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: floa
 
 
 def _print(found: "Mapping[str, Quality]") -> None:
-    first = next(iter(found.values()))
-    table = tables.figures(f"A plane, {first.frames} frames", found)
-    planes = [one.plane for one in found.values()]
-    table.add_row("fill rate", *(tables.percent(one.fill_rate) for one in planes))
-    table.add_row("Z-accuracy", *(tables.percent(one.z_accuracy, "+.3f") for one in planes))
-    table.add_row("plane-fit RMS", *(tables.percent(one.plane_fit_rms, ".3f") for one in planes))
-    table.add_row("", *(tables.number(1000 * one.plane_fit_rms_m, ".2f", " mm") for one in planes))
-    table.add_row(
-        "sub-pixel RMS", *(tables.number(one.subpixel_rms_px, ".3f", " px") for one in planes)
-    )
-    flicker = [one.temporal for one in found.values()]
-    table.add_row(
-        "temporal noise",
-        *("-" if one is None else tables.percent(one.temporal_noise, ".3f") for one in flicker),
-    )
-    table.add_row(
-        "",
-        *(
-            "-" if one is None else tables.number(1000 * one.temporal_noise_m, ".2f", " mm")
-            for one in flicker
-        ),
-    )
+    rows: list[tables.Figure] = [
+        ("fill rate", lambda one: tables.percent(one.plane.fill_rate)),
+        ("Z-accuracy", lambda one: tables.percent(one.plane.z_accuracy, "+.3f")),
+        ("plane-fit RMS", lambda one: tables.percent(one.plane.plane_fit_rms, ".3f")),
+        ("", lambda one: tables.number(1000 * one.plane.plane_fit_rms_m, ".2f", " mm")),
+        ("sub-pixel RMS", lambda one: tables.number(one.plane.subpixel_rms_px, ".3f", " px")),
+    ]
+    frames = next(iter(found.values())).frames
+    if frames > 1:
+        rows += [
+            ("temporal noise", lambda one: tables.percent(one.temporal.temporal_noise, ".3f")),
+            ("", lambda one: tables.number(1000 * one.temporal.temporal_noise_m, ".2f", " mm")),
+        ]
+    else:
+        rows += [("temporal noise", lambda one: "-"), ("", lambda one: "-")]
+    table = tables.figures(f"A plane, {frames} frames", found, rows)
     tables.show(
         table,
         notes="As RealSense's depth quality tool has them. Percent: of the distance. Z-accuracy: "

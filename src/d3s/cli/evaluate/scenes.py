@@ -1,6 +1,8 @@
 """`d3s evaluate scenes`: random scenes with edges and tilts."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,8 +12,6 @@ from d3s.cli.units import length_m
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from d3s.evaluate.evaluation import Evaluation
 
 _Count = Annotated[int | None, typer.Option("--scenes", help="How many random scenes; 30 if left.")]
 _Near = Annotated[
@@ -41,28 +41,24 @@ def show(summaries: tables.Lines) -> None:
 
 
 def _of_all(summaries: tables.Lines) -> "Table":
-    table = tables.figures("All scenes", (one["method"] for one in summaries))
-    table.add_row("MAE (cm)", *(tables.centimetres(one["mae_m"]) for one in summaries))
-    table.add_row("mean over scenes", *(tables.centimetres(one["mean_mae_m"]) for one in summaries))
-    table.add_row(
-        "scenes with a depth",
-        *(f"{one['scenes_with_depth']} of {one['scenes']}" for one in summaries),
-    )
-    table.add_row("worst scene", *(tables.centimetres(one["worst_mae_m"]) for one in summaries))
-    table.add_row("density", *(tables.percent(one["density"]) for one in summaries))
-    table.add_row(
-        "MAE / bound", *(tables.number(one["mae_over_bound"], ".2f") for one in summaries)
-    )
-    for rival in dict.fromkeys(row["rival"] for one in summaries for row in one["rivals"]):
-        ratios = [{row["rival"]: row["ratio_common"] for row in one["rivals"]} for one in summaries]
-        cells = (tables.number(one[rival], ".2f") if rival in one else "" for one in ratios)
-        table.add_row(tables.escaped(f"ratio to {rival}"), *cells)
-    table.add_row("gain by sigma", *(tables.percent(one["sigma_gain"]) for one in summaries))
-    table.add_row(
-        "gain by confidence", *(tables.percent(one["confidence_gain"]) for one in summaries)
-    )
-    table.add_row("CPU seconds a pair", *(f"{one['time_s']:.2f}" for one in summaries))
-    return table
+    rows: list[tables.Figure] = [
+        ("MAE (cm)", lambda one: tables.centimetres(one["mae_m"])),
+        ("mean over scenes", lambda one: tables.centimetres(one["mean_mae_m"])),
+        ("scenes with a depth", lambda one: f"{one['scenes_with_depth']} of {one['scenes']}"),
+        ("worst scene", lambda one: tables.centimetres(one["worst_mae_m"])),
+        ("density", lambda one: tables.percent(one["density"])),
+        ("MAE / bound", lambda one: tables.number(one["mae_over_bound"], ".2f")),
+        *((f"ratio to {rival}", partial(_ratio, rival)) for rival in tables.rivals(summaries)),
+        ("gain by sigma", lambda one: tables.percent(one["sigma_gain"])),
+        ("gain by confidence", lambda one: tables.percent(one["confidence_gain"])),
+        ("CPU seconds a pair", lambda one: f"{one['time_s']:.2f}"),
+    ]
+    return tables.figures("All scenes", {one["method"]: one for one in summaries}, rows)
+
+
+def _ratio(rival: str, summary: Mapping[str, Any]) -> str:
+    ratios = {row["rival"]: row["ratio_common"] for row in summary["rivals"]}
+    return tables.number(ratios[rival], ".2f") if rival in ratios else ""
 
 
 def _by_region(summaries: tables.Lines) -> "Table":
@@ -87,20 +83,14 @@ def _by_region(summaries: tables.Lines) -> "Table":
     return table
 
 
-def _load() -> "Evaluation":
-    from d3s.evaluate.scenes import SCENES
-
-    return SCENES
-
-
 scenes = sweep_command(
+    "scenes",
     """Try methods on random scenes with edges and tilts, all on the same images.
 
     Writes scenes.csv, with a row for each scene, region and method, scenes_duels.csv, with each
     method against sgbm and bm on the pixels that both retained, and scenes.json, with all
     parameters and the summary. If it is stopped, the same command goes on where it was.
     """,
-    _load,
     show,
     sweep_options={
         "count": (_Count, None),

@@ -38,8 +38,8 @@ _SWEEP_FIELDS = ("patterns", "noise", "shape", "seed")
 
 
 def sweep_command(
+    name: str,
     help_text: str,
-    load: "Callable[[], Evaluation]",
     show: Callable[[tables.Lines], None],
     *,
     sweep_options: Mapping[str, Option],
@@ -49,10 +49,10 @@ def sweep_command(
 
     Parameters
     ----------
+    name
+        Name of the evaluation.
     help_text
         Help of the command.
-    load
-        Imports the evaluation when the command runs, so that `d3s --help` stays fast.
     show
         Prints the lines of the summary.
     sweep_options
@@ -66,7 +66,7 @@ def sweep_command(
     def command(**given: Any) -> None:
         from d3s.evaluate.evaluation import result_files, run_evaluation, write_results
 
-        evaluation = load()
+        evaluation = _evaluation(name)
         psf = given["psf"]
         chosen = options.given(
             psf=None if psf is None else psf.value, **{name: given[name] for name in fields}
@@ -100,3 +100,12 @@ def sweep_command(
     )
     command.__doc__ = help_text
     return command
+
+
+def _evaluation(name: str) -> "Evaluation":
+    """Import the evaluations when a command runs, so that `d3s --help` stays fast."""
+    from d3s.evaluate.planes import PLANES
+    from d3s.evaluate.scenes import SCENES
+    from d3s.evaluate.thresholds import THRESHOLDS
+
+    return {one.name: one for one in (PLANES, SCENES, THRESHOLDS)}[name]

@@ -9,18 +9,37 @@ if TYPE_CHECKING:
 
 Lines = Sequence[Mapping[str, Any]]
 """Lines of a summary, one for each method."""
+Figure = tuple[str, Callable[[Any], str]]
+"""Name of a figure, and the function from the results of a method to its cell."""
 _ANY_WIDTH = 10_000  # characters: wider than any table
 
 
-def figures(title: str, methods: Iterable[str]) -> "Table":
-    """Table with a column for the names of the figures, and one for each method."""
+def figures(title: str, methods: Mapping[str, Any], rows: Iterable[Figure]) -> "Table":
+    """Table with a column for the names of the figures, and one for each method.
+
+    Parameters
+    ----------
+    title
+        Title of the table.
+    methods
+        Results of each method, by name.
+    rows
+        Figures.
+    """
     from rich.table import Table
 
     table = Table(title=title)
     table.add_column("")
     for method in methods:
         table.add_column(escaped(method), justify="right", overflow="fold")
+    for name, cell in rows:
+        table.add_row(escaped(name), *map(cell, methods.values()))
     return table
+
+
+def rivals(summaries: Lines) -> list[str]:
+    """Names of the rivals of all methods."""
+    return list(dict.fromkeys(row["rival"] for one in summaries for row in one["rivals"]))
 
 
 def show(*tables: "Table", notes: str) -> None:

@@ -1,14 +1,11 @@
 """`d3s evaluate thresholds`: planes over thresholds of confidence."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from d3s.cli.evaluate import options, tables
 from d3s.cli.evaluate.sweep_command import sweep_command
-
-if TYPE_CHECKING:
-    from d3s.evaluate.evaluation import Evaluation
 
 
 def _confidences(text: str) -> tuple[float, ...]:
@@ -63,20 +60,14 @@ def show(summaries: tables.Lines) -> None:
     )
 
 
-def _load() -> "Evaluation":
-    from d3s.evaluate.thresholds import THRESHOLDS
-
-    return THRESHOLDS
-
-
 thresholds = sweep_command(
+    "thresholds",
     """See what a stricter filter buys: error and density on planes over thresholds of confidence.
 
     The methods' own filters are off. Writes thresholds.csv, with a row for each plane, method and
     threshold, and thresholds.json, with all parameters and the summary. If it is stopped, the same
     command goes on where it was.
     """,
-    _load,
     show,
     sweep_options={"depths_m": (options.Depths, None)},
     settings={"thresholds": (_Confidences, "0,0.25,0.5,0.75,0.9")},
