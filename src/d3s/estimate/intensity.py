@@ -79,7 +79,23 @@ def centre_and_scale(
     missing: np.float32,
     out: Image,
 ) -> None:
-    """Subtract a mean and scale; non-finite values become `missing`."""
+    """Subtract a mean and scale; non-finite values become `missing`.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    image
+        Intensities (rows, cols).
+    mean
+        Value to subtract.
+    scale
+        Factor after that.
+    missing
+        Value of non-finite pixels in the result.
+    out
+        Result, written in place.
+    """
     cols = image.shape[1]
     zero = image.dtype.type(0)
     for row in range(start, stop):
@@ -94,7 +110,19 @@ def centre_and_scale(
 def to_single_precision(
     start: int, stop: int, image: NDArray[np.float64], out: Image, is_exact: NDArray[np.bool_]
 ) -> None:
-    """Convert to single precision and mark rows that stay exact; stops at the first inexact row."""
+    """Convert to single precision and mark rows that stay exact; stops at the first inexact row.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    image
+        Intensities (rows, cols) in double precision.
+    out
+        Result, written in place.
+    is_exact
+        True for each row that float32 holds exactly (rows,), written in place.
+    """
     cols = image.shape[1]
     for row in range(start, stop):
         line, result = image[row], out[row]
@@ -112,7 +140,19 @@ def to_single_precision(
 def mask_outside(
     start: int, stop: int, image: Image, low: np.float32, high: np.float32, out: Image
 ) -> None:
-    """Keep values from low to high; others become NaN."""
+    """Keep values from low to high; others become NaN.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    image
+        Intensities (rows, cols).
+    low, high
+        Limits, both kept.
+    out
+        Result, written in place.
+    """
     cols = image.shape[1]
     for row in range(start, stop):
         line, result = image[row], out[row]

@@ -36,7 +36,17 @@ class PrefilterOperations(Protocol):
         """Subtract the common mean, divide by a power of two, set non-finite pixels to 0."""
 
     def smooth(self, image: Array, sigma_px: float, step: int = 1) -> Array:
-        """Smooth by a Gaussian, then keep one pixel per `step` x `step` (1 or 2), at its centre."""
+        """Smooth by a Gaussian, then keep one pixel per `step` x `step` (1 or 2), at its centre.
+
+        Parameters
+        ----------
+        image
+            View (rows, cols).
+        sigma_px
+            Sigma of the Gaussian, in pixels of the image, at least 0.
+        step
+            Pixels of the image per pixel of the result: 1 or 2.
+        """
 
     def noise_variance(self, view: Array, half: int) -> Array:
         """Return the variance of white noise around each cell of 2 x 2 pixels.
@@ -72,12 +82,33 @@ class SearchOperations(Protocol):
         The misfit is the squared difference of the views, blurred alike, over what noise and
         texture explain. `defocus` is half the blur-variance difference at each shift. Where a
         window leaves the overlap of both views sideways, the cost is the highest.
+
+        Parameters
+        ----------
+        left, right
+            Views (rows, cols) at the search scale, without local mean.
+        first_shift
+            First shift, in pixels of the search scale; the others follow one by one.
+        defocus
+            Half the blur-variance difference, right less left, at each shift (shifts,), in px².
+        parameters
+            Window, noise floor, tolerance and limit of the misfit.
         """
 
     def aggregate_paths(
         self, costs: Costs, allowed: Mask, parameters: PathParameters
     ) -> PathResult:
-        """Add up the path costs from four sides and find the lowest and the next best total."""
+        """Add up the path costs from four sides and find the lowest and the next best total.
+
+        Parameters
+        ----------
+        costs
+            Matching costs (rows, cols, shifts), the shifts padded.
+        allowed
+            Shifts that may be chosen (shifts,).
+        parameters
+            Penalties of the paths.
+        """
 
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:
         """Return the step that the right view chooses for each pixel's match (left-right check).
@@ -102,23 +133,59 @@ class RefineOperations(Protocol):
         """Return the coarsest scale at which each cell may be fitted.
 
         `finer_px` has, for each scale, the interval of disparities that need a finer one.
+
+        Parameters
+        ----------
+        disparity_px
+            Disparity of each cell (rows, cols), in pixels of the frame.
+        finer_px
+            For each scale above 1, the interval (low, high) of disparities it is too coarse for.
         """
 
     def select_cells(self, scales: Counts, least: int, most: int, *, is_coarse: bool) -> Mask:
         """Select the cells of scales least to most.
 
         On a coarse grid of half the size: the cells from which these are interpolated.
+
+        Parameters
+        ----------
+        scales
+            Coarsest scale of each cell of the frame (rows, cols): 1, 2 or 4.
+        least, most
+            Scales to select, from 1 to 4, both included.
+        is_coarse
+            Whether to select on the grid of half the size.
         """
 
     def count_one_surface(
         self, disparity: Array, halves: tuple[int, ...], limits: SurfaceLimits
     ) -> Counts:
-        """Count the windows, from the smallest on, whose disparities may be of one surface."""
+        """Count the windows, from the smallest on, whose disparities may be of one surface.
+
+        Parameters
+        ----------
+        disparity
+            Disparity of each cell (rows, cols), in pixels of the scale.
+        halves
+            Half sides of the windows in cells, increasing.
+        limits
+            Extent of the disparities that one surface may have within a window.
+        """
 
     def count_usable(
         self, disparity: Array, parameters: FitParameters, limits: SurfaceLimits
     ) -> Counts:
-        """Count the larger windows that lie within both views and on one surface."""
+        """Count the larger windows that lie within both views and on one surface.
+
+        Parameters
+        ----------
+        disparity
+            Disparity of each cell (rows, cols), in pixels of the scale.
+        parameters
+            Parameters of the fit at this scale.
+        limits
+            Extent of the disparities that one surface may have within a window.
+        """
 
     def sum_cells(
         self, left: Array, right: Array, disparity: Array, wanted: Mask, parameters: FitParameters
@@ -126,15 +193,50 @@ class RefineOperations(Protocol):
         """Return the sums `CellSum` over the pixels of each cell (sums, rows, cols).
 
         At least of the cells that the windows of a wanted cell reach.
+
+        Parameters
+        ----------
+        left, right
+            Views (rows, cols) of the scale.
+        disparity
+            Disparity of each cell (rows, cols), in pixels of the scale.
+        wanted
+            Cells to compute (rows, cols).
+        parameters
+            Parameters of the fit at this scale.
         """
 
     def update_disparity(
         self, sums: Array, disparity: Array, usable: Counts, wanted: Mask, parameters: FitParameters
     ) -> Array:
-        """Return the least-squares disparity of the wanted cells; others keep theirs."""
+        """Return the least-squares disparity of the wanted cells; others keep theirs.
+
+        Parameters
+        ----------
+        sums
+            Sums `CellSum` of each cell (sums, rows, cols).
+        disparity
+            Disparity of each cell (rows, cols), in pixels of the scale.
+        usable
+            Number of larger windows that each cell may use (rows, cols).
+        wanted
+            Cells to compute (rows, cols).
+        parameters
+            Parameters of the fit at this scale.
+        """
 
     def shift_sums(self, sums: Array, before: Array, after: Array) -> Array:
-        """Return the sums as they would be at other disparities, to first order."""
+        """Return the sums as they would be at other disparities, to first order.
+
+        Parameters
+        ----------
+        sums
+            Sums `CellSum` of each cell (sums, rows, cols).
+        before
+            Disparity at which the sums were taken (rows, cols), in pixels of the scale.
+        after
+            Disparity to shift the sums to.
+        """
 
     def fit_windows(
         self,
@@ -149,6 +251,21 @@ class RefineOperations(Protocol):
 
         `noise` is the variance of one view's white noise around each cell. Cells outside `wanted`
         keep their disparity; their sigma is `UNKNOWN_PX`.
+
+        Parameters
+        ----------
+        sums
+            Sums `CellSum` of each cell (sums, rows, cols).
+        disparity
+            Disparity of each cell (rows, cols), in pixels of the scale.
+        usable
+            Number of larger windows that each cell may use (rows, cols).
+        noise
+            Variance of one view's white noise around each cell (rows, cols), at least 0.
+        wanted
+            Cells to compute (rows, cols).
+        parameters
+            Parameters of the fit at this scale.
         """
 
     def correct_slopes(self, fit: WindowFit, parameters: FitParameters, scale: int) -> CellFit:
@@ -156,12 +273,33 @@ class RefineOperations(Protocol):
 
         The disparity of a window is that at the centroid of its squared gradients, not at its
         centre.
+
+        Parameters
+        ----------
+        fit
+            Fit of each cell at the scale.
+        parameters
+            Parameters of the fit at this scale.
+        scale
+            Frame pixels per pixel of the scale: 1, 2 or 4.
         """
 
     def merge_coarse(
         self, disparity_px: Array, coarse_px: Array, scales: Counts, most: int
     ) -> Array:
-        """Return the disparities of a coarser grid for cells up to a scale, else the given ones."""
+        """Return the disparities of a coarser grid for cells up to a scale, else the given ones.
+
+        Parameters
+        ----------
+        disparity_px
+            Disparity of each cell of the frame (rows, cols), in pixels of the frame.
+        coarse_px
+            Disparity of each cell of the grid of half the size, in pixels of the frame.
+        scales
+            Coarsest scale of each cell of the frame (rows, cols): 1, 2 or 4.
+        most
+            Largest scale whose cells take the coarse disparity.
+        """
 
     def join_scales(self, parts: dict[int, CellFit], scales: Counts) -> CellFit:
         """Take each cell from the fit of its scale, interpolated if that is coarser."""
@@ -171,7 +309,17 @@ class ConfidenceOperations(Protocol):
     """Depth, sigma, confidence and flags."""
 
     def search_flags(self, found: SearchResult, shifts: int, min_margin: float) -> Bits:
-        """Return the flags that follow from a search over so many shifts."""
+        """Return the flags that follow from a search over so many shifts.
+
+        Parameters
+        ----------
+        found
+            Result of the search.
+        shifts
+            Number of shifts searched.
+        min_margin
+            Margin below which a pixel is ambiguous, in units of the misfit.
+        """
 
     def depth_planes(
         self,
@@ -183,6 +331,17 @@ class ConfidenceOperations(Protocol):
         """Return depth, sigma, confidence and flags of each pixel.
 
         `is_one_surface` counts, per cell, the windows on one surface; `flags` are of the search.
+
+        Parameters
+        ----------
+        fit
+            Fit of each cell of the frame.
+        is_one_surface
+            Per cell, 1 if the disparities of the smallest window are of one surface, else 0.
+        flags
+            Flags of the search per cell.
+        parameters
+            Camera, options and thresholds.
         """
 
 

@@ -88,6 +88,17 @@ def uneven_cell(
     """Cell that holds x on a line, with its begin and end; cells have a mean width of 1.
 
     Cell n begins at n plus a random number from 0 to `unevenness`.
+
+    Parameters
+    ----------
+    key
+        Key of the hash of the pattern.
+    x
+        Place on the line, in mean widths of a cell.
+    unevenness
+        Largest random shift of the beginning of a cell, from 0 to 1.
+    channel
+        Number of the random value within a cell.
     """
     cell = math.floor(x)
     begin = cell + unevenness * uniform_53(cell_hash(key, cell, channel))

@@ -22,7 +22,19 @@ _RESIDUAL, _GRADIENT, _BY_SHIFT, _MEAN, _CELL_LINES = range(6, 11)
 
 @compiled
 def spline_coefficients(start: int, stop: int, image: Image, taps: Image, out: Image) -> None:
-    """Correlate each row with a symmetric filter; rows are mirrored at their ends."""
+    """Correlate each row with a symmetric filter; rows are mirrored at their ends.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    image
+        View (rows, cols).
+    taps
+        Filter from its centre on (taps,).
+    out
+        Result, written in place.
+    """
     cols = image.shape[1]
     reach = taps.size - 1
     period = max(2 * (cols - 1), 1)
@@ -60,6 +72,25 @@ def sum_cells(
 
     Neighbouring cells mostly have the same whole shift: over such a run the right view is read in
     order.
+
+    Parameters
+    ----------
+    start, stop
+        Rows of cells, the last one excluded.
+    left
+        Left view (rows, cols).
+    spline
+        Spline coefficients of the right view.
+    disparity
+        Disparity of each cell, in pixels of the views.
+    defocus
+        Half the blur-variance difference over the disparity.
+    side
+        Pixels of a cell along an axis: 1 or 2.
+    firsts, lasts
+        Columns of cells to compute in each row, the last one excluded.
+    out
+        Sums (planes, rows, cols), written in place.
     """
     rows, cols = left.shape
     shifts = np.empty(disparity.shape[1], dtype=np.int64)
@@ -243,7 +274,23 @@ def smooth_squares(
     out: Image,
     squares: Image,
 ) -> None:
-    """Smooth the means of cells, and square them, both times the pixels; edges are repeated."""
+    """Smooth the means of cells, and square them, both times the pixels; edges are repeated.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    sums
+        Plane of sums over cells.
+    taps
+        Filter, of odd length.
+    rows_px, cols_px
+        Pixels of a cell along each axis, by row and by column.
+    firsts, lasts
+        Columns of cells to compute in each row, the last one excluded.
+    out, squares
+        Smoothed sums and their squares, written in place.
+    """
     rows, cols = sums.shape
     reach = taps.size // 2
     wide = np.empty(cols + 2 * reach, dtype=np.float32)
@@ -280,7 +327,17 @@ def smooth_squares(
 
 @compiled
 def shift_sums(start: int, stop: int, before: Image, after: Image, sums: Planes) -> None:
-    """Shift the sums to other disparities, to first order, in place."""
+    """Shift the sums to other disparities, to first order, in place.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    before, after
+        Disparity at which the sums were taken, and the new one.
+    sums
+        Sums (planes, rows, cols), changed in place.
+    """
     two, zero = np.float32(2), np.float32(0)
     move = np.empty(before.shape[1], dtype=np.float32)
     for row in range(start, stop):

@@ -57,7 +57,10 @@ class NumbaConfidence:
         self._memory = memory
 
     def search_flags(self, found: SearchResult, shifts: int, min_margin: float) -> Bits:
-        """Return the flags that follow from a search over so many shifts."""
+        """Return the flags that follow from a search over so many shifts.
+
+        Parameters: see `ConfidenceOperations.search_flags`.
+        """
         out = self._memory.empty(found.step.shape, np.uint16)
         last_step, margin = np.float32(shifts - 1.5), np.float32(min_margin)
         run_over_rows(_search_flags, out.shape[0], found, last_step, margin, out)
@@ -70,7 +73,10 @@ class NumbaConfidence:
         flags: Bits,
         parameters: ConfidenceParameters,
     ) -> DepthPlanes:
-        """Return depth, sigma, confidence and flags of each pixel."""
+        """Return depth, sigma, confidence and flags of each pixel.
+
+        Parameters: see `ConfidenceOperations.depth_planes`.
+        """
         shape = parameters.frame_shape
         depth, sigma, confidence = (np.empty(shape, np.float32) for _ in range(3))
         out = DepthPlanes(depth, sigma, confidence, np.empty(shape, np.uint16))

@@ -10,7 +10,17 @@ from d3s.types import Image, Mask
 
 @compiled
 def halve(start: int, stop: int, image: Image, out: Image) -> None:
-    """Shrink by two: the mean of the middle two values of each 2 x 2 cells."""
+    """Shrink by two: the mean of the middle two values of each 2 x 2 cells.
+
+    Parameters
+    ----------
+    start, stop
+        Rows of the result, the last one excluded.
+    image
+        Cells (rows, cols).
+    out
+        Result of half the size, written in place.
+    """
     rows, cols = image.shape
     for row in range(start, stop):
         top, bottom = image[2 * row], image[min(2 * row + 1, rows - 1)]
@@ -26,7 +36,17 @@ def halve(start: int, stop: int, image: Image, out: Image) -> None:
 
 @compiled
 def double(start: int, stop: int, image: Image, out: Image) -> None:
-    """Enlarge by two, by linear interpolation."""
+    """Enlarge by two, by linear interpolation.
+
+    Parameters
+    ----------
+    start, stop
+        Rows of the result, the last one excluded.
+    image
+        Cells (rows, cols).
+    out
+        Result of twice the size, written in place.
+    """
     cols = image.shape[1]
     work = np.empty(cols + 2, dtype=np.float32)
     for row in range(start, stop):
@@ -40,6 +60,19 @@ def coarsest_scales(
     """Coarsest scale of each cell: 1, or a scale if the disparity is outside its interval.
 
     `finer_px` has a row (low, high) for each of the increasing `scales`.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    disparity
+        Disparity of each cell, in pixels of the frame.
+    scales
+        Scales above 1, increasing.
+    finer_px
+        Interval of disparities that each scale is too coarse for (scales, 2).
+    out
+        Result, written in place.
     """
     cols = disparity.shape[1]
     for row in range(start, stop):
@@ -57,7 +90,21 @@ def coarsest_scales(
 def select_cells(
     start: int, stop: int, scales: Counts, least: int, most: int, is_coarse: bool, out: Mask
 ) -> None:
-    """Select cells of scales least to most, or the coarse cells they are interpolated from."""
+    """Select cells of scales least to most, or the coarse cells they are interpolated from.
+
+    Parameters
+    ----------
+    start, stop
+        Rows of the result, the last one excluded.
+    scales
+        Scale of each cell.
+    least, most
+        Scales to select, both included.
+    is_coarse
+        Whether `out` has half the size.
+    out
+        Result, written in place.
+    """
     rows, cols = scales.shape
     low, high = np.uint8(least), np.uint8(most)
     line = np.empty(cols + 3, dtype=np.uint8)
@@ -84,7 +131,21 @@ def select_cells(
 def copy_scales(
     start: int, stop: int, values: Image, scales: Counts, least: int, most: int, out: Image
 ) -> None:
-    """Copy the values of cells of scales least to most."""
+    """Copy the values of cells of scales least to most.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    values
+        Values to copy (rows, cols).
+    scales
+        Scale of each cell.
+    least, most
+        Scales whose cells are copied, both included.
+    out
+        Result, written in place.
+    """
     for row in range(start, stop):
         here, source, target = scales[row], values[row], out[row]
         for col in range(here.size):
@@ -103,7 +164,21 @@ def join(
     out_images: tuple[Image, ...],
     out_flags: Bits,
 ) -> None:
-    """Copy images and flags of a fit where its scale is wanted, interpolated from coarser cells."""
+    """Copy images and flags of a fit where its scale is wanted, interpolated from coarser cells.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    scales
+        Scale of each cell of the result.
+    scale
+        Scale of the fit to copy.
+    images, flags
+        Quantities and flags of the fit, of the size of the result or half of it.
+    out_images, out_flags
+        Result, written in place.
+    """
     step = 1 if flags.shape == out_flags.shape else 2
     work = np.empty(flags.shape[1] + 2, dtype=np.float32)
     line = np.empty(out_flags.shape[1], dtype=np.float32)

@@ -19,6 +19,19 @@ def between_cells(image: Image, row: int, begin: int, end: int, work: Image, out
 
     For the columns of cells `begin` to `end`; edge cells are repeated. `work` has two values more
     than there are cells.
+
+    Parameters
+    ----------
+    image
+        Cells (rows, cols) of 2 x 2 pixels.
+    row
+        Row of pixels.
+    begin, end
+        Columns of cells, the last one excluded.
+    work
+        Scratch line of two values more than there are cells.
+    out
+        Result, written in place.
     """
     near, far = np.float32(0.75), np.float32(0.25)
     rows, cols = image.shape

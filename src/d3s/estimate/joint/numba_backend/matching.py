@@ -42,6 +42,19 @@ def store_view(
     """Store a view and its Laplacian as the first two of five images, padded with zeros.
 
     Column 0 goes to place `end`; the other columns follow, or precede it if the view is reversed.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    image
+        View (rows, cols).
+    end
+        Place of column 0 in a row of the result.
+    is_reversed
+        Whether columns go from right to left.
+    view
+        Five images, flat; the first two are written.
     """
     rows, cols = image.shape
     room = view.size // (5 * rows)
@@ -92,6 +105,19 @@ def sum_energies(
     These are the last three of the five images of a view: the energy at any blur b is
     A + b B + b² C. All are multiplied by `share`, the product also by `cross`; `floor` is added to
     A once for each row of the window.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    view
+        Five images of a view, flat; the last three are written.
+    rows
+        Rows of an image.
+    window
+        Tuple as long as the window is wide: its length is known to the compiler.
+    share, cross, floor
+        Factors on the sums and on the product, and the constant added.
     """
     half, room = len(window) // 2, view.size // (5 * rows)
     image = rows * room
@@ -139,6 +165,23 @@ def matching_costs(
 
     `left` and `right` hold five images each. Tile by tile, eight shifts at a time, down each tile;
     the squares of the last rows are kept. There are no running sums, so no rounding drift.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    left, right
+        Five images of each view, flat.
+    blurs
+        Half the defocus at each shift, padded with zeros.
+    first_shift
+        First shift in pixels.
+    shape
+        Rows, columns and number of shifts.
+    window
+        Tuple as long as the window is wide.
+    costs
+        Costs (rows, cols, padded shifts), flat, written in place.
     """
     rows, cols, depth = shape
     deep, half = blurs.size, len(window) // 2

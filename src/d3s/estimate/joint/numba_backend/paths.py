@@ -99,6 +99,21 @@ def paths_along_rows(
 
     Both advance in turn, which hides the latency of either. The second path to reach a pixel adds
     its cost to that of the first.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    costs
+        Costs (rows, cols, shifts), flat.
+    walls
+        Least path cost of each shift: 0, or `FORBIDDEN_COST`.
+    shape
+        Rows and columns.
+    penalties
+        Penalties of steps by one shift and by more.
+    total
+        Sums of the paths by strips of columns, flat, written in place.
     """
     rows, cols = shape
     deep = walls.size
@@ -135,6 +150,25 @@ def paths_along_cols(
 
     Down with the costs of the paths along the rows, then up again: with the last path the totals of
     a pixel are complete, are evaluated and dropped.
+
+    Parameters
+    ----------
+    start, stop
+        Strips of columns, the last one excluded.
+    costs
+        Costs (rows, cols, shifts), flat.
+    walls
+        Least path cost of each shift: 0, or `FORBIDDEN_COST`.
+    depth
+        Number of shifts, without padding.
+    penalties
+        Penalties of steps by one shift and by more.
+    total
+        Sums of the paths along the rows, flat; overwritten.
+    limit
+        Misfit of `MAX_COST`.
+    out
+        Result, written in place.
     """
     rows, cols = out.step.shape
     deep = walls.size
@@ -262,7 +296,19 @@ def _valley(costs: Bytes, place: int, depth: int, step: int) -> np.float32:
 def right_view_steps(
     start: int, stop: int, lowest: Steps, total: Steps, first_shift: int, out: Steps
 ) -> None:
-    """Step that the right view chooses for each pixel's match (left-right check); -1 outside."""
+    """Step that the right view chooses for each pixel's match (left-right check); -1 outside.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    lowest, total
+        Whole step and path total of each pixel.
+    first_shift
+        First shift in pixels.
+    out
+        Result, written in place.
+    """
     cols = lowest.shape[1]
     best = np.empty(cols, dtype=np.int32)  # total in the high bits, then the step from above
     for row in range(start, stop):

@@ -44,6 +44,8 @@ class NumbaPrefilter:
 
         Pixel i stands for pixels step i to step i + step - 1. The image is mirrored at its border,
         edge pixels included.
+
+        Parameters: see `PrefilterOperations.smooth`.
         """
         if sigma_px == 0 and step == 1:
             return image

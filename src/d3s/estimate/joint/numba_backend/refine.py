@@ -62,7 +62,10 @@ class NumbaRefine:
         return out
 
     def select_cells(self, scales: Counts, least: int, most: int, *, is_coarse: bool) -> Mask:
-        """Select the cells of scales least to most, or the coarse cells that these derive from."""
+        """Select the cells of scales least to most, or the coarse cells that these derive from.
+
+        Parameters: see `RefineOperations.select_cells`.
+        """
         step = 2 if is_coarse else 1
         shape = -(-scales.shape[0] // step), -(-scales.shape[1] // step)
         out = self._memory.empty(shape, np.bool_)
@@ -72,7 +75,10 @@ class NumbaRefine:
     def count_one_surface(
         self, disparity: Image, halves: tuple[int, ...], limits: SurfaceLimits
     ) -> Counts:
-        """Count the windows, from the smallest on, whose disparities may be of one surface."""
+        """Count the windows, from the smallest on, whose disparities may be of one surface.
+
+        Parameters: see `RefineOperations.count_one_surface`.
+        """
         out = self._memory.empty(disparity.shape, np.uint8)
         sides, rows = np.array(halves, np.int64), out.shape[0]
         single = SurfaceLimits(*(np.float32(limit) for limit in limits))
@@ -82,7 +88,10 @@ class NumbaRefine:
     def count_usable(
         self, disparity: Image, parameters: FitParameters, limits: SurfaceLimits
     ) -> Counts:
-        """Count the larger windows that lie within both views and on one surface."""
+        """Count the larger windows that lie within both views and on one surface.
+
+        Parameters: see `RefineOperations.count_usable`.
+        """
         count = self.count_one_surface(disparity, parameters.window_halves[1:], limits)
         halves = np.array(parameters.window_halves, dtype=np.int64)
         side, cols = parameters.cell_side, parameters.view_shape[1]
@@ -92,7 +101,10 @@ class NumbaRefine:
     def sum_cells(
         self, left: Image, right: Image, disparity: Image, wanted: Mask, parameters: FitParameters
     ) -> Planes:
-        """Return the sums `CellSum` of the cells that the windows of a wanted cell reach."""
+        """Return the sums `CellSum` of the cells that the windows of a wanted cell reach.
+
+        Parameters: see `RefineOperations.sum_cells`.
+        """
         rows, cols = disparity.shape
         # One plane more, whose first row is zero: for windows that leave the frame.
         out = self._memory.empty((len(CellSum) + 1, rows, cols))
@@ -121,13 +133,19 @@ class NumbaRefine:
         wanted: Mask,
         parameters: FitParameters,
     ) -> Image:
-        """Return the least-squares disparity of the wanted cells; others keep theirs."""
+        """Return the least-squares disparity of the wanted cells; others keep theirs.
+
+        Parameters: see `RefineOperations.update_disparity`.
+        """
         out = self._memory.empty((1, *disparity.shape))
         self._fit(sums, disparity, usable, disparity, wanted, parameters, out)
         return np.asarray(out[0])
 
     def shift_sums(self, sums: Planes, before: Image, after: Image) -> Planes:
-        """Shift the sums to other disparities, to first order, in place."""
+        """Shift the sums to other disparities, to first order, in place.
+
+        Parameters: see `RefineOperations.shift_sums`.
+        """
         run_over_rows(cells.shift_sums, before.shape[0], before, after, sums)
         return sums
 
@@ -140,7 +158,10 @@ class NumbaRefine:
         wanted: Mask,
         parameters: FitParameters,
     ) -> WindowFit:
-        """Fit each wanted cell over the largest usable window that smaller ones agree with."""
+        """Fit each wanted cell over the largest usable window that smaller ones agree with.
+
+        Parameters: see `RefineOperations.fit_windows`.
+        """
         out = self._memory.empty((len(WindowFit._fields) - 1, *disparity.shape))
         used = self._fit(sums, disparity, usable, noise, wanted, parameters, out)
         return WindowFit._make([*out, used])
@@ -176,7 +197,10 @@ class NumbaRefine:
         return used
 
     def correct_slopes(self, fit: WindowFit, parameters: FitParameters, scale: int) -> CellFit:
-        """Remove the effect of slopes from a fit, and convert it to pixels of the frame."""
+        """Remove the effect of slopes from a fit, and convert it to pixels of the frame.
+
+        Parameters: see `RefineOperations.correct_slopes`.
+        """
         empty, shape = self._memory.empty, fit.disparity.shape
         out = CellFit(
             disparity_px=empty(shape),
@@ -203,7 +227,10 @@ class NumbaRefine:
     def merge_coarse(
         self, disparity_px: Image, coarse_px: Image, scales: Counts, most: int
     ) -> Image:
-        """Return the disparities of a coarser grid for cells up to a scale, else the given ones."""
+        """Return the disparities of a coarser grid for cells up to a scale, else the given ones.
+
+        Parameters: see `RefineOperations.merge_coarse`.
+        """
         out = self.double(coarse_px, scales.shape)
         run_over_rows(grids.copy_scales, scales.shape[0], disparity_px, scales, most + 1, 255, out)
         return out

@@ -64,7 +64,10 @@ class NumbaSearch:
         defocus: NDArray[Any],
         parameters: CostParameters,
     ) -> Costs:
-        """Return the misfit of the views at each whole shift, as whole numbers up to `MAX_COST`."""
+        """Return the misfit of the views at each whole shift, as whole numbers up to `MAX_COST`.
+
+        Parameters: see `SearchOperations.matching_costs`.
+        """
         half, floor, tolerance, limit = parameters
         rows, cols = left.shape
         depth, deep = len(defocus), _filled(len(defocus))
@@ -102,7 +105,10 @@ class NumbaSearch:
     def aggregate_paths(
         self, costs: Costs, allowed: Mask, parameters: PathParameters
     ) -> PathResult:
-        """Add up the paths along the rows, then down and up the columns with the best shift."""
+        """Add up the paths along the rows, then down and up the columns with the best shift.
+
+        Parameters: see `SearchOperations.aggregate_paths`.
+        """
         rows, cols, deep = costs.shape
         empty = self._memory.empty
         step, gap = empty((rows, cols)), empty((rows, cols))

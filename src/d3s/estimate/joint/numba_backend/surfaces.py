@@ -38,6 +38,19 @@ def count_one_surface(
     """Count the windows, from the smallest on, whose extent of disparities is within the limits.
 
     A line holds disparities, then their negatives; the minima of both halves give the extent.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    disparity
+        Disparity of each cell.
+    halves
+        Half sides of the windows in cells, increasing.
+    limits
+        Extent that one surface may have.
+    out
+        Result, written in place.
     """
     rows, cols = disparity.shape
     least, share, zero = limits.least, limits.share, limits.zero
@@ -120,7 +133,23 @@ def limit_to_frame(
     view_cols: int,
     count: Counts,
 ) -> None:
-    """Limit the counts to windows within the frame whose match is within it, too."""
+    """Limit the counts to windows within the frame whose match is within it, too.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    disparity
+        Disparity of each cell, in pixels of the views.
+    halves
+        Half sides of the windows in cells, increasing.
+    cell_side
+        Pixels of a cell along an axis.
+    view_cols
+        Columns of the views.
+    count
+        Number of usable windows, limited in place.
+    """
     rows, cols = disparity.shape
     zero = np.float32(0)
     for row in range(start, stop):
@@ -159,6 +188,25 @@ def correct_slopes(
     Also the error that a bend may add. The slope is taken over the largest distance within which
     the surface is known to be one; the bend is the largest over the window and smaller ones. Only
     disparity, sigma, bend and flags of `out` are written; further fields share the arrays of `fit`.
+
+    Parameters
+    ----------
+    start, stop
+        Rows to compute, the last one excluded.
+    fit
+        Fit of each cell at the scale.
+    halves
+        Half sides of the windows in cells, increasing.
+    cell_side
+        Pixels of a cell along an axis.
+    view_cols
+        Columns of the views.
+    scale
+        Frame pixels per pixel of the views.
+    bend_share, bend_noise
+        Share of a bend that is an error, and the squared bend that noise makes.
+    out
+        Result, written in place.
     """
     disparity, sigma, used = fit.disparity, fit.sigma, fit.window
     down, across = fit.centroid_down, fit.centroid_across

@@ -108,6 +108,27 @@ def fit_windows(
     `sums` are the planes of `CellSum`, flat, then a row of zeros; the first `planes` are used. Sums
     down the columns come first, for two rows at a time, whose windows share most rows. Sums along
     a row run over all planes at once; what they mix up at the ends of the planes is never read.
+
+    Parameters
+    ----------
+    start, stop
+        Pairs of rows of cells, the last one excluded.
+    sums
+        Planes of `CellSum` and a row of zeros, flat.
+    planes
+        Number of planes to use: `DISPARITY_SUMS` or all.
+    disparity
+        Disparity of each cell to start from.
+    usable
+        Number of larger windows that each cell may use.
+    noise
+        Variance of one view's white noise around each cell.
+    wanted
+        Cells to fit.
+    tables, numbers
+        Sizes of the windows, and numbers of the fit.
+    out, used
+        Planes of `WindowFit` and the window of each cell, written in place.
     """
     rows, cols = disparity.shape
     halves = tables.halves

@@ -20,7 +20,10 @@ class NumpyConfidence:
     """`ConfidenceOperations` in double precision."""
 
     def search_flags(self, found: SearchResult, shifts: int, min_margin: float) -> Bits:
-        """Return the flags that follow from a search over so many shifts."""
+        """Return the flags that follow from a search over so many shifts.
+
+        Parameters: see `ConfidenceOperations.search_flags`.
+        """
         gap = np.where(found.right_step < 0, 0.0, found.right_step - found.step)
         at_end = (found.step <= 0.5) | (found.step >= shifts - 1.5)
         flags = np.zeros(found.step.shape, dtype=np.uint16)
@@ -37,7 +40,10 @@ class NumpyConfidence:
         flags: Bits,
         parameters: ConfidenceParameters,
     ) -> DepthPlanes:
-        """Return depth, sigma, confidence and flags of each pixel."""
+        """Return depth, sigma, confidence and flags of each pixel.
+
+        Parameters: see `ConfidenceOperations.depth_planes`.
+        """
         per_cell = flags | fit.flags
         is_known = (fit.sigma_px >= 0) & (fit.sigma_px < np.inf)
         bad = (is_one_surface == 0) | ~(fit.misfit <= parameters.max_misfit) | ~is_known

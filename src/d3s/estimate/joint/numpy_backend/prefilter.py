@@ -25,7 +25,10 @@ class NumpyPrefilter:
         return views[0], views[1]
 
     def smooth(self, image: FloatArray, sigma_px: float, step: int = 1) -> FloatArray:
-        """Smooth by a Gaussian, then keep one pixel per `step` x `step`, at its centre."""
+        """Smooth by a Gaussian, then keep one pixel per `step` x `step`, at its centre.
+
+        Parameters: see `PrefilterOperations.smooth`.
+        """
         reach = ceil(4.5 * sigma_px - 0.5 * (step - 1))
         places = np.arange(
             -reach, step + reach

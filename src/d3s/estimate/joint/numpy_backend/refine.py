@@ -50,7 +50,10 @@ class NumpyRefine:
     def sum_cells(
         self, left: Array, right: Array, disparity: Array, wanted: Mask, parameters: FitParameters
     ) -> Array:
-        """Return the sums `CellSum` over the pixels of every cell, wanted or not."""
+        """Return the sums `CellSum` over the pixels of every cell, wanted or not.
+
+        Parameters: see `RefineOperations.sum_cells`.
+        """
         del wanted
         rows, cols = left.shape
         side = parameters.cell_side
@@ -109,7 +112,10 @@ class NumpyRefine:
     def count_one_surface(
         self, disparity: Array, halves: tuple[int, ...], limits: SurfaceLimits
     ) -> Counts:
-        """Count the windows, from the smallest on, whose disparities may be of one surface."""
+        """Count the windows, from the smallest on, whose disparities may be of one surface.
+
+        Parameters: see `RefineOperations.count_one_surface`.
+        """
         limit = np.maximum(limits.least, limits.share * np.abs(disparity - limits.zero))
         extents = [_extent(disparity, half) <= limit for half in halves]
         return np.asarray(np.cumprod(extents, axis=0).sum(axis=0), dtype=np.uint8)
@@ -117,7 +123,10 @@ class NumpyRefine:
     def count_usable(
         self, disparity: Array, parameters: FitParameters, limits: SurfaceLimits
     ) -> Counts:
-        """Count the larger windows that lie within both views and on one surface."""
+        """Count the larger windows that lie within both views and on one surface.
+
+        Parameters: see `RefineOperations.count_usable`.
+        """
         count = np.zeros(disparity.shape, dtype=np.uint8)
         if len(parameters.window_halves) > 1:
             count = self.count_one_surface(disparity, parameters.window_halves[1:], limits)
@@ -127,7 +136,10 @@ class NumpyRefine:
         return count
 
     def correct_slopes(self, fit: WindowFit, parameters: FitParameters, scale: int) -> CellFit:
-        """Remove the effect of slopes from a fit, and convert it to pixels of the frame."""
+        """Remove the effect of slopes from a fit, and convert it to pixels of the frame.
+
+        Parameters: see `RefineOperations.correct_slopes`.
+        """
         halves = np.asarray(parameters.window_halves)[fit.window]
         inside = _is_inside(fit.disparity, halves, parameters)
         disparity, bend = self.straightened(fit, parameters)
@@ -141,7 +153,10 @@ class NumpyRefine:
         )
 
     def select_cells(self, scales: Counts, least: int, most: int, *, is_coarse: bool) -> Mask:
-        """Select the cells of scales least to most, or the coarse cells that these derive from."""
+        """Select the cells of scales least to most, or the coarse cells that these derive from.
+
+        Parameters: see `RefineOperations.select_cells`.
+        """
         mask = (scales >= least) & (scales <= most)
         if not is_coarse:
             return mask
@@ -154,7 +169,10 @@ class NumpyRefine:
     def merge_coarse(
         self, disparity_px: Array, coarse_px: Array, scales: Counts, most: int
     ) -> Array:
-        """Return the disparities of a coarser grid for cells up to a scale, else the given ones."""
+        """Return the disparities of a coarser grid for cells up to a scale, else the given ones.
+
+        Parameters: see `RefineOperations.merge_coarse`.
+        """
         shape = scales.shape[0], scales.shape[1]
         return np.where(scales <= most, self.double(coarse_px, shape), disparity_px)
 
@@ -183,12 +201,18 @@ class NumpyRefine:
         wanted: Mask,
         parameters: FitParameters,
     ) -> Array:
-        """Return the least-squares disparity of the wanted cells; others keep theirs."""
+        """Return the least-squares disparity of the wanted cells; others keep theirs.
+
+        Parameters: see `RefineOperations.update_disparity`.
+        """
         noise = np.zeros_like(disparity)
         return self.fit_windows(sums, disparity, usable, noise, wanted, parameters).disparity
 
     def shift_sums(self, sums: Array, before: Array, after: Array) -> Array:
-        """Return the sums as they would be at other disparities, to first order."""
+        """Return the sums as they would be at other disparities, to first order.
+
+        Parameters: see `RefineOperations.shift_sums`.
+        """
         out = sums.copy()
         move = after - before
         ge = before * sums[CellSum.GG] - sums[CellSum.GH]
@@ -206,7 +230,10 @@ class NumpyRefine:
         wanted: Mask,
         parameters: FitParameters,
     ) -> WindowFit:
-        """Fit each wanted cell over the largest usable window that smaller ones agree with."""
+        """Fit each wanted cell over the largest usable window that smaller ones agree with.
+
+        Parameters: see `RefineOperations.fit_windows`.
+        """
         pixels = cell_pixels(parameters)
         planes = {plane.name.lower(): sums[plane] for plane in CellSum}
         row = np.arange(disparity.shape[0], dtype=np.float64)[:, None]

@@ -49,7 +49,10 @@ class NumpySearch:
         defocus: NDArray[Any],
         parameters: CostParameters,
     ) -> Costs:
-        """Return the misfit of the views at each whole shift, as whole numbers up to `MAX_COST`."""
+        """Return the misfit of the views at each whole shift, as whole numbers up to `MAX_COST`.
+
+        Parameters: see `SearchOperations.matching_costs`.
+        """
         half, floor, tolerance, limit = parameters
         left, right = (np.asarray(view, dtype=np.float64) for view in (left, right))
         left_lap, right_lap = _laplacian(left), _laplacian(right)
@@ -77,7 +80,10 @@ class NumpySearch:
     def aggregate_paths(
         self, costs: Costs, allowed: Mask, parameters: PathParameters
     ) -> PathResult:
-        """Add up the path costs from four sides and find the lowest and the next best total."""
+        """Add up the path costs from four sides and find the lowest and the next best total.
+
+        Parameters: see `SearchOperations.aggregate_paths`.
+        """
         small, large, limit = parameters
         raw = costs[:, :, : allowed.size].astype(np.float64)
         penalties = min(small, MAX_PENALTY), min(large, MAX_PENALTY)
