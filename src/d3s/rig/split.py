@@ -38,14 +38,14 @@ _BLOCK_ROWS = 16  # one cache line of a column
 _NEAR_LIMIT = 0.25
 
 
-class RawFrame(NamedTuple):
+class ScaledFrame(NamedTuple):
     """Frame of real numbers, and the factor that scales it to full scale 1."""
 
     values: NDArray[Any]
     unit: float
 
 
-def checked_frame(raw: Any, name: str = "raw") -> RawFrame:
+def checked_frame(raw: Any, name: str = "raw") -> ScaledFrame:
     """Validate a raw frame, with its scale; masked pixels become NaN.
 
     Integers of 8 and 16 bits have the full scale of their type, floats have full scale 1.
@@ -70,7 +70,7 @@ def checked_frame(raw: Any, name: str = "raw") -> RawFrame:
         )
     if isinstance(raw, np.ma.MaskedArray):
         values = np.ma.filled(raw.astype(np.float64), np.nan)
-    return RawFrame(values, 1 / _FULL_SCALES.get(dtype, 1.0))
+    return ScaledFrame(values, 1 / _FULL_SCALES.get(dtype, 1.0))
 
 
 def split(raw: Any, calibration: Calibration) -> tuple[Image, Image]:
@@ -107,7 +107,7 @@ def view_to_raw_matrices(calibration: Calibration) -> tuple[FloatArray, FloatArr
     return places[0], places[1]
 
 
-def _finite_range(frame: RawFrame) -> tuple[RawFrame, tuple[float, float]]:
+def _finite_range(frame: ScaledFrame) -> tuple[ScaledFrame, tuple[float, float]]:
     """Frame with NaN for non-finite values, and its smallest and largest finite value."""
     values = frame.values
     low, high = float(values.min()), float(values.max())
@@ -120,7 +120,7 @@ def _finite_range(frame: RawFrame) -> tuple[RawFrame, tuple[float, float]]:
 
 
 def _view(
-    frame: RawFrame,
+    frame: ScaledFrame,
     matrix: FloatArray,
     calibration: Calibration,
     value_range: tuple[float, float],

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 """Floating-point numbers in the precision of the back-end."""
+Planes = NDArray[np.float32]
+"""Several images (planes, rows, cols)."""
 Counts = NDArray[np.uint8]
+Indices = NDArray[np.int64]
 Bits = NDArray[np.uint16]
 """Combinations of `d3s.estimate.flags.Flag`."""
 Steps = NDArray[np.int16]

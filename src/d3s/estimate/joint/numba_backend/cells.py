@@ -1,16 +1,12 @@
 """Sums over cells of the residual, of its derivative, and of their products."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import CellSum, DefocusLine, Real
+from d3s.estimate.joint.types import CellSum, DefocusLine, Indices, Planes, Real
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.simd import FLOATS, load_8, splat_8, store
 from d3s.types import Image
-
-Planes = NDArray[np.float32]  # (planes, rows, cols)
-Indices = NDArray[np.int64]
 
 # Planes of `CellSum` as plain integers, which compile faster.
 _G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM = (int(plane) for plane in list(CellSum)[:9])

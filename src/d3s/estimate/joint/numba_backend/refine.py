@@ -6,7 +6,6 @@ results do not depend on where a thread began.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.estimate.joint.numba_backend import cells, grids, surfaces, windows
 from d3s.estimate.joint.numba_backend.windows import DISPARITY_SUMS, FitNumbers, WindowTables
@@ -16,6 +15,8 @@ from d3s.estimate.joint.types import (
     Counts,
     DefocusLine,
     FitParameters,
+    Indices,
+    Planes,
     SurfaceLimits,
     WindowFit,
     window_pixels,
@@ -23,9 +24,6 @@ from d3s.estimate.joint.types import (
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
 from d3s.types import Image, Mask
-
-Planes = NDArray[np.float32]  # (planes, rows, cols)
-Indices = NDArray[np.int64]
 
 _SPLINE_REACH = 10  # the spline filter falls to 2e-6 there
 

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import CellFit, Counts, SurfaceLimits, WindowFit
+from d3s.estimate.joint.types import CellFit, Counts, Indices, SurfaceLimits, WindowFit
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.simd import (
     FLOATS,
@@ -21,8 +20,6 @@ from d3s.runtime.simd import (
     store,
 )
 from d3s.types import Image
-
-Indices = NDArray[np.int64]
 
 _BORDER = int(Flag.BORDER)
 # Lines of a row of cells for slopes: the row itself with its ends repeated; windows, disparities,

@@ -3,10 +3,18 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import FLAT, TINY, UNKNOWN_PX, CellSum, Counts, WindowFit
+from d3s.estimate.joint.types import (
+    FLAT,
+    TINY,
+    UNKNOWN_PX,
+    CellSum,
+    Counts,
+    Indices,
+    Planes,
+    WindowFit,
+)
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.simd import (
     FLOATS,
@@ -21,9 +29,6 @@ from d3s.runtime.simd import (
     store,
 )
 from d3s.types import Image, Mask
-
-Planes = NDArray[np.float32]  # (planes, rows, cols)
-Indices = NDArray[np.int64]
 
 DISPARITY_SUMS = 6  # the first planes of `CellSum`, which suffice for a disparity
 # Planes of `CellSum` as plain integers, which compile faster.
