@@ -1,4 +1,4 @@
-"""The judgement: compiled against plain, and both against arithmetic."""
+"""Depth, sigma, confidence and flags: compiled against NumPy, and both against arithmetic."""
 
 import numpy as np
 import pytest
@@ -121,7 +121,7 @@ def _assert_same(fit: CellFit, steps, flags, parameters: ConfidenceParameters) -
 @SHAPED
 @CELL
 @pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["prototype", "pinhole"])
-def test_judged(shape, cell, rig):
+def test_depth_planes(shape, cell, rig):
     parameters = _confidence_parameters(shape, cell, rig)
     cells = _cells(shape, cell)
     for seed in range(3):
@@ -144,7 +144,7 @@ def test_judged(shape, cell, rig):
     ],
     ids=str,
 )
-def test_judged_by_other_numbers(cell, changes):
+def test_depth_planes_by_other_numbers(cell, changes):
     shape = (61, 90)
     parameters, cells = _confidence_parameters(shape, cell, **changes), _cells(shape, cell)
     _assert_same(_fit(cells, parameters), _steps(cells), _flags(cells), parameters)

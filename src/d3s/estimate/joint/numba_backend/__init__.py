@@ -7,6 +7,7 @@ paths        semi-global paths and the best shift
 refine       the operations of the refinement
 cells        sums over cells
 windows      least squares over windows of cells
+window_sums  sums over the windows of a row of cells
 surfaces     windows on one surface; slopes and bends of surfaces
 grids        cells of one size from cells of another
 confidence   depth, sigma, confidence and flags
