@@ -185,6 +185,18 @@ def _sqrt(_: Any, vector: Any) -> Any:
     return vector(vector), code
 
 
+def _count_different_bits(_: Any, a: Any, b: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        different = builder.xor(*args)
+        data_type = different.type
+        name = f"llvm.ctpop.v{a.count}i{data_type.element.width}"
+        kind = ir.FunctionType(data_type, [data_type])
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        return builder.call(function, [different])
+
+    return a(a, b), code
+
+
 # Permutations, reductions and conversions.
 
 
@@ -323,6 +335,8 @@ minimum, maximum = _extreme("<"), _extreme(">")
 select_less, select_at_most, select_equal = _select("<"), _select("<="), _select("==")
 """(a, b, then, otherwise): per element, by the comparison of a with b; otherwise if NaN."""
 sqrt = _intrinsic(_sqrt)
+count_different_bits = _intrinsic(_count_different_bits)
+"""(a, b), vectors of integers: how many bits differ, per element."""
 shift_up = _shift(SHORTS - 1)
 """(before, here): the last element of `before`, then all but the last of `here`."""
 shift_down = _shift(1)

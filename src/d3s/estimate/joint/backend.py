@@ -5,21 +5,17 @@ The method (`method`, `search`, `refine`, `confidence`) is written once, over th
 NumPy in double precision: the oracle that the tests hold the compiled code to.
 """
 
-from typing import Any, NamedTuple, Protocol
-
-from numpy.typing import NDArray
+from typing import NamedTuple, Protocol
 
 from d3s.estimate.joint.types import (
     Array,
     Bits,
     CellFit,
     ConfidenceParameters,
-    CostParameters,
     Costs,
     Counts,
     DepthPlanes,
     FitParameters,
-    PathParameters,
     PathResult,
     SearchResult,
     Steps,
@@ -60,9 +56,6 @@ class PrefilterOperations(Protocol):
 class SearchOperations(Protocol):
     """Matching costs of whole shifts, and the best shift."""
 
-    def subtract_local_mean(self, image: Array, half: int) -> Array:
-        """Subtract the mean over 2 half + 1 pixels each way."""
-
     def local_mean(self, image: Array, half: int) -> Array:
         """Return the mean over those of 2 half + 1 pixels each way that are inside the frame."""
 
@@ -70,33 +63,50 @@ class SearchOperations(Protocol):
         """Return the median over 3 x 3 pixels; edge pixels are repeated."""
 
     def matching_costs(
-        self,
-        left: Array,
-        right: Array,
-        first_shift: int,
-        defocus: NDArray[Any],
-        parameters: CostParameters,
+        self, left: Array, right: Array, first_shift: int, shifts: int, scales: tuple[float, float]
     ) -> Costs:
-        """Return the misfit of the views at each whole shift, as whole numbers up to `MAX_COST`.
+        """Return the difference of the views at each whole shift, as bytes.
 
-        The misfit is the squared difference of the views, blurred alike, over what noise and
-        texture explain. `defocus` is half the blur-variance difference at each shift. Where a
-        window leaves the overlap of both views sideways, the cost is the highest.
+        It is the number of neighbours within 5 x 5 pixels whose order in brightness differs
+        (census), plus the difference of the horizontal derivatives beyond that of half a pixel
+        (Birchfield and Tomasi), mean over 3 x 3 pixels. Where a window leaves the overlap of both
+        views sideways, it is `MAX_COST`.
 
         Parameters
         ----------
         left, right
-            Views (rows, cols) at the search scale, without local mean.
+            Views (rows, cols) at the search scale.
         first_shift
             First shift, in pixels of the search scale; the others follow one by one.
-        defocus
-            Half the blur-variance difference, right less left, at each shift (shifts,), in px².
-        parameters
-            Window, noise floor, tolerance and limit of the misfit.
+        shifts
+            Number of shifts.
+        scales
+            Factor on the derivatives of each view, before they are limited to `MAX_SLOPE`.
+        """
+
+    def step_penalties(
+        self, view: Array, penalty: float, least: float, unit: float
+    ) -> tuple[Steps, Steps]:
+        """Return the penalty of large steps between neighbours, lower across edges of the view.
+
+        It is divided by 1 + the difference of the two pixels over `unit`.
+
+        Parameters
+        ----------
+        view
+            Left view (rows, cols).
+        penalty, least
+            Penalty between equal pixels, and the smallest one.
+        unit
+            Difference in brightness that halves the penalty.
+
+        Returns
+        -------
+        Penalties (rows, cols) between each pixel and the one before it, and the one above it.
         """
 
     def aggregate_paths(
-        self, costs: Costs, allowed: Mask, parameters: PathParameters
+        self, costs: Costs, allowed: Mask, small: int, large: tuple[Steps, Steps]
     ) -> PathResult:
         """Add up the path costs from four sides and find the lowest and the next best total.
 
@@ -106,8 +116,10 @@ class SearchOperations(Protocol):
             Matching costs (rows, cols, shifts), the shifts padded.
         allowed
             Shifts that may be chosen (shifts,).
-        parameters
-            Penalties of the paths.
+        small
+            Penalty of neighbours one shift apart.
+        large
+            Penalties of neighbours further apart, from `step_penalties`.
         """
 
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:

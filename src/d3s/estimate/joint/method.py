@@ -23,7 +23,6 @@ from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Unseen, Views, refine
 from d3s.estimate.joint.search import search
-from d3s.estimate.joint.smoothing import noise_gains
 from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult
 from d3s.estimate.options import JointOptions
 from d3s.rig import Calibration, Rig
@@ -118,7 +117,9 @@ def run_joint(
     levels = _levels(views, plan, backend)
     noise = _with_calibrated(noise, left, views[0], levels[plan.cell_px], rig.calibration)
     clock.stop("prefilter")
-    found = search(levels[plan.search_scale], _floor(levels, noise, plan), plan, backend)
+    # Sharp views are searched as they are: smoothing would blur fine structure across edges.
+    searched = views if plan.search_scale == 1 else levels[plan.search_scale]
+    found = search(searched, plan, backend)
     start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * plan.search_scale
     if plan.search_scale > plan.cell_px:
         start_px = backend.refine.double(start_px, (noise.shape[0], noise.shape[1]))
@@ -192,15 +193,6 @@ def _levels(views: Views, plan: Plan, backend: Backend) -> dict[int, Views]:
         left, right = (backend.prefilter.smooth(view, further, step) for view in source)
         levels[scale] = left, right
     return levels
-
-
-def _floor(levels: dict[int, Views], noise: Array, plan: Plan) -> float:
-    """Return the squared difference that noise makes in the search."""
-    gain = noise_gains(plan.smoothing_px[plan.search_scale]).smoothed
-    some = (slice(None, None, _stride(noise.shape, _MANY)),) * 2
-    spread = max(float(np.var(view[some], dtype=np.float64)) for view in levels[plan.search_scale])
-    # Views without noise have their rounding as floor; constant views any positive number.
-    return 2 * gain * float(np.median(noise[some])) + 1e-9 * spread + 1e-30
 
 
 def _warnings(contrast: float) -> tuple[str, ...]:

@@ -27,7 +27,11 @@ Costs = NDArray[np.uint8]
 """Matching costs (rows, cols, shifts), the shifts padded to a multiple of `COST_PADDING`."""
 
 # Numbers of the search that both back-ends use.
-MAX_COST = 255  # the cost that stands for the cost limit
+MAX_COST = 255
+CENSUS_WEIGHT = 8  # cost of a neighbour whose order differs, in units of the slope
+MAX_SLOPE = 60  # largest slope; also the largest cost of slopes is twice this
+# Nine pixels cost at most 9 (24 * 8 + 2 * 60) = 2808; 2808 * 11 / 2^7 = 241 fits into a byte.
+COST_FACTOR, COST_SHIFT = 11, 7
 MAX_PENALTY = 7500  # larger penalties act as prohibitions: this is 29 times MAX_COST
 FORBIDDEN_TOTAL = 32000  # path total of a forbidden shift; above any other, 4 (255 + 7500)
 COST_PADDING = 16  # SIMD width of the compiled search
@@ -47,38 +51,22 @@ class DefocusLine(NamedTuple):
     slope: Real  # in px² per px
 
 
-class CostParameters(NamedTuple):
-    """Parameters of the matching cost. A misfit of 1 is what noise alone makes."""
-
-    window_half: int
-    noise_floor: float  # squared difference that noise makes
-    tolerance: float  # further difference explained, as a share of the texture's energy
-    limit: float  # misfits above this count as this
-
-
-class PathParameters(NamedTuple):
-    """Penalties of the semi-global paths, in units of the whole-number cost."""
-
-    small_penalty: int  # neighbours one shift apart
-    large_penalty: int  # neighbours further apart
-    limit: float  # misfit of `MAX_COST`
-
-
 class PathResult(NamedTuple):
-    """Best shift of each pixel by path totals, and the next best valley of the totals."""
+    """Best shift of each pixel by path totals, and by how much it is the best."""
 
     step: Array  # sub-pixel, from the first shift
     lowest: Steps  # whole step of the lowest total
-    runner_up: Steps  # whole step of the next best valley; -1 if there is none
-    gap: Array  # misfit of the runner-up less that of the best; the limit if there is none
     total: Steps  # path total at `lowest`
+    margin: Array  # share by which `total` is below the lowest one two or more shifts away, 0 to 1
+    cost: Costs  # matching cost at `lowest`
 
 
 class SearchResult(NamedTuple):
     """Result of the search, one value per pixel of the search's scale."""
 
     step: Array  # sub-pixel, from the first shift
-    margin: Array  # misfit of the next best valley less that of the best, mean over a window
+    margin: Array  # as in `PathResult`
+    cost: Costs  # as in `PathResult`
     right_step: Steps  # step that the right view chose for this point; -1 if out of the frame
 
 

@@ -7,39 +7,40 @@ so that increasing shifts are increasing places in it.
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate.joint.types import MAX_COST
+from d3s.estimate.joint.types import (
+    CENSUS_WEIGHT,
+    COST_FACTOR,
+    COST_SHIFT,
+    MAX_COST,
+    MAX_SLOPE,
+)
 from d3s.runtime.compile import compiled, inlined
 from d3s.runtime.simd import (
-    FLOATS,
     SHORTS,
     as_uint8,
-    load_8,
+    count_different_bits,
     load_16,
     maximum,
     minimum,
-    push,
-    reverse,
-    splat_8,
     splat_16,
-    splat_from,
     store,
-    sum_tuple,
-    truncate,
-    zero_tuple,
 )
 from d3s.types import Image
 
 Bytes = NDArray[np.uint8]
+Shorts = NDArray[np.int16]
 
-_TILE = 96  # columns whose squares of the last rows stay in the first-level cache
+FEATURES = 5  # images per view: two halves of the census, slope, and its least and largest value
+_TILE = 96  # columns whose costs of the last rows stay in the first-level cache
 _TILE_ROWS = 64  # rows whose costs stay in the second-level cache
+_ROWS = 3  # rows and columns of the mean
 
 
 @compiled
-def store_view(
-    start: int, stop: int, image: Image, end: int, is_reversed: bool, view: Image
+def store_features(
+    start: int, stop: int, image: Image, scale: float, end: int, is_reversed: bool, out: Shorts
 ) -> None:
-    """Store a view and its Laplacian as the first two of five images, padded with zeros.
+    """Store census and slope of each pixel of a view, padded with zeros.
 
     Column 0 goes to place `end`; the other columns follow, or precede it if the view is reversed.
 
@@ -49,264 +50,196 @@ def store_view(
         Rows to compute, the last one excluded.
     image
         View (rows, cols).
+    scale
+        Factor on the slope, before it is limited and rounded.
     end
         Place of column 0 in a row of the result.
     is_reversed
         Whether columns go from right to left.
-    view
-        Five images, flat; the first two are written.
+    out
+        `FEATURES` images, flat, written in place.
     """
     rows, cols = image.shape
-    room = view.size // (5 * rows)
-    bend = np.empty(cols, dtype=np.float32)
-    none = splat_16(np.float32(0.0))
-    from_, to = max(-end, 0), min(cols, room - end)
-    if is_reversed:
-        from_, to = max(end + 1 - room, 0), min(cols, end + 1)
+    room = out.size // (FEATURES * rows)
+    near = np.empty((5, cols + 4), dtype=np.float32)
+    slope = np.empty(cols, dtype=np.float32)
+    codes = np.empty((2, cols), dtype=np.int16)
     for row in range(start, stop):
-        here, up, under = image[row], image[max(row - 1, 0)], image[min(row + 1, rows - 1)]
-        for col in range(1, cols - 1):
-            sides = here[col - 1] + here[col + 1]
-            bend[col] = (up[col] + under[col]) + sides - 4 * here[col]
-        for col in (0, cols - 1):
-            sides = here[max(col - 1, 0)] + here[min(col + 1, cols - 1)]
-            bend[col] = (up[col] + under[col]) + sides - 4 * here[col]
-        light, curve = view[row * room :], view[(rows + row) * room :]
-        for place in range(0, room, SHORTS):
-            store(light, place, none)
-            store(curve, place, none)
-        if is_reversed:
-            rest = from_ + (max(to - from_, 0) // SHORTS) * SHORTS
-            for col in range(from_, rest, SHORTS):
-                store(light, end - col - SHORTS + 1, reverse(load_16(here, col)))
-                store(curve, end - col - SHORTS + 1, reverse(load_16(bend, col)))
-            for col in range(rest, to):
-                light[end - col] = here[col]
-                curve[end - col] = bend[col]
-        else:
-            for col in range(from_, to):
-                light[end + col] = here[col]
-                curve[end + col] = bend[col]
+        for down in range(5):
+            line = image[min(max(row + down - 2, 0), rows - 1)]
+            for col in range(cols):
+                near[down, col + 2] = line[col]
+            near[down, 0] = near[down, 1] = line[0]
+            near[down, cols + 2] = near[down, cols + 3] = line[cols - 1]
+        _census(near, codes)
+        _slopes(near, np.float32(scale), slope)
+        for plane in range(FEATURES):
+            first = (plane * rows + row) * room
+            for place in range(first, first + room):
+                out[place] = 0
+        step = -1 if is_reversed else 1
+        for col in range(cols):
+            place = end + step * col
+            if 0 <= place < room:
+                here = slope[col]
+                before = np.float32(0.5) * (here + slope[max(col - 1, 0)])
+                after = np.float32(0.5) * (here + slope[min(col + 1, cols - 1)])
+                at, image_size = row * room + place, rows * room
+                out[at] = codes[0, col]
+                out[at + image_size] = codes[1, col]
+                out[at + 2 * image_size] = _rounded(here)
+                out[at + 3 * image_size] = _rounded(min(here, min(before, after)))
+                out[at + 4 * image_size] = _rounded(max(here, max(before, after)))
 
 
-@compiled
-def sum_energies(
-    start: int,
-    stop: int,
-    view: Image,
-    rows: int,
-    window: tuple[int, ...],
-    share: np.float32,
-    cross: np.float32,
-    floor: np.float32,
-) -> None:
-    """Sum image², image times Laplacian, and Laplacian² over a window.
+@inlined
+def _census(near: Image, codes: Shorts) -> None:
+    """Set a bit for each of 24 neighbours that is darker than the pixel, 12 in each half."""
+    for half in range(2):
+        line = codes[half]
+        for col in range(line.size):
+            line[col] = 0
+    for place in range(25):
+        if place != 12:
+            down, across = place // 5, place % 5
+            line, others = codes[place % 2], near[down, across:]
+            middle = near[2, 2:]
+            for col in range(line.size):
+                is_darker = np.int16(1) if others[col] < middle[col] else np.int16(0)
+                line[col] = line[col] + line[col] + is_darker
 
-    These are the last three of the five images of a view: the energy at any blur b is
-    A + b B + b² C. All are multiplied by `share`, the product also by `cross`; `floor` is added to
-    A once for each row of the window.
 
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    view
-        Five images of a view, flat; the last three are written.
-    rows
-        Rows of an image.
-    window
-        Tuple as long as the window is wide: its length is known to the compiler.
-    share, cross, floor
-        Factors on the sums and on the product, and the constant added.
-    """
-    half, room = len(window) // 2, view.size // (5 * rows)
-    image = rows * room
-    size = room + (2 * half // SHORTS + 1) * SHORTS
-    sums = np.zeros(3 * size, dtype=np.float32)
-    for row in range(start, stop):
-        first, last = max(row - half, 0), min(row + half, rows - 1)
-        for place in range(0, room, SHORTS):
-            a = b = c = splat_16(np.float32(0.0))
-            for near in range(first, last + 1):
-                at = near * room + place
-                light, curve = load_16(view, at), load_16(view, at + image)
-                a = a + (light * light)
-                b = b + (light * curve)
-                c = c + (curve * curve)
-            store(sums, half + place, a)
-            store(sums, half + place + size, b)
-            store(sums, half + place + 2 * size, c)
-        base = splat_16(np.float32(last - first + 1) * floor)
-        for place in range(0, room, SHORTS):
-            a = b = c = splat_16(np.float32(0.0))
-            for near in range(len(window)):
-                a = a + load_16(sums, place + near)
-                b = b + load_16(sums, place + near + size)
-                c = c + load_16(sums, place + near + 2 * size)
-            at = row * room + place
-            store(view, at + 2 * image, ((a * splat_16(share)) + base))
-            store(view, at + 3 * image, (b * splat_16(share * cross)))
-            store(view, at + 4 * image, (c * splat_16(share)))
+@inlined
+def _slopes(near: Image, scale: np.float32, out: Image) -> None:
+    """Horizontal Sobel derivative, times a factor, limited to `MAX_SLOPE` either way."""
+    most = np.float32(MAX_SLOPE)
+    for col in range(out.size):
+        above = near[1, col + 3] - near[1, col + 1]
+        below = near[3, col + 3] - near[3, col + 1]
+        here = near[2, col + 3] - near[2, col + 1]
+        value = ((above + below) + (here + here)) * scale
+        out[col] = min(max(value, -most), most)
+
+
+@inlined
+def _rounded(number: np.float32) -> np.int16:
+    return np.int16(np.floor(number + np.float32(0.5)))
 
 
 @compiled
 def matching_costs(
     start: int,
     stop: int,
-    left: Image,
-    right: Image,
-    blurs: Image,
+    left: Shorts,
+    right: Shorts,
     first_shift: int,
     shape: tuple[int, int, int],
-    window: tuple[int, ...],
     costs: Bytes,
 ) -> None:
-    """Matching costs: the sum of e² over a window, over what noise and texture explain.
+    """Matching costs: census and slopes of the two views compared, mean over 3 x 3 pixels.
 
-    `left` and `right` hold five images each. Tile by tile, eight shifts at a time, down each tile;
-    the squares of the last rows are kept. There are no running sums, so no rounding drift.
+    Tile by tile, 16 shifts at a time, down each tile; the costs of the last rows are kept.
 
     Parameters
     ----------
     start, stop
         Rows to compute, the last one excluded.
     left, right
-        Five images of each view, flat.
-    blurs
-        Half the defocus at each shift, padded with zeros.
+        `FEATURES` images of each view, flat.
     first_shift
         First shift in pixels.
     shape
         Rows, columns and number of shifts.
-    window
-        Tuple as long as the window is wide.
     costs
         Costs (rows, cols, padded shifts), flat, written in place.
     """
     rows, cols, depth = shape
-    deep, half = blurs.size, len(window) // 2
-    ring = np.empty((_TILE + 2 * half) * FLOATS * len(window), dtype=np.float32)
-    ends = np.zeros(deep, dtype=np.float32)
-    for k in range(depth, deep):
-        ends[k] = MAX_COST
+    deep = costs.size // (rows * cols)
+    ring = np.empty((_TILE + 2) * SHORTS * _ROWS, dtype=np.int16)
     # Columns whose windows are inside both views at all shifts.
-    inner_from = half + max(first_shift + depth - 1, 0)
-    inner_to = cols - half + min(first_shift, 0)
+    inner_from = 1 + max(first_shift + depth - 1, 0)
+    inner_to = cols - 1 + min(first_shift, 0)
     for begin in range(0, cols, _TILE):
         tile = begin, min(begin + _TILE, cols)
         for top in range(start, stop, _TILE_ROWS):
             bottom = min(top + _TILE_ROWS, stop)
-            for k in range(0, deep, FLOATS):
-                for row in range(top - half, bottom + half):
-                    if 0 <= row < rows:
-                        _squares(left, right, blurs, (rows, cols, row, k), tile, window, ring)
-                    else:
-                        _no_squares(row, window, ring)
-                    middle = row - half
-                    if middle >= top:
-                        at = rows, cols, middle, k
-                        _ratios(ring, left, right, blurs, ends, at, tile, window, costs)
+            for k in range(0, deep, SHORTS):
+                for row in range(top - 1, bottom + 1):
+                    # Rows are repeated beyond the frame.
+                    inside = min(max(row, 0), rows - 1)
+                    slot = (row + _ROWS) % _ROWS
+                    _pixel_costs(left, right, (rows, cols, inside, k), tile, slot, ring)
+                    if row - 1 >= top:
+                        _means(ring, ((row - 1) * cols + begin) * deep + k, deep, tile, costs)
             for col in range(begin, tile[1]):
                 if not inner_from <= col < inner_to:
                     for row in range(top, bottom):
                         place = (row * cols + col) * deep
-                        _close_ends(col, cols, half, first_shift, depth, costs, place)
+                        _close_ends(col, cols, first_shift, depth, costs, place)
+            for row in range(top, bottom):
+                for place in range((row * cols + begin) * deep, (row * cols + tile[1]) * deep, deep):
+                    for k in range(depth, deep):
+                        costs[place + k] = MAX_COST
 
 
 @inlined
-def _squares(
-    left: Image,
-    right: Image,
-    blurs: Image,
+def _pixel_costs(
+    left: Shorts,
+    right: Shorts,
     at: tuple[int, int, int, int],
     tile: tuple[int, int],
-    window: tuple[int, ...],
-    ring: Image,
+    slot: int,
+    ring: Shorts,
 ) -> None:
-    """Squared differences of the views, blurred alike, for part of a row at eight shifts."""
+    """Costs of single pixels for part of a row, and one column on either side, at 16 shifts."""
     rows, cols, row, k = at
     begin, end = tile
-    half = len(window) // 2
-    left_room, right_room = left.size // (5 * rows), right.size // (5 * rows)
-    blur = load_8(blurs, k)
-    first = row * left_room + begin
-    last = row * right_room + cols + 2 * half - 1 - begin + k
-    out = row % len(window) * FLOATS
-    for col in range(end - begin + 2 * half):
-        light = splat_from(left, first + col)
-        curve = splat_from(left, first + col + rows * left_room)
-        common = curve + load_8(right, last - col + rows * right_room)
-        error = light - load_8(right, last - col)
-        error = error + (blur * common)
-        store(ring, out + col * FLOATS * len(window), (error * error))
-
-
-@inlined
-def _no_squares(row: int, window: tuple[int, ...], ring: Image) -> None:
-    """Zero squares for a row outside of the frame."""
-    slot = (row + len(window)) % len(window) * FLOATS
-    for place in range(slot, ring.size, FLOATS * len(window)):
-        store(ring, place, splat_8(np.float32(0.0)))
-
-
-@inlined
-def _ratios(
-    ring: Image,
-    left: Image,
-    right: Image,
-    blurs: Image,
-    ends: Image,
-    at: tuple[int, int, int, int],
-    tile: tuple[int, int],
-    window: tuple[int, ...],
-    out: Bytes,
-) -> None:
-    """Costs of part of a row at eight shifts, as bytes."""
-    rows, cols, row, k = at
-    begin, end = tile
-    deep, half = blurs.size, len(window) // 2
-    left_room, right_room = left.size // (5 * rows), right.size // (5 * rows)
-    blur, beyond = load_8(blurs, k), load_8(ends, k)
-    highest = splat_8(np.float32(MAX_COST))
-    first = (2 * rows + row) * left_room + begin - half
-    last = (2 * rows + row) * right_room + cols - 1 - begin + k + 3 * half
-    out_at = (row * cols + begin - 2 * half) * deep + k
-    sums = zero_tuple(window)
-    for col in range(end - begin + 2 * half):
-        total = load_8(ring, col * FLOATS * len(window))
-        for back in range(1, len(window)):
-            total = total + load_8(ring, (col * len(window) + back) * FLOATS)
-        sums = push(sums, total)
-        if col < 2 * half:
-            continue
+    left_image, right_image = left.size // FEATURES, right.size // FEATURES
+    first = row * (left_image // rows) + begin
+    last = row * (right_image // rows) + cols + 1 - begin + k
+    weight, none = splat_16(np.int16(CENSUS_WEIGHT)), splat_16(np.int16(0))
+    for col in range(end - begin + 2):
         here, there = first + col, last - col
-        below = splat_from(left, here) + load_8(right, there)
-        linear = splat_from(left, here + rows * left_room) + load_8(
-            right, there + rows * right_room
+        bits = count_different_bits(splat_16(left[here]), load_16(right, there))
+        bits = bits + count_different_bits(
+            splat_16(left[here + left_image]), load_16(right, there + right_image)
         )
-        bent = splat_from(left, here + 2 * rows * left_room) + load_8(
-            right, there + 2 * rows * right_room
-        )
-        below = below + blur * (linear + blur * bent)
-        ratio = sum_tuple(sums) / below + np.float32(0.5)
-        ratio = maximum(minimum(ratio, highest), beyond)
-        store(out, out_at + col * deep, as_uint8(truncate(ratio)))
+        here, there = here + 2 * left_image, there + 2 * right_image
+        slope, low, high = left[here], left[here + left_image], left[here + 2 * left_image]
+        other_low = load_16(right, there + right_image)
+        other_high = load_16(right, there + 2 * right_image)
+        other = load_16(right, there)
+        beyond = maximum(splat_16(slope) - other_high, other_low - splat_16(slope))
+        beyond_other = maximum(other - splat_16(high), splat_16(low) - other)
+        beyond = maximum(minimum(beyond, beyond_other), none)
+        store(ring, (col * _ROWS + slot) * SHORTS, weight * bits + beyond)
+
+
+@inlined
+def _means(ring: Shorts, first: int, deep: int, tile: tuple[int, int], out: Bytes) -> None:
+    """Mean of 3 x 3 costs as a byte, for part of a row at 16 shifts."""
+    begin, end = tile
+    factor = splat_16(np.int16(COST_FACTOR))
+    before = load_16(ring, 0) + load_16(ring, SHORTS) + load_16(ring, 2 * SHORTS)
+    at = _ROWS * SHORTS
+    here = load_16(ring, at) + load_16(ring, at + SHORTS) + load_16(ring, at + 2 * SHORTS)
+    for col in range(end - begin):
+        at = (col + 2) * _ROWS * SHORTS
+        after = load_16(ring, at) + load_16(ring, at + SHORTS) + load_16(ring, at + 2 * SHORTS)
+        total = (before + here + after) * factor / splat_16(np.int16(1 << COST_SHIFT))
+        store(out, first + col * deep, as_uint8(total))
+        before = here
+        here = after
 
 
 @inlined
 def _close_ends(
-    col: int,
-    cols: int,
-    half: int,
-    first_shift: int,
-    depth: int,
-    out: Bytes,
-    out_at: int,
+    col: int, cols: int, first_shift: int, depth: int, out: Bytes, out_at: int
 ) -> None:
     """Set the highest cost where a window leaves the frame sideways, in either view."""
-    from_ = min(max(col - (cols - half) + 1 - first_shift, 0), depth)
-    to = max(min(col - half - first_shift + 1, depth), from_)
-    if col < half or col >= cols - half:
+    from_ = min(max(col - (cols - 1) + 1 - first_shift, 0), depth)
+    to = max(min(col - first_shift, depth), from_)
+    if col < 1 or col >= cols - 1:
         to = from_
     for k in range(from_):
         out[out_at + k] = MAX_COST

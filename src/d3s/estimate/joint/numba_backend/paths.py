@@ -6,7 +6,7 @@ The shifts are innermost in all arrays, 16 of them in one vector.
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate.joint.types import FORBIDDEN_TOTAL, MAX_COST, PathResult, Steps
+from d3s.estimate.joint.types import FORBIDDEN_TOTAL, PathResult, Steps
 from d3s.runtime.compile import compiled, inlined
 from d3s.runtime.simd import (
     SHORTS,
@@ -28,6 +28,7 @@ from d3s.types import Image
 
 Bytes = NDArray[np.uint8]
 Shorts = NDArray[np.int16]
+Shorts2D = NDArray[np.int16]
 
 STRIP = 32  # columns that vertical paths share: a multiple of SHORTS
 FORBIDDEN_COST = FORBIDDEN_TOTAL // 4  # path cost of a forbidden shift
@@ -91,8 +92,8 @@ def paths_along_rows(
     stop: int,
     costs: Bytes,
     walls: Shorts,
-    shape: tuple[int, int],
-    penalties: tuple[np.int16, np.int16],
+    small: np.int16,
+    large: Shorts2D,
     total: Shorts,
 ) -> None:
     """Add up the costs of the paths from the left and from the right, by strips of columns.
@@ -108,14 +109,14 @@ def paths_along_rows(
         Costs (rows, cols, shifts), flat.
     walls
         Least path cost of each shift: 0, or `FORBIDDEN_COST`.
-    shape
-        Rows and columns.
-    penalties
-        Penalties of steps by one shift and by more.
+    small
+        Penalty of a step by one shift.
+    large
+        Penalty of a larger step, between each pixel and the one before it (rows, cols).
     total
         Sums of the paths by strips of columns, flat, written in place.
     """
-    rows, cols = shape
+    rows, cols = large.shape
     deep = walls.size
     size = deep + SHORTS
     state = np.empty(2 * size, dtype=np.int16)
@@ -129,6 +130,7 @@ def paths_along_rows(
                 is_added = 2 * step + way >= cols
                 at = ((col // STRIP * rows + row) * STRIP + col % STRIP) * deep
                 place = (row * cols + col) * deep
+                penalties = small, large[row, min(col + way, cols - 1)]
                 _advance(
                     state, lows, way, costs, place, walls, penalties, is_added, total, at, total, at
                 )
@@ -140,10 +142,9 @@ def paths_along_cols(
     stop: int,
     costs: Bytes,
     walls: Shorts,
-    depth: int,
-    penalties: tuple[np.int16, np.int16],
+    small: np.int16,
+    large: Shorts2D,
     total: Shorts,
-    limit: np.float32,
     out: PathResult,
 ) -> None:
     """Add the paths from above and below, and find the best shift, in strips start to stop.
@@ -159,14 +160,12 @@ def paths_along_cols(
         Costs (rows, cols, shifts), flat.
     walls
         Least path cost of each shift: 0, or `FORBIDDEN_COST`.
-    depth
-        Number of shifts, without padding.
-    penalties
-        Penalties of steps by one shift and by more.
+    small
+        Penalty of a step by one shift.
+    large
+        Penalty of a larger step, between each pixel and the one above it (rows, cols).
     total
         Sums of the paths along the rows, flat; overwritten.
-    limit
-        Misfit of `MAX_COST`.
     out
         Result, written in place.
     """
@@ -176,8 +175,8 @@ def paths_along_cols(
     lows = np.empty(STRIP, dtype=np.int16)
     sums = np.full(STRIP * deep, FORBIDDEN_TOTAL, dtype=np.int16)
     turned = np.full((deep + 1) * SHORTS, FORBIDDEN_TOTAL, dtype=np.int16)
-    steps = np.empty(3 * SHORTS, dtype=np.int16)
-    parts = np.empty(SHORTS, dtype=np.float32)
+    steps = np.empty(2 * SHORTS, dtype=np.int16)
+    parts = np.empty(2 * SHORTS, dtype=np.float32)
     size = rows * STRIP * deep
     for strip in range(start, stop):
         first = strip * STRIP
@@ -189,6 +188,7 @@ def paths_along_cols(
                 at = (row * STRIP + col) * deep
                 # The memory of the first strip is free again, and stays in the cache.
                 here, there = strip * size + at, start * size + at
+                penalties = small, large[row, first + col]
                 _advance(
                     state,
                     lows,
@@ -209,6 +209,7 @@ def paths_along_cols(
                 place = (row * cols + first + col) * deep
                 at = start * size + (row * STRIP + col) * deep
                 there = col * deep
+                penalties = small, large[min(row + 1, rows - 1), first + col]
                 _advance(
                     state, lows, col, costs, place, walls, penalties, True, total, at, sums, there
                 )
@@ -217,19 +218,17 @@ def paths_along_cols(
                     transpose_16(sums, begin * deep + k, deep, turned, k * SHORTS)
                 _best_shift(turned, deep, parts, steps)
                 for col in range(min(SHORTS, width - begin)):
-                    best, next_best = steps[col], steps[SHORTS + col]
                     there = first + begin + col
                     out.step[row, there] = parts[col]
-                    out.lowest[row, there] = best
-                    out.runner_up[row, there] = next_best
-                    out.total[row, there] = steps[2 * SHORTS + col]
-                    place = (row * cols + there) * deep
-                    out.gap[row, there] = _gap(costs, place, depth, best, next_best, limit)
+                    out.margin[row, there] = parts[SHORTS + col]
+                    out.lowest[row, there] = steps[col]
+                    out.total[row, there] = steps[SHORTS + col]
+                    out.cost[row, there] = costs[(row * cols + there) * deep + steps[col]]
 
 
 @inlined
-def _best_shift(totals: Shorts, deep: int, step: Image, steps: Shorts) -> None:
-    """Best shift of 16 pixels whose totals lie side by side: step; lowest, runner-up and total."""
+def _best_shift(totals: Shorts, deep: int, parts: Image, steps: Shorts) -> None:
+    """Best shift of 16 pixels whose totals lie side by side: step and margin; lowest and total."""
     one, never = splat_16(np.int16(1)), splat_16(np.int16(FORBIDDEN_TOTAL))
     count = lowest = splat_16(np.int16(0))
     bottom = load_16(totals, 0)
@@ -240,18 +239,14 @@ def _best_shift(totals: Shorts, deep: int, step: Image, steps: Shorts) -> None:
         bottom = minimum(bottom, here)
 
     count = one - one
-    other = count - one
-    next_bottom = before = left = right = never
+    other = before = left = right = never
     here = load_16(totals, 0)
     for k in range(deep):
         after = load_16(totals, (k + 1) * SHORTS)
         left = select_equal(count, lowest, before, left)
         right = select_equal(count, lowest, after, right)
-        away = count - lowest
-        valley = select_less(minimum(before, after), here, never, here)
-        valley = select_less(one, maximum(away, (lowest - count)), valley, never)
-        other = select_less(valley, next_bottom, count, other)
-        next_bottom = minimum(next_bottom, valley)
+        away = maximum(count - lowest, lowest - count)
+        other = minimum(other, select_less(one, away, here, never))
         count = count + one
         before = here
         here = after
@@ -262,34 +257,11 @@ def _best_shift(totals: Shorts, deep: int, step: Image, steps: Shorts) -> None:
     offset = (splat_16(np.float32(0.5)) * slope) / bend
     none = splat_16(np.float32(0.0))
     offset = select_less(left, never, select_less(right, never, offset, none), none)
-    store(step, 0, (as_float32(lowest) + offset))
+    store(parts, 0, (as_float32(lowest) + offset))
+    apart, most = as_float32(other) - as_float32(bottom), maximum(other, one)
+    store(parts, SHORTS, apart / as_float32(most))
     store(steps, 0, lowest)
-    store(steps, SHORTS, other)
-    store(steps, 2 * SHORTS, bottom)
-
-
-@inlined
-def _gap(
-    costs: Bytes, place: int, depth: int, lowest: int, other: int, limit: np.float32
-) -> np.float32:
-    """Misfit of the runner-up less that of the best; `limit` if there is no runner-up."""
-    if other < 0:
-        return limit
-    deeper = _valley(costs, place, depth, other) - _valley(costs, place, depth, lowest)
-    return deeper * (limit / np.float32(MAX_COST))
-
-
-@inlined
-def _valley(costs: Bytes, place: int, depth: int, step: int) -> np.float32:
-    """Minimum of the parabola through a cost and its neighbours, at least 0."""
-    before = np.int32(costs[place + max(step - 1, 0)])
-    here = np.int32(costs[place + step])
-    after = np.int32(costs[place + min(step + 1, depth - 1)])
-    bend, slope = before + after - 2 * here, before - after
-    if bend <= 0:
-        return np.float32(min(min(before, after), here))
-    deep = np.float32(slope * slope) / np.float32(8 * bend)
-    return max(np.float32(here) - deep, np.float32(0.0))
+    store(steps, SHORTS, bottom)
 
 
 @compiled

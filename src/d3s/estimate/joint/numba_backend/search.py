@@ -1,14 +1,11 @@
 """Compiled operations of the search: local means, median, costs and paths."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.estimate.joint.numba_backend.matching import (
+    FEATURES,
     matching_costs,
-    store_view,
-    sum_energies,
+    store_features,
 )
 from d3s.estimate.joint.numba_backend.paths import (
     FORBIDDEN_COST,
@@ -18,12 +15,9 @@ from d3s.estimate.joint.numba_backend.paths import (
     right_view_steps,
 )
 from d3s.estimate.joint.types import (
-    MAX_COST,
     MAX_PENALTY,
     Array,
-    CostParameters,
     Costs,
-    PathParameters,
     PathResult,
     Steps,
 )
@@ -44,11 +38,9 @@ class NumbaSearch:
 
     def local_mean(self, image: Array, half: int) -> Array:
         """Return the mean over those of 2 half + 1 pixels each way that are inside the frame."""
-        return self._means(image, half, is_subtracted=False)
-
-    def subtract_local_mean(self, image: Array, half: int) -> Array:
-        """Subtract the mean over 2 half + 1 pixels each way."""
-        return self._means(image, half, is_subtracted=True)
+        out = self._memory.empty(image.shape)
+        run_over_rows(_means, -(-image.shape[0] // _BAND), image, half, out)
+        return out
 
     def median_3x3(self, image: Array) -> Array:
         """Return the median over 3 x 3 pixels; edge pixels are repeated."""
@@ -57,53 +49,32 @@ class NumbaSearch:
         return out
 
     def matching_costs(
-        self,
-        left: Array,
-        right: Array,
-        first_shift: int,
-        defocus: NDArray[Any],
-        parameters: CostParameters,
+        self, left: Array, right: Array, first_shift: int, shifts: int, scales: tuple[float, float]
     ) -> Costs:
-        """Return the misfit of the views at each whole shift, as whole numbers up to `MAX_COST`.
+        """Return the difference of the views at each whole shift, as bytes.
 
         Parameters: see `SearchOperations.matching_costs`.
         """
-        half, floor, tolerance, limit = parameters
         rows, cols = left.shape
-        depth, deep = len(defocus), _filled(len(defocus))
+        deep = _filled(shifts)
         costs = self._memory.empty((rows, cols, deep), np.uint8)
-        blurs = np.zeros(deep, dtype=np.float32)
-        blurs[:depth] = np.asarray(defocus) / 2
-        window = (0,) * (2 * half + 1)  # a tuple: its length is known to the compiler
-        share = np.float32(tolerance * limit / MAX_COST)
         with self._memory.part():
             parts = []
-            for view, end, is_reversed, length in (
-                (left, half, False, cols + 2 * half),
-                (right, cols - 1 + half - first_shift, True, cols + 2 * half + deep),
+            for view, scale, end, is_reversed, length in (
+                (left, scales[0], 1, False, cols + 2),
+                (right, scales[1], cols - first_shift, True, cols + 2 + deep),
             ):
-                # The view, its Laplacian, and the three parts of its energy.
-                parts.append(self._memory.empty((5 * rows * _filled(length),)))
-                run_over_rows(store_view, rows, view, end, is_reversed, parts[-1])
-                cross = np.float32(-2 if is_reversed else 2)
-                base = 0.0 if is_reversed else floor * limit / MAX_COST * (2 * half + 1)
-                numbers = share, cross, np.float32(base)
-                run_over_rows(sum_energies, rows, parts[-1], rows, window, *numbers)
-            shape = rows, cols, depth
-            run_over_rows(
-                matching_costs,
-                rows,
-                *parts,
-                blurs,
-                first_shift,
-                shape,
-                window,
-                costs.reshape(-1),
-            )
+                size = FEATURES * rows * _filled(length)
+                parts.append(self._memory.empty((size,), np.int16))
+                run_over_rows(
+                    store_features, rows, view, np.float32(scale), end, is_reversed, parts[-1]
+                )
+            shape = rows, cols, shifts
+            run_over_rows(matching_costs, rows, *parts, first_shift, shape, costs.reshape(-1))
         return costs
 
     def aggregate_paths(
-        self, costs: Costs, allowed: Mask, parameters: PathParameters
+        self, costs: Costs, allowed: Mask, small: int, large: tuple[Steps, Steps]
     ) -> PathResult:
         """Add up the paths along the rows, then down and up the columns with the best shift.
 
@@ -111,40 +82,37 @@ class NumbaSearch:
         """
         rows, cols, deep = costs.shape
         empty = self._memory.empty
-        step, gap = empty((rows, cols)), empty((rows, cols))
-        lowest, runner_up, total = (empty((rows, cols), np.int16) for _ in range(3))
-        out = PathResult(step, lowest, runner_up, gap, total)
+        step, margin = empty((rows, cols)), empty((rows, cols))
+        lowest, total = (empty((rows, cols), np.int16) for _ in range(2))
+        out = PathResult(step, lowest, total, margin, empty((rows, cols), np.uint8))
         walls = np.full(deep, FORBIDDEN_COST, dtype=np.int16)
         walls[: allowed.size][allowed] = 0
-        small, large, limit = parameters
-        penalties = np.int16(min(small, MAX_PENALTY)), np.int16(min(large, MAX_PENALTY))
+        penalty = np.int16(min(small, MAX_PENALTY))
+        across, down = large
         strips = -(-cols // STRIP)
         flat = costs.reshape(-1)
         with self._memory.part():
             sums = empty((strips * rows * STRIP * deep,), np.int16)
-            run_over_rows(paths_along_rows, rows, flat, walls, (rows, cols), penalties, sums)
-            run_over_rows(
-                paths_along_cols,
-                strips,
-                flat,
-                walls,
-                allowed.size,
-                penalties,
-                sums,
-                np.float32(limit),
-                out,
-            )
+            run_over_rows(paths_along_rows, rows, flat, walls, penalty, across, sums)
+            run_over_rows(paths_along_cols, strips, flat, walls, penalty, down, sums, out)
         return out
+
+    def step_penalties(
+        self, view: Array, penalty: float, least: float, unit: float
+    ) -> tuple[Steps, Steps]:
+        """Return the penalty of large steps between neighbours, lower across edges of the view.
+
+        Parameters: see `SearchOperations.step_penalties`.
+        """
+        across, down = (self._memory.empty(view.shape, np.int16) for _ in range(2))
+        numbers = np.float32(penalty), np.float32(least), np.float32(1 / unit)
+        run_over_rows(_step_penalties, view.shape[0], view, *numbers, across, down)
+        return across, down
 
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:
         """Return the step that the right view chooses for each pixel's match, or -1."""
         out = self._memory.empty(paths.lowest.shape, np.int16)
         run_over_rows(right_view_steps, len(out), paths.lowest, paths.total, first_shift, out)
-        return out
-
-    def _means(self, image: Array, half: int, *, is_subtracted: bool) -> Array:
-        out = self._memory.empty(image.shape)
-        run_over_rows(_means, -(-image.shape[0] // _BAND), image, half, is_subtracted, out)
         return out
 
 
@@ -153,8 +121,8 @@ def _filled(length: int) -> int:
 
 
 @compiled
-def _means(start: int, stop: int, image: Image, half: int, is_subtracted: bool, out: Image) -> None:
-    """Mean over a window, or the image less that mean; start and stop count bands of rows.
+def _means(start: int, stop: int, image: Image, half: int, out: Image) -> None:
+    """Mean over a window; start and stop count bands of rows.
 
     Down the columns by running sums in double precision, along the rows by sums of 1, 2, 4 and so
     on.
@@ -187,13 +155,9 @@ def _means(start: int, stop: int, image: Image, half: int, is_subtracted: bool, 
                 inner[col] = down[col]
             _sum_across(powers, across, cols, 2 * half + 1)
             count = np.float32(min(row + half, rows - 1) - max(row - half, 0) + 1)
-            here, there = image[row], out[row]
-            if is_subtracted:
-                for col in range(cols):
-                    there[col] = here[col] - across[col] / (count * counts[col])
-            else:
-                for col in range(cols):
-                    there[col] = across[col] / (count * counts[col])
+            line = out[row]
+            for col in range(cols):
+                line[col] = across[col] / (count * counts[col])
             if row - half >= 0:
                 line = image[row - half]
                 for col in range(cols):
@@ -257,3 +221,28 @@ def _median_3x3(start: int, stop: int, image: Image, out: Image) -> None:
         line = out[row]
         for col in range(cols):
             line[col] = result[col]
+
+
+@compiled
+def _step_penalties(
+    start: int,
+    stop: int,
+    view: Image,
+    penalty: np.float32,
+    least: np.float32,
+    per_unit: np.float32,
+    across: Steps,
+    down: Steps,
+) -> None:
+    """Penalties across and down: divided by 1 + the difference of the neighbours in units."""
+    one, half = np.float32(1), np.float32(0.5)
+    for row in range(start, stop):
+        here, above = view[row], view[max(row - 1, 0)]
+        line, line_down = across[row], down[row]
+        line[0] = np.int16(max(penalty, least) + half)
+        for col in range(1, line.size):
+            step = abs(here[col] - here[col - 1]) * per_unit
+            line[col] = np.int16(max(penalty / (one + step), least) + half)
+        for col in range(line.size):
+            step = abs(here[col] - above[col]) * per_unit
+            line_down[col] = np.int16(max(penalty / (one + step), least) + half)

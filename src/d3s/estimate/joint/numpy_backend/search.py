@@ -10,14 +10,16 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from d3s.estimate.joint.types import (
+    CENSUS_WEIGHT,
+    COST_FACTOR,
     COST_PADDING,
+    COST_SHIFT,
     FORBIDDEN_TOTAL,
     MAX_COST,
     MAX_PENALTY,
+    MAX_SLOPE,
     Array,
-    CostParameters,
     Costs,
-    PathParameters,
     PathResult,
     Steps,
 )
@@ -32,74 +34,81 @@ class NumpySearch:
         image = np.asarray(image, dtype=np.float64)
         return np.asarray(_window_sums(image, half) / _window_sums(np.ones_like(image), half))
 
-    def subtract_local_mean(self, image: Array, half: int) -> Array:
-        """Subtract the mean over 2 half + 1 pixels each way."""
-        return np.asarray(image - self.local_mean(image, half))
-
     def median_3x3(self, image: Array) -> Array:
         """Return the median over 3 x 3 pixels; edge pixels are repeated."""
         wide = np.pad(image, 1, mode="edge")
         return np.asarray(np.median(sliding_window_view(wide, (3, 3)), axis=(2, 3)))
 
     def matching_costs(
-        self,
-        left: Array,
-        right: Array,
-        first_shift: int,
-        defocus: NDArray[Any],
-        parameters: CostParameters,
+        self, left: Array, right: Array, first_shift: int, shifts: int, scales: tuple[float, float]
     ) -> Costs:
-        """Return the misfit of the views at each whole shift, as whole numbers up to `MAX_COST`.
+        """Return the difference of the views at each whole shift, as bytes.
 
         Parameters: see `SearchOperations.matching_costs`.
         """
-        half, floor, tolerance, limit = parameters
-        left, right = (np.asarray(view, dtype=np.float64) for view in (left, right))
-        left_lap, right_lap = _laplacian(left), _laplacian(right)
-        cols, depth = left.shape[1], len(defocus)
-        costs = np.full(
-            (*left.shape, -(-depth // COST_PADDING) * COST_PADDING), MAX_COST, dtype=np.uint8
-        )
-        for k, blur in enumerate(np.asarray(defocus, dtype=np.float64) / 2):
+        census, other_census = _census(left), _census(right)
+        slopes, other_slopes = (_slopes(view, scale) for view, scale in zip((left, right), scales))
+        cols = left.shape[1]
+        padded = -(-shifts // COST_PADDING) * COST_PADDING
+        costs = np.full((*left.shape, padded), MAX_COST, dtype=np.uint8)
+        for k in range(shifts):
             shift = first_shift + k
             here = slice(max(shift, 0), max(min(cols, cols + shift), 0))
             there = slice(max(-shift, 0), max(min(cols, cols - shift), 0))
-            if here.stop - here.start <= 2 * half:
+            if here.stop - here.start <= 2:
                 continue
-            a = left[:, here] + blur * left_lap[:, here]
-            b = right[:, there] - blur * right_lap[:, there]
-            misfit = self.local_mean((a - b) ** 2, half)
-            explained = floor + tolerance * self.local_mean(a**2 + b**2, half)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                cost = misfit / explained
-            cost = np.where(cost < limit, cost, limit)
-            inner = slice(half, cost.shape[1] - half)
-            costs[:, here, k][:, inner] = np.floor(cost * MAX_COST / limit + 0.5)[:, inner]
+            bits = np.bitwise_count(census[:, here] ^ other_census[:, there])
+            middle, low, high = (part[:, here] for part in slopes)
+            other, other_low, other_high = (part[:, there] for part in other_slopes)
+            beyond = np.minimum(
+                np.maximum(middle - other_high, other_low - middle),
+                np.maximum(other - high, low - other),
+            )
+            cost = CENSUS_WEIGHT * bits.astype(np.int64) + np.maximum(beyond, 0)
+            wide = np.pad(cost, ((1, 1), (0, 0)), mode="edge")
+            total = sliding_window_view(wide, (3, 3)).sum(axis=(2, 3))
+            costs[:, here, k][:, 1:-1] = (total * COST_FACTOR) >> COST_SHIFT
         return costs
 
+    def step_penalties(
+        self, view: Array, penalty: float, least: float, unit: float
+    ) -> tuple[Steps, Steps]:
+        """Return the penalty of large steps between neighbours, lower across edges of the view.
+
+        Parameters: see `SearchOperations.step_penalties`.
+        """
+        steps = (
+            np.abs(np.diff(view, axis=axis, prepend=view.take([0], axis=axis))) for axis in (1, 0)
+        )
+        across, down = (
+            np.floor(np.maximum(penalty / (1 + step / unit), least) + 0.5).astype(np.int16)
+            for step in steps
+        )
+        return across, down
+
     def aggregate_paths(
-        self, costs: Costs, allowed: Mask, parameters: PathParameters
+        self, costs: Costs, allowed: Mask, small: int, large: tuple[Steps, Steps]
     ) -> PathResult:
         """Add up the path costs from four sides and find the lowest and the next best total.
 
         Parameters: see `SearchOperations.aggregate_paths`.
         """
-        small, large, limit = parameters
         raw = costs[:, :, : allowed.size].astype(np.float64)
-        penalties = min(small, MAX_PENALTY), min(large, MAX_PENALTY)
-        total = _path_sums(np.where(allowed, raw, np.inf), *penalties)
+        penalties = (part.astype(np.float64) for part in large)
+        total = _path_sums(np.where(allowed, raw, np.inf), min(small, MAX_PENALTY), *penalties)
         lowest = total.argmin(axis=2)
         walls = np.pad(total, ((0, 0), (0, 0), (1, 1)), constant_values=np.inf)
-        is_valley = (total <= walls[..., :-2]) & (total <= walls[..., 2:]) & allowed
-        is_valley &= np.abs(np.arange(allowed.size) - lowest[..., None]) > 1
-        other = np.where(is_valley, total, np.inf).argmin(axis=2)
-        other = np.where(is_valley.any(axis=2), other, -1)
-        gap = np.where(other < 0, MAX_COST, _valley(raw, other) - _valley(raw, lowest))
-        value = np.minimum(_at(total, lowest), FORBIDDEN_TOTAL)
-        whole = (part.astype(np.int16) for part in (lowest, other, value))
-        lowest16, other16, value16 = whole
+        is_away = np.abs(np.arange(allowed.size) - lowest[..., None]) > 1
+        other = np.where(is_away, total, np.inf).min(axis=2)
+        value, other = (
+            np.minimum(part, FORBIDDEN_TOTAL) for part in (_at(total, lowest), other)
+        )
         return PathResult(
-            lowest + _offset(walls, lowest), lowest16, other16, gap * limit / MAX_COST, value16
+            step=lowest + _offset(walls, lowest),
+            lowest=lowest.astype(np.int16),
+            total=value.astype(np.int16),
+            margin=(other - value) / np.maximum(other, 1),
+            cost=_at(raw, lowest).astype(np.uint8),
         )
 
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:
@@ -123,23 +132,47 @@ def _window_sums(image: Array, half: int) -> Array:
     return image
 
 
-def _laplacian(image: Array) -> Array:
-    wide = np.pad(image, 1, mode="edge")
-    return np.asarray(np.diff(wide[:, 1:-1], 2, axis=0) + np.diff(wide[1:-1], 2, axis=1))
+def _census(view: Array) -> NDArray[np.int64]:
+    """Return for each pixel 24 bits: which of its 5 x 5 neighbours are darker."""
+    wide = np.pad(view, 2, mode="edge")
+    near = sliding_window_view(wide, (5, 5)).reshape(*view.shape, 25)
+    is_darker = np.delete(near < view[..., None], 12, axis=2)
+    return np.asarray(is_darker @ (1 << np.arange(24)))
 
 
-def _path_sums(costs: Array, small: float, large: float) -> Array:
+def _slopes(view: Array, scale: float) -> tuple[Array, Array, Array]:
+    """Return the limited horizontal Sobel derivative, and its least and largest value.
+
+    These are over the pixel and half a pixel to either side (Birchfield and Tomasi).
+    """
+    wide = np.pad(np.asarray(view, dtype=np.float64), 1, mode="edge")
+    across = wide[:, 2:] - wide[:, :-2]
+    slope = (across[:-2] + across[2:] + 2 * across[1:-1]) * scale
+    slope = np.clip(slope, -MAX_SLOPE, MAX_SLOPE)
+    ends = np.pad(slope, ((0, 0), (1, 1)), mode="edge")
+    three = np.stack([slope, (slope + ends[:, :-2]) / 2, (slope + ends[:, 2:]) / 2])
+    parts = (slope, three.min(axis=0), three.max(axis=0))
+    middle, low, high = (np.floor(part + 0.5).astype(np.int64) for part in parts)
+    return middle, low, high
+
+
+def _path_sums(costs: Array, small: float, across: Array, down: Array) -> Array:
     """Add up the paths from above, from below, from the left and from the right."""
-    turned = costs.swapaxes(0, 1)
+    turned, across = costs.swapaxes(0, 1), across.T
     return np.asarray(
-        _path_from_above(costs, small, large)
-        + _path_from_above(costs[::-1], small, large)[::-1]
-        + _path_from_above(turned, small, large).swapaxes(0, 1)
-        + _path_from_above(turned[::-1], small, large)[::-1].swapaxes(0, 1)
+        _path_from_above(costs, small, down)
+        + _path_from_above(costs[::-1], small, _before(down))[::-1]
+        + _path_from_above(turned, small, across).swapaxes(0, 1)
+        + _path_from_above(turned[::-1], small, _before(across))[::-1].swapaxes(0, 1)
     )
 
 
-def _path_from_above(costs: Array, small: float, large: float) -> Array:
+def _before(penalties: Array) -> Array:
+    """Return the penalties between rows for a path in the opposite direction."""
+    return np.roll(penalties, -1, axis=0)[::-1]
+
+
+def _path_from_above(costs: Array, small: float, large: Array) -> Array:
     """Return the cost of the cheapest path down to each pixel and shift.
 
     Hirschmüller's equation 13: from row to row, less the lowest cost of the row before.
@@ -152,7 +185,7 @@ def _path_from_above(costs: Array, small: float, large: float) -> Array:
         lowest = np.minimum(before.min(axis=1, keepdims=True), FORBIDDEN_TOTAL)
         wide = np.pad(before, ((0, 0), (1, 1)), constant_values=np.inf)
         neighbour = np.minimum(wide[:, :-2], wide[:, 2:]) + small
-        best = np.minimum(np.minimum(before, neighbour), lowest + large)
+        best = np.minimum(np.minimum(before, neighbour), lowest + large[row][:, None])
         out[row] = costs[row] + best - lowest
     return out
 
@@ -172,12 +205,3 @@ def _offset(walls: Array, lowest: NDArray[Any]) -> Array:
     before, here, after = (np.where(is_free, part, 0) for part in (before, here, after))
     bend = before + after - 2 * here
     return np.where(bend > 0, (before - after) / (2 * np.where(bend > 0, bend, 1)), 0)
-
-
-def _valley(costs: Array, step: NDArray[Any]) -> Array:
-    """Return the minimum of the parabola through a cost and its neighbours, at least 0."""
-    before, here, after = (_at(costs, step + k) for k in (-1, 0, 1))
-    bend = before + after - 2 * here
-    deep = (before - after) ** 2 / (8 * np.where(bend > 0, bend, 1))
-    flat = np.minimum(np.minimum(before, after), here)
-    return np.asarray(np.where(bend > 0, np.maximum(here - deep, 0), flat))
