@@ -146,15 +146,16 @@ class JointOptions(Options):
         description="the number of depths to try, evenly spaced in 1/depth",
     )
     # Larger windows have less noise: each pixel uses the largest window that lies on one surface,
-    # judged by the next smaller window. 57 px halve the error of the best block matching at 2 m;
-    # 9 px are about as wide as the blur of a step in depth.
+    # judged by the next smaller window. Default: 9, 23 and 57 px for a defocused pair: 57 px halve
+    # the error of the best block matching at 2 m, 9 px are about as wide as the blur of a step in
+    # depth. 5, 9 and 23 px for a sharp pair, whose steps are sharp.
     windows_px: Annotated[
-        Converted[tuple[Window, ...]],
+        Converted[tuple[Window, ...] | None],
         Field(max_length=8),
         AfterValidator(_some),
         AfterValidator(_increasing),
     ] = Field(
-        default=(9, 23, 57),
+        default=None,
         validate_default=True,
         description="the sides of the windows to choose from, increasing",
     )

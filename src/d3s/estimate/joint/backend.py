@@ -219,7 +219,13 @@ class RefineOperations(Protocol):
         """
 
     def update_disparity(
-        self, sums: Array, disparity: Array, usable: Counts, wanted: Mask, parameters: FitParameters
+        self,
+        sums: Array,
+        disparity: Array,
+        anchor: Array,
+        usable: Counts,
+        wanted: Mask,
+        parameters: FitParameters,
     ) -> Array:
         """Return the least-squares disparity of the wanted cells; others keep theirs.
 
@@ -229,6 +235,8 @@ class RefineOperations(Protocol):
             Sums `CellSum` of each cell (sums, rows, cols).
         disparity
             Disparity of each cell (rows, cols), in pixels of the scale.
+        anchor
+            Disparity that the search found, which counts as a measurement of its own.
         usable
             Number of larger windows that each cell may use (rows, cols).
         wanted
@@ -254,6 +262,7 @@ class RefineOperations(Protocol):
         self,
         sums: Array,
         disparity: Array,
+        anchor: Array,
         usable: Counts,
         noise: Array,
         wanted: Mask,
@@ -270,6 +279,8 @@ class RefineOperations(Protocol):
             Sums `CellSum` of each cell (sums, rows, cols).
         disparity
             Disparity of each cell (rows, cols), in pixels of the scale.
+        anchor
+            Disparity that the search found, which counts as a measurement of its own.
         usable
             Number of larger windows that each cell may use (rows, cols).
         noise

@@ -45,7 +45,7 @@ def depth_and_confidence(
     backend
         Operations on images.
     """
-    half = max(round((plan.options.windows_px[0] / plan.cell_px - 1) / 2), 1)
+    half = max(round((plan.windows_px[0] / plan.cell_px - 1) / 2), 1)
     limits = SurfaceLimits(_MAX_EXTENT_PX, 0.0, 0.0)
     is_one_surface = backend.refine.count_one_surface(fit.disparity_px, (half,), limits)
     flags = backend.confidence.search_flags(found, plan.shifts.size, _MIN_MARGIN)

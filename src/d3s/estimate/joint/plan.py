@@ -24,6 +24,12 @@ _BLUR_PX = {2: 4.5, 4: 6.0}
 # of its scale.
 _DEFOCUS_PX2 = 0.7
 
+# Sides of the windows of the fit: a step in depth is as wide as the blur.
+_DEFOCUSED_WINDOWS_PX, _SHARP_WINDOWS_PX = (9, 23, 57), (5, 9, 23)
+# Distance from the disparity of the search that a fit may move, in pixels of the search. Across an
+# edge a window is torn between two surfaces, and the search is nearer to the truth.
+_DEFOCUSED_MOVE, _SHARP_MOVE = 0.75, 0.4
+
 _EMPTY_INTERVAL = np.inf, -np.inf  # of a scale that is never too coarse
 
 # Limit on the cost volumes; a full frame of the prototype needs 0.06 GB.
@@ -41,6 +47,8 @@ class Plan(NamedTuple):
     depth_range_m: tuple[float, float]
     search_scale: int
     cell_px: int  # side of the cells that have a disparity each
+    windows_px: tuple[int, ...]  # sides of the windows of the fit, increasing
+    max_move_px: float  # distance from the search that a fit may move, in pixels of the frame
     smoothing_px: dict[int, float]  # by scale, in pixels of the frame
     finer_px: dict[
         int, tuple[float, float]
@@ -93,6 +101,9 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
         depth_range_m=ends,
         search_scale=scale,
         cell_px=1 if scale == 1 else 2,
+        windows_px=options.windows_px
+        or (_SHARP_WINDOWS_PX if is_sharp else _DEFOCUSED_WINDOWS_PX),
+        max_move_px=(_SHARP_MOVE if is_sharp else _DEFOCUSED_MOVE) * scale,
         smoothing_px=smoothing,
         finer_px={
             step: _finer_px(optics, model, step) if step > options.finest_scale else _EMPTY_INTERVAL

@@ -42,8 +42,9 @@ _BEND, _BEND_NOISE = 0.3, 16.0
 # A window whose disparity differs by more sigmas from that of the next smaller one within it does
 # not lie on one surface.
 _AGREEMENT_SIGMAS = 3.0
-# Distance from its start that a disparity may move, in pixels of the scale.
-_MAX_MOVE = 1.5
+# Standard deviation of the search's disparity, in pixels of the search: it counts as a measurement
+# beside the window's, and matters where the window has a large residual, as across an edge.
+_ANCHOR_SIGMA_PX = 0.1
 # Smallest half side of a window, by scale, in cells: where views are shrunk the blur is wide, and
 # a narrower window sees no texture.
 _MIN_HALF = {1: 1, 2: 1, 4: 3}
@@ -127,6 +128,7 @@ class _Level:
         self._views, self._scale, self._parameters = views, scale, parameters
         self._plan, self._operations = plan, backend.refine
         self._disparity = begin_px * begin_px.dtype.type(1 / scale)  # in pixels of the scale
+        self._anchor = self._disparity
         self._usable: Counts | None = None
         cell_px = scale * parameters.cell_side
         self._smoothing_reach = ceil(3 * plan.smoothing_px[scale] / cell_px)
@@ -142,7 +144,12 @@ class _Level:
         for _ in range(rounds):
             sums = self._sums(wanted)
             self._disparity = self._operations.update_disparity(
-                sums, self._disparity, self._usable_windows(), wanted, self._parameters
+                sums,
+                self._disparity,
+                self._anchor,
+                self._usable_windows(),
+                wanted,
+                self._parameters,
             )
 
     def fit(self, noise: Array, wanted: Mask) -> CellFit:
@@ -154,12 +161,18 @@ class _Level:
             # disparities have moved before.
             start = self._disparity
             self._disparity = self._operations.update_disparity(
-                sums, start, self._usable_windows(), wanted, parameters
+                sums, start, self._anchor, self._usable_windows(), wanted, parameters
             )
             sums = self._operations.shift_sums(sums, start, self._disparity)
         noise_here = noise * noise.dtype.type(1 / scale**2)
         fit = self._operations.fit_windows(
-            sums, self._disparity, self._usable_windows(), noise_here, wanted, parameters
+            sums,
+            self._disparity,
+            self._anchor,
+            self._usable_windows(),
+            noise_here,
+            wanted,
+            parameters,
         )
         part = self._operations.correct_slopes(fit, parameters, scale)
         halves = np.array(parameters.window_halves)[fit.window]
@@ -201,14 +214,15 @@ def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParamet
     gains = noise_gains(smoothing)
     cell_px = cell_side * scale
     least = _MIN_HALF[scale]
-    halves = {max(round((px / cell_px - 1) / 2), least) for px in plan.options.windows_px}
+    halves = {max(round((px / cell_px - 1) / 2), least) for px in plan.windows_px}
     sides = [(2 * half + 1) * cell_side for half in sorted(halves)]
     return FitParameters(
         view_shape=(shape[0], shape[1]),
         cell_side=cell_side,
         window_halves=tuple(sorted(halves)),
         defocus=plan.model.defocus_line(scale),
-        max_move=_MAX_MOVE,
+        max_move=plan.max_move_px / scale,
+        anchor_sigma=_ANCHOR_SIGMA_PX * plan.search_scale / scale,
         agreement_sigmas=_AGREEMENT_SIGMAS,
         unexplained_share=_UNEXPLAINED,
         bend_share=_BEND,

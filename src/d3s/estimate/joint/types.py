@@ -86,6 +86,7 @@ class FitParameters(NamedTuple):
     window_halves: tuple[int, ...]  # half sides of the windows in cells, increasing
     defocus: DefocusLine
     max_move: float  # distance from its start that a disparity may move
+    anchor_sigma: float  # standard deviation of the disparity of the search
     agreement_sigmas: float  # distance between nested windows on one surface, in sigmas
     unexplained_share: float  # share of the residual beyond noise that counts as noise
     bend_share: float  # share of a surface's bend that is an error of the disparity

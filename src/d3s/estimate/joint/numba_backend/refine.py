@@ -8,7 +8,12 @@ results do not depend on where a thread began.
 import numpy as np
 
 from d3s.estimate.joint.numba_backend import cells, grids, surfaces, windows
-from d3s.estimate.joint.numba_backend.windows import DISPARITY_SUMS, FitNumbers, WindowTables
+from d3s.estimate.joint.numba_backend.windows import (
+    DISPARITY_SUMS,
+    CellStarts,
+    FitNumbers,
+    WindowTables,
+)
 from d3s.estimate.joint.types import (
     CellFit,
     CellSum,
@@ -127,6 +132,7 @@ class NumbaRefine:
         self,
         sums: Planes,
         disparity: Image,
+        anchor: Image,
         usable: Counts,
         wanted: Mask,
         parameters: FitParameters,
@@ -136,7 +142,8 @@ class NumbaRefine:
         Parameters: see `RefineOperations.update_disparity`.
         """
         out = self._memory.empty((1, *disparity.shape))
-        self._fit(sums, disparity, usable, disparity, wanted, parameters, out)
+        starts = CellStarts(disparity, anchor, usable, disparity, wanted)
+        self._fit(sums, starts, parameters, out)
         return np.asarray(out[0])
 
     def shift_sums(self, sums: Planes, before: Image, after: Image) -> Planes:
@@ -151,6 +158,7 @@ class NumbaRefine:
         self,
         sums: Planes,
         disparity: Image,
+        anchor: Image,
         usable: Counts,
         noise: Image,
         wanted: Mask,
@@ -161,32 +169,23 @@ class NumbaRefine:
         Parameters: see `RefineOperations.fit_windows`.
         """
         out = self._memory.empty((len(WindowFit._fields) - 1, *disparity.shape))
-        used = self._fit(sums, disparity, usable, noise, wanted, parameters, out)
+        starts = CellStarts(disparity, anchor, usable, noise, wanted)
+        used = self._fit(sums, starts, parameters, out)
         return WindowFit._make([*out, used])
 
     def _fit(
-        self,
-        sums: Planes,
-        disparity: Image,
-        usable: Counts,
-        noise: Image,
-        wanted: Mask,
-        parameters: FitParameters,
-        out: Planes,
+        self, sums: Planes, starts: CellStarts, parameters: FitParameters, out: Planes
     ) -> Counts:
         """Fit the planes of `out`, all or the disparity alone, and return the windows used."""
-        rows = disparity.shape[0]
+        shape = starts.disparity.shape
         planes = DISPARITY_SUMS if len(out) == 1 else len(CellSum)
-        used = self._memory.empty(disparity.shape, np.uint8)
+        used = self._memory.empty(shape, np.uint8)
         run_over_rows(
             windows.fit_windows,
-            -(-rows // 2),
+            -(-shape[0] // 2),
             sums.reshape(-1),
             planes,
-            disparity,
-            usable,
-            noise,
-            wanted,
+            starts,
             _window_tables(parameters),
             _fit_numbers(parameters),
             out,
@@ -290,6 +289,7 @@ def _fit_numbers(parameters: FitParameters) -> FitNumbers:
         defocus_constant=np.float32(parameters.defocus.constant),
         defocus_slope=np.float32(parameters.defocus.slope),
         max_move=np.float32(parameters.max_move),
+        anchor_precision=np.float32(1 / parameters.anchor_sigma**2),
         smoothed_gain=np.float32(parameters.smoothed_gain),
         laplacian_gain=np.float32(parameters.laplacian_gain),
         gradient_gain=np.float32(parameters.gradient_gain),

@@ -41,9 +41,9 @@ DISPARITY_SUMS = 6  # the first planes of `CellSum`, which suffice for a dispari
 # Planes of `CellSum` as plain integers, which compile faster.
 _G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM, _U, _UU = (int(plane) for plane in CellSum)
 _DOWN = len(CellSum)  # further plane of window sums: squared gradients times rows
-# Lines of a row of cells: start disparities, noise, usable windows, pixels of 3 x 3 cells; behind
-# these, the pixels of each window along the columns.
-_START, _NOISE, _USABLE, _NEAR_PX, _LINES = range(5)
+# Lines of a row of cells: start disparities, those of the search, noise, usable windows, pixels of
+# 3 x 3 cells; behind these, the pixels of each window along the columns.
+_START, _ANCHOR, _NOISE, _USABLE, _NEAR_PX, _LINES = range(6)
 # Lines of the results, in the order of `WindowFit`.
 _RESULTS = len(WindowFit._fields)
 _DISPARITY, _SIGMA, _CORRELATION, _MISFIT, _CENTROID_DOWN, _CENTROID_ACROSS, _WINDOW = (
@@ -72,12 +72,23 @@ class WindowTables(NamedTuple):
     chance_correlation: Image
 
 
+class CellStarts(NamedTuple):
+    """What is known of each cell before the fit."""
+
+    disparity: Image  # to start from
+    anchor: Image  # of the search, with the sigma `anchor_sigma`
+    usable: Counts  # number of larger windows that the cell may use
+    noise: Image  # variance of one view's white noise around the cell
+    wanted: Mask
+
+
 class FitNumbers(NamedTuple):
     """Numbers of `FitParameters` in single precision."""
 
     defocus_constant: np.float32
     defocus_slope: np.float32
     max_move: np.float32
+    anchor_precision: np.float32
     smoothed_gain: np.float32
     laplacian_gain: np.float32
     gradient_gain: np.float32
@@ -106,10 +117,7 @@ def fit_windows(
     stop: int,
     sums: Image,
     planes: int,
-    disparity: Image,
-    usable: Counts,
-    noise: Image,
-    wanted: Mask,
+    starts: CellStarts,
     tables: WindowTables,
     numbers: FitNumbers,
     out: Planes,
@@ -129,19 +137,14 @@ def fit_windows(
         Planes of `CellSum` and a row of zeros, flat.
     planes
         Number of planes to use: `DISPARITY_SUMS` or all.
-    disparity
-        Disparity of each cell to start from.
-    usable
-        Number of larger windows that each cell may use.
-    noise
-        Variance of one view's white noise around each cell.
-    wanted
-        Cells to fit.
+    starts
+        What is known of each cell.
     tables, numbers
         Sizes of the windows, and numbers of the fit.
     out, used
         Planes of `WindowFit` and the window of each cell, written in place.
     """
+    disparity, wanted = starts.disparity, starts.wanted
     rows, cols = disparity.shape
     halves = tables.halves
     places, margin = halves.size, max(halves[halves.size - 1], 1)
@@ -190,8 +193,9 @@ def fit_windows(
                     sum_along(line, first, side, length, works, window_sums[place])
                 for col in range(begin, end):
                     lines[_START, col] = disparity[row, col]
-                    lines[_NOISE, col] = noise[row, col]
-                    lines[_USABLE, col] = usable[row, col]
+                    lines[_ANCHOR, col] = starts.anchor[row, col]
+                    lines[_NOISE, col] = starts.noise[row, col]
+                    lines[_USABLE, col] = starts.usable[row, col]
                 row_sums = _RowSums(
                     tall.reshape(tall.size),
                     (row - top) * places * tall.shape[2],
@@ -264,6 +268,7 @@ def _fit_line(
     found = all_found.reshape(all_found.size)
     near_rows_px = tables.near_rows_px[row]
     factor = numbers.agreement_sigmas * numbers.agreement_sigmas * numbers.noise_area
+    anchor_share = numbers.noise_area * numbers.anchor_precision
     half, two, four = np.float32(0.5), np.float32(2), np.float32(4)
     zero, one = splat_8(np.float32(0)), splat_8(np.float32(1))
     flat, tiny = splat_8(np.float32(FLAT)), splat_8(np.float32(TINY))
@@ -271,6 +276,7 @@ def _fit_line(
     for col in range(0, row_sums.width, FLOATS):
         there = begin_col + col
         begin, usable = load_8(lines, _START * most + there), load_8(lines, _USABLE * most + there)
+        anchor = load_8(lines, _ANCHOR * most + there)
         index, last, spread_out = zero, zero, zero
         best_gg, best_d, best_ee, best_over = zero, zero, zero, zero
         all_gg, slow, by_shift, mean, square, through = zero, zero, zero, zero, zero, zero
@@ -329,7 +335,11 @@ def _fit_line(
                 kept = select_less(zero, taken, splat_8(tables.energy_share[place]), kept)
                 value = splat_8(tables.chance_correlation[place])
                 by_chance = select_less(zero, taken, value, by_chance)
-        moved = minimum(maximum(best_d, begin - numbers.max_move), begin + numbers.max_move)
+        # The search counts as a measurement of its own.
+        weight = anchor_share * best_ee * best_over
+        safe = maximum(best_gg, flat)
+        best_d = (best_d * safe + weight * anchor) / (safe + weight)
+        moved = minimum(maximum(best_d, anchor - numbers.max_move), anchor + numbers.max_move)
         moved = select_less(flat, best_gg, moved, begin)
         store(found, _DISPARITY * most + col, moved)
         if is_light:

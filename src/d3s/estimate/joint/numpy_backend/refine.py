@@ -197,6 +197,7 @@ class NumpyRefine:
         self,
         sums: Array,
         disparity: Array,
+        anchor: Array,
         usable: Counts,
         wanted: Mask,
         parameters: FitParameters,
@@ -206,7 +207,8 @@ class NumpyRefine:
         Parameters: see `RefineOperations.update_disparity`.
         """
         noise = np.zeros_like(disparity)
-        return self.fit_windows(sums, disparity, usable, noise, wanted, parameters).disparity
+        fit = self.fit_windows(sums, disparity, anchor, usable, noise, wanted, parameters)
+        return fit.disparity
 
     def shift_sums(self, sums: Array, before: Array, after: Array) -> Array:
         """Return the sums as they would be at other disparities, to first order.
@@ -225,6 +227,7 @@ class NumpyRefine:
         self,
         sums: Array,
         disparity: Array,
+        anchor: Array,
         usable: Counts,
         noise: Array,
         wanted: Mask,
@@ -275,8 +278,13 @@ class NumpyRefine:
             window[agree & (usable >= place) & (window == place - 1)] = place
         chosen = {name: np.choose(window, [one[name] for one in found]) for name in found[0]}
         is_flat = chosen["gg"] <= FLAT
+        # The search counts as a measurement of its own.
+        spread = chosen["ee"] * parameters.noise_area / chosen["pixels"]
+        weight = spread / parameters.anchor_sigma**2
+        safe = np.maximum(chosen["gg"], FLAT)
+        best = (chosen["disparity"] * safe + weight * anchor) / (safe + weight)
         moved = np.clip(
-            chosen["disparity"], disparity - parameters.max_move, disparity + parameters.max_move
+            best, anchor - parameters.max_move, anchor + parameters.max_move
         )
         moved = np.where(is_flat, disparity, moved)
         per_noise = _in_residual(moved, parameters)
