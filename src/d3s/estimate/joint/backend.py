@@ -15,11 +15,14 @@ from d3s.estimate.joint.types import (
     Costs,
     Counts,
     DepthPlanes,
+    Evidence,
     FitParameters,
     PathResult,
     SearchResult,
     Steps,
     SurfaceLimits,
+    Trust,
+    TrustModel,
     WindowFit,
 )
 from d3s.types import Mask
@@ -328,6 +331,52 @@ class RefineOperations(Protocol):
         """Take each cell from the fit of its scale, interpolated if that is coarser."""
 
 
+class SupportOperations(Protocol):
+    """Texture around cells."""
+
+    def find_ridges(self, view: Array, noise: Array, factor: float) -> Mask:
+        """Return the pixels at which the gradient is largest along its own direction.
+
+        Its square, by differences of the neighbours on both sides, is above `factor` times the
+        noise variance. Beside a blurred edge only the middle of the edge is a ridge.
+
+        Parameters
+        ----------
+        view
+            View (rows, cols).
+        noise
+            Variance of white noise around each pixel (rows, cols).
+        factor
+            Squared difference of a ridge over the noise variance.
+        """
+
+    def support_gaps(
+        self, is_ridge: Mask, disparity: Array, tolerance: float, reach: int
+    ) -> tuple[Array, Array]:
+        """Return the gap between ridges around each cell, and the distance to the nearest one.
+
+        Both in cells, at most `reach`. In each of the four directions through a cell, the gap is
+        the distance to the farther one of the two next ridges; the result is the second smallest
+        of the four. Ridges count if the disparities on the way differ from theirs by less than
+        the tolerance. The cell itself does not count.
+
+        Parameters
+        ----------
+        is_ridge
+            Cells with texture (rows, cols).
+        disparity
+            Disparity of each cell (rows, cols).
+        tolerance
+            Difference of disparity within a surface.
+        reach
+            Largest distance, in cells, at most 255.
+        """
+
+
+    def probability(self, evidence: Evidence, model: TrustModel) -> Array:
+        """Return the probability of each cell that its disparity is wrong (logistic model)."""
+
+
 class ConfidenceOperations(Protocol):
     """Depth, sigma, confidence and flags."""
 
@@ -347,20 +396,18 @@ class ConfidenceOperations(Protocol):
     def depth_planes(
         self,
         fit: CellFit,
-        is_one_surface: Counts,
+        trust: Trust,
         flags: Bits,
         parameters: ConfidenceParameters,
     ) -> DepthPlanes:
         """Return depth, sigma, confidence and flags of each pixel.
 
-        `is_one_surface` counts, per cell, the windows on one surface; `flags` are of the search.
-
         Parameters
         ----------
         fit
             Fit of each cell of the frame.
-        is_one_surface
-            Per cell, 1 if the disparities of the smallest window are of one surface, else 0.
+        trust
+            How far the disparity of each cell can be trusted.
         flags
             Flags of the search per cell.
         parameters
@@ -374,4 +421,5 @@ class Backend(NamedTuple):
     prefilter: PrefilterOperations
     search: SearchOperations
     refine: RefineOperations
+    support: SupportOperations
     confidence: ConfidenceOperations

@@ -9,26 +9,36 @@ from d3s.estimate.joint.types import (
     ConfidenceParameters,
     DepthPlanes,
     SearchResult,
-    SurfaceLimits,
+    Trust,
 )
 
-# Sigma at which the confidence is half the correlation, in metres or as a share of the depth.
-_SIGMA_M, _SIGMA_SHARE = 0.01, 0.005
+# Sigma at which the confidence is a half, in pixels or as a share of the disparity: neither depends
+# on the unit of length.
+_SIGMA_PX, _SIGMA_SHARE = 0.15, 0.01
+# Probability of being wrong at which the confidence is a half, for a camera with lenses and for a
+# sharp pair.
+_DEFOCUSED_WRONG, _SHARP_WRONG = 0.02, 0.10
+# Variance of a wrong disparity, in square pixels, and the probability that every good cell has.
+_WRONG_PX2 = 1.0
+_DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.003, 0.0
 # Correlation beyond chance below which a window counts as without texture.
 _MIN_CORRELATION = 0.3
 # Largest residual of 3 x 3 cells over what noise and lenses explain; 3 pixels in 1000 of a plane
 # have more.
 _MAX_MISFIT = 6.0
-# Misfit by which the best valley must be below the next best; noise makes a misfit of 1.
-_MIN_MARGIN = 0.05
-# Extent of the disparities within the smallest window that lies on one surface, in pixels.
-_MAX_EXTENT_PX = 2.0
+# Margin of the search, mean over a neighbourhood, below which another depth fits about as well.
+_MIN_MARGIN = 0.02
 # Share by which a depth may exceed the ends of the range.
 _RANGE_SHARE = 0.005
 
 
 def depth_and_confidence(
-    fit: CellFit, found: SearchResult, shape: tuple[int, int], plan: Plan, backend: Backend
+    fit: CellFit,
+    found: SearchResult,
+    trust: Trust,
+    shape: tuple[int, int],
+    plan: Plan,
+    backend: Backend,
 ) -> DepthPlanes:
     """Turn the fit of the cells into depth, sigma, confidence and flags of the pixels.
 
@@ -38,6 +48,8 @@ def depth_and_confidence(
         Fit of each cell of the frame.
     found
         Result of the search.
+    trust
+        How far the disparity of each cell can be trusted.
     shape
         Rows and columns of the frame.
     plan
@@ -45,20 +57,18 @@ def depth_and_confidence(
     backend
         Operations on images.
     """
-    half = max(round((plan.windows_px[0] / plan.cell_px - 1) / 2), 1)
-    limits = SurfaceLimits(_MAX_EXTENT_PX, 0.0, 0.0)
-    is_one_surface = backend.refine.count_one_surface(fit.disparity_px, (half,), limits)
     flags = backend.confidence.search_flags(found, plan.shifts.size, _MIN_MARGIN)
     if plan.search_scale > plan.cell_px:
         rows, cols = fit.flags.shape
         flags = np.ascontiguousarray(flags.repeat(2, 0).repeat(2, 1)[:rows, :cols])
     return backend.confidence.depth_planes(
-        fit, is_one_surface, flags, confidence_parameters(shape, plan)
+        fit, trust, flags, confidence_parameters(shape, plan)
     )
 
 
 def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParameters:
     """Return the parameters of depth and confidence for a frame of (rows, cols)."""
+    is_sharp = plan.optics.aperture_radius_m == 0
     return ConfidenceParameters(
         frame_shape=shape,
         cell_side=plan.cell_px,
@@ -68,8 +78,12 @@ def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParam
         nearest_m=plan.depth_range_m[0] * (1 - _RANGE_SHARE),
         farthest_m=plan.depth_range_m[1] * (1 + _RANGE_SHARE),
         min_confidence=plan.options.min_confidence,
-        sigma_at_half_confidence_m=_SIGMA_M,
+        wrong_at_half_confidence=_SHARP_WRONG if is_sharp else _DEFOCUSED_WRONG,
+        sigma_at_half_confidence_px=_SIGMA_PX * plan.search_scale,
         sigma_at_half_confidence_share=_SIGMA_SHARE,
+        wrong_variance_px2=_WRONG_PX2,
+        harmless_wrong=_SHARP_HARMLESS if is_sharp else _DEFOCUSED_HARMLESS,
+        max_carried_px=float(plan.windows_px[0]),
         min_correlation=_MIN_CORRELATION,
         max_misfit=_MAX_MISFIT,
     )

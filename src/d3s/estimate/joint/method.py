@@ -23,7 +23,8 @@ from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Unseen, Views, refine
 from d3s.estimate.joint.search import search
-from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult
+from d3s.estimate.joint.trust import judge_cells
+from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult, Trust
 from d3s.estimate.options import JointOptions
 from d3s.rig import Calibration, Rig
 from d3s.runtime.parallel import run_together
@@ -47,6 +48,7 @@ class JointResult(NamedTuple):
     found: SearchResult
     contrast: float  # of the left view over the right one, where there is a depth
     timings_s: dict[str, float]
+    trust: Trust
 
 
 def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:
@@ -126,10 +128,12 @@ def run_joint(
     clock.stop("search")
     fit = refine(levels, start_px, noise, unseen, plan, backend)
     clock.stop("refine")
-    planes = depth_and_confidence(fit, found, shape, plan, backend)
+    trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
+    clock.stop("trust")
+    planes = depth_and_confidence(fit, found, trust, shape, plan, backend)
     contrast = _contrast(levels[plan.cell_px], fit, planes, plan)
     clock.stop("confidence")
-    return JointResult(planes, fit, found, contrast, clock.times_s)
+    return JointResult(planes, fit, found, contrast, clock.times_s, trust)
 
 
 def _unseen(left: Image, right: Image) -> Unseen:

@@ -15,8 +15,8 @@ from d3s.estimate.joint.plan import Plan
 from d3s.estimate.joint.types import MAX_PENALTY, Array, SearchResult
 
 # In units of the matching cost. Tuned on real stereo pairs and on the tuning textures.
-_SMALL_STEP = 68.0  # penalty of neighbours one shift apart
-_LARGE_STEP = 450.0  # penalty of neighbours further apart
+_SMALL_STEP = 83.0  # penalty of neighbours one shift apart
+_LARGE_STEP = 550.0  # penalty of neighbours further apart
 # Step in brightness that halves the large penalty, and slope of one unit, over the contrast of the
 # view: its standard deviation.
 _EDGE_SHARE = 0.2

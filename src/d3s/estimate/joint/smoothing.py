@@ -78,6 +78,19 @@ def cell_taps(sigma_px: float, cell_side: int) -> tuple[float, ...]:
     return (side, 1 - 2 * side, side)
 
 
+@cache
+def difference_gain(sigma_px: float, stride: int) -> float:
+    """Return the variance of a difference of smoothed white noise of variance one.
+
+    The two pixels are two strides apart, as those of a central difference in a view that was
+    smoothed by `sigma_px` and shrunk by `stride`.
+    """
+    taps = gaussian_taps(sigma_px)
+    apart = 2 * stride
+    line = np.pad(taps, (0, apart)) - np.pad(taps, (apart, 0))
+    return float((line**2).sum() * (taps**2).sum())
+
+
 def energy_share(sigma_px: float, window_px: int) -> float:
     """Return the share of a smooth window's energy that is left after cutting and smoothing it.
 

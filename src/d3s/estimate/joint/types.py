@@ -29,12 +29,15 @@ Costs = NDArray[np.uint8]
 # Numbers of the search that both back-ends use.
 MAX_COST = 255
 CENSUS_WEIGHT = 8  # cost of a neighbour whose order differs, in units of the slope
-MAX_SLOPE = 60  # largest slope; also the largest cost of slopes is twice this
-# Nine pixels cost at most 9 (24 * 8 + 2 * 60) = 2808; 2808 * 11 / 2^7 = 241 fits into a byte.
-COST_FACTOR, COST_SHIFT = 11, 7
+MAX_SLOPE = 30  # largest slope; also the largest cost of slopes is twice this
+# Nine pixels cost at most 9 (24 * 8 + 2 * 30) = 2268; 2268 * 14 / 2^7 = 248 fits into a byte.
+COST_FACTOR, COST_SHIFT = 14, 7
 MAX_PENALTY = 7500  # larger penalties act as prohibitions: this is 29 times MAX_COST
 FORBIDDEN_TOTAL = 32000  # path total of a forbidden shift; above any other, 4 (255 + 7500)
 COST_PADDING = 16  # SIMD width of the compiled search
+
+# Added to margin and misfit before their logarithms are taken.
+SMALL_MARGIN, SMALL_MISFIT = 0.02, 0.3
 
 # Numbers of the fit that both back-ends use.
 TINY = 1e-30
@@ -143,6 +146,37 @@ class CellFit(NamedTuple):
     flags: Bits  # BORDER, INVALID_INPUT, SATURATED
 
 
+class Evidence(NamedTuple):
+    """What tells about wrong disparities, one image of cells each."""
+
+    margin: Array  # margin of the search, mean close by
+    least: Array  # least of these means close by
+    step_px: Array  # distance to a step in depth, in pixels of the frame
+    misfit: Array  # residual of 3 x 3 cells over what noise and lenses explain
+    move: Array  # distance of the fit from the search, in pixels of the search
+    gap_px: Array  # gap between ridges of texture around the cell, in pixels of the frame
+    nearest_px: Array  # distance to the nearest ridge of the same surface
+
+
+class TrustModel(NamedTuple):
+    """Coefficients of the logistic model of wrong disparities."""
+
+    constant: float
+    margin: float  # of ln(margin + 0.02)
+    least: float  # of ln(least + 0.02)
+    step: float  # of ln(1 + step_px)
+    misfit: float  # of ln(misfit + 0.3)
+    move: float  # of the move, at most 1
+    gap: float  # of ln(1 + gap_px)
+
+
+class Trust(NamedTuple):
+    """How far the disparity of each cell can be trusted."""
+
+    wrong: Array  # probability that it is wrong by more than a pixel
+    carried_px: Array  # distance to the nearest texture of the same surface, in pixels
+
+
 class ConfidenceParameters(NamedTuple):
     """Camera, options and thresholds that turn a fit into depth, sigma, confidence and flags."""
 
@@ -154,8 +188,12 @@ class ConfidenceParameters(NamedTuple):
     nearest_m: float
     farthest_m: float
     min_confidence: float
-    sigma_at_half_confidence_m: float
-    sigma_at_half_confidence_share: float  # or this share of the depth, whichever is larger
+    wrong_at_half_confidence: float  # probability of being wrong
+    sigma_at_half_confidence_px: float
+    sigma_at_half_confidence_share: float  # or this share of the disparity, if that is larger
+    wrong_variance_px2: float  # of a disparity that is wrong
+    harmless_wrong: float  # probability that adds nothing to sigma
+    max_carried_px: float  # distance to texture beyond which a depth is flagged as carried over
     min_correlation: float
     max_misfit: float
 

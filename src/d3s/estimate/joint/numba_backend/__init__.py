@@ -25,7 +25,12 @@ def numba_backend(memory: Scratch) -> Backend:
     from d3s.estimate.joint.numba_backend.prefilter import NumbaPrefilter
     from d3s.estimate.joint.numba_backend.refine import NumbaRefine
     from d3s.estimate.joint.numba_backend.search import NumbaSearch
+    from d3s.estimate.joint.numba_backend.support import NumbaSupport
 
     return Backend(
-        NumbaPrefilter(memory), NumbaSearch(memory), NumbaRefine(memory), NumbaConfidence(memory)
+        NumbaPrefilter(memory),
+        NumbaSearch(memory),
+        NumbaRefine(memory),
+        NumbaSupport(memory),
+        NumbaConfidence(memory),
     )

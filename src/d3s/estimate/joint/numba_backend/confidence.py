@@ -12,9 +12,9 @@ from d3s.estimate.joint.types import (
     Bits,
     CellFit,
     ConfidenceParameters,
-    Counts,
     DepthPlanes,
     SearchResult,
+    Trust,
 )
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.parallel import run_over_rows
@@ -24,6 +24,7 @@ from d3s.types import Image
 _LOW_TEXTURE, _AMBIGUOUS = int(Flag.LOW_TEXTURE), int(Flag.AMBIGUOUS)
 _OUT_OF_RANGE, _OCCLUDED = int(Flag.OUT_OF_RANGE), int(Flag.OCCLUDED)
 _INCONSISTENT, _LOW_CONFIDENCE = int(Flag.INCONSISTENT), int(Flag.LOW_CONFIDENCE)
+_CARRIED = int(Flag.CARRIED)
 
 
 class _Cells(NamedTuple):
@@ -33,6 +34,7 @@ class _Cells(NamedTuple):
     precision: Image  # 1 / sigma²
     bend: Image
     correlation: Image
+    wrong: Image  # probability of being wrong
     flags: Bits
 
 
@@ -45,8 +47,11 @@ class _Numbers(NamedTuple):
     nearest_m: np.float32
     farthest_m: np.float32
     min_confidence: np.float32
-    sigma_m: np.float32
+    wrong_half: np.float32
+    sigma_px: np.float32
     sigma_share: np.float32
+    wrong_px2: np.float32
+    harmless: np.float32
     min_correlation: np.float32
 
 
@@ -69,7 +74,7 @@ class NumbaConfidence:
     def depth_planes(
         self,
         fit: CellFit,
-        is_one_surface: Counts,
+        trust: Trust,
         flags: Bits,
         parameters: ConfidenceParameters,
     ) -> DepthPlanes:
@@ -82,10 +87,15 @@ class NumbaConfidence:
         out = DepthPlanes(depth, sigma, confidence, np.empty(shape, np.uint16))
         empty, grid = self._memory.empty, fit.flags.shape
         cells = _Cells(
-            empty(grid), empty(grid), fit.bend_px, fit.correlation, empty(grid, np.uint16)
+            weighted=empty(grid),
+            precision=empty(grid),
+            bend=fit.bend_px,
+            correlation=fit.correlation,
+            wrong=trust.wrong,
+            flags=empty(grid, np.uint16),
         )
-        largest = np.float32(parameters.max_misfit)
-        run_over_rows(_judge_cells, grid[0], fit, is_one_surface, flags, largest, cells)
+        limits = np.float32(parameters.max_misfit), np.float32(parameters.max_carried_px)
+        run_over_rows(_judge_cells, grid[0], fit, trust.carried_px, flags, limits, cells)
         side, numbers = parameters.cell_side, _numbers(parameters)
         run_over_rows(_depth_planes, shape[0], cells, side, numbers, out)
         return out
@@ -99,8 +109,11 @@ def _numbers(parameters: ConfidenceParameters) -> _Numbers:
         parameters.nearest_m,
         parameters.farthest_m,
         parameters.min_confidence,
-        parameters.sigma_at_half_confidence_m,
+        parameters.wrong_at_half_confidence,
+        parameters.sigma_at_half_confidence_px,
         parameters.sigma_at_half_confidence_share,
+        parameters.wrong_variance_px2,
+        parameters.harmless_wrong,
         parameters.min_correlation,
     )
     return _Numbers(*(np.float32(number) for number in numbers))
@@ -136,21 +149,23 @@ def _judge_cells(
     start: int,
     stop: int,
     fit: CellFit,
-    is_one_surface: Counts,
+    carried_px: Image,
     search_flags: Bits,
-    max_misfit: np.float32,
+    limits: tuple[np.float32, np.float32],
     out: _Cells,
 ) -> None:
     """Combine the flags of cells, and weight their disparities by their precision."""
+    max_misfit, max_carried = limits
     one, least = np.float32(1), np.float32(MIN_SIGMA_PX)
     zero, infinity = np.float32(0), np.float32(np.inf)
     for row in range(start, stop):
-        count, misfits, line = is_one_surface[row], fit.misfit[row], out.flags[row]
+        carried, misfits, line = carried_px[row], fit.misfit[row], out.flags[row]
         first, second, sigma = search_flags[row], fit.flags[row], fit.sigma_px[row]
         for col in range(line.size):
             is_known = (sigma[col] >= zero) & (sigma[col] < infinity)
-            is_bad = (count[col] < 1) | (not misfits[col] <= max_misfit) | (not is_known)
-            line[col] = (first[col] | second[col]) | (_INCONSISTENT if is_bad else 0)
+            is_bad = (not misfits[col] <= max_misfit) | (not is_known)
+            bits = (first[col] | second[col]) | (_INCONSISTENT if is_bad else 0)
+            line[col] = bits | (_CARRIED if carried[col] > max_carried else 0)
         precision = out.precision[row]
         for col in range(precision.size):
             is_known = (sigma[col] >= zero) & (sigma[col] < infinity)
@@ -179,9 +194,10 @@ def _depth_planes(
     nan = np.float32(np.nan)
     cols = out.depth_m.shape[1]
     work = np.empty(cells.precision.shape[1] + 2, dtype=np.float32)
-    lines = np.empty((4, cols), dtype=np.float32)
+    lines = np.empty((6, cols), dtype=np.float32)
     bits = np.empty(cols, dtype=np.int32)
     disparity, precision, bend, correlation = lines[0], lines[1], lines[2], lines[3]
+    wrong, random = lines[4], lines[5]
     for row in range(start, stop):
         _pixel_line(cells.weighted, row, cell_side, work, disparity)
         _pixel_line(cells.precision, row, cell_side, work, precision)
@@ -189,6 +205,7 @@ def _depth_planes(
             disparity[col] = disparity[col] / precision[col]
         _pixel_line(cells.bend, row, cell_side, work, bend)
         _pixel_line(cells.correlation, row, cell_side, work, correlation)
+        _pixel_line(cells.wrong, row, cell_side, work, wrong)
         _pixel_flags(cells.flags[row // cell_side], cell_side, bits)
         depth, sigma = out.depth_m[row], out.sigma_m[row]
         confidence, flags = out.confidence[row], out.flags[row]
@@ -198,12 +215,15 @@ def _depth_planes(
             depth[col] = far if apart > zero else np.float32(np.inf)
         for col in range(cols):
             variance = one / precision[col] + bend[col] * bend[col]
-            sigma_px = np.sqrt(variance + numbers.rectification_variance)
+            random[col] = np.sqrt(variance)
+            doubt = max(wrong[col] - numbers.harmless, zero)
+            sigma_px = np.sqrt(
+                variance + numbers.rectification_variance + numbers.wrong_px2 * doubt
+            )
             sigma[col] = depth[col] * depth[col] * sigma_px * over
         for col in range(cols):
-            scale = numbers.sigma_share * depth[col]
-            scale = scale if scale > numbers.sigma_m else numbers.sigma_m
-            value = correlation[col] / (one + sigma[col] / scale)
+            half = max(numbers.sigma_share * (disparity[col] - numbers.offset_px), numbers.sigma_px)
+            value = one / (one + wrong[col] / numbers.wrong_half + random[col] / half)
             confidence[col] = value if value > zero else zero
         for col in range(cols):
             has_texture = correlation[col] >= numbers.min_correlation
@@ -216,9 +236,9 @@ def _depth_planes(
         for col in range(cols):
             flags[col] = bits[col]
         for col in range(cols):
-            depth[col] += zero if bits[col] == 0 else nan
+            depth[col] += zero if bits[col] & ~_CARRIED == 0 else nan
         for col in range(cols):
-            sigma[col] += zero if bits[col] == 0 else nan
+            sigma[col] += zero if bits[col] & ~_CARRIED == 0 else nan
 
 
 @part

