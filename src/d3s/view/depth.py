@@ -131,7 +131,7 @@ def _show_flags(axes: "Axes", est: DepthMap) -> None:
         vmax=len(colours) - 0.5,
         interpolation="nearest",
     )
-    set_title(axes, "Why there is no depth")
+    set_title(axes, "Flags")
     shares = share_of_each(est.flags)
     present = [flag for flag in Flag if shares[str(flag.name)] > 0]
     handles = [
