@@ -14,6 +14,7 @@ from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare
 from d3s.evaluate.league import STEPS, WEAK, step_errors, steps_at
 from d3s.evaluate.league_tables import (
     BRIEF_MARKS,
+    FURTHER_MARKS,
     MARKS,
     best_of,
     columns,
@@ -259,6 +260,9 @@ def test_a_page_with_other_marks_gets_one_table(played):
     # A table of all sections, and one of the weak scenes.
     assert len(rows) == 2 * (1 + len(played.contenders))
     assert "**Weak scenes, 1 pairs, in percent and cm**" in new
+    page = f"before\n{FURTHER_MARKS[0]}\n{FURTHER_MARKS[1]}\nafter\n"
+    weak_only = with_league(page, league_texts(played, "d3s compare"), "page.md")
+    assert [line for line in weak_only.splitlines() if line.startswith("| ")] == rows[4:]
     cells_of = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
     heading, bm, joint, sift, weak, *_ = cells_of
     assert heading[0] == "method"

@@ -32,7 +32,7 @@ def compare(
         list[Path] | None,
         typer.Option(
             help="Page in Markdown to put the tables into, between its marks for the league; may "
-            "be given twice.",
+            "be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -95,13 +95,13 @@ def compare(
 def _read_page(path: Path) -> str:
     """Read a page, and refuse it if it has no place for the league."""
     from d3s.errors import InputError
-    from d3s.evaluate.league_tables import BRIEF_MARKS, MARKS, with_league
+    from d3s.evaluate.league_tables import BRIEF_MARKS, FURTHER_MARKS, MARKS, with_league
 
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}. Name a page in Markdown.") from error
-    with_league(text, {MARKS: "", BRIEF_MARKS: ""}, path)
+    with_league(text, dict.fromkeys((MARKS, BRIEF_MARKS, FURTHER_MARKS), ""), path)
     return text
 
 

@@ -20,6 +20,8 @@ MARKS: Marks = ("<!-- compare: league -->", "<!-- end of league -->")
 """Marks in a page around all tables of the league."""
 BRIEF_MARKS: Marks = ("<!-- compare: standings -->", "<!-- end of standings -->")
 """Marks in a page around one table with the most important columns."""
+FURTHER_MARKS: Marks = ("<!-- compare: further sections -->", "<!-- end of further sections -->")
+"""Marks in a page around the tables of further sections, such as weak scenes."""
 
 # Columns of league_pairs.csv.
 _PAIR_COLUMNS = (
@@ -272,12 +274,21 @@ def standings_markdown(league: League, command: str) -> str:
         density = f"at {100 * first.common_density:.0f} %"
         shown += [own, replace(common, heading=density), replace(time, group="")]
     words = f"Simulated; made by `{command}`. Mean absolute errors in cm."
-    further = [
+    return "\n\n".join([words, _standings(first, shown), *_further(sections)])
+
+
+def further_markdown(league: League, command: str) -> str:
+    """Format a table for each further section: densities, errors and trust with the own filter."""
+    words = f"Simulated; made by `{command}`. Errors in cm, shares in percent."
+    return "\n\n".join([words, *_further(league.sections())])
+
+
+def _further(sections: Sequence[Section]) -> list[str]:
+    return [
         f"**{title_of(one)}, in percent and cm**\n\n{_standings(one, columns(one))}"
         for one in sections
         if one.is_further
     ]
-    return "\n\n".join([words, _standings(first, shown), *further])
 
 
 def _common_column(section: Section) -> Column:
@@ -328,6 +339,7 @@ def league_texts(league: League, command: str) -> dict[Marks, str]:
     return {
         MARKS: league_markdown(league, command),
         BRIEF_MARKS: standings_markdown(league, command),
+        FURTHER_MARKS: further_markdown(league, command),
     }
 
 
