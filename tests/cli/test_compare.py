@@ -143,5 +143,6 @@ def test_long_names_leave_numbers_whole(capsys):
         Console().print(module._table("", section, columns(section)))
         text = capsys.readouterr().out
         assert "…" not in text
+        assert "joint" in text
         assert text.count("12.345") == count
         assert max(map(len, text.splitlines())) <= 80

@@ -140,8 +140,8 @@ def _print(found: "League") -> None:
         "point. Median: of the absolute error, the mean over the pairs that have a depth. Green: "
         "the best of those that reach the common density. Weak scenes have plain and weakly "
         "textured surfaces; there, > 2 cm, 1 sigma and 3 sigma are shares of the errors, and "
-        "fattened is the share of the background within 25 px of an object that has its depth, "
-        "not flagged that without the flag of a carried-over depth.",
+        "fattened is the share of the background within 25 px of an object that has its depth "
+        "without the flag of a carried-over depth.",
         style="dim",
     )
 

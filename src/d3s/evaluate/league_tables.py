@@ -158,7 +158,7 @@ def columns(section: Section) -> tuple[Column, ...]:
 
 
 def _trust_columns() -> tuple[Column, ...]:
-    """Columns of large errors, sigma and fattening, with the own filter."""
+    """Columns of large errors, sigma and fattening without the flag, with the own filter."""
 
     def column(heading: str, field: str) -> Column:
         return Column(
@@ -169,8 +169,7 @@ def _trust_columns() -> tuple[Column, ...]:
         column("> 2 cm", "bad_2cm"),
         column("1 sigma", "coverage"),
         column("3 sigma", "coverage_3"),
-        column("fattened", "fattened"),
-        column("not flagged", "fattened_unflagged"),
+        column("fattened", "fattened_unflagged"),
     )
 
 
