@@ -86,14 +86,18 @@ def test_long_names_leave_numbers_whole_on_a_narrow_terminal(monkeypatch, capsys
 def test_scenes_as_a_table_and_as_files():
     Rig.paper_prototype().replace(name="mine").save("rig.toml")
     options = ("--near", "50cm", "--far", "1.5", "--seed", "7", "--noise", "0.02")
+    options += ("--surfaces", "weak")
     more = ("--patterns", "tuning", "--psf", "gaussian", "--rig", "rig.toml")
     result = done("scenes", "-m", "bm:block_size_px=15", *SMALL, *options, *more)
     for words in ("bm:block_size_px=15", "MAE (cm)", "near edges", "interior", "kept"):
+        assert words in result.stdout
+    for words in ("within 3 sigma", "with the object's depth", "and not flagged"):
         assert words in result.stdout
     told = json.loads(Path("evaluation/scenes.json").read_text())["parameters"]
     sweep = told["sweep"]
     assert (sweep["count"], sweep["seed"], sweep["noise"], sweep["psf"]) == (1, 7, 0.02, "gaussian")
     assert (sweep["nearest_m"], sweep["farthest_m"]) == (0.5, 1.5)
+    assert sweep["surfaces"] == "weak"
     assert sweep["patterns"][0] == "leaves"
     assert told["rig"]["name"] == "mine"
     assert told["methods"][0]["options"]["block_size_px"] == 15

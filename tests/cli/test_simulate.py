@@ -63,6 +63,7 @@ def test_every_option_of_a_plane_is_in_the_recipe():
     Rig.paper_prototype().replace(name="mine").save("rig.toml")
     options = (
         "--depth 900mm --texture stone --texture-seed 3 --texture-scale 0.5 --contrast 0.8 "
+        "--grey 0.4 --shading 0.05 "
         "--noise 0.01 --full-well 10000 --read-noise 2 --gain-right 0.9 --offset-right 0.02 "
         "--vignetting 0.2 --gain-pattern 0.01 --offset-pattern 0.001 --bits 10 --seed 7 "
         "--psf diffraction --wavelength 600nm --images tiff --truth pfm --rig rig.toml"
@@ -75,12 +76,8 @@ def test_every_option_of_a_plane_is_in_the_recipe():
     assert (made.images, made.truth) == ("tiff", "pfm")
     assert scene.depth_m == 0.9
     texture = scene.texture
-    assert (texture.pattern, texture.seed, texture.scale, texture.contrast) == (
-        "stone",
-        3,
-        0.5,
-        0.8,
-    )
+    assert (texture.pattern, texture.seed, texture.scale) == ("stone", 3, 0.5)
+    assert (texture.contrast, texture.grey, texture.shading) == (0.8, 0.4, 0.05)
     assert (sensor.noise, sensor.full_well_e, sensor.read_noise_e) == (0.01, 1e4, 2.0)
     assert (sensor.gain, sensor.offset) == ((1.0, 0.9), (0.0, 0.02))
     assert (sensor.vignetting, sensor.gain_pattern) == (0.2, 0.01)
@@ -122,9 +119,10 @@ def test_a_depth_map():
 
 
 def test_random_scenes():
-    result = done(*RANDOM, "--count", "2", "--seed", "5")
+    result = done(*RANDOM, "--count", "2", "--seed", "5", "--surfaces", "weak")
     made = recipe()
     assert (made.count, made.seed, made.scene.seed) == (2, 5, 5)
+    assert made.scene.surfaces == "weak"
     assert (made.scene.nearest_m, made.scene.farthest_m, made.scene.things) == (0.8, 1.0, 0)
     assert "Making 2 frames." in result.stderr
     assert {"000_left.png", "001_truth.npz"} <= set(contents("out"))
@@ -192,6 +190,7 @@ def test_another_recipe_is_replaced_only_by_force():
         ("--depth 1 --count 3", "--count is for --scene random, and not for --scene plane"),
         ("--depth 1 --near 1", "--near is for --scene random"),
         ("--depth 1 --photos .", "--photos is for --scene random"),
+        ("--depth 1 --surfaces weak", "--surfaces is for --scene random"),
         ("--depth 1 --image a.png", "--image is for --scene depth-map"),
         ("--scene depth-map --image a.png", "needs --image and --depth-map"),
         ("--depth 1 --raw --shape 64x96", "--shape cannot be given with --raw"),
@@ -263,8 +262,8 @@ def test_bad_input_is_told_in_words_and_leaves_nothing(options, said):
 
 
 def test_all_that_is_wrong_is_told_at_once():
-    result = run("--depth", "0", "--noise", "-1", "--contrast", "0", *SMALL)
-    for said in ("scene.depth_m=0.0", "scene.texture.contrast=0.0", "sensor.noise=-1.0"):
+    result = run("--depth", "0", "--noise", "-1", "--contrast", "-1", *SMALL)
+    for said in ("scene.depth_m=0.0", "scene.texture.contrast=-1.0", "sensor.noise=-1.0"):
         assert said in result.stderr
 
 

@@ -27,6 +27,7 @@ def test_bits_never_change():
         "INCONSISTENT": 128,
         "LOW_CONFIDENCE": 256,
         "LARGE_SIGMA": 512,
+        "CARRIED": 1024,
     }
 
 

@@ -11,9 +11,10 @@ import pytest
 from d3s.errors import InputError, OutputError
 from d3s.estimate.methods import METHODS
 from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare
-from d3s.evaluate.league import STEPS, step_errors, steps_at
+from d3s.evaluate.league import STEPS, WEAK, step_errors, steps_at
 from d3s.evaluate.league_tables import (
     BRIEF_MARKS,
+    FURTHER_MARKS,
     MARKS,
     best_of,
     columns,
@@ -27,7 +28,15 @@ from d3s.evaluate.table import SweepTable
 TINY = Program(
     planes=PlaneSweep(depths_m=(0.6, 0.95), patterns=("brick",), shape=(93, 220)),
     scenes=SceneSweep(count=1, shape=(93, 220)),
+    more={WEAK: SceneSweep(count=1, shape=(120, 240), surfaces="weak", seed=6)},
 )
+
+
+TRUST = {
+    "bad_2cm": 0.02, "coverage": 0.68, "coverage_3": 0.99,
+    "beside": 50, "beside_retained": 20, "beside_carried": 5,
+    "fattened": 10, "fattened_unflagged": 4,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +56,7 @@ def row(method, density, error_m, *, depth_m=1.0, full=1.0, slope=0.0, trust=Non
     return {
         "group": "planes", "pair": "brick", "depth_m": depth_m, "method": method,
         "megapixels": 2.0, "time_s": 3.0, "pixels": 100, "textured": 100,
-        **errors(full, "full_"), **errors(density, "own_"),
+        **errors(full, "full_"), **errors(density, "own_"), **TRUST,
         "steps": {name: [one[name] for one in steps] for name in steps[0]}
         | {"trust": trust or np.linspace(1, 0, STEPS).tolist()},
     }  # fmt: skip
@@ -104,13 +113,14 @@ def test_a_range_ends_where_a_texture_is_given_up(played):
 
 
 def test_planes_and_scenes_of_a_tiny_league(played):
-    planes, beyond, scenes = played.sections()
-    assert [one.name for one in (planes, beyond, scenes)] == [
+    planes, beyond, scenes, weak = played.sections()
+    assert [one.name for one in (planes, beyond, scenes, weak)] == [
         "planes",
         "planes beyond 0.9 m",
         "scenes",
+        "weak scenes",
     ]
-    assert (planes.pairs, beyond.pairs, scenes.pairs) == (2, 1, 1)
+    assert (planes.pairs, beyond.pairs, scenes.pairs, weak.pairs) == (2, 1, 1, 1)
     bm, joint, sift = planes.standings
     assert joint.common["mae_m"] < bm.common["mae_m"]
     assert sift.common is None
@@ -123,6 +133,39 @@ def test_planes_and_scenes_of_a_tiny_league(played):
         assert retained[-1] >= one["own_retained"]
         assert trust == sorted(trust, reverse=True)
     assert bm.curve_m[-1] == pytest.approx(bm.full["mae_m"], rel=0.1)
+
+
+def test_further_sections_have_trust_and_a_lower_common_density(played):
+    rows = [
+        {**row(method, density, 0.01), "group": WEAK}
+        for method, density in (("a", 0.6), ("b", 0.23))
+    ]
+    (section,) = made(played, *rows).sections()
+    assert section.is_further
+    assert section.common_density == 0.2
+    trust = section.standings[1].trust
+    assert (trust["bad_2cm"], trust["coverage"], trust["coverage_3"]) == pytest.approx(
+        (0.02, 0.68, 0.99)
+    )
+    assert (trust["fattened"], trust["fattened_unflagged"]) == (0.2, 0.08)
+    assert (trust["beside_retained"], trust["beside_carried"]) == (0.4, 0.1)
+    headings = [(one.group, one.heading) for one in columns(section)]
+    assert headings == [
+        ("", "method"),
+        *(("own filter", name) for name in ("density", "MAE", "> 2 cm", "1 sigma", "3 sigma")),
+        ("own filter", "fattened"),
+        ("at 20 %", "MAE"),
+    ]
+    shown = [one.shown(section.standings[1]) for one in columns(section)]
+    assert shown == ["b", "23.0", "1.000", "2.0", "68.0", "99.0", "8.0", "1.000"]
+
+
+def test_weak_scenes_of_a_tiny_league(played):
+    *_, weak = played.sections()
+    bm, joint, _ = weak.standings
+    assert 0 < joint.own["density"] < 0.9
+    assert bm.trust["fattened"] >= bm.trust["fattened_unflagged"] > 0
+    assert 0 < joint.trust["coverage"] <= joint.trust["coverage_3"] <= 1
 
 
 def test_one_threshold_for_all_pairs():
@@ -180,9 +223,12 @@ def test_files_of_a_league(played, tmp_path):
         ("sift", "own"),
     }
     assert {(one["pairs"], one["pairs_with_depth"]) for one in lines[:3]} == {("2", "2")}
-    assert len(list(csv.DictReader(pairs.read_text().splitlines()))) == 9
+    trusted = {one["at"] for one in lines if one["coverage_3"]}
+    assert trusted == {"own"}
+    assert len(list(csv.DictReader(pairs.read_text().splitlines()))) == 12
     told = json.loads(document.read_text())
     assert told["parameters"]["program"]["planes"]["seed"] == 0
+    assert told["parameters"]["program"]["weak scenes"]["surfaces"] == "weak"
     assert told["parameters"]["methods"][0]["unfiltered"]["disp12_max_diff_px"] == -1
     assert told["sections"][0]["standings"][2]["common"] is None
     with pytest.raises(OutputError, match=r"league\.csv exists"):
@@ -211,21 +257,29 @@ def test_a_page_with_other_marks_gets_one_table(played):
     page = f"before\n{BRIEF_MARKS[0]}\n{BRIEF_MARKS[1]}\nafter\n"
     new = with_league(page, league_texts(played, "d3s compare"), "page.md")
     rows = [line for line in new.splitlines() if line.startswith("| ")]
-    assert len(rows) == 1 + len(played.contenders)
-    heading, bm, joint, sift = ([cell.strip() for cell in row.split("|")[1:-1]] for row in rows)
+    # A table of all sections, and one of the weak scenes.
+    assert len(rows) == 2 * (1 + len(played.contenders))
+    assert "**Weak scenes, 1 pairs, in percent and cm**" in new
+    page = f"before\n{FURTHER_MARKS[0]}\n{FURTHER_MARKS[1]}\nafter\n"
+    weak_only = with_league(page, league_texts(played, "d3s compare"), "page.md")
+    assert [line for line in weak_only.splitlines() if line.startswith("| ")] == rows[4:]
+    cells_of = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    heading, bm, joint, sift, weak, *_ = cells_of
     assert heading[0] == "method"
-    assert [cell.partition(", at")[0] for cell in heading[1:4]] == [
+    assert [cell.partition(", at")[0] for cell in heading[1:5]] == [
         "planes",
         "planes beyond 0.9 m",
         "scenes",
+        "weak scenes",
     ]
+    assert weak[1:3] == ["own filter: density", "own filter: MAE"]
     section = played.sections()[0]
     common = f"at {100 * section.common_density:.0f} %"
-    assert heading[4:] == ["range (m): own filter", f"range (m): {common}", "s / Mpx"]
+    assert heading[5:] == ["range (m): own filter", f"range (m): {common}", "s / Mpx"]
     planes = section.standings
     for cells, one in zip((bm, joint), planes[:2], strict=True):
-        assert cells[4:6] == [_told_range(one.own["range_m"]), _told_range(one.common["range_m"])]
-    assert sift[5] == "-"
+        assert cells[5:7] == [_told_range(one.own["range_m"]), _told_range(one.common["range_m"])]
+    assert sift[6] == "-"
     assert float(bm[1].strip("*")) == pytest.approx(100 * planes[0].common["mae_m"], abs=6e-4)
     assert joint[1].startswith("**")
     assert sift[1:4] == ["-"] * 3
@@ -238,4 +292,7 @@ def _told_range(range_m):
 def test_programs():
     assert Program.full().planes.depths_m[-1] == 2.0
     assert len(Program.full().planes.patterns) == 8
-    assert Program.quick().with_seed(3).scenes.seed == 3
+    seeded = Program.quick().with_seed(3)
+    assert seeded.scenes.seed == seeded.more[WEAK].seed == 3
+    assert Program.full().more[WEAK].surfaces == "weak"
+    assert Program.full().pairs == 88 + 12 + 8

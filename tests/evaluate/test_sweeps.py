@@ -162,6 +162,17 @@ def test_scenes_by_region(scenes):
     assert ours["ratio_common"] == pytest.approx(1 / theirs["ratio_common"])
 
 
+def test_weak_scenes_have_flat_pixels_and_fattening():
+    sweep = FEW.replace(surfaces="weak", count=1, seed=6)
+    (line,) = evaluate_scenes("bm", sweep=sweep, workers=1).summary()
+    regions = {one["region"]: one for one in line["regions"]}
+    assert regions["flat"]["share"] > 0.3
+    assert regions["flat"]["retained"] < regions["textured"]["retained"]
+    assert 0 < line["fattened_unflagged"] == line["fattened"] < line["beside_retained"] < 1
+    assert line["beside_carried"] == 0
+    assert 0 < line["coverage"] < line["coverage_3"] < 1
+
+
 def test_a_scene_that_was_given_up_is_the_worst(scenes):
     def without(**cells):
         rows = changed(scenes.rows, lambda row: row["scene"] == 0, **EMPTY, **cells)

@@ -124,6 +124,41 @@ def test_patterns_are_those_asked_for():
     assert set(some) == {"wood", "text"}
 
 
+def test_scenes_of_earlier_versions_are_unchanged():
+    # Numbers of the version before weak surfaces: reports name scenes by their seeds.
+    *others, background = layers(4)
+    assert len(others) == 4
+    assert background.depth_m == pytest.approx(1.060267447512808, rel=1e-12)
+    assert (background.texture.seed, background.texture.contrast) == (
+        1697271606,
+        pytest.approx(1.0675798923544144, rel=1e-12),
+    )
+
+
+def test_weak_scenes_have_plain_weak_and_textured_surfaces():
+    scenes = [layers(seed, surfaces="weak") for seed in range(40)]
+    backgrounds = [scene[-1].texture for scene in scenes]
+    things = [one.texture for scene in scenes for one in scene[:-1]]
+    plain = [one for one in backgrounds if one.contrast == 0]
+    assert 5 < len(plain) < 25  # a third of 40
+    for one in backgrounds:
+        assert one.contrast == 0 or 0.02 <= one.contrast <= 0.2
+        assert 0.3 <= one.grey <= 0.7
+    assert 0.15 < np.mean([one.contrast <= 0.2 for one in things]) < 0.5  # a third
+    assert 0.3 < np.mean([one.shading > 0 for one in backgrounds]) < 0.7
+    textured = [one for one in things if one.contrast > 0.2]
+    assert all(one.contrast >= 0.6 and one.shading == 0 for one in textured)
+
+
+def test_a_weak_scene_is_rendered_with_photos_and_without(photos):
+    for options in ({"photos": (photos,)}, {"patterns": ("noise",)}):
+        for seed in range(4):
+            scene = d3s.RandomScene(seed=seed, surfaces="weak", **options)
+            first, again = (d3s.simulate(scene, PROTOTYPE, shape=SHAPE) for _ in range(2))
+            assert first.left.tobytes() == again.left.tobytes()
+            assert 0 <= first.left.min() < first.left.max() <= 1
+
+
 def test_photos_are_those_of_the_folders(photos, tmp_path):
     write_image(tmp_path / "other.png", np.random.default_rng(9).random((50, 60)))
     scenes = [layers(seed, photos=(photos, str(tmp_path))) for seed in range(10)]
@@ -162,6 +197,7 @@ def test_frame_is_that_of_the_paper_unless_told():
         ({"seed": 1, "patterns": "leaves"}, "patterns='leaves' must be a list."),
         ({"seed": 1, "photos": [""]}, "photos[0]='' must be one line of text, and not empty."),
         ({"seed": 1, "thing": 3}, "thing is unknown. Did you mean things?"),
+        ({"seed": 1, "surfaces": "flat"}, "surfaces='flat' must be 'textured' or 'weak'."),
     ],
 )
 def test_wrong_scene_says_what_is_wrong(values, words):

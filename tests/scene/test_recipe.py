@@ -42,7 +42,9 @@ textures = st.one_of(
         pattern=st.sampled_from(["leaves", "stone", "text"]),
         seed=seeds,
         scale=st.floats(0.002, 900),
-        contrast=st.floats(0.001, 2),
+        contrast=st.floats(0, 2),
+        grey=st.floats(0, 1),
+        shading=st.floats(0, 0.5),
     ),
     st.builds(
         Photo,
@@ -72,6 +74,7 @@ scenes = st.one_of(
         things=st.none() | st.integers(0, 20),
         photos=st.sampled_from([(), ("photos",), ("a", "b c")]),
         patterns=st.sampled_from([(), ("leaves", "stone")]),
+        surfaces=st.sampled_from(["textured", "weak"]),
     ),
 )
 sensors = st.builds(

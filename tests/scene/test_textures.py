@@ -130,6 +130,39 @@ def test_contrast_is_a_factor_about_mid_grey(contrast):
         np.testing.assert_allclose(changed, 0.5 + contrast * (full - 0.5), atol=1e-5)
 
 
+def test_a_plain_surface_has_one_grey():
+    for depth_m in (0.5, 1.4):
+        plain = view(d3s.Texture(pattern="leaves", contrast=0.0, grey=0.3), depth_m)
+        np.testing.assert_allclose(plain, 0.3, atol=1e-6)
+
+
+def test_grey_is_added():
+    image = np.random.default_rng(0).random((50, 60))
+    for texture in (d3s.Photo(image=image), d3s.Texture(pattern="leaves")):
+        changed = view(texture.replace(contrast=0.1, grey=0.6))
+        np.testing.assert_allclose(changed, 0.6 + 0.1 * (view(texture) - 0.5), atol=1e-5)
+
+
+def test_shading_is_slow_and_lies_on_the_surface():
+    wall = d3s.Texture(contrast=0.0, shading=0.1, seed=5)
+    near, far = view(wall, 0.7), view(wall, 1.4)
+    assert np.abs(far - 0.5).max() <= 0.1
+    assert np.ptp(far) > 0.002
+    assert np.abs(np.diff(far, axis=1)).max() < 0.005
+    # From twice the distance the whole view is the middle half: each pixel is twice as large.
+    small = near.reshape(60, 2, 80, 2).mean(axis=(1, 3))
+    np.testing.assert_allclose(far[30:90, 40:120], small, atol=1e-4)
+    assert np.abs(view(wall.replace(seed=6), 1.4) - far).max() > 0.01
+
+
+def test_shading_is_added_to_the_texture():
+    image = np.random.default_rng(0).random((50, 60))
+    for texture in (d3s.Photo(image=image, number=3), d3s.Texture(pattern="leaves", seed=3)):
+        added = view(texture.replace(shading=0.1)) - view(texture)
+        alone = view(d3s.Texture(contrast=0.0, seed=3, shading=0.1)) - 0.5
+        np.testing.assert_allclose(added, alone, atol=1e-5)
+
+
 def test_scale_is_the_size():
     # Twice as large and twice as far away: the same image.
     once = view(d3s.Texture(pattern="leaves"), 0.7)
@@ -242,7 +275,9 @@ def test_empty_name_is_no_texture():
             {"angle_rad": 45.0},
             "angle_rad=45.0 must be at most 4: it is in radians. Did you pass degrees?",
         ),
-        ({"contrast": 0.0}, "contrast=0.0 must be above 0."),
+        ({"contrast": -0.1}, "contrast=-0.1 must be at least 0."),
+        ({"grey": 1.5}, "grey=1.5 must be at most 1."),
+        ({"shading": 0.6}, "shading=0.6 must be at most 0.5."),
         ({"size": 2.0}, "size is unknown."),
     ],
 )

@@ -6,10 +6,12 @@ import pytest
 
 from d3s.evaluate import Program
 from d3s.evaluate.contender import as_contenders
-from d3s.evaluate.league import STEPS, League
+from d3s.evaluate.league import OF_TRUST, STEPS, WEAK, League
 from d3s.evaluate.table import SweepTable
 from d3s.rig import Rig
 from d3s.view.league import plot_league
+
+GROUPS = ("planes", "scenes", WEAK)
 
 
 def made(names):
@@ -20,13 +22,14 @@ def made(names):
             "method": name, "megapixels": 1.0, "time_s": 1.0, "pixels": 100, "textured": 100,
             "full_retained": 80, "full_mae_m": mae_m, "full_median_m": 0.001,
             "own_retained": 80, "own_mae_m": mae_m, "own_median_m": 0.001,
+            **dict.fromkeys(OF_TRUST, 0.5), "beside": 1,
             "steps": {
                 "retained": [min(step + 1, 80) for step in range(STEPS)],
                 "mae_m": [mae_m] * STEPS, "median_m": [mae_m] * STEPS, "trust": [1.0] * STEPS,
             },
         }  # fmt: skip
 
-    rows = [row(group, i, one) for group in ("planes", "scenes") for i, one in enumerate(names)]
+    rows = [row(group, i, one) for group in GROUPS for i, one in enumerate(names)]
     return League(
         program=Program.quick(),
         rig=Rig.paper_prototype(),
@@ -41,6 +44,7 @@ def test_a_panel_each_section_and_a_mark_each_method():
         "planes (1 pairs)",
         "planes beyond 0.9 m (1 pairs)",
         "scenes (1 pairs)",
+        "weak scenes (1 pairs)",
     ]
     marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
     names = ["joint", "bm", "bm:block_size_px=15"]

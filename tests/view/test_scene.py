@@ -178,19 +178,29 @@ def test_page_has_the_accuracy_table_of_make_twin(monkeypatch):
     assert names[2:] == [check.name for check in twin.checks()]
 
 
+def test_pictures_can_be_drawn_again(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import pictures
+
+    layers = pictures.objects_before_the_wall()
+    assert [one.mask.shape for one in layers] == [pictures.WALL_SHAPE] * 5
+    assert layers[1].texture.contrast == 0  # the white box
+    assert pictures.layered().layers[0].mask.max() == 1
+
+
 def test_python_of_the_page_runs():
     scope: dict[str, object] = {}
     shapes = []
     for code in python_blocks(DOCS / "twin.md"):
         exec(compile(code, "twin.md", "exec"), scope)
         shapes.append(scope["pair"].occluded.shape)
-    assert shapes == [(902, 1802), (400, 600)]
+    assert shapes == [(902, 1802), (400, 600), (200, 300)]
 
 
 def test_options_of_the_page_are_those_of_the_command():
     blocks = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     commands = [shlex.split(line) for block in blocks for line in block.splitlines()]
-    assert len(commands) == 7
+    assert len(commands) == 8
     known = typer.main.get_command(app).commands["simulate"].params
     options = {name for option in known for name in option.opts}
     for command in commands:

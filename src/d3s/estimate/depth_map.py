@@ -34,7 +34,7 @@ class DepthMap:
         Confidence from 0 (none) to 1. float32, finite everywhere: pixels without a depth keep the
         confidence that they had before flags were applied.
     flags
-        Bits of `d3s.Flag`, uint16; 0 where there is a depth.
+        Bits of `d3s.Flag`, uint16; 0 where there is a depth, or CARRIED.
     rig
         The camera.
     method
@@ -68,7 +68,7 @@ class DepthMap:
     See Also
     --------
     d3s.estimate : Make a depth map of a pair.
-    d3s.Flag : Reasons why a pixel has no depth.
+    d3s.Flag : Reasons why a pixel has no depth, and remarks on depths.
     d3s.estimate.flags.describe : Flags of a pixel in words.
 
     Examples

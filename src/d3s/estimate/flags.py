@@ -1,4 +1,4 @@
-"""Flags that say why a pixel has no depth: the only table of their bits and reasons."""
+"""Flags of a pixel, such as why it has no depth: the only table of their bits and reasons."""
 
 from enum import IntFlag
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 class Flag(IntFlag):
-    """Reason why a pixel has no depth; its text is `__doc__`.
+    """Reason why a pixel has no depth, or a remark on its depth; its text is `__doc__`.
 
-    A pixel may have several flags. A pixel with a depth has none.
+    A pixel may have several flags. A pixel with a depth has none but CARRIED.
     """
 
     def __new__(cls, bit: int, reason: str) -> "Flag":
@@ -29,10 +29,11 @@ class Flag(IntFlag):
     INCONSISTENT = 128, "the views do not fit at this depth, or the neighbourhood has several"
     LOW_CONFIDENCE = 256, "confidence is below the threshold"
     LARGE_SIGMA = 512, "the standard deviation is above the threshold"
+    CARRIED = 1024, "depth rests on texture elsewhere in the window"
 
 
 def describe(flags: int) -> tuple[str, ...]:
-    """Return the reasons in words for the flags of one pixel; empty if it has a depth."""
+    """Return the reasons in words for the flags of one pixel; empty if it has none."""
     return tuple(str(flag.__doc__) for flag in Flag if flags & flag)
 
 

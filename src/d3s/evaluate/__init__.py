@@ -6,6 +6,7 @@ JSON; `compare` also ranks methods at a common density.
 
 truth          ground truth of a pair, and which of its pixels are judged
 metrics        errors of a depth map, and of two on the pixels that both retained
+fattening      background beside an object that gets the depth of the object
 ranking        does confidence or sigma rank errors: thresholds, sparsification, coverage
 quality        fill rate, Z-accuracy, plane-fit and sub-pixel RMS, temporal noise of a plane
 contender      a method with its options, under a name
@@ -24,6 +25,7 @@ tuned_twin     the simulated camera, tuned as the paper tunes its own
 from d3s.calibrate.validation import working_range_m
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.evaluation import Evaluation, SweepResults
+from d3s.evaluate.fattening import Beside, Fattening, background_beside, fattening_of
 from d3s.evaluate.league import League, Program, compare
 from d3s.evaluate.metrics import Duel, Score, duel, score
 from d3s.evaluate.planes import evaluate_planes
@@ -55,9 +57,11 @@ __all__ = [
     "REPORT_PATTERNS",
     "TUNING_PATTERNS",
     "AtThreshold",
+    "Beside",
     "Contender",
     "Duel",
     "Evaluation",
+    "Fattening",
     "League",
     "PlaneQuality",
     "PlaneSweep",
@@ -71,12 +75,14 @@ __all__ = [
     "TemporalNoise",
     "Trust",
     "Truth",
+    "background_beside",
     "compare",
     "coverage",
     "duel",
     "evaluate_planes",
     "evaluate_scenes",
     "evaluate_thresholds",
+    "fattening_of",
     "plane_quality",
     "quality_of",
     "rank",

@@ -11,11 +11,15 @@ to compare:
 The common share is the lowest that dense methods keep with their own filter, in steps of 5 %. A
 method is dense if it keeps at least half of the pixels. A method that has too few depths even
 without its filter has no figures at the common share.
+
+Further sections, such as scenes with weak surfaces, hold pixels without any depth to be found. The
+share that a method keeps there, and whether its sigma is true, counts as much as its error; a
+method that keeps a tenth of the pixels is dense.
 """
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,11 +28,12 @@ from d3s.estimate import DepthMap
 from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.evaluation import Methods, Rows, join_rows, pair_tasks
+from d3s.evaluate.fattening import SHARES_BESIDE, background_beside, fattening_of
 from d3s.evaluate.jobs import run_tasks
-from d3s.evaluate.metrics import count_pixels, depth_errors_m, mean_or_nan, median_or_nan
+from d3s.evaluate.metrics import BAD_M, count_pixels, depth_errors_m, mean_or_nan, median_or_nan
 from d3s.evaluate.planes import BEYOND_M
-from d3s.evaluate.ranking import trust, trust_order
-from d3s.evaluate.sweep import PlaneSweep, SceneSweep, Trial
+from d3s.evaluate.ranking import coverage, trust, trust_order
+from d3s.evaluate.sweep import PlaneSweep, SceneSweep, Sweep, Trial
 from d3s.evaluate.table import (
     Figure,
     Row,
@@ -51,6 +56,10 @@ SHARES = tuple(round(0.05 * step, 2) for step in range(1, 21))
 """Shares of all judged pixels at which every method is measured."""
 DENSE = 0.5
 """Least share of a dense method with its own filter; dense methods decide the common share."""
+DENSE_IN_MORE = 0.1
+"""The same in further sections, where most of the pixels may be without texture."""
+WEAK = "weak scenes"
+"""Section of random scenes with plain and weakly textured surfaces."""
 BORDER_PX = 33
 """Pixels nearer than this to the ends of the views are not judged: the reach of the methods.
 
@@ -61,38 +70,55 @@ _BEFORE_ALL_OTHERS = 1e6  # added to the trust of pixels that the own filter kee
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """Planes and scenes of a league."""
+    """Planes and scenes of a league, and the pairs of further sections.
+
+    A further section is any sweep, whose `trial` gives pairs with their truth; its name is the name
+    of the section.
+    """
 
     planes: PlaneSweep
     scenes: SceneSweep
+    more: Mapping[str, Sweep] = field(default_factory=dict)
 
     @classmethod
     def full(cls) -> Self:
         """Return the program of the documentation: ten minutes on two cores."""
+        scenes = SceneSweep(count=12, shape=(400, 500))
         return cls(
             planes=PlaneSweep(depths_m=even_distances_m(0.25, 2.0, 11), shape=(180, 400)),
-            scenes=SceneSweep(count=12, shape=(400, 500)),
+            scenes=scenes,
+            more={WEAK: scenes.replace(surfaces="weak", count=8)},
         )
 
     @classmethod
     def quick(cls) -> Self:
         """Return a small program: a minute or two on two cores."""
+        scenes = SceneSweep(count=2, shape=(300, 400))
         return cls(
             planes=PlaneSweep(
                 depths_m=(0.5, 1.0, 1.5, 2.0), patterns=("brick", "grass"), shape=(160, 320)
             ),
-            scenes=SceneSweep(count=2, shape=(300, 400)),
+            scenes=scenes,
+            more={WEAK: scenes.replace(surfaces="weak")},
         )
+
+    @property
+    def sweeps(self) -> dict[str, Sweep]:
+        """All sweeps by the group of their rows; scenes come first, since they take longest."""
+        return {"scenes": self.scenes, **self.more, "planes": self.planes}
 
     @property
     def pairs(self) -> int:
         """Number of all pairs."""
-        return len(self.planes.places) + len(self.scenes.places)
+        return sum(len(sweep.places) for sweep in self.sweeps.values())
 
     def with_seed(self, seed: int) -> Self:
         """Return the program with other scenes, textures and noise."""
         return replace(
-            self, planes=self.planes.replace(seed=seed), scenes=self.scenes.replace(seed=seed)
+            self,
+            planes=self.planes.replace(seed=seed),
+            scenes=self.scenes.replace(seed=seed),
+            more={name: sweep.replace(seed=seed) for name, sweep in self.more.items()},
         )
 
 
@@ -101,13 +127,15 @@ class Standing:
     """One method in one section.
 
     The figures are `density`, `mae_m`, `median_m`, `pairs_with_depth` and `range_m`: see
-    `AT_DENSITY`.
+    `AT_DENSITY`. Those of `trust` are the share of large errors, the errors within 1 and 3 sigma,
+    and fattening, with the own filter: see `OF_TRUST`.
     """
 
     method: str
     full: Row
     own: Row
     common: Row | None  # None if the method does not reach the common density
+    trust: Row
     time_s_per_mpx: float  # processor time of one core, the median over the pairs
     curve_m: tuple[float, ...]  # MAE at `SHARES`, NaN where the method has fewer depths
 
@@ -120,16 +148,18 @@ class Section:
     pairs: int
     common_density: float  # NaN if no method is dense
     standings: tuple[Standing, ...]
+    is_further: bool = False  # neither planes nor textured scenes
 
 
 @dataclass(frozen=True, kw_only=True)
 class League:
     """Rows of all pairs and methods, with the program, camera and methods that decide them.
 
-    A row has the columns `group` ("planes" or "scenes"), `pair` (the texture of a plane, the seed
-    of a scene), `depth_m` (NaN for a scene), `method`, `megapixels`, `time_s`, `pixels` (judged),
-    `textured`, the errors `full_retained`, `full_mae_m`, `full_median_m` and likewise `own_...`;
-    and `steps`, the errors of the most trusted pixels: see `step_errors`.
+    A row has the columns `group` ("planes", "scenes" or a further section), `pair` (the texture of
+    a plane, the seed of a scene), `depth_m` (NaN for a scene), `method`, `megapixels`, `time_s`,
+    `pixels` (judged), `textured`, the errors `full_retained`, `full_mae_m`, `full_median_m` and
+    likewise `own_...`; with the own filter also `bad_2cm`, `coverage`, `coverage_3` and the columns
+    of `Fattening`; and `steps`, the errors of the most trusted pixels: see `step_errors`.
     """
 
     program: Program
@@ -138,7 +168,7 @@ class League:
     rows: SweepTable
 
     def sections(self) -> tuple[Section, ...]:
-        """Planes, planes beyond `BEYOND_M`, and scenes."""
+        """Planes, planes beyond `BEYOND_M`, scenes, and further sections."""
         planes = self.rows.where(group="planes")
         parts = {
             "planes": planes,
@@ -146,9 +176,14 @@ class League:
                 row for row in planes if row["depth_m"] >= BEYOND_M
             ),
             "scenes": self.rows.where(group="scenes"),
+            **{name: self.rows.where(group=name) for name in self.program.more},
         }
         names = [one.name for one in self.contenders]
-        return tuple(_section(name, rows, names) for name, rows in parts.items() if rows)
+        return tuple(
+            _section(name, rows, names, is_further=name in self.program.more)
+            for name, rows in parts.items()
+            if rows
+        )
 
 
 def compare(
@@ -180,10 +215,9 @@ def compare(
     """
     contenders = as_contenders(methods)
     program, rig = program or Program.full(), rig or default_rig(contenders)
-    # Scenes come first, since they take longest.
     tasks = [
         task
-        for group, sweep in (("scenes", program.scenes), ("planes", program.planes))
+        for group, sweep in program.sweeps.items()
         for task in pair_tasks(
             f"league {group}", _measure_pair, sweep, rig, contenders, {"group": group}
         )
@@ -203,11 +237,12 @@ def default_rig(contenders: Sequence[Contender]) -> Rig:
 
 
 def _measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> Rows:
-    """Errors of each contender on one plane or scene, with and without its filters."""
+    """Errors of each contender on one pair, with and without its filters."""
     disparity_px = trial.rig.optics.disparity_px(trial.truth.depth_m)
     inner = trial.truth.judged & within_frames(disparity_px, BORDER_PX)
     trial = replace(trial, truth=replace(trial.truth, judged=inner))
     pair = str(next(iter(trial.key.values())))
+    beside = background_beside(trial.truth, trial.rig.optics)
     rows = []
     for contender in contenders:
         (own,) = trial.run((contender,)).values()
@@ -224,6 +259,8 @@ def _measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> 
                 "textured": count_pixels(trial.truth.textured),
                 **_error_columns("full_", _retained_errors_m(full.depth_map, trial.truth)),
                 **_error_columns("own_", _retained_errors_m(own.depth_map, trial.truth)),
+                **_trust_columns(own.depth_map, trial.truth),
+                **asdict(fattening_of(own.depth_map, trial.truth, beside)),
                 "steps": step_errors(contender, own.depth_map, full.depth_map, trial.truth),
             }
         )
@@ -232,6 +269,13 @@ def _measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> 
 
 def _retained_errors_m(depth_map: DepthMap, truth: Truth) -> FloatArray:
     return np.abs(depth_errors_m(depth_map, truth, depth_map.valid & truth.judged))
+
+
+def _trust_columns(depth_map: DepthMap, truth: Truth) -> dict[str, float]:
+    """Share of large errors, and of errors within 1 and 3 sigma."""
+    one, three = coverage(depth_map, truth, (1.0, 3.0))
+    is_bad = _retained_errors_m(depth_map, truth) > BAD_M
+    return {"bad_2cm": mean_or_nan(is_bad), "coverage": one, "coverage_3": three}
 
 
 def _error_columns(prefix: str, absolute_m: FloatArray) -> dict[str, Any]:
@@ -325,26 +369,35 @@ AT_DENSITY: dict[str, Figure] = {
 """One method at one density, over a section."""
 
 
-def _figures(rows: SweepTable) -> dict[str, Any]:
-    (line,) = summarise(rows, (), AT_DENSITY)
+OF_TRUST: dict[str, Figure] = {
+    **{name: pooled_mean_of(name) for name in ("bad_2cm", "coverage", "coverage_3")},
+    **SHARES_BESIDE,
+}
+"""One method with its own filter, over a section: large errors, sigma, fattening."""
+
+
+def _figures(rows: SweepTable, figures: Mapping[str, Figure] = AT_DENSITY) -> dict[str, Any]:
+    (line,) = summarise(rows, (), figures)
     return line
 
 
-def _section(name: str, rows: SweepTable, methods: Sequence[str]) -> Section:
+def _section(name: str, rows: SweepTable, methods: Sequence[str], *, is_further: bool) -> Section:
     of_method = {method: rows.where(method=method) for method in methods}
     own = [_figures(_with_filter(some, "own_"))["density"] for some in of_method.values()]
-    least = min((density for density in own if density >= DENSE), default=0.0)
+    dense = DENSE_IN_MORE if is_further else DENSE
+    least = min((density for density in own if density >= dense), default=0.0)
     common = max((share for share in SHARES if share <= least), default=float("nan"))
     return Section(
         name=name,
         pairs=len(rows) // len(methods),
         common_density=common,
         standings=tuple(_standing(method, some, common) for method, some in of_method.items()),
+        is_further=is_further,
     )
 
 
 def _standing(method: str, rows: SweepTable, common: float) -> Standing:
-    full = _figures(_with_filter(rows, "full_"))
+    full, own = _figures(_with_filter(rows, "full_")), _with_filter(rows, "own_")
 
     def reaches(share: float) -> bool:
         return bool(full["density"] >= share - _TOLERANCE)  # False for NaN
@@ -352,7 +405,8 @@ def _standing(method: str, rows: SweepTable, common: float) -> Standing:
     return Standing(
         method=method,
         full=full,
-        own=_figures(_with_filter(rows, "own_")),
+        own=_figures(own),
+        trust=_figures(own, OF_TRUST),
         common=_figures(_at_share(rows, common)) if reaches(common) else None,
         time_s_per_mpx=float(np.median([row["time_s"] / row["megapixels"] for row in rows])),
         curve_m=tuple(

@@ -11,7 +11,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.evaluate.evaluation import common_parameters, write_texts
-from d3s.evaluate.league import SHARES, League, Section, Standing
+from d3s.evaluate.league import OF_TRUST, SHARES, League, Section, Standing
 from d3s.evaluate.table import Row, csv_text, for_json
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
@@ -20,12 +20,15 @@ MARKS: Marks = ("<!-- compare: league -->", "<!-- end of league -->")
 """Marks in a page around all tables of the league."""
 BRIEF_MARKS: Marks = ("<!-- compare: standings -->", "<!-- end of standings -->")
 """Marks in a page around one table with the most important columns."""
+FURTHER_MARKS: Marks = ("<!-- compare: further sections -->", "<!-- end of further sections -->")
+"""Marks in a page around the tables of further sections, such as weak scenes."""
 
 # Columns of league_pairs.csv.
 _PAIR_COLUMNS = (
     *("group", "pair", "depth_m", "method", "time_s", "pixels"),
     *("full_retained", "full_mae_m", "full_median_m"),
-    *("own_retained", "own_mae_m", "own_median_m"),
+    *("own_retained", "own_mae_m", "own_median_m", "bad_2cm", "coverage", "coverage_3"),
+    *("beside", "beside_retained", "beside_carried", "fattened", "fattened_unflagged"),
 )
 
 
@@ -85,9 +88,7 @@ def write_league(
 
 def league_document(league: League) -> dict[str, Any]:
     """Return all parameters and all sections of a league, as JSON can hold them."""
-    program = {
-        name: getattr(league.program, name).model_dump(mode="json") for name in ("planes", "scenes")
-    }
+    program = {name: sweep.model_dump(mode="json") for name, sweep in league.program.sweeps.items()}
     methods = [
         {
             **one.as_table(),
@@ -109,8 +110,9 @@ def league_document(league: League) -> dict[str, Any]:
 
 
 def _standing_rows(sections: Sequence[Section]) -> list[dict[str, Any]]:
-    """Rows of league.csv."""
+    """Rows of league.csv; the figures of trust are those with the own filter."""
     nowhere = (float("nan"), float("nan"))
+    no_trust = dict.fromkeys(OF_TRUST, float("nan"))
     return [
         {
             "section": section.name,
@@ -124,6 +126,7 @@ def _standing_rows(sections: Sequence[Section]) -> list[dict[str, Any]]:
             "range_from_m": (figures["range_m"] or nowhere)[0],
             "range_to_m": (figures["range_m"] or nowhere)[1],
             "time_s_per_mpx": one.time_s_per_mpx,
+            **(one.trust if at == "own" else no_trust),
         }
         for section in sections
         for one in section.standings
@@ -133,14 +136,40 @@ def _standing_rows(sections: Sequence[Section]) -> list[dict[str, Any]]:
 
 
 def columns(section: Section) -> tuple[Column, ...]:
-    """Columns of errors and densities of a section."""
+    """Columns of errors and densities of a section; of a further section also those of trust."""
     common = f"at {100 * section.common_density:.0f} %"
+    method = Column(group="", heading="method", shown=lambda one: one.method)
+    if section.is_further:
+        mae, _, density = _figure_columns("own filter", lambda one: one.own)
+        return (
+            method,
+            replace(density, value=None),
+            replace(mae, value=None),
+            *_trust_columns(),
+            _figure_columns(common, lambda one: one.common)[0],
+        )
     return (
-        Column(group="", heading="method", shown=lambda one: one.method),
+        method,
         # No method is marked as best where densities differ.
         *(replace(one, value=None) for one in _figure_columns("full", lambda one: one.full)),
         *(replace(one, value=None) for one in _figure_columns("own filter", lambda one: one.own)),
         *_figure_columns(common, lambda one: one.common)[:2],
+    )
+
+
+def _trust_columns() -> tuple[Column, ...]:
+    """Columns of large errors, sigma and fattening without the flag, with the own filter."""
+
+    def column(heading: str, field: str) -> Column:
+        return Column(
+            group="own filter", heading=heading, shown=lambda one: _percent(one.trust[field])
+        )
+
+    return (
+        column("> 2 cm", "bad_2cm"),
+        column("1 sigma", "coverage"),
+        column("3 sigma", "coverage_3"),
+        column("fattened", "fattened_unflagged"),
     )
 
 
@@ -229,7 +258,10 @@ def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def standings_markdown(league: League, command: str) -> str:
-    """Format one table: errors of all sections at their common densities, ranges and times."""
+    """Format one table: errors of all sections at their common densities, ranges and times.
+
+    Below it are the tables of further sections.
+    """
     sections = league.sections()
     first = sections[0]
     shown = [
@@ -241,7 +273,21 @@ def standings_markdown(league: League, command: str) -> str:
         density = f"at {100 * first.common_density:.0f} %"
         shown += [own, replace(common, heading=density), replace(time, group="")]
     words = f"Simulated; made by `{command}`. Mean absolute errors in cm."
-    return f"{words}\n\n{_standings(first, shown)}"
+    return "\n\n".join([words, _standings(first, shown), *_further(sections)])
+
+
+def further_markdown(league: League, command: str) -> str:
+    """Format a table for each further section: densities, errors and trust with the own filter."""
+    words = f"Simulated; made by `{command}`. Errors in cm, shares in percent."
+    return "\n\n".join([words, *_further(league.sections())])
+
+
+def _further(sections: Sequence[Section]) -> list[str]:
+    return [
+        f"**{title_of(one)}, in percent and cm**\n\n{_standings(one, columns(one))}"
+        for one in sections
+        if one.is_further
+    ]
 
 
 def _common_column(section: Section) -> Column:
@@ -292,6 +338,7 @@ def league_texts(league: League, command: str) -> dict[Marks, str]:
     return {
         MARKS: league_markdown(league, command),
         BRIEF_MARKS: standings_markdown(league, command),
+        FURTHER_MARKS: further_markdown(league, command),
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
+from d3s.evaluate.fattening import SHARES_BESIDE, background_beside, fattening_of
 from d3s.evaluate.metrics import pooled, ratio, score
 from d3s.evaluate.ranking import trust_of
 from d3s.evaluate.sweep import SceneSweep, Trial
@@ -74,9 +75,10 @@ def evaluate_scenes(
 
 
 def measure_scene(trial: Trial, contenders: Sequence[Contender]) -> Rows:
-    """Score and trust of each contender in each region of one scene, and its duels."""
+    """Score, trust and fattening of each contender in each region of one scene, and its duels."""
     outcomes = trial.run(contenders)
     regions = trial.truth.regions
+    beside = background_beside(trial.truth, trial.rig.optics)
     rows = [
         {
             **trial.key,
@@ -85,6 +87,7 @@ def measure_scene(trial: Trial, contenders: Sequence[Contender]) -> Rows:
             "time_s": outcome.time_s,  # for the whole scene
             **asdict(score(outcome.depth_map, trial.truth, region)),
             **asdict(trust_of(outcome.depth_map, trial.truth, region)),
+            **asdict(fattening_of(outcome.depth_map, trial.truth, beside, region)),
         }
         for method, outcome in outcomes.items()
         for name, region in regions.items()
@@ -155,6 +158,11 @@ _OF_METHOD: dict[str, Figure] = {
     "time_s": median_of("time_s"),  # over the scenes, as the next two
     "sigma_gain": median_of("sigma_gain"),
     "confidence_gain": median_of("confidence_gain"),
+    "retained": retained_share,
+    "bad_2cm": pooled_mean_of("bad_2cm"),
+    "coverage": pooled_mean_of("coverage"),
+    "coverage_3": pooled_mean_of("coverage_3"),
+    **SHARES_BESIDE,
 }
 """One method over all scenes."""
 
@@ -166,6 +174,7 @@ _OF_REGION: dict[str, Figure] = {
     "bad_2cm": pooled_mean_of("bad_2cm"),
     "bias_m": pooled_mean_of("bias_m"),
     "coverage": pooled_mean_of("coverage"),
+    "coverage_3": pooled_mean_of("coverage_3"),
     "density": pooled_density,
 }
 """One method in one region, all scenes together; `share` of the judged pixels comes first."""

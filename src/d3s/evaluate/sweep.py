@@ -18,7 +18,7 @@ from d3s.evaluate.truth import WINDOW_PX, Truth, truth_of
 from d3s.record import Record
 from d3s.rig import Rig
 from d3s.scene.pair import simulate
-from d3s.scene.random_scene import RandomScene
+from d3s.scene.random_scene import RandomScene, Surfaces
 from d3s.scene.scenes import Plane, Scene
 from d3s.scene.sensor import expose_pair
 from d3s.scene.sequence import even_distances_m
@@ -137,6 +137,9 @@ class SceneSweep(Sweep):
         validate_default=True,  # against a nearest depth that is given
         description="the largest depth in the scenes",
     )
+    surfaces: Surfaces = Field(
+        default="textured", description="textured, or weak: plain and weakly textured among them"
+    )
     # The size of the synthetic data of the paper.
     shape: Shape = Field(default=(1025, 1025), description="rows and columns of a view")
 
@@ -177,6 +180,7 @@ class SceneSweep(Sweep):
             nearest_m=self.nearest_m,
             farthest_m=self.farthest_m,
             patterns=self.patterns,
+            surfaces=self.surfaces,
         )
 
     def trial(self, place: Sequence[int], rig: Rig) -> "Trial":

@@ -16,7 +16,8 @@ TEXTURED_BELOW_M = 0.006
 """A pixel is textured if the Cramér-Rao bound of the window around it is below this."""
 EDGE_REACH_PX = 16
 """Pixels within this distance of a jump of depth are near an edge: half the window."""
-_JUMP_PX = 1.0  # least difference of disparity between neighbours at an edge
+JUMP_PX = 1.0
+"""Least difference of disparity between neighbours at an edge."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,8 +94,8 @@ def _near_edges(disparity_px: NDArray[np.float32]) -> Mask:
     import cv2
 
     far = np.ones(disparity_px.shape, dtype=np.uint8)
-    across = np.abs(np.diff(disparity_px, axis=1)) > _JUMP_PX
-    down = np.abs(np.diff(disparity_px, axis=0)) > _JUMP_PX
+    across = np.abs(np.diff(disparity_px, axis=1)) > JUMP_PX
+    down = np.abs(np.diff(disparity_px, axis=0)) > JUMP_PX
     for jump, sides in ((across, (far[:, :-1], far[:, 1:])), (down, (far[:-1], far[1:]))):
         for side in sides:
             side[jump] = 0

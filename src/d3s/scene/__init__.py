@@ -22,6 +22,7 @@ Rendering, in the order of the light::
 
     geometry       views, mounting errors, planes, and the maps between them
     surface        choice of the rasters of a texture that a view needs
+    shading        slow variation of the light on a surface
     sampling       texels to pixels, through a perfect lens
     depth_order    order of layers from front to back
     layers         sharp images of layers in each view

@@ -92,10 +92,11 @@ class Pyramid:
 class PhotoSurface:
     """Photo with a physical width, mirrored beyond its borders (a `Surface`)."""
 
-    def __init__(self, pyramid: Pyramid, width_m: float, angle_rad: float, contrast: float) -> None:
-        self.angle_rad, self.contrast = angle_rad, contrast
-        self.base_pitch_m = width_m / pyramid.shape[1]
-        self._pyramid = pyramid
+    def __init__(self, photo: "Photo", width_m: float) -> None:
+        self.angle_rad, self.contrast = photo.angle_rad, photo.contrast
+        self.grey, self.shading, self.seed = photo.grey, photo.shading, photo.number
+        self.base_pitch_m = width_m / photo.pyramid.shape[1]
+        self._pyramid = photo.pyramid
 
     def raster(self, level: int, texels: Window) -> Raster:
         """Texels at the pitch base_pitch_m * 2**level, numbered from the middle of the photo."""
@@ -187,6 +188,10 @@ class Photo(ScenePart):
     angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
     contrast: float = Field(
         default=1.0, gt=0, le=2, description="a factor on the difference from mid grey"
+    )
+    grey: float = Field(default=0.5, ge=0, le=1, description="the grey that mid grey becomes")
+    shading: float = Field(
+        default=0.0, ge=0, le=0.5, description="the amplitude of slow shading, 0.1 to 0.4 m long"
     )
 
     @field_validator("encoding")

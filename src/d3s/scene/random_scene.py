@@ -1,6 +1,7 @@
-"""Random scenes: tilted, textured objects in front of a tilted background."""
+"""Random scenes: tilted objects in front of a tilted background, with strong or weak textures."""
 
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
@@ -20,6 +21,22 @@ _STREAM = int.from_bytes(b"scene")
 _TILT_SHARE = 0.8
 _STEEPEST_RAD = 1.1
 
+Surfaces = Literal["textured", "weak"]
+"""Surfaces of random scenes: all textured, or plain and weakly textured ones among them."""
+
+# Shares of the outlines in the order of `SHAPES`: weak scenes have more bars.
+_OUTLINES: dict[Surfaces, tuple[float, ...]] = {
+    "textured": (0.5, 0.25, 0.15, 0.1),
+    "weak": (0.4, 0.2, 0.3, 0.1),
+}
+# Weak surfaces of a weak scene: the background, and this share of the objects.
+_WEAK_SHARE = 1 / 3
+_PLAIN_SHARE = 1 / 3  # of the weak surfaces; the others have some texture
+_WEAKEST, _STRONGEST = 0.02, 0.2  # contrast of the others
+_SHADED_SHARE = 0.5  # of the weak surfaces
+_SHADING = (0.02, 0.15)
+_GREYS = (0.3, 0.7)
+
 # Margin around an object that also keeps to its depth range, since the blur brings it in.
 _BESIDE_PX = 40
 
@@ -29,6 +46,10 @@ class RandomScene(ScenePart):
 
     The seed determines the whole scene. Each layer has its own range of inverse depth, so layers
     never intersect.
+
+    In a scene with weak surfaces the background is plain or has a contrast of 0.02 to 0.2, and so
+    has a third of the objects; half of these surfaces have slow shading. More of the objects are
+    thin bars.
     """
 
     seed: int = Field(ge=0, lt=2**63, description="the seed of the whole scene")
@@ -51,6 +72,12 @@ class RandomScene(ScenePart):
         default=(),
         validate_default=True,
         description="folders of photos to use as textures, in place of patterns",
+    )
+
+    surfaces: Surfaces = Field(
+        default="textured",
+        description="textured, or weak: a plain or weakly textured background, and some such "
+        "objects",
     )
 
     @field_validator("farthest_m")
@@ -84,7 +111,7 @@ class RandomScene(ScenePart):
             self._thing(view, shape, (low, high), rng) for low, high in pairwise(edges.tolist())
         ]
         background = _tilted(view, Window.frame(shape), (farthest_dpt, middle_dpt), rng)
-        return (*layers[::-1], Layer(**background, texture=self._texture(rng)))
+        return (*layers[::-1], Layer(**background, texture=self._background_texture(rng)))
 
     def _thing(
         self,
@@ -95,13 +122,27 @@ class RandomScene(ScenePart):
     ) -> Layer:
         # An outline can miss the frame; the first attempt nearly always succeeds.
         for _ in range(100):
-            mask = _outline(shape, rng)
+            mask = _outline(shape, _OUTLINES[self.surfaces], rng)
             if mask.max() == 1:
                 break
         else:
             raise SceneError(f"shape={shape} is too small for a random scene.")
         plane = _tilted(view, Window.around(mask), range_dpt, rng)
-        return Layer(**plane, texture=self._texture(rng), mask=mask)
+        is_weak = self.surfaces == "weak" and rng.random() < _WEAK_SHARE
+        texture = self._weak_texture(rng) if is_weak else self._texture(rng)
+        return Layer(**plane, texture=texture, mask=mask)
+
+    def _background_texture(self, rng: np.random.Generator) -> Texture | Photo:
+        return self._weak_texture(rng) if self.surfaces == "weak" else self._texture(rng)
+
+    def _weak_texture(self, rng: np.random.Generator) -> Texture | Photo:
+        texture = self._texture(rng)
+        contrast = float(np.exp(rng.uniform(np.log(_WEAKEST), np.log(_STRONGEST))))
+        grey, shading = float(rng.uniform(*_GREYS)), float(rng.uniform(*_SHADING))
+        is_plain, is_shaded = rng.random(2) < (_PLAIN_SHARE, _SHADED_SHARE)
+        if is_plain:  # a photo has some contrast
+            texture, contrast = Texture(seed=int(rng.integers(2**31))), 0.0
+        return texture.replace(contrast=contrast, grey=grey, shading=shading if is_shaded else 0.0)
 
     def _texture(self, rng: np.random.Generator) -> Texture | Photo:
         contrast, angle = float(rng.uniform(0.6, 1.1)), float(rng.uniform(-np.pi, np.pi))
@@ -121,8 +162,10 @@ class RandomScene(ScenePart):
         )
 
 
-def _outline(shape: tuple[int, int], rng: np.random.Generator) -> Coverage:
-    kind = tuple(SHAPES)[int(rng.choice(len(SHAPES), p=(0.5, 0.25, 0.15, 0.1)))]
+def _outline(
+    shape: tuple[int, int], shares: tuple[float, ...], rng: np.random.Generator
+) -> Coverage:
+    kind = tuple(SHAPES)[int(rng.choice(len(SHAPES), p=shares))]
     centre = (float(rng.uniform(0, shape[1])), float(rng.uniform(0, shape[0])))
     return draw_mask(kind, shape, centre, float(rng.uniform(0.08, 0.3)) * min(shape), rng)
 

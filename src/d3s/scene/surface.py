@@ -14,7 +14,10 @@ from d3s.scene.sampling import (
     sample_projected,
     sample_scaled,
 )
+from d3s.scene.shading import shading
 from d3s.types import FloatArray, Image
+
+_MID_GREY = 0.5
 
 
 class Surface(Protocol):
@@ -23,6 +26,18 @@ class Surface(Protocol):
     @property
     def contrast(self) -> float:
         """Factor on the difference from mid grey."""
+
+    @property
+    def grey(self) -> float:
+        """Grey that mid grey becomes."""
+
+    @property
+    def shading(self) -> float:
+        """Amplitude of the slow shading."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the shading."""
 
     @property
     def angle_rad(self) -> float:
@@ -102,6 +117,7 @@ def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
     window
         Pixels to fill.
     """
+    on_surface = matrix
     if surface.angle_rad:
         cos, sin = np.cos(surface.angle_rad), np.sin(surface.angle_rad)
         matrix = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ matrix
@@ -116,6 +132,9 @@ def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
         pixels = sample_scaled(rasters[0], matrix, window)
     else:
         pixels = sample_projected(rasters, matrix, window, finest_m)
-    if surface.contrast != 1:
-        pixels = np.float32(0.5) + np.float32(surface.contrast) * (pixels - np.float32(0.5))
+    if surface.contrast != 1 or surface.grey != _MID_GREY:
+        difference = np.float32(surface.contrast) * (pixels - np.float32(_MID_GREY))
+        pixels = np.float32(surface.grey) + difference
+    if surface.shading:
+        pixels = pixels + shading(on_surface, window, surface.shading, surface.seed)
     return pixels

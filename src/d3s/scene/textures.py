@@ -62,7 +62,14 @@ class Texture(ScenePart):
     scale: float = Field(default=1.0, gt=1e-3, lt=1e3, description="the size relative to nature")
     angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
     contrast: float = Field(
-        default=1.0, gt=0, le=2, description="a factor on the difference from mid grey"
+        default=1.0,
+        ge=0,
+        le=2,
+        description="a factor on the difference from mid grey; 0 is a plain surface",
+    )
+    grey: float = Field(default=0.5, ge=0, le=1, description="the grey that mid grey becomes")
+    shading: float = Field(
+        default=0.0, ge=0, le=0.5, description="the amplitude of slow shading, 0.1 to 0.4 m long"
     )
 
     @property
@@ -158,4 +165,4 @@ def surface_of(texture: Texture | Photo, extent_m: tuple[float, float]) -> Surfa
     width_m = texture.width_m
     if width_m is None:
         width_m = max(extent_m[1], extent_m[0] * cols / rows) * _FILL
-    return PhotoSurface(texture.pyramid, width_m, texture.angle_rad, texture.contrast)
+    return PhotoSurface(texture, width_m)

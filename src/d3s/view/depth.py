@@ -38,6 +38,7 @@ FLAG_COLOURS = {
     Flag.INCONSISTENT: "#f58518",
     Flag.LOW_CONFIDENCE: "#54a24b",
     Flag.LARGE_SIGMA: "#ff9da6",
+    Flag.CARRIED: "#bab0ac",
 }
 """Colour of each flag."""
 
@@ -130,7 +131,7 @@ def _show_flags(axes: "Axes", est: DepthMap) -> None:
         vmax=len(colours) - 0.5,
         interpolation="nearest",
     )
-    set_title(axes, "Why there is no depth")
+    set_title(axes, "Flags")
     shares = share_of_each(est.flags)
     present = [flag for flag in Flag if shares[str(flag.name)] > 0]
     handles = [

@@ -12,21 +12,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+_MOST_IN_A_LINE = 3
+
 
 def plot_league(league: League) -> "Figure":
     """Plot MAE against density in each section; a mark is a method with its own filter."""
     from matplotlib.figure import Figure
 
     sections = league.sections()
-    figure = Figure(figsize=(4.6 * len(sections), 4.6), layout="constrained")
-    every = figure.subplots(1, len(sections), squeeze=False)[0]
-    for axes, section in zip(every, sections, strict=True):
+    lines = 1 if len(sections) <= _MOST_IN_A_LINE else 2
+    across = -(-len(sections) // lines)
+    figure = Figure(figsize=(4.6 * across, 4.6 * lines), layout="constrained")
+    for number, section in enumerate(sections):
+        axes = figure.add_subplot(lines, across, number + 1)
         _draw(axes, section)
-    every[0].set_ylabel("mean absolute error (cm)")
+        if number % across == 0:
+            axes.set_ylabel("mean absolute error (cm)")
     figure.legend(
         handles=_key(sections[0]),
         loc="outside lower center",
-        ncols=3 * len(sections),
+        ncols=3 * across,
         frameon=False,
         handlelength=3.2,
     )

@@ -3,6 +3,7 @@
 An option that is not given is None: the library has the default, and checks the value.
 """
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,5 +94,9 @@ def rig_of(path: Path | None) -> "Rig":
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """Values that are not None."""
-    return {name: value for name, value in values.items() if value is not None}
+    """Values that are not None, and the text of a choice."""
+    return {
+        name: value.value if isinstance(value, StrEnum) else value
+        for name, value in values.items()
+        if value is not None
+    }

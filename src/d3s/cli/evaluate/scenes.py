@@ -8,6 +8,7 @@ import typer
 
 from d3s.cli.evaluate import tables
 from d3s.cli.evaluate.sweep_command import sweep_command
+from d3s.cli.simulate import SurfaceName
 from d3s.cli.units import length_m
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ _Far = Annotated[
     float | None,
     typer.Option("--far", parser=length_m, metavar="LENGTH", help="Largest depth; 1.9 m if left."),
 ]
+_Surfaces = Annotated[
+    SurfaceName | None,
+    typer.Option(
+        help="Surfaces of the scenes: textured, or weak, with plain and weakly textured ones; "
+        "textured if left.",
+        show_default=False,
+    ),
+]
 
 
 def show(summaries: tables.Lines) -> None:
@@ -36,7 +45,9 @@ def show(summaries: tables.Lines) -> None:
         "was left without any. "
         "Density: retained textured pixels over textured ones. Bound: Cramér-Rao, of a window of "
         "31 x 31 px. Ratio: of the MAE on the pixels that both retained. Gain: what leaving out "
-        "the least trusted pixels wins, of what an oracle would win.",
+        "the least trusted pixels wins, of what an oracle would win. Beside objects: background "
+        "within 25 px of an object before it, with its depth, and of these without the "
+        "flag of a depth carried over from elsewhere; shares of all of it.",
     )
 
 
@@ -47,10 +58,17 @@ def _of_all(summaries: tables.Lines) -> "Table":
         ("scenes with a depth", lambda one: f"{one['scenes_with_depth']} of {one['scenes']}"),
         ("worst scene", lambda one: tables.centimetres(one["worst_mae_m"])),
         ("density", lambda one: tables.percent(one["density"])),
+        ("retained, of all pixels", lambda one: tables.percent(one["retained"])),
+        ("error above 2 cm", lambda one: tables.percent(one["bad_2cm"])),
         ("MAE / bound", lambda one: tables.number(one["mae_over_bound"], ".2f")),
         *((f"ratio to {rival}", partial(_ratio, rival)) for rival in tables.rivals(summaries)),
+        ("within 1 sigma", lambda one: tables.percent(one["coverage"])),
+        ("within 3 sigma", lambda one: tables.percent(one["coverage_3"])),
         ("gain by sigma", lambda one: tables.percent(one["sigma_gain"])),
         ("gain by confidence", lambda one: tables.percent(one["confidence_gain"])),
+        ("beside objects: retained", lambda one: tables.percent(one["beside_retained"])),
+        ("with the object's depth", lambda one: tables.percent(one["fattened"])),
+        ("and not flagged", lambda one: tables.percent(one["fattened_unflagged"])),
         ("CPU seconds a pair", lambda one: f"{one['time_s']:.2f}"),
     ]
     return tables.figures("All scenes", {one["method"]: one for one in summaries}, rows)
@@ -64,12 +82,14 @@ def _ratio(rival: str, summary: Mapping[str, Any]) -> str:
 def _by_region(summaries: tables.Lines) -> "Table":
     from rich.table import Table
 
-    table = Table(title="By region: MAE (cm), and the share that is retained (%)")
+    title = "By region: MAE (cm), share that is retained (%), and errors within 1 sigma (%)"
+    table = Table(title=title)
     table.add_column("region", no_wrap=True)
     table.add_column("of all\npixels", justify="right")
     for one in summaries:
         table.add_column(f"{tables.escaped(one['method'])}\nMAE", justify="right", overflow="fold")
         table.add_column("\nkept", justify="right")
+        table.add_column("\n1 sigma", justify="right")
     for rows in zip(*(one["regions"] for one in summaries), strict=True):
         cells = [
             cell
@@ -77,6 +97,7 @@ def _by_region(summaries: tables.Lines) -> "Table":
             for cell in (
                 tables.centimetres(row["mae_m"]),
                 tables.number(100 * row["retained"], ".1f"),
+                tables.number(100 * row["coverage"], ".0f"),
             )
         ]
         table.add_row(rows[0]["region"], tables.number(100 * rows[0]["share"], ".1f"), *cells)
@@ -96,5 +117,6 @@ scenes = sweep_command(
         "count": (_Count, None),
         "nearest_m": (_Near, None),
         "farthest_m": (_Far, None),
+        "surfaces": (_Surfaces, None),
     },
 )

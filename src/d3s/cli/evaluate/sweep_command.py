@@ -34,7 +34,7 @@ _AFTER: dict[str, Option] = {
     "quiet": (Quiet, False),
 }
 # Options that are fields of every sweep.
-_SWEEP_FIELDS = ("patterns", "noise", "shape", "seed")
+_SWEEP_FIELDS = ("patterns", "noise", "shape", "psf", "seed")
 
 
 def sweep_command(
@@ -67,10 +67,7 @@ def sweep_command(
         from d3s.evaluate.evaluation import result_files, run_evaluation, write_results
 
         evaluation = _evaluation(name)
-        psf = given["psf"]
-        chosen = options.given(
-            psf=None if psf is None else psf.value, **{name: given[name] for name in fields}
-        )
+        chosen = options.given(**{name: given[name] for name in fields})
         start = evaluation.sweep.quick() if given["quick"] else evaluation.sweep()
         with value_of("the sweep"):
             sweep = start.replace(**chosen)

@@ -8,6 +8,6 @@ Modules::
 """
 
 from d3s.cli.simulate.command import simulate
-from d3s.cli.simulate.options import PsfName
+from d3s.cli.simulate.options import PsfName, SurfaceName
 
-__all__ = ["PsfName", "simulate"]
+__all__ = ["PsfName", "SurfaceName", "simulate"]

@@ -12,6 +12,7 @@ from d3s.cli.simulate.options import (
     ImageFormat,
     PsfName,
     SceneName,
+    SurfaceName,
     TruthFormat,
     check_combination,
     given_options,
@@ -69,6 +70,14 @@ def simulate(
         list[Path] | None,
         _option(_SCENE, "Folder of photographs for the surfaces of random scenes; repeatable."),
     ] = None,
+    surfaces: Annotated[
+        SurfaceName | None,
+        _option(
+            _SCENE,
+            "Surfaces of random scenes: textured, or weak, with plain and weakly textured ones; "
+            "textured by default.",
+        ),
+    ] = None,
     count: Annotated[
         int | None, _option(_SCENE, "Number of random scenes, with seeds from --seed upwards.")
     ] = None,
@@ -91,7 +100,14 @@ def simulate(
         _length(_TEXTURE, "Width of an image on the plane; fills the view by default."),
     ] = None,
     contrast: Annotated[
-        float | None, _option(_TEXTURE, "Factor on the difference from mid grey.")
+        float | None,
+        _option(_TEXTURE, "Factor on the difference from mid grey; 0 is a plain surface."),
+    ] = None,
+    grey: Annotated[
+        float | None, _option(_TEXTURE, "Grey that mid grey becomes; 0.5 by default.")
+    ] = None,
+    shading: Annotated[
+        float | None, _option(_TEXTURE, "Amplitude of slow shading; none by default.")
     ] = None,
     encoding: Annotated[
         Encoding | None,

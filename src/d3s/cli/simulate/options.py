@@ -15,6 +15,13 @@ class SceneName(StrEnum):
     DEPTH_MAP = "depth-map"
 
 
+class SurfaceName(StrEnum):
+    """Values of --surfaces."""
+
+    TEXTURED = "textured"
+    WEAK = "weak"
+
+
 class PsfName(StrEnum):
     """Values of --psf."""
 
@@ -45,14 +52,17 @@ class Encoding(StrEnum):
 
 
 _TEXTURED = (SceneName.PLANE, SceneName.TILTED)
-_TEXTURE_OPTIONS = ("texture", "texture_seed", "texture_scale", "texture_width", "contrast")
+_TEXTURE_OPTIONS = (
+    *("texture", "texture_seed", "texture_scale", "texture_width"),
+    *("contrast", "grey", "shading"),
+)
 # Scenes that an option applies to; options that are not listed apply to all.
 _SCENES_OF_OPTION: dict[str, tuple[SceneName, ...]] = {
     **dict.fromkeys(("depth", "sequence", *_TEXTURE_OPTIONS), _TEXTURED),
     **dict.fromkeys(("tilt_x", "tilt_y"), (SceneName.TILTED,)),
     **dict.fromkeys(("image", "depth_map"), (SceneName.DEPTH_MAP,)),
     "encoding": (*_TEXTURED, SceneName.DEPTH_MAP),
-    **dict.fromkeys(("near", "far", "things", "photos", "count"), (SceneName.RANDOM,)),
+    **dict.fromkeys(("near", "far", "things", "photos", "surfaces", "count"), (SceneName.RANDOM,)),
 }
 _ALLOWED_WITH_RECIPE = {"recipe", "output", "force", "quiet"}
 

@@ -73,6 +73,7 @@ def _scene_table(options: dict[str, Any], distances_m: tuple[float, ...] | None)
             "farthest_m": options["far"],
             "things": options["things"],
             "photos": photos and [_absolute(folder) for folder in photos],
+            "surfaces": options["surfaces"] and options["surfaces"].value,
         }
     elif name == SceneName.DEPTH_MAP:
         fields = {
@@ -112,7 +113,8 @@ def _texture_table(options: dict[str, Any]) -> Any:
         fields = _photo_fields(options)
     else:
         return name
-    return _without_none({**fields, "contrast": options["contrast"]})
+    light = {name: options[name] for name in ("contrast", "grey", "shading")}
+    return _without_none({**fields, **light})
 
 
 def _pattern_fields(options: dict[str, Any]) -> dict[str, Any]:
