@@ -196,7 +196,7 @@ class JointOptions(Options):
         description="the standard deviation of the disparity from rectification errors",
     )
     # The documentation states error and density for this threshold, at any depth and noise.
-    min_confidence: MinConfidence = 0.45
+    min_confidence: MinConfidence = 0.5
 
     @field_validator("finest_scale")
     @classmethod

@@ -311,9 +311,12 @@ class RefineOperations(Protocol):
         """
 
     def merge_coarse(
-        self, disparity_px: Array, coarse_px: Array, scales: Counts, most: int
+        self, disparity_px: Array, coarse_px: Array, scales: Counts, most: int, max_move_px: float
     ) -> Array:
         """Return the disparities of a coarser grid for cells up to a scale, else the given ones.
+
+        Also the given ones where the two are `max_move_px` or more apart: beside a step in depth
+        the coarser grid mixes both sides.
 
         Parameters
         ----------
@@ -325,6 +328,8 @@ class RefineOperations(Protocol):
             Coarsest scale of each cell of the frame (rows, cols): 1, 2 or 4.
         most
             Largest scale whose cells take the coarse disparity.
+        max_move_px
+            Difference from which on the given disparity is kept.
         """
 
     def join_scales(self, parts: dict[int, CellFit], scales: Counts) -> CellFit:

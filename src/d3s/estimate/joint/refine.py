@@ -105,7 +105,9 @@ def refine(
         rounds = plan.options.rounds - (scale == 1 < max(levels))
         level.move(served, max(rounds, 1) - is_last)
         if scale > 1:
-            start_px = operations.merge_coarse(start_px, level.disparity_px, scales, scale)
+            start_px = operations.merge_coarse(
+                start_px, level.disparity_px, scales, scale, plan.max_move_px
+            )
         if is_last:
             noise_here = operations.halve(noise) if is_coarse else noise
             parts[scale] = level.fit(noise_here, own)

@@ -27,9 +27,13 @@ _STEP_PX = 0.75
 _MARGIN_HALF, _LEAST_HALF = 2, 3
 
 # Fitted to real stereo pairs.
-SHARP_MODEL = TrustModel(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+SHARP_MODEL = TrustModel(
+    constant=-2.72, margin=-1.60, least=-0.34, step=-0.85, misfit=0.25, move=0.68, gap=-0.05
+)
 # Fitted to path-traced rooms, and to planes and scenes of the tuning textures, weak ones among them.
-DEFOCUSED_MODEL = TrustModel(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+DEFOCUSED_MODEL = TrustModel(
+    constant=-5.07, margin=0.80, least=-3.42, step=-0.80, misfit=0.07, move=2.34, gap=0.71
+)
 
 
 def judge_cells(
@@ -55,7 +59,7 @@ def judge_cells(
     evidence = gather_evidence(view, noise, fit, found, plan, backend)
     is_sharp = plan.optics.aperture_radius_m == 0
     model = SHARP_MODEL if is_sharp else DEFOCUSED_MODEL
-    return Trust(backend.support.probability(evidence, model), evidence.nearest)
+    return Trust(backend.support.probability(evidence, model), evidence.nearest_px)
 
 
 def gather_evidence(

@@ -128,10 +128,16 @@ def select_cells(
 
 
 @compiled
-def copy_scales(
-    start: int, stop: int, values: Image, scales: Counts, least: int, most: int, out: Image
+def keep_fine(
+    start: int,
+    stop: int,
+    values: Image,
+    scales: Counts,
+    most: int,
+    limit: np.float32,
+    out: Image,
 ) -> None:
-    """Copy the values of cells of scales least to most.
+    """Copy the values of cells beyond a scale, and of cells that `out` is too far from.
 
     Parameters
     ----------
@@ -141,15 +147,17 @@ def copy_scales(
         Values to copy (rows, cols).
     scales
         Scale of each cell.
-    least, most
-        Scales whose cells are copied, both included.
+    most
+        Largest scale whose cells may keep the value of `out`.
+    limit
+        Largest difference of a value that is kept.
     out
         Result, written in place.
     """
     for row in range(start, stop):
         here, source, target = scales[row], values[row], out[row]
         for col in range(here.size):
-            if least <= here[col] <= most:
+            if here[col] > most or not abs(target[col] - source[col]) < limit:
                 target[col] = source[col]
 
 

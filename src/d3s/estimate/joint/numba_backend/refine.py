@@ -222,14 +222,15 @@ class NumbaRefine:
         return out
 
     def merge_coarse(
-        self, disparity_px: Image, coarse_px: Image, scales: Counts, most: int
+        self, disparity_px: Image, coarse_px: Image, scales: Counts, most: int, max_move_px: float
     ) -> Image:
         """Return the disparities of a coarser grid for cells up to a scale, else the given ones.
 
         Parameters: see `RefineOperations.merge_coarse`.
         """
         out = self.double(coarse_px, scales.shape)
-        run_over_rows(grids.copy_scales, scales.shape[0], disparity_px, scales, most + 1, 255, out)
+        rows, limit = scales.shape[0], np.float32(max_move_px)
+        run_over_rows(grids.keep_fine, rows, disparity_px, scales, most, limit, out)
         return out
 
     def join_scales(self, parts: dict[int, CellFit], scales: Counts) -> CellFit:

@@ -268,6 +268,7 @@ def _fit_line(
     found = all_found.reshape(all_found.size)
     near_rows_px = tables.near_rows_px[row]
     factor = numbers.agreement_sigmas * numbers.agreement_sigmas * numbers.noise_area
+    most_moved = numbers.max_move * numbers.max_move
     anchor_share = numbers.noise_area * numbers.anchor_precision
     half, two, four = np.float32(0.5), np.float32(2), np.float32(4)
     zero, one = splat_8(np.float32(0)), splat_8(np.float32(1))
@@ -339,7 +340,8 @@ def _fit_line(
         weight = anchor_share * best_ee * best_over
         safe = maximum(best_gg, flat)
         best_d = (best_d * safe + weight * anchor) / (safe + weight)
-        moved = minimum(maximum(best_d, anchor - numbers.max_move), anchor + numbers.max_move)
+        apart = best_d - anchor
+        moved = select_less(apart * apart, splat_8(most_moved), best_d, anchor)
         moved = select_less(flat, best_gg, moved, begin)
         store(found, _DISPARITY * most + col, moved)
         if is_light:

@@ -167,14 +167,16 @@ class NumpyRefine:
         return np.asarray(np.any(near, axis=0))
 
     def merge_coarse(
-        self, disparity_px: Array, coarse_px: Array, scales: Counts, most: int
+        self, disparity_px: Array, coarse_px: Array, scales: Counts, most: int, max_move_px: float
     ) -> Array:
         """Return the disparities of a coarser grid for cells up to a scale, else the given ones.
 
         Parameters: see `RefineOperations.merge_coarse`.
         """
         shape = scales.shape[0], scales.shape[1]
-        return np.where(scales <= most, self.double(coarse_px, shape), disparity_px)
+        coarse = self.double(coarse_px, shape)
+        is_taken = (scales <= most) & (np.abs(coarse - disparity_px) < max_move_px)
+        return np.where(is_taken, coarse, disparity_px)
 
     def join_scales(self, parts: dict[int, CellFit], scales: Counts) -> CellFit:
         """Take each cell from the fit of its scale, interpolated if that is coarser."""
@@ -283,9 +285,7 @@ class NumpyRefine:
         weight = spread / parameters.anchor_sigma**2
         safe = np.maximum(chosen["gg"], FLAT)
         best = (chosen["disparity"] * safe + weight * anchor) / (safe + weight)
-        moved = np.clip(
-            best, anchor - parameters.max_move, anchor + parameters.max_move
-        )
+        moved = np.where(np.abs(best - anchor) < parameters.max_move, best, anchor)
         moved = np.where(is_flat, disparity, moved)
         per_noise = _in_residual(moved, parameters)
         residual = chosen["ee"] / per_noise
