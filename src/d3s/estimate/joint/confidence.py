@@ -14,18 +14,18 @@ from d3s.estimate.joint.types import (
 
 # Sigma at which the confidence is a half, in pixels or as a share of the disparity: neither depends
 # on the unit of length.
-_SIGMA_PX, _SIGMA_SHARE = 0.15, 0.01
+_SIGMA_PX, _SIGMA_SHARE = 0.15, 0.02
 # Probability of being wrong at which the confidence is a half, for a camera with lenses and for a
 # sharp pair.
-_DEFOCUSED_WRONG, _SHARP_WRONG = 0.02, 0.10
+_DEFOCUSED_WRONG, _SHARP_WRONG = 0.04, 0.115
 # Variance of a wrong disparity, in square pixels, and the probability that every good cell has.
-_WRONG_PX2 = 1.0
-_DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.003, 0.0
+_WRONG_PX2 = 1.6
+_DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.006, 0.0
 # Correlation beyond chance below which a window counts as without texture.
-_MIN_CORRELATION = 0.3
+_MIN_CORRELATION = 0.05
 # Largest residual of 3 x 3 cells over what noise and lenses explain; 3 pixels in 1000 of a plane
 # have more.
-_MAX_MISFIT = 6.0
+_MAX_MISFIT = 30.0
 # Margin of the search, mean over a neighbourhood, below which another depth fits about as well.
 _MIN_MARGIN = 0.02
 # Share by which a depth may exceed the ends of the range.

@@ -28,7 +28,7 @@ _DEFOCUS_PX2 = 0.7
 _DEFOCUSED_WINDOWS_PX, _SHARP_WINDOWS_PX = (9, 23, 57), (5, 9, 23)
 # Distance from the disparity of the search that a fit may move, in pixels of the search. Across an
 # edge a window is torn between two surfaces, and the search is nearer to the truth.
-_DEFOCUSED_MOVE, _SHARP_MOVE = 0.75, 0.4
+_MAX_MOVE = 0.5
 
 _EMPTY_INTERVAL = np.inf, -np.inf  # of a scale that is never too coarse
 
@@ -103,7 +103,7 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
         cell_px=1 if scale == 1 else 2,
         windows_px=options.windows_px
         or (_SHARP_WINDOWS_PX if is_sharp else _DEFOCUSED_WINDOWS_PX),
-        max_move_px=(_SHARP_MOVE if is_sharp else _DEFOCUSED_MOVE) * scale,
+        max_move_px=_MAX_MOVE * scale,
         smoothing_px=smoothing,
         finer_px={
             step: _finer_px(optics, model, step) if step > options.finest_scale else _EMPTY_INTERVAL

@@ -28,11 +28,11 @@ _MARGIN_HALF, _LEAST_HALF = 2, 3
 
 # Fitted to real stereo pairs.
 SHARP_MODEL = TrustModel(
-    constant=-2.72, margin=-1.60, least=-0.34, step=-0.85, misfit=0.25, move=0.68, gap=-0.05
+    constant=-2.82, margin=-1.63, least=-0.31, step=-0.84, misfit=0.26, move=1.44, gap=-0.04
 )
 # Fitted to path-traced rooms, and to planes and scenes of the tuning textures, weak ones among them.
 DEFOCUSED_MODEL = TrustModel(
-    constant=-5.07, margin=0.80, least=-3.42, step=-0.80, misfit=0.07, move=2.34, gap=0.71
+    constant=-4.91, margin=-0.05, least=-2.51, step=-0.62, misfit=0.34, move=3.11, gap=0.57
 )
 
 
