@@ -17,6 +17,7 @@ import numpy as np
 from d3s.estimate.clipping import clipped
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.joint.backend import Backend
+from d3s.estimate.joint.balance import balance_contrast
 from d3s.estimate.joint.confidence import depth_and_confidence
 from d3s.estimate.joint.holes import Holes
 from d3s.estimate.joint.numba_backend import numba_backend
@@ -126,7 +127,9 @@ def run_joint(
     if plan.search_scale > plan.cell_px:
         start_px = backend.refine.double(start_px, (noise.shape[0], noise.shape[1]))
     clock.stop("search")
-    fit = refine(levels, start_px, noise, unseen, plan, backend)
+    fit = refine(
+        balance_contrast(levels, start_px, plan), start_px, noise, unseen, plan, backend
+    )
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
     clock.stop("trust")
