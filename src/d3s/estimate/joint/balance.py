@@ -15,7 +15,7 @@ Views = tuple[Array, Array]
 
 _BLOCK = 48  # side of a block in cells: some hundred independent samples of texture
 _STRIDE = 2  # every second cell in both directions is enough
-_TOLERANCE = 0.03  # ratio of contrasts that is left as it is
+_TOLERANCE = 0.05  # typical difference of contrasts that is left as it is
 _LIMITS = 0.25, 4.0  # ratios beyond these are no exposure, but a wrong match
 _NEIGHBOURS = 3  # blocks each way that are averaged
 
@@ -35,7 +35,7 @@ def balance_contrast(levels: dict[int, Views], start_px: Array, plan: Plan) -> d
     if plan.optics.aperture_radius_m > 0:
         return levels
     ratios = _ratios(*levels[plan.cell_px], start_px / plan.cell_px)
-    if np.abs(ratios - 1).max() <= _TOLERANCE:
+    if np.median(np.abs(ratios - 1)) <= _TOLERANCE:
         return levels
     import cv2  # imported here: slow to load
 

@@ -21,6 +21,7 @@ _LARGE_STEP = 550.0  # penalty of neighbours further apart
 # view: its standard deviation.
 _EDGE_SHARE = 0.2
 _SLOPE_SHARE = 0.01
+_MARGIN_HALF = 2  # half side of the mean of margins
 _MANY = 20_000  # pixels that suffice for a standard deviation
 
 
@@ -52,8 +53,7 @@ def search(views: tuple[Array, Array], plan: Plan, backend: Backend) -> SearchRe
     paths = operations.aggregate_paths(costs, plan.allowed, round(small), penalties)
     return SearchResult(
         operations.median_3x3(operations.median_3x3(paths.step)),
-        paths.margin,
-        paths.cost,
+        operations.local_mean(paths.margin, _MARGIN_HALF),
         operations.right_view_steps(paths, first_shift),
     )
 

@@ -23,8 +23,8 @@ _RIDGE_FACTOR = 15.0
 _SURFACE_PX, _REACH = 0.75, 60
 # Difference of disparity that is a step in depth, in pixels of the search.
 _STEP_PX = 0.75
-# Half sides of the means of margins, and of the minimum over these means, in pixels of the search.
-_MARGIN_HALF, _LEAST_HALF = 2, 3
+# Half side of the minimum over margins, in pixels of the search.
+_LEAST_HALF = 3
 
 # Fitted to real stereo pairs.
 SHARP_MODEL = TrustModel(
@@ -70,8 +70,8 @@ def gather_evidence(
 
     scale, side = plan.search_scale, plan.cell_px
     start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * scale
-    margin = cv2.blur(found.margin, _square(_MARGIN_HALF))
-    least = cv2.erode(margin, np.ones(_square(_LEAST_HALF)))
+    side_px = 2 * _LEAST_HALF + 1
+    margin, least = found.margin, cv2.erode(found.margin, np.ones((side_px, side_px)))
     if scale > side:
         shape = fit.flags.shape[0], fit.flags.shape[1]
         start_px, margin, least = (
@@ -91,10 +91,6 @@ def gather_evidence(
         gap_px=gap * to_px,
         nearest_px=nearest * to_px,
     )
-
-
-def _square(half: int) -> tuple[int, int]:
-    return (2 * half + 1, 2 * half + 1)
 
 
 def _step_distance(disparity: Array, limit: float) -> FloatArray:

@@ -61,15 +61,13 @@ class PathResult(NamedTuple):
     lowest: Steps  # whole step of the lowest total
     total: Steps  # path total at `lowest`
     margin: Array  # share by which `total` is below the lowest one two or more shifts away, 0 to 1
-    cost: Costs  # matching cost at `lowest`
 
 
 class SearchResult(NamedTuple):
     """Result of the search, one value per pixel of the search's scale."""
 
     step: Array  # sub-pixel, from the first shift
-    margin: Array  # as in `PathResult`
-    cost: Costs  # as in `PathResult`
+    margin: Array  # as in `PathResult`, mean over a window
     right_step: Steps  # step that the right view chose for this point; -1 if out of the frame
 
 
@@ -149,8 +147,8 @@ class CellFit(NamedTuple):
 class Evidence(NamedTuple):
     """What tells about wrong disparities, one image of cells each."""
 
-    margin: Array  # margin of the search, mean close by
-    least: Array  # least of these means close by
+    margin: Array  # margin of the search
+    least: Array  # least margin close by
     step_px: Array  # distance to a step in depth, in pixels of the frame
     misfit: Array  # residual of 3 x 3 cells over what noise and lenses explain
     move: Array  # distance of the fit from the search, in pixels of the search

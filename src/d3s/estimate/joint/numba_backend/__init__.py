@@ -10,6 +10,7 @@ windows      least squares over windows of cells
 window_sums  sums over the windows of a row of cells
 surfaces     windows on one surface; slopes and bends of surfaces
 grids        cells of one size from cells of another
+support      texture around cells, and the probability of being wrong
 confidence   depth, sigma, confidence and flags
 lines        copies and interpolation of image rows
 """

@@ -223,7 +223,6 @@ def paths_along_cols(
                     out.margin[row, there] = parts[SHORTS + col]
                     out.lowest[row, there] = steps[col]
                     out.total[row, there] = steps[SHORTS + col]
-                    out.cost[row, there] = costs[(row * cols + there) * deep + steps[col]]
 
 
 @inlined

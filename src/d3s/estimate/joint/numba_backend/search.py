@@ -84,7 +84,7 @@ class NumbaSearch:
         empty = self._memory.empty
         step, margin = empty((rows, cols)), empty((rows, cols))
         lowest, total = (empty((rows, cols), np.int16) for _ in range(2))
-        out = PathResult(step, lowest, total, margin, empty((rows, cols), np.uint8))
+        out = PathResult(step, lowest, total, margin)
         walls = np.full(deep, FORBIDDEN_COST, dtype=np.int16)
         walls[: allowed.size][allowed] = 0
         penalty = np.int16(min(small, MAX_PENALTY))

@@ -5,6 +5,7 @@ Tests hold the compiled operations of `numba_backend` to these. Nothing else imp
 prefilter    centring, smoothing, noise
 search       matching costs and paths
 refine       least squares over windows
+support      texture around cells, and the probability of being wrong
 confidence   depth, sigma, confidence and flags
 """
 
@@ -15,6 +16,7 @@ from d3s.estimate.joint.numpy_backend.confidence import NumpyConfidence
 from d3s.estimate.joint.numpy_backend.prefilter import NumpyPrefilter
 from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.numpy_backend.search import NumpySearch
+from d3s.estimate.joint.numpy_backend.support import NumpySupport
 from d3s.estimate.options import JointOptions
 from d3s.rig import Rig
 from d3s.types import Image
@@ -22,7 +24,9 @@ from d3s.types import Image
 
 def numpy_backend() -> Backend:
     """Return the operations in NumPy."""
-    return Backend(NumpyPrefilter(), NumpySearch(), NumpyRefine(), NumpyConfidence())
+    return Backend(
+        NumpyPrefilter(), NumpySearch(), NumpyRefine(), NumpySupport(), NumpyConfidence()
+    )
 
 
 def joint_reference(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:

@@ -10,9 +10,9 @@ from d3s.estimate.joint.types import (
     Bits,
     CellFit,
     ConfidenceParameters,
-    Counts,
     DepthPlanes,
     SearchResult,
+    Trust,
 )
 
 
@@ -36,7 +36,7 @@ class NumpyConfidence:
     def depth_planes(
         self,
         fit: CellFit,
-        is_one_surface: Counts,
+        trust: Trust,
         flags: Bits,
         parameters: ConfidenceParameters,
     ) -> DepthPlanes:
@@ -46,14 +46,21 @@ class NumpyConfidence:
         """
         per_cell = flags | fit.flags
         is_known = (fit.sigma_px >= 0) & (fit.sigma_px < np.inf)
-        bad = (is_one_surface == 0) | ~(fit.misfit <= parameters.max_misfit) | ~is_known
+        bad = ~(fit.misfit <= parameters.max_misfit) | ~is_known
         per_cell[bad] |= np.uint16(Flag.INCONSISTENT)
+        per_cell[trust.carried_px > parameters.max_carried_px] |= np.uint16(Flag.CARRIED)
         # Interpolation weights cells by their precision, so that a poor cell spoils no good one.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             precision = np.where(is_known, 1 / np.maximum(fit.sigma_px, MIN_SIGMA_PX) ** 2, 0)
-            weighted, weight, bend_px, correlation = (
+            weighted, weight, bend_px, correlation, wrong = (
                 self._per_pixel(part, parameters)
-                for part in (fit.disparity_px * precision, precision, fit.bend_px, fit.correlation)
+                for part in (
+                    fit.disparity_px * precision,
+                    precision,
+                    fit.bend_px,
+                    fit.correlation,
+                    trust.wrong,
+                )
             )
             disparity = weighted / weight
         rows, cols = parameters.frame_shape
@@ -62,18 +69,21 @@ class NumpyConfidence:
         vergence = (disparity - parameters.offset_px) / parameters.per_dpt_px
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             depth = np.where(vergence > 0, 1 / vergence, np.inf)
-            sigma_px = np.sqrt(1 / weight + bend_px**2 + parameters.rectification_sigma_px**2)
+            variance = 1 / weight + bend_px**2
+            doubt = parameters.wrong_variance_px2 * np.maximum(wrong - parameters.harmless_wrong, 0)
+            sigma_px = np.sqrt(variance + parameters.rectification_sigma_px**2 + doubt)
             sigma = depth * depth * sigma_px / parameters.per_dpt_px
-            scale = np.maximum(
-                parameters.sigma_at_half_confidence_m,
-                parameters.sigma_at_half_confidence_share * depth,
+            half = np.maximum(
+                parameters.sigma_at_half_confidence_px,
+                parameters.sigma_at_half_confidence_share * (disparity - parameters.offset_px),
             )
-            confidence = np.nan_to_num(correlation / (1 + sigma / scale), nan=0.0)
+            doubts = wrong / parameters.wrong_at_half_confidence + np.sqrt(variance) / half
+            confidence = np.nan_to_num(1 / (1 + doubts), nan=0.0)
         near, far = parameters.nearest_m, parameters.farthest_m
         out[~(correlation >= parameters.min_correlation)] |= np.uint16(Flag.LOW_TEXTURE)
         out[~((depth >= near) & (depth <= far))] |= np.uint16(Flag.OUT_OF_RANGE)
         out[~(confidence >= parameters.min_confidence)] |= np.uint16(Flag.LOW_CONFIDENCE)
-        keep = out == 0
+        keep = (out & ~np.uint16(Flag.CARRIED)) == 0
         depth, sigma = np.where(keep, depth, np.nan), np.where(keep, sigma, np.nan)
         return DepthPlanes(depth, sigma, confidence, out)
 

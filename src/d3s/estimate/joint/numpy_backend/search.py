@@ -108,7 +108,6 @@ class NumpySearch:
             lowest=lowest.astype(np.int16),
             total=value.astype(np.int16),
             margin=(other - value) / np.maximum(other, 1),
-            cost=_at(raw, lowest).astype(np.uint8),
         )
 
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:
