@@ -118,6 +118,12 @@ def say_files(files: Mapping[str, Path]) -> None:
         typer.echo(f"{what.capitalize()}: {path}")
 
 
+def say_left_out(reasons: Mapping[str, str]) -> None:
+    """Print to stderr what was left out and why, by name."""
+    for name, words in reasons.items():
+        typer.echo(f"Left out: {name} {words}.", err=True)
+
+
 @contextmanager
 def _kept_trials(output: Path, command: str) -> Iterator[Path]:
     """Hidden folder for the finished trials of a command, removed when all is done.

@@ -9,6 +9,7 @@ optics       `Optics`: two lenses and one sensor, as designed
 calibration  `Calibration` and `Provenance`: measurements of one camera and their origin
 rig          `Rig`: optics, calibration and name, with the TOML file
 split        raw frame in, rectified pair out
+stereo_calibration  calibration files of stereo data sets, as rigs
 """
 
 from d3s.rig.calibration import Calibration, Provenance
