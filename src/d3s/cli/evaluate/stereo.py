@@ -1,5 +1,6 @@
 """`d3s evaluate stereo`: methods on a stereo data set that the user brings."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ import typer
 
 from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet, value_of
-from d3s.cli.sweep import Workers, say_files, say_left_out, sweep_run
+from d3s.cli.sweep import Workers, read_page, say_files, say_left_out, sweep_run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,6 +60,13 @@ def stereo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the tables and the chart.")
     ] = Path("evaluation"),
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Page in Markdown to put the tables into, between its marks for stereo.",
+            show_default=False,
+        ),
+    ] = None,
     workers: Workers = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -69,9 +77,12 @@ def stereo(
     the errors over density, stereo.json, with all parameters and the summary, and the chart
     stereo.png. If it is stopped, the same command goes on where it was.
     """
+    from d3s.atomic import write_text
+    from d3s.evaluate.league_tables import with_league
     from d3s.evaluate.stereo import evaluate_stereo, write_stereo
     from d3s.evaluate.stereo.evaluation import checked_lights, stereo_files
     from d3s.evaluate.stereo.folders import find_scenes
+    from d3s.evaluate.stereo.page import MARKS, stereo_markdown
     from d3s.view.save import save_figure
     from d3s.view.stereo import plot_stereo
 
@@ -79,6 +90,8 @@ def stereo(
     with value_of("--light"):
         lights = checked_lights(light or ())
     pairs = len(find_scenes(folder).scenes) * len(lights)
+    if page is not None:
+        read_page(page, MARKS)  # refused before the work rather than after it
     files = stereo_files(output)
     with sweep_run(files, pairs, workers=workers, force=force, quiet=quiet) as run:
         results = evaluate_stereo(
@@ -93,10 +106,24 @@ def stereo(
         )
         write_stereo(results, output, overwrite=force)
         save_figure(plot_stereo(results), files["chart"], overwrite=True)
+    if page is not None:
+        texts = {MARKS: stereo_markdown(results, _command(method, light, disparities, occluded))}
+        write_text(page, with_league(read_page(page, MARKS), texts, page), overwrite=True)
     if not quiet:
         tables.show(*_tables(results), notes=_NOTES)
         say_left_out(results.found.left_out)
         say_files(files)
+
+
+def _command(
+    method: list[str] | None, light: list[str] | None, disparities: int | None, occluded: bool
+) -> str:
+    """Command that gives the same figures, without paths and number of processes."""
+    words = ["d3s", "evaluate", "stereo", "FOLDER"]
+    words += [word for one in method or () for word in ("-m", one)]
+    words += [word for one in light or () for word in ("--light", one)]
+    words += ["--disparities", str(disparities)] if disparities else []
+    return shlex.join([*words, *(["--occluded"] if occluded else [])])
 
 
 def _tables(results: "StereoResults") -> "Iterator[Table]":

@@ -10,6 +10,7 @@ light       changes of the light of the right view
 settings    options of methods on stereo data sets
 measures    figures of a depth map in pixels of disparity
 summary     mean over the scenes
+page        the summary as tables in Markdown
 evaluation  `evaluate_stereo`: the run over all scenes, and its files
 """
 
