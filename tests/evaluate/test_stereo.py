@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from d3s.evaluate.stereo.scene import DEFAULT_DISPARITIES, read_scene
 from d3s.evaluate.stereo.settings import STEREO_OPTIONS, at_levels, for_stereo, over_range
 from d3s.peers.opencv import SgbmOptions
 from d3s.rig import Rig
+from pages import DOCS
 from stereo_sets import (
     FAR_PX,
     NEAR_PX,
@@ -239,6 +241,16 @@ def test_methods_of_opencv_start_from_their_options_for_stereo():
     assert given.name == "sgbm:p2=999"
     as_it_is = for_stereo(Contender(method="sgbm", options=SgbmOptions()))
     assert as_it_is.checked_options() == SgbmOptions()
+
+
+@pytest.mark.parametrize("method", STEREO_OPTIONS)
+def test_options_for_stereo_are_those_of_the_page(method):
+    page = (DOCS / "evaluation.md").read_text()
+    (text,) = re.findall(rf"`({method}:block_size_px=[^`]*)`", page)
+    assert (
+        Contender.parse(text).checked_options()
+        == for_stereo(Contender.parse(method)).checked_options()
+    )
 
 
 def test_all_methods_search_the_range_of_the_scene_unless_told():
