@@ -2,8 +2,8 @@
 
 The defaults of `sgbm` and `bm` are for the blurred and noisy views of a two-lens camera. On sharp
 views these are better; `benchmarks/tune_stereo.py` found them on seven scenes of the Middlebury
-2014 training set at quarter size; `disparity_sigma_px` holds two thirds of the errors there. Options
-that are given with the method come on top.
+2014 training set at quarter size; two thirds of the errors there are below `disparity_sigma_px`.
+Options that are given with the method come on top.
 """
 
 from collections.abc import Mapping
