@@ -42,7 +42,7 @@ def test_tables_go_into_a_page(tmp_path):
     result = run("scenes", "-m", "bm", "-o", "out", "--page", "page.md", "--quiet")
     assert result.exit_code == 0, result.stderr
     text = page.read_text()
-    assert "`d3s evaluate stereo FOLDER -m bm` with 1 scenes (Bench)" in text
+    assert "`d3s evaluate stereo FOLDER -m bm`.\nScenes: Bench." in text
     assert "| bm " in text
     assert "old" not in text
     page.write_text("no place")

@@ -74,7 +74,13 @@ def _draw_errors(axes: "Axes", lines: Sequence[Line], styles: Mapping[str, Style
         xlim=(0, 101),
     )
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(_labels_of_minor_ticks)
     axes.legend(frameon=False, fontsize="small")
+
+
+def _labels_of_minor_ticks(value: float, _: float) -> str:
+    """Label at 2 and 5 times a power of ten."""
+    return f"{value:g}" if f"{value:e}"[0] in "25" else ""
 
 
 def _draw_coverage(axes: "Axes", lines: Sequence[Line], styles: Mapping[str, Style]) -> None:

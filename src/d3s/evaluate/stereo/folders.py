@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from d3s.errors import InputError
+from d3s.files.raw import named
 
 Layout = Literal["middlebury", "kitti"]
 """Names of files as Middlebury 2014 and ETH3D have them, or as KITTI 2015 has them."""
@@ -56,10 +57,17 @@ class SceneFiles:
         return cls(**table)
 
     def digest(self) -> str:
-        """Digest of the content of all files: a changed file makes another result."""
+        """Digest of the content of all files: a changed file makes another result.
+
+        Raises
+        ------
+        InputError
+            When a file cannot be read.
+        """
         whole = hashlib.sha256()
         for path in (self.left, self.right, self.calibration, self.truth, self.visible):
-            whole.update(hashlib.sha256(Path(path).read_bytes() if path else b"").digest())
+            with named(path):
+                whole.update(hashlib.sha256(Path(path).read_bytes() if path else b"").digest())
         return whole.hexdigest()
 
 

@@ -30,7 +30,7 @@ def stereo_markdown(results: StereoResults, command: str) -> str:
     others = len(results.found.scenes) - _NAMED
     names += f" and {others} more" if others > 0 else ""
     parts = [
-        f"Made by `{command}` with {len(results.found.scenes)} scenes ({names}). "
+        f"Made by `{command}`.\nScenes: {names}.\n"
         "Densities, shares and gains in percent, medians in px, times in seconds of one core."
     ]
     for light in lights:
