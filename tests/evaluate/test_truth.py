@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.evaluate import truth_of
-from d3s.evaluate.truth import _near_edges
+from d3s.evaluate.truth import EDGE_REACH_PX, near_jumps
 
 RIG = d3s.Rig.paper_prototype()
 SHAPE = (100, 200)
@@ -45,13 +45,13 @@ def test_regions_cover_all_that_is_judged(plane):
 def test_edges_reach_sixteen_pixels():
     disparity = np.full((60, 90), 10.0, dtype=np.float32)
     disparity[:, 45:] = 12.0
-    near = _near_edges(disparity)
+    near = near_jumps(disparity, EDGE_REACH_PX)
     assert near[:, 44 - 16 : 45 + 17].all()
     assert not near[:, : 44 - 16].any()
     assert not near[:, 45 + 17 :].any()
-    assert np.array_equal(_near_edges(disparity.T), near.T)
+    assert np.array_equal(near_jumps(disparity.T, EDGE_REACH_PX), near.T)
     slope = np.linspace(0, 50, 90, dtype=np.float32)
-    assert not _near_edges(np.broadcast_to(slope, (60, 90)).copy()).any()
+    assert not near_jumps(np.broadcast_to(slope, (60, 90)).copy(), EDGE_REACH_PX).any()
 
 
 def test_what_is_hidden_from_the_right_view_is_a_region_of_its_own():

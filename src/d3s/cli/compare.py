@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.output import Force, Quiet, value_of
-from d3s.cli.sweep import Workers, contenders_of, method_option, say_files, sweep_run
+from d3s.cli.sweep import (
+    Workers,
+    contenders_of,
+    method_option,
+    read_page,
+    say_files,
+    sweep_run,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +69,9 @@ def compare(
     from d3s.evaluate.league import Program, default_rig
     from d3s.evaluate.league import compare as compare_methods
     from d3s.evaluate.league_tables import (
+        BRIEF_MARKS,
+        FURTHER_MARKS,
+        MARKS,
         league_document,
         league_files,
         league_texts,
@@ -75,7 +85,8 @@ def compare(
     with value_of("--seed"):
         program = program if seed is None else program.with_seed(seed)
     for one in page or ():
-        _read_page(one)  # refused before the sweep rather than after it
+        # Refused before the sweep rather than after it.
+        read_page(one, MARKS, BRIEF_MARKS, FURTHER_MARKS)
     camera = default_rig(contenders) if rig is None else Rig.load(rig)
     files = league_files(output)
     with sweep_run(files, program.pairs, workers=workers, force=force, quiet=quiet) as run:
@@ -84,25 +95,12 @@ def compare(
         _draw(found, files["chart"])
     texts = league_texts(found, _command(method or (), rig, seed, quick=quick))
     for one in page or ():  # read again: it may have been edited meanwhile
-        write_text(one, with_league(_read_page(one), texts, one), overwrite=True)
+        write_text(one, with_league(read_page(one, *texts), texts, one), overwrite=True)
     if as_json and not quiet:
         typer.echo(json.dumps(league_document(found), indent=1))
     elif not quiet:
         _print(found)
         say_files(files)
-
-
-def _read_page(path: Path) -> str:
-    """Read a page, and refuse it if it has no place for the league."""
-    from d3s.errors import InputError
-    from d3s.evaluate.league_tables import BRIEF_MARKS, FURTHER_MARKS, MARKS, with_league
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}. Name a page in Markdown.") from error
-    with_league(text, dict.fromkeys((MARKS, BRIEF_MARKS, FURTHER_MARKS), ""), path)
-    return text
 
 
 def _command(method: "Sequence[str]", rig: Path | None, seed: int | None, *, quick: bool) -> str:

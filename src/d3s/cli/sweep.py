@@ -14,6 +14,7 @@ from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from d3s.evaluate.contender import Contender
+    from d3s.evaluate.league_tables import Marks
     from d3s.types import Progress
 
 INTERRUPTED = 130
@@ -111,11 +112,30 @@ def check_workers(workers: int | None) -> None:
         checked_workers(workers)
 
 
+def read_page(path: Path, *marks: "Marks") -> str:
+    """Read a page in Markdown, and refuse it if it has none of the marks for tables."""
+    from d3s.errors import InputError
+    from d3s.evaluate.league_tables import with_league
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}. Name a page in Markdown.") from error
+    with_league(text, dict.fromkeys(marks, ""), path)
+    return text
+
+
 def say_files(files: Mapping[str, Path]) -> None:
     """Print the paths of the results."""
     for what, path in files.items():
         # Not through rich, which would wrap a long path and read brackets in it as markup.
         typer.echo(f"{what.capitalize()}: {path}")
+
+
+def say_left_out(reasons: Mapping[str, str]) -> None:
+    """Print to stderr what was left out and why, by name."""
+    for name, words in reasons.items():
+        typer.echo(f"Left out: {name} {words}.", err=True)
 
 
 @contextmanager

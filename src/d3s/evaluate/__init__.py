@@ -1,4 +1,4 @@
-"""Evaluation of depth estimation on simulated images, whose truth is known.
+"""Evaluation of depth estimation where the truth is known: simulated images, and data sets.
 
 Methods and a sweep over planes or random scenes come in. Every method runs on the same simulated
 pairs. Tables of errors, densities and times come out, with summaries, as Python objects, CSV and
@@ -19,6 +19,7 @@ scenes         random scenes, by region
 thresholds     planes over thresholds of confidence
 league         all methods at full, own and common density
 league_tables  the league as CSV, JSON and Markdown
+stereo         stereo data sets that users bring: a package
 tuned_twin     the simulated camera, tuned as the paper tunes its own
 """
 
@@ -48,6 +49,7 @@ from d3s.evaluate.ranking import (
     trust_of,
 )
 from d3s.evaluate.scenes import evaluate_scenes
+from d3s.evaluate.stereo import StereoResults, evaluate_stereo
 from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS, PlaneSweep, SceneSweep
 from d3s.evaluate.table import SweepTable, summarise
 from d3s.evaluate.thresholds import evaluate_thresholds
@@ -70,6 +72,7 @@ __all__ = [
     "Ranking",
     "SceneSweep",
     "Score",
+    "StereoResults",
     "SweepResults",
     "SweepTable",
     "TemporalNoise",
@@ -81,6 +84,7 @@ __all__ = [
     "duel",
     "evaluate_planes",
     "evaluate_scenes",
+    "evaluate_stereo",
     "evaluate_thresholds",
     "fattening_of",
     "plane_quality",

@@ -241,10 +241,11 @@ def _standings(section: Section, shown: Sequence[Column]) -> str:
         for one in section.standings
     ]
     headings = [f"{one.group}: {one.heading}".removeprefix(": ") for one in shown]
-    return _markdown(headings, lines)
+    return markdown_table(headings, lines)
 
 
-def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Format a table; the first column is aligned to the left, the others to the right."""
     cells = [list(headings), *map(list, lines)]
     widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(headings))]
 
@@ -329,7 +330,7 @@ def with_league(page: str, texts: Mapping[Marks, str], name: str | os.PathLike[s
             places += 1
     if not places:
         lines = " or ".join(f"{begin} and {end}" for begin, end in texts)
-        raise InputError(f"{name} must have the lines {lines}: the league goes between.")
+        raise InputError(f"{name} must have the lines {lines}: the tables go between.")
     return made
 
 

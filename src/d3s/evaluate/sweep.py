@@ -210,13 +210,7 @@ class Trial:
 
     def run(self, contenders: Sequence[Contender]) -> dict[str, Outcome]:
         """Depth map and time of each contender, by name."""
-        outcomes = {}
-        for contender in contenders:
-            _warm_up(contender.method)
-            started = time.process_time()
-            depth_map = contender.estimate(self.left, self.right, self.rig)
-            outcomes[contender.name] = Outcome(depth_map, time.process_time() - started)
-        return outcomes
+        return {one.name: run_contender(one, self.left, self.right, self.rig) for one in contenders}
 
     def duel_rows(
         self, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]
@@ -237,6 +231,22 @@ class Trial:
             }
             for method, rival in pairs
         ]
+
+
+def run_contender(contender: Contender, left: Image, right: Image, rig: Rig) -> Outcome:
+    """Depth map and time of a contender on a pair; compiling it is not in the time.
+
+    Parameters
+    ----------
+    contender
+        Method with its options.
+    left, right, rig
+        Views and camera.
+    """
+    _warm_up(contender.method)
+    started = time.process_time()
+    depth_map = contender.estimate(left, right, rig)
+    return Outcome(depth_map, time.process_time() - started)
 
 
 @cache

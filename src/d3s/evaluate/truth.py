@@ -74,7 +74,7 @@ def truth_of(clean: Pair, noise_sigma: float) -> Truth:
         bound_m=bound.total_m,
         judged=within_frames(disparity, WINDOW_PX // 2),
         visible=~clean.occluded,
-        near_edge=_near_edges(disparity),
+        near_edge=near_jumps(disparity, EDGE_REACH_PX),
     )
 
 
@@ -90,7 +90,8 @@ def within_frames(disparity_px: NDArray[Any], border_px: int) -> Mask:
     return np.asarray(inside & (column >= border_px) & (column <= cols - 1 - border_px))
 
 
-def _near_edges(disparity_px: NDArray[np.float32]) -> Mask:
+def near_jumps(disparity_px: NDArray[np.float32], reach_px: float) -> Mask:
+    """Mask of the pixels within a distance of a jump of disparity by more than 1 px."""
     import cv2
 
     far = np.ones(disparity_px.shape, dtype=np.uint8)
@@ -102,4 +103,4 @@ def _near_edges(disparity_px: NDArray[np.float32]) -> Mask:
     if far.all():  # without any edge, OpenCV's distance is not infinite
         return np.zeros(far.shape, dtype=np.bool_)
     distance = cv2.distanceTransform(far, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    return np.asarray(distance <= EDGE_REACH_PX)
+    return np.asarray(distance <= reach_px)

@@ -4,11 +4,12 @@ Numbers or a TOML file come in, an immutable, validated description of one camer
 also splits raw frames into rectified pairs. The physics is in `d3s.optics`; the methods here call
 it with the numbers of the camera. Wrong values raise `RigError`, which names every wrong field.
 
-part         base class of the records of a rig
-optics       `Optics`: two lenses and one sensor, as designed
-calibration  `Calibration` and `Provenance`: measurements of one camera and their origin
-rig          `Rig`: optics, calibration and name, with the TOML file
-split        raw frame in, rectified pair out
+part                base class of the records of a rig
+optics              `Optics`: two lenses and one sensor, as designed
+calibration         `Calibration` and `Provenance`: measurements of one camera and their origin
+rig                 `Rig`: optics, calibration and name, with the TOML file
+split               raw frame in, rectified pair out
+stereo_calibration  calibration files of stereo data sets, as rigs
 """
 
 from d3s.rig.calibration import Calibration, Provenance

@@ -10,6 +10,7 @@ optics            blur, disparity and smallest possible error over depth
 scene             contact sheets of simulated pairs, textures and scenes
 calibration       report of a calibration, with its plots in calibration_plots
 league, methods   charts of `d3s compare`, with one colour per method
+stereo            chart of `d3s evaluate stereo`
 reproduction, reproduction_accuracy, reproduction_consensus
                   figures of the paper, drawn again
 

@@ -1,4 +1,4 @@
-"""`d3s evaluate`: measure methods on simulated planes and scenes. One module for each command.
+"""`d3s evaluate`: measure methods where the truth is known. One module for each command.
 
 Options come in; tables on the terminal and files of results go out.
 
@@ -9,6 +9,7 @@ planes         `d3s evaluate planes`
 scenes         `d3s evaluate scenes`
 thresholds     `d3s evaluate thresholds`
 quality        `d3s evaluate quality`
+stereo         `d3s evaluate stereo`
 """
 
 import typer
@@ -16,6 +17,7 @@ import typer
 from d3s.cli.evaluate.planes import planes
 from d3s.cli.evaluate.quality import quality
 from d3s.cli.evaluate.scenes import scenes
+from d3s.cli.evaluate.stereo import stereo
 from d3s.cli.evaluate.thresholds import thresholds
 
 evaluate = typer.Typer(
@@ -25,3 +27,4 @@ evaluate.command("planes")(planes)
 evaluate.command("scenes")(scenes)
 evaluate.command("thresholds")(thresholds)
 evaluate.command("quality")(quality)
+evaluate.command("stereo")(stereo)

@@ -377,7 +377,6 @@ class SupportOperations(Protocol):
             Largest distance, in cells, at most 255.
         """
 
-
     def probability(self, evidence: Evidence, model: TrustModel) -> Array:
         """Return the probability of each cell that its disparity is wrong (logistic model)."""
 

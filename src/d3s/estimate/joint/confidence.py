@@ -61,9 +61,7 @@ def depth_and_confidence(
     if plan.search_scale > plan.cell_px:
         rows, cols = fit.flags.shape
         flags = np.ascontiguousarray(flags.repeat(2, 0).repeat(2, 1)[:rows, :cols])
-    return backend.confidence.depth_planes(
-        fit, trust, flags, confidence_parameters(shape, plan)
-    )
+    return backend.confidence.depth_planes(fit, trust, flags, confidence_parameters(shape, plan))
 
 
 def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParameters:

@@ -127,9 +127,7 @@ def run_joint(
     if plan.search_scale > plan.cell_px:
         start_px = backend.refine.double(start_px, (noise.shape[0], noise.shape[1]))
     clock.stop("search")
-    fit = refine(
-        balance_contrast(levels, start_px, plan), start_px, noise, unseen, plan, backend
-    )
+    fit = refine(balance_contrast(levels, start_px, plan), start_px, noise, unseen, plan, backend)
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
     clock.stop("trust")

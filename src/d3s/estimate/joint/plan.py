@@ -101,8 +101,7 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
         depth_range_m=ends,
         search_scale=scale,
         cell_px=1 if scale == 1 else 2,
-        windows_px=options.windows_px
-        or (_SHARP_WINDOWS_PX if is_sharp else _DEFOCUSED_WINDOWS_PX),
+        windows_px=options.windows_px or (_SHARP_WINDOWS_PX if is_sharp else _DEFOCUSED_WINDOWS_PX),
         max_move_px=_MAX_MOVE * scale,
         smoothing_px=smoothing,
         finer_px={

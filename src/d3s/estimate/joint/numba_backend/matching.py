@@ -177,7 +177,9 @@ def matching_costs(
                         place = (row * cols + col) * deep
                         _close_ends(col, cols, first_shift, depth, costs, place)
             for row in range(top, bottom):
-                for place in range((row * cols + begin) * deep, (row * cols + tile[1]) * deep, deep):
+                for place in range(
+                    (row * cols + begin) * deep, (row * cols + tile[1]) * deep, deep
+                ):
                     for k in range(depth, deep):
                         costs[place + k] = MAX_COST
 
@@ -233,9 +235,7 @@ def _means(ring: Shorts, first: int, deep: int, tile: tuple[int, int], out: Byte
 
 
 @inlined
-def _close_ends(
-    col: int, cols: int, first_shift: int, depth: int, out: Bytes, out_at: int
-) -> None:
+def _close_ends(col: int, cols: int, first_shift: int, depth: int, out: Bytes, out_at: int) -> None:
     """Set the highest cost where a window leaves the frame sideways, in either view."""
     from_ = min(max(col - (cols - 1) + 1 - first_shift, 0), depth)
     to = max(min(col - first_shift, depth), from_)

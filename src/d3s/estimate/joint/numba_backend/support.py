@@ -43,9 +43,7 @@ class NumbaSupport:
         """
         gap, nearest = (self._memory.empty(is_ridge.shape) for _ in range(2))
         with self._memory.part():
-            before, behind = (
-                self._memory.empty((4, *is_ridge.shape), np.uint8) for _ in range(2)
-            )
+            before, behind = (self._memory.empty((4, *is_ridge.shape), np.uint8) for _ in range(2))
             limit, most = np.float32(tolerance), np.uint8(reach)
             run_together(
                 lambda: _scan(is_ridge, disparity, limit, most, False, before),
@@ -53,7 +51,6 @@ class NumbaSupport:
             )
             run_over_rows(_gaps, len(is_ridge), before, behind, np.float32(reach), gap, nearest)
         return gap, nearest
-
 
     def probability(self, evidence: Evidence, model: TrustModel) -> Array:
         """Return the probability of each cell that its disparity is wrong (logistic model)."""
@@ -64,9 +61,7 @@ class NumbaSupport:
 
 
 @compiled
-def _probability(
-    start: int, stop: int, evidence: Evidence, model: TrustModel, out: Image
-) -> None:
+def _probability(start: int, stop: int, evidence: Evidence, model: TrustModel, out: Image) -> None:
     """Logistic model of wrong disparities; 1 where evidence is missing."""
     one = np.float32(1)
     small, rest = np.float32(SMALL_MARGIN), np.float32(SMALL_MISFIT)

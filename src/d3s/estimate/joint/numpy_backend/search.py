@@ -100,9 +100,7 @@ class NumpySearch:
         walls = np.pad(total, ((0, 0), (0, 0), (1, 1)), constant_values=np.inf)
         is_away = np.abs(np.arange(allowed.size) - lowest[..., None]) > 1
         other = np.where(is_away, total, np.inf).min(axis=2)
-        value, other = (
-            np.minimum(part, FORBIDDEN_TOTAL) for part in (_at(total, lowest), other)
-        )
+        value, other = (np.minimum(part, FORBIDDEN_TOTAL) for part in (_at(total, lowest), other))
         return PathResult(
             step=lowest + _offset(walls, lowest),
             lowest=lowest.astype(np.int16),

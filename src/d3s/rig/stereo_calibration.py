@@ -1,0 +1,172 @@
+"""Calibration files of stereo data sets, as rigs: Middlebury, ETH3D and KITTI.
+
+Middlebury and ETH3D have one `calib.txt` for each scene, with lines such as `cam0=[f 0 cx; ...]`,
+`doffs=32.8` and `baseline=193.0` (in mm). KITTI has projection matrices, in lines such as
+`P_rect_02: ...`, with metres. All describe a rectified pair: a point with the disparity d has the
+depth Z = f B / (d + doffs).
+"""
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from d3s.errors import InputError, RigError
+from d3s.record import short_repr
+from d3s.rig.rig import Rig
+
+FARTHEST_M = 1e4
+"""Farthest depth of a search that reaches to infinity: the options of the methods end there."""
+
+_LARGEST_FILE = 100_000  # bytes; these files have a few lines
+_KITTI_LEFT, _KITTI_RIGHT = "P_rect_02", "P_rect_03"  # the colour cameras
+
+
+@dataclass(frozen=True, kw_only=True)
+class StereoCalibration:
+    """Rectified stereo pair as a calibration file describes it.
+
+    Parameters
+    ----------
+    rig
+        Pinhole rig: focal length in pixels, baseline in metres, and `disparity_offset_px`, which is
+        `-doffs`.
+    disparities
+        Number of whole disparities from 0 that contain the scene (`ndisp`); None if the file has
+        none.
+    shape
+        Rows and columns of a view; None if the file has none.
+    """
+
+    rig: Rig
+    disparities: int | None = None
+    shape: tuple[int, int] | None = None
+
+    def depth_range_m(self, disparities: int) -> tuple[float, float]:
+        """Nearest and farthest depth of the disparities from 0 to `disparities` - 1.
+
+        The farthest is `FARTHEST_M` if a disparity of 0 is at infinity, or beyond.
+
+        Raises
+        ------
+        InputError
+            When all these disparities are at infinity, or beyond.
+        """
+        optics = self.rig.optics
+        nearest_px = disparities - 1 - optics.disparity_offset_px
+        farthest_px = -optics.disparity_offset_px
+        scale_px_m = optics.focal_length_px * optics.baseline_m
+        nearest_m = scale_px_m / nearest_px if nearest_px > 0 else math.inf
+        if not nearest_m < FARTHEST_M:
+            raise InputError(
+                f"disparities={disparities} reaches to infinity only: the disparity there is "
+                f"{optics.disparity_offset_px:g} px. Search more disparities."
+            )
+        farthest_m = scale_px_m / farthest_px if farthest_px > 0 else math.inf
+        return nearest_m, min(farthest_m, FARTHEST_M)
+
+
+def read_stereo_calibration(path: str | os.PathLike[str]) -> StereoCalibration:
+    """Read a calibration file of Middlebury 2014, ETH3D or KITTI; its lines tell which it is.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or lacks a value.
+    RigError
+        When a value is out of its range, such as a baseline of 1 m or more.
+    """
+    lines = _lines(Path(path))
+    try:
+        if "cam0" in lines:
+            return _middlebury(lines, name=Path(path).parent.name or "stereo pair")
+        if _KITTI_LEFT in lines:
+            return _kitti(lines, name=f"KITTI {Path(path).stem}")
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except RigError as error:
+        raise RigError(*error.problems, path=path) from error
+    raise InputError(
+        f"{path} is no calibration file of a stereo data set: it has neither cam0=[...] as those "
+        f"of Middlebury and ETH3D, nor {_KITTI_LEFT}: as those of KITTI."
+    )
+
+
+def _lines(path: Path) -> dict[str, str]:
+    """Values of the lines `name=value` or `name: value`, by name."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_FILE).decode("utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}. Check the name.") from error
+    pairs = {}
+    for line in text.splitlines():
+        for sign in ("=", ":"):
+            name, found, value = line.partition(sign)
+            if found and name.strip().isidentifier():
+                pairs[name.strip()] = value.strip()
+                break
+    return pairs
+
+
+def _middlebury(lines: Mapping[str, str], name: str) -> StereoCalibration:
+    left, right = (_numbers(lines, camera, 9) for camera in ("cam0", "cam1"))
+    # doffs is the difference of the principal points, which the matrices have as well.
+    offset_px = _number(lines, "doffs") if "doffs" in lines else right[2] - left[2]
+    size = [_count(lines, side) for side in ("height", "width")]
+    return StereoCalibration(
+        rig=Rig.from_pinhole(
+            focal_length_px=left[0],
+            baseline_m=_number(lines, "baseline") / 1000,
+            disparity_offset_px=-offset_px,
+            name=name[:100],
+        ),
+        disparities=_count(lines, "ndisp"),
+        shape=None if size[0] is None or size[1] is None else (size[0], size[1]),
+    )
+
+
+def _kitti(lines: Mapping[str, str], name: str) -> StereoCalibration:
+    left, right = (_numbers(lines, camera, 12) for camera in (_KITTI_LEFT, _KITTI_RIGHT))
+    if not left[0] > 0:
+        raise InputError(f"{_KITTI_LEFT} has a focal length of {left[0]:g} px. Get the file again.")
+    return StereoCalibration(
+        rig=Rig.from_pinhole(
+            focal_length_px=left[0],
+            baseline_m=(left[3] - right[3]) / left[0],
+            disparity_offset_px=left[2] - right[2],
+            name=name[:100],
+        )
+    )
+
+
+def _numbers(lines: Mapping[str, str], name: str, count: int) -> list[float]:
+    """Numbers of a matrix, row by row."""
+    if name not in lines:
+        raise InputError(f"has no {name}. Get the file again from the data set.")
+    words = lines[name].replace(";", " ").replace(",", " ").strip("[] ").split()
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        raise InputError(
+            f"{name}={short_repr(lines[name])} must be a matrix of {count} numbers. "
+            "Get the file again from the data set."
+        )
+    return numbers
+
+
+def _number(lines: Mapping[str, str], name: str) -> float:
+    return _numbers(lines, name, 1)[0]
+
+
+def _count(lines: Mapping[str, str], name: str) -> int | None:
+    """Whole number, at least 1; None if the file has no such line."""
+    if name not in lines:
+        return None
+    number = _number(lines, name)
+    if number < 1 or number != int(number):
+        raise InputError(f"{name}={number:g} must be a whole number, at least 1.")
+    return int(number)
