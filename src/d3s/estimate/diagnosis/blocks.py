@@ -31,6 +31,7 @@ class Blocks(NamedTuple):
     y: FloatArray
     disparity_px: FloatArray  # x_left - x_right of the best match
     rows_px: FloatArray  # rows by which the right view lies lower there
+    contrast: FloatArray  # log of the contrast of the left view over the right one
     is_sure: Mask  # whether the match is good and the only one
     is_plain_left: Mask  # whether the block shows nothing but noise and has no match
     is_plain_right: Mask  # the same of the right view at the same place
@@ -56,9 +57,8 @@ def match_blocks(left: Image, right: Image) -> Blocks | None:
     margin = min(_ROWS_BEYOND, (rows - high) // 4)
     tops = np.unique(np.linspace(margin, rows - high - margin, _BANDS).astype(np.int64))
     starts = np.unique(np.linspace(1, cols - wide - 1, _PER_BAND).astype(np.int64))
-    found = np.array([_band(details[0], details[1], int(top), starts) for top in tops]).reshape(
-        -1, 4
-    )
+    bands = [_band(details[0], details[1], int(top), starts) for top in tops]
+    found = np.array(bands).reshape(-1, 5)
     y, x = (place.ravel() for place in np.meshgrid(tops, starts, indexing="ij"))
     plain = [
         _energy(detail, y, x) < _PLAIN * variance
@@ -70,6 +70,7 @@ def match_blocks(left: Image, right: Image) -> Blocks | None:
         y=2 * (y + high / 2) / rows - 1,
         disparity_px=step * found[:, 0],
         rows_px=step * found[:, 1],
+        contrast=found[:, 4],
         is_sure=is_sure,
         is_plain_left=plain[0] & ~is_sure,
         is_plain_right=plain[1] & ~is_sure,
@@ -117,7 +118,10 @@ def _energy(detail: FloatArray, tops: NDArray[np.int64], starts: NDArray[np.int6
 def _band(
     left: FloatArray, right: FloatArray, top: int, starts: NDArray[np.int64]
 ) -> list[FloatArray]:
-    """Match the blocks of one band: disparity, rows, correlation, correlation elsewhere."""
+    """Match the blocks of one band.
+
+    Disparity, rows, correlation, correlation elsewhere, and log of the contrast of left over right.
+    """
     high, wide = _BLOCK
     first = max(top - _ROWS_BEYOND, 0)
     area = right[first : min(top + high + _ROWS_BEYOND, right.shape[0])]
@@ -131,7 +135,8 @@ def _band(
         product = np.fft.irfft2(spectrum * np.conj(np.fft.rfft2(block, padded)), padded)
         norm = max(float(np.sqrt(np.sum(np.square(block)))), 1e-30)
         correlation = product[: shape[0], : shape[1]] / (size * norm)
-        found.append(_peak(correlation, int(start), top - first))
+        ratio = np.log(norm / size.ravel()[correlation.argmax()])
+        found.append(np.append(_peak(correlation, int(start), top - first), ratio))
     return found
 
 

@@ -2,19 +2,22 @@
 
 Second differences over 1 and over 2 rows have the same variance if noise is white. Demosaicing,
 JPEG, denoising and resampling smooth the noise, and the variance over 1 row is the smaller one.
-Texture has this property too, but both views share it: their covariance is taken off, and only
-patches in which it is small count.
+Texture has this property too, but both views share it. Over the patches, the variance that the
+views do not share is a line over the variance that they share; noise is its value without texture.
 """
 
 import numpy as np
 
-from d3s.estimate.diagnosis.light import Value
+from d3s.estimate.diagnosis.light import Value, robust_fit
 from d3s.estimate.diagnosis.patches import Patches
+from d3s.types import FloatArray
 
-_SHARE = 0.25  # of the patches: those with the least texture
-_FEWEST = 20
-# Correlation of both views above which a patch shows more texture than noise.
-_MAX_CORRELATION = 0.45
+_SHARE = 0.5  # of the patches: those with the least texture
+_FEWEST = 40
+# A tenth of these patches must have a correlation of both views below this: else texture hides the
+# noise.
+_MAX_CORRELATION = 0.8
+_MOST_UNSURE = 0.15  # standard deviation of the noise variance, as a share of it
 _TINY = 1e-30
 
 
@@ -31,14 +34,24 @@ def noise_grain(patches: Patches) -> Value | None:
     left, right, both = (patches.fine[:, i, :2] for i in range(3))
     correlation = both[:, 1] / np.sqrt(left[:, 1] * right[:, 1] + _TINY)
     plainest = np.argsort(correlation, kind="stable")[: int(_SHARE * correlation.size)]
-    plainest = plainest[correlation[plainest] < _MAX_CORRELATION]
-    if plainest.size < _FEWEST:
+    if plainest.size < _FEWEST or np.quantile(correlation[plainest], 0.1) > _MAX_CORRELATION:
         return None
+    shared = np.maximum(both, 0)[plainest]
     # The view with less energy holds less texture.
-    noise = (np.minimum(left, right) - np.maximum(both, 0))[plainest]
-    one, two = noise[:, 0], noise[:, 1]
-    if not np.median(one) > _TINY:
+    own = np.minimum(left, right)[plainest] - shared
+    noise = [_without_texture(own[:, lag], shared[:, lag]) for lag in range(2)]
+    if noise[0] is None or noise[1] is None:
         return None
-    ratio = two[one > 0] / one[one > 0]
-    low, middle, high = np.percentile(ratio, (16, 50, 84))
-    return Value(float(middle), float(0.5 * (high - low) / np.sqrt(ratio.size)))
+    ratio = noise[1].value / noise[0].value
+    shares = (noise[0].sigma / noise[0].value, noise[1].sigma / noise[1].value)
+    return Value(ratio, ratio * float(np.hypot(*shares)))
+
+
+def _without_texture(own: FloatArray, shared: FloatArray) -> Value | None:
+    """Variance at which the line of `own` over `shared` begins; None if it is too uncertain."""
+    size = np.maximum(own + shared, _TINY)  # errors of a variance are in proportion to it
+    found = robust_fit(np.stack([1 / size, shared / size], axis=1), own / size)
+    if found is None:
+        return None
+    value, sigma = float(found[0][0]), float(found[1][0])
+    return Value(value, sigma) if sigma < _MOST_UNSURE * value else None

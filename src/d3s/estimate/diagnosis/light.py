@@ -84,7 +84,7 @@ def compare(patches: Patches) -> Comparison | None:
     size = np.sqrt(detail**2 + 6 * (across**2 + down**2))
     size += 0.5 * np.median(size) + 1e-30
     difference = right[:, Measure.DETAIL] - left[:, Measure.DETAIL]
-    found = _robust_fit(terms / size[:, None], difference / size)
+    found = robust_fit(terms / size[:, None], difference / size)
     if found is None:
         return None
     values = [Value(float(value), float(sigma)) for value, sigma in zip(*found, strict=True)]
@@ -93,8 +93,20 @@ def compare(patches: Patches) -> Comparison | None:
     return Comparison(*values[:4], *rows)
 
 
-def _robust_fit(terms: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Fit by least squares with Tukey's weights; coefficients and their standard deviations."""
+def robust_fit(terms: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Fit by least squares with Tukey's weights.
+
+    Parameters
+    ----------
+    terms
+        Regressors (samples, coefficients).
+    target
+        Values to explain (samples,).
+
+    Returns
+    -------
+    Coefficients and their standard deviations; None if they cannot be told apart.
+    """
     weight = np.ones(target.size)
     for _ in range(_ROUNDS):
         normal = terms.T @ (weight[:, None] * terms)

@@ -39,6 +39,7 @@ class Found(NamedTuple):
     disparity_px: tuple[float, float]  # smallest and largest, without outliers
     rows_px: tuple[float, float]  # rows by which the right view lies lower: smallest and largest
     rows_agree: float  # share of the blocks that these rows fit
+    gain: Value  # log of the contrast of the right view over the left one
     plain_left: float  # share of all blocks without texture, in the left view
     plain_right: float
 
@@ -88,8 +89,6 @@ def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
     if is_poor or (is_own and _share(flags, Flag.OUT_OF_RANGE) > _MANY_OUT_OF_RANGE):
         blocks = match_blocks(*pair)
         found = None if blocks is None else _found(blocks, depth_map, depth_range_m)
-    calibration = depth_map.rig.calibration
-    is_noise_known = calibration is not None and calibration.noise_read is not None
     return Diagnosis(
         density=density,
         missing=_share(flags, Flag.INVALID_INPUT),
@@ -100,9 +99,22 @@ def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
         constant=constant,
         depth_range_m=depth_range_m,
         comparison=comparison,
-        grain=None if is_noise_known else grain,
+        grain=grain if _rests_on_noise(depth_map) else None,
         found=found,
     )
+
+
+def _rests_on_noise(depth_map: DepthMap) -> bool:
+    """Return whether sigma rests on the noise of the views.
+
+    A calibration may know the noise, and for a camera without aperture most of sigma is the assumed
+    error of rectification.
+    """
+    calibration, options = depth_map.rig.calibration, depth_map.options
+    if calibration is not None and calibration.noise_read is not None:
+        return False
+    is_sharp = depth_map.rig.optics.aperture_radius_m == 0
+    return not (is_sharp and getattr(options, "rectification_sigma_px", None) != 0)
 
 
 def _share(flags: NDArray[np.uint16], flag: Flag) -> float:
@@ -143,6 +155,7 @@ def _found(blocks: Blocks, depth_map: DepthMap, depth_range_m: tuple[float, floa
             disparity_px=(0.0, 0.0),
             rows_px=(0.0, 0.0),
             rows_agree=0.0,
+            gain=Value(0.0, 0.0),
             plain_left=plain[0],
             plain_right=plain[1],
         )
@@ -162,9 +175,16 @@ def _found(blocks: Blocks, depth_map: DepthMap, depth_range_m: tuple[float, floa
         disparity_px=(smallest, largest),
         rows_px=rows_px,
         rows_agree=rows_agree,
+        gain=_mean(-blocks.contrast[is_sure]),
         plain_left=plain[0],
         plain_right=plain[1],
     )
+
+
+def _mean(values: FloatArray) -> Value:
+    """Median and its standard deviation, from the quartiles."""
+    low, middle, high = np.percentile(values, (25, 50, 75)).tolist()
+    return Value(middle, (high - low) / 1.349 * 1.253 / float(np.sqrt(values.size)))
 
 
 def _rows(blocks: Blocks) -> tuple[tuple[float, float], float]:

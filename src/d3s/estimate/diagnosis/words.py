@@ -1,4 +1,10 @@
-"""Warnings: the likely causes of an empty or poor depth map in words, each with its remedy."""
+"""Warnings: the likely causes of an empty or poor depth map in words, each with its remedy.
+
+Every warning begins with its `Cause` and a colon.
+"""
+
+import math
+from enum import StrEnum
 
 from d3s.estimate.diagnosis.light import Comparison
 from d3s.estimate.diagnosis.measure import Diagnosis, Found
@@ -13,16 +19,34 @@ _TONE = 0.07  # from medium to bright parts; real pairs have up to 0.066
 _ROWS_PX = 0.5
 _GRAIN = 1.5  # sigma is too small by a fifth
 _CLIPPED, _MISSING = 0.1, 0.5
-_POOR_DENSITY, _EMPTY_DENSITY = 0.2, 0.05
+_POOR_DENSITY, _EMPTY_DENSITY = 0.15, 0.05
 _MOST = 0.6  # share of blocks that decide
 _SOME = 0.25  # share of blocks that is worth a word
-_PLAIN, _COVERED = 0.6, 0.95
+_PLAIN, _COVERED = 0.7, 0.95
 _FEW_FOUND = 0.15
 _FOUND_ROWS_PX = 0.75
+_FOUND_GAIN = 0.12  # blocks are not blurred alike, which changes their contrast by a few per cent
 _LARGEST_CHANGE = 1.9
 
-SWAPPED = "left and right seem to be swapped"
-ROWS = "rows do not agree"
+
+class Cause(StrEnum):
+    """First words of a warning: the likely cause of an empty or poor depth map."""
+
+    MISSING = "pixels are missing"
+    CONSTANT = "a view is constant"
+    COVERED = "one view shows noise only"
+    SWAPPED = "left and right seem to be swapped"
+    ROWS = "rows do not agree"
+    RANGE = "the depth range cuts"
+    OFFSET = "disparities lie beyond infinity"
+    PLAIN = "no texture"
+    UNLIKE = "the views do not match"
+    UNCERTAIN = "depths are too uncertain"
+    CONTRAST = "contrast differs"
+    SHADING = "shading differs"
+    GAMMA = "gamma differs"
+    CLIPPED = "pixels are clipped"
+    GRAIN = "noise is not white"
 
 
 def warnings_of(diagnosis: Diagnosis, optics: Optics) -> tuple[str, ...]:
@@ -37,160 +61,169 @@ def warnings_of(diagnosis: Diagnosis, optics: Optics) -> tuple[str, ...]:
     """
     words = _of_views(diagnosis)
     if words:
-        return words
-    found = diagnosis.found
+        return _sentences(words)
+    found, comparison = diagnosis.found, diagnosis.comparison
     if found is not None:
         if found.mirrored > _MOST:
-            return (_swapped(found),)
-        words = _of_blocks(diagnosis, found, optics)
-    if diagnosis.comparison is not None and not any(one.startswith(ROWS) for one in words):
-        words += _rows_words(diagnosis.comparison)
-    if diagnosis.comparison is not None:
-        words += _light_words(diagnosis.comparison)
-    words += _clipped_words(diagnosis)
-    # Texture counts as noise where rows disagree.
-    return words if any(one.startswith(ROWS) for one in words) else words + _grain_words(diagnosis)
+            return _sentences({Cause.SWAPPED: _swapped(found)})
+        words |= _of_blocks(diagnosis, found, optics)
+    if comparison is not None:
+        words = _of_rows(comparison) | words | _of_light(comparison)
+    words |= _of_clipping(diagnosis)
+    if Cause.ROWS not in words:  # texture counts as noise where rows disagree
+        words |= _of_grain(diagnosis)
+    return _sentences(words)
 
 
-def _of_views(diagnosis: Diagnosis) -> tuple[str, ...]:
+Words = dict[Cause, str]
+
+
+def _sentences(words: Words) -> tuple[str, ...]:
+    return tuple(f"{cause}: {words[cause]}" for cause in Cause if cause in words)
+
+
+def _of_views(diagnosis: Diagnosis) -> Words:
     """Views that cannot show a depth at all."""
     if diagnosis.missing > _MISSING and diagnosis.density < _POOR_DENSITY:
-        return (
-            f"{diagnosis.missing:.0%} of the pixels have a missing value in their window, in one "
-            "view or both. Fill or crop the views, or check what marks pixels as NaN.",
-        )
-    names = [
-        name for name, is_one in zip(("left", "right"), diagnosis.constant, strict=True) if is_one
-    ]
-    if names:
-        view = f"the {names[0]} view has" if len(names) == 1 else "both views have"
-        return (f"{view} one value everywhere. Uncover the lens, or check how the image was read.",)
+        return {
+            Cause.MISSING: f"{diagnosis.missing:.0%} of the windows have a pixel without a value, "
+            "in one view or both. Crop the views, or check what marks pixels as missing."
+        }
+    sides = [side for side, is_one in zip(_SIDES, diagnosis.constant, strict=True) if is_one]
+    if sides:
+        which = "both views have" if len(sides) == 2 else f"the {sides[0]} view has"
+        return {
+            Cause.CONSTANT: f"{which} one value everywhere. Uncover the lens, or check how the "
+            "image was read."
+        }
     found = diagnosis.found
     if found is None:
-        return ()
-    plain = {"left": found.plain_left, "right": found.plain_right}
-    for name, other in (("left", "right"), ("right", "left")):
-        if plain[name] > _COVERED and plain[other] < 1 - _MOST:
-            return (
-                f"the {name} view shows noise only, and the {other} view does not. Uncover or "
-                f"focus the {name} lens.",
-            )
-    return ()
+        return {}
+    plain = found.plain_left, found.plain_right
+    for side, own, other in zip(_SIDES, plain, plain[::-1], strict=True):
+        if own > _COVERED and other < 1 - _MOST:
+            return {Cause.COVERED: f"the {side} one. Uncover or focus the {side} lens."}
+    return {}
+
+
+_SIDES = "left", "right"
 
 
 def _swapped(found: Found) -> str:
     return (
-        f"{SWAPPED}: {found.mirrored:.0%} of the details found in both views lie as they would if "
-        "the views were exchanged. Give the views in the other order."
+        f"{found.mirrored:.0%} of the details found in both views lie as they would if the views "
+        "were exchanged. Give the views in the other order."
     )
 
 
-def _of_blocks(diagnosis: Diagnosis, found: Found, optics: Optics) -> tuple[str, ...]:
+def _of_blocks(diagnosis: Diagnosis, found: Found, optics: Optics) -> Words:
     """Causes that the search of blocks shows."""
-    words: tuple[str, ...] = ()
+    words: Words = {}
     low, high = found.rows_px
     if max(abs(low), abs(high)) > _FOUND_ROWS_PX and found.rows_agree > _MOST:
-        words += (_rows_sentence(low, high),)
-    words += _range_words(diagnosis, found, optics)
+        words[Cause.ROWS] = _rows(low, high)
+    words |= _of_range(diagnosis, found, optics)
+    if diagnosis.comparison is None and found.gain.exceeds(_FOUND_GAIN, _SIGMAS):
+        words[Cause.CONTRAST] = _contrast(2 * math.tanh(0.5 * found.gain.value))
     if diagnosis.density >= _POOR_DENSITY or words:
         return words
     plain = max(found.plain_left, found.plain_right)
     if plain > _PLAIN:
-        return (
-            f"no texture: {plain:.0%} of the frame shows nothing but noise. Add texture, for "
-            "instance with a projector, or light and expose for less noise.",
-        )
-    if found.share < _FEW_FOUND and diagnosis.density < _EMPTY_DENSITY:
-        return (
-            f"hardly any detail of the left view is found in the right one ({found.share:.0%} of "
-            "the blocks tried). Check that both show one scene at one time, neither mirrored nor "
-            "turned, and that both are rectified.",
-        )
-    if found.inside > _MOST and diagnosis.uncertain > _MOST and diagnosis.density < _EMPTY_DENSITY:
-        return (
-            f"the views match, but {diagnosis.uncertain:.0%} of the pixels are less confident than "
-            "min_confidence asks for: their sigma is large. Expose for less noise, use a wider "
-            "baseline, or lower min_confidence.",
-        )
+        return {
+            Cause.PLAIN: f"{plain:.0%} of the frame shows nothing but noise. Add texture, for "
+            "instance with a projector, or light and expose for less noise."
+        }
+    if diagnosis.density >= _EMPTY_DENSITY:
+        return words
+    if found.share < _FEW_FOUND:
+        return {
+            Cause.UNLIKE: f"{found.share:.0%} of the details of the left view are found in the "
+            "right one. Check that both show one scene at one time, neither mirrored nor turned, "
+            "and that both are rectified."
+        }
+    if found.inside > _MOST and diagnosis.uncertain > _MOST:
+        return {
+            Cause.UNCERTAIN: f"the views match, but {diagnosis.uncertain:.0%} of the pixels are "
+            "less confident than min_confidence asks for. Expose for less noise, use a wider "
+            "baseline, or lower min_confidence."
+        }
     return words
 
 
-def _range_words(diagnosis: Diagnosis, found: Found, optics: Optics) -> tuple[str, ...]:
+def _of_range(diagnosis: Diagnosis, found: Found, optics: Optics) -> Words:
     outside = found.nearer + found.farther
     if outside < _SOME:
-        return ()
+        return {}
     nearest_m, farthest_m = diagnosis.depth_range_m
     smallest, largest = found.disparity_px
     infinity = optics.disparity_offset_px
     if found.farther > found.nearer and smallest < infinity - 1:
-        return (
-            f"{found.farther:.0%} of the details found in both views have disparities that no "
-            f"depth has: down to {smallest:.1f} px, and {infinity:.1f} px is infinity. Check "
-            "disparity_offset_px, and that the rig is the one of this pair.",
-        )
+        return {
+            Cause.OFFSET: f"{found.farther:.0%} of the details found in both views have "
+            f"disparities down to {smallest:.1f} px, and infinity has {infinity:.1f} px. Check "
+            "disparity_offset_px, and that the rig is the one of this pair."
+        }
     near_m, far_m = (float(optics.depth_m(one)) for one in (largest, max(smallest, infinity + 0.5)))
     wider = min(near_m * 0.9, nearest_m), max(far_m * 1.1, farthest_m)
-    return (
-        f"the depth range cuts: {outside:.0%} of the details found in both views lie outside of "
-        f"{nearest_m:.3g} to {farthest_m:.3g} m, {near_m:.3g} to {far_m:.3g} m away. Set "
-        f"depth_range_m=({wider[0]:.2g}, {wider[1]:.2g}).",
-    )
+    return {
+        Cause.RANGE: f"{outside:.0%} of the details found in both views lie outside of "
+        f"{nearest_m:.3g} to {farthest_m:.3g} m; all are {near_m:.3g} to {far_m:.3g} m away. Set "
+        f"depth_range_m=({wider[0]:.2g}, {wider[1]:.2g})."
+    }
 
 
-def _rows_words(comparison: Comparison) -> tuple[str, ...]:
+def _of_rows(comparison: Comparison) -> Words:
     """Rows that disagree where depth was found: in the middle, or towards an edge."""
     terms = comparison.rows_px, comparison.rows_x_px, comparison.rows_y_px
     if not any(one.exceeds(_ROWS_PX, _SIGMAS) for one in terms):
-        return ()
+        return {}
     middle = terms[0].value
     reach = sum(abs(one.value) for one in terms[1:] if one.exceeds(0.0, _SIGMAS))
-    return (_rows_sentence(middle - reach, middle + reach),)
+    return {Cause.ROWS: _rows(middle - reach, middle + reach)}
 
 
-def _rows_sentence(low_px: float, high_px: float) -> str:
+def _rows(low_px: float, high_px: float) -> str:
     size = max(abs(low_px), abs(high_px))
     if high_px - low_px < 0.5 * size:
         middle = 0.5 * (low_px + high_px)
         side = "below" if middle > 0 else "above"
         amount = f"points of the right view lie {abs(middle):.1f} px {side} those of the left one"
     else:
-        amount = f"by {low_px:.1f} to {high_px:.1f} px over the frame"
-    return f"{ROWS}: {amount}. Rectify the pair anew, or calibrate the rig again."
+        amount = f"they differ by {low_px:.1f} to {high_px:.1f} px over the frame"
+    return f"{amount}. Rectify the pair anew, or calibrate the rig again."
 
 
-def _light_words(comparison: Comparison) -> tuple[str, ...]:
+def _of_light(comparison: Comparison) -> Words:
     """Contrast that differs between the views: everywhere, over the frame, or with brightness."""
-    words = []
+    words: Words = {}
     gain, tone = comparison.gain, comparison.tone
     if gain.exceeds(_GAIN, _SIGMAS):
-        ratio = _ratio(-gain.value)
-        words.append(
-            f"the left view has {ratio:.3f} times the contrast of the right one, and sigma does "
-            "not know what that does to depth. Multiply the right view by it, or mend the exposure."
-        )
+        words[Cause.CONTRAST] = _contrast(gain.value)
     across, down = comparison.shading_x, comparison.shading_y
     if across.exceeds(_SHADING, _SIGMAS) or down.exceeds(_SHADING, _SIGMAS):
-        one, ends = (
-            (across, "left to right")
-            if abs(across.value) > abs(down.value)
-            else (
-                down,
-                "top to bottom",
-            )
-        )
-        first, last = _ratio(one.value - gain.value), _ratio(-one.value - gain.value)
-        words.append(
-            f"shading differs: from {ends} the contrast of the left view over the right one goes "
-            f"from {first:.2f} to {last:.2f}. Divide each view by a picture of an evenly lit wall."
+        is_across = abs(across.value) > abs(down.value)
+        slope, ends = (across, "left to right") if is_across else (down, "top to bottom")
+        words[Cause.SHADING] = (
+            f"from {ends} the contrast of the left view over the right one goes from "
+            f"{_ratio(slope.value - gain.value):.2f} to {_ratio(-slope.value - gain.value):.2f}. "
+            "Divide each view by a picture of an evenly lit wall."
         )
     if tone.exceeds(_TONE, _SIGMAS):
-        dark, bright = _ratio(tone.value - gain.value), _ratio(-tone.value - gain.value)
-        words.append(
-            f"gamma differs: the contrast of the left view over the right one is {dark:.2f} in "
-            f"dark and {bright:.2f} in bright parts. Make both views linear in light, with one "
-            "exposure and without tone curves."
+        words[Cause.GAMMA] = (
+            "the contrast of the left view over the right one is "
+            f"{_ratio(tone.value - gain.value):.2f} in dark and "
+            f"{_ratio(-tone.value - gain.value):.2f} in bright parts. Make both views linear in "
+            "light, with one exposure and without tone curves."
         )
-    return tuple(words)
+    return words
+
+
+def _contrast(gain: float) -> str:
+    return (
+        f"the left view has {_ratio(-gain):.3f} times the contrast of the right one, and sigma "
+        "does not know what that does to depth. Multiply the right view by it, or mend the "
+        "exposure."
+    )
 
 
 def _ratio(change: float) -> float:
@@ -199,23 +232,23 @@ def _ratio(change: float) -> float:
     return (1 + 0.5 * change) / (1 - 0.5 * change)
 
 
-def _clipped_words(diagnosis: Diagnosis) -> tuple[str, ...]:
+def _of_clipping(diagnosis: Diagnosis) -> Words:
     if diagnosis.clipped <= _CLIPPED:
-        return ()
+        return {}
     is_white = diagnosis.clipped_white >= diagnosis.clipped_black
-    where, remedy = ("white", "Expose less") if is_white else ("black", "Expose more")
-    return (
-        f"clipped: {diagnosis.clipped:.0%} of the pixels have {where} ones in their window, and no "
-        f"depth. {remedy}, or light the scene more evenly.",
-    )
+    colour, remedy = ("white", "Expose less") if is_white else ("black", "Expose more")
+    return {
+        Cause.CLIPPED: f"{diagnosis.clipped:.0%} of the windows have {colour} ones, and no depth. "
+        f"{remedy}, or light the scene more evenly."
+    }
 
 
-def _grain_words(diagnosis: Diagnosis) -> tuple[str, ...]:
+def _of_grain(diagnosis: Diagnosis) -> Words:
     grain = diagnosis.grain
     if grain is None or not (grain.value > _GRAIN and grain.value - 1 > _SIGMAS * grain.sigma):
-        return ()
-    return (
-        f"noise is not white: over two rows it has {grain.value:.1f} times the variance of one "
-        "row, as demosaicing, JPEG, denoising or resizing leave it, and sigma is too small. Use "
-        "raw or unprocessed pictures, or calibrate the noise of the sensor.",
-    )
+        return {}
+    return {
+        Cause.GRAIN: f"over two rows it has {grain.value:.1f} times the variance of one row, as "
+        "demosaicing, JPEG, denoising or resizing leave it, and sigma is too small. Use raw or "
+        "unprocessed pictures, or calibrate the noise of the sensor."
+    }
