@@ -1,5 +1,7 @@
 """What people pass to the joint method, and scenes that hold no depth."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import d3s
 from d3s.errors import D3SError, InputError
+from d3s.estimate.diagnosis import Cause
 from d3s.estimate.flags import Flag
 
 RIG = d3s.Rig.paper_prototype()

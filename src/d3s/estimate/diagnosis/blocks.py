@@ -144,7 +144,7 @@ def _peak(correlation: FloatArray, start: int, own_row: int) -> FloatArray:
     """Disparity, rows, correlation, and correlation elsewhere; none at the edge of the search."""
     row, col = divmod(int(correlation.argmax()), correlation.shape[1])
     best = float(correlation[row, col])
-    if row in (0, correlation.shape[0] - 1):
+    if row in (0, correlation.shape[0] - 1) or col in (0, correlation.shape[1] - 1):
         return np.array([0.0, 0.0, best, best])
     down, across = _vertex(correlation[:, col], row), _vertex(correlation[row], col)
     near = (

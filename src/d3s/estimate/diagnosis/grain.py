@@ -16,7 +16,7 @@ _SHARE = 0.5  # of the patches: those with the least texture
 _FEWEST = 40
 # A tenth of these patches must have a correlation of both views below this: else texture hides the
 # noise.
-_MAX_CORRELATION = 0.8
+_MAX_CORRELATION = 0.7
 _MOST_UNSURE = 0.15  # standard deviation of the noise variance, as a share of it
 _TINY = 1e-30
 
@@ -50,7 +50,8 @@ def noise_grain(patches: Patches) -> Value | None:
 def _without_texture(own: FloatArray, shared: FloatArray) -> Value | None:
     """Variance at which the line of `own` over `shared` begins; None if it is too uncertain."""
     size = np.maximum(own + shared, _TINY)  # errors of a variance are in proportion to it
-    found = robust_fit(np.stack([1 / size, shared / size], axis=1), own / size)
+    terms = np.stack([1 / size, shared / size], axis=1)
+    found = robust_fit(terms if shared.any() else terms[:, :1], own / size)
     if found is None:
         return None
     value, sigma = float(found[0][0]), float(found[1][0])

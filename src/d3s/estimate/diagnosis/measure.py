@@ -18,6 +18,8 @@ from d3s.types import FloatArray
 # Density below which blocks are searched in all of the right view, and the share of pixels out of
 # range above which they are.
 _POOR_DENSITY, _MANY_OUT_OF_RANGE = 0.35, 0.1
+# The same density if the depths leave no room for patches.
+_SCATTERED_DENSITY = 0.6
 # Methods whose depths are sparse by design are searched only if they are nearly empty.
 _POOR_SPARSE_DENSITY = 0.15
 _FEWEST_DEPTHS = 0.05  # density below which depths may all be chance
@@ -85,7 +87,8 @@ def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
     if is_own and density > _FEWEST_DEPTHS:
         patches = matched_patches(*pair, depth_map.depth_m, depth_map.rig.optics)
         comparison, grain = compare(patches), noise_grain(patches)
-    is_poor = density < (_POOR_DENSITY if is_own else _POOR_SPARSE_DENSITY)
+    least = _POOR_DENSITY if comparison is not None else _SCATTERED_DENSITY
+    is_poor = density < (least if is_own else _POOR_SPARSE_DENSITY)
     if is_poor or (is_own and _share(flags, Flag.OUT_OF_RANGE) > _MANY_OUT_OF_RANGE):
         blocks = match_blocks(*pair)
         found = None if blocks is None else _found(blocks, depth_map, depth_range_m)

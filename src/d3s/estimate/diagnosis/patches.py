@@ -27,6 +27,7 @@ _PLACES, _PIXELS = 3600, 360_000
 _SMALLEST_PITCH_PX = 6
 # Difference of the disparities across a patch that lies on one surface, in pixels.
 _FLAT_PX = 1.0
+_FEWEST_BESIDE = 3  # depths beside a place that must be known, of four
 _FINE_HALF_PX = 8  # half side of the part whose second differences are measured
 
 
@@ -166,15 +167,17 @@ def _is_flat(
     reach: int,
     optics: Optics,
 ) -> Mask:
-    """Return whether the depth is known around the places and has no step."""
-    flat = np.ones(row.shape, dtype=np.bool_)
+    """Return whether most depths around the places are known, and none has a step."""
+    known = np.zeros(row.shape, dtype=np.int64)
+    has_step = np.zeros(row.shape, dtype=np.bool_)
     for down, right in ((-reach, 0), (reach, 0), (0, -reach), (0, reach)):
         beside = depth_m[
             np.clip(row + down, 0, depth_m.shape[0] - 1),
             np.clip(col + right, 0, depth_m.shape[1] - 1),
         ]
-        flat &= np.abs(optics.disparity_px(beside) - disparity_px) < _FLAT_PX
-    return flat
+        known += np.isfinite(beside)
+        has_step |= np.abs(optics.disparity_px(beside) - disparity_px) > _FLAT_PX
+    return np.asarray((known >= _FEWEST_BESIDE) & ~has_step)
 
 
 @compiled
