@@ -198,7 +198,8 @@ def faults() -> Iterator[Fault]:
             name = "clipped white" if white else "clipped black"
             yield Fault(name, f"{percent} %", (Cause.CLIPPED,), spoil)
     for contrast in (0.1, 0.03, 0.0):
-        yield Fault("weak texture", f"{contrast:g}", (Cause.PLAIN,), _weak(contrast))
+        causes = (Cause.PLAIN, Cause.UNCERTAIN)
+        yield Fault("weak texture", f"{contrast:g}", causes, _weak(contrast))
     yield Fault("lens covered", "noise", (Cause.COVERED,), _right(_noise_only))
     yield Fault("lens covered", "black", (Cause.CONSTANT,), _right(np.zeros_like))
     yield Fault("other picture", "", (Cause.UNLIKE,), _other_scene)

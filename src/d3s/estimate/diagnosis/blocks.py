@@ -20,8 +20,9 @@ _DETAIL_PX = 1.0, 6.0  # standard deviations of the Gaussians whose difference i
 # Correlation of a block with its match, and its lead on the best place elsewhere.
 _MIN_CORRELATION, _MIN_LEAD = 0.7, 0.12
 _ELSEWHERE_PX = 6
-# Variance of the detail over what white noise makes of it: below, a block shows noise only.
-_PLAIN = 2.0
+# Variance of the detail over what white noise makes of it: below the first, a block shows noise
+# only; above the second, its texture is strong enough to be found again.
+_PLAIN, _RICH = 2.0, 8.0
 
 
 class Blocks(NamedTuple):
@@ -35,6 +36,7 @@ class Blocks(NamedTuple):
     is_sure: Mask  # whether the match is good and the only one
     is_plain_left: Mask  # whether the block shows nothing but noise and has no match
     is_plain_right: Mask  # the same of the right view at the same place
+    is_rich: Mask  # whether both views show strong texture there
 
 
 def match_blocks(left: Image, right: Image) -> Blocks | None:
@@ -60,8 +62,8 @@ def match_blocks(left: Image, right: Image) -> Blocks | None:
     bands = [_band(details[0], details[1], int(top), starts) for top in tops]
     found = np.array(bands).reshape(-1, 5)
     y, x = (place.ravel() for place in np.meshgrid(tops, starts, indexing="ij"))
-    plain = [
-        _energy(detail, y, x) < _PLAIN * variance
+    strength = [
+        _energy(detail, y, x) / max(variance, 1e-30)
         for detail, variance in zip(details, noise, strict=True)
     ]
     is_sure = (found[:, 2] > _MIN_CORRELATION) & (found[:, 2] - found[:, 3] > _MIN_LEAD)
@@ -72,8 +74,9 @@ def match_blocks(left: Image, right: Image) -> Blocks | None:
         rows_px=step * found[:, 1],
         contrast=found[:, 4],
         is_sure=is_sure,
-        is_plain_left=plain[0] & ~is_sure,
-        is_plain_right=plain[1] & ~is_sure,
+        is_plain_left=(strength[0] < _PLAIN) & ~is_sure,
+        is_plain_right=(strength[1] < _PLAIN) & ~is_sure,
+        is_rich=np.minimum(*strength) > _RICH,
     )
 
 

@@ -14,9 +14,9 @@ from d3s.types import FloatArray
 
 _SHARE = 0.5  # of the patches: those with the least texture
 _FEWEST = 40
-# A tenth of these patches must have a correlation of both views below this: else texture hides the
+# Correlation of both views that so many of these patches must not exceed: else texture hides the
 # noise.
-_MAX_CORRELATION = 0.7
+_MAX_CORRELATION = {0.04: 0.4, 0.1: 0.7}
 _MOST_UNSURE = 0.15  # standard deviation of the noise variance, as a share of it
 _TINY = 1e-30
 
@@ -34,7 +34,10 @@ def noise_grain(patches: Patches) -> Value | None:
     left, right, both = (patches.fine[:, i, :2] for i in range(3))
     correlation = both[:, 1] / np.sqrt(left[:, 1] * right[:, 1] + _TINY)
     plainest = np.argsort(correlation, kind="stable")[: int(_SHARE * correlation.size)]
-    if plainest.size < _FEWEST or np.quantile(correlation[plainest], 0.1) > _MAX_CORRELATION:
+    if plainest.size < _FEWEST:
+        return None
+    least = np.quantile(correlation[plainest], list(_MAX_CORRELATION))
+    if np.all(least > list(_MAX_CORRELATION.values())):
         return None
     shared = np.maximum(both, 0)[plainest]
     # The view with less energy holds less texture.

@@ -20,7 +20,7 @@ from d3s.estimate.diagnosis.patches import Measure, Patches
 from d3s.types import FloatArray
 
 _FEWEST = 80  # patches for a regression of eight numbers
-_ROUNDS = 8
+_ROUNDS = 6
 _BISQUARE = 4.685  # 95 % as precise as least squares if errors are normal
 _MAD_TO_SIGMA = 1.4826
 

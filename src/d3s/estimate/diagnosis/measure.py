@@ -23,7 +23,7 @@ _SCATTERED_DENSITY = 0.6
 # Methods whose depths are sparse by design are searched only if they are nearly empty.
 _POOR_SPARSE_DENSITY = 0.15
 _FEWEST_DEPTHS = 0.05  # density below which depths may all be chance
-_SOME = 4  # every so many rows and columns are counted
+_SOME = 8  # every so many rows and columns are counted
 _TOLERANCE_PX = 2.0  # beyond the range, for a block
 _FEWEST_BLOCKS = 5
 _SAME_ROWS_PX, _MOST = 1.5, 0.7  # blocks that agree on the rows, and how many have to
@@ -44,6 +44,7 @@ class Found(NamedTuple):
     gain: Value  # log of the contrast of the right view over the left one
     plain_left: float  # share of all blocks without texture, in the left view
     plain_right: float
+    rich: float  # share of all blocks with strong texture in both views
 
 
 class Diagnosis(NamedTuple):
@@ -161,6 +162,7 @@ def _found(blocks: Blocks, depth_map: DepthMap, depth_range_m: tuple[float, floa
             gain=Value(0.0, 0.0),
             plain_left=plain[0],
             plain_right=plain[1],
+            rich=float(blocks.is_rich.mean()),
         )
     disparity = blocks.disparity_px[is_sure]
     ends = [float(depth_map.rig.optics.disparity_px(depth)) for depth in depth_range_m]
@@ -181,6 +183,7 @@ def _found(blocks: Blocks, depth_map: DepthMap, depth_range_m: tuple[float, floa
         gain=_mean(-blocks.contrast[is_sure]),
         plain_left=plain[0],
         plain_right=plain[1],
+        rich=float(blocks.is_rich.mean()),
     )
 
 

@@ -23,7 +23,7 @@ _INNER_PX, _INNER_SHARE, _OUTER = 3.0, 1.0, 2.0
 _REACH = 2.5  # half side of a patch, in standard deviations of the outer Gaussian
 _LARGEST_HALF_PX = 30
 # Places tried on a frame, and pixels in all patches: a few milliseconds of work.
-_PLACES, _PIXELS = 3600, 360_000
+_PLACES, _PIXELS = 2400, 240_000
 _SMALLEST_PITCH_PX = 6
 # Difference of the disparities across a patch that lies on one surface, in pixels.
 _FLAT_PX = 1.0

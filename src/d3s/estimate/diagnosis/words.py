@@ -12,10 +12,10 @@ from d3s.rig import Optics
 
 # Each limit is the size from which a cause matters; a number of standard deviations guards against
 # chance. The limits were set on the tuning textures; docs/estimator_results.md has what they miss.
-_SIGMAS = 6.0
+_SIGMAS, _TONE_SIGMAS = 6.0, 4.5
 _GAIN = 0.03  # a gain of 1.05 doubles the error at 2 m, to 0.5 cm; one of 1.2 brings it above 1 cm
 _SHADING = 0.12  # from the middle to an edge; real pairs in one light have up to 0.11
-_TONE = 0.07  # from medium to bright parts; real pairs have up to 0.066
+_TONE = 0.08  # from medium to bright parts; real pairs in one light have up to 0.075
 _ROWS_PX = 0.5
 _GRAIN = 1.4  # about half of the errors are then within one sigma, in place of two thirds
 _CLIPPED, _MISSING = 0.1, 0.5
@@ -49,6 +49,10 @@ class Cause(StrEnum):
     GRAIN = "noise is not white"
 
 
+# Causes by which the views show unlike texture, which would count as noise.
+_UNLIKE = {Cause.ROWS, Cause.CONTRAST, Cause.SHADING, Cause.GAMMA}
+
+
 def warnings_of(diagnosis: Diagnosis, optics: Optics) -> tuple[str, ...]:
     """Return a sentence for each likely cause; none for a good pair.
 
@@ -70,7 +74,7 @@ def warnings_of(diagnosis: Diagnosis, optics: Optics) -> tuple[str, ...]:
     if comparison is not None:
         words = _of_rows(comparison) | words | _of_light(comparison)
     words |= _of_clipping(diagnosis)
-    if Cause.ROWS not in words:  # texture counts as noise where rows disagree
+    if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)
     return _sentences(words)
 
@@ -123,19 +127,22 @@ def _of_blocks(diagnosis: Diagnosis, found: Found, optics: Optics) -> Words:
     if max(abs(low), abs(high)) > _FOUND_ROWS_PX and found.rows_agree > _MOST:
         words[Cause.ROWS] = _rows(low, high)
     words |= _of_range(diagnosis, found, optics)
-    if diagnosis.comparison is None and found.gain.exceeds(_FOUND_GAIN, _SIGMAS):
+    is_clipped = diagnosis.clipped > _CLIPPED
+    is_measured = diagnosis.comparison is not None or is_clipped
+    if not is_measured and found.gain.exceeds(_FOUND_GAIN, _SIGMAS):
         words[Cause.CONTRAST] = _contrast(2 * math.tanh(0.5 * found.gain.value))
-    if diagnosis.density >= _POOR_DENSITY or words:
+    if diagnosis.density >= _POOR_DENSITY or words or is_clipped:
         return words
+    is_unlike = found.share < _FEW_FOUND and diagnosis.density < _EMPTY_DENSITY
     plain = max(found.plain_left, found.plain_right)
-    if plain > _PLAIN:
+    if plain > _PLAIN or (is_unlike and found.rich < 1 - _MOST):
         return {
-            Cause.PLAIN: f"{plain:.0%} of the frame shows nothing but noise. Add texture, for "
-            "instance with a projector, or light and expose for less noise."
+            Cause.PLAIN: f"{max(plain, 1 - found.rich):.0%} of the frame shows little but noise. "
+            "Add texture, for instance with a projector, or light and expose for less noise."
         }
     if diagnosis.density >= _EMPTY_DENSITY:
         return words
-    if found.share < _FEW_FOUND:
+    if is_unlike:
         return {
             Cause.UNLIKE: f"{found.share:.0%} of the details of the left view are found in the "
             "right one. Check that both show one scene at one time, neither mirrored nor turned, "
@@ -208,7 +215,7 @@ def _of_light(comparison: Comparison) -> Words:
             f"{_ratio(slope.value - gain.value):.2f} to {_ratio(-slope.value - gain.value):.2f}. "
             "Divide each view by a picture of an evenly lit wall."
         )
-    if tone.exceeds(_TONE, _SIGMAS):
+    if tone.exceeds(_TONE, _TONE_SIGMAS):
         words[Cause.GAMMA] = (
             "the contrast of the left view over the right one is "
             f"{_ratio(tone.value - gain.value):.2f} in dark and "
