@@ -24,7 +24,7 @@ from d3s.scene.textures import Texture
 from faults import PROTOTYPE, SHAPE, Case, Fault, cases_to_spoil, faults, good_cases
 from sheets import Sheet, write_parts
 
-SETS = {"report": (REPORT_PATTERNS, 7000), "tuning": (TUNING_PATTERNS, 100)}
+SETS = {"report": (REPORT_PATTERNS, 9000), "tuning": (TUNING_PATTERNS, 100)}
 GAIN_PERCENTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0)
 GAIN_DEPTHS_M = (0.5, 1.0, 1.5, 2.0)
 QUICK = 5  # every so many pairs with --quick

@@ -63,7 +63,7 @@ def test_fault_is_named(pair, fault):
 
 
 def test_smoothed_noise_is_named(plane):
-    blurry = plane(2.0, "bark", shape=SHAPE)
+    blurry = plane(0.4, "bark", shape=SHAPE)
     assert _causes(_blurred(blurry.left), _blurred(blurry.right)) == {Cause.GRAIN}
 
 

@@ -9,7 +9,7 @@ views do not share is a line over the variance that they share; noise is its val
 import numpy as np
 
 from d3s.estimate.diagnosis.light import Value, robust_fit
-from d3s.estimate.diagnosis.patches import Patches
+from d3s.estimate.diagnosis.patches import Measure, Patches
 from d3s.types import FloatArray
 
 _SHARE = 0.5  # of the patches: those with the least texture
@@ -18,6 +18,10 @@ _FEWEST = 40
 # noise.
 _MAX_CORRELATION = {0.04: 0.4, 0.1: 0.7}
 _MOST_UNSURE = 0.15  # standard deviation of the noise variance, as a share of it
+# Least standard deviation of noise that counts, as a share of the range of the patches' means: a
+# tenth of what rounding to 8 bits makes. Views that are made without noise have less.
+_LEAST_NOISE = 5e-4
+_GAIN = 6.0  # variance of second differences of white noise of variance 1
 _TINY = 1e-30
 
 
@@ -44,6 +48,9 @@ def noise_grain(patches: Patches) -> Value | None:
     own = np.minimum(left, right)[plainest] - shared
     noise = [_without_texture(own[:, lag], shared[:, lag]) for lag in range(2)]
     if noise[0] is None or noise[1] is None:
+        return None
+    low, high = np.percentile(patches.left[:, Measure.MEAN], (2, 98))
+    if noise[0].value < _GAIN * (_LEAST_NOISE * (high - low)) ** 2:
         return None
     ratio = noise[1].value / noise[0].value
     shares = (noise[0].sigma / noise[0].value, noise[1].sigma / noise[1].value)
