@@ -14,8 +14,8 @@ from d3s.rig import Optics
 # chance. The limits were set on the tuning textures; docs/estimator_results.md has what they miss.
 _SIGMAS, _TONE_SIGMAS = 6.0, 4.5
 _GAIN = 0.03  # 5 % moves planes at 2 m by up to 0.17 cm, 20 % by up to 0.8 cm
-_SHADING = 0.12  # from the middle to an edge; real pairs in one light have up to 0.11
-_TONE = 0.08  # from medium to bright parts; real pairs in one light have up to 0.075
+_SHADING = 0.12  # from the middle to an edge; real pairs in one light nearly have it
+_TONE = 0.08  # from medium to bright parts; the same
 _ROWS_PX = 0.5
 _GRAIN = 1.4  # about half of the errors are then within one sigma, in place of two thirds
 _CLIPPED, _MISSING = 0.1, 0.5
