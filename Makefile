@@ -7,7 +7,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # pytest-xdist starts one worker a core; a plain `pytest` works as well.
 PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-all test-lowest lint bench twin ablation calibration pictures docs clean
+.PHONY: help demo test test-all test-lowest lint bench twin ablation warnings calibration pictures docs clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -29,6 +29,7 @@ help:
 	@echo "make bench     ratios against peers, measured in one run"
 	@echo "make twin      accuracy of the digital twin; writes the table of docs/twin.md"
 	@echo "make ablation  effect of each part of the estimator; writes the tables of docs/estimator_results.md"
+	@echo "make warnings  false alarms and named faults of the warnings; writes their tables"
 	@echo "make calibration  how right calibrations are, on simulated captures (half an hour, 4 GB of disk)"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      build the documentation into docs/_build/html"
@@ -85,6 +86,9 @@ twin: .venv/installed-dev
 
 ablation: .venv/installed-dev
 	$(BIN)/python benchmarks/ablation.py --page docs/estimator_results.md
+
+warnings: .venv/installed-dev
+	$(BIN)/python benchmarks/causes.py --page docs/estimator_results.md
 
 calibration: .venv/installed-dev
 	$(BIN)/python benchmarks/calibration.py --page docs/calibration_results.md

@@ -9,6 +9,7 @@ import pytest
 
 import d3s
 from d3s.estimate import ConsensusOptions, Flag, JointOptions, Options
+from d3s.estimate.diagnosis import Cause
 from d3s.estimate.joint import confidence, refine, smoothing
 from page_runner import check_command, check_commands, is_target
 from pages import DOCS, ROOT, blocks, python_blocks, shell_lines
@@ -24,6 +25,12 @@ def test_page_has_every_flag_with_its_bit_and_reason():
     expected = [(str(int(flag)), flag.name, flag.__doc__) for flag in Flag]
     table = "\n".join(f"| {bit} | `{name}` | {reason} |" for bit, name, reason in expected)
     assert rows == expected, f"write into docs/estimator.md:\n{table}"
+
+
+def test_page_has_every_cause_of_a_warning():
+    section = GUIDE.partition("## Warnings")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([a-z ]+) \| .+ \| .+ \|$", section, re.MULTILINE)
+    assert rows[1:] == list(Cause)
 
 
 def _option_rows(kind: type[Options]) -> list[tuple[str, str, str]]:
@@ -121,7 +128,7 @@ def test_commands_in_the_text_exist(name):
 def test_every_command_of_the_results_exists():
     listed = [block.code for block in blocks(DOCS / "estimator_results.md")]
     commands = [words for code in listed for words in shell_lines(code)]
-    assert len(commands) == 6
+    assert len(commands) == 7
     for words in commands:
         if words[0] == "d3s":
             check_command(words)

@@ -203,7 +203,27 @@ def test_nothing_usable(tmp_path, out):
         write_image(tmp_path / f"{side}.png", np.full((60, 120), 0.5, np.float32))
     result = run(tmp_path / "left.png", tmp_path / "right.png", *QUICK, "--output", out)
     assert result.exit_code == 1
-    assert "No pixel has one" in words(result)
+    assert (
+        "No depth: the pair. A view is constant: both views have one value everywhere. Uncover"
+        in words(result)
+    )
+
+
+def test_warnings_are_said_once_with_the_frames(tmp_path, out):
+    for i in range(3):
+        left, right = views(i, shape=(200, 300))
+        write_image(tmp_path / f"{i}_left.png", left)
+        write_image(tmp_path / f"{i}_right.png", (1 - 0.1 * i) * right)
+    options = (*PINHOLE, "--format", "npz")
+    result = run(tmp_path, *options, "--output", out)
+    assert result.exit_code == 0, result.stderr
+    (line,) = [one for one in result.stderr.splitlines() if one.startswith("Warning")]
+    assert line.startswith("Warning: 1 and 1 more frame: contrast differs: the left view has 1.1")
+    assert "Warning" not in run(tmp_path, *options, "--output", out, "--force", "--quiet").stderr
+    told = json.loads(run(tmp_path, *options, "--output", out, "--force", "--json").stdout)
+    assert [len(one["warnings"]) for one in told["done"]] == [0, 1, 1]
+    alone = run(tmp_path / "2_left.png", tmp_path / "2_right.png", *options, "-o", tmp_path / "b")
+    assert "Warning: contrast differs: the left view has 1.2" in alone.stderr
 
 
 BAD = [

@@ -16,6 +16,7 @@ from d3s.capture import FileSource, Frame, FrameFiles, Refused
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.depth_map import check_limits
+from d3s.estimate.diagnosis.words import Cause
 from d3s.files import camera_file, exr
 from d3s.files.depth_files import FORMATS
 from d3s.files.raw import path_text
@@ -30,10 +31,6 @@ ALL_FORMATS = (*(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES), PREVIEW
 """NPZ with everything, the formats that other programs read, and a picture for people."""
 
 _WARM_UP_ROWS = 64
-# Densities that tell swapped views: of a pair that is not swapped, most pixels have a depth;
-# swapped, only pixels that fit by chance.
-_POOR_DENSITY, _RICH_DENSITY = 0.15, 0.4
-_STRIP_ROWS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +44,8 @@ class Done:
     farthest_m: float  # 99th percentile of the depths
     median_sigma_m: float
     time_s: float  # of the estimate, without reading and writing
-    remarks: tuple[str, ...]  # on what was done to the images, and the warnings of the method
+    remarks: tuple[str, ...]  # on what was done to the images
+    warnings: tuple[str, ...]  # of the estimate: likely causes of a poor depth map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +193,7 @@ class _Results:
             return
         targets = self.job.targets(outcome.name, self.folder)
         try:
-            found, remarks, time_s = _depth_map(outcome, self.job, is_first=not self.done)
+            found, time_s = _depth_map(outcome, self.job, is_first=not self.done)
             # Without times: the same input gives the same bytes, also after a run that was stopped.
             title = path_text(outcome.name or files.left.name)
             _write(replace(found, timings_s={}), title, targets, self.overwrite)
@@ -208,7 +206,7 @@ class _Results:
         except D3SError as error:
             self.refused.append(Refused(path_text(files.left), str(error)))
         else:
-            self.done.append(_summary(outcome.name, found, targets, remarks, time_s))
+            self.done.append(_summary(outcome, found, targets, time_s))
 
     def _with_words(self, error: OutputError) -> OutputError:
         """Error that ends the batch, since the next frame would meet it too."""
@@ -219,40 +217,18 @@ class _Results:
         return OutputError(f"{error} {words}")
 
 
-def _depth_map(
-    frame: Frame, job: DepthJob, *, is_first: bool
-) -> tuple[DepthMap, tuple[str, ...], float]:
-    """Filtered depth map of a frame, remarks on it, and the time of the estimate in seconds."""
+def _depth_map(frame: Frame, job: DepthJob, *, is_first: bool) -> tuple[DepthMap, float]:
+    """Filtered depth map of a frame, and the time of the estimate in seconds."""
     left, right = frame.pair(job.rig)
     if is_first:  # compiled loops are loaded, or made, by the first call: no part of its time
         job.estimate(left[:_WARM_UP_ROWS], right[:_WARM_UP_ROWS])
     started = time.perf_counter()
     found = job.estimate(left, right)
     time_s = time.perf_counter() - started
-    words = _swapped_words(found, left, right, job)
-    if words is not None:
-        raise InputError(words)
-    found = found.filter(min_confidence=job.min_confidence, max_sigma_m=job.max_sigma_m)
-    return found, (*frame.remarks, *found.warnings), time_s
-
-
-def _swapped_words(found: DepthMap, left: Image, right: Image, job: DepthJob) -> str | None:
-    """Error text if the views give depth the other way round, and hardly any as they are.
-
-    Tried on a strip across the middle, and only where the depth map is poor.
-    """
-    if found.density > _POOR_DENSITY:
-        return None
-    top = max(0, (left.shape[0] - _STRIP_ROWS) // 2)
-    strip = slice(top, top + _STRIP_ROWS)
-    given = float(found.valid[strip].mean())
-    turned = job.estimate(right[strip], left[strip]).density
-    if turned < _RICH_DENSITY or given > _POOR_DENSITY:
-        return None
-    return (
-        f"left and right seem to be swapped: {given:.0%} of the pixels have a depth as given, and "
-        f"{turned:.0%} the other way round. Give the views in the other order."
-    )
+    swapped = next((words for words in found.warnings if words.startswith(Cause.SWAPPED)), None)
+    if swapped is not None:
+        raise InputError(swapped)
+    return found.filter(min_confidence=job.min_confidence, max_sigma_m=job.max_sigma_m), time_s
 
 
 def _write(found: DepthMap, name: str, files: dict[str, Path], overwrite: bool) -> None:
@@ -274,23 +250,22 @@ def _write(found: DepthMap, name: str, files: dict[str, Path], overwrite: bool) 
         raise
 
 
-def _summary(
-    name: str, found: DepthMap, files: dict[str, Path], remarks: tuple[str, ...], time_s: float
-) -> Done:
+def _summary(frame: Frame, found: DepthMap, files: dict[str, Path], time_s: float) -> Done:
     known = found.valid
     nearest_m, farthest_m, sigma_m = float("nan"), float("nan"), float("nan")
     if known.any():
         nearest_m, farthest_m = np.percentile(found.depth_m[known], (1, 99)).tolist()
         sigma_m = float(np.median(found.sigma_m[known]))
     return Done(
-        name=name,
+        name=frame.name,
         files=tuple(path for path in files.values() if os.path.lexists(path)),
         density=found.density,
         nearest_m=nearest_m,
         farthest_m=farthest_m,
         median_sigma_m=sigma_m,
         time_s=time_s,
-        remarks=remarks,
+        remarks=frame.remarks,
+        warnings=found.warnings,
     )
 
 

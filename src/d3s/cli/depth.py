@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 PAPER = "paper"
 _MOST_REMARKS = 3
+_NUMBER = re.compile(r"-?\d[\d.]*")
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
 _HINTS = {"npz": " (everything)", "png": " (16 bit, mm)"}
 _FORMAT_NAMES = ", ".join(
@@ -264,17 +266,44 @@ def _print_outcomes(
         typer.echo(json.dumps(values, indent=2, allow_nan=False))
     elif not quiet:
         _print_table(batch, len(found.ignored), output)
+        for line in warning_lines([one for one in batch.done if one.density]):
+            typer.echo(line, err=True)
     for name, reason in refused:
         named = reason if reason.startswith(name) else f"{name}: {reason}"
         typer.echo(f"Refused: {named}", err=True)
     for one in batch.empty:
-        typer.echo(f"No depth: {path_text(one.name) or 'the pair'}. {_NO_DEPTH}", err=True)
+        cause = " ".join(f"{words[0].upper()}{words[1:]}" for words in one.warnings) or _NO_DEPTH
+        typer.echo(f"No depth: {path_text(one.name) or 'the pair'}. {cause}", err=True)
 
 
 _NO_DEPTH = (
     "No pixel has one: is this the camera that took it, are both views rectified, and is there "
     "texture? d3s info of the .npz says which flags stand in the way."
 )
+
+
+def warning_lines(done: "Sequence[Done]") -> list[str]:
+    """Return each kind of warning once, as the first frame has it, with the number of others.
+
+    Parameters
+    ----------
+    done
+        Summaries of the frames.
+    """
+    from d3s.files.raw import path_text
+
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for one in done:
+        for words in one.warnings:
+            cause = _NUMBER.sub("", words.partition(":")[0])
+            alike.setdefault(cause, []).append((one.name, words))
+    lines = []
+    for same in alike.values():
+        name, words = same[0]
+        others = f" and {_counted(len(same) - 1, 'more frame')}" if len(same) > 1 else ""
+        place = f"{path_text(name)}{others}: " if len(done) > 1 else ""
+        lines.append(f"Warning: {place}{words}")
+    return lines
 
 
 def _print_table(batch: "Batch", ignored: int, output: Path) -> None:
@@ -340,5 +369,6 @@ def _as_json(one: "Done") -> dict[str, Any]:
         **{name: value if math.isfinite(value) else None for name, value in values.items()},
         "time_s": one.time_s,
         "remarks": list(one.remarks),
+        "warnings": list(one.warnings),
         "files": [str(path) for path in one.files],
     }

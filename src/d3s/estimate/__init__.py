@@ -11,6 +11,7 @@ images       check of the user's arrays
 intensity    passes over the intensities of a view
 clipping     pixels at the limits of the sensor
 candidates   depths to search by default
+diagnosis    likely causes of an empty or poor depth map, in words
 joint        our method, over operations that two back-ends implement
 consensus    the paper's algorithm as printed
 """

@@ -42,7 +42,8 @@ class DepthMap:
     options
         Options of the method.
     warnings
-        Sentences about the pair as a whole, such as views too small for a window.
+        Likely causes of a poor result, each with what was measured and a remedy; empty for a good
+        pair. docs/estimator.md has the list.
     timings_s
         Run time of each stage in seconds, by the name of the stage.
     intensity

@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import checked_pair
+from d3s.estimate.images import CheckedPair, checked_pair
 from d3s.estimate.options import Options
 from d3s.record import short_repr
 from d3s.rig import Rig
@@ -122,7 +123,19 @@ def estimate(
     method_options = checked_options(method, options)
     function, _ = METHODS[method].load()
     pair = checked_pair(left, right)
-    return replace(function(*pair, rig, method_options), intensity=pair.left)
+    return _with_warnings(function(*pair, rig, method_options), pair)
+
+
+def _with_warnings(found: DepthMap, pair: CheckedPair) -> DepthMap:
+    """Add the likely causes of a poor result to its warnings, and the left view."""
+    from d3s.estimate.diagnosis import diagnose, warnings_of  # compiled loops: slow to import
+
+    started = perf_counter()
+    words = warnings_of(diagnose(pair, found), found.rig.optics)
+    times_s = found.timings_s | {"diagnosis": perf_counter() - started}
+    return replace(
+        found, intensity=pair.left, warnings=(*found.warnings, *words), timings_s=times_s
+    )
 
 
 def checked_options(method: Any, options: Any) -> Options:

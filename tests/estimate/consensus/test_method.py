@@ -131,7 +131,7 @@ def test_plane_is_found_and_wrong_depths_have_low_confidence():
     found = d3s.estimate(left, right, PROTOTYPE, method="consensus")
     assert found.method == "consensus"
     assert found.options == ConsensusOptions()
-    assert set(found.timings_s) == {"prepare", "search", "confidence"}
+    assert set(found.timings_s) == {"prepare", "search", "confidence", "diagnosis"}
     assert found.warnings == ()
     assert np.nanmedian(found.depth_m) == pytest.approx(0.6, rel=0.05)
     error = np.abs(found.depth_m - 0.6)

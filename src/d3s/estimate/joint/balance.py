@@ -1,9 +1,10 @@
 """Balance: the right view's contrast, made equal to the left one's before the fit.
 
-The search compares order and slope, and does not mind unlike exposure. The fit compares brightness:
-a gain of 0.6 in one view would be a residual as large as the texture. The ratio of contrasts is
-measured where the search has found the match, over blocks, since shading differs from place to place.
-Views with lenses are left as they are: their blur differs, and with it the contrast.
+The search compares order and slope of the brightness, which unlike exposure hardly changes. The fit
+compares the brightness itself: a gain of 0.6 in one view would leave a residual as large as the
+texture. The ratio of contrasts is measured at the matches that the search has found, over blocks,
+since shading differs from place to place. Views with lenses are left as they are: their blur
+differs, and with it the contrast.
 """
 
 import numpy as np

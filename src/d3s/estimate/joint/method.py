@@ -1,11 +1,13 @@
 """The joint method: both cues in one residual, searched, refined, and given a confidence.
 
-1. `search`: the views, shrunk and blurred alike for each shift, are compared; semi-global paths
-   from four sides decide.
+1. `search`: order and slope of the brightness are compared at each shift; semi-global paths from
+   four sides decide.
 2. `refine`: least squares for the disparity of a window, where defocus and stereo share one
    derivative; strongly blurred parts at a quarter or half of the size, the others in full.
-3. `confidence`: sigma follows from noise, texture and the rest of the residual. Confidence is the
-   correlation of the views beyond chance, and falls with sigma.
+3. `trust`: the probability that a disparity is wrong, from the search, steps in depth, and whether
+   texture surrounds the pixel.
+4. `confidence`: sigma follows from noise, texture, the rest of the residual, and that probability;
+   so does the confidence.
 """
 
 from math import isqrt
@@ -34,11 +36,8 @@ from d3s.types import Image, Mask
 
 __all__ = ["JointOptions", "estimate_joint"]
 
-# A contrast ratio of 1.05 doubles the error at 2 m, to 0.5 cm; one of 1.2 brings it above 1 cm.
-_CONTRAST_TOLERANCE = 0.03
 _NOISE_HALF = 7  # half side of the noise window in cells: a thousand pixels give noise to 3 %
-# Cells that suffice for a median over the frame, and for a ratio of two views of one scene.
-_MANY, _SOME = 20_000, 4_000
+_MANY = 20_000  # cells that suffice for a median over the frame
 
 
 class JointResult(NamedTuple):
@@ -47,9 +46,8 @@ class JointResult(NamedTuple):
     planes: DepthPlanes
     fit: CellFit
     found: SearchResult
-    contrast: float  # of the left view over the right one, where there is a depth
-    timings_s: dict[str, float]
     trust: Trust
+    timings_s: dict[str, float]
 
 
 def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:
@@ -70,7 +68,7 @@ def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -
 
 
 def as_depth_map(result: JointResult, rig: Rig, options: JointOptions) -> DepthMap:
-    """Return the result as a depth map in single precision, with warnings and timings.
+    """Return the result as a depth map in single precision, with timings.
 
     Parameters
     ----------
@@ -90,7 +88,6 @@ def as_depth_map(result: JointResult, rig: Rig, options: JointOptions) -> DepthM
         rig=rig,
         method="joint",
         options=options,
-        warnings=_warnings(result.contrast),
         timings_s=result.timings_s,
     )
 
@@ -132,9 +129,8 @@ def run_joint(
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
     clock.stop("trust")
     planes = depth_and_confidence(fit, found, trust, shape, plan, backend)
-    contrast = _contrast(levels[plan.cell_px], fit, planes, plan)
     clock.stop("confidence")
-    return JointResult(planes, fit, found, contrast, clock.times_s, trust)
+    return JointResult(planes, fit, found, trust, clock.times_s)
 
 
 def _unseen(left: Image, right: Image) -> Unseen:
@@ -200,53 +196,8 @@ def _levels(views: Views, plan: Plan, backend: Backend) -> dict[int, Views]:
     return levels
 
 
-def _warnings(contrast: float) -> tuple[str, ...]:
-    if abs(contrast - 1) <= _CONTRAST_TOLERANCE:
-        return ()
-    return (
-        f"the left view has {contrast:.3f} times the contrast of the right one, and sigma does not "
-        "know what that does to depth. Multiply the right view by it, or mend the exposure.",
-    )
-
-
-def _contrast(views: Views, fit: CellFit, planes: DepthPlanes, plan: Plan) -> float:
-    """Return the standard deviation of the left view over the right one's, both blurred alike."""
-    scale = plan.cell_px
-    few = _stride(fit.flags.shape, _SOME)
-    stride = few * plan.cell_px
-    rows, cols = (index * few for index in np.nonzero(planes.flags[::stride, ::stride] == 0))
-    if not rows.size:
-        return 1.0
-    shift = fit.disparity_px[rows, cols] / scale
-    matches = np.clip(np.rint(cols - shift).astype(np.int64), 0, views[0].shape[1] - 1)
-    line = plan.model.defocus_line(scale)
-    half = 0.5 * (line.constant + line.slope * shift)
-    a, b = (
-        _high_pass(view, rows, columns, sign * half)
-        for view, columns, sign in ((views[0], cols, 1), (views[1], matches, -1))
-    )
-    spread = float(np.std(b, dtype=np.float64))
-    return float(np.std(a, dtype=np.float64)) / spread if spread > 0 else 1.0
-
-
 def _stride(shape: tuple[int, ...], count: int) -> int:
     return max(isqrt(shape[0] * shape[1] // count), 1)
-
-
-def _high_pass(view: Array, rows: Array, cols: Array, weight: Array) -> Array:
-    """Return some pixels of a view less their surroundings, plus `weight` times the Laplacian."""
-
-    def at(down: int, right: int) -> Array:
-        places = (
-            np.clip(place + by, 0, size - 1)
-            for place, by, size in zip((rows, cols), (down, right), view.shape, strict=True)
-        )
-        return np.asarray(view[tuple(places)])
-
-    near = at(-1, 0) + at(1, 0) + at(0, -1) + at(0, 1)
-    far = at(-8, 0) + at(8, 0) + at(0, -8) + at(0, 8)
-    here = at(0, 0)
-    return np.asarray(here - 0.25 * far + weight * (near - 4 * here))
 
 
 class _Clock:

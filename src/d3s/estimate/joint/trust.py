@@ -1,11 +1,11 @@
 """Trust: the probability that the disparity of a cell is wrong by more than a pixel.
 
 A fit knows the noise of its window. It does not know whether the search chose the right surface,
-nor whether the texture of the window belongs to the cell at its centre. What tells about that is
-the margin of the search, steps in depth close by, the misfit of the views, and the support: whether
-texture of the same depth surrounds the cell. Beside an object in front of a plain wall, texture lies
-on one side only: such a cell takes the depth of the object, with a small residual. A logistic model
-combines the evidence; `benchmarks/tune_trust.py` fits it.
+nor whether the texture of the window belongs to the cell at its centre. Evidence about that are the
+margin of the search, steps in depth close by, the misfit of the views, and the support: whether
+texture of the same depth surrounds the cell. Beside an object in front of a plain wall, texture
+lies on one side only: such a cell takes the depth of the object, with a small residual. A logistic
+model combines the evidence; `benchmarks/tune_trust.py` fits it.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ _LEAST_HALF = 3
 SHARP_MODEL = TrustModel(
     constant=-2.82, margin=-1.63, least=-0.31, step=-0.84, misfit=0.26, move=1.44, gap=-0.04
 )
-# Fitted to path-traced rooms, and to planes and scenes of the tuning textures, weak ones among them.
+# Fitted to path-traced rooms, and to planes and scenes of the tuning textures, also weak ones.
 DEFOCUSED_MODEL = TrustModel(
     constant=-4.91, margin=-0.05, least=-2.51, step=-0.62, misfit=0.34, move=3.11, gap=0.57
 )

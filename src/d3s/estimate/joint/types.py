@@ -159,13 +159,13 @@ class Evidence(NamedTuple):
 class TrustModel(NamedTuple):
     """Coefficients of the logistic model of wrong disparities."""
 
-    constant: float
-    margin: float  # of ln(margin + 0.02)
-    least: float  # of ln(least + 0.02)
-    step: float  # of ln(1 + step_px)
-    misfit: float  # of ln(misfit + 0.3)
-    move: float  # of the move, at most 1
-    gap: float  # of ln(1 + gap_px)
+    constant: Real
+    margin: Real  # of ln(margin + 0.02)
+    least: Real  # of ln(least + 0.02)
+    step: Real  # of ln(1 + step_px)
+    misfit: Real  # of ln(misfit + 0.3)
+    move: Real  # of the move, at most 1
+    gap: Real  # of ln(1 + gap_px)
 
 
 class Trust(NamedTuple):

@@ -169,9 +169,12 @@ def _scan(
                     # A ridge may pass between two cells of a diagonal.
                     if is_ridge[last, col] and abs(disparity[last, col] - here) <= limit:
                         near, origin = np.uint8(1), disparity[last, col]
-                    elif 0 <= col + shift < cols and is_ridge[row, col + shift]:
-                        if abs(disparity[row, col + shift] - here) <= limit:
-                            near, origin = np.uint8(1), disparity[row, col + shift]
+                    elif (
+                        0 <= col + shift < cols
+                        and is_ridge[row, col + shift]
+                        and abs(disparity[row, col + shift] - here) <= limit
+                    ):
+                        near, origin = np.uint8(1), disparity[row, col + shift]
                 out[way, row, col] = near
                 next_runs[way, col + 1] = np.uint8(0) if ridge else near
                 next_values[way, col + 1] = here if ridge else origin

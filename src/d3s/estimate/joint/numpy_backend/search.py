@@ -47,7 +47,9 @@ class NumpySearch:
         Parameters: see `SearchOperations.matching_costs`.
         """
         census, other_census = _census(left), _census(right)
-        slopes, other_slopes = (_slopes(view, scale) for view, scale in zip((left, right), scales))
+        slopes, other_slopes = (
+            _slopes(view, scale) for view, scale in zip((left, right), scales, strict=True)
+        )
         cols = left.shape[1]
         padded = -(-shifts // COST_PADDING) * COST_PADDING
         costs = np.full((*left.shape, padded), MAX_COST, dtype=np.uint8)

@@ -84,7 +84,7 @@ def features(evidence: Evidence) -> tuple[Array, ...]:
 def _run(
     is_ridge: Mask, disparity: Array, tolerance: float, reach: int, towards: tuple[int, int]
 ) -> Array:
-    """Count the cells, going `towards` a cell, since the last ridge of its surface; `reach` if none.
+    """Count the cells since the last ridge of the same surface, on the way to each cell.
 
     A ridge that passes between two cells of a diagonal counts as one cell away.
     """
