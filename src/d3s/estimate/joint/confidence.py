@@ -14,7 +14,7 @@ from d3s.estimate.joint.types import (
 
 # Sigma at which the confidence is a half, in pixels or as a share of the disparity: neither depends
 # on the unit of length.
-_SIGMA_PX, _SIGMA_SHARE = 0.15, 0.02
+_SIGMA_PX, _SIGMA_SHARE = 0.1, 0.015
 # Probability of being wrong at which the confidence is a half, for a camera with lenses and for a
 # sharp pair.
 _DEFOCUSED_WRONG, _SHARP_WRONG = 0.04, 0.115
@@ -77,7 +77,7 @@ def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParam
         farthest_m=plan.depth_range_m[1] * (1 + _RANGE_SHARE),
         min_confidence=plan.options.min_confidence,
         wrong_at_half_confidence=_SHARP_WRONG if is_sharp else _DEFOCUSED_WRONG,
-        sigma_at_half_confidence_px=_SIGMA_PX * plan.search_scale,
+        sigma_at_half_confidence_px=_SIGMA_PX,
         sigma_at_half_confidence_share=_SIGMA_SHARE,
         wrong_variance_px2=_WRONG_PX2,
         harmless_wrong=_SHARP_HARMLESS if is_sharp else _DEFOCUSED_HARMLESS,
