@@ -12,12 +12,14 @@ from d3s.estimate.joint.types import (
     Trust,
 )
 
-# Sigma at which the confidence is a half, in pixels or as a share of the disparity: neither depends
-# on the unit of length.
-_SIGMA_PX, _SIGMA_SHARE = 0.1, 0.015
+# Sigma at which the confidence is a half, in pixels: for a camera with lenses, whose fits rest on
+# large windows, and for a sharp pair. With lenses also this factor times the squared disparity, if
+# that is larger: near points are blurred, and an error of a pixel is a small error of their depth.
+# The factor times f B is a length, 7 mm for the prototype, that grows with the camera.
+_DEFOCUSED_SIGMA_PX, _SHARP_SIGMA_PX, _SIGMA_PER_PX = 0.09, 0.15, 3e-4
 # Probability of being wrong at which the confidence is a half, for a camera with lenses and for a
 # sharp pair.
-_DEFOCUSED_WRONG, _SHARP_WRONG = 0.04, 0.115
+_DEFOCUSED_WRONG, _SHARP_WRONG = 0.05, 0.115
 # Variance of a wrong disparity, in square pixels, and the probability that every good cell has.
 _WRONG_PX2 = 1.6
 _DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.006, 0.0
@@ -77,8 +79,8 @@ def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParam
         farthest_m=plan.depth_range_m[1] * (1 + _RANGE_SHARE),
         min_confidence=plan.options.min_confidence,
         wrong_at_half_confidence=_SHARP_WRONG if is_sharp else _DEFOCUSED_WRONG,
-        sigma_at_half_confidence_px=_SIGMA_PX,
-        sigma_at_half_confidence_share=_SIGMA_SHARE,
+        sigma_at_half_confidence_px=_SHARP_SIGMA_PX if is_sharp else _DEFOCUSED_SIGMA_PX,
+        sigma_at_half_confidence_per_px=0.0 if is_sharp else _SIGMA_PER_PX,
         wrong_variance_px2=_WRONG_PX2,
         harmless_wrong=_SHARP_HARMLESS if is_sharp else _DEFOCUSED_HARMLESS,
         max_carried_px=float(plan.windows_px[0]),

@@ -188,7 +188,7 @@ class ConfidenceParameters(NamedTuple):
     min_confidence: float
     wrong_at_half_confidence: float  # probability of being wrong
     sigma_at_half_confidence_px: float
-    sigma_at_half_confidence_share: float  # or this share of the disparity, if that is larger
+    sigma_at_half_confidence_per_px: float  # or this times the squared disparity, if larger
     wrong_variance_px2: float  # of a disparity that is wrong
     harmless_wrong: float  # probability that adds nothing to sigma
     max_carried_px: float  # distance to texture beyond which a depth is flagged as carried over

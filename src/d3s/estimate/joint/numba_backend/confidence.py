@@ -49,7 +49,7 @@ class _Numbers(NamedTuple):
     min_confidence: np.float32
     wrong_half: np.float32
     sigma_px: np.float32
-    sigma_share: np.float32
+    sigma_per_px: np.float32
     wrong_px2: np.float32
     harmless: np.float32
     min_correlation: np.float32
@@ -111,7 +111,7 @@ def _numbers(parameters: ConfidenceParameters) -> _Numbers:
         parameters.min_confidence,
         parameters.wrong_at_half_confidence,
         parameters.sigma_at_half_confidence_px,
-        parameters.sigma_at_half_confidence_share,
+        parameters.sigma_at_half_confidence_per_px,
         parameters.wrong_variance_px2,
         parameters.harmless_wrong,
         parameters.min_correlation,
@@ -222,7 +222,8 @@ def _depth_planes(
             )
             sigma[col] = depth[col] * depth[col] * sigma_px * over
         for col in range(cols):
-            half = max(numbers.sigma_share * (disparity[col] - numbers.offset_px), numbers.sigma_px)
+            apart = disparity[col] - numbers.offset_px
+            half = max(numbers.sigma_per_px * apart * apart, numbers.sigma_px)
             value = one / (one + wrong[col] / numbers.wrong_half + random[col] / half)
             confidence[col] = value if value > zero else zero
         for col in range(cols):
