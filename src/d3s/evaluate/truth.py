@@ -27,7 +27,7 @@ class Truth:
     bound_m: FloatArray  # Cramér-Rao bound of the window around each pixel, both cues; or NaN
     judged: Mask  # the window and its match lie in the frames; other pixels are never counted
     visible: Mask  # the right view shows the point
-    near_edge: Mask  # within `EDGE_REACH_PX` of a jump of depth
+    near_edge: Mask  # within a distance of a jump of depth, `EDGE_REACH_PX` if not told otherwise
 
     @property
     def textured(self) -> Mask:
@@ -49,11 +49,22 @@ class Truth:
         }
 
 
-def truth_of(clean: Pair, noise_sigma: float) -> Truth:
+def truth_of(
+    clean: Pair, noise_sigma: float, *, edge_reach_px: float = EDGE_REACH_PX
+) -> Truth:
     """Truth of a pair without noise, to which noise of a standard deviation will be added.
 
     The bound is that of the clean images with this noise. It is a standard deviation: the mean
     absolute error of an estimator that meets it with Gaussian errors is 0.8 times the bound.
+
+    Parameters
+    ----------
+    clean
+        Pair without noise.
+    noise_sigma
+        Standard deviation of the noise, of full scale.
+    edge_reach_px
+        Pixels within this distance of a jump of depth are near an edge.
     """
     optics = clean.rig.optics
     bound = depth_bound_map(
@@ -73,7 +84,7 @@ def truth_of(clean: Pair, noise_sigma: float) -> Truth:
         bound_m=bound.total_m,
         judged=within_frames(disparity, WINDOW_PX // 2),
         visible=~clean.occluded,
-        near_edge=_near_edges(disparity),
+        near_edge=_near_edges(disparity, edge_reach_px),
     )
 
 
@@ -89,7 +100,7 @@ def within_frames(disparity_px: NDArray[Any], border_px: int) -> Mask:
     return np.asarray(inside & (column >= border_px) & (column <= cols - 1 - border_px))
 
 
-def _near_edges(disparity_px: NDArray[np.float32]) -> Mask:
+def _near_edges(disparity_px: NDArray[np.float32], reach_px: float) -> Mask:
     import cv2
 
     far = np.ones(disparity_px.shape, dtype=np.uint8)
@@ -101,4 +112,4 @@ def _near_edges(disparity_px: NDArray[np.float32]) -> Mask:
     if far.all():  # without any edge, OpenCV's distance is not infinite
         return np.zeros(far.shape, dtype=np.bool_)
     distance = cv2.distanceTransform(far, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    return np.asarray(distance <= EDGE_REACH_PX)
+    return np.asarray(distance <= reach_px)

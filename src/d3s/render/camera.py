@@ -17,14 +17,19 @@ from d3s.types import FloatArray
 
 
 class ThinLensCamera(NamedTuple):
-    """Camera of one view; a film with a margin around the frame."""
+    """Camera of one view, on a film that is centred on the axis of the lens.
+
+    The right view of a rig with a disparity at infinity looks past the axis. Its frame is then a
+    part of the film at one side, and the rest of a pixel is left to the resampling.
+    """
 
     x_m: float  # position of the lens; y and z are 0
     aperture_radius_m: float  # 0 for a pinhole
     focus_distance_m: float
     fov_x_rad: float  # full angle of the width of the film
-    axis_shift_px: float  # of the pixel on the axis, from the centre of the film, to the right
-    film: Window  # pixels of the view; it begins before (0, 0)
+    film_px: tuple[int, int]  # rows and columns of the film
+    part: Window  # pixels of the film that are rendered: the frame and a margin
+    shift_px: float  # from the pixels of `part` to those of the frame, to the right
 
 
 def thin_lens_camera(view: View, shape: tuple[int, int], margin_px: int) -> ThinLensCamera:
@@ -37,7 +42,7 @@ def thin_lens_camera(view: View, shape: tuple[int, int], margin_px: int) -> Thin
     shape
         Rows and columns of the frame.
     margin_px
-        Pixels that the film has beyond each side of the frame.
+        Pixels to render beyond each side of the frame.
 
     Raises
     ------
@@ -49,14 +54,22 @@ def thin_lens_camera(view: View, shape: tuple[int, int], margin_px: int) -> Thin
     if optics.aperture_radius_m > 0 and not 0 < focus_m < np.inf:
         name = ("optical_power_left_dpt", "optical_power_right_dpt")[view.camera]
         raise SceneError(
-            f"{name} focuses at {focus_m:g} m, and a path tracer needs a lens that is focused "
-            f"nearer than infinity. Raise it above 1 / sensor_distance_m."
+            f"{name}={1 / optics.sensor_distance_m + 1 / focus_m:g} must be above "
+            f"{1 / optics.sensor_distance_m:g}, 1 / sensor_distance_m, to be rendered: the path "
+            "tracer has no lens that is focused at infinity or beyond."
         )
-    film = Window.frame(shape).grown(margin_px, margin_px)
-    fov_rad = 2 * np.arctan(film.cols / 2 / optics.focal_length_px)
-    shift_px = -optics.disparity_offset_px if view.camera else 0.0
+    offset_px = optics.disparity_offset_px if view.camera else 0.0
+    whole_px = round(offset_px)
+    part = Window(0, abs(whole_px) + whole_px, shape[0] + 2 * margin_px, shape[1] + 2 * margin_px)
+    film_px = part.rows, part.cols + 2 * abs(whole_px)
     return ThinLensCamera(
-        view.camera_x_m, optics.aperture_radius_m, focus_m, float(fov_rad), shift_px, film
+        x_m=view.camera_x_m,
+        aperture_radius_m=optics.aperture_radius_m,
+        focus_distance_m=focus_m,
+        fov_x_rad=float(2 * np.arctan(film_px[1] / 2 / optics.focal_length_px)),
+        film_px=film_px,
+        part=part,
+        shift_px=offset_px - whole_px,
     )
 
 
@@ -64,7 +77,7 @@ def pinhole_rays(view: View, shape: tuple[int, int]) -> FloatArray:
     """Slopes (X/Z, Y/Z, 1) of the rays through the pixel centres, (rows, cols, 3)."""
     frame = Window.frame(shape)
     x, y = np.meshgrid(frame.col_numbers, frame.row_numbers)
-    return np.stack((x, y, np.ones_like(x)), axis=-1) @ view.ray_matrix.T
+    return np.asarray(np.stack((x, y, np.ones_like(x)), axis=-1) @ view.ray_matrix.T)
 
 
 def field_slopes(optics: Optics, shape: tuple[int, int]) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from d3s.render.camera import field_slopes
 from d3s.render.room import Room
-from d3s.render.solids import Cylinder, Lamp, Paint, Quad, Solid, Sphere, Stone, box
+from d3s.render.solids import Cylinder, Finish, Lamp, Paint, Quad, Solid, Sphere, Stone, box
 from d3s.rig import Optics
 from d3s.scene.patterns import PATTERNS
 from d3s.scene.textures import Texture
@@ -113,11 +113,11 @@ class _Painter:
         """Paint of a thing; a third of them have no texture."""
         rng = self.rng
         albedo, draw = rng.uniform(0.25, 0.75), rng.random()
-        contrast, is_glossy = rng.uniform(0.4, 1.0), bool(rng.random() < 0.2)
+        contrast = rng.uniform(0.4, 1.0)
+        finish: Finish = "glossy" if rng.random() < 0.2 else "matt"
         if draw < 0.33:
-            return Paint(albedo, is_glossy=is_glossy)
-        paint = self._textured(albedo, contrast, depth_m, extent_m)
-        return paint._replace(is_glossy=is_glossy)
+            return Paint(albedo, finish=finish)
+        return self._textured(albedo, contrast, depth_m, extent_m)._replace(finish=finish)
 
     def _textured(
         self, albedo: float, contrast: float, depth_m: float, extent_m: tuple[float, float]
