@@ -21,7 +21,7 @@ from d3s.evaluate.evaluation import (
 )
 from d3s.evaluate.jobs import Job, run_tasks
 from d3s.evaluate.scenes import measure_scene, summarise_regions, summarise_scenes
-from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS, Shape, Sweep, Trial
+from d3s.evaluate.sweep import REPORT_PATTERNS, Shape, Sweep, Trial
 from d3s.evaluate.truth import truth_of
 from d3s.render.pair import STEPS, render_room
 from d3s.render.room import Room, Walls
@@ -45,7 +45,7 @@ class RoomSweep(Sweep):
     """
 
     count: int = Field(default=8, ge=1, le=REPORT_SEED, description="how many rooms")
-    # The upper two fifths of the prototype's frame in each direction: a pair takes minutes.
+    # A sixth of the prototype's frame, since a pair takes minutes.
     shape: Shape = Field(default=(400, 700), description="rows and columns of a view")
     samples: int = Field(default=512, ge=16, le=65536, description="the light paths per pixel")
 
@@ -67,7 +67,7 @@ class RoomSweep(Sweep):
         OptionsError
             Naming the seed.
         """
-        if self.seed + self.count > REPORT_SEED and not set(self.patterns) <= set(REPORT_PATTERNS):
+        if self.seed + self.count > REPORT_SEED and not self._is_report:
             raise OptionsError(
                 f"seed={self.seed} with {self.count} rooms must stay below {REPORT_SEED}: later "
                 "seeds are those of the report textures."
@@ -76,7 +76,7 @@ class RoomSweep(Sweep):
     def room(self, number: int) -> Room:
         """Return one of the rooms; even seeds have plain walls, odd ones textured walls."""
         seed = self.seed + number
-        if not set(self.patterns) & set(TUNING_PATTERNS):
+        if self._is_report:
             seed += REPORT_SEED
         return Room(
             seed=seed,
@@ -85,6 +85,10 @@ class RoomSweep(Sweep):
             shape=self.shape,
             samples=self.samples,
         )
+
+    @property
+    def _is_report(self) -> bool:
+        return set(self.patterns) <= set(REPORT_PATTERNS)
 
     def trial(self, place: Sequence[int], rig: Rig) -> Trial:
         """Return the noisy pair of one room; it is rendered, which takes minutes."""
@@ -225,6 +229,4 @@ def _by_walls(results: SweepResults, method: str) -> dict[str, list[dict[str, An
     }
 
 
-ROOMS = Evaluation(
-    name="rooms", sweep=RoomSweep, measure=measure_scene, summarise=summarise_rooms
-)
+ROOMS = Evaluation(name="rooms", sweep=RoomSweep, measure=measure_scene, summarise=summarise_rooms)

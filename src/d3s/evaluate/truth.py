@@ -49,9 +49,7 @@ class Truth:
         }
 
 
-def truth_of(
-    clean: Pair, noise_sigma: float, *, edge_reach_px: float = EDGE_REACH_PX
-) -> Truth:
+def truth_of(clean: Pair, noise_sigma: float, *, edge_reach_px: float = EDGE_REACH_PX) -> Truth:
     """Truth of a pair without noise, to which noise of a standard deviation will be added.
 
     The bound is that of the clean images with this noise. It is a standard deviation: the mean

@@ -1,11 +1,11 @@
 """The twin against the path tracer: the same plane and the same two layers, rendered by both.
 
-Both get the same texture, rig and pixels, and nothing else is shared: the twin blurs sharp layers in
-the frequency domain, the path tracer sends rays through every point of the aperture. Surfaces shine
-by themselves, so that no lamp makes a difference.
+Both get the same texture, rig and pixels, and nothing else is shared: the twin blurs sharp layers
+in the frequency domain, the path tracer sends rays through every point of the aperture. Surfaces
+shine by themselves, so that no lamp makes a difference.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,12 +24,15 @@ PLANES_M = (0.4, 0.8, 1.2, 1.8)
 """Depths of the planes."""
 BEHIND_M, FRONT_M = 1.4, 0.6
 """Depths of the background and of the square in front of it."""
+SCENES = len(PLANES_M) + 1
+"""Number of scenes of `compare_twin`."""
 _SEEDS = 11, 12  # of the textures of the background and of the square
 _BORDER_PX = 8
 _EDGE_PX = 12  # more than the blur and the occluded strip of the two layers
 
 
-class TwinRow(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class TwinRow:
     """Difference of the two renders in one region, of both views together, of full scale."""
 
     scene: str
@@ -76,6 +79,7 @@ def compare_twin(
     rig = rig or Rig.paper_prototype()
     textures = [Texture(pattern=pattern, seed=seed) for seed in _SEEDS]
     rows: list[TwinRow] = []
+    scenes: list[tuple[str, tuple[float, ...]]]
     scenes = [(f"plane at {depth_m:g} m", (depth_m,)) for depth_m in PLANES_M]
     scenes.append((f"square at {FRONT_M:g} m before {BEHIND_M:g} m", (BEHIND_M, FRONT_M)))
     for number, (name, depths_m) in enumerate(scenes):
@@ -85,7 +89,7 @@ def compare_twin(
         traced = [render_layout(layout, rig, shape, samples, seed=seed) for seed in (0, 1)]
         rows += _rows(name, twin, traced)
         if progress is not None:
-            progress(number + 1, len(scenes))
+            progress(number + 1, SCENES)
     return rows
 
 
@@ -108,7 +112,9 @@ def _layout(
     depths_m: tuple[float, ...], textures: list[Texture], square: Mask, optics: Optics
 ) -> Layout:
     rows, cols = square.shape
-    solids = [_glowing(depths_m[0], textures[0], (-rows, 2 * rows, -cols, 2 * cols), optics, square)]
+    solids = [
+        _glowing(depths_m[0], textures[0], (-rows, 2 * rows, -cols, 2 * cols), optics, square)
+    ]
     if len(depths_m) > 1:
         at_row, at_col = (np.flatnonzero(square.any(axis=axis)) for axis in (1, 0))
         ends = (at_row[0] - 0.5, at_row[-1] + 0.5, at_col[0] - 0.5, at_col[-1] + 0.5)

@@ -1,9 +1,9 @@
 """Thin-lens camera of one view: numbers that a path tracer needs, from the rig.
 
 A ray leaves a random point of the aperture and meets the ray through the centre of the aperture in
-the plane of focus. So the image is that of a pinhole at the centre of the lens, and a point at depth
-Z is blurred to a disk of the radius s0 A / p |1/Z - 1/Z_focus| pixels, as `Optics.blur_radius_px`
-has it.
+the plane of focus. So the image is that of a pinhole at the centre of the lens, and a point at
+depth Z is blurred to a disk of the radius s0 A / p |1/Z - 1/Z_focus| pixels, as
+`Optics.blur_radius_px` has it.
 """
 
 from typing import NamedTuple

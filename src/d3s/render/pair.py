@@ -29,8 +29,8 @@ def render_room(room: Room, rig: Rig, progress: Progress | None = None) -> Pair:
     """Render both views of a room through the lenses of a rig, with the truth.
 
     Depth is that of the point that the ray through the centre of the pixel and of the lens meets.
-    The views have no sensor noise; that of the path tracer is about 0.4 % of full scale with 512
-    samples, and falls with their square root.
+    The views have no sensor noise. That of the path tracer falls with the square root of the
+    samples.
 
     Parameters
     ----------
@@ -97,12 +97,12 @@ def render_layout(
         say = None if progress is None else _Share(progress, done / total, many / total)
         images.append(_view(scene, camera, many, (seed * 3 + number) * _SEEDS_APART, say))
         done += many
-    inverse = [(1 / scene.depth_m(view, shape)).astype(np.float32) for view in views]
+    inverse: list[Image] = [(1 / scene.depth_m(view, shape)).astype(np.float32) for view in views]
     step_dpt = EDGE_PX / views[0].disparity_per_dpt
     return Pair(
         left=images[0],
         right=images[1],
-        depth_m=1 / inverse[0],
+        depth_m=np.float32(1.0) / inverse[0],
         all_in_focus=images[2],
         occluded=find_occluded(inverse[0], inverse[1], views, step_dpt),
         rig=rig,

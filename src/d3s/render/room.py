@@ -24,7 +24,7 @@ class Room(ScenePart):
         description="the walls and the floor: painted evenly, with textures, or some of each",
     )
     patterns: Converted[tuple[OneLine, ...]] = Field(
-        default=(), description="the patterns to choose from; all by default"
+        default=(), validate_default=True, description="the patterns to choose from; all by default"
     )
     shape: tuple[int, int] = Field(default=(400, 700), description="rows and columns of a view")
     samples: int = Field(

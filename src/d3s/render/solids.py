@@ -29,7 +29,7 @@ class Paint(NamedTuple):
     extent_m: tuple[float, float] = (0.1, 0.1)  # (height, width); beyond it the texture is mirrored
     finish: Finish = "matt"
     first_texel: tuple[int, int] = (0, 0)  # (row, col) of the texture in the corner of the paint
-    offset_m: tuple[float, float] = (0.0, 0.0)  # of the paint's middle from the surface's: down, right
+    offset_m: tuple[float, float] = (0.0, 0.0)  # (down, right) of its middle from the surface's
 
     def reflectance(self) -> Image:
         """Reflectance of each texel over `extent_m`; one texel if there is no texture."""
@@ -39,7 +39,7 @@ class Paint(NamedTuple):
         values = self.texture.raster(level, Window(*self.first_texel, *shape)).values
         values = self.albedo + self.texture.contrast * (values - np.float32(0.5))
         darkest, brightest = (0.0, 1.0) if self.finish == "glowing" else _REFLECTANCE
-        return np.clip(values, darkest, brightest, dtype=np.float32)
+        return np.asarray(np.clip(values, darkest, brightest), dtype=np.float32)
 
     @property
     def pitch_m(self) -> float:

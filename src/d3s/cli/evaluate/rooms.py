@@ -1,5 +1,6 @@
 """`d3s evaluate rooms`: path-traced rooms, a second twin."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -121,15 +122,12 @@ def _draw(pairs: "list[Pair]", paths: list[Path], *, force: bool) -> None:
 def show(summaries: tables.Lines) -> None:
     """Print the summary of all methods."""
     walls = list(dict.fromkeys(walls for one in summaries for walls in one["walls"]))
-    kinds = [(f"Rooms with {name} walls", name) for name in walls]
     tables.show(
         *tables.split_to_width(summaries, _of_all),
         *(
             table
-            for title, name in [("All rooms", None), *kinds]
-            for table in tables.split_to_width(
-                summaries, lambda some, title=title, name=name: _by_region(some, title, name)
-            )
+            for name in [None, *walls]
+            for table in tables.split_to_width(summaries, partial(_by_region, name))
         ),
         notes="MAE: over all retained pixels. Kept: their share of the pixels of the region. "
         "1 s, 3 s: share of the errors below one and three sigma; 68.3 and 99.7 % if sigma is "
@@ -153,10 +151,11 @@ def _of_all(summaries: tables.Lines) -> "Table":
     return tables.figures("All rooms", {one["method"]: one for one in summaries}, rows)
 
 
-def _by_region(summaries: tables.Lines, title: str, walls: str | None) -> "Table":
+def _by_region(walls: str | None, summaries: tables.Lines) -> "Table":
     from rich.table import Table
 
-    table = Table(title=f"{title}, by region: MAE (cm); kept, 1 s, 3 s (%)")
+    rooms = "All rooms" if walls is None else f"Rooms with {walls} walls"
+    table = Table(title=f"{rooms}, by region: MAE (cm); kept, 1 s, 3 s (%)")
     table.add_column("region", no_wrap=True)
     table.add_column("of all\npixels", justify="right")
     for one in summaries:
