@@ -19,13 +19,12 @@ LLVM_PATH = "DRJIT_LIBLLVM_PATH"
 """Environment variable with the path of the LLVM library; empty for the variant without it."""
 _FAST, _PLAIN = "llvm_ad_mono", "scalar_rgb"
 _LLVM_NUMBERS = range(16, 30)
+_LLVM_FOLDER = "/usr/lib/llvm-{}/lib"
 _FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
     "/usr/lib",
-    "/opt/homebrew/opt/llvm/lib",
-    "/usr/local/opt/llvm/lib",
 )
 
 
@@ -73,8 +72,8 @@ def llvm_path() -> str | None:
     if LLVM_PATH in os.environ:
         return os.environ[LLVM_PATH] or None
     for number in reversed(_LLVM_NUMBERS):
-        for folder in (f"/usr/lib/llvm-{number}/lib", *_FOLDERS):
-            for name in (f"libLLVM.so.{number}.1", f"libLLVM-{number}.so", "libLLVM.dylib"):
+        for folder in (_LLVM_FOLDER.format(number), *_FOLDERS):
+            for name in (f"libLLVM.so.{number}.1", f"libLLVM-{number}.so"):
                 path = Path(folder, name)
                 if path.exists():
                     return str(path)
