@@ -98,7 +98,7 @@ def within_frames(disparity_px: NDArray[Any], border_px: int) -> Mask:
     return np.asarray(inside & (column >= border_px) & (column <= cols - 1 - border_px))
 
 
-def _near_edges(disparity_px: NDArray[np.float32], reach_px: float) -> Mask:
+def _near_edges(disparity_px: NDArray[np.float32], reach_px: float = EDGE_REACH_PX) -> Mask:
     import cv2
 
     far = np.ones(disparity_px.shape, dtype=np.uint8)
