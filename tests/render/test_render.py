@@ -5,9 +5,10 @@ import pytest
 
 pytest.importorskip("mitsuba")
 
+from d3s.evaluate import REPORT_PATTERNS
 from d3s.render.camera import thin_lens_camera
 from d3s.render.engine import RenderScene, paths_per_place
-from d3s.render.layout import Layout
+from d3s.render.layout import Layout, layout_of
 from d3s.render.pair import render_layout, render_room
 from d3s.render.room import Room
 from d3s.render.solids import Paint, Quad
@@ -81,3 +82,14 @@ def test_a_small_room():
 @pytest.mark.parametrize(("samples", "each"), [(16, 1), (64, 4), (512, 36), (1024, 64)])
 def test_paths_are_rounded_up_to_squares(samples, each):
     assert paths_per_place(samples) == each
+
+
+@pytest.mark.parametrize("seed", [1000, 1001])
+def test_noise_of_a_room_is_about_half_a_percent(seed, capsys):
+    shape, walls = (64, 112), ("plain", "textured")[seed % 2]
+    layout = layout_of(Room(seed=seed, walls=walls, patterns=REPORT_PATTERNS), RIG.optics)
+    one, other = (render_layout(layout, RIG, shape, 512, seed=paths).left for paths in (0, 1))
+    noise = np.std(one - other) / np.sqrt(2) * 0.9 / np.percentile(one, 99)
+    with capsys.disabled():
+        print(f" {walls} walls: {100 * noise:.2f} % ", end="")  # noqa: T201
+    assert 0.003 < noise < 0.007

@@ -47,7 +47,7 @@ def compare_twin(
     rig: Rig | None = None,
     *,
     shape: tuple[int, int] = (200, 300),
-    samples: int = 1024,
+    samples: int = 256,
     pattern: str = "leaves",
     progress: Progress | None = None,
 ) -> list[TwinRow]:

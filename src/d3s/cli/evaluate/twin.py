@@ -27,7 +27,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON."
 
 def twin(
     *,
-    samples: _Samples = 1024,
+    samples: _Samples = 256,
     pattern: _Pattern = "leaves",
     shape: _Shape = None,
     rig: options.RigFile = None,
@@ -36,8 +36,7 @@ def twin(
 ) -> None:
     """Render planes and two layers by the twin and by Mitsuba 3, and compare the views.
 
-    Mitsuba is the extra d3s[render]: pip install 'd3s[render]'. With 1024 paths per pixel it takes
-    about four minutes on two cores.
+    Mitsuba is the extra d3s[render]: pip install 'd3s[render]'.
     """
     from d3s.evaluate.twin import SCENES, compare_twin
 
