@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from d3s.evaluate.metrics import mean_or_nan
-from d3s.evaluate.truth import within_frames
 from d3s.render.layout import Layout
 from d3s.render.pair import render_layout
 from d3s.render.solids import Paint, Quad
@@ -18,7 +17,7 @@ from d3s.rig import Optics, Rig
 from d3s.scene.pair import Pair, simulate
 from d3s.scene.scenes import Layer, Layered, Plane, Scene
 from d3s.scene.textures import Texture
-from d3s.types import FloatArray, Image, Mask, Progress
+from d3s.types import FloatArray, Mask, Progress
 
 PLANES_M = (0.4, 0.8, 1.2, 1.8)
 """Depths of the planes."""
@@ -28,7 +27,10 @@ SCENES = len(PLANES_M) + 1
 """Number of scenes of `compare_twin`."""
 _SEEDS = 11, 12  # of the textures of the background and of the square
 _BORDER_PX = 8
-_EDGE_PX = 12  # more than the blur and the occluded strip of the two layers
+_EDGE_PX = 12  # more than the blur of both layers
+
+_Masks = tuple[Mask, Mask]
+"""Pixels of the left and of the right view."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,7 @@ class TwinRow:
 
     scene: str
     region: str
-    pixels: int
+    pixels: int  # of both views
     rms: float  # of the difference, without the noise of the path tracer
     noise: float  # standard deviation of the noise of the path tracer
     bias: float  # mean of the twin less the path tracer
@@ -82,12 +84,13 @@ def compare_twin(
     scenes: list[tuple[str, tuple[float, ...]]]
     scenes = [(f"plane at {depth_m:g} m", (depth_m,)) for depth_m in PLANES_M]
     scenes.append((f"square at {FRONT_M:g} m before {BEHIND_M:g} m", (BEHIND_M, FRONT_M)))
+    square = _square(shape)
     for number, (name, depths_m) in enumerate(scenes):
-        square = _square(shape)
         twin = simulate(_twin_scene(depths_m, textures, square), rig, shape=shape)
         layout = _layout(depths_m, textures, square, rig.optics)
         traced = [render_layout(layout, rig, shape, samples, seed=seed) for seed in (0, 1)]
-        rows += _rows(name, twin, traced)
+        regions = _regions(square, depths_m, rig.optics)
+        rows += [_row(name, region, masks, twin, traced) for region, masks in regions.items()]
         if progress is not None:
             progress(number + 1, SCENES)
     return rows
@@ -163,21 +166,33 @@ def _aligned(paint: Paint, first_m: FloatArray, last_m: FloatArray, depth_m: flo
     )
 
 
-def _rows(name: str, twin: Pair, traced: list[Pair]) -> list[TwinRow]:
-    inside = within_frames(twin.disparity_px, _BORDER_PX)
-    regions = {"all": inside}
-    jump = np.abs(np.diff(twin.depth_m, axis=1, prepend=twin.depth_m[:, :1])) > 0
-    jump |= np.abs(np.diff(twin.depth_m, axis=0, prepend=twin.depth_m[:1])) > 0
-    if jump.any():
-        near = _grown(jump, _EDGE_PX)
-        regions = {"near edges": inside & near, "interior": inside & ~near}
-    return [_row(name, region, mask, twin, traced) for region, mask in regions.items()]
+def _regions(square: Mask, depths_m: tuple[float, ...], optics: Optics) -> dict[str, _Masks]:
+    """Regions by name, each on the pixels of the left and of the right view."""
+    inside = np.zeros(square.shape, dtype=np.bool_)
+    inside[_BORDER_PX:-_BORDER_PX, _BORDER_PX:-_BORDER_PX] = True
+    if len(depths_m) == 1:
+        return {"all": (inside, inside)}
+    shift_px = round(float(optics.disparity_px(depths_m[1])))
+    left, right = (_near_outline(np.roll(square, -shift, axis=1)) for shift in (0, shift_px))
+    return {
+        "near edges": (inside & left, inside & right),
+        "interior": (inside & ~left, inside & ~right),
+    }
 
 
-def _row(name: str, region: str, mask: Mask, twin: Pair, traced: list[Pair]) -> TwinRow:
+def _near_outline(square: Mask) -> Mask:
+    """Pixels within `_EDGE_PX` of the outline of a square, to all sides."""
+    import cv2
+
+    kernel = np.ones((2 * _EDGE_PX + 1, 2 * _EDGE_PX + 1), dtype=np.uint8)
+    pixels = square.astype(np.uint8)
+    return np.asarray(cv2.dilate(pixels, kernel) != cv2.erode(pixels, kernel))
+
+
+def _row(name: str, region: str, masks: _Masks, twin: Pair, traced: list[Pair]) -> TwinRow:
     def both(pair: Pair) -> FloatArray:
-        views: list[Image] = [pair.left[mask], pair.right[mask]]
-        return np.concatenate(views).astype(np.float64)
+        views = zip((pair.left, pair.right), masks, strict=True)
+        return np.concatenate([view[mask] for view, mask in views]).astype(np.float64)
 
     own, one, other = both(twin), both(traced[0]), both(traced[1])
     # The product of two differences with independent noise has the mean of their common square.
@@ -185,15 +200,8 @@ def _row(name: str, region: str, mask: Mask, twin: Pair, traced: list[Pair]) -> 
     return TwinRow(
         scene=name,
         region=region,
-        pixels=int(np.count_nonzero(mask)),
+        pixels=own.size,
         rms=float(np.sqrt(max(square, 0.0))),
         noise=float(np.std(one - other) / np.sqrt(2)),
         bias=mean_or_nan(own - 0.5 * (one + other)),
     )
-
-
-def _grown(mask: Mask, reach_px: int) -> Mask:
-    import cv2
-
-    kernel = np.ones((2 * reach_px + 1, 2 * reach_px + 1), dtype=np.uint8)
-    return np.asarray(cv2.dilate(mask.astype(np.uint8), kernel).astype(np.bool_))
