@@ -2,7 +2,7 @@
 
 The variant `llvm_ad_mono` compiles the path tracer for this processor, and needs the library of
 LLVM 16 or newer (Debian: libllvm19). Older ones are not tried: Mitsuba crashes with LLVM 15. The
-variant `scalar_rgb` needs no library, and takes several times as long.
+variant `scalar_rgb` needs no library, and takes about three times as long.
 """
 
 import importlib
