@@ -212,3 +212,59 @@ def test_help_names_all_of_them():
     text = run("--help").stdout
     for name in ("planes", "scenes", "thresholds", "quality"):
         assert name in text
+
+
+def test_rooms_as_a_table_and_as_files(monkeypatch):
+    from d3s.evaluate import rooms
+    from d3s.render import mitsuba
+    from d3s.scene.pair import simulate
+    from d3s.scene.scenes import Plane
+
+    def render(room, rig, folder, progress=None):
+        return simulate(Plane(depth_m=1.0, texture="bark"), rig, shape=room.shape)
+
+    monkeypatch.setattr(rooms, "load_or_render", render)
+    monkeypatch.setattr(mitsuba, "check_installed", lambda: None)
+    options = ("--rooms", "2", "--samples", "16", "--shape", "100x220", "--noise", "0.02")
+    result = done("rooms", "-m", "bm", *options, "--pictures", "--keep", "k", "--workers", "1")
+    assert "Rendering 2 rooms, or loading them from k." in result.stderr
+    for words in ("All rooms", "Rooms with plain walls", "Rooms with textured walls", "3 s"):
+        assert words in result.stdout
+    told = json.loads(Path("evaluation/rooms.json").read_text())["parameters"]["sweep"]
+    assert (told["count"], told["samples"], told["noise"], told["seed"]) == (2, 16, 0.02, 0)
+    assert {path.name for path in Path("evaluation").iterdir()} == {
+        "rooms.csv",
+        "rooms_duels.csv",
+        "rooms.json",
+        "room_1000.png",
+        "room_1001.png",
+    }
+
+
+@pytest.mark.parametrize("command", ["rooms", "twin"])
+def test_without_mitsuba_the_error_names_the_extra(monkeypatch, command):
+    from d3s.render import mitsuba
+
+    monkeypatch.setattr(mitsuba.importlib.util, "find_spec", lambda name: None)
+    result = run(command)
+    assert result.exit_code == 3
+    assert "Mitsuba 3, which is not installed: pip install 'd3s[render]'." in result.stderr
+    assert not Path("evaluation").exists()
+
+
+def test_the_twin_and_the_path_tracer_as_a_table_and_as_json(monkeypatch):
+    from d3s.evaluate import twin
+
+    def compare(rig, **options):
+        assert options["shape"] == (100, 150)
+        row = twin.TwinRow(
+            scene="plane", region="all", pixels=9, rms=0.004, noise=0.001, bias=-0.002
+        )
+        return [row]
+
+    monkeypatch.setattr(twin, "compare_twin", compare)
+    result = done("twin", "--shape", "100x150", "--samples", "64")
+    for words in ("0.40 %", "-0.20 %", "0.10 %"):
+        assert words in result.stdout
+    (row,) = json.loads(done("twin", "--shape", "100x150", "--json", "--quiet").stdout)
+    assert row["rms"] == 0.004

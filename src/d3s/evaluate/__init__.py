@@ -16,6 +16,8 @@ jobs           tasks of a sweep in several processes, with results kept on disk
 evaluation     a kind of evaluation, its run over a sweep, and its files
 planes         planes over depth and texture
 scenes         random scenes, by region
+rooms          path-traced rooms, by region and kind of walls
+twin           the twin against the path tracer
 thresholds     planes over thresholds of confidence
 league         all methods at full, own and common density
 league_tables  the league as CSV, JSON and Markdown
@@ -48,6 +50,7 @@ from d3s.evaluate.ranking import (
     threshold_curve,
     trust_of,
 )
+from d3s.evaluate.rooms import RoomSweep, evaluate_rooms
 from d3s.evaluate.scenes import evaluate_scenes
 from d3s.evaluate.stereo import StereoResults, evaluate_stereo
 from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS, PlaneSweep, SceneSweep
@@ -70,6 +73,7 @@ __all__ = [
     "Program",
     "Quality",
     "Ranking",
+    "RoomSweep",
     "SceneSweep",
     "Score",
     "StereoResults",
@@ -83,6 +87,7 @@ __all__ = [
     "coverage",
     "duel",
     "evaluate_planes",
+    "evaluate_rooms",
     "evaluate_scenes",
     "evaluate_stereo",
     "evaluate_thresholds",

@@ -101,14 +101,14 @@ def summarise_scenes(results: SweepResults) -> list[dict[str, Any]]:
     return [
         {
             **line,
-            "regions": _summarise_regions(results.rows.where(method=line["method"])),
+            "regions": summarise_regions(results.rows.where(method=line["method"])),
             "rivals": _summarise_rivals(whole, results.duels.where(method=line["method"])),
         }
         for line in summarise(whole, ("method",), _OF_METHOD)
     ]
 
 
-def _summarise_regions(rows: SweepTable) -> list[dict[str, Any]]:
+def summarise_regions(rows: SweepTable) -> list[dict[str, Any]]:
     """Summarise the regions of one method, all scenes together."""
     judged = sum(rows.where(region="all").column("pixels"))
     share: Figure = lambda part: ratio(sum(part.column("pixels")), judged)  # noqa: E731
@@ -174,7 +174,7 @@ _OF_REGION: dict[str, Figure] = {
     "bad_2cm": pooled_mean_of("bad_2cm"),
     "bias_m": pooled_mean_of("bias_m"),
     "coverage": pooled_mean_of("coverage"),
-    "coverage_3": pooled_mean_of("coverage_3"),
+    "coverage_3": pooled_mean_of("coverage_3"),  # of the errors below 3 sigma
     "density": pooled_density,
 }
 """One method in one region, all scenes together; `share` of the judged pixels comes first."""

@@ -58,7 +58,7 @@ def _increasing(depths_m: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Sweep(Record):
-    """Fields that sweeps over planes and over scenes have in common."""
+    """Fields that all sweeps have in common."""
 
     error: ClassVar[type[RecordError]] = OptionsError
 
@@ -67,9 +67,6 @@ class Sweep(Record):
     )
     noise: float = Field(
         default=0.01, gt=0, lt=1, description="the standard deviation of the noise, of full scale"
-    )
-    psf: Literal["disk", "gaussian", "diffraction"] = Field(
-        default="disk", description="the shape of a blurred point"
     )
     seed: int = Field(default=0, ge=0, lt=2**31, description="of the textures and of the noise")
 
@@ -91,7 +88,15 @@ class Sweep(Record):
         """Return the noisy pair at one of `places`, seen by a camera."""
 
 
-class PlaneSweep(Sweep):
+class TwinSweep(Sweep):
+    """Fields of the sweeps over scenes of the twin."""
+
+    psf: Literal["disk", "gaussian", "diffraction"] = Field(
+        default="disk", description="the shape of a blurred point"
+    )
+
+
+class PlaneSweep(TwinSweep):
     """Planes that face the camera: every texture at every depth."""
 
     depths_m: Annotated[
@@ -123,7 +128,7 @@ class PlaneSweep(Sweep):
         return make_trial(scene, rig, self, self.shape, (self.seed, i, j), key)
 
 
-class SceneSweep(Sweep):
+class SceneSweep(TwinSweep):
     """Random scenes with edges, slopes and occlusions."""
 
     count: int = Field(default=30, ge=1, le=10_000, description="how many scenes")
@@ -259,7 +264,7 @@ def _warm_up(method: str) -> None:
 def make_trial(
     scene: Scene,
     rig: Rig,
-    sweep: Sweep,
+    sweep: TwinSweep,
     shape: tuple[int, int],
     noise_seed: tuple[int, ...],
     key: Mapping[str, Any] | None = None,

@@ -28,7 +28,7 @@ class Truth:
     bound_m: FloatArray  # Cramér-Rao bound of the window around each pixel, both cues; or NaN
     judged: Mask  # the window and its match lie in the frames; other pixels are never counted
     visible: Mask  # the right view shows the point
-    near_edge: Mask  # within `EDGE_REACH_PX` of a jump of depth
+    near_edge: Mask  # within a distance of a jump of depth, `EDGE_REACH_PX` if not told otherwise
 
     @property
     def textured(self) -> Mask:
@@ -50,11 +50,20 @@ class Truth:
         }
 
 
-def truth_of(clean: Pair, noise_sigma: float) -> Truth:
+def truth_of(clean: Pair, noise_sigma: float, *, edge_reach_px: float = EDGE_REACH_PX) -> Truth:
     """Truth of a pair without noise, to which noise of a standard deviation will be added.
 
     The bound is that of the clean images with this noise. It is a standard deviation: the mean
     absolute error of an estimator that meets it with Gaussian errors is 0.8 times the bound.
+
+    Parameters
+    ----------
+    clean
+        Pair without noise.
+    noise_sigma
+        Standard deviation of the noise, of full scale.
+    edge_reach_px
+        Pixels within this distance of a jump of depth are near an edge.
     """
     optics = clean.rig.optics
     bound = depth_bound_map(
@@ -74,7 +83,7 @@ def truth_of(clean: Pair, noise_sigma: float) -> Truth:
         bound_m=bound.total_m,
         judged=within_frames(disparity, WINDOW_PX // 2),
         visible=~clean.occluded,
-        near_edge=near_jumps(disparity, EDGE_REACH_PX),
+        near_edge=near_jumps(disparity, edge_reach_px),
     )
 
 

@@ -58,6 +58,8 @@ _SHARED = _PixelKernel(reach_px=4, cutoff=1.0, beta=6.0)
 _SEPARATE = _PixelKernel(reach_px=6, cutoff=0.92, beta=5.0)
 
 REACH_PX = max(_SHARED.reach_px, _SEPARATE.reach_px)
+DECIMATION_MARGIN_PX = _SEPARATE.reach_px
+"""Pixels around the frame that `decimate` needs samples of."""
 
 
 class Raster(NamedTuple):
@@ -183,6 +185,25 @@ def _sample_part(
     _resample(samples, down, across, pixels)
 
 
+def decimate(samples: Image, many: int, shift_px: float = 0.0) -> Image:
+    """Pixels from light that was sampled more finely, low-passed like the views of the twin.
+
+    Parameters
+    ----------
+    samples
+        Light of (rows, cols) times `many`, with a margin of `DECIMATION_MARGIN_PX` pixels.
+    many
+        Samples per pixel, along each axis.
+    shift_px
+        Distance of each pixel to the right of its samples, from -0.5 to 0.5.
+    """
+    rows, cols = (side // many - 2 * DECIMATION_MARGIN_PX for side in samples.shape)
+    pixels = np.empty((rows, cols), dtype=np.float32)
+    down, across = _decimation_taps(many, rows), _decimation_taps(many, cols, shift_px)
+    _resample(np.ascontiguousarray(samples, dtype=np.float32), down, across, pixels)
+    return pixels
+
+
 def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
     """Values of a raster at the centres of pixels, interpolated without a low-pass; for masks.
 
@@ -219,11 +240,11 @@ def _axis_taps(centre: FloatArray, width: float) -> _Taps:
     return _Taps(first, weights)
 
 
-def _decimation_taps(many: int, size: int) -> _Taps:
+def _decimation_taps(many: int, size: int, shift_px: float = 0.0) -> _Taps:
     """Taps of `size` pixels with `many` samples each, low-passed."""
     begin = (many + 1) // 2
     offset = (np.arange(2 * _SEPARATE.reach_px * many) + begin + 0.5) / many
-    weights = _SEPARATE.weights(offset - _SEPARATE.reach_px - 0.5)
+    weights = _SEPARATE.weights(offset - _SEPARATE.reach_px - 0.5 - shift_px)
     taps = (weights / weights.sum()).astype(np.float32)
     return _Taps(many * np.arange(size) + begin, np.tile(taps, (size, 1)))
 

@@ -16,7 +16,7 @@ from d3s.estimate.joint.types import (
 # large windows, and for a sharp pair. With lenses also this factor times the squared disparity, if
 # that is larger: near points are blurred, and an error of a pixel is a small error of their depth.
 # The factor times f B is a length, 7 mm for the prototype, that grows with the camera.
-_DEFOCUSED_SIGMA_PX, _SHARP_SIGMA_PX, _SIGMA_PER_PX = 0.09, 0.15, 3e-4
+_DEFOCUSED_SIGMA_PX, _SHARP_SIGMA_PX, _SIGMA_PER_PX = 0.09, 1.0, 3e-4
 # Probability of being wrong at which the confidence is a half, for a camera with lenses and for a
 # sharp pair.
 _DEFOCUSED_WRONG, _SHARP_WRONG = 0.05, 0.115

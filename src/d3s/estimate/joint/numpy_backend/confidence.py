@@ -75,7 +75,8 @@ class NumpyConfidence:
             sigma = depth * depth * sigma_px / parameters.per_dpt_px
             half = np.maximum(
                 parameters.sigma_at_half_confidence_px,
-                parameters.sigma_at_half_confidence_per_px * (disparity - parameters.offset_px) ** 2,
+                parameters.sigma_at_half_confidence_per_px
+                * (disparity - parameters.offset_px) ** 2,
             )
             doubts = wrong / parameters.wrong_at_half_confidence + np.sqrt(variance) / half
             confidence = np.nan_to_num(1 / (1 + doubts), nan=0.0)

@@ -1,0 +1,17 @@
+"""Path-traced rooms: a second twin that shares nothing with the first but rig, textures and pixels.
+
+A room and a rig come in. Mitsuba 3 (the extra `d3s[render]`) follows light from a lamp over walls
+and things through two thin lenses. A pair of views without noise comes out, with its truth.
+
+Modules::
+
+    room           `Room`: the record of a random room
+    solids         rectangles, cylinders, balls, stones and lamps, and their paint
+    layout         where everything in a room is, from its seed
+    camera         numbers of a thin-lens camera, from the rig
+    mitsuba        loading of Mitsuba, with or without LLVM
+    shapes         solids as shapes of Mitsuba
+    engine         light and depth of a view, by Mitsuba
+    pair           `render_room`: both views of a room, with their truth
+    store          rendered pairs as files, found again by a digest
+"""
