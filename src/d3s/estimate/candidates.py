@@ -17,16 +17,19 @@ _SMALLEST_DISPARITY_PX = 9.3
 def default_depth_range_m(optics: Optics) -> tuple[float, float]:
     """Nearest and farthest depth to search, in metres; 0.25 and 2.5 m for the prototype.
 
-    The nearest depth is limited by blur and by disparity, the farthest by disparity.
+    The nearest depth is limited by blur and by disparity, the farthest by disparity. Views that were
+    cropped to converge (a negative disparity at infinity) are searched from a shift of 0 on.
     """
     per_dpt_px = optics.focal_length_px * optics.baseline_m
-    nearest_dpt = _LARGEST_DISPARITY_PX / per_dpt_px
+    converging_px = max(-optics.disparity_offset_px, 0.0)
+    nearest_dpt = (_LARGEST_DISPARITY_PX + converging_px) / per_dpt_px
     # Vergence differs by 1 dpt between 0.5 m and 1 m, so this is the diameter in pixels per dpt.
     blur_per_dpt_px = 2.0 * float(optics.blur_radius_px(0.5, 0) - optics.blur_radius_px(1.0, 0))
     if blur_per_dpt_px > 0:
         sharp_dpt = max(1.0 / distance_m for distance_m in optics.focus_distances_m)
         nearest_dpt = min(nearest_dpt, sharp_dpt + _WIDEST_BLUR_PX / blur_per_dpt_px)
-    farthest_dpt = min(_SMALLEST_DISPARITY_PX / per_dpt_px, 0.5 * nearest_dpt)
+    smallest_px = max(_SMALLEST_DISPARITY_PX, converging_px)
+    farthest_dpt = min(smallest_px / per_dpt_px, max(0.5 * nearest_dpt, converging_px / per_dpt_px))
     return 1.0 / nearest_dpt, 1.0 / farthest_dpt
 
 

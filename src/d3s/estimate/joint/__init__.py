@@ -4,6 +4,8 @@ method       `estimate_joint`: the order of the stages
 plan         parameters that follow from options, camera and frame size
 search       best whole shift of each pixel, by semi-global matching
 refine       least-squares disparity of each cell, from coarse to fine
+balance      contrast of sharp views made alike before the fit
+trust        probability that a disparity is wrong
 confidence   depth, sigma, confidence and flags of each pixel
 model        depth and defocus as functions of the disparity
 holes        missing and clipped pixels

@@ -21,7 +21,7 @@ _DEFOCUSED_SIGMA_PX, _SHARP_SIGMA_PX, _SIGMA_PER_PX = 0.09, 1.0, 3e-4
 # sharp pair.
 _DEFOCUSED_WRONG, _SHARP_WRONG = 0.05, 0.115
 # Variance of a wrong disparity, in square pixels, and the probability that every good cell has.
-_WRONG_PX2 = 1.6
+_WRONG_PX2 = 1.4
 _DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.006, 0.0
 # Correlation beyond chance below which a window counts as without texture.
 _MIN_CORRELATION = 0.05

@@ -28,7 +28,7 @@ _LEAST_HALF = 3
 
 # Fitted to real stereo pairs.
 SHARP_MODEL = TrustModel(
-    constant=-2.82, margin=-1.63, least=-0.31, step=-0.84, misfit=0.26, move=1.44, gap=-0.04
+    constant=-2.96, margin=-1.38, least=-0.49, step=-0.83, misfit=0.30, move=1.70, gap=-0.01
 )
 # Fitted to path-traced rooms, and to planes and scenes of the tuning textures, also weak ones.
 DEFOCUSED_MODEL = TrustModel(
@@ -39,7 +39,7 @@ DEFOCUSED_MODEL = TrustModel(
 def judge_cells(
     view: Array, noise: Array, fit: CellFit, found: SearchResult, plan: Plan, backend: Backend
 ) -> Trust:
-    """Return how far the disparity of each cell can be trusted.
+    """Return the probability that each disparity is wrong, and the distance to texture.
 
     Parameters
     ----------
@@ -59,13 +59,17 @@ def judge_cells(
     evidence = gather_evidence(view, noise, fit, found, plan, backend)
     is_sharp = plan.optics.aperture_radius_m == 0
     model = SHARP_MODEL if is_sharp else DEFOCUSED_MODEL
-    return Trust(backend.support.probability(evidence, model), evidence.nearest_px)
+    wrong = backend.support.probability(evidence, model)
+    return Trust(wrong, evidence.nearest_px, evidence)
 
 
 def gather_evidence(
     view: Array, noise: Array, fit: CellFit, found: SearchResult, plan: Plan, backend: Backend
 ) -> Evidence:
-    """Return what is known about each cell beside its fit. Parameters: see `judge_cells`."""
+    """Return what the search and the surroundings tell about each cell.
+
+    Parameters: see `judge_cells`.
+    """
     import cv2  # imported here: slow to load
 
     scale, side = plan.search_scale, plan.cell_px
