@@ -20,6 +20,7 @@ STAGES = {
     "prefilter": backend.PrefilterOperations,
     "search": backend.SearchOperations,
     "refine": backend.RefineOperations,
+    "support": backend.SupportOperations,
     "confidence": backend.ConfidenceOperations,
 }
 

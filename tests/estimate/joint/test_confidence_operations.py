@@ -17,6 +17,7 @@ from d3s.estimate.joint.types import (
     ConfidenceParameters,
     DepthPlanes,
     SearchResult,
+    Trust,
 )
 from d3s.runtime.scratch import Scratch
 
@@ -62,15 +63,28 @@ def _fit(shape, parameters: ConfidenceParameters, seed: int = 1) -> CellFit:
     sigma = 10 ** rng.uniform(-4, 1, shape)
     sigma[rng.uniform(size=shape) < 0.05] = UNKNOWN_PX
     correlation = np.clip(rng.uniform(-0.3, 1.2, shape), 0, 1)
-    misfit = 10 ** rng.uniform(-2, 1.2, shape)
+    misfit = 10 ** rng.uniform(-2, 1.7, shape)
     bend = np.maximum(rng.normal(-0.02, 0.1, shape), 0)
     parts = (disparity, sigma, bend, correlation, misfit)
     flags = np.where(rng.uniform(size=shape) < 0.05, int(Flag.BORDER), 0).astype(np.uint16)
     return CellFit(*(part.astype(np.float32) for part in parts), flags)
 
 
-def _steps(shape, seed: int = 2) -> np.ndarray:
-    return np.random.default_rng(seed).choice([0, 1, 2], shape, p=[0.1, 0.2, 0.7]).astype(np.uint8)
+def _trust(shape, seed: int = 2) -> Trust:
+    """Probabilities of all sizes, and distances to texture up to the longest ones."""
+    rng = np.random.default_rng(seed)
+    parts = 10 ** rng.uniform(-5, 0, shape), rng.uniform(0, 60, shape)
+    return Trust(*(part.astype(np.float32) for part in parts))
+
+
+def _sure(shape) -> Trust:
+    """Cells that are certainly right, with texture of their own."""
+    return Trust(*np.zeros((2, *shape), np.float32))
+
+
+def _has_depth(flags: np.ndarray) -> np.ndarray:
+    """All flags but the remark that a depth is carried over leave a pixel without a depth."""
+    return (flags & ~np.uint16(Flag.CARRIED)) == 0
 
 
 def _flags(shape, seed: int = 3) -> np.ndarray:
@@ -99,9 +113,11 @@ def test_of_search(shape, depth):
     np.testing.assert_array_equal(ours, theirs)
 
 
-def _assert_same(fit: CellFit, steps, flags, parameters: ConfidenceParameters) -> DepthPlanes:
-    ours = NumbaConfidence(Scratch()).depth_planes(fit, steps, flags, parameters)
-    theirs = PLAIN.depth_planes(_double(fit), steps, flags, parameters)
+def _assert_same(
+    fit: CellFit, trust: Trust, flags, parameters: ConfidenceParameters
+) -> DepthPlanes:
+    ours = NumbaConfidence(Scratch()).depth_planes(fit, trust, flags, parameters)
+    theirs = PLAIN.depth_planes(_double(fit), _double(trust), flags, parameters)
     for name in ("depth_m", "sigma_m", "confidence"):
         assert getattr(ours, name).dtype == np.float32
         assert getattr(ours, name).shape == getattr(theirs, name).shape == parameters.frame_shape
@@ -112,7 +128,7 @@ def _assert_same(fit: CellFit, steps, flags, parameters: ConfidenceParameters) -
     for name in ("depth_m", "sigma_m"):
         one, other = getattr(ours, name)[same], getattr(theirs, name)[same]
         np.testing.assert_allclose(one, other, rtol=2e-5)
-        np.testing.assert_array_equal(np.isnan(one), ours.flags[same] != 0)
+        np.testing.assert_array_equal(np.isnan(one), ~_has_depth(ours.flags[same]))
     np.testing.assert_allclose(ours.confidence, theirs.confidence, atol=2e-5)
     assert ((ours.confidence >= 0) & (ours.confidence <= 1)).all()
     return ours
@@ -126,7 +142,7 @@ def test_depth_planes(shape, cell, rig):
     cells = _cells(shape, cell)
     for seed in range(3):
         _assert_same(
-            _fit(cells, parameters, seed), _steps(cells, seed), _flags(cells, seed), parameters
+            _fit(cells, parameters, seed), _trust(cells, seed), _flags(cells, seed), parameters
         )
 
 
@@ -139,7 +155,9 @@ def test_depth_planes(shape, cell, rig):
         {"rectification_sigma_px": 0.3},
         {"farthest_m": 1e4},
         {"nearest_m": 1e-4, "offset_px": 7.5},
-        {"sigma_at_half_confidence_m": 1e-4, "sigma_at_half_confidence_share": 0.03},
+        {"sigma_at_half_confidence_px": 0.02, "sigma_at_half_confidence_share": 0.003},
+        {"wrong_at_half_confidence": 0.5, "wrong_variance_px2": 9.0, "harmless_wrong": 0.2},
+        {"max_carried_px": 0.0},
         {"min_correlation": 0.6, "max_misfit": 1.5},
     ],
     ids=str,
@@ -147,7 +165,7 @@ def test_depth_planes(shape, cell, rig):
 def test_depth_planes_by_other_numbers(cell, changes):
     shape = (61, 90)
     parameters, cells = _confidence_parameters(shape, cell, **changes), _cells(shape, cell)
-    _assert_same(_fit(cells, parameters), _steps(cells), _flags(cells), parameters)
+    _assert_same(_fit(cells, parameters), _trust(cells), _flags(cells), parameters)
 
 
 @CELL
@@ -164,7 +182,7 @@ def test_a_good_frame_is_valid(cell):
         flags=np.zeros(cells, np.uint16),
     )
     nothing = np.zeros(cells, np.uint16)
-    found = _assert_same(good, np.full(cells, 2, np.uint8), nothing, parameters)
+    found = _assert_same(good, _sure(cells), nothing, parameters)
     assert (found.flags == 0).all()
 
 
@@ -177,7 +195,7 @@ def test_a_good_frame_is_valid(cell):
 def test_whatever_the_size(shape, cell, seed):
     parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
     _assert_same(
-        _fit(cells, parameters, seed), _steps(cells, seed), _flags(cells, seed), parameters
+        _fit(cells, parameters, seed), _trust(cells, seed), _flags(cells, seed), parameters
     )
 
 
@@ -194,13 +212,11 @@ def test_what_is_no_number_is_no_depth(cell, name, value):
     )
     getattr(fit, name)[3, 4] = value
     for ops, own in ((NumbaConfidence(Scratch()), fit), (PLAIN, _double(fit))):
-        found = ops.depth_planes(
-            own, np.full(cells, 2, np.uint8), np.zeros(cells, np.uint16), parameters
-        )
+        found = ops.depth_planes(own, _sure(cells), np.zeros(cells, np.uint16), parameters)
         here = (slice(3 * cell, 4 * cell), slice(4 * cell, 5 * cell))
         if (name, value) not in {("correlation", np.inf), ("misfit", -np.inf)}:
             assert (found.flags[here] != 0).all()
-        valid = found.flags == 0
+        valid = _has_depth(found.flags)
         np.testing.assert_array_equal(valid, np.isfinite(found.depth_m))
         assert valid[8 * cell // 2 :, : 2 * cell].all()
 
@@ -213,7 +229,7 @@ def _everything(memory: Scratch, cell: int) -> list[bytes]:
     shape = (61, 91)
     parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
     flags = ops.search_flags(_found(cells), DEPTH, LEAST_MARGIN)
-    found = ops.depth_planes(_fit(cells, parameters), _steps(cells), flags, parameters)
+    found = ops.depth_planes(_fit(cells, parameters), _trust(cells), flags, parameters)
     return [part.tobytes() for part in (flags, *found)]
 
 
@@ -245,7 +261,7 @@ def test_the_map_outlives_the_memory(cell):
     parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
     with memory.part():
         found = NumbaConfidence(memory).depth_planes(
-            _fit(cells, parameters), _steps(cells), _flags(cells), parameters
+            _fit(cells, parameters), _trust(cells), _flags(cells), parameters
         )
     for block in memory._blocks:
         for part in found:
@@ -256,11 +272,12 @@ def test_the_map_outlives_the_memory(cell):
 def test_arguments_stay_as_they_are(cell):
     shape = (20, 31)
     parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
-    arguments = _fit(cells, parameters), _steps(cells), _flags(cells)
-    before = [part.copy() for part in (*arguments[0], *arguments[1:])]
+    arguments = _fit(cells, parameters), _trust(cells), _flags(cells)
+    parts = (*arguments[0], *arguments[1], arguments[2])
+    before = [part.copy() for part in parts]
     for ops in (NumbaConfidence(Scratch()), PLAIN):
         ops.depth_planes(*arguments, parameters)
-        for part, old in zip((*arguments[0], *arguments[1:]), before, strict=True):
+        for part, old in zip(parts, before, strict=True):
             np.testing.assert_array_equal(part, old)
 
 
@@ -288,10 +305,9 @@ def test_flags_of_the_search_by_hand(ops):
     assert flags.tolist() == [[int(flag) for flag in expected]]
 
 
-def _one(
-    ops, disparity=20.0, sigma=0.02, correlation=0.9, misfit=1.0, steps=2, bend=0.0, **changes
-):
-    """Judgement of a single cell of a pixel."""
+def _one(ops, disparity=20.0, sigma=0.02, correlation=0.9, misfit=1.0, bend=0.0, **changes):
+    """Judgement of a single cell of a pixel; `wrong` and `carried_px` are those of its trust."""
+    trust = Trust(*(np.full((1, 1), changes.pop(name, 0.0), np.float32) for name in Trust._fields))
     parameters = _confidence_parameters((1, 1), 1, **changes)
     fit = CellFit(
         *(
@@ -300,9 +316,7 @@ def _one(
         ),
         np.zeros((1, 1), np.uint16),
     )
-    found = ops.depth_planes(
-        fit, np.full((1, 1), steps, np.uint8), np.zeros((1, 1), np.uint16), parameters
-    )
+    found = ops.depth_planes(fit, trust, np.zeros((1, 1), np.uint16), parameters)
     return tuple(part[0, 0] for part in found)
 
 
@@ -312,26 +326,64 @@ def _one(
 def test_depth_and_sigma_by_hand(ops, rig, depth_m):
     optics = rig.optics
     per_dpt, offset = optics.focal_length_px * optics.baseline_m, optics.disparity_offset_px
-    depth, sigma, confidence, flags = _one(
-        ops, offset + per_dpt / depth_m, rig=rig, rectification_sigma_px=0.0
-    )
+    disparity = offset + per_dpt / depth_m
+
+    def sigma_m(**changes):
+        return _one(ops, disparity, rig=rig, **{"rectification_sigma_px": 0.0, **changes})[1]
+
+    depth, sigma, _, flags = _one(ops, disparity, rig=rig, rectification_sigma_px=0.0)
     assert flags == 0
     assert depth == pytest.approx(depth_m, rel=1e-5)
     # Eq. 18: dZ = Z² / (f b) dd.
     assert sigma == pytest.approx(0.02 * depth_m**2 / per_dpt, rel=1e-5)
-    parameters = _confidence_parameters((1, 1), 1)
-    unit = max(
-        parameters.sigma_at_half_confidence_m, parameters.sigma_at_half_confidence_share * depth_m
-    )
-    assert confidence == pytest.approx(0.9 / (1 + sigma / unit), rel=1e-4)
     # The rectification has its own part, and the two are independent.
-    _, both, _, _ = _one(ops, offset + per_dpt / depth_m, rig=rig, rectification_sigma_px=0.03)
+    both = sigma_m(rectification_sigma_px=0.03)
     assert both == pytest.approx(np.hypot(0.02, 0.03) / 0.02 * sigma, rel=1e-4)
     # So has a bend of the surface.
-    _, bent, _, _ = _one(
-        ops, offset + per_dpt / depth_m, bend=0.03, rig=rig, rectification_sigma_px=0.0
+    assert sigma_m(bend=0.03) == pytest.approx(both, rel=1e-6)
+    # A probability of 0.03, of which 0.01 is harmless, that the disparity is wrong by 1.5 px.
+    doubt = {"wrong_variance_px2": 2.25, "harmless_wrong": 0.01, "min_confidence": 0.0}
+    expected = np.sqrt(0.02**2 + 2.25 * 0.02) / 0.02 * sigma
+    assert sigma_m(wrong=0.03, **doubt) == pytest.approx(expected, rel=1e-4)
+    assert sigma_m(wrong=0.01, **doubt) == pytest.approx(sigma, rel=1e-4)
+
+
+@BOTH
+def test_confidence_by_hand(ops):
+    halves = {
+        "wrong_at_half_confidence": 0.04,
+        "sigma_at_half_confidence_px": 0.2,
+        "sigma_at_half_confidence_share": 0.01,
+        "min_confidence": 0.0,
+    }
+    offset = RIG.optics.disparity_offset_px
+
+    def confidence(beyond=15.0, **changes):
+        return _one(ops, offset + beyond, **{**halves, "sigma": 0.0, **changes})[2]
+
+    assert confidence() == pytest.approx(1, abs=1e-3)
+    assert confidence(wrong=0.04) == pytest.approx(0.5, abs=1e-3)
+    assert confidence(sigma=0.2) == pytest.approx(0.5, abs=1e-3)
+    # 1 / (1 + 0.02 / 0.04 + 0.3 / 0.2); a bend of 0.18 beside a sigma of 0.24 is 0.3 too.
+    assert confidence(wrong=0.02, sigma=0.3) == pytest.approx(1 / 3, abs=1e-3)
+    assert confidence(wrong=0.02, sigma=0.24, bend=0.18) == pytest.approx(1 / 3, abs=1e-3)
+    # From a disparity of 20 px on, its hundredth is more than 0.2 px: at 40 px it is 0.4.
+    assert confidence(40.0, sigma=0.4) == pytest.approx(0.5, abs=1e-3)
+    # Neither texture beyond the threshold nor errors of the rectification have a part in it.
+    assert confidence(sigma=0.2, correlation=0.3) == confidence(sigma=0.2)
+    assert confidence(sigma=0.2, rectification_sigma_px=3.0) == confidence(sigma=0.2)
+
+
+@BOTH
+def test_confidence_does_not_depend_on_the_unit_of_length(ops):
+    # The same pixels of a rig ten times as large, ten times as far away.
+    small, large = (
+        _one(ops, wrong=0.01, per_dpt_px=12.0 * k, nearest_m=0.1 * k, farthest_m=9.0 * k)
+        for k in (1, 10)
     )
-    assert bent == pytest.approx(both, rel=1e-6)
+    assert large[0] == pytest.approx(10 * small[0], rel=1e-6)
+    assert large[1] == pytest.approx(10 * small[1], rel=1e-6)
+    assert large[2:] == small[2:]
 
 
 @BOTH
@@ -340,12 +392,23 @@ def test_flags_by_hand(ops):
     assert _one(ops)[3] == 0
     assert _one(ops, correlation=0.99 * parameters.min_correlation)[3] & Flag.LOW_TEXTURE
     assert _one(ops, misfit=1.01 * parameters.max_misfit)[3] == Flag.INCONSISTENT
-    assert _one(ops, steps=0)[3] == Flag.INCONSISTENT
     assert _one(ops, sigma=9.0)[3] == Flag.LOW_CONFIDENCE
+    assert _one(ops, wrong=0.9)[3] == Flag.LOW_CONFIDENCE
     offset = RIG.optics.disparity_offset_px
     assert _one(ops, disparity=offset)[3] & Flag.OUT_OF_RANGE
     assert _one(ops, disparity=offset - 5)[3] & Flag.OUT_OF_RANGE
-    assert _one(ops, min_confidence=0.95)[3] == Flag.LOW_CONFIDENCE
+    assert _one(ops, min_confidence=0.99)[3] == Flag.LOW_CONFIDENCE
+
+
+@BOTH
+def test_a_depth_without_texture_close_by_is_marked_and_kept(ops):
+    limit = _confidence_parameters((1, 1), 1).max_carried_px
+    near, far = (_one(ops, carried_px=factor * limit) for factor in (0.99, 1.01))
+    assert (near[3], far[3]) == (0, Flag.CARRIED)
+    assert near[:3] == far[:3]
+    both = _one(ops, carried_px=1.01 * limit, sigma=9.0)
+    assert both[3] == Flag.CARRIED | Flag.LOW_CONFIDENCE
+    assert np.isnan(both[0])
 
 
 @BOTH
@@ -366,7 +429,7 @@ def test_a_cell_stands_for_its_pixels(ops):
     )
     flags = np.zeros(cells, np.uint16)
     flags[1, 2], flags[2, 3] = int(Flag.OCCLUDED), int(Flag.BORDER)
-    found = ops.depth_planes(fit, np.full(cells, 2, np.uint8), flags, parameters)
+    found = ops.depth_planes(fit, _sure(cells), flags, parameters)
     expected = np.zeros(shape, np.uint16)
     expected[2:4, 4:6], expected[4, 6] = int(Flag.OCCLUDED), int(Flag.BORDER)
     np.testing.assert_array_equal(found.flags, expected)

@@ -44,6 +44,7 @@ class Case(NamedTuple):
     left: np.ndarray
     right: np.ndarray
     disparity: np.ndarray
+    anchor: np.ndarray
     usable: np.ndarray
     noise: np.ndarray
     wanted: np.ndarray
@@ -132,10 +133,12 @@ def _case(
     left, right, middle = _views(kind, shape, scale)
     cells = tuple(-(-size // cell) for size in shape)
     rng = np.random.default_rng(5)
+    start = _disparity(disparity, middle, cells)
     return Case(
         left,
         right,
-        _disparity(disparity, middle, cells),
+        start,
+        start + rng.uniform(-0.3, 0.3, cells).astype(np.float32),
         rng.integers(0, len(parameters.window_halves), cells).astype(np.uint8),
         rng.uniform(0.5e-4, 2e-4, cells).astype(np.float32),
         _wanted(wanted, cells),
@@ -147,7 +150,7 @@ def _double(case: Case) -> Case:
     return case._replace(
         **{
             name: getattr(case, name).astype(np.float64)
-            for name in ("left", "right", "disparity", "noise")
+            for name in ("left", "right", "disparity", "anchor", "noise")
         }
     )
 
@@ -157,12 +160,14 @@ def _sums(ops, case: Case) -> np.ndarray:
 
 
 def _moved(ops, case: Case, sums) -> np.ndarray:
-    return ops.update_disparity(sums, case.disparity, case.usable, case.wanted, case.parameters)
+    return ops.update_disparity(
+        sums, case.disparity, case.anchor, case.usable, case.wanted, case.parameters
+    )
 
 
 def _fit(ops, case: Case, sums) -> WindowFit:
     return ops.fit_windows(
-        sums, case.disparity, case.usable, case.noise, case.wanted, case.parameters
+        sums, case.disparity, case.anchor, case.usable, case.noise, case.wanted, case.parameters
     )
 
 
@@ -241,7 +246,10 @@ def _assert_same_fit(case: Case, ours: WindowFit, theirs: WindowFit) -> None:
     assert ours.window.dtype == theirs.window.dtype == np.uint8
     for fit in (ours, theirs):
         _assert_left_alone(case, fit)
-        assert np.abs(fit.disparity - case.disparity).max() <= case.parameters.max_move * (1 + 1e-3)
+        moved = case.wanted & (fit.sigma < UNKNOWN_PX)
+        distance = np.abs(fit.disparity - case.anchor)[moved]
+        # Single precision at 1e4 px, farther than any disparity, is 1e-3 px.
+        assert distance.max(initial=0) <= case.parameters.max_move + 1e-3
         assert all(np.isfinite(part).all() for part in fit)
         assert (fit.sigma >= 0).all()
         assert ((fit.correlation >= 0) & (fit.correlation <= 1)).all()
@@ -506,13 +514,15 @@ def test_joined(shape, of):
 
 @SHAPED
 @pytest.mark.parametrize("most", [1, 2, 4])
-def test_merged(shape, most):
+@pytest.mark.parametrize("max_move_px", [0.4, 1.0, 1e9])
+def test_merged(shape, most, max_move_px):
     fine, coarse = _random(shape), _random(tuple(-(-size // 2) for size in shape), 1)
     scales, before = _scales(shape), fine.copy()
-    ours = NumbaRefine(Scratch()).merge_coarse(fine, coarse, scales, most)
-    theirs = PLAIN.merge_coarse(fine, coarse, scales, most)
+    ours = NumbaRefine(Scratch()).merge_coarse(fine, coarse, scales, most, max_move_px)
+    theirs = PLAIN.merge_coarse(fine, coarse, scales, most, max_move_px)
     np.testing.assert_allclose(ours, theirs, atol=2e-7)
-    beyond = scales > most
+    far = np.abs(PLAIN.double(coarse, shape) - fine) >= max_move_px
+    beyond = (scales > most) | far
     np.testing.assert_array_equal(ours[beyond], fine[beyond])
     np.testing.assert_array_equal(fine, before)
     assert not np.shares_memory(ours, fine)
@@ -537,7 +547,7 @@ def _everything(case: Case, memory: Scratch) -> dict[str, np.ndarray]:
         "moved": _moved(ops, case, sums),
         "small": small,
         "large": ops.double(small, shape),
-        "merged": ops.merge_coarse(case.disparity, small, scales, 1),
+        "merged": ops.merge_coarse(case.disparity, small, scales, 1, 0.05),
         "wanted": ops.select_cells(scales, 1, 1, is_coarse=True),
         "usable": ops.count_usable(case.disparity, case.parameters, SurfaceLimits(2.0, 0.06, 0.0)),
         "surface": ops.count_one_surface(case.disparity, (1, 4), SurfaceLimits(2.0, 0.0, 0.0)),
@@ -697,7 +707,9 @@ def test_fit_comes_to_the_true_disparity(ops, scale, cell):
     case = _case(scale, cell, (60, 400), disparity="even")
     case = case if ops is not PLAIN else _double(case)
     truth = float(case.disparity[0, 0])
-    case = case._replace(disparity=case.disparity + case.disparity.dtype.type(0.7))
+    # A search that is wrong by 0.1 px of its own.
+    start = case.disparity + case.disparity.dtype.type(case.parameters.anchor_sigma)
+    case = case._replace(disparity=start, anchor=start)
     usable = ops.count_usable(case.disparity, case.parameters, SurfaceLimits(2.0, 0.06, 0.0))
     for _ in range(3):
         sums = _sums(ops, case)
@@ -711,13 +723,61 @@ def test_fit_comes_to_the_true_disparity(ops, scale, cell):
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("window", "anchor", "anchor_sigma", "expected"),
+    [
+        # The window is 0.3 px from where its residual was taken, which leaves a variance of
+        # 0.3² / 9 = 0.1²: as much as the search has. They meet halfway.
+        (0.3, 0.0, 0.1, 0.15),
+        (0.3, 0.1, 0.1, 0.2),
+        # Three times the residual, nine times the variance: a tenth of the way.
+        (0.9, 0.0, 0.1, 0.09),
+        (-0.9, 0.0, 0.1, -0.09),
+        # A search of 1 px: of the variance 0.2² and 0.15², that is 1 : 25 and 1 : 44.4.
+        (0.6, 0.0, 1.0, 0.0),  # 0.577 px from the search, more than 0.5: dropped
+        (0.6, 0.1, 1.0, (0.6 + 0.004) / 1.04),  # 0.481 px from it
+        (0.45, 0.0, 1.0, 0.45 / 1.0225),
+        (0.0, 0.2, 0.1, 0.0),  # no residual, no weight
+    ],
+)
+def test_the_search_is_a_measurement_by_hand(ops, window, anchor, anchor_sigma, expected):
+    # One window of nine pixels, whose residual at disparity 5 is that of disparity 5 + window.
+    parameters = _fit_parameters((3, 3), 1, 1, (3,))
+    parameters = parameters._replace(noise_area=1.0, anchor_sigma=anchor_sigma)
+    assert (parameters.window_halves, parameters.max_move) == ((1,), 0.5)
+    kind = np.float64 if ops is PLAIN else np.float32
+    g = (0.25 * (-1.0) ** np.arange(9)).reshape(3, 3)
+    e, one = -window * g, np.ones((3, 3), kind)
+    h = 5 * g - e
+    # The compiled sums have one plane more.
+    planes = [g, h, g * g, g * h, e, e * e, g * g, 0 * g, 0 * g, g, g * g, 0 * g]
+    sums = np.array(planes[: len(CellSum) + (ops is not PLAIN)], kind)
+    everywhere, usable = np.ones((3, 3), bool), np.zeros((3, 3), np.uint8)
+    moved = ops.update_disparity(
+        sums, 5 * one, one * kind(5 + anchor), usable, everywhere, parameters
+    )
+    assert moved[1, 1] == pytest.approx(5 + expected, abs=1e-5)
+
+
+@BOTH
 @GRID
 def test_no_fit_goes_far(ops, scale, cell):
-    case = _case(scale, cell, (40, 90), "random", "noisy")
+    case = _case(scale, cell, (40, 160), disparity="even", windows_px=(9,))
     case = case if ops is not PLAIN else _double(case)
-    moved = _moved(ops, case, _sums(ops, case))
-    assert np.abs(moved - case.disparity).max() <= case.parameters.max_move * (1 + 1e-3)
-    assert np.abs(moved - case.disparity).max() > 0.5
+    case = case._replace(parameters=case.parameters._replace(anchor_sigma=1e3))
+    inner = (slice(4, -4), slice(90 // cell, -8 // cell))
+
+    def distance(share):
+        kind = case.disparity.dtype.type
+        start = case.disparity + kind(share * case.parameters.max_move)
+        there = case._replace(disparity=start, anchor=start)
+        return np.abs(_moved(ops, there, _sums(ops, there)) - start)[inner]
+
+    # Most find a truth that is within reach; of one beyond it, most stay at the search.
+    assert distance(0.5).max() < case.parameters.max_move
+    assert (distance(0.5) > 0.3 * case.parameters.max_move).mean() > 0.8
+    assert distance(1.5).max() < case.parameters.max_move
+    assert (distance(1.5) == 0).mean() > 0.8
 
 
 @BOTH

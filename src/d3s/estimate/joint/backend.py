@@ -362,7 +362,7 @@ class SupportOperations(Protocol):
 
         Both in cells, at most `reach`. In each of the four directions through a cell, the gap is
         the distance to the farther one of the two next ridges; the result is the second smallest
-        of the four. Ridges count if the disparities on the way differ from theirs by less than
+        of the four. Ridges count if the disparities on the way differ from theirs by at most
         the tolerance. The cell itself does not count.
 
         Parameters
@@ -394,7 +394,7 @@ class ConfidenceOperations(Protocol):
         shifts
             Number of shifts searched.
         min_margin
-            Margin below which a pixel is ambiguous, in units of the misfit.
+            Margin below which a pixel is ambiguous, from 0 to 1.
         """
 
     def depth_planes(

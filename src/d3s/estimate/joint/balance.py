@@ -59,7 +59,8 @@ def _ratios(left: Array, right: Array, shift: Array) -> Array:
     lines = np.broadcast_to(np.arange(0, rows, _STRIDE)[:, None], matches.shape)[is_inside]
     matches = matches[is_inside]
     shape = -(-rows // _BLOCK), -(-cols // _BLOCK)
-    block = lines // _BLOCK * shape[1] + matches // _BLOCK
+    # Of equal size: the gains between their centres are interpolated.
+    block = lines * shape[0] // rows * shape[1] + matches * shape[1] // cols
     one = left[::_STRIDE, ::_STRIDE][is_inside].astype(np.float64)
     other = right[lines, matches].astype(np.float64)
     sums = (
@@ -67,7 +68,9 @@ def _ratios(left: Array, right: Array, shift: Array) -> Array:
         for weights in (np.ones_like(one), one, one**2, other, other**2)
     )
     # Means of neighbouring blocks; blocks with more texture count more.
-    count, *moments = (cv2.blur(part, (_NEIGHBOURS, _NEIGHBOURS)) for part in sums)
+    count, *moments = (
+        cv2.blur(part, (_NEIGHBOURS, _NEIGHBOURS), borderType=cv2.BORDER_REPLICATE) for part in sums
+    )
     one, one_square, other, other_square = (part / np.maximum(count, 1e-9) for part in moments)
     spread, other_spread = one_square - one**2, other_square - other**2
     is_known = (spread > 0) & (other_spread > 0)

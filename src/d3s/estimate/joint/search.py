@@ -17,6 +17,7 @@ from d3s.estimate.joint.types import MAX_PENALTY, Array, SearchResult
 # In units of the matching cost. Tuned on real stereo pairs and on the tuning textures.
 _SMALL_STEP = 83.0  # penalty of neighbours one shift apart
 _LARGE_STEP = 550.0  # penalty of neighbours further apart
+_LEAST_LARGE = 1.1  # smallest penalty of these, at edges, over the small one
 # Step in brightness that halves the large penalty, and slope of one unit, over the contrast of the
 # view: its standard deviation.
 _EDGE_SHARE = 0.2
@@ -49,7 +50,8 @@ def search(views: tuple[Array, Array], plan: Plan, backend: Backend) -> SearchRe
         min(plan.options.smoothness * step, MAX_PENALTY) for step in (_SMALL_STEP, _LARGE_STEP)
     )
     unit = _EDGE_SHARE * contrasts[0] or 1.0
-    penalties = operations.step_penalties(left, large, 1.1 * small, unit)
+    least = min(_LEAST_LARGE * small, MAX_PENALTY)
+    penalties = operations.step_penalties(left, large, least, unit)
     paths = operations.aggregate_paths(costs, plan.allowed, round(small), penalties)
     return SearchResult(
         operations.median_3x3(operations.median_3x3(paths.step)),

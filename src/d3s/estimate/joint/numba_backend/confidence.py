@@ -194,10 +194,10 @@ def _depth_planes(
     nan = np.float32(np.nan)
     cols = out.depth_m.shape[1]
     work = np.empty(cells.precision.shape[1] + 2, dtype=np.float32)
-    lines = np.empty((6, cols), dtype=np.float32)
+    lines, more_lines = np.empty((4, cols), np.float32), np.empty((2, cols), np.float32)
     bits = np.empty(cols, dtype=np.int32)
     disparity, precision, bend, correlation = lines[0], lines[1], lines[2], lines[3]
-    wrong, random = lines[4], lines[5]
+    wrong, random = more_lines[0], more_lines[1]
     for row in range(start, stop):
         _pixel_line(cells.weighted, row, cell_side, work, disparity)
         _pixel_line(cells.precision, row, cell_side, work, precision)
