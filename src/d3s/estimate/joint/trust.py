@@ -32,7 +32,7 @@ SHARP_MODEL = TrustModel(
 )
 # Fitted to path-traced rooms, and to planes and scenes of the tuning textures, also weak ones.
 DEFOCUSED_MODEL = TrustModel(
-    constant=-4.91, margin=-0.05, least=-2.51, step=-0.62, misfit=0.34, move=3.11, gap=0.57
+    constant=-5.60, margin=0.23, least=-2.37, step=-0.39, misfit=0.44, move=2.47, gap=0.63
 )
 
 
