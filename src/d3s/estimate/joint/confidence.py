@@ -16,13 +16,13 @@ from d3s.estimate.joint.types import (
 # large windows, and for a sharp pair. With lenses also this factor times the squared disparity, if
 # that is larger: near points are blurred, and an error of a pixel is a small error of their depth.
 # The factor times f B is a length, 7 mm for the prototype, that grows with the camera.
-_DEFOCUSED_SIGMA_PX, _SHARP_SIGMA_PX, _SIGMA_PER_PX = 0.1, 1.0, 3e-4
+_DEFOCUSED_SIGMA_PX, _SHARP_SIGMA_PX, _SIGMA_PER_PX = 0.09, 1.0, 3e-4
 # Probability of being wrong at which the confidence is a half, for a camera with lenses and for a
 # sharp pair.
 _DEFOCUSED_WRONG, _SHARP_WRONG = 0.06, 0.115
 # Variance of a wrong disparity, in square pixels, and the probability that every good cell has.
 _WRONG_PX2 = 1.4
-_DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.01, 0.0
+_DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.008, 0.0
 # Correlation beyond chance below which a window counts as without texture.
 _MIN_CORRELATION = 0.05
 # Largest residual of 3 x 3 cells over what noise and lenses explain; 3 pixels in 1000 of a plane
