@@ -162,7 +162,8 @@ def test_plane(plane, assert_explained, depth_m, texture):
     assert abs(error.mean()) < depth_m / 150
     assert found.method == "joint"
     assert found.options == d3s.JointOptions()
-    assert set(found.timings_s) == {"prefilter", "search", "refine", "trust", "confidence", "diagnosis"}
+    stages = {"prefilter", "search", "refine", "trust", "confidence", "diagnosis"}
+    assert set(found.timings_s) == stages
 
 
 @pytest.mark.parametrize("tilt_rad", [0.4, 0.8, 1.1])
