@@ -3,6 +3,9 @@
 method       `estimate_joint`: the order of the stages
 plan         parameters that follow from options, camera and frame size
 search       best whole shift of each pixel, by semi-global matching
+repetition   texture that fits at several shifts
+balance      contrast of the right view made equal to that of the left one
+trust        probability that a disparity is wrong
 refine       least-squares disparity of each cell, from coarse to fine
 confidence   depth, sigma, confidence and flags of each pixel
 model        depth and defocus as functions of the disparity
