@@ -230,6 +230,13 @@ def test_chance_does_not_pass(kind, candidates):
     assert found.density < 0.001
 
 
+@pytest.mark.parametrize("kind", ["white", "2", "5", "8"])
+def test_chance_does_not_pass_without_lenses(kind):
+    rig = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.05)
+    found = [d3s.estimate(*_noise_views(kind, seed, (240, 460)), rig) for seed in (7, 8)]
+    assert max(one.density for one in found) < 0.001
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", [50, 100, 200, 400])
 def test_chance_does_not_pass_whatever_the_number_of_candidates(candidates):
