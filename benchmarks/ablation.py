@@ -25,10 +25,11 @@ import numpy as np
 import d3s
 from d3s.atomic import write_text
 from d3s.estimate import DepthMap, Flag
-from d3s.estimate.joint import confidence, method, plan, refine, search, smoothing
+from d3s.estimate.joint import confidence, method, plan, refine, search, smoothing, trust
 from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence
 from d3s.estimate.joint.numba_backend.refine import NumbaRefine
 from d3s.estimate.joint.numba_backend.search import NumbaSearch
+from d3s.estimate.joint.types import CENSUS_WEIGHT, MAX_COST, MAX_SLOPE
 from d3s.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
@@ -106,14 +107,59 @@ def without_flags(*unwanted: Flag) -> Callable[..., Any]:
     return fewer
 
 
-def without_spread() -> Callable[..., Any]:
-    """Steps in the smallest window not seen; those in the next, which make sigma larger, are."""
-    original = NumbaConfidence.depth_planes
+def of_order() -> Callable[..., Any]:
+    """Matching costs of the order in brightness alone, as large as those of both."""
+    original, share = NumbaSearch.matching_costs, 24 * CENSUS_WEIGHT / _LARGEST
 
-    def seen(self: NumbaConfidence, fit: Any, steps: Any, *others: Any) -> Any:
-        return original(self, fit, np.maximum(steps, 1), *others)
+    def census(self: NumbaSearch, *arguments: Any) -> Any:
+        costs = original(self, *arguments[:-1], (0.0, 0.0))
+        return _enlarged(costs, costs == MAX_COST, share)
 
-    return seen
+    return census
+
+
+def of_slopes() -> Callable[..., Any]:
+    """Matching costs of the slopes alone, as large as those of both."""
+    original, share = NumbaSearch.matching_costs, 2 * MAX_SLOPE / _LARGEST
+
+    def slopes(self: NumbaSearch, *arguments: Any) -> Any:
+        both = original(self, *arguments)
+        order = original(self, *arguments[:-1], (0.0, 0.0))
+        return _enlarged(both - np.minimum(order, both), both == MAX_COST, share)
+
+    return slopes
+
+
+_LARGEST = 24 * CENSUS_WEIGHT + 2 * MAX_SLOPE  # cost of a pixel
+
+
+def _enlarged(costs: Any, is_outside: Any, share: float) -> Any:
+    """Costs divided by their share of the largest one, except outside of the overlap."""
+    larger = np.minimum(costs / np.float32(share), MAX_COST - 1).astype(np.uint8)
+    return np.where(is_outside, np.uint8(MAX_COST), larger)
+
+
+def with_even_penalties() -> Callable[..., Any]:
+    """Large penalty between all neighbours alike, whatever the left view shows."""
+    original = NumbaSearch.step_penalties
+
+    def even(self: NumbaSearch, view: Any, penalty: float, *others: Any) -> Any:
+        return original(self, np.zeros_like(view), penalty, *others)
+
+    return even
+
+
+def unknown(name: str) -> Variant:
+    """The method without one kind of evidence: it is typical everywhere."""
+    original = trust.gather_evidence
+
+    def poorer(*arguments: Any) -> Any:
+        evidence = original(*arguments)
+        part = getattr(evidence, name)
+        return evidence._replace(**{name: np.full_like(part, np.median(part))})
+
+    label = f"trust: {name.removesuffix('_px')} ignored"
+    return changed(label, (trust, "gather_evidence", poorer))
 
 
 def without_tilt() -> Callable[..., Any]:
@@ -135,11 +181,9 @@ PARTS = (
     # The search.
     told("no smoothness", smoothness=0.0),
     told("search at full size", search_scale=1),
-    changed(
-        "search: brightness left in", (NumbaSearch, "subtract_local_mean", lambda self, a, half: a)
-    ),
-    changed("search: misfit limited at 16", (search, "_LIMIT", 16.0)),
-    changed("search: no tolerance", (search, "_TOLERANCE", 0.0)),
+    changed("search: census only", (NumbaSearch, "matching_costs", of_order())),
+    changed("search: slopes only", (NumbaSearch, "matching_costs", of_slopes())),
+    changed("search: edges ignored", (NumbaSearch, "step_penalties", with_even_penalties())),
     changed("search: no median", (NumbaSearch, "median_3x3", lambda self, a: a)),
     # The windows.
     told("windows: 9 px", windows_px=(9,)),
@@ -155,17 +199,19 @@ PARTS = (
     told("1 round", rounds=1),
     told("3 rounds", rounds=3),
     changed("no tilt", (NumbaRefine, "correct_slopes", without_tilt())),
+    changed("search's disparity not counted", (refine, "_DEFOCUSED_ANCHOR_PX", 1e3)),
+    changed("fit moves freely", (plan, "_MAX_MOVE", 1e3)),
+    # The probability of a wrong disparity.
+    *(unknown(name) for name in ("least", "step_px", "misfit", "move", "gap_px")),
     # Sigma and confidence.
     changed("sigma: noise only", (refine, "_UNEXPLAINED", 0.0)),
     changed("sigma: all of the residual", (refine, "_UNEXPLAINED", 1.0)),
     changed("sigma: bends ignored", (refine, "_BEND", 0.0)),
     changed("sigma: windows without ends", (refine, "energy_share", lambda *_: 1.0)),
     changed("confidence: chance ignored", (smoothing, "_CHANCE_SIGMAS", 0.0)),
-    changed(
-        "confidence: sigma ignored",
-        (confidence, "_SIGMA_M", np.inf),
-        (confidence, "_SIGMA_SHARE", np.inf),
-    ),
+    changed("sigma: probability ignored", (confidence, "_WRONG_PX2", 0.0)),
+    changed("confidence: sigma ignored", (confidence, "_SIGMA_PX", 1e9)),
+    changed("confidence: probability ignored", (confidence, "_DEFOCUSED_WRONG", 1e9)),
     told("confidence: no threshold", min_confidence=0.0),
     # The flags.
     changed(
@@ -174,19 +220,18 @@ PARTS = (
     ),
     changed("flags: ambiguity ignored", (confidence, "_MIN_MARGIN", -np.inf)),
     changed("flags: misfit ignored", (confidence, "_MAX_MISFIT", np.inf)),
-    changed("flags: spread ignored", (NumbaConfidence, "depth_planes", without_spread())),
 )
 
 TUNED = (
-    (search, "_LIMIT"),
     (search, "_SMALL_STEP"),
     (search, "_LARGE_STEP"),
-    (search, "_TOLERANCE"),
-    (search, "_WINDOW_HALF"),
-    (search, "_MEAN_HALF"),
+    (search, "_EDGE_SHARE"),
+    (search, "_SLOPE_SHARE"),
+    (search, "_MARGIN_HALF"),
     (refine, "_STEP_PX"),
     (refine, "_STEP_SHARE"),
-    (refine, "_MAX_MOVE"),
+    (refine, "_DEFOCUSED_ANCHOR_PX"),
+    (plan, "_MAX_MOVE"),
     (refine, "_AGREEMENT_SIGMAS"),
     (refine, "_UNEXPLAINED"),
     (refine, "_BEND"),
@@ -196,7 +241,16 @@ TUNED = (
     (confidence, "_MIN_CORRELATION"),
     (confidence, "_MAX_MISFIT"),
     (confidence, "_MIN_MARGIN"),
-    (confidence, "_MAX_EXTENT_PX"),
+    (confidence, "_SIGMA_PX"),
+    (confidence, "_SIGMA_SHARE"),
+    (confidence, "_DEFOCUSED_WRONG"),
+    (confidence, "_DEFOCUSED_HARMLESS"),
+    (confidence, "_WRONG_PX2"),
+    (trust, "_RIDGE_FACTOR"),
+    (trust, "_SURFACE_PX"),
+    (trust, "_STEP_PX"),
+    (trust, "_REACH"),
+    (trust, "_LEAST_HALF"),
 )
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.estimate.joint.holes import Holes
-from d3s.estimate.joint.method import _floor, _levels, _noise
+from d3s.estimate.joint.method import _levels, _noise
 from d3s.estimate.joint.model import Model
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.numpy_backend import numpy_backend
@@ -327,16 +327,18 @@ def test_noise_is_that_of_noise(ops, sigma, search_scale):
 
 
 @BOTH
-def test_floor_is_the_misfit_of_noise(ops):
-    # Two views of the same, each with its own noise: their difference at the search's scale.
-    rng = np.random.default_rng(0)
-    views = tuple(0.1 * rng.standard_normal((200, 300)).astype(np.float32) for _ in range(2))
-    plan = make_plan(RIG.optics, d3s.JointOptions(), (200, 300))
+@pytest.mark.parametrize("scale", [1, 2, 4])
+def test_noise_of_each_level_is_as_the_gains_say(ops, scale):
+    views = tuple(
+        0.1 * np.random.default_rng(seed).standard_normal((400, 600)).astype(np.float32)
+        for seed in range(2)
+    )
+    plan = make_plan(RIG.optics, d3s.JointOptions(), (400, 600))
     levels = _levels(views, plan, ops)
-    assert [levels[scale][0].shape for scale in (1, 2, 4)] == [(200, 300), (100, 150), (50, 75)]
-    left, right = levels[plan.search_scale]
-    floor = _floor(levels, _noise(views, plan, ops), plan)
-    assert floor == pytest.approx(float(np.mean((left - right) ** 2)), rel=0.15)
+    smoothed = noise_gains(plan.smoothing_px[scale] / scale).smoothed / scale**2
+    for view in levels[scale]:
+        assert view.shape == (400 // scale, 600 // scale)
+        assert view.var() == pytest.approx(0.01 * smoothed, rel=0.12)
 
 
 # Holes --------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 method       `estimate_joint`: the order of the stages
 plan         parameters that follow from options, camera and frame size
 search       best whole shift of each pixel, by semi-global matching
+repetition   texture that fits at several shifts
 balance      contrast of the right view, made equal to that of the left one
 refine       least-squares disparity of each cell, from coarse to fine
 trust        probability of each cell that its disparity is wrong

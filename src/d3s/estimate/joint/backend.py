@@ -17,6 +17,7 @@ from d3s.estimate.joint.types import (
     DepthPlanes,
     Evidence,
     FitParameters,
+    Indices,
     PathResult,
     SearchResult,
     Steps,
@@ -123,6 +124,31 @@ class SearchOperations(Protocol):
             Penalty of neighbours one shift apart.
         large
             Penalties of neighbours further apart, from `step_penalties`.
+        """
+
+    def aligned_costs(
+        self, costs: Costs, lowest: Steps, allowed: Mask, side: int, stride: int
+    ) -> tuple[Indices, Indices]:
+        """Add up the costs of each block by their distance from the chosen shift, and count them.
+
+        Costs of `MAX_COST`, out of the overlap, do not count.
+
+        Parameters
+        ----------
+        costs
+            Matching costs (rows, cols, shifts), the shifts padded.
+        lowest
+            Chosen step of each pixel (rows, cols).
+        allowed
+            Shifts that may be chosen (shifts,); others do not count.
+        side
+            Side of a block in pixels.
+        stride
+            Of so many pixels one is used, in both directions.
+
+        Returns
+        -------
+        Sums and counts (blocks down, blocks across, 2 shifts - 1), distance 0 in the middle.
         """
 
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:

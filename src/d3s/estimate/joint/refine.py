@@ -43,9 +43,10 @@ _BEND, _BEND_NOISE = 0.3, 16.0
 # not lie on one surface.
 _AGREEMENT_SIGMAS = 3.0
 # Standard deviation of the search's disparity, in pixels of the search: it counts as a measurement
-# beside the window's, and matters where the window has a large residual, as across an edge. Sharp
-# views have their edges everywhere; with lenses, windows are large and far more precise.
-_DEFOCUSED_ANCHOR, _SHARP_ANCHOR = 0.25, 0.1
+# beside the window's, and matters where the window has a large residual, as across an edge. The
+# search does not know defocus: its fraction of a pixel is off wherever the two blurs differ, alike
+# for all pixels of a plane.
+_SHARP_ANCHOR_PX, _DEFOCUSED_ANCHOR_PX = 0.1, 0.4
 # Smallest half side of a window, by scale, in cells: where views are shrunk the blur is wide, and
 # a narrower window sees no texture.
 _MIN_HALF = {1: 1, 2: 1, 4: 3}
@@ -217,17 +218,17 @@ def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParamet
     gains = noise_gains(smoothing)
     cell_px = cell_side * scale
     least = _MIN_HALF[scale]
+    is_sharp = plan.optics.aperture_radius_m == 0
+    anchor_px = _SHARP_ANCHOR_PX if is_sharp else _DEFOCUSED_ANCHOR_PX
     halves = {max(round((px / cell_px - 1) / 2), least) for px in plan.windows_px}
     sides = [(2 * half + 1) * cell_side for half in sorted(halves)]
-    is_sharp = plan.optics.aperture_radius_m == 0
-    anchor = _SHARP_ANCHOR if is_sharp else _DEFOCUSED_ANCHOR
     return FitParameters(
         view_shape=(shape[0], shape[1]),
         cell_side=cell_side,
         window_halves=tuple(sorted(halves)),
         defocus=plan.model.defocus_line(scale),
         max_move=plan.max_move_px / scale,
-        anchor_sigma=anchor * plan.search_scale / scale,
+        anchor_sigma=anchor_px * plan.search_scale / scale,
         agreement_sigmas=_AGREEMENT_SIGMAS,
         unexplained_share=_UNEXPLAINED,
         bend_share=_BEND,

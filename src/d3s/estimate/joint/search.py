@@ -12,6 +12,7 @@ import numpy as np
 
 from d3s.estimate.joint.backend import Backend
 from d3s.estimate.joint.plan import Plan
+from d3s.estimate.joint.repetition import BLOCK, STRIDE, find_repetition
 from d3s.estimate.joint.types import MAX_PENALTY, Array, SearchResult
 
 # In units of the matching cost. Tuned on real stereo pairs and on the tuning textures.
@@ -53,9 +54,15 @@ def search(views: tuple[Array, Array], plan: Plan, backend: Backend) -> SearchRe
     least = min(_LEAST_LARGE * small, MAX_PENALTY)
     penalties = operations.step_penalties(left, large, least, unit)
     paths = operations.aggregate_paths(costs, plan.allowed, round(small), penalties)
+    margin = operations.local_mean(paths.margin, _MARGIN_HALF)
+    aligned = operations.aligned_costs(costs, paths.lowest, plan.allowed, BLOCK, STRIDE)
+    is_repeated = find_repetition(*aligned)
+    if is_repeated.any():
+        rows, cols = margin.shape
+        margin[is_repeated.repeat(BLOCK, 0).repeat(BLOCK, 1)[:rows, :cols]] = 0
     return SearchResult(
         operations.median_3x3(operations.median_3x3(paths.step)),
-        operations.local_mean(paths.margin, _MARGIN_HALF),
+        margin,
         operations.right_view_steps(paths, first_shift),
     )
 

@@ -67,7 +67,7 @@ class SearchResult(NamedTuple):
     """Result of the search, one value per pixel of the search's scale."""
 
     step: Array  # sub-pixel, from the first shift
-    margin: Array  # as in `PathResult`, mean over a window
+    margin: Array  # as in `PathResult`, mean over a window; 0 where the texture repeats
     right_step: Steps  # step that the right view chose for this point; -1 if out of the frame
 
 

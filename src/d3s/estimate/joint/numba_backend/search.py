@@ -1,6 +1,7 @@
 """Compiled operations of the search: local means, median, costs and paths."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.estimate.joint.numba_backend.matching import (
     FEATURES,
@@ -15,9 +16,11 @@ from d3s.estimate.joint.numba_backend.paths import (
     right_view_steps,
 )
 from d3s.estimate.joint.types import (
+    MAX_COST,
     MAX_PENALTY,
     Array,
     Costs,
+    Indices,
     PathResult,
     Steps,
 )
@@ -109,6 +112,19 @@ class NumbaSearch:
         run_over_rows(_step_penalties, view.shape[0], view, *numbers, across, down)
         return across, down
 
+    def aligned_costs(
+        self, costs: Costs, lowest: Steps, allowed: Mask, side: int, stride: int
+    ) -> tuple[Indices, Indices]:
+        """Add up the costs of each block by their distance from the chosen shift, and count them.
+
+        Parameters: see `SearchOperations.aligned_costs`.
+        """
+        shape = *(-(-size // side) for size in lowest.shape), 2 * allowed.size - 1
+        sums, counts = (self._memory.empty(shape, np.int64) for _ in range(2))
+        flat, steps = costs.reshape(-1), (side, stride)
+        run_over_rows(_aligned_costs, shape[0], flat, lowest, allowed, steps, sums, counts)
+        return sums, counts
+
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:
         """Return the step that the right view chooses for each pixel's match, or -1."""
         out = self._memory.empty(paths.lowest.shape, np.int16)
@@ -118,6 +134,38 @@ class NumbaSearch:
 
 def _filled(length: int) -> int:
     return -(-length // SHORTS) * SHORTS
+
+
+@compiled
+def _aligned_costs(
+    start: int,
+    stop: int,
+    costs: NDArray[np.uint8],
+    lowest: Steps,
+    allowed: Mask,
+    steps: tuple[int, int],
+    sums: Indices,
+    counts: Indices,
+) -> None:
+    """Sums and counts of costs by their distance from the chosen shift; start, stop in blocks."""
+    rows, cols = lowest.shape
+    deep, depth = costs.size // (rows * cols), allowed.size
+    side, stride = steps
+    for band in range(start, stop):
+        sums[band] = 0
+        counts[band] = 0
+        for row in range(band * side, min((band + 1) * side, rows), stride):
+            for block in range(sums.shape[1]):
+                for col in range(block * side, min((block + 1) * side, cols), stride):
+                    first = depth - 1 - lowest[row, col]
+                    place = (row * cols + col) * deep
+                    sum_line = sums[band, block, first : first + depth]
+                    count_line = counts[band, block, first : first + depth]
+                    for k in range(depth):
+                        cost = costs[place + k]
+                        is_known = (cost != MAX_COST) & allowed[k]
+                        sum_line[k] += cost if is_known else 0
+                        count_line[k] += 1 if is_known else 0
 
 
 @compiled

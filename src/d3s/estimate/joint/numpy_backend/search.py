@@ -20,6 +20,7 @@ from d3s.estimate.joint.types import (
     MAX_SLOPE,
     Array,
     Costs,
+    Indices,
     PathResult,
     Steps,
 )
@@ -109,6 +110,23 @@ class NumpySearch:
             total=value.astype(np.int16),
             margin=(other - value) / np.maximum(other, 1),
         )
+
+    def aligned_costs(
+        self, costs: Costs, lowest: Steps, allowed: Mask, side: int, stride: int
+    ) -> tuple[Indices, Indices]:
+        """Add up the costs of each block by their distance from the chosen shift, and count them.
+
+        Parameters: see `SearchOperations.aligned_costs`.
+        """
+        shape = *(-(-size // side) for size in lowest.shape), 2 * allowed.size - 1
+        sums, counts = (np.zeros(shape, dtype=np.int64) for _ in range(2))
+        used = costs[::stride, ::stride, : allowed.size].astype(np.int64)
+        row, col, step = np.nonzero((used != MAX_COST) & allowed)
+        distance = step - lowest[::stride, ::stride].astype(np.int64)[row, col]
+        place = row * stride // side, col * stride // side, distance + allowed.size - 1
+        np.add.at(sums, place, used[row, col, step])
+        np.add.at(counts, place, 1)
+        return sums, counts
 
     def right_view_steps(self, paths: PathResult, first_shift: int) -> Steps:
         """Return the step that the right view chooses for each pixel's match, or -1."""
