@@ -25,7 +25,7 @@ import numpy as np
 import d3s
 from d3s.atomic import write_text
 from d3s.estimate import DepthMap, Flag
-from d3s.estimate.joint import confidence, method, plan, refine, search, smoothing
+from d3s.estimate.joint import confidence, method, plan, refine, search, smoothing, trust
 from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence
 from d3s.estimate.joint.numba_backend.refine import NumbaRefine
 from d3s.estimate.joint.numba_backend.search import NumbaSearch
@@ -58,6 +58,8 @@ SCENES = SceneSweep(count=6, shape=(500, 700))
 WAVES = (160, 300)
 BEGIN, END = "<!-- ablation: made by make ablation -->", "<!-- end of ablation -->"
 PERIODS_PX = (6, 8, 10, 13, 16, 20, 24)
+# Evidence of wrong disparities on planes of the tuning textures, as its logarithm: median.
+TYPICAL_LOGARITHMS = {"least": -0.1, "step": 4.8, "gap": 1.95}
 
 
 class Change(NamedTuple):
@@ -106,14 +108,11 @@ def without_flags(*unwanted: Flag) -> Callable[..., Any]:
     return fewer
 
 
-def without_spread() -> Callable[..., Any]:
-    """Steps in the smallest window not seen; those in the next, which make sigma larger, are."""
-    original = NumbaConfidence.depth_planes
-
-    def seen(self: NumbaConfidence, fit: Any, steps: Any, *others: Any) -> Any:
-        return original(self, fit, np.maximum(steps, 1), *others)
-
-    return seen
+def without_evidence(name: str) -> trust.TrustModel:
+    """The model of wrong disparities without one kind of evidence, at its typical value instead."""
+    model, typical = trust.DEFOCUSED_MODEL, TYPICAL_LOGARITHMS[name]
+    weight = getattr(model, name)
+    return model._replace(constant=model.constant + weight * typical, **{name: 0.0})
 
 
 def without_tilt() -> Callable[..., Any]:
@@ -135,11 +134,8 @@ PARTS = (
     # The search.
     told("no smoothness", smoothness=0.0),
     told("search at full size", search_scale=1),
-    changed(
-        "search: brightness left in", (NumbaSearch, "subtract_local_mean", lambda self, a, half: a)
-    ),
-    changed("search: misfit limited at 16", (search, "_LIMIT", 16.0)),
-    changed("search: no tolerance", (search, "_TOLERANCE", 0.0)),
+    changed("search: order only, no slopes", (search, "_SLOPE_SHARE", 1e9)),
+    changed("search: edges cost as much", (search, "_EDGE_SHARE", 1e9)),
     changed("search: no median", (NumbaSearch, "median_3x3", lambda self, a: a)),
     # The windows.
     told("windows: 9 px", windows_px=(9,)),
@@ -154,18 +150,24 @@ PARTS = (
     changed("fit at full size only", (plan, "_finer_px", lambda *_: (-np.inf, np.inf))),
     told("1 round", rounds=1),
     told("3 rounds", rounds=3),
+    changed("fit: search is no measurement", (refine, "_ANCHOR_SIGMA_PX", 1e3)),
+    changed("fit: free to leave the search", (plan, "_MAX_MOVE", 100.0)),
     changed("no tilt", (NumbaRefine, "correct_slopes", without_tilt())),
     # Sigma and confidence.
     changed("sigma: noise only", (refine, "_UNEXPLAINED", 0.0)),
     changed("sigma: all of the residual", (refine, "_UNEXPLAINED", 1.0)),
     changed("sigma: bends ignored", (refine, "_BEND", 0.0)),
     changed("sigma: windows without ends", (refine, "energy_share", lambda *_: 1.0)),
-    changed("confidence: chance ignored", (smoothing, "_CHANCE_SIGMAS", 0.0)),
+    changed("sigma: wrong disparities ignored", (confidence, "_WRONG_PX2", 0.0)),
     changed(
         "confidence: sigma ignored",
         (confidence, "_SIGMA_M", np.inf),
         (confidence, "_SIGMA_SHARE", np.inf),
     ),
+    changed("confidence: wrong ignored", (confidence, "_DEFOCUSED_WRONG", np.inf)),
+    changed("confidence: support ignored", (trust, "DEFOCUSED_MODEL", without_evidence("gap"))),
+    changed("confidence: steps ignored", (trust, "DEFOCUSED_MODEL", without_evidence("step"))),
+    changed("confidence: least margin ignored", (trust, "DEFOCUSED_MODEL", without_evidence("least"))),
     told("confidence: no threshold", min_confidence=0.0),
     # The flags.
     changed(
@@ -174,19 +176,19 @@ PARTS = (
     ),
     changed("flags: ambiguity ignored", (confidence, "_MIN_MARGIN", -np.inf)),
     changed("flags: misfit ignored", (confidence, "_MAX_MISFIT", np.inf)),
-    changed("flags: spread ignored", (NumbaConfidence, "depth_planes", without_spread())),
+    changed("flags: chance ignored", (smoothing, "_CHANCE_SIGMAS", 0.0)),
 )
 
 TUNED = (
-    (search, "_LIMIT"),
     (search, "_SMALL_STEP"),
     (search, "_LARGE_STEP"),
-    (search, "_TOLERANCE"),
-    (search, "_WINDOW_HALF"),
-    (search, "_MEAN_HALF"),
+    (search, "_EDGE_SHARE"),
+    (search, "_SLOPE_SHARE"),
+    (search, "_MARGIN_HALF"),
+    (plan, "_MAX_MOVE"),
     (refine, "_STEP_PX"),
     (refine, "_STEP_SHARE"),
-    (refine, "_MAX_MOVE"),
+    (refine, "_ANCHOR_SIGMA_PX"),
     (refine, "_AGREEMENT_SIGMAS"),
     (refine, "_UNEXPLAINED"),
     (refine, "_BEND"),
@@ -196,7 +198,15 @@ TUNED = (
     (confidence, "_MIN_CORRELATION"),
     (confidence, "_MAX_MISFIT"),
     (confidence, "_MIN_MARGIN"),
-    (confidence, "_MAX_EXTENT_PX"),
+    (confidence, "_SIGMA_PX"),
+    (confidence, "_SIGMA_SHARE"),
+    (confidence, "_DEFOCUSED_WRONG"),
+    (confidence, "_DEFOCUSED_HARMLESS"),
+    (confidence, "_WRONG_PX2"),
+    (trust, "_RIDGE_FACTOR"),
+    (trust, "_SURFACE_PX"),
+    (trust, "_STEP_PX"),
+    (trust, "_LEAST_HALF"),
 )
 
 

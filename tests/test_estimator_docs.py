@@ -63,7 +63,6 @@ def test_rules_of_the_filter_have_the_numbers_of_the_code():
         f"correlation beyond chance >= {confidence._MIN_CORRELATION:g} ",
         f"margin of the search >= {confidence._MIN_MARGIN:g} ",
         f"residual close by <= {confidence._MAX_MISFIT:g} times",
-        f"smallest window <= {confidence._MAX_EXTENT_PX:g} px",
         rf"\frac{{{smoothing._CHANCE_SIGMAS:g}}}{{\sqrt{{N - 3}}}}",
         f"plus {refine._UNEXPLAINED:g} of what the residual has beyond it",
     ):
