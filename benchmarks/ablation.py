@@ -161,7 +161,7 @@ PARTS = (
     changed("sigma: wrong disparities ignored", (confidence, "_WRONG_PX2", 0.0)),
     changed(
         "confidence: sigma ignored",
-        (confidence, "_SIGMA_M", np.inf),
+        (confidence, "_SIGMA_PX", np.inf),
         (confidence, "_SIGMA_SHARE", np.inf),
     ),
     changed("confidence: wrong ignored", (confidence, "_DEFOCUSED_WRONG", np.inf)),

@@ -3,7 +3,9 @@
 method       `estimate_joint`: the order of the stages
 plan         parameters that follow from options, camera and frame size
 search       best whole shift of each pixel, by semi-global matching
+balance      contrast of the right view, made equal to that of the left one in sharp pairs
 refine       least-squares disparity of each cell, from coarse to fine
+trust        probability that the disparity of a cell is wrong
 confidence   depth, sigma, confidence and flags of each pixel
 model        depth and defocus as functions of the disparity
 holes        missing and clipped pixels

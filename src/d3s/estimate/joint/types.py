@@ -145,7 +145,7 @@ class CellFit(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What tells about wrong disparities, one image of cells each."""
+    """Evidence about wrong disparities, one image of cells each."""
 
     margin: Array  # margin of the search
     least: Array  # least margin close by
@@ -169,7 +169,7 @@ class TrustModel(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """How far the disparity of each cell can be trusted."""
+    """Trust in the disparity of each cell."""
 
     wrong: Array  # probability that it is wrong by more than a pixel
     carried_px: Array  # distance to the nearest texture of the same surface, in pixels

@@ -73,7 +73,7 @@ class WindowTables(NamedTuple):
 
 
 class CellStarts(NamedTuple):
-    """What is known of each cell before the fit."""
+    """State of each cell before the fit."""
 
     disparity: Image  # to start from
     anchor: Image  # of the search, with the sigma `anchor_sigma`
