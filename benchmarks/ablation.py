@@ -174,7 +174,11 @@ PARTS = (
         "flags: right view not asked",
         (NumbaConfidence, "search_flags", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
     ),
-    changed("flags: ambiguity ignored", (confidence, "_MIN_MARGIN", -np.inf)),
+    changed(
+        "flags: ambiguity ignored",
+        (confidence, "_MIN_MARGIN", -np.inf),
+        (confidence, "_CLEAR_MARGIN", -np.inf),
+    ),
     changed("flags: misfit ignored", (confidence, "_MAX_MISFIT", np.inf)),
     changed("flags: chance ignored", (smoothing, "_CHANCE_SIGMAS", 0.0)),
 )

@@ -62,6 +62,7 @@ def test_rules_of_the_filter_have_the_numbers_of_the_code():
         f"confidence >= {JointOptions().min_confidence:g} ",
         f"correlation beyond chance >= {confidence._MIN_CORRELATION:g} ",
         f"margin of the search >= {confidence._MIN_MARGIN:g} ",
+        f"margin of the search is below {confidence._CLEAR_MARGIN:g}.",
         f"residual close by <= {confidence._MAX_MISFIT:g} times",
         rf"\frac{{{smoothing._CHANCE_SIGMAS:g}}}{{\sqrt{{N - 3}}}}",
         f"plus {refine._UNEXPLAINED:g} of what the residual has beyond it",

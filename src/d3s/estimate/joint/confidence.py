@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from d3s.estimate.flags import Flag
 from d3s.estimate.joint.backend import Backend
 from d3s.estimate.joint.plan import Plan
 from d3s.estimate.joint.types import (
+    Array,
+    Bits,
     CellFit,
     ConfidenceParameters,
     DepthPlanes,
@@ -28,6 +31,9 @@ _MIN_CORRELATION = 0.05
 _MAX_MISFIT = 30.0
 # Margin of the search, mean over a neighbourhood, below which another depth fits about as well.
 _MIN_MARGIN = 0.02
+# Margin below which another depth counts as a reason of a low confidence. Hardly any right depth of
+# textured planes, scenes and real pairs has less; most pixels of periodic patterns do.
+_CLEAR_MARGIN = 0.3
 # Share by which a depth may exceed the ends of the range.
 _RANGE_SHARE = 0.005
 
@@ -61,7 +67,17 @@ def depth_and_confidence(
     if plan.search_scale > plan.cell_px:
         rows, cols = fit.flags.shape
         flags = np.ascontiguousarray(flags.repeat(2, 0).repeat(2, 1)[:rows, :cols])
-    return backend.confidence.depth_planes(fit, trust, flags, confidence_parameters(shape, plan))
+    planes = backend.confidence.depth_planes(fit, trust, flags, confidence_parameters(shape, plan))
+    _name_rivals(planes.flags, found.margin, plan.search_scale)
+    return planes
+
+
+def _name_rivals(flags: Bits, margin: Array, scale: int) -> None:
+    """Flag pixels of low confidence as AMBIGUOUS where the margin is small, in place."""
+    rows, cols = flags.shape
+    is_small = (margin < _CLEAR_MARGIN).repeat(scale, 0).repeat(scale, 1)[:rows, :cols]
+    is_low = (flags & np.uint16(Flag.LOW_CONFIDENCE)) != 0
+    flags |= (is_small & is_low) * np.uint16(Flag.AMBIGUOUS)
 
 
 def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParameters:
