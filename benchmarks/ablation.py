@@ -150,7 +150,7 @@ PARTS = (
     changed("fit at full size only", (plan, "_finer_px", lambda *_: (-np.inf, np.inf))),
     told("1 round", rounds=1),
     told("3 rounds", rounds=3),
-    changed("fit: search is no measurement", (refine, "_ANCHOR_SIGMA_PX", 1e3)),
+    changed("fit: search is no measurement", (refine, "_DEFOCUSED_ANCHOR_PX", 1e3)),
     changed("fit: free to leave the search", (plan, "_MAX_MOVE", 100.0)),
     changed("no tilt", (NumbaRefine, "correct_slopes", without_tilt())),
     # Sigma and confidence.
@@ -192,7 +192,7 @@ TUNED = (
     (plan, "_MAX_MOVE"),
     (refine, "_STEP_PX"),
     (refine, "_STEP_SHARE"),
-    (refine, "_ANCHOR_SIGMA_PX"),
+    (refine, "_DEFOCUSED_ANCHOR_PX"),
     (refine, "_AGREEMENT_SIGMAS"),
     (refine, "_UNEXPLAINED"),
     (refine, "_BEND"),

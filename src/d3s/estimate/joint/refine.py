@@ -43,8 +43,10 @@ _BEND, _BEND_NOISE = 0.3, 16.0
 # not lie on one surface.
 _AGREEMENT_SIGMAS = 3.0
 # Standard deviation of the search's disparity, in pixels of the search: it counts as a measurement
-# beside the window's, and matters where the window has a large residual, as across an edge.
-_ANCHOR_SIGMA_PX = 0.1
+# beside the window's, and matters where the window has a large residual, as across an edge. In
+# views with lenses it counts less: it leans to whole shifts where blur is wide, by a tenth of a
+# pixel, which is more than the error of the window.
+_DEFOCUSED_ANCHOR_PX, _SHARP_ANCHOR_PX = 0.3, 0.1
 # Smallest half side of a window, by scale, in cells: where views are shrunk the blur is wide, and
 # a narrower window sees no texture.
 _MIN_HALF = {1: 1, 2: 1, 4: 3}
@@ -218,13 +220,14 @@ def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParamet
     least = _MIN_HALF[scale]
     halves = {max(round((px / cell_px - 1) / 2), least) for px in plan.windows_px}
     sides = [(2 * half + 1) * cell_side for half in sorted(halves)]
+    anchor_px = _SHARP_ANCHOR_PX if plan.optics.aperture_radius_m == 0 else _DEFOCUSED_ANCHOR_PX
     return FitParameters(
         view_shape=(shape[0], shape[1]),
         cell_side=cell_side,
         window_halves=tuple(sorted(halves)),
         defocus=plan.model.defocus_line(scale),
         max_move=plan.max_move_px / scale,
-        anchor_sigma=_ANCHOR_SIGMA_PX * plan.search_scale / scale,
+        anchor_sigma=anchor_px * plan.search_scale / scale,
         agreement_sigmas=_AGREEMENT_SIGMAS,
         unexplained_share=_UNEXPLAINED,
         bend_share=_BEND,
