@@ -167,7 +167,9 @@ PARTS = (
     changed("confidence: wrong ignored", (confidence, "_DEFOCUSED_WRONG", np.inf)),
     changed("confidence: support ignored", (trust, "DEFOCUSED_MODEL", without_evidence("gap"))),
     changed("confidence: steps ignored", (trust, "DEFOCUSED_MODEL", without_evidence("step"))),
-    changed("confidence: least margin ignored", (trust, "DEFOCUSED_MODEL", without_evidence("least"))),
+    changed(
+        "confidence: least margin ignored", (trust, "DEFOCUSED_MODEL", without_evidence("least"))
+    ),
     told("confidence: no threshold", min_confidence=0.0),
     # The flags.
     changed(
