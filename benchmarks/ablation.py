@@ -210,7 +210,7 @@ PARTS = (
     changed("sigma: windows without ends", (refine, "energy_share", lambda *_: 1.0)),
     changed("confidence: chance ignored", (smoothing, "_CHANCE_SIGMAS", 0.0)),
     changed("sigma: probability ignored", (confidence, "_WRONG_PX2", 0.0)),
-    changed("confidence: sigma ignored", (confidence, "_SIGMA_PX", 1e9)),
+    changed("confidence: sigma ignored", (confidence, "_DEFOCUSED_SIGMA_PX", 1e9)),
     changed("confidence: probability ignored", (confidence, "_DEFOCUSED_WRONG", 1e9)),
     told("confidence: no threshold", min_confidence=0.0),
     # The flags.

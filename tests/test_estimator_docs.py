@@ -60,10 +60,15 @@ def test_page_has_every_option_with_its_default():
 def test_rules_of_the_filter_have_the_numbers_of_the_code():
     for words in (
         f"confidence >= {JointOptions().min_confidence:g} ",
+        f"is {confidence._DEFOCUSED_WRONG:g} for a camera with lenses",
+        f"and {confidence._SHARP_WRONG:g} for a sharp pair",
+        f"is {confidence._SIGMA_PX:g} px of the search, or {100 * confidence._SIGMA_SHARE:g} %",
         f"correlation beyond chance >= {confidence._MIN_CORRELATION:g} ",
         f"margin of the search >= {confidence._MIN_MARGIN:g} ",
+        f"margin of the search is below {confidence._CLEAR_MARGIN:g}.",
         f"residual close by <= {confidence._MAX_MISFIT:g} times",
-        f"smallest window <= {confidence._MAX_EXTENT_PX:g} px",
+        f"sigma of {refine._DEFOCUSED_ANCHOR_PX:g} px of the search",
+        f"({refine._SHARP_ANCHOR_PX:g} px for a camera without aperture). A fit",
         rf"\frac{{{smoothing._CHANCE_SIGMAS:g}}}{{\sqrt{{N - 3}}}}",
         f"plus {refine._UNEXPLAINED:g} of what the residual has beyond it",
     ):

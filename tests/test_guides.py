@@ -264,9 +264,17 @@ def stripes_along_the_rows() -> d3s.Photo:
     return d3s.Photo(image=image, width_m=0.2, encoding="linear")
 
 
+def grid(depth_m: float, period_px: float) -> d3s.Photo:
+    period_m = period_px * depth_m / RIG.optics.focal_length_px
+    wave = np.sin(2 * np.pi * np.arange(64 * 32) / 32)
+    image = (0.5 + 0.25 * wave + 0.15 * wave[:, np.newaxis]).astype(np.float32)
+    return d3s.Photo(image=image, width_m=64 * period_m, encoding="linear")
+
+
 @pytest.mark.parametrize(
     ("what", "scene", "flag"),
     [
+        ("grids", d3s.Plane(depth_m=0.6, texture=grid(0.6, 10.0)), "AMBIGUOUS"),
         (
             "stripes along the rows",
             d3s.Plane(depth_m=1.0, texture=stripes_along_the_rows()),

@@ -81,7 +81,7 @@ def test_signature_by_hand():
         "aperture_gaussian_width: float, disparity_offset_px: float)"
     )
     parameters = inspect.signature(JointOptions).parameters
-    assert str(parameters["windows_px"]) == "windows_px: tuple[int, ...] = (9, 23, 57)"
+    assert str(parameters["windows_px"]) == "windows_px: tuple[int, ...] | None = None"
     assert str(parameters["depth_range_m"]) == "depth_range_m: tuple[float, float] | None = None"
 
 
@@ -164,7 +164,7 @@ d3s.JointOptions(windows_px=(9, 23), depth_range_m=[0.3, 1.0], search_scale=4)
 d3s.ConsensusOptions(virtual_baselines_m=np.array([0.0005]), candidates_m=None)
 d3s.Sensor(noise=0.01, gain=[1.0, 0.9], bits=None)
 d3s.RandomScene(seed=0, patterns=["leaves"])
-windows_px: tuple[int, ...] = d3s.JointOptions().windows_px
+windows_px: tuple[int, ...] | None = d3s.JointOptions().windows_px
 d3s.Plane(dept_m=1.0, depth_m=1.0)  # wrong: Unexpected keyword argument "dept_m"
 d3s.Plane(depth_m="1")  # wrong: Argument "depth_m" to "Plane" has incompatible type "str"
 d3s.Plane()  # wrong: Missing named argument "depth_m"

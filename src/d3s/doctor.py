@@ -37,7 +37,7 @@ EXTRAS = {"docs": ("sphinx", "to build the documentation"), "dev": ("pytest", "t
 # Instruction sets that make the compiled loops fast; without them the loops work more slowly.
 _SIMD = ("avx512f", "avx2", "fma", "sse4.2", "neon", "sve")
 _TEST_DEPTH_M, _TEST_SHAPE, _TEST_NOISE = 1.0, (160, 320), 0.01
-# The self-test has an error of 0.5 mm and a density of 92 %. The noise is the same on every
+# The self-test has an error of 0.5 mm and a density of 90 %. The noise is the same on every
 # machine, so a result outside these limits is a fault.
 LARGEST_ERROR_M, LEAST_DENSITY = 1e-3, 0.85
 

@@ -93,6 +93,18 @@ def test_filter_of_an_estimated_depth_map(plane, assert_explained):
     assert ((kept.flags & Flag.LARGE_SIGMA) != 0).sum() == found.valid.sum() - kept.valid.sum()
 
 
+def test_filter_keeps_carried_depths_unless_told_otherwise(assert_same_bytes):
+    remarks = np.array([[0, Flag.CARRIED, 0], [0, 256 | Flag.CARRIED, 1]], dtype=np.uint16)
+    made = dataclasses.replace(_made(), flags=remarks)
+    assert_same_bytes(made.filter(), made)
+    strict = made.filter(min_confidence=0.7)
+    np.testing.assert_array_equal(strict.flags, [[0, 256 | Flag.CARRIED, 0], [0, 1280, 1]])
+    kept = made.filter(carried=False)
+    np.testing.assert_array_equal(kept.depth_m, np.float32([[1, NAN, 3], [4, NAN, NAN]]))
+    np.testing.assert_array_equal(kept.sigma_m, np.float32([[0.01, NAN, 0.03], [0.04, NAN, NAN]]))
+    np.testing.assert_array_equal(kept.flags, remarks)
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.1, NAN, "high", [0.5, 0.6], 1j])
 def test_filter_rejects_wrong_confidence(value):
     with pytest.raises(InputError, match=r"min_confidence=.* must be a number from 0 to 1\."):

@@ -10,7 +10,7 @@ import d3s
 from d3s.errors import InputError
 from d3s.estimate import Flag
 from d3s.view.depth import FLAG_COLOURS, _first_flag, plot_depth_map
-from d3s.view.panels import NO_VALUE_COLOUR
+from d3s.view.panels import NO_VALUE_COLOUR, VISIBLE_COLOUR
 from d3s.view.save import save_figure
 
 ROOT = Path(__file__).parents[2]
@@ -66,10 +66,11 @@ def test_pixels_without_depth_are_grey(pair, est):
 
 
 def test_first_flag_is_shown_and_every_flag_has_a_colour():
-    flags = np.array([[0, Flag.BORDER | Flag.AMBIGUOUS, Flag.LARGE_SIGMA, Flag.AMBIGUOUS]])
-    assert _first_flag(flags.astype(np.uint16)).tolist() == [[0, 1, 10, 5]]
+    pairs = Flag.BORDER | Flag.AMBIGUOUS, Flag.CARRIED | Flag.LOW_CONFIDENCE
+    flags = np.array([[0, *pairs, Flag.LARGE_SIGMA, Flag.AMBIGUOUS, Flag.CARRIED]])
+    assert _first_flag(flags.astype(np.uint16)).tolist() == [[0, 1, 9, 10, 5, 11]]
     assert set(FLAG_COLOURS) == set(Flag)
-    assert len(set(FLAG_COLOURS.values())) == len(Flag)
+    assert len({*FLAG_COLOURS.values(), VISIBLE_COLOUR, NO_VALUE_COLOUR}) == len(Flag) + 2
 
 
 def test_legend_has_the_share_of_each_flag(pair, est):

@@ -17,8 +17,8 @@ _SMALLEST_DISPARITY_PX = 9.3
 def default_depth_range_m(optics: Optics) -> tuple[float, float]:
     """Nearest and farthest depth to search, in metres; 0.25 and 2.5 m for the prototype.
 
-    The nearest depth is limited by blur and by disparity, the farthest by disparity. Views that were
-    cropped to converge (a negative disparity at infinity) are searched from a shift of 0 on.
+    The nearest depth is limited by blur and by disparity, the farthest by disparity. Views that
+    were cropped to converge (a negative disparity at infinity) are searched from a shift of 0 on.
     """
     per_dpt_px = optics.focal_length_px * optics.baseline_m
     converging_px = max(-optics.disparity_offset_px, 0.0)

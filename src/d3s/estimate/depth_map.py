@@ -20,8 +20,8 @@ class DepthMap:
     """Depth of each pixel of the left view with its uncertainty, as `d3s.estimate` returns it.
 
     All arrays are (rows, cols), the shape of the left view. A pixel either has a depth, a sigma and
-    no flag, or `depth_m` and `sigma_m` are NaN and at least one flag says why. No depth is filled
-    in or clamped. The fields cannot be assigned to.
+    no flag but CARRIED, or `depth_m` and `sigma_m` are NaN and at least one flag says why. No depth
+    is filled in or clamped. The fields cannot be assigned to.
 
     Parameters
     ----------
@@ -34,7 +34,8 @@ class DepthMap:
         Confidence from 0 (none) to 1. float32, finite everywhere: pixels without a depth keep the
         confidence that they had before flags were applied.
     flags
-        Bits of `d3s.Flag`, uint16; 0 where there is a depth, or CARRIED.
+        Bits of `d3s.Flag`, uint16; 0 or CARRIED where there is a depth. `valid` tells where there
+        is one.
     rig
         The camera.
     method
@@ -62,8 +63,9 @@ class DepthMap:
     larger. Other methods define `sigma_m` in the docstrings of their modules in `d3s.peers`.
 
     `confidence` is defined by the method, so values of two methods do not compare. For "joint" it
-    is the correlation of both views beyond chance, divided by 1 + sigma_m / s, where s is 1 cm or
-    0.5 % of the depth, the larger one. For "consensus" it is Eq. 14 of the paper: how well the
+    is 1 / (1 + P / p + s / q): P is the probability that the disparity is wrong by more than a
+    pixel, s the standard deviation of the disparity in pixels, p and q the values at which each of
+    them alone makes the confidence a half. For "consensus" it is Eq. 14 of the paper: how well the
     predicted depths agree with the candidate depth. It is not a probability.
 
     See Also
@@ -113,7 +115,11 @@ class DepthMap:
         return float(self.valid.mean())
 
     def filter(
-        self, *, min_confidence: float | None = None, max_sigma_m: float | None = None
+        self,
+        *,
+        min_confidence: float | None = None,
+        max_sigma_m: float | None = None,
+        carried: bool = True,
     ) -> Self:
         """Return a depth map without the depths beyond thresholds; this one stays as it is.
 
@@ -128,6 +134,9 @@ class DepthMap:
         max_sigma_m
             Largest standard deviation to keep, in metres, at least 0. Larger ones get the flag
             LARGE_SIGMA, unless their confidence is too low already. None keeps all.
+        carried
+            Whether to keep depths with the flag CARRIED, which rest on texture elsewhere in the
+            window. If not, the flag CARRIED says why they are missing.
 
         Raises
         ------
@@ -142,6 +151,8 @@ class DepthMap:
         if max_sigma_m is not None:
             high = _checked_limit(max_sigma_m, "max_sigma_m", np.inf)
             _drop(keep, self.sigma_m <= high, flags, Flag.LARGE_SIGMA)
+        if not carried:
+            keep &= (flags & np.uint16(Flag.CARRIED)) == 0
         return replace(
             self,
             depth_m=np.where(keep, self.depth_m, np.float32(np.nan)),

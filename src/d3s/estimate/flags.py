@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 class Flag(IntFlag):
     """Reason why a pixel has no depth, or a remark on its depth; its text is `__doc__`.
 
-    A pixel may have several flags. A pixel with a depth has none but CARRIED.
+    A pixel may have several flags. A pixel with a depth has none, or CARRIED alone.
     """
 
     def __new__(cls, bit: int, reason: str) -> "Flag":

@@ -38,7 +38,7 @@ FLAG_COLOURS = {
     Flag.INCONSISTENT: "#f58518",
     Flag.LOW_CONFIDENCE: "#54a24b",
     Flag.LARGE_SIGMA: "#ff9da6",
-    Flag.CARRIED: "#bab0ac",
+    Flag.CARRIED: "#b5cfe8",  # not grey: these pixels have a depth
 }
 """Colour of each flag."""
 
