@@ -218,7 +218,6 @@ PARTS = (
         "flags: right view not asked",
         (NumbaConfidence, "search_flags", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
     ),
-    changed("flags: ambiguity ignored", (confidence, "_MIN_MARGIN", -np.inf)),
     changed("flags: misfit ignored", (confidence, "_MAX_MISFIT", np.inf)),
 )
 
@@ -240,7 +239,6 @@ TUNED = (
     (smoothing, "_CHANCE_SIGMAS"),
     (confidence, "_MIN_CORRELATION"),
     (confidence, "_MAX_MISFIT"),
-    (confidence, "_MIN_MARGIN"),
     (confidence, "_SIGMA_PX"),
     (confidence, "_SIGMA_SHARE"),
     (confidence, "_DEFOCUSED_WRONG"),
