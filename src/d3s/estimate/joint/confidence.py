@@ -21,8 +21,8 @@ _DEFOCUSED_SIGMA_PX, _SHARP_SIGMA_PX, _SIGMA_PER_PX = 0.09, 1.0, 3e-4
 # sharp pair.
 _DEFOCUSED_WRONG, _SHARP_WRONG = 0.06, 0.115
 # Variance of a wrong disparity, in square pixels, and the probability that every good cell has.
-_WRONG_PX2 = 1.4
-_DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.008, 0.0
+_WRONG_PX2 = 1.5
+_DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.01, 0.0
 # Correlation beyond chance below which a window counts as without texture.
 _MIN_CORRELATION = 0.05
 # Largest residual of 3 x 3 cells over what noise and lenses explain; 3 pixels in 1000 of a plane
