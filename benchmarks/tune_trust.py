@@ -56,7 +56,9 @@ def cells_of(
         side = -(-left.shape[0] // result.fit.flags.shape[0])
         truth = truth_px[side // 2 :: side, side // 2 :: side]
         rows, cols = truth.shape
-        values = np.stack([part[:rows, :cols] for part in features(result.trust.evidence)], axis=-1)
+        evidence = result.trust.evidence
+        assert evidence is not None
+        values = np.stack([part[:rows, :cols] for part in features(evidence)], axis=-1)
         error = np.abs(result.fit.disparity_px[:rows, :cols] - truth)
         is_judged = np.isfinite(truth) & (result.fit.flags[:rows, :cols] == 0)
         is_judged &= result.fit.correlation[:rows, :cols] > 0.05
@@ -133,6 +135,14 @@ def fit(cells: list[Cells], seed: int = 0) -> NDArray[np.float64]:
         is_wrong.append(one.is_wrong[some])
     matrix = np.column_stack([np.ones(SAMPLES * len(cells)), np.concatenate(values)])
     target = np.concatenate(is_wrong).astype(np.float64)
+    found = _logistic(matrix, target)
+    if found[1] > 0:  # of the margin: more margin is never worse, its minimum close by says all
+        matrix[:, 1] = 0
+        found = _logistic(matrix, target)
+    return found
+
+
+def _logistic(matrix: FloatArray, target: FloatArray) -> NDArray[np.float64]:
     found = np.zeros(matrix.shape[1])
     for _ in range(40):
         wrong = 1 / (1 + np.exp(-np.clip(matrix @ found, -30, 30)))

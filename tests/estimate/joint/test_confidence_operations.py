@@ -155,7 +155,7 @@ def test_depth_planes(shape, cell, rig):
         {"rectification_sigma_px": 0.3},
         {"farthest_m": 1e4},
         {"nearest_m": 1e-4, "offset_px": 7.5},
-        {"sigma_at_half_confidence_px": 0.02, "sigma_at_half_confidence_share": 0.003},
+        {"sigma_at_half_confidence_px": 0.02, "sigma_at_half_confidence_per_px": 1e-4},
         {"wrong_at_half_confidence": 0.5, "wrong_variance_px2": 9.0, "harmless_wrong": 0.2},
         {"max_carried_px": 0.0},
         {"min_correlation": 0.6, "max_misfit": 1.5},
@@ -353,7 +353,7 @@ def test_confidence_by_hand(ops):
     halves = {
         "wrong_at_half_confidence": 0.04,
         "sigma_at_half_confidence_px": 0.2,
-        "sigma_at_half_confidence_share": 0.01,
+        "sigma_at_half_confidence_per_px": 3e-4,
         "min_confidence": 0.0,
     }
     offset = RIG.optics.disparity_offset_px
@@ -367,8 +367,8 @@ def test_confidence_by_hand(ops):
     # 1 / (1 + 0.02 / 0.04 + 0.3 / 0.2); a bend of 0.18 beside a sigma of 0.24 is 0.3 too.
     assert confidence(wrong=0.02, sigma=0.3) == pytest.approx(1 / 3, abs=1e-3)
     assert confidence(wrong=0.02, sigma=0.24, bend=0.18) == pytest.approx(1 / 3, abs=1e-3)
-    # From a disparity of 20 px on, its hundredth is more than 0.2 px: at 40 px it is 0.4.
-    assert confidence(40.0, sigma=0.4) == pytest.approx(0.5, abs=1e-3)
+    # From a disparity of 26 px on, 3e-4 of its square is more than 0.2 px: at 40 px it is 0.48.
+    assert confidence(40.0, sigma=0.48) == pytest.approx(0.5, abs=1e-3)
     # Neither texture beyond the threshold nor errors of the rectification have a part in it.
     assert confidence(sigma=0.2, correlation=0.3) == confidence(sigma=0.2)
     assert confidence(sigma=0.2, rectification_sigma_px=3.0) == confidence(sigma=0.2)

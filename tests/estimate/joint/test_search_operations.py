@@ -241,7 +241,9 @@ def test_what_keeps_the_order_of_brightness_keeps_the_census(ops, change):
     np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("backend", [numba_backend(Scratch()), numpy_backend()], ids=["compiled", "plain"])
+@pytest.mark.parametrize(
+    "backend", [numba_backend(Scratch()), numpy_backend()], ids=["compiled", "plain"]
+)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_the_search_finds_views_of_unlike_exposure(backend, change):
     rig = d3s.Rig.from_pinhole(focal_length_px=500, baseline_m=0.1)

@@ -232,7 +232,7 @@ def _everything(memory: Scratch) -> list[bytes]:
     case = Case(_plan(LENSES, scale=4))
     backend = numba_backend(memory)
     evidence = gather_evidence(*case.arguments, backend)
-    return [part.tobytes() for part in (*evidence, *judge_cells(*case.arguments, backend))]
+    return [part.tobytes() for part in (*evidence, *judge_cells(*case.arguments, backend)[:2])]
 
 
 def test_same_bytes_whatever_the_threads(monkeypatch):

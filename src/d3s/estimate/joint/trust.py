@@ -37,7 +37,7 @@ SHARP_MODEL = TrustModel(
 )
 # Fitted to path-traced rooms, and to planes and scenes of the tuning textures, also weak ones.
 DEFOCUSED_MODEL = TrustModel(
-    constant=-5.60, margin=0.23, least=-2.37, step=-0.39, misfit=0.44, move=2.47, gap=0.63
+    constant=-5.49, margin=0.0, least=-2.22, step=-0.40, misfit=0.42, move=2.19, gap=0.63
 )
 
 
