@@ -11,16 +11,18 @@ of each pair, by a model that was fitted without that pair, and then the model o
 
 import argparse
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
 import d3s
+from d3s.estimate.joint import trust
 from d3s.estimate.joint.method import run_joint
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.numpy_backend.support import features
-from d3s.estimate.joint.types import TrustModel
+from d3s.estimate.joint.types import Evidence, TrustModel
 from d3s.evaluate import TUNING_PATTERNS
 from d3s.evaluate.stereo.folders import find_scenes
 from d3s.evaluate.stereo.scene import read_scene
@@ -51,14 +53,18 @@ def cells_of(
 ) -> Cells:
     """Features of a pair by the method as it is, and which of its disparities are wrong."""
     left, right = (np.asarray(view, dtype=np.float32) for view in views)
-    with borrow_scratch() as memory:
+    original, gathered = trust.gather_evidence, []
+
+    def recorded(*arguments: Any) -> Evidence:
+        gathered.append(original(*arguments))
+        return gathered[-1]
+
+    with borrow_scratch() as memory, patch.object(trust, "gather_evidence", recorded):
         result = run_joint(left, right, rig, options or d3s.JointOptions(), numba_backend(memory))
         side = -(-left.shape[0] // result.fit.flags.shape[0])
         truth = truth_px[side // 2 :: side, side // 2 :: side]
         rows, cols = truth.shape
-        evidence = result.trust.evidence
-        assert evidence is not None
-        values = np.stack([part[:rows, :cols] for part in features(evidence)], axis=-1)
+        values = np.stack([part[:rows, :cols] for part in features(gathered[-1])], axis=-1)
         error = np.abs(result.fit.disparity_px[:rows, :cols] - truth)
         is_judged = np.isfinite(truth) & (result.fit.flags[:rows, :cols] == 0)
         is_judged &= result.fit.correlation[:rows, :cols] > 0.05

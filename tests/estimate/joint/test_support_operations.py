@@ -327,7 +327,9 @@ def test_better_evidence_is_a_smaller_probability(ops, model):
     expected = _one(ops, model, **usual)
     better = {"margin": 0.9, "least": 0.5, "step_px": 50.0, "misfit": 0.5, "move": 0.0}
     for name, value in better.items():
-        assert _one(ops, model, **{**usual, name: value}) < expected, name
+        found = _one(ops, model, **{**usual, name: value})
+        # The margin itself tells nothing more where its minimum close by is known.
+        assert found <= expected if name == "margin" else found < expected, name
 
 
 @BOTH

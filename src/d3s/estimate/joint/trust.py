@@ -68,7 +68,7 @@ def judge_cells(
         wrong = backend.support.probability(evidence, SHARP_MODEL)
         around = backend.search.local_mean(wrong, _AROUND_HALF)
         wrong[around > _MAX_AROUND] = 1
-    return Trust(wrong, evidence.nearest_px, evidence)
+    return Trust(wrong, evidence.nearest_px)
 
 
 def gather_evidence(

@@ -173,7 +173,6 @@ class Trust(NamedTuple):
 
     wrong: Array  # probability that it is wrong by more than a pixel
     carried_px: Array  # distance to the nearest texture of the same surface, in pixels
-    evidence: Evidence | None = None  # that the probability was made from
 
 
 class ConfidenceParameters(NamedTuple):
