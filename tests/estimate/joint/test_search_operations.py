@@ -249,7 +249,8 @@ def test_the_search_finds_views_of_unlike_exposure(backend, change):
     rig = d3s.Rig.from_pinhole(focal_length_px=500, baseline_m=0.1)
     plan = make_plan(rig.optics, d3s.JointOptions(depth_range_m=(4.0, 20.0)), (40, 120))
     left, right = (0.5 + 0.3 * view for view in _pair((40, 120), 6))
-    found = search((left, change(right).astype(np.float32)), plan, backend)
+    views = left, change(right).astype(np.float32)
+    found = search(views, np.zeros_like(left), plan, backend)
     step = found.step[4:-4, 24:-8] + plan.shifts[0]
     assert (np.abs(step - 6) < 0.5).all()
     assert (found.margin[4:-4, 24:-8] > 0.2).all()
@@ -417,7 +418,8 @@ def test_penalties_of_any_smoothness_stay_within_the_totals(smoothness):
     plan = make_plan(rig.optics, options, (150, 200))
     views = _pair((150, 200), 6)
     ours, theirs = (
-        search(views, plan, backend) for backend in (numba_backend(Scratch()), numpy_backend())
+        search(views, np.zeros_like(views[0]), plan, backend)
+        for backend in (numba_backend(Scratch()), numpy_backend())
     )
     assert (np.abs(ours.step - theirs.step) < 0.1).mean() > 0.99
     np.testing.assert_allclose(ours.step[4:-4, 24:-8] + plan.shifts[0], 6, atol=0.5)

@@ -121,7 +121,7 @@ def run_joint(
     # Defocused views have none, and order and slope of single pixels would be those of noise.
     is_sharp = plan.optics.aperture_radius_m == 0
     searched = views if is_sharp and plan.search_scale == 1 else levels[plan.search_scale]
-    found = search(searched, plan, backend)
+    found = search(searched, noise, plan, backend)
     start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * plan.search_scale
     if plan.search_scale > plan.cell_px:
         start_px = backend.refine.double(start_px, (noise.shape[0], noise.shape[1]))

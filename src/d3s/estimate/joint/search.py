@@ -23,24 +23,30 @@ _LEAST_LARGE = 1.1  # smallest penalty of these, at edges, over the small one
 # view: its standard deviation.
 _EDGE_SHARE = 0.2
 _SLOPE_SHARE = 0.01
+# Noise over contrast from which on views with lenses are smoothed for the search, and with which
+# the smoothing is largest; largest and smallest smoothing, in pixels of the search.
+_NOISE_SHARES = 0.15, 0.3
+_MAX_SMOOTHING_PX, _MIN_SMOOTHING_PX = 1.0, 0.3
 _MARGIN_HALF = 2  # half side of the mean of margins
 _MANY = 20_000  # pixels that suffice for a standard deviation
 
 
-def search(views: tuple[Array, Array], plan: Plan, backend: Backend) -> SearchResult:
+def search(views: tuple[Array, Array], noise: Array, plan: Plan, backend: Backend) -> SearchResult:
     """Find the best shift of each pixel of the search scale.
 
     Parameters
     ----------
     views
         Left and right view (rows, cols) at the search scale.
+    noise
+        Variance of one view's white noise around each cell.
     plan
         Shifts and options.
     backend
         Operations on images.
     """
     operations = backend.search
-    left, right = views
+    left, right = _smoothed(views, noise, plan, backend)
     first_shift = int(plan.shifts[0])
     contrasts = _contrast(left), _contrast(right)
     scales = tuple(1 / (_SLOPE_SHARE * contrast) if contrast > 0 else 0.0 for contrast in contrasts)
@@ -65,6 +71,26 @@ def search(views: tuple[Array, Array], plan: Plan, backend: Backend) -> SearchRe
         margin,
         operations.right_view_steps(paths, first_shift),
     )
+
+
+def _smoothed(
+    views: tuple[Array, Array], noise: Array, plan: Plan, backend: Backend
+) -> tuple[Array, Array]:
+    """Smooth views with lenses further where noise is a large share of their contrast.
+
+    The order of brightness is soon lost in noise, and blurred views have no fine detail to lose.
+    """
+    contrast = _contrast(views[0])
+    if plan.optics.aperture_radius_m == 0 or contrast == 0:
+        return views
+    stride = max(isqrt(noise.size // _MANY), 1)
+    share = float(np.sqrt(np.median(noise[::stride, ::stride]))) / contrast
+    low, high = _NOISE_SHARES
+    sigma_px = float(np.clip((share - low) / (high - low), 0, 1)) * _MAX_SMOOTHING_PX
+    if sigma_px < _MIN_SMOOTHING_PX:
+        return views
+    left, right = (backend.prefilter.smooth(view, sigma_px) for view in views)
+    return left, right
 
 
 def _contrast(view: Array) -> float:
