@@ -180,7 +180,7 @@ def test_errors_over_depth_are_those_of_the_estimator():
     [
         ("how_good", "within 25 % from 0.4 m on", "estimator"),
         ("how_good", "65 to 75 % of the errors are below it", "estimator"),
-        ("how_good", "0.119", "estimator_results"),
+        ("how_good", "0.101", "estimator_results"),
         ("how_good", "70 %", "estimator"),
         ("method", "at most 12 %", "limits"),
         ("build", "60 %", "calibration"),
