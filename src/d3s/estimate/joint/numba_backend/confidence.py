@@ -191,7 +191,8 @@ def _depth_planes(
 ) -> None:
     """Depth, sigma, confidence and flags of pixels from the quantities of cells."""
     zero, one, over = np.float32(0), np.float32(1), np.float32(1) / numbers.per_dpt_px
-    nan = np.float32(np.nan)
+    # Flags of pixels without a depth: all but CARRIED.
+    nan, reasons = np.float32(np.nan), np.int32(~_CARRIED)
     cols = out.depth_m.shape[1]
     work = np.empty(cells.precision.shape[1] + 2, dtype=np.float32)
     lines, more_lines = np.empty((4, cols), np.float32), np.empty((2, cols), np.float32)
@@ -216,14 +217,16 @@ def _depth_planes(
         for col in range(cols):
             variance = one / precision[col] + bend[col] * bend[col]
             random[col] = np.sqrt(variance)
-            doubt = max(wrong[col] - numbers.harmless, zero)
+            doubt = wrong[col] - numbers.harmless
+            doubt = doubt if doubt > zero else zero
             sigma_px = np.sqrt(
                 variance + numbers.rectification_variance + numbers.wrong_px2 * doubt
             )
             sigma[col] = depth[col] * depth[col] * sigma_px * over
         for col in range(cols):
             apart = disparity[col] - numbers.offset_px
-            half = max(numbers.sigma_per_px * apart * apart, numbers.sigma_px)
+            half = numbers.sigma_per_px * apart * apart
+            half = half if half > numbers.sigma_px else numbers.sigma_px
             value = one / (one + wrong[col] / numbers.wrong_half + random[col] / half)
             confidence[col] = value if value > zero else zero
         for col in range(cols):
@@ -237,9 +240,9 @@ def _depth_planes(
         for col in range(cols):
             flags[col] = bits[col]
         for col in range(cols):
-            depth[col] += zero if bits[col] & ~_CARRIED == 0 else nan
+            depth[col] += zero if bits[col] & reasons == 0 else nan
         for col in range(cols):
-            sigma[col] += zero if bits[col] & ~_CARRIED == 0 else nan
+            sigma[col] += zero if bits[col] & reasons == 0 else nan
 
 
 @part
