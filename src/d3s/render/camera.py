@@ -2,8 +2,8 @@
 
 A ray leaves a random point of the aperture and meets the ray through the centre of the aperture in
 the plane of focus. So the image is that of a pinhole at the centre of the lens, and a point at
-depth Z is blurred to a disk of the radius s0 A / p |1/Z - 1/Z_focus| pixels, as
-`Optics.blur_radius_px` has it.
+depth Z is blurred to a disk. Its radius in pixels is s0 A / p times the distance of 1/Z from
+1/Z_focus, as `Optics.blur_radius_px` has it.
 """
 
 from typing import NamedTuple
