@@ -27,7 +27,7 @@ _KINDS = ("box", "box", "cylinder", "sphere", "stone", "board", "pole", "pole")
 
 
 class Layout(NamedTuple):
-    """All that a room consists of."""
+    """Solids and lamps of a room."""
 
     solids: list[Solid]
     lamps: list[Lamp]

@@ -33,7 +33,7 @@ def balance_contrast(levels: dict[int, Views], start_px: Array, plan: Plan) -> d
     plan
         Camera and options.
     """
-    if plan.optics.aperture_radius_m > 0:
+    if not plan.is_sharp:
         return levels
     ratios = _ratios(*levels[plan.cell_px], start_px / plan.cell_px)
     if np.median(np.abs(ratios - 1)) <= _TOLERANCE:

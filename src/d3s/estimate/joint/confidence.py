@@ -25,8 +25,8 @@ _WRONG_PX2 = 1.5
 _DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.01, 0.0
 # Correlation beyond chance below which a window counts as without texture.
 _MIN_CORRELATION = 0.05
-# Largest residual of 3 x 3 cells over what noise and lenses explain; 3 pixels in 1000 of a plane
-# have more.
+# Largest residual of 3 x 3 cells over what noise and lenses explain. Smaller ones count in the
+# probability of being wrong.
 _MAX_MISFIT = 30.0
 # Margin of the search, mean over a neighbourhood, below which another depth fits about as well.
 _MIN_MARGIN = 0.02
@@ -51,7 +51,7 @@ def depth_and_confidence(
     found
         Result of the search.
     trust
-        How far the disparity of each cell can be trusted.
+        Probability of each cell that its disparity is wrong, and its distance to texture.
     shape
         Rows and columns of the frame.
     plan
@@ -68,7 +68,7 @@ def depth_and_confidence(
 
 def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParameters:
     """Return the parameters of depth and confidence for a frame of (rows, cols)."""
-    is_sharp = plan.optics.aperture_radius_m == 0
+    is_sharp = plan.is_sharp
     return ConfidenceParameters(
         frame_shape=shape,
         cell_side=plan.cell_px,

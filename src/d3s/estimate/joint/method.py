@@ -119,8 +119,7 @@ def run_joint(
     clock.stop("prefilter")
     # Sharp views are searched as they are: smoothing would blur fine structure across edges.
     # Defocused views have none, and order and slope of single pixels would be those of noise.
-    is_sharp = plan.optics.aperture_radius_m == 0
-    searched = views if is_sharp and plan.search_scale == 1 else levels[plan.search_scale]
+    searched = views if plan.is_sharp and plan.search_scale == 1 else levels[plan.search_scale]
     found = search(searched, noise, plan, backend)
     start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * plan.search_scale
     if plan.search_scale > plan.cell_px:

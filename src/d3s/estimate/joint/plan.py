@@ -43,6 +43,7 @@ class Plan(NamedTuple):
 
     model: Model
     optics: Optics
+    is_sharp: bool  # a pinhole pair: no aperture, no blur
     options: JointOptions
     depth_range_m: tuple[float, float]
     search_scale: int
@@ -97,6 +98,7 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
     return Plan(
         model=model,
         optics=optics,
+        is_sharp=is_sharp,
         options=options,
         depth_range_m=ends,
         search_scale=scale,

@@ -218,8 +218,7 @@ def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParamet
     gains = noise_gains(smoothing)
     cell_px = cell_side * scale
     least = _MIN_HALF[scale]
-    is_sharp = plan.optics.aperture_radius_m == 0
-    anchor_px = _SHARP_ANCHOR_PX if is_sharp else _DEFOCUSED_ANCHOR_PX
+    anchor_px = _SHARP_ANCHOR_PX if plan.is_sharp else _DEFOCUSED_ANCHOR_PX
     halves = {max(round((px / cell_px - 1) / 2), least) for px in plan.windows_px}
     sides = [(2 * half + 1) * cell_side for half in sorted(halves)]
     return FitParameters(

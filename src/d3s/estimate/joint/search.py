@@ -81,7 +81,7 @@ def _smoothed(
     The order of brightness is soon lost in noise, and blurred views have no fine detail to lose.
     """
     contrast = _contrast(views[0])
-    if plan.optics.aperture_radius_m == 0 or contrast == 0:
+    if plan.is_sharp or contrast == 0:
         return views
     stride = max(isqrt(noise.size // _MANY), 1)
     share = float(np.sqrt(np.median(noise[::stride, ::stride]))) / contrast

@@ -62,10 +62,9 @@ def judge_cells(
         Operations on images.
     """
     evidence = gather_evidence(view, noise, fit, found, plan, backend)
-    if plan.optics.aperture_radius_m > 0:
-        wrong = backend.support.probability(evidence, DEFOCUSED_MODEL)
-    else:
-        wrong = backend.support.probability(evidence, SHARP_MODEL)
+    model = SHARP_MODEL if plan.is_sharp else DEFOCUSED_MODEL
+    wrong = backend.support.probability(evidence, model)
+    if plan.is_sharp:
         around = backend.search.local_mean(wrong, _AROUND_HALF)
         wrong[around > _MAX_AROUND] = 1
     return Trust(wrong, evidence.nearest_px)
@@ -82,8 +81,8 @@ def gather_evidence(
 
     scale, side = plan.search_scale, plan.cell_px
     start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * scale
-    side_px = 2 * _LEAST_HALF + 1
-    margin, least = found.margin, cv2.erode(found.margin, np.ones((side_px, side_px)))
+    window = np.ones((2 * _LEAST_HALF + 1, 2 * _LEAST_HALF + 1))
+    margin, least = found.margin, cv2.erode(found.margin, window)
     if scale > side:
         shape = fit.flags.shape[0], fit.flags.shape[1]
         start_px, margin, least = (
