@@ -6,6 +6,7 @@ it with the numbers of the camera. Wrong values raise `RigError`, which names ev
 
 part                base class of the records of a rig
 optics              `Optics`: two lenses and one sensor, as designed
+lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
 calibration         `Calibration` and `Provenance`: measurements of one camera and their origin
 rig                 `Rig`: optics, calibration and name, with the TOML file
 split               raw frame in, rectified pair out
@@ -13,7 +14,8 @@ stereo_calibration  calibration files of stereo data sets, as rigs
 """
 
 from d3s.rig.calibration import Calibration, Provenance
+from d3s.rig.lens_maps import LensMaps
 from d3s.rig.optics import Optics
 from d3s.rig.rig import Rig
 
-__all__ = ["Calibration", "Optics", "Provenance", "Rig"]
+__all__ = ["Calibration", "LensMaps", "Optics", "Provenance", "Rig"]

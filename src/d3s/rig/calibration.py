@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.record import Converted, FrozenTable, OneLine, Sha256
+from d3s.rig.lens_maps import LensMaps
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
@@ -143,6 +144,9 @@ class Calibration(RigPart):
         ge=0,
         le=10,
         description="the prefilter of the consensus for which a and b were tuned, if known",
+    )
+    lenses: LensMaps | None = Field(
+        default=None, description="the errors of the lenses over the field, if known"
     )
     provenance: Provenance = Field(description="where the calibration comes from")
 
