@@ -21,6 +21,7 @@ defocus         focus and aperture; spectra: difference of the blur of two image
 tuning          a and b of the paper's depth equation; ratios: its ratio in windows of a frame
 baselines       choice of the virtual baselines
 validation      errors of a method on boards at known depths, and the working range
+field_residuals what is left of disparity, rows and light over the field, on frames of the test
 report          results of all steps, and the table of findings; verdict: good, usable or bad
 robust          robust standard deviation, line and homography
 """
