@@ -109,7 +109,7 @@ def test_tilt_of_the_board_changes_nothing():
         for i, z in enumerate(DEPTHS_M)
     ]
     views = [(view.left, view.right) for view in views]
-    known = find_tuning(views, DEPTHS_M, RIG, tilt=(np.tan(0.3), 0.0))
+    known = find_tuning(views, DEPTHS_M, RIG, board=Board((np.tan(0.3), 0.0)))
     facing = find_tuning(boards(), DEPTHS_M, RIG)
     ignored = find_tuning(views, DEPTHS_M, RIG)
     np.testing.assert_allclose(known.a_m_px[5:10], facing.a_m_px[5:10], rtol=0.05)

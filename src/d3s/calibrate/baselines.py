@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import shift_sums
 from d3s.calibrate.tuning import CONSENSUS, Tuning, board_depth_m, shifts_px
@@ -66,14 +67,14 @@ def choose_baselines(
     *,
     count: int = 3,
     options: ConsensusOptions = CONSENSUS,
-    tilt: tuple[float, float] = (0.0, 0.0),
+    board: Board = Board(),  # noqa: B008 - immutable
     progress: Progress | None = None,
 ) -> ChosenBaselines:
     """Choose the set of virtual baselines with the least cost over boards at known depths.
 
     Parameters
     ----------
-    views, depths_m, rig, tilt, progress
+    views, depths_m, rig, board, progress
         As for `find_tuning`.
     tuning
         Result of `find_tuning` with the same options; its virtual baselines are chosen from.
@@ -105,7 +106,7 @@ def choose_baselines(
             line = tuning.line_at(float(baseline_m))
             ratio = sums.ratios_per_px(shifts[k][:, np.newaxis])
             predicted[:, k] = practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m).T
-        truth = board_depth_m(windows, depths_m[numbers[i]], left.shape, rig.optics, tilt)
+        truth = board_depth_m(windows, depths_m[numbers[i]], left.shape, rig.optics, board)
         return _Predictions(predicted, truth, np.full(truth.size, 1.0 / max(truth.size, 1)))
 
     frames = on_each_frame(predict, len(numbers), progress)

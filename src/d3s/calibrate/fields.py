@@ -57,6 +57,11 @@ class Fields(NamedTuple):
     light: tuple[float, float]  # brightness of white on the board, left and right, of full scale
     partition_px: float | None  # column of the middle of the shadow; None if boxes were given
 
+    @property
+    def radius_px(self) -> float:
+        """Half the longest side of a field: the unit of places in a view."""
+        return max(self.left.rows, self.left.cols, self.right.rows, self.right.cols) / 2
+
     def mask(self, camera: int) -> Mask:
         """Pixels within the outline, (box.rows, box.cols); camera 0 is left, 1 is right."""
         import cv2

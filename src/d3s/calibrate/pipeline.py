@@ -31,6 +31,7 @@ from d3s.calibrate.steps import (
     cross_validate,
     draft_rig,
     tune_rig,
+    with_sigma,
 )
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
@@ -159,16 +160,19 @@ def _run_steps(
             tuned = tune_rig(captures, alignment, draft, percent)
         remarks = report.remarks + _depth_range_remark(alignment.depths_m, tuned.rig.optics)
         report = replace(report, remarks=remarks, **tuned._asdict())
+        cells = None
         if len(alignment.frames[::2]) >= FEWEST_FRAMES:
             with _timed("cross-validation", seconds):
-                validation, remarks = cross_validate(
-                    captures, alignment.frames, fields, noise, setup, progress
-                )
-            report = replace(report, validation=validation, remarks=report.remarks + remarks)
+                tested = cross_validate(captures, alignment, fields, noise, setup, progress)
+            cells = tested.cells
+            report = replace(
+                report, validation=tested.validation, remarks=report.remarks + tested.remarks
+            )
         # The rig file has the residuals, by which the calibration can be judged again.
-        calibration = calibration_of(tuned.rig)
+        rig = with_sigma(tuned.rig, cells, tuned.disparity_map.after_rms_px)
+        calibration = calibration_of(rig)
         provenance = calibration.provenance.replace(residuals=report.residuals)
-        rig = tuned.rig.replace(calibration=calibration.replace(provenance=provenance))
+        rig = rig.replace(calibration=calibration.replace(provenance=provenance))
         return rig, replace(report, rig=rig)
     except D3SError as error:
         raise CalibrationError(str(error), replace(report, problem=str(error))) from error

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from d3s.calibrate.anchors import Anchors, Method
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.defocus import Defocus
+from d3s.calibrate.disparity_map import DisparityMap
+from d3s.calibrate.distortion import Distortion
 from d3s.calibrate.fields import Fields
+from d3s.calibrate.focus_map import FocusMap
 from d3s.calibrate.frames import Picture
 from d3s.calibrate.geometry import Geometry
+from d3s.calibrate.illumination import Illumination
 from d3s.calibrate.matches import Matches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification
@@ -99,6 +103,10 @@ class Report:
     anchors: Anchors | None = None
     rectification: Rectification | None = None
     geometry: Geometry | None = None
+    distortion: Distortion | None = None
+    illumination: Illumination | None = None
+    focus_map: FocusMap | None = None
+    disparity_map: DisparityMap | None = None
     noise: Noise | None = None
     defocus: Defocus | None = None
     tuning: Tuning | None = None

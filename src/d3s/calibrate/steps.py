@@ -1,23 +1,35 @@
 """Groups of steps that a calibration and its cross-validation share: align, draft, tune, test."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
+from d3s.calibrate.board import Board
 from d3s.calibrate.defocus import Defocus, find_defocus
+from d3s.calibrate.disparity_map import (
+    LEAST_SIGMA_PX,
+    CellDisparity,
+    DisparityMap,
+    fit_disparity_map,
+    measure_cells,
+    remaining_sigma_px,
+)
+from d3s.calibrate.distortion import Distortion, find_distortion
 from d3s.calibrate.fields import Fields, largest_crop
+from d3s.calibrate.focus_map import FocusMap, find_focus_map
 from d3s.calibrate.frames import Captures, SplitViews
 from d3s.calibrate.geometry import Geometry, find_geometry
+from d3s.calibrate.illumination import Illumination, find_illumination
 from d3s.calibrate.matches import Matches, find_matches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification, find_rectification
 from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
 from d3s.calibrate.validation import Validation, errors_over_depth
 from d3s.errors import CalibrationError, D3SError
-from d3s.rig import Calibration, Provenance, Rig
+from d3s.rig import Calibration, LensMaps, Provenance, Rig
 from d3s.types import Progress
 
 # Methods that are tested, and the number of rows in the middle of the views that each is given:
@@ -30,17 +42,21 @@ PERCENT = {
     "fields": 2,
     "matches": 25,
     "noise": 2,
-    "defocus": 6,
-    "tuning": 6,
-    "baselines": 8,
+    "defocus": 5,
+    "focus": 6,
+    "disparity": 6,
+    "tuning": 5,
+    "baselines": 6,
 }
 PERCENT_OF_TEST = {
-    "matches": 13,
+    "matches": 10,
     "defocus": 3,
-    "tuning": 4,
-    "baselines": 4,
-    "joint": 9,
-    "consensus": 10,
+    "focus": 3,
+    "disparity": 3,
+    "tuning": 3,
+    "baselines": 3,
+    "joint": 5,
+    "consensus": 5,
 }
 
 
@@ -84,7 +100,8 @@ class Alignment(NamedTuple):
     """Results of the steps that use places on the board, not the views themselves."""
 
     matches: Matches
-    anchors: Anchors
+    distortion: Distortion
+    anchors: Anchors  # of views without distortion, as are the next two
     rectification: Rectification
     geometry: Geometry
 
@@ -99,6 +116,11 @@ class Alignment(NamedTuple):
         return [frame for frame in self.matches.kept if frame not in self.left_out]
 
     @property
+    def board(self) -> Board:
+        """Shape of the board."""
+        return Board(self.geometry.slopes, self.distortion.bend_per_m)
+
+    @property
     def depths_m(self) -> list[float]:
         """Depth of the board on the left axis, of each of `frames`."""
         depths_m: list[float] = self.geometry.depths_m[self.frames].tolist()
@@ -109,9 +131,20 @@ class Tuned(NamedTuple):
     """Results of the steps that use rectified views, and the rig that has these results."""
 
     rig: Rig
+    illumination: Illumination
     defocus: Defocus
+    focus_map: FocusMap
+    disparity_map: DisparityMap
     tuning: Tuning
     baselines: ChosenBaselines
+
+
+class CrossValidation(NamedTuple):
+    """Results on frames that were not calibrated with."""
+
+    validation: tuple[Validation, ...]
+    cells: CellDisparity | None
+    remarks: tuple[str, ...]
 
 
 def align_views(
@@ -129,17 +162,25 @@ def align_views(
         Called after each frame with the number of frames done, and of all.
     """
     matches = find_matches(captures, fields, progress)
-    anchors = find_anchors(matches)
-    rectification = find_rectification(matches, anchors)
-    geometry = find_geometry(
+    optics = setup.design.optics
+    distortion, anchors = find_distortion(
         matches,
+        find_anchors(matches),
+        captures.distances_m,
+        focal_length_px=optics.focal_length_px,
+        field_radius_px=fields.radius_px,
+    )
+    straight = distortion.removed_from(matches)
+    rectification = find_rectification(straight, anchors)
+    geometry = find_geometry(
+        straight,
         anchors,
         rectification,
         captures.distances_m,
-        setup.design.optics,
+        optics,
         fit_ruler=setup.fit_ruler,
     )
-    return Alignment(matches, anchors, rectification, geometry)
+    return Alignment(matches, distortion, anchors, rectification, geometry)
 
 
 def draft_rig(
@@ -181,6 +222,11 @@ def draft_rig(
         tuned_candidates=CONSENSUS.candidates,
         tuned_window_px=CONSENSUS.window_px,
         tuned_prefilter_sigma_px=CONSENSUS.prefilter_sigma_px,
+        lenses=LensMaps(
+            field_radius_px=alignment.distortion.field_radius_px,
+            distortion_left=alignment.distortion.left,
+            distortion_right=alignment.distortion.right,
+        ),
         provenance=setup.provenance,
     )
     largest_disparity_px = geometry.focal_baseline_px_m / float(np.nanmin(geometry.depths_m))
@@ -206,15 +252,38 @@ def tune_rig(captures: Captures, alignment: Alignment, draft: Rig, percent: Perc
     CalibrationError
         If a step fails; the message names the files that this step rejected.
     """
-    frames, depths_m = alignment.frames, alignment.depths_m
-    views = SplitViews(captures, frames, calibration_of(draft))
-    tilt = alignment.geometry.slopes
+    frames, depths_m, board = alignment.frames, alignment.depths_m, alignment.board
+    radius_px = alignment.distortion.field_radius_px
     try:
-        defocus = find_defocus(views, depths_m, draft.optics, progress=percent.of("defocus"))
-        rig = draft.replace(optics=defocus.applied_to(draft.optics))
-        tuning = find_tuning(views, depths_m, rig, tilt=tilt, progress=percent.of("tuning"))
+        views = SplitViews(captures, frames, calibration_of(draft))
+        illumination = find_illumination(views, depths_m, draft.optics, board, radius_px)
+        rig = _with_lenses(
+            draft, illumination_left=illumination.left, illumination_right=illumination.right
+        )
+        views = SplitViews(captures, frames, calibration_of(rig))
+        defocus = find_defocus(views, depths_m, rig.optics, progress=percent.of("defocus"))
+        focus = find_focus_map(
+            views,
+            depths_m,
+            defocus.applied_to(rig.optics),
+            board,
+            radius_px,
+            noise=_noise_sigma(calibration_of(rig)),
+            progress=percent.of("focus"),
+        )
+        rig = _with_lenses(
+            rig.replace(optics=focus.applied_to(rig.optics)),
+            focus_left_dpt=focus.left_dpt,
+            focus_right_dpt=focus.right_dpt,
+        )
+        cells = measure_cells(
+            views, depths_m, rig, board, radius_px, progress=percent.of("disparity")
+        )
+        disparity = fit_disparity_map(cells)
+        rig = _with_lenses(rig, disparity_px=disparity.maps_px)
+        tuning = find_tuning(views, depths_m, rig, board=board, progress=percent.of("tuning"))
         chosen = choose_baselines(
-            views, depths_m, rig, tuning, tilt=tilt, progress=percent.of("baselines")
+            views, depths_m, rig, tuning, board=board, progress=percent.of("baselines")
         )
         calibration = calibration_of(rig).replace(
             virtual_baselines_m=chosen.chosen.virtual_baselines_m,
@@ -227,7 +296,10 @@ def tune_rig(captures: Captures, alignment: Alignment, draft: Rig, percent: Perc
         raise CalibrationError(str(error) + _rejected_files(error, names)) from error
     return Tuned(
         rig,
+        illumination,
         _renumbered(defocus, frames),
+        focus,
+        disparity,
         _renumbered(tuning, frames),
         _renumbered(chosen, frames),
     )
@@ -235,20 +307,21 @@ def tune_rig(captures: Captures, alignment: Alignment, draft: Rig, percent: Perc
 
 def cross_validate(
     captures: Captures,
-    frames: Sequence[int],
+    aligned: Alignment,
     fields: Fields,
     noise: Noise,
     setup: Setup,
     progress: Progress | None,
-) -> tuple[tuple[Validation, ...], tuple[str, ...]]:
+) -> CrossValidation:
     """Calibrate with every other frame, and measure errors on the frames between.
 
     Parameters
     ----------
     captures
         All raw frames.
-    frames
-        Numbers of the frames that fit each other: the first, third, ... calibrate, the others test.
+    aligned
+        Alignment by all frames. Of the frames that fit each other, the first, third, ... calibrate,
+        the others test.
     fields, noise
         Results from all frames; neither depends on the distances.
     setup
@@ -258,9 +331,11 @@ def cross_validate(
 
     Returns
     -------
-    validation, remarks
-        Errors of each method; none, with a remark, if the test failed.
+    CrossValidation
+        Errors of each method and disparity left over the field; none, with a remark, if the test
+        failed.
     """
+    frames = aligned.frames
     percent = Percent(progress, PERCENT_OF_TEST, start=sum(PERCENT.values()))
     try:
         training, tested = captures.some(frames[::2]), frames[1::2]
@@ -277,16 +352,26 @@ def cross_validate(
                 true_m,
                 rig,
                 method,
-                tilt=alignment.geometry.slopes,
+                board=alignment.board,
                 rows_px=rows_px,
                 progress=percent.of(method),
             )
             for method, rows_px in TESTED_ROWS_PX.items()
         ]
+        cells = measure_cells(
+            views,
+            aligned.depths_m[1::2],
+            rig,
+            aligned.board,
+            aligned.distortion.field_radius_px,
+            progress=percent.of("disparity"),
+        )
     except D3SError as error:
         # Half the frames may be too few for a step where all of them are enough.
-        return (), (f"The test with every other frame came to nothing: {error}",)
-    return tuple(_renumbered(one, tested) for one in errors), ()
+        return CrossValidation(
+            (), None, (f"The test with every other frame came to nothing: {error}",)
+        )
+    return CrossValidation(tuple(_renumbered(one, tested) for one in errors), cells, ())
 
 
 _Step = TypeVar("_Step", Defocus, Tuning, ChosenBaselines, Validation)
@@ -305,6 +390,35 @@ def _rejected_files(error: D3SError, names: Sequence[str]) -> str:
             by_reason.setdefault(why, []).append(names[number])
     listed = "; ".join(f"{', '.join(files)}: {why}" for why, files in by_reason.items())
     return f" Left out were {listed}." if listed else ""
+
+
+def with_sigma(rig: Rig, cells: CellDisparity | None, map_rms_px: float) -> Rig:
+    """Rig whose disparity has the standard deviation that a test has found.
+
+    Parameters
+    ----------
+    rig
+        The calibrated camera.
+    cells
+        Disparity left on frames that were not calibrated with; None if there was no test.
+    map_rms_px
+        Disparity that the map left on the frames it was fitted to, used without a test.
+    """
+    sigma_px = 2 * map_rms_px if cells is None else remaining_sigma_px(cells)
+    return _with_lenses(rig, disparity_sigma_px=max(sigma_px, LEAST_SIGMA_PX))
+
+
+def _with_lenses(rig: Rig, **values: Any) -> Rig:
+    """Rig with other values of its lens maps."""
+    calibration = calibration_of(rig)
+    lenses = calibration.lenses or LensMaps(field_radius_px=1000.0)
+    return rig.replace(calibration=calibration.replace(lenses=lenses.replace(**values)))
+
+
+def _noise_sigma(calibration: Calibration) -> float:
+    """Standard deviation of the noise of a pixel of medium brightness."""
+    read, gain = calibration.noise_read or 0.0, calibration.noise_gain or 0.0
+    return float(np.sqrt(read**2 + 0.5 * gain))
 
 
 def calibration_of(rig: Rig) -> Calibration:

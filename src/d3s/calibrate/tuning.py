@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.board import Board
 from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows, shift_sums
@@ -105,7 +106,7 @@ def find_tuning(
     rig: Rig,
     *,
     options: ConsensusOptions = CONSENSUS,
-    tilt: tuple[float, float] = (0.0, 0.0),
+    board: Board = Board(),  # noqa: B008 - immutable
     progress: Progress | None = None,
 ) -> Tuning:
     """Tune scale and offset of the depth equation with boards at known depths.
@@ -120,8 +121,8 @@ def find_tuning(
         The camera with calibrated optics: the disparity of a depth must be right.
     options
         Options of the consensus that will use the result: it depends on window and prefilter.
-    tilt
-        Slopes dZ/dX and dZ/dY of the board.
+    board
+        Tilt and bend of the board.
     progress
         Called after each frame with the number of frames done, and of all.
 
@@ -139,10 +140,10 @@ def find_tuning(
         corners = Windows(
             np.array([0, 0, last_row, last_row]), np.array([0, last_col, 0, last_col])
         )
-        reached = board_depth_m(corners, depths_m[number], left.shape, optics, tilt)
+        reached = board_depth_m(corners, depths_m[number], left.shape, optics, board)
         ends = shifts_px(reached, baselines_m, optics)
         windows, sums = shift_sums(left, right, (ends.min(), ends.max()), options, _MOST_WINDOWS)
-        depth = board_depth_m(windows, depths_m[number], left.shape, optics, tilt)
+        depth = board_depth_m(windows, depths_m[number], left.shape, optics, board)
         ratio = sums.ratios_per_px(shifts_px(depth, baselines_m, optics))
         is_known = np.isfinite(ratio).all(axis=0)
         return _Sample(number, ratio[:, is_known], depth[is_known])
@@ -223,9 +224,9 @@ def board_depth_m(
     depth_m: float,
     shape: tuple[int, ...],
     optics: Optics,
-    tilt: tuple[float, float],
+    board: Board,
 ) -> FloatArray:
-    """Depth of a tilted board at the centre of each window, in metres.
+    """Depth of the board at the centre of each window, in metres.
 
     Parameters
     ----------
@@ -237,12 +238,10 @@ def board_depth_m(
         Rows and columns of the view.
     optics
         Gives the focal length in pixels.
-    tilt
-        Slopes dZ/dX and dZ/dY of the board.
+    board
+        Tilt and bend of the board.
     """
-    x = (windows.cols - 0.5 * (shape[1] - 1)) / optics.focal_length_px
-    y = (windows.rows - 0.5 * (shape[0] - 1)) / optics.focal_length_px
-    return np.asarray(depth_m / (1.0 - tilt[0] * x - tilt[1] * y))
+    return board.depth_m(windows.cols, windows.rows, depth_m, shape, optics)
 
 
 class _Sample(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows
 from d3s.calibrate.tuning import CONSENSUS, board_depth_m
@@ -58,7 +59,7 @@ def errors_over_depth(
     method: str = "joint",
     options: Options | Mapping[str, Any] | None = None,
     *,
-    tilt: tuple[float, float] = (0.0, 0.0),
+    board: Board = Board(),  # noqa: B008 - immutable
     rows_px: int | None = None,
     progress: Progress | None = None,
 ) -> Validation:
@@ -66,7 +67,7 @@ def errors_over_depth(
 
     Parameters
     ----------
-    views, depths_m, tilt, progress
+    views, depths_m, board, progress
         As for `find_tuning`; the depths increase.
     rig, method
         As for `d3s.estimate`.
@@ -92,7 +93,7 @@ def errors_over_depth(
     def measure(number: int) -> tuple[float, float, float, float]:
         left, right = (_middle_rows(view, rows_px) for view in views[number])
         found = estimate(left, right, rig, method=method, options=options)
-        return _errors(found, depths_m[number], rig, tilt)
+        return _errors(found, depths_m[number], rig, board)
 
     figures = np.array(on_each_frame(measure, len(views), progress)).reshape(-1, 4)
     left_out = {
@@ -115,12 +116,12 @@ def _middle_rows(view: Image, rows_px: int | None) -> Image:
 
 
 def _errors(
-    found: DepthMap, depth_m: float, rig: Rig, tilt: tuple[float, float]
+    found: DepthMap, depth_m: float, rig: Rig, board: Board
 ) -> tuple[float, float, float, float]:
     """Mean and median absolute error, median error (all in metres), and density."""
     rows, cols = (np.arange(size) for size in found.depth_m.shape)
     windows = Windows(rows[:, np.newaxis], cols[np.newaxis])
-    truth = board_depth_m(windows, depth_m, found.depth_m.shape, rig.optics, tilt)
+    truth = board_depth_m(windows, depth_m, found.depth_m.shape, rig.optics, board)
     judged = _is_judged(found, truth, rig)
     kept = judged & found.valid
     if not kept.any():

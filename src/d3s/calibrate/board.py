@@ -1,0 +1,43 @@
+"""The board: a plane that is tilted and slightly bent."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from d3s.rig import Optics
+from d3s.types import FloatArray
+
+
+class Board(NamedTuple):
+    """Shape of the board: depth = Z + sx X + sy Y + a X² + b XY + c Y², with Z on the axis."""
+
+    slopes: tuple[float, float] = (0.0, 0.0)  # dZ/dX and dZ/dY
+    bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def depth_m(
+        self,
+        cols: ArrayLike,
+        rows: ArrayLike,
+        depth_m: float,
+        shape: tuple[int, ...],
+        optics: Optics,
+    ) -> FloatArray:
+        """Depth of the board at pixels of the left view, in metres.
+
+        Parameters
+        ----------
+        cols, rows
+            Pixels x and y of the left view; their shapes broadcast.
+        depth_m
+            Depth of the board in the middle of the view.
+        shape
+            Rows and columns of the view.
+        optics
+            Gives the focal length in pixels.
+        """
+        x = (np.asarray(cols) - 0.5 * (shape[1] - 1)) / optics.focal_length_px
+        y = (np.asarray(rows) - 0.5 * (shape[0] - 1)) / optics.focal_length_px
+        plane = depth_m / (1.0 - self.slopes[0] * x - self.slopes[1] * y)
+        a, b, c = self.bend_per_m
+        return np.asarray(plane + (a * x * x + b * x * y + c * y * y) * plane**2)
