@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.calibrate.board import Board
 from d3s.calibrate.ratios import Windows
 from d3s.calibrate.tuning import board_depth_m, find_tuning, fit_cubic, least_absolute_lines
 from d3s.errors import CalibrationError
@@ -66,7 +67,7 @@ def test_cubic_through_a_cubic():
 def test_depth_of_a_tilted_board():
     # The plane Z = 1 + 0.1 X at 605 px to the right of the axis: X = 0.1 Z.
     windows = Windows(np.array([50]), np.array([50 + 605]))
-    depth = board_depth_m(windows, 1.0, (101, 101), RIG.optics, (0.1, 0.0))
+    depth = board_depth_m(windows, 1.0, (101, 101), RIG.optics, Board((0.1, 0.0)))
     assert depth == pytest.approx(1.0 + 0.1 * 0.1 * depth)
     assert depth[0] > 1.0
 

@@ -7,6 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.baselines import choose_baselines
+from d3s.calibrate.board import Board
 from d3s.calibrate.tuning import CONSENSUS, find_tuning
 from d3s.calibrate.validation import errors_over_depth, widened_depth_range_m
 from d3s.errors import InputError
@@ -54,7 +55,7 @@ def test_baseline_that_is_wrong_shows_in_the_bias():
 def test_tilt_is_of_the_board_and_not_an_error():
     tilt_rad = math.radians(20)
     views = boards(tilt_rad)
-    known = errors_over_depth(views, DEPTHS_M, RIG, tilt=(math.tan(tilt_rad), 0.0))
+    known = errors_over_depth(views, DEPTHS_M, RIG, board=Board((math.tan(tilt_rad), 0.0)))
     ignored = errors_over_depth(views, DEPTHS_M, RIG)
     assert (known.mae_m < 0.5 * ignored.mae_m).all()
 

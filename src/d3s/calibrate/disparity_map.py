@@ -7,6 +7,7 @@ each cell of the field is fitted by polynomials in x and y, for each power of th
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -114,7 +115,7 @@ def _edges(size: int, count: int) -> list[int]:
 
 def _centres(shape: tuple[int, ...], radius_px: float) -> tuple[FloatArray, FloatArray]:
     rows, cols = (
-        np.array([(a + b - 1) / 2 for a, b in zip(edges, edges[1:], strict=False)]) - (size - 1) / 2
+        np.array([(a + b - 1) / 2 for a, b in pairwise(edges)]) - (size - 1) / 2
         for size, edges in (
             (size, _edges(size, count)) for size, count in zip(shape, _CELLS, strict=True)
         )
@@ -152,9 +153,8 @@ def fit_disparity_map(cells: CellDisparity) -> DisparityMap:
     )
     values = np.zeros(len(columns))
     for _ in range(_ROUNDS):
-        rows, rest = huber_weighted(
-            columns.T / sigma[:, None], (residual - values @ columns) / sigma
-        )
+        rest = (residual - values @ columns) / sigma
+        rows, rest = huber_weighted(columns.T / sigma[:, np.newaxis], rest)
         normal = rows.T @ rows + np.eye(len(columns)) / _PRIOR_PX**2
         values = values + np.linalg.solve(normal, rows.T @ rest - values / _PRIOR_PX**2)
     maps = _in_powers(values, float(middle), half)

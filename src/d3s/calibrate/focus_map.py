@@ -40,8 +40,8 @@ _LEAST_SIGMA = 0.03  # of the logarithm of a ratio: the rims of the blocks diffe
 _ROUNDS = 15
 _SETTLED = 1e-4
 _LARGEST_STEP = 0.5
-# Standard deviations of the prior, in dioptres: focus on the axis beside that found before, tilt per
-# field radius, curvature per square of it. Then of the logarithm of the aperture, and of blur, px².
+# Standard deviations of the prior, in dioptres: focus on the axis beside that found before, tilt
+# per field radius, curvature per square of it. Then of the logarithm of the aperture, and of blur.
 _PRIOR = np.array([*([0.5, 0.5, 0.5, 3.0, 3.0] * 2), 0.1, 0.3])
 _LENS = 5
 _GAIN, _EXTRA = 10, 11

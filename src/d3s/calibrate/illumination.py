@@ -1,10 +1,11 @@
 """Illumination: light of both views over the field, from the brightness of the same board places.
 
-Transmission and vignetting differ between two lenses. A place of the board with the brightness b has
-F_left(x) b in the left view and F_right(x - d) b in the right one, plus stray light. The logarithms
-of both maps are polynomials over the field, fitted to the mean brightness of blocks of many frames.
-What both maps have in common shows only in that the views see a point a disparity apart; where
-the frames do not tell, it stays 0, since a method that compares the views does not need it.
+Transmission and vignetting differ between two lenses. A place of the board with the brightness b
+has F_left(x) b in the left view and F_right(x - d) b in the right one, plus stray light. The
+logarithms of both maps are polynomials over the field, fitted to the mean brightness of blocks of
+many frames. What both maps have in common shows only in that the views see a point a disparity
+apart; where the frames do not tell, it stays 0, since a method that compares the views does not
+need it.
 """
 
 from collections.abc import Sequence
@@ -117,17 +118,15 @@ def _fit(blocks: _Blocks) -> Illumination:
     """Fit the common part and the difference of both logarithms, and the stray light."""
     terms = term_count(_DEGREE)
     common, apart, stray = np.zeros(terms), np.zeros(terms), 0.0
-    sums, differences = (
-        blocks.left_terms - blocks.right_terms,
-        (blocks.left_terms + blocks.right_terms),
-    )
+    by_common = blocks.left_terms - blocks.right_terms
+    by_apart = blocks.left_terms + blocks.right_terms
     for _ in range(_ROUNDS):
-        ratio = np.exp(common @ sums + apart @ differences)
+        ratio = np.exp(common @ by_common + apart @ by_apart)
         expected = ratio * blocks.right
         rest = blocks.left - expected - stray
         sigma = np.hypot(robust_sigma(rest), _LEAST_SIGMA)
         rows = np.concatenate(
-            [sums[1:] * expected, differences * expected, np.ones((1, rest.size))]
+            [by_common[1:] * expected, by_apart * expected, np.ones((1, rest.size))]
         )
         weighted, rest = huber_weighted(rows.T / sigma, rest / sigma)
         normal = weighted.T @ weighted + np.eye(len(rows)) / _PRIOR**2
@@ -136,7 +135,7 @@ def _fit(blocks: _Blocks) -> Illumination:
         common[1:] += step[: terms - 1]
         apart += step[terms - 1 : -1]
         stray += float(step[-1])
-    after = blocks.left / (np.exp(common @ sums + apart @ differences) * blocks.right + stray)
+    after = blocks.left / (np.exp(common @ by_common + apart @ by_apart) * blocks.right + stray)
     left, right = common + apart, common - apart
     # Relative to the axis of the left view.
     right[0] -= left[0]
