@@ -119,7 +119,7 @@ def test_frame_rejected_by_the_anchor_step_only_is_still_used(camera):
         left_out: dict[int, str]
 
     matches = camera.but(distances_m=(0.4, 0.5, 0.6, 0.7, 0.8)).matches()
-    alignment = Alignment(matches, Step({1: "aside"}), Step({2: "rows"}), Step({3: "ruler"}))
+    alignment = Alignment(matches, None, Step({1: "aside"}), Step({2: "rows"}), Step({3: "ruler"}))
     assert alignment.frames == [0, 1, 4]
     assert alignment.left_out == {2: "rows", 3: "ruler"}
 
