@@ -52,7 +52,10 @@ class DocumentKind:
     def format(self, values: dict[str, Any]) -> str:
         """Text of a file with these values; floats are exact."""
         text = tomli_w.dumps({"schema_version": self.schema_version, **values})
-        return self.header + re.sub(r"\[\n((?: +[^\n\"]+,\n)+)\]", _on_one_line, text)
+        # Every line of the pattern matches in one way only: otherwise lists within lists take
+        # exponential time.
+        numbers = r"\[\n((?: +[^\s\[\]\"][^\n\[\]\"]*,\n)+)( *)\]"
+        return self.header + re.sub(numbers, _on_one_line, text)
 
     def read(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Read the values of a file, without the version; the caller validates them.
@@ -127,11 +130,11 @@ def _on_one_line(numbers: re.Match[str]) -> str:
     line = ", ".join(line.strip(" ,") for line in numbers[1].splitlines())
     if len(line) <= _LIST_CHARS:
         return f"[{line}]"
-    indent = " " * 4
+    indent = numbers[2] + " " * 4
     wrapped = textwrap.fill(
         line, 100, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )
-    return f"[\n{wrapped},\n]"
+    return f"[\n{wrapped},\n{numbers[2]}]"
 
 
 def _quoted_line(text: str, message: str) -> str:

@@ -166,6 +166,16 @@ class Calibration(RigPart):
             raise ValueError("must be odd: a window has a pixel at its centre.")
         return window_px
 
+    @field_validator("lenses")
+    @classmethod
+    def _corrects_the_views(cls, lenses: LensMaps | None, info: ValidationInfo) -> LensMaps | None:
+        rows_px, cols_px = info.data.get("crop_rows_px"), info.data.get("crop_cols_px")
+        if lenses is not None and rows_px is not None and cols_px is not None:
+            problem = lenses.problem(rows_px, cols_px)
+            if problem:
+                raise ValueError(problem)
+        return lenses
+
     def a_m_px(self, virtual_baseline_m: ArrayLike) -> FloatArray:
         """Scale a of the practical depth equation at a virtual baseline, in m px (paper Eq. S9).
 

@@ -2,21 +2,28 @@
 
 Places in a view are (x, y) from the middle of the rectified view, where the axis of the lens is,
 divided by `field_radius_px`. Maps are polynomials in these two numbers, ordered by total degree:
-1, x, y, x², xy, y², x³, x²y, ...
+1, x, y, x², xy, y², x³, x²y, ... Maps of the right view have the places of the right view.
 """
 
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from d3s.errors import InputError
 from d3s.record import Converted
 from d3s.rig.optics import Optics
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
 _MAX_DEGREE = 6
+
+# Limits within a view. Less light than this is noise, and a lens that changes the scale more is a
+# fisheye, which needs another model.
+_LEAST_LIGHT, _MOST_LIGHT = 0.02, 50.0
+_LEAST_SCALE, _MOST_SCALE = 0.5, 2.0
+_CHECKED_PLACES = 33  # along each side of a view
 
 
 def term_count(degree: int) -> int:
@@ -25,6 +32,10 @@ def term_count(degree: int) -> int:
 
 
 _DEGREES = {term_count(degree): degree for degree in range(_MAX_DEGREE + 1)}
+_RULE = (
+    f"must have {', '.join(map(str, _DEGREES))} coefficients: all terms of a polynomial in x and y "
+    f"up to a total degree of 0 to {_MAX_DEGREE}."
+)
 
 
 def polynomial_terms(x: ArrayLike, y: ArrayLike, degree: int) -> FloatArray:
@@ -57,68 +68,96 @@ def polynomial_at(coefficients: ArrayLike, x: ArrayLike, y: ArrayLike) -> FloatA
         Places, of one shape.
     """
     values = np.asarray(coefficients, dtype=np.float64)
-    terms = polynomial_terms(x, y, _DEGREES[len(values)])
+    if values.ndim != 1 or values.size not in _DEGREES:
+        raise InputError(f"a map has {values.size} coefficients, shape {values.shape}: it {_RULE}")
+    terms = polynomial_terms(x, y, _DEGREES[values.size])
     return np.asarray(np.tensordot(values, terms, axes=1))
 
 
 def _complete(coefficients: tuple[float, ...]) -> tuple[float, ...]:
     if len(coefficients) not in _DEGREES:
-        counts = ", ".join(str(count) for count in _DEGREES)
-        raise ValueError(f"must have {counts} coefficients: all terms up to a degree.")
+        raise ValueError(_RULE)
     return coefficients
 
 
+def _as_tuple(value: Any) -> Any:
+    # A record converts its own lists only, and not the lists within them.
+    return tuple(value) if isinstance(value, list) else value
+
+
 _Number = Annotated[float, Field(ge=-1e6, le=1e6)]
-_Map = Annotated[Converted[tuple[_Number, ...]], AfterValidator(_complete)]
-_NO_MAP = (0.0,)
+_Share = Annotated[float, Field(ge=-1, le=1)]  # beyond it an image is not distorted, but folded
+_Distortion = tuple[_Share, _Share, _Share, _Share]
+_Focus = tuple[_Number, _Number, _Number, _Number]
+_Map = Annotated[tuple[_Number, ...], BeforeValidator(_as_tuple), AfterValidator(_complete)]
 
 
 class LensMaps(RigPart):
     """Distortion, light, focus and remaining disparity of both views over the field."""
 
-    field_radius_px: float = Field(gt=1, le=1e5, description="the unit of places in a view")
-    distortion_left: Converted[tuple[_Number, _Number, _Number, _Number]] = Field(
+    field_radius_px: float = Field(
+        gt=1, le=1e5, description="the unit of places in a view, such as half of its width"
+    )
+    distortion_left: Converted[_Distortion] = Field(
         default=(0.0, 0.0, 0.0, 0.0),
-        description="radial distortion of 3rd and 5th order and decentring along x and y",
+        validate_default=True,
+        description="distortion of the left lens: radial of 3rd and 5th order, and decentring "
+        "along x and y",
     )
-    distortion_right: Converted[tuple[_Number, _Number, _Number, _Number]] = Field(
+    distortion_right: Converted[_Distortion] = Field(
         default=(0.0, 0.0, 0.0, 0.0),
-        description="the same of the right view",
+        validate_default=True,
+        description="distortion of the right lens",
     )
-    illumination_left: _Map = Field(
-        default=(1.0,), description="the light of the left view, relative to its axis"
+    illumination_left: Converted[_Map] = Field(
+        default=(1.0,),
+        validate_default=True,
+        description="map of the light of the left view, relative to its axis",
     )
-    illumination_right: _Map = Field(
-        default=(1.0,), description="the light of the right view, relative to the left axis"
+    illumination_right: Converted[_Map] = Field(
+        default=(1.0,),
+        validate_default=True,
+        description="map of the light of the right view, relative to the axis of the left one",
     )
-    focus_left_dpt: Converted[tuple[_Number, _Number, _Number, _Number]] = Field(
+    focus_left_dpt: Converted[_Focus] = Field(
         default=(0.0, 0.0, 0.0, 0.0),
+        validate_default=True,
         description="change of focus over the left view: per x, per y, sagittal and tangential "
         "per square of the distance from the axis",
     )
-    focus_right_dpt: Converted[tuple[_Number, _Number, _Number, _Number]] = Field(
-        default=(0.0, 0.0, 0.0, 0.0), description="the same of the right view"
+    focus_right_dpt: Converted[_Focus] = Field(
+        default=(0.0, 0.0, 0.0, 0.0),
+        validate_default=True,
+        description="change of focus over the right view",
     )
-    extra_blur_left_px2: _Map = Field(
-        default=_NO_MAP, description="blur variance of the left view at every depth"
+    extra_blur_left_px2: Converted[_Map] = Field(
+        default=(0.0,),
+        validate_default=True,
+        description="map of the blur variance that the left view has at every depth",
     )
-    extra_blur_right_px2: _Map = Field(
-        default=_NO_MAP, description="blur variance of the right view at every depth"
+    extra_blur_right_px2: Converted[_Map] = Field(
+        default=(0.0,),
+        validate_default=True,
+        description="map of the blur variance that the right view has at every depth",
     )
     disparity_px: Annotated[Converted[tuple[_Map, ...]], Field(max_length=4)] = Field(
         default=(),
-        description="disparity to subtract: maps of the terms 1, u, u², ... of the vergence u in "
-        "1/m",
+        validate_default=True,
+        description="disparity to subtract: maps of the terms 1, u, u², u³ of the vergence u = 1/Z",
     )
     disparity_sigma_px: float = Field(
-        default=0.0, ge=0, le=10, description="the standard deviation of disparity left over"
+        default=0.0,
+        ge=0,
+        le=10,
+        description="the standard deviation of the disparity that these maps leave",
     )
 
     def focus_dpt(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
         """Change of focus against the axis, in dioptres, (3, ...): along x, mixed, along y.
 
-        A lens focuses the rim of a disk of directions elsewhere along the radius (tangential) than
-        across it (sagittal); the tensor has these two along its axes.
+        Off the axis, blur along the radius and blur across it vanish at two depths: the tangential
+        and the sagittal focus. They are the eigenvalues of this tensor. Where a value is positive,
+        nearer points are sharp than on the axis.
 
         Parameters
         ----------
@@ -142,6 +181,9 @@ class LensMaps(RigPart):
     ) -> FloatArray:
         """Blur variance of one view, in px², (3, ...): along x, mixed, along y.
 
+        It is gain² (u - K)² + extra: u is the vergence of the point less that of the focus on the
+        axis, K is the tensor of `focus_dpt`, and gain is the blur, in pixels, of one dioptre.
+
         Parameters
         ----------
         camera
@@ -159,7 +201,7 @@ class LensMaps(RigPart):
         across, mixed, down = self.focus_dpt(camera, x, y)
         across, down, mixed = on_axis - across, on_axis - down, -mixed
         extra = polynomial_at((self.extra_blur_left_px2, self.extra_blur_right_px2)[camera], x, y)
-        # The square of the tensor: disks are ellipses with these half axes.
+        # The square of the symmetric tensor u - K.
         return np.stack(
             [
                 gain**2 * (across**2 + mixed**2) + extra,
@@ -193,13 +235,15 @@ class LensMaps(RigPart):
             1/Z of the points.
         """
         vergence = np.asarray(vergence_dpt, dtype=np.float64)
-        total: Any = np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y), vergence.shape))
+        total = np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y), vergence.shape))
         for power, coefficients in enumerate(self.disparity_px):
-            total = total + vergence**power * polynomial_at(coefficients, x, y)
-        return np.asarray(total)
+            total += vergence**power * polynomial_at(coefficients, x, y)
+        return total
 
     def distorted(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Places (2, ...) in the raw frame of places of a lens without distortion.
+        """Places (2, ...) on the sensor of points that a lens without distortion has at (x, y).
+
+        With the radius r: the place times 1 + k3 r² + k5 r⁴, and decentring along the axes.
 
         Parameters
         ----------
@@ -221,3 +265,38 @@ class LensMaps(RigPart):
                 down * (radial + lean) + decentring_y * square,
             ]
         )
+
+    def problem(self, rows_px: int, cols_px: int) -> str:
+        """Why these maps cannot correct views of this size, as a sentence; empty if they can.
+
+        Light must be positive all over a view, and distortion must not fold it.
+        """
+        half_y, half_x = (np.array([rows_px, cols_px]) - 1) / (2 * self.field_radius_px)
+        steps = np.linspace(-1, 1, _CHECKED_PLACES)
+        x, y = np.meshgrid(half_x * steps, half_y * steps)
+        for camera, side in enumerate(("left", "right")):
+            light = self.illumination(camera, x, y)
+            if not (light.min() >= _LEAST_LIGHT and light.max() <= _MOST_LIGHT):
+                return (
+                    f"has light of {light.min():.3g} to {light.max():.3g} within the {side} view "
+                    f"of {rows_px} x {cols_px} px: illumination_{side} must be from "
+                    f"{_LEAST_LIGHT:g} to {_MOST_LIGHT:g} there. Make the view smaller."
+                )
+            scales = self._scales(camera, x, y)
+            if not (scales.min() >= _LEAST_SCALE and scales.max() <= _MOST_SCALE):
+                return (
+                    f"magnifies parts of the {side} view of {rows_px} x {cols_px} px by "
+                    f"{scales.min():.3g} to {scales.max():.3g}: with distortion_{side} it must be "
+                    f"from {_LEAST_SCALE:g} to {_MOST_SCALE:g}. Make the view smaller."
+                )
+        return ""
+
+    def _scales(self, camera: int, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Local magnification by distortion, (2, ...): along x and along y."""
+        step = 1e-4
+        ahead, behind = (
+            (self.distorted(camera, x + sign * step, y), self.distorted(camera, x, y + sign * step))
+            for sign in (1, -1)
+        )
+        along_x, along_y = (ahead[axis][axis] - behind[axis][axis] for axis in (0, 1))
+        return np.stack([along_x, along_y]) / (2 * step)

@@ -1,0 +1,205 @@
+"""Errors of lenses over the field: maps worked by hand, files, and values that are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibrations import calibration
+from d3s.errors import InputError, RigError
+from d3s.rig import Calibration, LensMaps, Optics, Rig
+from d3s.rig.lens_maps import polynomial_at, polynomial_terms, term_count
+
+# gain: 0.5 * 0.0125 / 2.5e-6 * 0.001 = 2.5 px a dioptre; sharp on the axis at 1 and at 2 dioptres.
+OPTICS = Optics(
+    sensor_distance_m=0.0125,
+    aperture_radius_m=0.001,
+    baseline_m=0.004,
+    optical_power_left_dpt=81.0,
+    optical_power_right_dpt=82.0,
+    pixel_pitch_m=2.5e-6,
+    aperture_gaussian_width=0.5,
+    disparity_offset_px=0.0,
+)
+FULL: dict[str, Any] = {
+    "field_radius_px": 40.0,
+    "distortion_left": (-0.01, 0.002, 0.001, -0.002),
+    "distortion_right": (0.01, 0.0, 0.0, 0.0),
+    "illumination_left": (1.0, 0.01, 0.02, -0.1, 0.0, -0.1),
+    "illumination_right": (0.95,),
+    "focus_left_dpt": (0.1, 0.2, 0.5, 1.5),
+    "focus_right_dpt": (0.0, 0.0, 0.5, 1.0),
+    "extra_blur_left_px2": (0.1, 0.0, 0.0),
+    "extra_blur_right_px2": (0.25,),
+    "disparity_px": ((0.1, 0.2, 0.3), (0.01,)),
+    "disparity_sigma_px": 0.02,
+}
+
+
+def rig_with(lenses: LensMaps | None) -> Rig:
+    return Rig.paper_prototype().replace(calibration=calibration(lenses=lenses))
+
+
+def test_terms_are_ordered_by_degree() -> None:
+    assert [term_count(degree) for degree in range(4)] == [1, 3, 6, 10]
+    assert polynomial_terms(2.0, 3.0, 3).tolist() == [1, 2, 3, 4, 6, 9, 8, 12, 18, 27]
+    # 1 + 2 * 2 + 3 * 3
+    assert polynomial_at((1.0, 2.0, 3.0), 2.0, 3.0) == 14
+    assert polynomial_at((1.0, 2.0, 3.0), [[0.0], [1.0]], [0.0, 1.0]).tolist() == [[1, 4], [3, 6]]
+    with pytest.raises(InputError, match=r"2 coefficients.* must have 1, 3, 6, 10, .*total degree"):
+        polynomial_at((1.0, 2.0), 0.0, 0.0)
+
+
+def test_lenses_without_errors_change_nothing() -> None:
+    perfect = LensMaps(field_radius_px=500)
+    x, y = np.meshgrid(np.linspace(-1, 1, 5), np.linspace(-0.5, 0.5, 3))
+    for camera, vergence_dpt in enumerate((1.0, 2.0)):
+        np.testing.assert_array_equal(perfect.distorted(camera, x, y), [x, y])
+        assert (perfect.illumination(camera, x, y) == 1).all()
+        assert not perfect.focus_dpt(camera, x, y).any()
+        # One dioptre nearer than the focus.
+        blur_px2 = perfect.blur_px2(camera, x, y, vergence_dpt + 1, OPTICS)
+        np.testing.assert_allclose(blur_px2[0], 2.5**2)
+        np.testing.assert_allclose(blur_px2[1], 0, atol=1e-12)
+        np.testing.assert_allclose(blur_px2[2], 2.5**2)
+    assert not perfect.remaining_disparity_px(x, y, 1.0).any()
+
+
+def test_distortion_worked_by_hand() -> None:
+    lenses = LensMaps(**FULL)
+    # r² = 0.25: 1 - 0.01 * 0.25 + 0.002 * 0.0625 = 0.997625; lean 2 * (0.0003 - 0.0008) = -0.001.
+    np.testing.assert_allclose(
+        lenses.distorted(0, 0.3, 0.4),
+        (0.3 * 0.996625 + 0.001 * 0.25, 0.4 * 0.996625 - 0.002 * 0.25),
+        rtol=1e-12,
+    )
+    np.testing.assert_allclose(lenses.distorted(1, [0.0, 1.0], 0.0), [[0, 1.01], [0, 0]])
+
+
+def test_focus_along_and_across_the_radius() -> None:
+    lenses = LensMaps(**FULL)
+    # On the x axis the radius is along x: tangential there, sagittal along y.
+    np.testing.assert_allclose(lenses.focus_dpt(1, 2.0, 0.0), (4.0, 0.0, 2.0))
+    np.testing.assert_allclose(lenses.focus_dpt(1, 0.0, 2.0), (2.0, 0.0, 4.0))
+    # On the diagonal, r² = 2: the tensor has eigenvalues 2 along and 1 across.
+    across, mixed, down = lenses.focus_dpt(1, 1.0, 1.0)
+    values = np.linalg.eigvalsh([[across, mixed], [mixed, down]])
+    np.testing.assert_allclose(values, (1.0, 2.0))
+    # Tilt of the focus: 0.1 + 0.2 * 2, the same along both.
+    tilted = LensMaps(field_radius_px=40, focus_left_dpt=(0.1, 0.2, 0.0, 0.0))
+    np.testing.assert_allclose(tilted.focus_dpt(0, 1.0, 2.0), (0.5, 0.0, 0.5))
+
+
+def test_blur_worked_by_hand() -> None:
+    lenses = LensMaps(**FULL)
+    # Right, at (1, 0): tangential focus 2 + 1.0, sagittal focus 2 + 0.5 dioptres.
+    blur_px2 = lenses.blur_px2(1, 1.0, 0.0, [3.0, 2.5, 2.0], OPTICS)
+    np.testing.assert_allclose(blur_px2[0], 6.25 * np.array([0, 0.25, 1]) + 0.25, atol=1e-9)
+    np.testing.assert_allclose(blur_px2[1], 0, atol=1e-9)
+    np.testing.assert_allclose(blur_px2[2], 6.25 * np.array([0.25, 0, 0.25]) + 0.25, atol=1e-9)
+    # At (1, 1), 0 dioptres from the focus of the axis: u - K is -[[1.5, 0.5], [0.5, 1.5]].
+    np.testing.assert_allclose(
+        lenses.blur_px2(1, 1.0, 1.0, 2.0, OPTICS),
+        (6.25 * 2.5 + 0.25, 6.25 * 1.5, 6.25 * 2.5 + 0.25),
+        atol=1e-9,
+    )
+
+
+def test_light_and_disparity_worked_by_hand() -> None:
+    lenses = LensMaps(**FULL)
+    assert lenses.illumination(0, 1.0, 0.5) == pytest.approx(1 + 0.01 + 0.01 - 0.1 - 0.025)
+    assert lenses.illumination(1, 1.0, 0.5) == pytest.approx(0.95)
+    # 0.1 + 0.2 x + 0.3 y and 0.01 u
+    assert lenses.remaining_disparity_px(1.0, 0.5, 2.0) == pytest.approx(0.47)
+    assert lenses.remaining_disparity_px(np.zeros(3), 0.0, np.ones((2, 1))).shape == (2, 3)
+
+
+def test_arrays_and_lists_are_accepted() -> None:
+    given = LensMaps(
+        field_radius_px=40,
+        distortion_left=np.zeros(4),
+        illumination_left=np.array([1.0, 0.0, 0.0]),
+        disparity_px=np.array([[0.1, 0.2, 0.3], [0.0, 0.0, 1.0]]),
+    )
+    assert given.disparity_px == ((0.1, 0.2, 0.3), (0.0, 0.0, 1.0))
+    assert hash(given) == hash(given.replace())
+
+
+def test_a_rig_file_keeps_every_number(path: Path) -> None:
+    rig = rig_with(LensMaps(**FULL))
+    rig.save(path)
+    assert Rig.load(path) == rig
+    lines = path.read_text().splitlines()
+    assert "[calibration.lenses]" in lines
+    first = lines.index("disparity_px = [")
+    assert lines[first + 1 : first + 4] == ["    [0.1, 0.2, 0.3],", "    [0.01],", "]"]
+
+
+NUMBERS = st.floats(-1e-3, 1e-3)
+MAPS = st.sampled_from([1, 3, 6, 10, 15, 21, 28]).flatmap(lambda n: st.tuples(*[NUMBERS] * n))
+
+
+@given(
+    lenses=st.builds(
+        LensMaps,
+        field_radius_px=st.floats(100, 1e5),
+        distortion_left=st.tuples(*[NUMBERS] * 4),
+        focus_right_dpt=st.tuples(*[st.floats(-1e6, 1e6)] * 4),
+        extra_blur_left_px2=MAPS,
+        disparity_px=st.lists(MAPS, max_size=4),
+        disparity_sigma_px=st.floats(0, 10),
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_save_then_load_is_exact(lenses: LensMaps, tmp_path_factory: Any) -> None:
+    path = tmp_path_factory.mktemp("lenses") / "rig.toml"
+    rig_with(lenses).save(path)
+    assert repr(Rig.load(path)) == repr(rig_with(lenses))
+
+
+def test_files_from_before_lenses_load(path: Path) -> None:
+    rig = rig_with(None)
+    rig.save(path)
+    assert "lenses" not in path.read_text()
+    loaded = Rig.load(path).calibration
+    assert isinstance(loaded, Calibration)
+    assert loaded.lenses is None
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "words"),
+    [
+        ("field_radius_px", 0.5, "field_radius_px=0.5 must be above 1: it is in pixels"),
+        ("distortion_left", (0.0, 0.0), r"distortion_left\[2\] is missing"),
+        ("distortion_left", (3.0, 0.0, 0.0, 0.0), r"distortion_left\[0\]=3.0 must be at most 1"),
+        ("illumination_left", (1.0, 0.0), r"illumination_left=\(1.0, 0.0\) must have 1, 3, 6,"),
+        ("illumination_left", (), r"illumination_left=\(\) must have 1, 3, 6,"),
+        ("illumination_left", "bright", "illumination_left='bright' must be a list"),
+        ("focus_left_dpt", (float("nan"), 0.0, 0.0, 0.0), "must be a finite number"),
+        ("extra_blur_left_px2", [[1.0]], r"extra_blur_left_px2\[0\]=\[1.0\] must be a finite"),
+        ("disparity_px", ((1.0, 2.0),), r"disparity_px\[0\]=\(1.0, 2.0\) must have 1, 3, 6,"),
+        ("disparity_px", (1.0,), r"disparity_px\[0\]=1.0 must be a list"),
+        ("disparity_px", ((1.0,),) * 5, "must have at most 4 values"),
+        ("disparity_sigma_px", -0.1, "disparity_sigma_px=-0.1 must be at least 0"),
+        ("vignetting", 1.0, "vignetting is unknown"),
+    ],
+)
+def test_wrong_values_are_named(field: str, wrong: Any, words: str) -> None:
+    with pytest.raises(RigError, match=words):
+        LensMaps(**{**FULL, field: wrong})
+
+
+def test_maps_must_fit_the_views_of_their_calibration() -> None:
+    # Views of 61 x 81 px: at the side x = 1, in the corner r² = 1 + 0.75².
+    dark = LensMaps(field_radius_px=40, illumination_right=(1.0, 0.0, 0.0, -1.0, 0.0, 0.0))
+    with pytest.raises(RigError, match=r"light of 0 to 1 within the right view of 61 x 81 px"):
+        calibration(lenses=dark)
+    folded = LensMaps(field_radius_px=40, distortion_left=(-0.3, 0.0, 0.0, 0.0))
+    with pytest.raises(RigError, match=r"magnifies parts of the left view .* Make the view small"):
+        calibration(lenses=folded)
+    assert calibration(lenses=folded, crop_rows_px=21, crop_cols_px=21).lenses == folded
+    with pytest.raises(RigError, match=r"^crop_rows_px=0 must be above 0: it is in pixels\.$"):
+        calibration(lenses=dark, crop_rows_px=0)
