@@ -278,6 +278,7 @@ def cross_validate(
                 rig,
                 method,
                 tilt=alignment.geometry.slopes,
+                truth_sigma_m=alignment.geometry.ruler_sigma_m,
                 rows_px=rows_px,
                 progress=percent.of(method),
             )
