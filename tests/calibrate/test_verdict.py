@@ -31,7 +31,7 @@ def test_every_measure_counts(name):
 def test_nan_is_bad():
     verdict = judge({"joint_error_share": math.nan})
     assert verdict.grade == "bad"
-    assert verdict.remarks[0].words == "Not known: joint: error, of the distance."
+    assert verdict.remarks[0].words == "Not known: joint: mean error."
 
 
 def test_missing_measures_are_skipped():
@@ -63,6 +63,12 @@ def test_table_has_all_measures_with_their_limits():
     )  # fmt: skip
     assert second.title_with_unit == "rows of the views apart (px)"
     assert (third.value, third.usable, third.grade) == ("50", "33", "bad")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_titles_fit_a_terminal(name):
+    (line,) = table_of_measures({name: 0.0})
+    assert len(line.title_with_unit) <= 36  # beside values and limits, in 80 columns
 
 
 def test_numbers_of_the_table_are_short():

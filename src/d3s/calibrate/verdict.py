@@ -88,8 +88,8 @@ class Measure(NamedTuple):
 
 
 NOTE_ON_MEASURES = (
-    "Less is better. *: on frames that were not calibrated with. What is off or apart is the root "
-    "mean square."
+    "Less is better. Stars: on frames that were not calibrated with. Errors are in per cent of the "
+    "distance; off and apart are root mean squares; a ninth is a third of the rows and columns."
 )
 """Sentences below the table of measures."""
 
@@ -113,7 +113,7 @@ _LIGHT = (
 # the tables: first what depth is worth, then what it is made from.
 RULES: dict[str, Rule] = {
     "joint_error_share": Rule(
-        "joint: error, of the distance*",
+        "joint: mean error*",
         "%",
         0.005,
         0.03,
@@ -140,7 +140,7 @@ RULES: dict[str, Rule] = {
         _LENSES,
     ),
     "largest_ninth_share": Rule(
-        "largest error of a ninth of the field, of the distance*",
+        "mean error of the worst ninth*",
         "%",
         0.004,
         0.012,
@@ -183,7 +183,7 @@ RULES: dict[str, Rule] = {
         _LIGHT,
     ),
     "ruler_share": Rule(
-        "distances off, of the distance",
+        "single distances off",
         "%",
         0.01,
         0.03,
@@ -209,7 +209,7 @@ RULES: dict[str, Rule] = {
         _BOARD,
     ),
     "inverse_span": Rule(
-        "nearest distance, of the farthest",
+        "nearest over farthest distance",
         "%",
         0.5,
         0.8,

@@ -84,7 +84,7 @@ def _parts(report: Report) -> Iterator[str]:
 def _measures_part(report: Report) -> Iterator[str]:
     lines = report.table_of_measures
     rows = [(one.title_with_unit, one.value, one.good, one.usable, one.grade) for one in lines]
-    headings = ("measure", "value", "good ≤", "usable ≤", "")
+    headings = ("measure", "value", "good to", "usable to", "")
     yield html_table(headings, rows, numbers=(1, 2, 3), kinds=[one.grade for one in lines])
     yield words(NOTE_ON_MEASURES, "small")
 
