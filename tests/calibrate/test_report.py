@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from d3s.calibrate.anchors import find_anchors
+from d3s.calibrate.field_residuals import FieldResiduals
 from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
 from d3s.calibrate.report import Report
 from d3s.calibrate.validation import Validation
 from d3s.rig import Rig
+from d3s.rig.lens_maps import LensMaps
 from d3s.view.calibration import report_page
 
 
@@ -193,10 +195,112 @@ def test_report_without_results():
     assert empty.as_json()["frames"]["left_out"] == {"c.png": "is overexposed."}
 
 
+def field(**changes) -> FieldResiduals:
+    """Residuals of two frames, with 0.02 px more on the right third of the field."""
+    x = np.tile(np.linspace(-0.9, 0.9, 9), (6, 1))
+    y = np.tile(np.linspace(-0.4, 0.4, 6), (9, 1)).T
+    residual = np.broadcast_to(0.02 * (x > 0.4), (2, 6, 9)).copy()
+    values = {
+        "depths_m": np.array([0.5, 1.9]),
+        "x": x,
+        "y": y,
+        "residual_px": residual,
+        "sigma_px": np.full(residual.shape, 0.005),
+        "rows_px": np.full(residual.shape, 0.1),
+        "light_ratio": np.full(x.shape, 1.002),
+    }
+    return FieldResiduals(**{**values, **changes})
+
+
+def test_measures_over_the_field(report):
+    found = with_(report, field_residuals=field()).measures
+    assert found["field_disparity_rms_px"] == pytest.approx(0.02 * math.sqrt(2 / 9))
+    # 0.02 px at 1.9 m: 1.9 * 0.02 / 23.3
+    assert found["largest_ninth_share"] == pytest.approx(0.00163, abs=1e-5)
+    assert found["light_ratio_rms"] == pytest.approx(0.002)
+    assert with_(report, field_residuals=field()).verdict.grade == "good"
+
+
+def test_a_wrong_distance_is_no_error_over_the_field(report):
+    # A millimetre at 0.5 m is 0.09 px all over the frame.
+    moved = field(residual_px=field().residual_px + np.array([0.09, 0]).reshape(2, 1, 1))
+    found = with_(report, field_residuals=moved).measures
+    assert found["field_disparity_rms_px"] == pytest.approx(0.02 * math.sqrt(2 / 9))
+    assert with_(report, field_residuals=moved).verdict.grade == "good"
+
+
+def test_a_corner_that_is_off_counts(report):
+    residual = field().residual_px
+    residual[1, :2, :3] = 0.1  # 1.6 cm at 1.9 m
+    verdict = with_(report, field_residuals=field(residual_px=residual)).verdict
+    assert verdict.grade == "usable"
+    assert verdict.remarks[0].words == (
+        "A ninth of the field is 0.82% of the distance off, more than 0.4%, in a frame that was "
+        "not calibrated with."
+    )
+
+
+def test_field_without_a_value_is_not_measured(report):
+    nothing = field(
+        residual_px=np.full((2, 6, 9), np.nan), light_ratio=np.full((6, 9), np.nan)
+    )  # fmt: skip
+    assert with_(report, field_residuals=nothing).measures == report.measures
+
+
+def test_errors_beyond_sigma_count(report):
+    share = np.array([0.99, 0.75, np.nan])
+    found = with_(report, validation=(validation(within_3_sigma=share),))
+    assert found.measures["beyond_3_sigma"] == pytest.approx(0.13)
+    assert found.verdict.grade == "usable"
+    assert "sigma does not tell" in found.verdict.remarks[0].words
+
+
+def test_lenses_are_among_the_findings(report):
+    maps = LensMaps(
+        field_radius_px=900.0,
+        distortion_left=(-0.002, 0.0, 0.0, 0.0),
+        illumination_right=(0.95, 0.0, 0.0, -0.095, 0.0, 0.0),
+        focus_right_dpt=(0.0, 0.0, 1.0, 2.0),
+    )
+    told = with_(report, lens_maps=maps, field_residuals=field())
+    found = {one.what: one.shown for one in told.findings}
+    assert found["distortion at the sides of the left view"] == "-0.200 %"
+    assert found["light at the sides of the right view, of that on its axis"] == "90.0 %"
+    assert found["light of the right axis, of the left"] == "95.0 %"
+    # The radius at the sides is along rows: tangential.
+    assert found["focus along rows at the sides of the right view"] == "2.000 dpt"
+    assert found["focus along columns at the sides of the right view"] == "1.000 dpt"
+    assert found["rows apart over the field, rms"] == "0.100 px"
+    numbers = json.loads(json.dumps(told.as_json(), allow_nan=False))
+    assert numbers["lens_maps"]["field_radius_px"] == 900
+    assert numbers["field_residuals"]["ninths_px"][1][0] == pytest.approx([0, 0, 0.02])
+    assert len(numbers["verdict"]["measures"]) == len(told.measures)
+
+
 def test_page_draws_what_was_found(report):
     page = report_page(with_(report, validation=(validation(),)))
-    assert "Disparity against 1/Z, and residuals" in page
+    assert "Residual disparity over 1/Z" in page
     assert "Vertical disparity before and after" in page
     assert "Mean absolute error" in page
     assert "a and b with their cubics" not in page  # nothing was tuned
-    assert page.count("data:image/png;base64,") == 5
+    assert "Flat field" not in page  # nothing was measured over the field
+    assert page.count("data:image/png;base64,") == 6
+
+
+def test_page_begins_with_the_verdict_and_ends_with_the_parameters(report):
+    maps = LensMaps(field_radius_px=900.0)
+    page = report_page(
+        with_(
+            report, validation=(validation(),), lens_maps=maps, field_residuals=field(),
+            remarks=("A remark.",),
+        )
+    )  # fmt: skip
+    order = (
+        "Good.</strong>", "<th>measure</th>", "Error over distance", "Residual disparity", "Rows",
+        "Flat field", "Lenses", "Geometry and focus", "Frames", "Remarks", "Parameters",
+    )  # fmt: skip
+    places = [page.index(words if "<" in words else f"<h2>{words}</h2>") for words in order]
+    assert places == sorted(places)
+    assert page.count("data:image/png;base64,") == 12
+    for one in with_(report, validation=(validation(),), field_residuals=field()).table_of_measures:
+        assert f"<td>{one.title_with_unit}</td>" in page

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from d3s.calibrate.verdict import RULES, failure, judge
+from d3s.calibrate.verdict import RULES, failure, judge, table_of_measures
 
 GOOD = {name: rule.good for name, rule in RULES.items()}
 
@@ -29,7 +29,9 @@ def test_every_measure_counts(name):
 
 
 def test_nan_is_bad():
-    assert judge({"vertical_rms_px": math.nan}).grade == "bad"
+    verdict = judge({"joint_error_share": math.nan})
+    assert verdict.grade == "bad"
+    assert verdict.remarks[0].words == "Not known: joint: mean error."
 
 
 def test_missing_measures_are_skipped():
@@ -40,7 +42,7 @@ def test_the_worst_comes_first():
     verdict = judge({"share_left_out": 0.2, "disparity_rms_px": 2.0})
     assert [remark.grade for remark in verdict.remarks] == ["bad", "usable"]
     assert verdict.remarks[0].words == (
-        "Disparity is 2 px (rms) away from that of the distances, more than 0.5."
+        "Disparity is 2 px (rms) away from that of the distances, more than 0.15."
     )
     assert verdict.remarks[1].words == "20% of the frames were left out, more than 10%."
 
@@ -49,3 +51,42 @@ def test_failed_calibration_is_bad():
     verdict = failure("there is no texture.")
     assert verdict.grade == "bad"
     assert verdict.remarks[0].words == "there is no texture."
+
+
+def test_table_has_all_measures_with_their_limits():
+    measures = {"vertical_rms_px": 0.0312, "joint_error_share": 0.006, "share_left_out": 0.5}
+    first, second, third = table_of_measures(measures)  # in the order of the rules
+    assert first == ("joint_error_share", RULES["joint_error_share"].title, "%", "0.6", "0.5", "3",
+                     "usable")  # fmt: skip
+    assert (second.value, second.good, second.usable, second.grade) == (
+        "0.031", "0.25", "0.6", "good",
+    )  # fmt: skip
+    assert second.title_with_unit == "rows of the views apart (px)"
+    assert (third.value, third.usable, third.grade) == ("50", "33", "bad")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_titles_fit_a_terminal(name):
+    (line,) = table_of_measures({name: 0.0})
+    assert len(line.title_with_unit) <= 36  # beside values and limits, in 80 columns
+
+
+def test_numbers_of_the_table_are_short():
+    rule = RULES["joint_holes"]
+    shown = [rule.shown(value) for value in (0.0, 1e-7, 2.3e-5, 0.123456, 1.0, math.nan)]
+    assert shown == ["0", "< 0.001", "0.0023", "12", "100", "unknown"]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_value_has_the_grade_of_its_remark(name):
+    rule = RULES[name]
+    for value in (rule.good, rule.usable, 2 * rule.usable):
+        (line,) = table_of_measures({name: value})
+        assert line.grade == judge({name: value}).grade
+
+
+def test_residual_that_is_good_is_below_a_centimetre_at_the_far_end():
+    # dZ = Z^2 / K * dd, with K = 6050 px * 3.84 mm of the prototype
+    assert 1.9**2 / 23.232 * RULES["disparity_rms_px"].good == pytest.approx(0.0078, abs=1e-4)
+    share = RULES["largest_ninth_share"].good
+    assert share * 23.232 / 1.9 == pytest.approx(RULES["disparity_rms_px"].good, rel=0.05)

@@ -71,8 +71,14 @@ def test_numbers_are_right_aligned():
     assert '<td class="number">1.5 px</td>' in table
 
 
+def test_rows_of_a_table_have_the_colour_of_their_grade():
+    table = html_table(("what",), [("one",), ("two",)], kinds=("good", "bad"))
+    assert '<tr class="good"><td>one</td></tr>\n<tr class="bad"><td>two</td></tr>' in table
+
+
 def test_methods_have_the_colours_of_all_charts():
     values = {"depths_m": np.array([0.5, 1.0]), "mae_m": np.ones(2), "density": np.ones(2)}
+    values |= {"sigma_m": np.ones(2), "within_3_sigma": np.ones(2)}
     validation = [SimpleNamespace(method=name, **values) for name in ("consensus", "joint")]
     figure = plot_errors(validation)
     for axes in figure.axes:

@@ -22,7 +22,8 @@ tuning          a and b of the paper's depth equation; ratios: its ratio in wind
 baselines       choice of the virtual baselines
 validation      errors of a method on boards at known depths, and the working range
 field_residuals what is left of disparity, rows and light over the field, on frames of the test
-report          results of all steps, and the table of findings; verdict: good, usable or bad
+report          results of all steps; findings: the table of parameters
+verdict         good, usable or bad, by measures and their limits
 robust          robust standard deviation, line and homography
 """
 

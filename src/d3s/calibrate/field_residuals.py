@@ -44,8 +44,15 @@ class FieldResiduals(NamedTuple):
     @property
     def frame_spread_px(self) -> FloatArray:
         """Standard deviation of the residual disparity over the field of each frame, (frames,)."""
-        over_field = self.residual_px - self.frame_mean_px[:, np.newaxis, np.newaxis]
-        return np.sqrt(mean_of_known(over_field**2, (1, 2)))
+        return np.sqrt(mean_of_known(self._over_field_px**2, (1, 2)))
+
+    @property
+    def spread_px(self) -> float:
+        """Root mean square of the residual disparity minus the mean of its frame.
+
+        A distance that is wrong moves all cells of a frame alike, and does not change this.
+        """
+        return float(np.sqrt(mean_of_known(self._over_field_px**2)))
 
     @property
     def rows_rms_px(self) -> float:
@@ -71,9 +78,23 @@ class FieldResiduals(NamedTuple):
         return np.where(size >= 0, size, np.nan)
 
     @property
+    def _over_field_px(self) -> FloatArray:
+        """Residual disparity minus the mean of its frame, (frames, rows, cols)."""
+        return self.residual_px - self.frame_mean_px[:, np.newaxis, np.newaxis]
+
+    @property
     def light_rms(self) -> float:
         """Root mean square of the ratio of light minus 1."""
         return float(np.sqrt(mean_of_known((self.light_ratio - 1) ** 2)))
+
+    def as_json(self) -> dict[str, object]:
+        """Summaries by name: by frame and by ninth, and the ratio of light of each cell."""
+        names = (
+            "depths_m", "rms_px", "spread_px", "frame_rms_px", "frame_mean_px", "frame_spread_px",
+            "ninths_px", "ninths_rms_px", "largest_ninth_px", "rows_rms_px", "light_rms",
+            "light_ratio",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
 
 
 def mean_of_known(

@@ -353,6 +353,7 @@ def cross_validate(
                 rig,
                 method,
                 board=alignment.board,
+                truth_sigma_m=alignment.geometry.ruler_sigma_m,
                 rows_px=rows_px,
                 progress=percent.of(method),
             )

@@ -44,6 +44,9 @@ class Validation(NamedTuple):
     density: FloatArray
     working_range_m: tuple[float, float] | None  # longest run of boards with MAE below 1 cm
     left_out: dict[int, str]
+    sigma_m: FloatArray | None = None  # median of the predicted sigma
+    within_1_sigma: FloatArray | None = None  # share of the errors
+    within_3_sigma: FloatArray | None = None
 
     @property
     def overall_mae_m(self) -> float:
@@ -60,6 +63,7 @@ def errors_over_depth(
     options: Options | Mapping[str, Any] | None = None,
     *,
     board: Board = Board(),  # noqa: B008 - immutable
+    truth_sigma_m: float = 0.0,
     rows_px: int | None = None,
     progress: Progress | None = None,
 ) -> Validation:
@@ -74,6 +78,8 @@ def errors_over_depth(
     options
         As for `d3s.estimate`. Default: a depth range that has all boards, and for consensus the
         options that rigs are tuned for.
+    truth_sigma_m
+        Standard deviation of the depths, in metres: errors of this size are within sigma.
     rows_px
         Number of rows in the middle of the views to use, to save time. Default: all.
 
@@ -90,21 +96,27 @@ def errors_over_depth(
         if method == "consensus":
             options = CONSENSUS.replace(**options)
 
-    def measure(number: int) -> tuple[float, float, float, float]:
+    def measure(number: int) -> _Errors:
         left, right = (_middle_rows(view, rows_px) for view in views[number])
         found = estimate(left, right, rig, method=method, options=options)
-        return _errors(found, depths_m[number], rig, board)
+        return _errors(found, depths_m[number], truth_sigma_m, rig, board)
 
-    figures = np.array(on_each_frame(measure, len(views), progress)).reshape(-1, 4)
+    figures = np.array(on_each_frame(measure, len(views), progress))
+    errors = _Errors(*figures.reshape(-1, len(_Errors._fields)).T)
     left_out = {
         number: f"{method} found no depth in it"
-        for number, density in enumerate(figures[:, 3])
+        for number, density in enumerate(errors.density)
         if not density > 0
     }
-    mae, median, bias, density = figures.T
     depths = np.array(depths_m, dtype=np.float64)
-    working_m = working_range_m(depths.tolist(), (mae < ACCURATE_M).tolist())
-    return Validation(method, depths, mae, median, bias, density, working_m, left_out)
+    working_m = working_range_m(depths.tolist(), (errors.mae_m < ACCURATE_M).tolist())
+    return Validation(
+        method=method,
+        depths_m=depths,
+        working_range_m=working_m,
+        left_out=left_out,
+        **errors._asdict(),
+    )
 
 
 def _middle_rows(view: Image, rows_px: int | None) -> Image:
@@ -115,21 +127,42 @@ def _middle_rows(view: Image, rows_px: int | None) -> Image:
     return view[cut : view.shape[0] - cut]
 
 
+class _Errors(NamedTuple):
+    """Fields of `Validation` that are measured on each board: numbers, or arrays (boards,)."""
+
+    mae_m: Any
+    median_m: Any
+    bias_m: Any
+    density: Any
+    sigma_m: Any
+    within_1_sigma: Any
+    within_3_sigma: Any
+
+
 def _errors(
-    found: DepthMap, depth_m: float, rig: Rig, board: Board
-) -> tuple[float, float, float, float]:
-    """Mean and median absolute error, median error (all in metres), and density."""
+    found: DepthMap, depth_m: float, truth_sigma_m: float, rig: Rig, board: Board
+) -> _Errors:
+    """Errors of a depth map of one board."""
     rows, cols = (np.arange(size) for size in found.depth_m.shape)
     windows = Windows(rows[:, np.newaxis], cols[np.newaxis])
     truth = board_depth_m(windows, depth_m, found.depth_m.shape, rig.optics, board)
     judged = _is_judged(found, truth, rig)
     kept = judged & found.valid
     if not kept.any():
-        return float("nan"), float("nan"), float("nan"), 0.0
+        unknown = float("nan")
+        return _Errors(unknown, unknown, unknown, 0.0, unknown, unknown, unknown)
     error = found.depth_m[kept] - truth[kept]
-    size = np.abs(error)
-    density = np.count_nonzero(kept) / np.count_nonzero(judged)
-    return float(size.mean()), float(np.median(size)), float(np.median(error)), density
+    size, sigma = np.abs(error), found.sigma_m[kept].astype(np.float64)
+    expected = np.hypot(sigma, truth_sigma_m)
+    return _Errors(
+        mae_m=float(size.mean()),
+        median_m=float(np.median(size)),
+        bias_m=float(np.median(error)),
+        density=np.count_nonzero(kept) / np.count_nonzero(judged),
+        sigma_m=float(np.median(sigma)),
+        within_1_sigma=float(np.mean(size <= expected)),
+        within_3_sigma=float(np.mean(size <= 3 * expected)),
+    )
 
 
 def _is_judged(found: DepthMap, truth_m: FloatArray, rig: Rig) -> NDArray[np.bool_]:

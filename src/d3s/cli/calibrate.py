@@ -166,13 +166,20 @@ def _check_inputs(captures: Path, design: Path | None, *paths: Path) -> None:
 
 
 def _print(found: "Report") -> None:
+    """Print the verdict, all measures with their limits, and which frames were left out."""
     from rich.console import Console
     from rich.markup import escape
 
+    from d3s.calibrate.verdict import NOTE_ON_MEASURES
+
     console = Console()
-    console.print(_table(found))
     verdict = found.verdict
-    lines = [
+    before = [
+        f"Verdict: {verdict.grade}. {verdict.summary}",
+        *(f"  {remark.words} {remark.remedy}" for remark in verdict.remarks),
+    ]
+    after = [
+        NOTE_ON_MEASURES,
         *(f"Left out: {name}: {reason}" for name, reason in found.not_read.items()),
         *(f"Left out: {found.names[frame]}: {why}" for frame, why in found.left_out.items()),
         *(
@@ -181,22 +188,30 @@ def _print(found: "Report") -> None:
             for frame, reason in frames.items()
         ),
         *(f"Note: {note}" for note in found.notes),
-        f"Verdict: {verdict.grade}. {verdict.summary}",
-        *(f"  {remark.words} {remark.remedy}" for remark in verdict.remarks),
     ]
-    for line in lines:
+    for line in before:
         console.print(escape(line), highlight=False)
+    console.print(_table(found))
+    for line in after:
+        console.print(escape(line), highlight=False)
+
+
+_COLOURS = {"good": "green", "usable": "yellow", "bad": "red"}
 
 
 def _table(found: "Report") -> "Table":
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title="What was found")
-    for title in ("what", "found", "spread", "from"):
-        table.add_column(title, justify="right" if title in ("found", "spread") else "left")
-    for one in found.findings:
-        table.add_row(*(escape(cell) for cell in (one.what, one.shown, one.spread_shown, one.kept)))
+    table = Table()
+    table.add_column("measure")
+    for title in ("value", "good to", "usable to"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for one in found.table_of_measures:
+        colour = _COLOURS[one.grade]
+        grade = f"[{colour}]{one.grade}[/{colour}]"
+        table.add_row(escape(one.title_with_unit), one.value, one.good, one.usable, grade)
     return table
 
 

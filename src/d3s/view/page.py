@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,26 +26,37 @@ h1 { font-size: 1.5rem; margin: 0.3rem 0; }
 h2 { font-size: 1.15rem; margin: 2rem 0 0.4rem; border-top: 1px solid #ddd; padding-top: 1rem; }
 p { margin: 0.4rem 0; max-width: 46rem; }
 .verdict { border-left: 0.5rem solid; padding: 0.6rem 1rem; margin: 1rem 0; }
-.good { border-color: #2e8540; background: #eef7f0; }
-.usable { border-color: #c28a00; background: #fdf6e3; }
-.bad { border-color: #c8442d; background: #fcefec; }
+.verdict.good { border-color: #2e8540; background: #eef7f0; }
+.verdict.usable { border-color: #c28a00; background: #fdf6e3; }
+.verdict.bad { border-color: #c8442d; background: #fcefec; }
+.verdict ul { padding-left: 1.1rem; margin: 0.5rem 0 0; }
 .verdict strong { font-size: 1.2rem; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9rem; }
-th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px solid #eee;
+table { border-collapse: collapse; font-size: 0.9rem; line-height: 1.35; }
+th, td { text-align: left; padding: 0.25rem 0.55rem 0.25rem 0; border-bottom: 1px solid #eee;
   vertical-align: top; }
+th.number { text-align: right; }
+th:last-child, td:last-child { padding-right: 0; }
+tr.good td:last-child { color: #20652f; }
+tr.usable td { background: #fdf6e3; }
+tr.bad td { background: #fcefec; }
+tr.usable td:last-child, tr.bad td:last-child { font-weight: 700; }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr));
   gap: 1rem; }
 figure { margin: 0; }
 figure.wide { grid-column: 1 / -1; }
 figure img { width: 100%; height: auto; display: block; }
-figcaption { font-size: 0.85rem; color: #444; }
+figcaption { font-size: 0.9rem; color: #444; overflow-wrap: anywhere; }
 .frames { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr));
   gap: 0.6rem; }
 .frames figure.out img { outline: 3px solid #c8442d; opacity: 0.6; }
-.small { font-size: 0.85rem; color: #555; }
+.small { font-size: 0.9rem; color: #555; }
 """
+
+
+# Sharp on the screen of a telephone, which has two to three dots per CSS pixel.
+_DPI = 200
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
@@ -89,7 +101,10 @@ def verdict_block(grade: str, summary: str, remarks: Iterable[str]) -> str:
 
 
 def html_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Sequence[int] = (),
+    kinds: Iterable[str] = (),
 ) -> str:
     """HTML table.
 
@@ -101,11 +116,15 @@ def html_table(
         Cells of each row, as many as headings.
     numbers
         Indices of the columns to align right.
+    kinds
+        CSS class of each row, such as "good"; none if left.
     """
-    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
+    head = "".join(_cell("th", cell, i in numbers) for i, cell in enumerate(headings))
     body = "\n".join(
-        f"<tr>{''.join(_cell(cell, i in numbers) for i, cell in enumerate(row))}</tr>"
-        for row in rows
+        (f'<tr class="{escape(kind)}">' if kind else "<tr>")
+        + "".join(_cell("td", cell, i in numbers) for i, cell in enumerate(row))
+        + "</tr>"
+        for row, kind in zip(rows, chain(kinds, repeat("")), strict=False)
     )
     return (
         f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n'
@@ -127,7 +146,7 @@ def figure_block(figure: "Figure", caption: str, *, is_photo: bool = False) -> s
     """
     buffer = io.BytesIO()
     kind = "jpeg" if is_photo else "png"
-    figure.savefig(buffer, format=kind, dpi=130)
+    figure.savefig(buffer, format=kind, dpi=130 if is_photo else _DPI)
     address = f"data:image/{kind};base64,{_base64(buffer.getvalue())}"
     return _block(address, caption, caption, "wide" if is_photo else "")
 
@@ -177,8 +196,9 @@ def _block(address: str, name: str, caption: str, kind: str) -> str:
     )
 
 
-def _cell(text: str, is_number: bool) -> str:
-    return f'<td class="number">{escape(text)}</td>' if is_number else f"<td>{escape(text)}</td>"
+def _cell(tag: str, text: str, is_number: bool) -> str:
+    of_kind = ' class="number"' if is_number else ""
+    return f"<{tag}{of_kind}>{escape(text)}</{tag}>"
 
 
 def _base64(content: bytes) -> str:
