@@ -19,7 +19,7 @@ from d3s.calibrate.validation import widened_depth_range_m
 from d3s.estimate import Flag, estimate
 from d3s.rig import Rig
 from d3s.rig.lens_maps import polynomial_at, polynomial_terms, term_count
-from d3s.types import FloatArray, Progress
+from d3s.types import FloatArray, Image, Progress
 
 _CELLS = (12, 24)  # rows and columns of cells over the view
 _FEWEST_PIXELS = 0.2  # share of the pixels of a cell that have a depth
@@ -40,7 +40,7 @@ class CellDisparity(NamedTuple):
     vergence_dpt: FloatArray  # (frames, rows, cols): of the board
     residual_px: FloatArray  # (frames, rows, cols)
     sigma_px: FloatArray  # (frames, rows, cols): standard deviation by noise
-    within: FloatArray  # (frames, 2): share of the pixels whose error is within 1 and 3 sigma
+    light_ratio: FloatArray  # (frames, rows, cols): light of the left over that of the right view
 
 
 class DisparityMap(NamedTuple):
@@ -88,9 +88,6 @@ def measure_cells(
         truth = board.depth_m(cols, rows, depths_m[number], shape, optics)
         is_border = (found.flags & np.uint16(Flag.BORDER)) != 0
         is_known = found.valid & ~is_border & (cols > optics.disparity_px(truth))
-        away = np.where(is_known, found.depth_m - truth, np.nan)
-        size = np.abs(away[is_known]) / found.sigma_m[is_known]
-        within = np.array([np.mean(size < limit) if size.size else np.nan for limit in (1, 3)])
         per_m = optics.disparity_px(1.0) - optics.disparity_offset_px  # px per dioptre
         residual = np.where(
             is_known, optics.disparity_px(found.depth_m) - optics.disparity_px(truth), np.nan
@@ -100,12 +97,12 @@ def measure_cells(
             _cell_medians(1 / np.broadcast_to(truth, shape)),
             _cell_medians(residual),
             _cell_medians(sigma),
-            within,
+            _light_ratios(*views[number], optics.disparity_px(truth)),
         )
 
     frames = on_each_frame(measure, len(depths_m), progress)
-    vergence, residual, sigma, within = (np.array(part) for part in zip(*frames, strict=True))
-    return CellDisparity(np.array(depths_m), x, y, vergence, residual, sigma, within)
+    vergence, residual, sigma, light = (np.array(part) for part in zip(*frames, strict=True))
+    return CellDisparity(np.array(depths_m), x, y, vergence, residual, sigma, light)
 
 
 def _edges(size: int, count: int) -> list[int]:
@@ -122,6 +119,20 @@ def _centres(shape: tuple[int, ...], radius_px: float) -> tuple[FloatArray, Floa
     )
     x, y = np.meshgrid(cols / radius_px, rows / radius_px)
     return x, y
+
+
+def _light_ratios(left: Image, right: Image, disparity_px: FloatArray) -> FloatArray:
+    """Light of the left view over that of the right one at the same points, in cells."""
+    rows, cols = (_edges(size, count) for size, count in zip(left.shape, _CELLS, strict=True))
+    out = np.full(_CELLS, np.nan)
+    for i, (top, bottom) in enumerate(pairwise(rows)):
+        for j, (first, last) in enumerate(pairwise(cols)):
+            middle = disparity_px[(top + bottom) // 2, (first + last) // 2]
+            shift = round(float(middle))
+            if first - shift >= 0 and last - shift <= left.shape[1]:
+                other = right[top:bottom, first - shift : last - shift]
+                out[i, j] = left[top:bottom, first:last].mean() / max(float(other.mean()), 1e-6)
+    return out
 
 
 def _cell_medians(values: FloatArray) -> FloatArray:

@@ -9,9 +9,9 @@ astigmatism makes an ellipse,
 with the wave vector k and the blur tensors V of `LensMaps.blur_px2`. Compared are the two views of
 a frame, which see a point a disparity apart, and each view of two frames, in which the board has
 another depth and the piece another place. The unknowns are, of each lens, its focus on the axis,
-the tilt of its focus over x and y, and its sagittal and tangential curvature; and for both the
-aperture, and blur that is there at every depth. All are fitted to all blocks of many frames at
-once.
+the tilt of its focus over x and y, its sagittal and tangential curvature and their centre; and for
+both the aperture, and blur that is there at every depth. All are fitted to all blocks of many
+frames at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,10 +41,11 @@ _ROUNDS = 15
 _SETTLED = 1e-4
 _LARGEST_STEP = 0.5
 # Standard deviations of the prior, in dioptres: focus on the axis beside that found before, tilt
-# per field radius, curvature per square of it. Then of the logarithm of the aperture, and of blur.
-_PRIOR = np.array([*([0.5, 0.5, 0.5, 3.0, 3.0] * 2), 0.1, 0.3])
-_LENS = 5
-_GAIN, _EXTRA = 10, 11
+# per field radius, curvature per square of it; and of the centre of curvature in field radii. Then
+# of the logarithm of the aperture, and of blur in px².
+_PRIOR = np.array([*([0.5, 0.5, 0.5, 3.0, 3.0, 0.1, 0.1] * 2), 0.1, 0.3])
+_LENS = 7  # focus, tilt along x and y, sagittal, tangential, centre of curvature
+_GAIN, _EXTRA = 14, 15
 
 
 class FocusMap(NamedTuple):
@@ -53,6 +54,8 @@ class FocusMap(NamedTuple):
     focus_dpt: tuple[float, float]  # on the axis, left and right
     left_dpt: tuple[float, float, float, float]  # as in `LensMaps.focus_left_dpt`
     right_dpt: tuple[float, float, float, float]
+    centre_left: tuple[float, float]
+    centre_right: tuple[float, float]
     left_sd_dpt: tuple[float, float, float, float]
     right_sd_dpt: tuple[float, float, float, float]
     aperture_radius_m: float
@@ -362,8 +365,10 @@ class _Fit:
         extra = (float(values[_EXTRA]),)
         maps = LensMaps(
             field_radius_px=2.0,  # places are in its units already
-            focus_left_dpt=tuple(left[1:]),
-            focus_right_dpt=tuple(right[1:]),
+            focus_left_dpt=tuple(left[1:5]),
+            focus_right_dpt=tuple(right[1:5]),
+            focus_centre_left=tuple(left[5:]),
+            focus_centre_right=tuple(right[5:]),
             extra_blur_left_px2=extra,
             extra_blur_right_px2=extra,
         )
@@ -387,8 +392,10 @@ class _Fit:
             focus_dpt=(float(self.values[0]), float(self.values[_LENS])),
             left_dpt=maps.focus_left_dpt,
             right_dpt=maps.focus_right_dpt,
-            left_sd_dpt=_four(sd[1:_LENS]),
-            right_sd_dpt=_four(sd[_LENS + 1 : 2 * _LENS]),
+            centre_left=maps.focus_centre_left,
+            centre_right=maps.focus_centre_right,
+            left_sd_dpt=_four(sd[1:5]),
+            right_sd_dpt=_four(sd[_LENS + 1 : _LENS + 5]),
             aperture_radius_m=optics.aperture_radius_m,
             extra_blur_px2=float(self.values[_EXTRA]),
             blocks=blocks,

@@ -30,6 +30,7 @@ from d3s.calibrate.steps import (
     calibration_of,
     cross_validate,
     draft_rig,
+    field_residuals,
     tune_rig,
     with_sigma,
 )
@@ -166,14 +167,17 @@ def _run_steps(
                 tested = cross_validate(captures, alignment, fields, noise, setup, progress)
             cells = tested.cells
             report = replace(
-                report, validation=tested.validation, remarks=report.remarks + tested.remarks
+                report,
+                validation=tested.validation,
+                field_residuals=None if cells is None else field_residuals(cells, alignment),
+                remarks=report.remarks + tested.remarks,
             )
         # The rig file has the residuals, by which the calibration can be judged again.
         rig = with_sigma(tuned.rig, cells, tuned.disparity_map.after_rms_px)
         calibration = calibration_of(rig)
         provenance = calibration.provenance.replace(residuals=report.residuals)
         rig = rig.replace(calibration=calibration.replace(provenance=provenance))
-        return rig, replace(report, rig=rig)
+        return rig, replace(report, rig=rig, lens_maps=calibration.lenses)
     except D3SError as error:
         raise CalibrationError(str(error), replace(report, problem=str(error))) from error
 

@@ -18,6 +18,7 @@ from d3s.calibrate.disparity_map import (
     remaining_sigma_px,
 )
 from d3s.calibrate.distortion import Distortion, find_distortion
+from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
 from d3s.calibrate.fields import Fields, largest_crop
 from d3s.calibrate.focus_map import FocusMap, find_focus_map
 from d3s.calibrate.frames import Captures, SplitViews
@@ -275,6 +276,8 @@ def tune_rig(captures: Captures, alignment: Alignment, draft: Rig, percent: Perc
             rig.replace(optics=focus.applied_to(rig.optics)),
             focus_left_dpt=focus.left_dpt,
             focus_right_dpt=focus.right_dpt,
+            focus_centre_left=focus.centre_left,
+            focus_centre_right=focus.centre_right,
         )
         cells = measure_cells(
             views, depths_m, rig, board, radius_px, progress=percent.of("disparity")
@@ -391,6 +394,37 @@ def _rejected_files(error: D3SError, names: Sequence[str]) -> str:
             by_reason.setdefault(why, []).append(names[number])
     listed = "; ".join(f"{', '.join(files)}: {why}" for why, files in by_reason.items())
     return f" Left out were {listed}." if listed else ""
+
+
+def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
+    """Disparity, rows and light left over the field on frames that were not calibrated with."""
+    shape = cells.x.shape
+    rows_px = np.full(cells.residual_px.shape, np.nan)
+    straight = aligned.distortion.removed_from(aligned.matches)
+    anchors = (aligned.anchors.left_px, aligned.anchors.right_px)
+    edges = [
+        np.concatenate([line[:1] - np.diff(line[:2]) / 2, line + np.diff(line[:2]) / 2])
+        for line in (cells.y[:, 0], cells.x[0])
+    ]
+    pairs = {pair.first: pair for pair in straight.across}
+    for number, frame in enumerate(aligned.frames[1::2]):
+        pair = pairs[frame]
+        left, right = aligned.rectification.rectified(pair.first_px, pair.second_px, anchors)
+        places = left[:, ::-1] / aligned.distortion.field_radius_px
+        sums, counts = (
+            np.histogramdd(places, bins=edges, weights=weights)[0]
+            for weights in (left[:, 1] - right[:, 1], None)
+        )
+        rows_px[number] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).reshape(shape)
+    return FieldResiduals(
+        depths_m=cells.depths_m,
+        x=cells.x,
+        y=cells.y,
+        residual_px=cells.residual_px,
+        sigma_px=cells.sigma_px,
+        rows_px=rows_px,
+        light_ratio=mean_of_known(cells.light_ratio, 0),
+    )
 
 
 def with_sigma(rig: Rig, cells: CellDisparity | None, map_rms_px: float) -> Rig:

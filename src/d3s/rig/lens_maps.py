@@ -123,12 +123,22 @@ class LensMaps(RigPart):
         default=(0.0, 0.0, 0.0, 0.0),
         validate_default=True,
         description="change of focus over the left view: per x, per y, sagittal and tangential "
-        "per square of the distance from the axis",
+        "per square of the distance from `focus_centre_left`",
     )
     focus_right_dpt: Converted[_Focus] = Field(
         default=(0.0, 0.0, 0.0, 0.0),
         validate_default=True,
         description="change of focus over the right view",
+    )
+    focus_centre_left: Converted[tuple[_Share, _Share]] = Field(
+        default=(0.0, 0.0),
+        validate_default=True,
+        description="(x, y) of the centre of curvature of the left view's focus",
+    )
+    focus_centre_right: Converted[tuple[_Share, _Share]] = Field(
+        default=(0.0, 0.0),
+        validate_default=True,
+        description="(x, y) of the centre of curvature of the right view's focus",
     )
     extra_blur_left_px2: Converted[_Map] = Field(
         default=(0.0,),
@@ -166,14 +176,23 @@ class LensMaps(RigPart):
         x, y
             Places in the view, in units of `field_radius_px`.
         """
+        return np.stack([polynomial_at(one, x, y) for one in self.focus_maps_dpt(camera)])
+
+    def focus_maps_dpt(self, camera: int) -> FloatArray:
+        """Maps (3, 6) of `focus_dpt`: polynomials of degree 2 along x, mixed, along y."""
         per_x, per_y, sagittal, tangential = (self.focus_left_dpt, self.focus_right_dpt)[camera]
-        across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        common = per_x * across + per_y * down + sagittal * (across**2 + down**2)
-        apart = tangential - sagittal
+        centre_x, centre_y = (self.focus_centre_left, self.focus_centre_right)[camera]
+        # Squares of x and y from the centre of curvature, and their product, in the terms of a map.
+        x_square = np.array([centre_x**2, -2 * centre_x, 0.0, 1.0, 0.0, 0.0])
+        y_square = np.array([centre_y**2, 0.0, -2 * centre_y, 0.0, 0.0, 1.0])
+        product = np.array([centre_x * centre_y, -centre_y, -centre_x, 0.0, 1.0, 0.0])
+        tilt = np.array([0.0, per_x, per_y, 0.0, 0.0, 0.0])
         return np.stack(
-            np.broadcast_arrays(
-                common + apart * across**2, apart * across * down, common + apart * down**2
-            )
+            [
+                tilt + tangential * x_square + sagittal * y_square,
+                (tangential - sagittal) * product,
+                tilt + sagittal * x_square + tangential * y_square,
+            ]
         )
 
     def blur_px2(
