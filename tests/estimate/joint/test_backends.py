@@ -22,6 +22,7 @@ STAGES = {
     "refine": backend.RefineOperations,
     "support": backend.SupportOperations,
     "confidence": backend.ConfidenceOperations,
+    "field": backend.FieldOperations,
 }
 
 

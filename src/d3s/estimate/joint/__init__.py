@@ -9,6 +9,7 @@ refine       least-squares disparity of each cell, from coarse to fine
 trust        probability of each cell that its disparity is wrong
 confidence   depth, sigma, confidence and flags of each pixel
 model        depth and defocus as functions of the disparity
+field        blur and disparity of lenses over the field
 holes        missing and clipped pixels
 smoothing    Gaussian taps and their effect on noise
 types        records that the stages exchange

@@ -7,6 +7,7 @@ NumPy in double precision: the oracle that the tests hold the compiled code to.
 
 from typing import NamedTuple, Protocol
 
+from d3s.estimate.joint.field import FieldOperations
 from d3s.estimate.joint.types import (
     Array,
     Bits,
@@ -229,7 +230,13 @@ class RefineOperations(Protocol):
         """
 
     def sum_cells(
-        self, left: Array, right: Array, disparity: Array, wanted: Mask, parameters: FitParameters
+        self,
+        left: Array,
+        right: Array,
+        disparity: Array,
+        wanted: Mask,
+        parameters: FitParameters,
+        blur: Array | None = None,
     ) -> Array:
         """Return the sums `CellSum` over the pixels of each cell (sums, rows, cols).
 
@@ -245,6 +252,8 @@ class RefineOperations(Protocol):
             Cells to compute (rows, cols).
         parameters
             Parameters of the fit at this scale.
+        blur
+            Planes `BlurPlane` of each cell, in place of `parameters.defocus`.
         """
 
     def update_disparity(
@@ -296,6 +305,7 @@ class RefineOperations(Protocol):
         noise: Array,
         wanted: Mask,
         parameters: FitParameters,
+        blur: Array | None = None,
     ) -> WindowFit:
         """Fit each wanted cell over the largest usable window that its smaller windows agree with.
 
@@ -318,6 +328,8 @@ class RefineOperations(Protocol):
             Cells to compute (rows, cols).
         parameters
             Parameters of the fit at this scale.
+        blur
+            Planes `BlurPlane` of each cell, in place of `parameters.defocus`.
         """
 
     def correct_slopes(self, fit: WindowFit, parameters: FitParameters, scale: int) -> CellFit:
@@ -453,3 +465,4 @@ class Backend(NamedTuple):
     refine: RefineOperations
     support: SupportOperations
     confidence: ConfidenceOperations
+    field: FieldOperations

@@ -110,7 +110,8 @@ def run_joint(
     """
     clock = _Clock()
     shape = left.shape[0], left.shape[1]
-    plan = make_plan(rig.optics, options, shape)
+    lenses = None if rig.calibration is None else rig.calibration.lenses
+    plan = make_plan(rig.optics, options, shape, lenses)
     unseen = _unseen(left, right)
     views = backend.prefilter.centre(left, right)
     noise = _noise(views, plan, backend)
@@ -129,6 +130,11 @@ def run_joint(
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
     clock.stop("trust")
+    if plan.disparity_field is not None:
+        remaining_px = backend.field.remaining_disparity(
+            fit.disparity_px, plan.disparity_field, plan.cell_px
+        )
+        fit = fit._replace(disparity_px=fit.disparity_px - remaining_px)
     planes = depth_and_confidence(fit, found, trust, shape, plan, backend)
     clock.stop("confidence")
     return JointResult(planes, fit, found, trust, clock.times_s)

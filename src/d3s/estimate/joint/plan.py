@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
+from d3s.estimate.joint.field import LensField, ScaleLimits
 from d3s.estimate.joint.model import Model
 from d3s.estimate.options import JointOptions
-from d3s.rig import Optics
+from d3s.rig import LensMaps, Optics
 from d3s.types import FloatArray, Mask
 
 # Smoothing of the shrunk views, by scale, in pixels of the frame: enough to prevent aliasing.
@@ -57,9 +58,24 @@ class Plan(NamedTuple):
     shifts: NDArray[np.int64]  # in pixels of the search scale, consecutive
     allowed: Mask  # shifts that may be chosen
     rectification_sigma_px: float
+    disparity_field: LensField | None = None  # lenses that add disparity
+    blur_field: LensField | None = None  # lenses whose blur changes over the field
+
+    @property
+    def scale_limits(self) -> tuple[ScaleLimits, ...]:
+        """Blur from which on each scale serves, where it changes over the field."""
+        width = self.optics.aperture_gaussian_width
+        return tuple(
+            ScaleLimits(scale, (_BLUR_PX[scale] * width) ** 2, _DEFOCUS_PX2 * (scale / 2) ** 2)
+            if scale > self.options.finest_scale
+            else ScaleLimits(scale, -1.0, -1.0)
+            for scale in sorted(self.finer_px)
+        )
 
 
-def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> Plan:
+def make_plan(
+    optics: Optics, options: JointOptions, shape: tuple[int, int], lenses: LensMaps | None = None
+) -> Plan:
     """Make the plan of an estimate.
 
     Parameters
@@ -70,6 +86,8 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
         Options of the method; values left open are chosen from the camera.
     shape
         Rows and columns of the frame.
+    lenses
+        Errors of the lenses over the field, if known.
 
     Raises
     ------
@@ -82,7 +100,8 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
     finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else _DEFOCUSED_PX)
     rectification = options.rectification_sigma_px
     if rectification is None:
-        rectification = _FOREIGN_RECTIFICATION_PX if is_sharp else 0.0
+        known = 0.0 if lenses is None else lenses.disparity_sigma_px
+        rectification = _FOREIGN_RECTIFICATION_PX if is_sharp else known
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
     # One shift more at each end, so that a valley at the end of the range has two sides.
@@ -95,6 +114,7 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
     smoothing = {} if options.finest_scale == 2 else {1: finest}
     if scale > 1:
         smoothing |= _SMOOTHING_PX
+    field = None if lenses is None or is_sharp else LensField(lenses, optics, shape)
     return Plan(
         model=model,
         optics=optics,
@@ -114,6 +134,8 @@ def make_plan(optics: Optics, options: JointOptions, shape: tuple[int, int]) -> 
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
         rectification_sigma_px=rectification,
+        disparity_field=field if field and field.changes_disparity else None,
+        blur_field=field if field and field.changes_blur and options.use_defocus else None,
     )
 
 

@@ -85,7 +85,12 @@ def refine(
         Operations on images.
     """
     operations = backend.refine
-    scales = operations.coarsest_scales(start_px, plan.finer_px)
+    field = plan.blur_field
+    if field is None:
+        scales = operations.coarsest_scales(start_px, plan.finer_px)
+    else:
+        limits = plan.scale_limits
+        scales = backend.field.coarsest_scales(start_px, field, plan.cell_px, limits)
     holes = [(flag, holes) for flag, holes in _flagged(unseen) if holes.exist]
     parts: dict[int, CellFit] = {}
     for scale in sorted(levels, reverse=True):
@@ -130,7 +135,7 @@ class _Level:
         backend: Backend,
     ) -> None:
         self._views, self._scale, self._parameters = views, scale, parameters
-        self._plan, self._operations = plan, backend.refine
+        self._plan, self._operations, self._field = plan, backend.refine, backend.field
         self._disparity = begin_px * begin_px.dtype.type(1 / scale)  # in pixels of the scale
         self._anchor = self._disparity
         self._usable: Counts | None = None
@@ -146,7 +151,7 @@ class _Level:
     def move(self, wanted: Mask, rounds: int) -> None:
         """Improve the disparities of the wanted cells, in so many rounds of least squares."""
         for _ in range(rounds):
-            sums = self._sums(wanted)
+            sums = self._sums(wanted, self._blur())
             self._disparity = self._operations.update_disparity(
                 sums,
                 self._disparity,
@@ -159,7 +164,8 @@ class _Level:
     def fit(self, noise: Array, wanted: Mask) -> CellFit:
         """Fit the wanted cells, with sigma and all else that is known of them."""
         parameters, scale = self._parameters, self._scale
-        sums = self._sums(wanted)
+        blur = self._blur()
+        sums = self._sums(wanted, blur)
         if scale == 1:
             # Sigma needs the residual that is left after the last move. At the coarser scales the
             # disparities have moved before.
@@ -177,6 +183,7 @@ class _Level:
             noise_here,
             wanted,
             parameters,
+            blur,
         )
         part = self._operations.correct_slopes(fit, parameters, scale)
         halves = np.array(parameters.window_halves)[fit.window]
@@ -184,8 +191,18 @@ class _Level:
             part.flags[distance <= halves + self._smoothing_reach] |= np.uint16(flag)
         return part
 
-    def _sums(self, wanted: Mask) -> Array:
-        return self._operations.sum_cells(*self._views, self._disparity, wanted, self._parameters)
+    def _blur(self) -> Array | None:
+        """Return the difference of blur at the place and disparity of each cell."""
+        field = self._plan.blur_field
+        if field is None:
+            return None
+        side = self._parameters.cell_side
+        return self._field.blur_differences(self._disparity, field, self._scale, side)
+
+    def _sums(self, wanted: Mask, blur: Array | None) -> Array:
+        return self._operations.sum_cells(
+            *self._views, self._disparity, wanted, self._parameters, blur
+        )
 
     def _usable_windows(self) -> Counts:
         """Count the larger windows within both views, on one surface and without holes."""

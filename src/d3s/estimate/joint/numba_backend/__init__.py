@@ -12,6 +12,7 @@ surfaces     windows on one surface; slopes and bends of surfaces
 grids        cells of one size from cells of another
 support      texture around cells, and the probability of being wrong
 confidence   depth, sigma, confidence and flags
+field        blur and disparity of lenses over the field
 lines        copies and interpolation of image rows
 """
 
@@ -23,6 +24,7 @@ def numba_backend(memory: Scratch) -> Backend:
     """Return the compiled operations, whose intermediate arrays live in scratch memory."""
     # Imported here: loading Numba and its compiled functions takes half a second.
     from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence
+    from d3s.estimate.joint.numba_backend.field import NumbaField
     from d3s.estimate.joint.numba_backend.prefilter import NumbaPrefilter
     from d3s.estimate.joint.numba_backend.refine import NumbaRefine
     from d3s.estimate.joint.numba_backend.search import NumbaSearch
@@ -34,4 +36,5 @@ def numba_backend(memory: Scratch) -> Backend:
         NumbaRefine(memory),
         NumbaSupport(memory),
         NumbaConfidence(memory),
+        NumbaField(memory),
     )

@@ -1,19 +1,30 @@
 """Sums over cells of the residual, of its derivative, and of their products."""
 
+from typing import Any
+
 import numpy as np
 
+from d3s.estimate.joint.field import BlurPlane
 from d3s.estimate.joint.numba_backend.lines import fill
 from d3s.estimate.joint.types import CellSum, DefocusLine, Indices, Planes, Real
-from d3s.runtime.compile import compiled, part
+from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.simd import FLOATS, load_8, splat_8, store
 from d3s.types import Image
 
 # Planes of `CellSum` as plain integers, which compile faster.
 _G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM = (int(plane) for plane in list(CellSum)[:9])
+_XY = int(BlurPlane.XY)
 # Lines of a row of pixels: sub-pixel position in the spline, defocus, left view, its Laplacian and
 # slope, Laplacian of the right view's spline; then the results.
 _T, _BLUR, _LEFT, _LEFT_LAP, _LEFT_X, _RIGHT_LAP = range(6)
 _RESIDUAL, _GRADIENT, _BY_SHIFT, _MEAN, _CELL_LINES = range(6, 11)
+# With lens maps also: the difference of blur and its slope, in the order of `BlurPlane`, and second
+# derivatives of the left view and of the right view's spline along x, mixed and along y.
+_TENSORS = 6
+_TENSOR = _CELL_LINES
+_LEFT_XX, _LEFT_XY, _LEFT_YY, _RIGHT_XX, _RIGHT_XY, _RIGHT_YY, _FIELD_LINES = range(
+    _TENSOR + _TENSORS, _TENSOR + _TENSORS + 7
+)
 
 
 @compiled
@@ -63,6 +74,7 @@ def sum_cells(
     firsts: Indices,
     lasts: Indices,
     out: Planes,
+    maps: Planes | None,
 ) -> None:
     """Sum `CellSum` over the pixels of cells, row by row, from column `firsts` to `lasts`.
 
@@ -87,11 +99,14 @@ def sum_cells(
         Columns of cells to compute in each row, the last one excluded.
     out
         Sums (planes, rows, cols), written in place.
+    maps
+        Planes `BlurPlane` of each cell, in place of `defocus`; None for perfect lenses.
     """
     rows, cols = left.shape
     shifts = np.empty(disparity.shape[1], dtype=np.int64)
     room = cols + 2 * FLOATS
-    lines = np.zeros((_CELL_LINES, room), dtype=np.float32)
+    count = _CELL_LINES if maps is None else _FIELD_LINES
+    lines = np.zeros((count, room), dtype=np.float32)
     flat, splines = lines.reshape(lines.size), spline.reshape(spline.size)
     sums = np.zeros((9, room), dtype=np.float32)
     folded = np.empty(disparity.shape[1], dtype=np.float32)
@@ -108,10 +123,17 @@ def sum_cells(
             for col in range(cell * side, min(cell * side + side, cols)):
                 t[col] = whole - depth[cell]
                 blur[col] = defocus.constant + defocus.slope * depth[cell]
+        if maps is not None:
+            for plane in range(_TENSORS):
+                _widen(maps[plane, cell_row], begin, end, side, lines[_TENSOR + plane])
         for row in range(cell_row * side, min(cell_row * side + side, rows)):
             fill(left[row], lines[_LEFT])
-            _laplacian(left, row, lines[_LEFT_LAP, :cols])
-            _laplacian(spline, row, lines[_RIGHT_LAP, :cols])
+            if maps is None:
+                _laplacian(left, row, lines[_LEFT_LAP, :cols])
+                _laplacian(spline, row, lines[_RIGHT_LAP, :cols])
+            else:
+                _second_derivatives(left, row, lines[_LEFT_XX:_RIGHT_XX, :cols])
+                _second_derivatives(spline, row, lines[_RIGHT_XX:_FIELD_LINES, :cols])
             _gradient_x(left[row], lines[_LEFT_X, :cols])
             here, done = begin, low
             while here < end:
@@ -125,7 +147,7 @@ def sum_cells(
                 if first < last:
                     _without_match(lines, done, first)
                     row_at, slope = row * cols - shift, defocus.slope
-                    _compare(splines, row_at, flat, room, first, last, shift, slope)
+                    _compare(splines, row_at, flat, room, first, last, shift, slope, maps)
                     done = last
                 here = there
             _without_match(lines, done, high)
@@ -162,6 +184,7 @@ def _compare(
     last: int,
     shift: int,
     slope: Real,
+    maps: Planes | None,
 ) -> None:
     """Compare a run of pixels with one whole shift; up to 7 pixels behind it are overwritten."""
     one, half, sixth = splat_8(np.float32(1)), np.float32(0.5), np.float32(1 / 6)
@@ -179,18 +202,67 @@ def _compare(
         moved_x = half * (
             (tt * d - uu * a) + (t * (three * t - four) * b - u * (three * u - four) * c)
         )
-        at = _RIGHT_LAP * room + col - shift - 1
-        a, b = load_8(lines, at), load_8(lines, at + 1)
-        c, d = load_8(lines, at + 2), load_8(lines, at + 3)
-        moved_lap = (w0 * a + w3 * d) + (w1 * b + w2 * c)
         left = load_8(lines, _LEFT * room + col)
-        lap = half * (load_8(lines, _LEFT_LAP * room + col) + moved_lap)
         by_shift = half * (load_8(lines, _LEFT_X * room + col) + moved_x)
-        residual = left - moved + load_8(lines, _BLUR * room + col) * lap
+        weights = w0, w1, w2, w3
+        if maps is None:
+            lap = _mean(lines, _LEFT_LAP * room + col, _RIGHT_LAP * room + col - shift - 1, weights)
+            residual = left - moved + load_8(lines, _BLUR * room + col) * lap
+            gradient = by_shift + slope * lap
+        else:
+            residual, gradient = left - moved, by_shift
+            for plane in range(3):
+                there = (_RIGHT_XX + plane) * room + col - shift - 1
+                second = _mean(lines, (_LEFT_XX + plane) * room + col, there, weights)
+                if plane == _XY:
+                    second = second + second
+                at = (_TENSOR + plane) * room + col
+                residual = residual + load_8(lines, at) * second
+                gradient = gradient + load_8(lines, at + 3 * room) * second
         store(lines, _RESIDUAL * room + col, residual)
-        store(lines, _GRADIENT * room + col, by_shift + slope * lap)
+        store(lines, _GRADIENT * room + col, gradient)
         store(lines, _BY_SHIFT * room + col, by_shift)
         store(lines, _MEAN * room + col, half * (left + moved))
+
+
+@inlined
+def _mean(lines: Image, left: int, right: int, weights: tuple[Any, Any, Any, Any]) -> Any:
+    """Mean of a line of the left view and of one of the right view's spline."""
+    w0, w1, w2, w3 = weights
+    a, b = load_8(lines, right), load_8(lines, right + 1)
+    c, d = load_8(lines, right + 2), load_8(lines, right + 3)
+    return np.float32(0.5) * (load_8(lines, left) + ((w0 * a + w3 * d) + (w1 * b + w2 * c)))
+
+
+@part
+def _widen(line: Image, begin: int, end: int, side: int, out: Image) -> None:
+    """Copy the values of cells to their pixels."""
+    for cell in range(begin, end):
+        for col in range(cell * side, min(cell * side + side, out.size)):
+            out[col] = line[cell]
+
+
+@part
+def _second_derivatives(image: Image, row: int, out: Image) -> None:
+    """Second derivatives of a row along x, mixed and along y; edge pixels are repeated."""
+    rows, cols = image.shape
+    up, here, down = image[max(row - 1, 0)], image[row], image[min(row + 1, rows - 1)]
+    across, mixed, along = out[0], out[1], out[2]
+    two, quarter = np.float32(2), np.float32(0.25)
+    for col in range(cols):
+        along[col] = (up[col] + down[col]) - two * here[col]
+    for col in (0, cols - 1):
+        before, after = max(col - 1, 0), min(col + 1, cols - 1)
+        across[col] = (here[before] + here[after]) - two * here[col]
+        mixed[col] = quarter * ((down[after] - up[after]) - (down[before] - up[before]))
+        if cols == 1:
+            break
+    inner, middle, after = across[1:], here[1:], here[2:]
+    for col in range(cols - 2):
+        inner[col] = (here[col] + after[col]) - two * middle[col]
+    inner, low, high = mixed[1:], down[2:], up[2:]
+    for col in range(cols - 2):
+        inner[col] = quarter * ((low[col] - high[col]) - (down[col] - up[col]))
 
 
 @part

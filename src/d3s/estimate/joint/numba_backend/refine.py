@@ -7,6 +7,7 @@ results do not depend on where a thread began.
 
 import numpy as np
 
+from d3s.estimate.joint.field import BlurPlane
 from d3s.estimate.joint.numba_backend import cells, grids, surfaces, windows
 from d3s.estimate.joint.numba_backend.windows import (
     DISPARITY_SUMS,
@@ -102,7 +103,13 @@ class NumbaRefine:
         return count
 
     def sum_cells(
-        self, left: Image, right: Image, disparity: Image, wanted: Mask, parameters: FitParameters
+        self,
+        left: Image,
+        right: Image,
+        disparity: Image,
+        wanted: Mask,
+        parameters: FitParameters,
+        blur: Planes | None = None,
     ) -> Planes:
         """Return the sums `CellSum` of the cells that the windows of a wanted cell reach.
 
@@ -120,7 +127,7 @@ class NumbaRefine:
             run_over_rows(cells.spline_coefficients, right.shape[0], right, _spline_taps(), spline)
             line = DefocusLine(*(np.float32(number) for number in parameters.defocus))
             run_over_rows(
-                cells.sum_cells, rows, left, spline, disparity, line, side, first, last, out
+                cells.sum_cells, rows, left, spline, disparity, line, side, first, last, out, blur
             )
         taps = np.array(parameters.cell_taps, dtype=np.float32)
         own = [window_pixels(size, side, (0,))[0] for size in parameters.view_shape]
@@ -142,7 +149,7 @@ class NumbaRefine:
         Parameters: see `RefineOperations.update_disparity`.
         """
         out = self._memory.empty((1, *disparity.shape))
-        starts = CellStarts(disparity, anchor, usable, disparity, wanted)
+        starts = CellStarts(disparity, anchor, usable, disparity, wanted, disparity)
         self._fit(sums, starts, parameters, out)
         return np.asarray(out[0])
 
@@ -163,13 +170,20 @@ class NumbaRefine:
         noise: Image,
         wanted: Mask,
         parameters: FitParameters,
+        blur: Planes | None = None,
     ) -> WindowFit:
         """Fit each wanted cell over the largest usable window that smaller ones agree with.
 
         Parameters: see `RefineOperations.fit_windows`.
         """
         out = self._memory.empty((len(WindowFit._fields) - 1, *disparity.shape))
-        starts = CellStarts(disparity, anchor, usable, noise, wanted)
+        line = parameters.defocus
+        if blur is None:
+            defocus = np.full((1, disparity.shape[1]), line.constant, dtype=np.float32)
+        else:
+            defocus = blur[BlurPlane.EVEN]
+            parameters = parameters._replace(defocus=line._replace(slope=0.0))
+        starts = CellStarts(disparity, anchor, usable, noise, wanted, defocus)
         used = self._fit(sums, starts, parameters, out)
         return WindowFit._make([*out, used])
 
@@ -287,7 +301,6 @@ def _window_tables(parameters: FitParameters) -> WindowTables:
 
 def _fit_numbers(parameters: FitParameters) -> FitNumbers:
     return FitNumbers(
-        defocus_constant=np.float32(parameters.defocus.constant),
         defocus_slope=np.float32(parameters.defocus.slope),
         max_move=np.float32(parameters.max_move),
         anchor_precision=np.float32(1 / parameters.anchor_sigma**2),

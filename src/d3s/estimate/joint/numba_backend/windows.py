@@ -42,8 +42,8 @@ DISPARITY_SUMS = 6  # the first planes of `CellSum`, which suffice for a dispari
 _G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM, _U, _UU = (int(plane) for plane in CellSum)
 _DOWN = len(CellSum)  # further plane of window sums: squared gradients times rows
 # Lines of a row of cells: start disparities, those of the search, noise, usable windows, pixels of
-# 3 x 3 cells; behind these, the pixels of each window along the columns.
-_START, _ANCHOR, _NOISE, _USABLE, _NEAR_PX, _LINES = range(6)
+# 3 x 3 cells, defocus; behind these, the pixels of each window along the columns.
+_START, _ANCHOR, _NOISE, _USABLE, _NEAR_PX, _DEFOCUS, _LINES = range(7)
 # Lines of the results, in the order of `WindowFit`.
 _RESULTS = len(WindowFit._fields)
 _DISPARITY, _SIGMA, _CORRELATION, _MISFIT, _CENTROID_DOWN, _CENTROID_ACROSS, _WINDOW = (
@@ -80,12 +80,12 @@ class CellStarts(NamedTuple):
     usable: Counts  # number of larger windows that the cell may use
     noise: Image  # variance of one view's white noise around the cell
     wanted: Mask
+    defocus: Image  # half the blur-variance difference at disparity 0, of each row or of all
 
 
 class FitNumbers(NamedTuple):
     """Numbers of `FitParameters` in single precision."""
 
-    defocus_constant: np.float32
     defocus_slope: np.float32
     max_move: np.float32
     anchor_precision: np.float32
@@ -196,6 +196,10 @@ def fit_windows(
                     lines[_ANCHOR, col] = starts.anchor[row, col]
                     lines[_NOISE, col] = starts.noise[row, col]
                     lines[_USABLE, col] = starts.usable[row, col]
+                if not is_light:
+                    defocus = starts.defocus[row % starts.defocus.shape[0]]
+                    for col in range(begin, end):
+                        lines[_DEFOCUS, col] = defocus[col]
                 row_sums = _RowSums(
                     tall.reshape(tall.size),
                     (row - top) * places * tall.shape[2],
@@ -347,7 +351,7 @@ def _fit_line(
         if is_light:
             continue
         noise = load_8(lines, _NOISE * most + there)
-        defocus = numbers.defocus_constant + numbers.defocus_slope * moved
+        defocus = load_8(lines, _DEFOCUS * most + there) + numbers.defocus_slope * moved
         per_noise = two * numbers.smoothed_gain + half * numbers.laplacian_gain * defocus * defocus
         residual = best_ee / per_noise
         sensor = minimum(noise, residual)

@@ -7,12 +7,14 @@ search       matching costs and paths
 refine       least squares over windows
 support      texture around cells, and the probability of being wrong
 confidence   depth, sigma, confidence and flags
+field        blur and disparity of lenses over the field
 """
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.joint.backend import Backend
 from d3s.estimate.joint.method import as_depth_map, run_joint
 from d3s.estimate.joint.numpy_backend.confidence import NumpyConfidence
+from d3s.estimate.joint.numpy_backend.field import NumpyField
 from d3s.estimate.joint.numpy_backend.prefilter import NumpyPrefilter
 from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.numpy_backend.search import NumpySearch
@@ -25,7 +27,12 @@ from d3s.types import Image
 def numpy_backend() -> Backend:
     """Return the operations in NumPy."""
     return Backend(
-        NumpyPrefilter(), NumpySearch(), NumpyRefine(), NumpySupport(), NumpyConfidence()
+        NumpyPrefilter(),
+        NumpySearch(),
+        NumpyRefine(),
+        NumpySupport(),
+        NumpyConfidence(),
+        NumpyField(),
     )
 
 

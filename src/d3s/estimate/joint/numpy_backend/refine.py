@@ -6,6 +6,7 @@ import numpy as np
 from scipy import ndimage
 
 from d3s.estimate.flags import Flag
+from d3s.estimate.joint.field import BlurPlane
 from d3s.estimate.joint.types import (
     FLAT,
     TINY,
@@ -48,7 +49,13 @@ class NumpyRefine:
         return image
 
     def sum_cells(
-        self, left: Array, right: Array, disparity: Array, wanted: Mask, parameters: FitParameters
+        self,
+        left: Array,
+        right: Array,
+        disparity: Array,
+        wanted: Mask,
+        parameters: FitParameters,
+        blur: Array | None = None,
     ) -> Array:
         """Return the sums `CellSum` over the pixels of every cell, wanted or not.
 
@@ -59,7 +66,6 @@ class NumpyRefine:
         side = parameters.cell_side
         every = disparity.repeat(side, 0).repeat(side, 1)[:rows, :cols]
         spline = ndimage.spline_filter1d(right, order=3, axis=1, mode="mirror")
-        constant, slope = parameters.defocus
         place = np.arange(cols) - every
         whole = np.floor(place).astype(np.int64)
         inside = (whole >= 1) & (whole <= cols - 3)
@@ -76,11 +82,22 @@ class NumpyRefine:
             return total
 
         moved, moved_x = read(spline, weights), read(spline, slopes)
-        lap = 0.5 * (_laplacian(left) + read(_laplacian(spline), weights))
+        pairs = zip(_second_derivatives(left), _second_derivatives(spline), strict=True)
+        seconds = [0.5 * (one + read(other, weights)) for one, other in pairs]
+        if blur is None:
+            lap, (constant, slope) = seconds[0] + seconds[2], parameters.defocus
+            differences = (constant + slope * every) * lap, slope * lap
+        else:
+            parts = blur[:6].repeat(side, 1).repeat(side, 2)[:, :rows, :cols]
+            terms = [part * second for part, second in zip(parts, 2 * seconds, strict=True)]
+            differences = (
+                terms[0] + 2 * terms[1] + terms[2],
+                terms[3] + 2 * terms[4] + terms[5],
+            )
         mean = np.where(inside, 0.5 * (left + moved), left)
-        residual = np.where(inside, left - moved + (constant + slope * every) * lap, 0.0)
+        residual = np.where(inside, left - moved + differences[0], 0.0)
         by_shift = np.where(inside, 0.5 * (_gradient_x(left) + moved_x), 0.0)
-        gradient = np.where(inside, by_shift + slope * lap, 0.0)
+        gradient = np.where(inside, by_shift + differences[1], 0.0)
         h = gradient * every - residual
         products = (
             gradient,
@@ -234,6 +251,7 @@ class NumpyRefine:
         noise: Array,
         wanted: Mask,
         parameters: FitParameters,
+        blur: Array | None = None,
     ) -> WindowFit:
         """Fit each wanted cell over the largest usable window that smaller ones agree with.
 
@@ -287,7 +305,9 @@ class NumpyRefine:
         best = (chosen["disparity"] * safe + weight * anchor) / (safe + weight)
         moved = np.where(np.abs(best - anchor) < parameters.max_move, best, anchor)
         moved = np.where(is_flat, disparity, moved)
-        per_noise = _in_residual(moved, parameters)
+        constant, slope = parameters.defocus
+        defocus = constant + slope * moved if blur is None else blur[BlurPlane.EVEN]
+        per_noise = _in_residual(defocus, parameters)
         residual = chosen["ee"] / per_noise
         sensor = np.minimum(noise, residual)
         noise_like = sensor + parameters.unexplained_share * (residual - sensor)
@@ -366,13 +386,9 @@ def cell_pixels(parameters: FitParameters) -> Array:
     )
 
 
-def _in_residual(disparity: Array, parameters: FitParameters) -> Array:
+def _in_residual(defocus: Array, parameters: FitParameters) -> Array:
     """Return the variance of the residual for white noise of variance 1 in both views."""
-    constant, slope = parameters.defocus
-    return (
-        2 * parameters.smoothed_gain
-        + 0.5 * parameters.laplacian_gain * (constant + slope * disparity) ** 2
-    )
+    return 2 * parameters.smoothed_gain + 0.5 * parameters.laplacian_gain * defocus**2
 
 
 def _cell_sums(image: Array, side: int) -> Array:
@@ -396,8 +412,12 @@ def _extent(image: Array, half: int) -> Array:
     )
 
 
-def _laplacian(image: Array) -> Array:
-    return np.asarray(ndimage.correlate(image, [[0, 1, 0], [1, -4, 1], [0, 1, 0]], mode=_EDGES))
+def _second_derivatives(image: Array) -> list[Array]:
+    """Return the second derivatives along x, mixed and along y."""
+    across = [[0, 0, 0], [1, -2, 1], [0, 0, 0]]
+    mixed = [[0.25, 0, -0.25], [0, 0, 0], [-0.25, 0, 0.25]]
+    taps = (across, mixed, np.transpose(across))
+    return [np.asarray(ndimage.correlate(image, one, mode=_EDGES)) for one in taps]
 
 
 def _gradient_x(image: Array) -> Array:

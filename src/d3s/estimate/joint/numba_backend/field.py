@@ -1,0 +1,270 @@
+"""Compiled blur and disparity of lenses over the field.
+
+Along a row of cells the maps are polynomials in x; those of the row come first. The disparity moves
+a point in the right view and changes its vergence, so both are in the derivatives.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from d3s.estimate.joint.field import BlurPlane, LensField, ScaleLimits
+from d3s.estimate.joint.numba_backend.lines import fill
+from d3s.estimate.joint.types import Counts, Planes
+from d3s.runtime.compile import compiled, inlined, part
+from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.scratch import Scratch
+from d3s.runtime.simd import FLOATS, load_8, maximum, select_less, splat_8, sqrt, store
+from d3s.types import Image
+
+# Lines of a row of cells: x in the left view and the disparity.
+_X, _DISPARITY, _LINES = range(3)
+_XX, _XY, _YY, _XX_SLOPE, _XY_SLOPE, _YY_SLOPE, _EVEN = (int(plane) for plane in BlurPlane)
+
+
+class _Cells(NamedTuple):
+    """Places of cells, and what their disparities mean; places over the radius of the field."""
+
+    first_x: np.float32  # place of the first cell
+    first_y: np.float32
+    step: np.float32  # side of a cell
+    shift: np.float32  # place in the right view per disparity
+    blur: np.float32  # blur at disparity 0, before the focus is subtracted, in px of the frame
+    blur_slope: np.float32  # per disparity
+    vergence: np.float32  # 1/Z at disparity 0
+    vergence_slope: np.float32  # per disparity
+
+
+class NumbaField:
+    """`FieldOperations` in single precision, with intermediate arrays in scratch memory."""
+
+    def __init__(self, memory: Scratch) -> None:
+        self._memory = memory
+
+    def blur_differences(
+        self, disparity: Image, field: LensField, scale: int, cell_side: int
+    ) -> Planes:
+        """Return the planes `BlurPlane` (planes, rows, cols), in pixels of the scale.
+
+        Parameters: see `FieldOperations.blur_differences`.
+        """
+        out = self._memory.empty((len(BlurPlane), *disparity.shape))
+        cells = _cells(field, scale * cell_side, scale)
+        units = np.float32(0.5 / scale**2)
+        run_over_rows(_blur_differences, out.shape[1], disparity, _maps(field), cells, units, out)
+        return out
+
+    def coarsest_scales(
+        self,
+        disparity_px: Image,
+        field: LensField,
+        cell_px: int,
+        limits: tuple[ScaleLimits, ...],
+    ) -> Counts:
+        """Return the coarsest scale at which each cell may be fitted: 1, 2 or 4.
+
+        Parameters: see `FieldOperations.coarsest_scales`.
+        """
+        out = self._memory.empty(disparity_px.shape, np.uint8)
+        table = np.array(limits, dtype=np.float32).reshape(-1, len(ScaleLimits._fields))
+        cells = _cells(field, cell_px, 1)
+        run_over_rows(_coarsest_scales, out.shape[0], disparity_px, _maps(field), cells, table, out)
+        return out
+
+    def remaining_disparity(self, disparity_px: Image, field: LensField, cell_px: int) -> Image:
+        """Return the disparity (rows, cols) that lenses add to that of the depth.
+
+        Parameters: see `FieldOperations.remaining_disparity`.
+        """
+        out = self._memory.empty(disparity_px.shape)
+        maps = field.disparity_maps().astype(np.float32)
+        cells = _cells(field, cell_px, 1)
+        run_over_rows(_remaining_disparity, out.shape[0], disparity_px, maps, cells, out)
+        return out
+
+
+def _cells(field: LensField, cell_px: int, scale: int) -> _Cells:
+    """Return the places of cells; disparities are in pixels of the scale."""
+    x, y = field.places((1, 1), cell_px)
+    radius = field.lenses.field_radius_px
+    vergence = float(field.vergence_dpt(0.0))
+    per_px = scale / field.per_dpt_px
+    gain = field.blur_per_dpt_px
+    numbers = (x[0], y[0, 0], cell_px / radius, scale / radius, gain * vergence, gain * per_px)
+    return _Cells(*(np.float32(number) for number in (*numbers, vergence, per_px)))
+
+
+def _maps(field: LensField) -> Image:
+    return field.tensor_maps().astype(np.float32)
+
+
+@compiled
+def _blur_differences(
+    start: int,
+    stop: int,
+    disparity: Image,
+    maps: Image,
+    cells: _Cells,
+    units: np.float32,
+    out: Planes,
+) -> None:
+    """Half the difference of the blur variances, its derivative, and its even equivalent."""
+    cols = disparity.shape[1]
+    room = cols + FLOATS
+    lines = np.zeros((_LINES, room), dtype=np.float32)
+    found = np.zeros((7, room), dtype=np.float32)
+    rows = np.zeros((2, 4, maps.shape[2]), dtype=np.float32)
+    flat, target = lines.reshape(lines.size), found.reshape(found.size)
+    two, eighth = np.float32(2), np.float32(0.125)
+    slopes = np.float32(2) * units, cells.blur_slope
+    for row in range(start, stop):
+        _start_row(row, disparity, maps, cells, lines, rows)
+        for col in range(0, cols, FLOATS):
+            x, d = load_8(flat, _X * room + col), load_8(flat, _DISPARITY * room + col)
+            blur = cells.blur + cells.blur_slope * d
+            moved = x - cells.shift * d
+            a, b, c, more, _ = _tensor(rows[0], x, blur)
+            p, q, r, other, lean = _tensor(rows[1], moved, blur)
+            xx = units * ((p * p + q * q + other) - (a * a + b * b + more))
+            xy = units * (q * (p + r) - b * (a + c))
+            yy = units * ((r * r + q * q + other) - (c * c + b * b + more))
+            p_slope = slopes[1] + cells.shift * _slope(rows[1, 0], moved)
+            q_slope = cells.shift * _slope(rows[1, 1], moved)
+            r_slope = slopes[1] + cells.shift * _slope(rows[1, 2], moved)
+            lean = (np.float32(-0.5) * cells.shift) * lean
+            store(target, _XX * room + col, xx)
+            store(target, _XY * room + col, xy)
+            store(target, _YY * room + col, yy)
+            value = p * p_slope + q * q_slope + lean - slopes[1] * a
+            store(target, _XX_SLOPE * room + col, slopes[0] * value)
+            value = q_slope * (p + r) + q * (p_slope + r_slope) - (two * slopes[1]) * b
+            store(target, _XY_SLOPE * room + col, units * value)
+            value = r * r_slope + q * q_slope + lean - slopes[1] * c
+            store(target, _YY_SLOPE * room + col, slopes[0] * value)
+            square = xx * xx + two * (xy * xy) + yy * yy
+            trace = xx + yy
+            even = sqrt(eighth * (two * square + trace * trace))
+            store(target, _EVEN * room + col, even)
+        for plane in range(7):
+            fill(found[plane], out[plane, row])
+
+
+@compiled
+def _coarsest_scales(
+    start: int,
+    stop: int,
+    disparity: Image,
+    maps: Image,
+    cells: _Cells,
+    limits: Image,
+    out: Counts,
+) -> None:
+    """Coarsest scale of each cell: 1, or a scale whose limit the blur or its difference exceeds."""
+    cols = disparity.shape[1]
+    room = cols + FLOATS
+    lines = np.zeros((_LINES, room), dtype=np.float32)
+    found = np.zeros(room, dtype=np.float32)
+    rows = np.zeros((2, 4, maps.shape[2]), dtype=np.float32)
+    flat, half = lines.reshape(lines.size), np.float32(0.5)
+    for row in range(start, stop):
+        _start_row(row, disparity, maps, cells, lines, rows)
+        for col in range(0, cols, FLOATS):
+            x, d = load_8(flat, _X * room + col), load_8(flat, _DISPARITY * room + col)
+            blur = cells.blur + cells.blur_slope * d
+            a, b, c, more, _ = _tensor(rows[0], x, blur)
+            p, q, r, other, _ = _tensor(rows[1], x - cells.shift * d, blur)
+            left_xx, left_xy, left_yy = a * a + b * b + more, b * (a + c), c * c + b * b + more
+            right_xx, right_xy, right_yy = p * p + q * q + other, q * (p + r), r * r + q * q + other
+            widest = maximum(
+                _widest(left_xx, left_xy, left_yy), _widest(right_xx, right_xy, right_yy)
+            )
+            apart = half * _widest(right_xx - left_xx, right_xy - left_xy, right_yy - left_yy)
+            scale = splat_8(np.float32(1))
+            for which in range(limits.shape[0]):
+                coarse = splat_8(limits[which, 0])
+                scale = select_less(splat_8(limits[which, 1]), widest, coarse, scale)
+                scale = select_less(splat_8(limits[which, 2]), apart, coarse, scale)
+            store(found, col, scale)
+        target = out[row]
+        for col in range(cols):
+            target[col] = np.int32(found[col])
+
+
+@compiled
+def _remaining_disparity(
+    start: int, stop: int, disparity: Image, maps: Image, cells: _Cells, out: Image
+) -> None:
+    """Disparity of lenses at the depth that is left without it."""
+    terms, size = maps.shape[0], maps.shape[1]
+    rows = np.zeros((terms, size), dtype=np.float32)
+    for row in range(start, stop):
+        y = cells.first_y + cells.step * np.float32(row)
+        for term in range(terms):
+            _reduce(maps[term], y, rows[term])
+        line, target = disparity[row], out[row]
+        for col in range(line.size):
+            x = cells.first_x + cells.step * np.float32(col)
+            found = np.float32(0)
+            for _ in range(2):
+                vergence = cells.vergence + cells.vergence_slope * (line[col] - found)
+                found = np.float32(0)
+                for term in range(terms - 1, -1, -1):
+                    value = np.float32(0)
+                    for power in range(size - 1, -1, -1):
+                        value = value * x + rows[term, power]
+                    found = found * vergence + value
+            target[col] = found
+
+
+@part
+def _start_row(
+    row: int, disparity: Image, maps: Image, cells: _Cells, lines: Image, rows: Image
+) -> None:
+    """Set places and disparities of a row, and the maps of both views as polynomials in x."""
+    y = cells.first_y + cells.step * np.float32(row)
+    for view in range(2):
+        for which in range(4):
+            _reduce(maps[view, which], y, rows[view, which])
+    places = lines[_X]
+    for col in range(disparity.shape[1]):
+        places[col] = cells.first_x + cells.step * np.float32(col)
+    fill(disparity[row], lines[_DISPARITY])
+
+
+@part
+def _reduce(table: Image, y: np.float32, out: Image) -> None:
+    """Polynomial in x at one y, from the coefficients by power of x and power of y."""
+    for power in range(out.size):
+        value = np.float32(0)
+        for other in range(out.size - 1, -1, -1):
+            value = value * y + table[power, other]
+        out[power] = value
+
+
+@inlined
+def _tensor(rows: Image, x: Any, blur: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Blur tensor of one view along x, mixed, along y; the extra variance and its slope."""
+    xx = blur - (rows[0, 0] + x * (rows[0, 1] + rows[0, 2] * x))
+    yy = blur - (rows[2, 0] + x * (rows[2, 1] + rows[2, 2] * x))
+    xy = np.float32(-1) * (rows[1, 0] + rows[1, 1] * x)
+    last = rows.shape[1] - 1
+    extra, slope = splat_8(rows[3, last]), splat_8(np.float32(0))
+    for power in range(last - 1, -1, -1):
+        slope = slope * x + extra
+        extra = extra * x + rows[3, power]
+    return xx, xy, yy, extra, slope
+
+
+@inlined
+def _slope(line: Image, x: Any) -> Any:
+    """Derivative of a polynomial of second degree."""
+    return line[1] + (np.float32(2) * line[2]) * x
+
+
+@inlined
+def _widest(across: Any, mixed: Any, down: Any) -> Any:
+    """Largest magnitude of a tensor along any direction."""
+    half = np.float32(0.5)
+    apart = half * (across - down)
+    mean = half * (across + down)
+    return sqrt(mean * mean) + sqrt(apart * apart + mixed * mixed)

@@ -1,0 +1,74 @@
+"""Blur and disparity of lenses over the field in NumPy, from the lens maps themselves."""
+
+import numpy as np
+
+from d3s.estimate.joint.field import LensField, ScaleLimits
+from d3s.estimate.joint.types import Array, Counts
+from d3s.types import FloatArray
+
+_STEP_PX = 1e-3  # of the central difference by the disparity
+
+
+class NumpyField:
+    """`FieldOperations` in double precision."""
+
+    def blur_differences(
+        self, disparity: Array, field: LensField, scale: int, cell_side: int
+    ) -> Array:
+        """Return the planes `BlurPlane` (planes, rows, cols), in pixels of the scale.
+
+        Parameters: see `FieldOperations.blur_differences`.
+        """
+        cell_px, disparity_px = scale * cell_side, np.float64(scale) * disparity
+        here = _half_difference(disparity_px, field, cell_px)
+        before, after = (
+            _half_difference(disparity_px + step, field, cell_px) for step in (-_STEP_PX, _STEP_PX)
+        )
+        slope = (after - before) / (2 * _STEP_PX)
+        across, mixed, down = here
+        square = across**2 + 2 * mixed**2 + down**2
+        even = np.sqrt((2 * square + (across + down) ** 2) / 8)
+        return np.stack([*(here / scale**2), *(slope / scale), even / scale**2])
+
+    def coarsest_scales(
+        self,
+        disparity_px: Array,
+        field: LensField,
+        cell_px: int,
+        limits: tuple[ScaleLimits, ...],
+    ) -> Counts:
+        """Return the coarsest scale at which each cell may be fitted: 1, 2 or 4.
+
+        Parameters: see `FieldOperations.coarsest_scales`.
+        """
+        left, right = field.blur_px2(disparity_px, cell_px)
+        blur = np.maximum(_widest(left), _widest(right))
+        difference = _widest(0.5 * (right - left))
+        out = np.ones(disparity_px.shape, dtype=np.uint8)
+        for scale, blur_px2, difference_px2 in limits:
+            out[(blur > blur_px2) | (difference > difference_px2)] = scale
+        return out
+
+    def remaining_disparity(self, disparity_px: Array, field: LensField, cell_px: int) -> Array:
+        """Return the disparity (rows, cols) that lenses add to that of the depth.
+
+        Parameters: see `FieldOperations.remaining_disparity`.
+        """
+        x, y = field.places(disparity_px.shape, cell_px)
+        found = np.zeros(disparity_px.shape)
+        # The maps are of the depth, which is known only without the disparity that they add.
+        for _ in range(2):
+            vergence = field.vergence_dpt(disparity_px - found)
+            found = field.lenses.remaining_disparity_px(x, y, vergence)
+        return found
+
+
+def _half_difference(disparity_px: Array, field: LensField, cell_px: int) -> FloatArray:
+    left, right = field.blur_px2(disparity_px, cell_px)
+    return np.asarray(0.5 * (right - left))
+
+
+def _widest(tensor: FloatArray) -> FloatArray:
+    """Return the largest magnitude of a tensor along any direction."""
+    across, mixed, down = tensor
+    return np.asarray(np.abs(across + down) / 2 + np.hypot((across - down) / 2, mixed))

@@ -1,0 +1,291 @@
+"""Lenses whose blur and disparity change over the field: compiled, plain, and in depth."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.estimate.joint.field import BlurPlane, LensField, ScaleLimits, power_table
+from d3s.estimate.joint.method import run_joint
+from d3s.estimate.joint.numba_backend import numba_backend
+from d3s.estimate.joint.numba_backend.field import NumbaField
+from d3s.estimate.joint.numba_backend.refine import NumbaRefine
+from d3s.estimate.joint.numpy_backend import numpy_backend
+from d3s.estimate.joint.numpy_backend.field import NumpyField
+from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
+from d3s.estimate.joint.plan import make_plan
+from d3s.estimate.joint.refine import fit_parameters
+from d3s.estimate.joint.types import CellSum
+from d3s.rig import LensMaps
+from d3s.rig.lens_maps import polynomial_at, term_count
+from d3s.runtime.scratch import Scratch
+from lens_pairs import lens_pair, lens_rig
+
+RIG = d3s.Rig.paper_prototype()
+BOTH = pytest.mark.parametrize("ops", [NumbaField(Scratch()), NumpyField()], ids=["fast", "plain"])
+GRID = pytest.mark.parametrize(("scale", "cell"), [(1, 2), (1, 1), (2, 2), (4, 1)], ids=str)
+SHAPES = [(1, 1), (3, 17), (31, 50)]
+LIMITS = (ScaleLimits(2, 5.0, 0.7), ScaleLimits(4, 9.0, 2.8))
+
+
+def _map(degree: int, size: float, seed: int) -> tuple[float, ...]:
+    return tuple(np.random.default_rng(seed).normal(0, size, term_count(degree)))
+
+
+def _lenses(radius_px: float = 60.0) -> LensMaps:
+    """Lenses of which every map does something, and nothing is alike in both."""
+    return LensMaps(
+        field_radius_px=radius_px,
+        focus_left_dpt=(0.1, -0.2, 0.7, 1.6),
+        focus_right_dpt=(-0.15, 0.1, 0.9, 1.2),
+        extra_blur_left_px2=_map(4, 0.2, 0),
+        extra_blur_right_px2=_map(6, 0.2, 1),
+        disparity_px=(_map(3, 0.2, 2), _map(2, 0.1, 3), _map(6, 0.05, 4)),
+    )
+
+
+def _field(shape, lenses: LensMaps | None = None) -> LensField:
+    return LensField(lenses or _lenses(), RIG.optics, shape)
+
+
+def _disparity(shape, scale: int) -> np.ndarray:
+    noise = np.random.default_rng(5).uniform(-4, 4, shape)
+    return ((20 + noise) / scale).astype(np.float32)
+
+
+def _frame(shape, cell_px: int) -> tuple[int, int]:
+    return shape[0] * cell_px - (cell_px > 1), shape[1] * cell_px
+
+
+@GRID
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_blur_differences_are_those_of_the_oracle(scale, cell, shape):
+    field = _field(_frame(shape, scale * cell))
+    disparity = _disparity(shape, scale)
+    ours = NumbaField(Scratch()).blur_differences(disparity, field, scale, cell)
+    theirs = NumpyField().blur_differences(disparity.astype(np.float64), field, scale, cell)
+    assert ours.dtype == np.float32
+    assert ours.shape == theirs.shape == (len(BlurPlane), *shape)
+    # Both variances are up to 100 px² here, and their difference is rounded as they are.
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=2e-5)
+
+
+@BOTH
+def test_without_maps_the_difference_is_the_line_of_perfect_lenses(ops):
+    plan = make_plan(RIG.optics, d3s.JointOptions(), (40, 60))
+    field = _field((40, 60), LensMaps(field_radius_px=30.0))
+    for scale in (1, 2, 4):
+        line = plan.model.defocus_line(scale)
+        disparity = _disparity((10, 15), scale)
+        planes = ops.blur_differences(disparity, field, scale, 1)
+        expected = line.constant + line.slope * disparity
+        for plane in (BlurPlane.XX, BlurPlane.YY):
+            np.testing.assert_allclose(planes[plane], expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(planes[BlurPlane.EVEN], np.abs(expected), rtol=1e-4, atol=1e-5)
+        for plane in (BlurPlane.XX_SLOPE, BlurPlane.YY_SLOPE):
+            np.testing.assert_allclose(planes[plane], line.slope, rtol=1e-4)
+        for plane in (BlurPlane.XY, BlurPlane.XY_SLOPE):
+            np.testing.assert_allclose(planes[plane], 0, atol=1e-6)
+
+
+@BOTH
+def test_a_difference_by_hand(ops):
+    """Curvature of 2 dpt at 100 px in the right lens alone, seen 20 px beside its axis."""
+    lenses = LensMaps(field_radius_px=100.0, focus_right_dpt=(0.0, 0.0, 0.0, 2.0))
+    field = _field((1, 101), lenses)
+    disparity = np.full((1, 101), 23.232, np.float32)  # 1 m
+    planes = ops.blur_differences(disparity, field, 1, 1)
+    # The left pixel 43.232 px right of the middle is seen at 20 px: tangential focus moves by
+    # 2 * 0.2² = 0.08 dpt along x; blur is 3.025 px per dpt, focus 1.2354 and 1.1355 dpt.
+    at = np.interp(93.232, np.arange(101), planes[BlurPlane.XX, 0])
+    focus = 83.88 - 1 / 12.1e-3, 83.78 - 1 / 12.1e-3
+    expected = 0.5 * 3.025**2 * ((1 - focus[1] - 0.08) ** 2 - (1 - focus[0]) ** 2)
+    np.testing.assert_allclose(at, expected, rtol=5e-3)
+    np.testing.assert_allclose(planes[BlurPlane.XY], 0, atol=1e-6)
+
+
+@BOTH
+def test_scales_follow_the_widest_blur_and_the_widest_difference(ops):
+    field = _field((60, 100))
+    disparity = _disparity((30, 50), 1)
+    found = ops.coarsest_scales(disparity, field, 2, LIMITS)
+    left, right = (np.moveaxis(part, 0, -1) for part in field.blur_px2(disparity, 2))
+
+    def widest(tensor):
+        matrix = np.stack([tensor[..., [0, 1]], tensor[..., [1, 2]]], axis=-1)
+        return np.abs(np.linalg.eigvalsh(matrix)).max(axis=-1)
+
+    blur, apart = np.maximum(widest(left), widest(right)), 0.5 * widest(right - left)
+    expected = np.ones(found.shape)
+    for limits in LIMITS:
+        expected[(blur > limits.blur_px2) | (apart > limits.difference_px2)] = limits.scale
+    assert found.dtype == np.uint8
+    assert set(np.unique(expected)) == {1, 2, 4}
+    assert (found != expected).mean() < 2e-3
+
+
+@BOTH
+def test_remaining_disparity_is_that_of_the_depth_left_without_it(ops):
+    field = _field((60, 100))
+    x, y = field.places((30, 50), 2)
+    vergence = np.random.default_rng(1).uniform(0.6, 1.5, (30, 50))
+    added = field.lenses.remaining_disparity_px(x, y, vergence)
+    assert 0.1 < np.abs(added).mean() < 1
+    disparity = RIG.optics.disparity_px(1 / vergence) + added
+    found = ops.remaining_disparity(disparity.astype(np.float32), field, 2)
+    # Two rounds are enough where the disparity added changes little with that depth.
+    np.testing.assert_allclose(found, added, atol=2e-4)
+
+
+def test_a_table_of_powers_has_the_value_of_its_map():
+    coefficients = _map(5, 1.0, 7)
+    table = power_table(coefficients, 6)
+    x, y = 0.3, -0.7
+    value = sum(table[i, j] * x**i * y**j for i in range(7) for j in range(7))
+    np.testing.assert_allclose(value, polynomial_at(coefficients, x, y))
+
+
+# The fit ------------------------------------------------------------------------------------------
+
+
+def _case(scale, cell, shape):
+    rng = np.random.default_rng(2)
+    left, right = rng.uniform(-1, 1, (2, *shape)).astype(np.float32)
+    plan = make_plan(
+        RIG.optics,
+        d3s.JointOptions(search_scale=2 if cell * scale > 1 else 1),
+        tuple(scale * size for size in shape),
+    )
+    cells = tuple(-(-size // cell) for size in shape)
+    disparity = rng.uniform(2, 5, cells).astype(np.float32)
+    blur = rng.uniform(-0.5, 0.5, (len(BlurPlane), *cells)).astype(np.float32)
+    return left, right, disparity, fit_parameters(shape, scale, plan), blur
+
+
+@GRID
+@pytest.mark.parametrize("shape", [(1, 1), (7, 5), (33, 61)], ids=str)
+def test_sums_and_fits_with_maps_are_those_of_the_oracle(scale, cell, shape):
+    left, right, disparity, parameters, blur = _case(scale, cell, shape)
+    wanted, usable = np.ones(disparity.shape, bool), np.ones(disparity.shape, np.uint8)
+    noise = np.full(disparity.shape, 1e-3, np.float32)
+    ops, plain = NumbaRefine(Scratch()), NumpyRefine()
+    ours = ops.sum_cells(left, right, disparity, wanted, parameters, blur)
+    double = [part.astype(np.float64) for part in (left, right, disparity)]
+    theirs = plain.sum_cells(*double, wanted, parameters, blur.astype(np.float64))
+    for plane in CellSum:
+        atol = 1e-5 * max(np.abs(theirs[plane]).max(), 1)
+        np.testing.assert_allclose(ours[plane], theirs[plane], atol=atol, err_msg=plane.name)
+    fit = ops.fit_windows(
+        ours, disparity, disparity, usable, noise, wanted, parameters, np.abs(blur)
+    )
+    same = plain.fit_windows(
+        ours[:-1].astype(np.float64),
+        *(double[2], double[2], usable, noise.astype(np.float64), wanted, parameters),
+        np.abs(blur).astype(np.float64),
+    )
+    near = np.abs(fit.sigma - same.sigma) < 1e-3 * same.sigma + 1e-6
+    assert near.mean() > 0.99
+    assert (np.abs(fit.misfit - same.misfit) < 1e-3 * same.misfit + 1e-4).mean() > 0.99
+
+
+@pytest.mark.parametrize("ops", [NumbaRefine(Scratch()), NumpyRefine()], ids=["fast", "plain"])
+def test_blur_acts_along_its_own_directions(ops):
+    """On x², xy and y² the residual is twice, twice and twice the planes, and nothing else."""
+    plan = make_plan(RIG.optics, d3s.JointOptions(search_scale=1), (24, 40))
+    parameters = fit_parameters((24, 40), 1, plan)
+    y, x = np.indices((24, 40)).astype(np.float32)
+    blur = np.zeros((len(BlurPlane), 24, 40), np.float32)
+    blur[:6] = np.array([0.3, 0.2, -0.1, 0.03, 0.02, -0.01], np.float32)[:, None, None]
+    disparity, wanted = np.zeros((24, 40), np.float32), np.ones((24, 40), bool)
+    inner = slice(4, -4), slice(14, -14)
+    for view, place in ((x**2, 0), (x * y, 1), (y**2, 2)):
+        view = (0.01 * view).astype(np.float32)
+        sums = ops.sum_cells(view, view, disparity, wanted, parameters, blur)
+        np.testing.assert_allclose(sums[CellSum.E][inner], 0.02 * blur[place, 0, 0], atol=2e-5)
+
+
+# The method ---------------------------------------------------------------------------------------
+
+SMALL = LensMaps(
+    field_radius_px=250.0, focus_left_dpt=(0, 0, 0.6, 1.2), focus_right_dpt=(0, 0, 0.6, 1.2)
+)
+
+
+def _run(views, rig, backend):
+    return run_joint(*views, rig, d3s.JointOptions(), backend).planes
+
+
+def test_engine_is_the_oracle_with_lens_maps():
+    shape = (81, 301)
+    views = lens_pair(0.9, SMALL, shape=shape)
+    lenses = SMALL.replace(
+        disparity_px=(_map(2, 0.05, 1), _map(1, 0.02, 2)), extra_blur_right_px2=(0.1, 0.05, 0.0)
+    )
+    rig = lens_rig(lenses)
+    engine, oracle = _run(views, rig, numba_backend(Scratch())), _run(views, rig, numpy_backend())
+    both = np.isfinite(engine.depth_m) & np.isfinite(oracle.depth_m)
+    assert (np.isfinite(engine.depth_m) != both).mean() <= 1e-3
+    assert both.mean() > 0.5
+    gap = np.abs(engine.depth_m - oracle.depth_m)[both]
+    assert (gap < 0.02 * oracle.sigma_m[both] + 2e-6).mean() >= 0.995
+    sigma = np.abs(engine.sigma_m - oracle.sigma_m)[both]
+    assert (sigma < 1e-3 * oracle.sigma_m[both]).mean() >= 0.99
+
+
+def test_maps_of_perfect_lenses_change_nothing(plane, assert_same_bytes):
+    pair = plane(0.9)
+    without = d3s.estimate(pair.left, pair.right, RIG)
+    known = d3s.estimate(pair.left, pair.right, lens_rig(LensMaps(field_radius_px=100.0)))
+    assert_same_bytes(without, known)
+
+
+def test_nearly_perfect_lenses_change_next_to_nothing(plane):
+    pair = plane(0.9)
+    without = d3s.estimate(pair.left, pair.right, RIG)
+    nearly = LensMaps(field_radius_px=100.0, focus_left_dpt=(0.0, 0.0, 0.0, 1e-9))
+    known = d3s.estimate(pair.left, pair.right, lens_rig(nearly))
+    both = without.valid & known.valid
+    assert both.mean() > 0.5
+    assert (without.valid != known.valid).mean() < 1e-3
+    gap = np.abs(without.depth_m - known.depth_m)[both]
+    assert (gap < 0.01 * without.sigma_m[both]).mean() > 0.995
+
+
+def test_remaining_disparity_is_subtracted(plane):
+    pair = plane(0.9)
+    lenses = LensMaps(field_radius_px=100.0, disparity_px=((0.25,),))
+    known = d3s.estimate(pair.left, pair.right, lens_rig(lenses))
+    optics = RIG.optics.replace(disparity_offset_px=0.25)
+    moved = RIG.optics.depth_m(RIG.optics.disparity_px(0.9) - 0.25)
+    assert optics.depth_m(RIG.optics.disparity_px(0.9)) == pytest.approx(moved)
+    assert np.nanmedian(known.depth_m) == pytest.approx(moved, rel=1e-3)
+
+
+def test_sigma_has_what_the_maps_leave_unless_the_options_say_otherwise(plane):
+    pair = plane(0.9)
+    rig = lens_rig(LensMaps(field_radius_px=100.0, disparity_sigma_px=0.3))
+    found = d3s.estimate(pair.left, pair.right, rig)
+    told = d3s.estimate(
+        pair.left, pair.right, rig, options=d3s.JointOptions(rectification_sigma_px=0.0)
+    )
+    plain = d3s.estimate(pair.left, pair.right, RIG)
+    np.testing.assert_array_equal(told.sigma_m, plain.sigma_m)
+    per_px = plain.depth_m**2 / (RIG.optics.focal_length_px * RIG.optics.baseline_m)
+    expected = np.hypot(plain.sigma_m, 0.3 * per_px)
+    np.testing.assert_allclose(found.sigma_m, expected, rtol=1e-4)
+
+
+def test_known_lenses_mend_depth_and_sigma_beside_the_axis():
+    depth_m, shape = 0.9, (120, 500)
+    views = lens_pair(depth_m, SMALL, shape=shape)
+    errors, within, density = [], [], []
+    for rig in (RIG, lens_rig(SMALL)):
+        found = d3s.estimate(*views, rig)
+        side = np.s_[20:-20, -120:-30]
+        error = np.abs(found.depth_m - depth_m)[side]
+        valid = np.isfinite(error)
+        errors.append(error[valid].mean())
+        within.append((error < 3 * found.sigma_m[side])[valid].mean())
+        density.append(valid.mean())
+    assert errors[1] < 0.7 * errors[0]
+    assert within[1] > 0.95
+    assert density[1] > 0.95
