@@ -95,14 +95,11 @@ class LensField(NamedTuple):
         ]
         degree = max(2, *(polynomial_degree(values.size) for values in extra))
         maps = np.zeros((2, 4, degree + 1, degree + 1))
-        for camera, focus in enumerate((lenses.focus_left_dpt, lenses.focus_right_dpt)):
-            per_x, per_y, sagittal, tangential = focus
+        for camera in (0, 1):
             lens = optics.lens(camera)
-            on_axis = lens.optical_power_dpt - 1 / lens.sensor_distance_m
-            for plane, squares in ((0, (tangential, sagittal)), (2, (sagittal, tangential))):
-                maps[camera, plane, [0, 1, 0], [0, 0, 1]] = on_axis, per_x, per_y
-                maps[camera, plane, [2, 0], [0, 2]] = squares
-            maps[camera, 1, 1, 1] = tangential - sagittal
+            for plane, focus in enumerate(lenses.focus_maps_dpt(camera)):
+                maps[camera, plane] = power_table(focus, degree)
+            maps[camera, [0, 2], 0, 0] += lens.optical_power_dpt - 1 / lens.sensor_distance_m
             maps[camera, :3] *= self.blur_per_dpt_px
             maps[camera, 3] = power_table(extra[camera], degree)
         return maps
