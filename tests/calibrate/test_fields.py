@@ -11,7 +11,7 @@ from d3s.calibrate.fields import Box, Fields, find_fields, largest_crop
 from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
 from d3s.rig import Calibration
-from d3s.rig.split import view_to_raw_matrices
+from d3s.rig.places import view_to_raw_matrices
 
 # Fields -------------------------------------------------------------------------------------------
 

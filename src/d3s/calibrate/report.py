@@ -21,7 +21,7 @@ from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validation import Validation
 from d3s.calibrate.verdict import Verdict, failure, judge
 from d3s.rig import Rig
-from d3s.rig.split import view_to_raw_matrices
+from d3s.rig.places import view_to_raw_matrices
 from d3s.types import FloatArray
 
 # Longer arrays are only for figures, and are not written to JSON.

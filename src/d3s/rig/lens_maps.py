@@ -24,6 +24,7 @@ _MAX_DEGREE = 6
 _LEAST_LIGHT, _MOST_LIGHT = 0.02, 50.0
 _LEAST_SCALE, _MOST_SCALE = 0.5, 2.0
 _CHECKED_PLACES = 33  # along each side of a view
+_BEYOND_PX = 16  # the kernel that resamples a view reaches less far beyond its border
 
 
 def term_count(degree: int) -> int:
@@ -271,18 +272,16 @@ class LensMaps(RigPart):
 
         Light must be positive all over a view, and distortion must not fold it.
         """
-        half_y, half_x = (np.array([rows_px, cols_px]) - 1) / (2 * self.field_radius_px)
-        steps = np.linspace(-1, 1, _CHECKED_PLACES)
-        x, y = np.meshgrid(half_x * steps, half_y * steps)
         for camera, side in enumerate(("left", "right")):
-            light = self.illumination(camera, x, y)
+            light = self.illumination(camera, *self._grid(rows_px, cols_px))
             if not (light.min() >= _LEAST_LIGHT and light.max() <= _MOST_LIGHT):
                 return (
                     f"has light of {light.min():.3g} to {light.max():.3g} within the {side} view "
                     f"of {rows_px} x {cols_px} px: illumination_{side} must be from "
                     f"{_LEAST_LIGHT:g} to {_MOST_LIGHT:g} there. Make the view smaller."
                 )
-            scales = self._scales(camera, x, y)
+            around = self._grid(rows_px + 2 * _BEYOND_PX, cols_px + 2 * _BEYOND_PX)
+            scales = self._scales(camera, *around)
             if not (scales.min() >= _LEAST_SCALE and scales.max() <= _MOST_SCALE):
                 return (
                     f"magnifies parts of the {side} view of {rows_px} x {cols_px} px by "
@@ -290,6 +289,13 @@ class LensMaps(RigPart):
                     f"from {_LEAST_SCALE:g} to {_MOST_SCALE:g}. Make the view smaller."
                 )
         return ""
+
+    def _grid(self, rows_px: int, cols_px: int) -> tuple[FloatArray, FloatArray]:
+        """Places x and y all over a view."""
+        half_y, half_x = ((size - 1) / (2 * self.field_radius_px) for size in (rows_px, cols_px))
+        steps = np.linspace(-1, 1, _CHECKED_PLACES)
+        x, y = np.meshgrid(half_x * steps, half_y * steps)
+        return x, y
 
     def _scales(self, camera: int, x: FloatArray, y: FloatArray) -> FloatArray:
         """Local magnification by distortion, (2, ...): along x and along y."""
