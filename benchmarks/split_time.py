@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/split_time.py [--rounds N]
 
-Views have 902 x 1802 pixels. With lenses, distortion of 2 % and vignetting are removed. The first call for a calibration, which
-works out its polynomials, is not counted; it is printed beside the best of the others. Set
-D3S_THREADS to change the number of threads.
+Views have 902 x 1802 pixels. With lenses, distortion of 2 % and vignetting are removed. The first
+call for a calibration, which works out its polynomials, is not counted; it is printed beside the
+best of the others. D3S_THREADS sets the number of threads.
 """
 
 import argparse
