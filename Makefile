@@ -76,7 +76,7 @@ test-lowest: .venv/made
 	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
 	  -e . pytest hypothesis
 	NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/python -m pytest -p no:cacheprovider \
-	  -m "not slow" tests/runtime tests/estimate/joint tests/rig/test_split.py
+	  -m "not slow" tests/runtime tests/estimate/joint tests/rig/test_split*.py
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/run.py

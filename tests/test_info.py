@@ -14,6 +14,7 @@ from calibrations import calibration
 from d3s.errors import D3SError, InputError
 from d3s.files import DepthImage, write_depth, write_npz
 from d3s.info import info
+from d3s.rig import LensMaps
 
 SHAPE = (20, 30)
 DEPTH = np.linspace(0.5, 2, 600, dtype=np.float32).reshape(SHAPE)
@@ -171,6 +172,31 @@ def test_rigs(tmp_path):
     assert found.facts["frame_px"] == [120, 260]
     d3s.Rig.from_pinhole(focal_length_px=500, baseline_m=0.1).save(tmp_path / "pair.toml")
     assert said(tmp_path / "pair.toml").facts["f_number"] is None
+
+
+def test_lenses_of_a_rig(tmp_path):
+    # Views of 61 x 81 px: the sides are at x = -1 and 1.
+    lenses = LensMaps(
+        field_radius_px=40.0,
+        distortion_left=(0.02, 0.0, 0.005, 0.0),
+        illumination_right=(0.9, 0.1, 0.0),
+        focus_right_dpt=(0.1, 0.0, 0.5, 1.0),
+        disparity_px=((0.3,), (0.1,)),
+        disparity_sigma_px=0.02,
+    )
+    RIG.replace(calibration=calibration(lenses=lenses)).save(tmp_path / "rig.toml")
+    facts = said(tmp_path / "rig.toml").facts["lenses"]
+    left = facts["left_view_at_sides"]
+    right = facts["right_view_at_sides"]
+    # 40 * (0.02 + 3 * 0.005) outwards at the right side, 40 * (0.02 - 3 * 0.005) at the left one.
+    assert left["distortion_px"] == pytest.approx([0.2, 1.4])
+    assert left["light"] == [1, 1]
+    assert right["distortion_px"] == [0, 0]
+    assert right["light"] == pytest.approx([0.8, 1.0])
+    assert right["tangential_focus_dpt"] == pytest.approx([0.9, 1.1])
+    assert right["sagittal_focus_dpt"] == pytest.approx([0.4, 0.6])
+    assert facts["disparity_at_1_m_rms_px"] == pytest.approx(0.4)
+    assert facts["disparity_sigma_px"] == 0.02
 
 
 def test_recipes_and_folders(tmp_path):

@@ -32,7 +32,7 @@ from d3s.formats import (
     Format,
     format_of_bytes,
 )
-from d3s.rig import Rig
+from d3s.rig import LensMaps, Rig
 from d3s.scene.folder import DISTANCES_NAME, RECIPE_NAME
 from d3s.scene.recipe import Recipe
 
@@ -306,7 +306,34 @@ def _rig_facts(rig: Rig) -> Facts:
             "frame_px": [rig.calibration.frame_rows_px, rig.calibration.frame_cols_px],
             "calibrated_on": rig.calibration.provenance.created,
         }
+        if rig.calibration.lenses is not None:
+            shape = rig.calibration.crop_rows_px, rig.calibration.crop_cols_px
+            facts["lenses"] = _lens_facts(rig.calibration.lenses, shape)
     return facts
+
+
+def _lens_facts(lenses: LensMaps, shape: tuple[int, int]) -> Facts:
+    """Errors of lenses at the left and the right side of views of this shape, at half height."""
+    half_y, half_x = ((size - 1) / (2 * lenses.field_radius_px) for size in shape)
+    x, y = np.array([-half_x, half_x]), np.zeros(2)
+    facts: Facts = {}
+    for camera, view in enumerate(("left", "right")):
+        outwards = (lenses.distorted(camera, x, y)[0] - x) * np.sign(x) * lenses.field_radius_px
+        tangential, _, sagittal = lenses.focus_dpt(camera, x, y)
+        facts[f"{view}_view_at_sides"] = {
+            "distortion_px": outwards.tolist(),
+            "light": lenses.illumination(camera, x, y).tolist(),
+            "tangential_focus_dpt": tangential.tolist(),
+            "sagittal_focus_dpt": sagittal.tolist(),
+        }
+    everywhere = np.linspace(-1, 1, 33)
+    left_over_px = lenses.remaining_disparity_px(
+        half_x * everywhere, half_y * everywhere[:, np.newaxis], 1.0
+    )
+    return facts | {
+        "disparity_at_1_m_rms_px": float(np.sqrt(np.mean(left_over_px**2))),
+        "disparity_sigma_px": lenses.disparity_sigma_px,
+    }
 
 
 def _numbers(values: NDArray[Any]) -> Facts:

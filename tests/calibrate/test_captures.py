@@ -102,6 +102,32 @@ def test_two_takes_are_sorted(tmp_path: Path) -> None:
     np.testing.assert_allclose(captures.image(0), frame(3), atol=1e-5)
 
 
+FAR_TO_NEAR = "The frames are listed from far to near; they were sorted by distance."
+
+
+def test_frames_from_far_to_near_are_sorted(tmp_path: Path) -> None:
+    captures = read_captures(fill(tmp_path, rows(0.9, 0.8, 0.7, 0.6, 0.5, 0.4)))
+    assert captures.distances_m == (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    assert captures.names == ("b5.png", "b4.png", "b3.png", "b2.png", "b1.png", "b0.png")
+    np.testing.assert_allclose(captures.image(0), frame(5), atol=1e-5)
+    assert captures.remarks == (FAR_TO_NEAR,)
+
+
+def test_two_takes_from_far_to_near_are_sorted(tmp_path: Path) -> None:
+    captures = read_captures(fill(tmp_path, rows(0.9, 0.7, 0.5, 0.8, 0.6, 0.4)))
+    assert captures.names == ("b5.png", "b2.png", "b4.png", "b1.png", "b3.png", "b0.png")
+    assert captures.remarks == (FAR_TO_NEAR,)
+
+
+def test_arrays_from_far_to_near_are_sorted() -> None:
+    frames = [frame(number) for number in range(5)]
+    captures = captures_of(frames, [0.8, 0.7, 0.6, 0.5, 0.4])
+    assert captures.distances_m == (0.4, 0.5, 0.6, 0.7, 0.8)
+    assert captures.names[0] == "frame 4"
+    np.testing.assert_array_equal(captures.image(0), frames[4])
+    assert captures.remarks == (FAR_TO_NEAR,)
+
+
 def test_what_the_twin_writes_is_read(tmp_path: Path) -> None:
     recipe = Recipe(
         kind="raw",
@@ -149,13 +175,16 @@ def test_pgm_of_any_depth(tmp_path: Path, bits: int) -> None:
         (rows(0.3, 0.4, -0.5, 0.6, 0.7), ["b2.png (line 3): the distance -0.5 must be"]),
         (
             rows(0.3, 0.4, 4.5, 0.6, 0.7),
-            ["must increase, and b3.png (line 4) with 0.6 m comes after b2.png (line 3) with 4.5"],
+            ["increase, and b3.png (line 4) with 0.6 m comes after b2.png (line 3) with 4.5"],
         ),
         (
             rows(0.3, 0.4, 0.35, 0.6, 0.7),
-            ["must increase, and b2.png (line 3) with 0.35 m comes after b1.png (line 2) with 0.4"],
+            ["increase, and b2.png (line 3) with 0.35 m comes after b1.png (line 2) with 0.4"],
         ),
-        (rows(0.8, 0.7, 0.6, 0.5, 0.4), ["and these decrease. List the nearest frame first."]),
+        (
+            rows(0.8, 0.7, 0.06, 0.5, 0.4, 0.3),
+            ["distances decrease, and b3.png (line 4) with 0.5 m comes after b2.png (line 3) with"],
+        ),
         (
             rows(0.3, 0.4, 0.4, 0.5, 0.6),
             ["b1.png (line 2) and b2.png (line 3) have the same distance, 0.4 m."],

@@ -10,8 +10,8 @@ from calibrations import calibration
 from d3s.calibrate.fields import Box, Fields, find_fields, largest_crop
 from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
-from d3s.rig import Calibration
-from d3s.rig.split import view_to_raw_matrices
+from d3s.rig import Calibration, LensMaps
+from d3s.rig.places import view_to_raw_matrices, view_to_raw_places
 
 # Fields -------------------------------------------------------------------------------------------
 
@@ -266,6 +266,41 @@ def test_corners_of_both_views_lie_within_the_fields():
         )
     ]
     assert -1.5 < max(away) <= 0
+
+
+@pytest.mark.parametrize("third", [-0.03, 0.02])
+def test_borders_of_distorted_views_lie_within_the_fields(third):
+    lenses = LensMaps(field_radius_px=400.0, distortion_left=(third, 0.0, 0.0, 0.0))
+    warped = centred(lenses=lenses, baseline_angle_rad=-0.01)
+    both = circle(1500, 500, 400), circle(500, 500, 400)
+    rows, cols = largest_crop(outlined(*both), warped, FRAME, 50.0)
+    cut = warped.replace(crop_rows_px=rows, crop_cols_px=cols)
+    y, x = np.mgrid[:rows, :cols]
+    away = [
+        np.hypot(*(view_to_raw_places(cut, camera, x, y).T - (middle, 500)).T).max() - 400
+        for camera, middle in enumerate((1500, 500))
+    ]
+    assert -1.5 < max(away) <= 0.1
+    # The corners of the left view are 3 % nearer, or 2 % farther, and limit the views or do not.
+    assert (away[0] > away[1]) == (third > 0)
+
+
+def test_sides_of_distorted_views_by_hand():
+    # With a barrel, the middle of a side is farthest out: x (1 - 0.02 (x / 400)^2) = 350 there.
+    lenses = LensMaps(
+        field_radius_px=400.0,
+        distortion_left=(-0.02, 0.0, 0.0, 0.0),
+        distortion_right=(-0.02, 0.0, 0.0, 0.0),
+    )
+    left, right = rectangle(1100, 200, 1850, 760), rectangle(100, 100, 900, 900)
+    rows, cols = largest_crop(outlined(left, right), centred(lenses=lenses), FRAME, 0.0)
+    for size, room in ((cols, 350), (rows, 260)):
+        half = (size - 1) / 2
+        assert (
+            half * (1 - 0.02 * (half / 400) ** 2)
+            <= room
+            < (half + 1) * (1 - 0.02 * ((half + 1) / 400) ** 2)
+        )
 
 
 def test_anchor_beside_its_field():

@@ -9,7 +9,8 @@ import pytest
 from calibrations import calibration
 from d3s.errors import InputError
 from d3s.rig import Rig
-from d3s.rig.split import BEFORE, BEHIND, TAPS, checked_frame, weights
+from d3s.rig.interpolation import BEFORE, BEHIND, TAPS, weights
+from d3s.rig.split import checked_frame
 from d3s.scene.geometry import Mount
 from d3s.scene.pair import simulate
 from d3s.scene.raw import RawLayout, simulate_raw

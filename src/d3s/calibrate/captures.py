@@ -17,6 +17,7 @@ from d3s.calibrate.distance_table import (
     MOST_FRAMES,
     TABLE_NAME,
     check_distances,
+    is_farthest_first,
     read_table,
 )
 from d3s.calibrate.frames import Captures, FrameCache, on_each_frame
@@ -41,9 +42,9 @@ _LARGEST = 2.0
 def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None = None) -> Captures:
     """Read the frames that distances.csv of a folder names, and check each once.
 
-    Frames are sorted by distance, also where the table lists several takes one after the other. A
-    frame that is overexposed or shows no texture is rejected, with its reason, as long as five
-    frames remain.
+    Frames are sorted by distance, also where the table lists them from far to near, which a remark
+    says, or several takes one after the other. A frame that is overexposed or shows no texture is
+    rejected, with its reason, as long as five frames remain.
 
     Parameters
     ----------
@@ -61,7 +62,8 @@ def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None =
         path = Path(os.fsdecode(folder))
     except TypeError as error:
         raise CapturesError(f"folder={folder!r} must be the name of a folder.") from error
-    rows = sorted(read_table(path), key=lambda row: row.distance_m)
+    table = read_table(path)
+    rows = sorted(table, key=lambda row: row.distance_m)
     names = tuple(row.name for row in rows)
     read = lru_cache(_LATEST_FRAMES)(lambda number: read_image(path / names[number]))
     frames = FrameCache(read)
@@ -69,7 +71,7 @@ def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None =
         names=names,
         distances_m=tuple(row.distance_m for row in rows),
         shape=_UNKNOWN,
-        remarks=_remarks(path, names),
+        remarks=_order_remark([row.distance_m for row in table]) + _remarks(path, names),
         source=frames,
         is_cached=frames.__contains__,
     )
@@ -92,7 +94,8 @@ def captures_of(
         Raw frames, (rows, cols) each: uint8 or uint16 of their full scale, or floats with full
         scale 1. Frames are not copied; each is taken from the sequence when it is used.
     distances_m
-        Distance of the board in each frame, in metres, increasing within each take.
+        Distance of the board in each frame, in metres, from near to far or from far to near within
+        each take. Frames are sorted by it.
     names
         Names of the frames. Default: "frame 0", "frame 1", ...
     progress
@@ -117,6 +120,7 @@ def captures_of(
         names=names,
         distances_m=tuple(distances[number] for number in order),
         shape=_UNKNOWN,
+        remarks=_order_remark(distances),
         source=lru_cache(_LATEST_FRAMES)(read),
     )
     kept = _without_rejected(every, None, progress)
@@ -259,6 +263,12 @@ def _digest(path: Path) -> str:
 def _digest_of(image: Any) -> str:
     """SHA-256 of the values in memory, row by row."""
     return hashlib.sha256(np.ascontiguousarray(image).data).hexdigest()
+
+
+def _order_remark(distances_m: Sequence[float]) -> tuple[str, ...]:
+    if is_farthest_first(distances_m):
+        return ("The frames are listed from far to near; they were sorted by distance.",)
+    return ()
 
 
 def _remarks(folder: Path, names: Sequence[str]) -> tuple[str, ...]:

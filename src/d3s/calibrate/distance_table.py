@@ -2,12 +2,13 @@
 
 A line has a file name and a distance in metres; further columns are ignored. A header line, empty
 lines and lines that begin with # are skipped. The delimiter may be a comma, a semicolon or a tab;
-with the latter two, a decimal comma is accepted.
+with the latter two, a decimal comma is accepted. Lines go from near to far or from far to near.
 """
 
 import csv
 import math
 import os
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from statistics import median
@@ -94,25 +95,32 @@ def _unit_problem(far: list[float], count: int) -> str:
     return words
 
 
+def is_farthest_first(distances_m: Sequence[float]) -> bool:
+    """Whether most of the steps from one distance to the next decrease."""
+    steps = [after - before for before, after in pairwise(distances_m)]
+    return sum(step < 0 for step in steps) > len(steps) / 2
+
+
 def _disorder(distances_m: list[float], names: list[str]) -> list[str]:
-    """Rows that are out of order, as sentences.
+    """Rows that are out of order, as sentences; the order may also be from far to near.
 
     A second take over the same distances begins nearer than the first one ended. This is no
     mistake: the rows around its first one do not fit into the take before.
     """
     count = len(distances_m)
-    drops = [j for j, (before, after) in enumerate(pairwise(distances_m)) if after < before]
-    if drops and len(drops) > (count - 1) / 2:
-        return ["distances must increase, and these decrease. List the nearest frame first."]
+    is_reversed = is_farthest_first(distances_m)
+    if is_reversed:
+        distances_m, names = distances_m[::-1], names[::-1]
     found = []
-    for j in drops:
-        before, after = distances_m[j], distances_m[j + 1]
+    for j, (before, after) in enumerate(pairwise(distances_m)):
         one_too_far = j == 0 or after > distances_m[j - 1]
         one_too_near = j + 2 >= count or distances_m[j + 2] > before
-        if one_too_far or one_too_near:
+        if after < before and (one_too_far or one_too_near):
+            pair = [f"{names[j]} with {before:g} m", f"{names[j + 1]} with {after:g} m"]
+            first, second = reversed(pair) if is_reversed else pair
             found.append(
-                f"distances must increase, and {names[j + 1]} with {after:g} m comes after "
-                f"{names[j]} with {before:g} m. Is one of them wrong, or are the rows in disorder?"
+                f"distances {'decrease' if is_reversed else 'increase'}, and {second} comes after "
+                f"{first}. Is one of them wrong, or are the rows in disorder?"
             )
     return found
 

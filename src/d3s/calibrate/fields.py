@@ -14,7 +14,8 @@ from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
 from d3s.record import short_repr
 from d3s.rig import Calibration
-from d3s.rig.split import BEHIND, view_to_raw_matrices
+from d3s.rig.interpolation import BEHIND
+from d3s.rig.places import view_to_raw_matrices, view_to_raw_places
 from d3s.types import FloatArray, Image, Mask
 
 Half = Literal["left", "right"]
@@ -32,6 +33,9 @@ _LIT = 0.35
 _SMALLEST_SHARE = 0.02  # least area of a field, as a share of its half of the frame
 _SMALLEST_BOX_PX = 32
 _SMALLEST_VIEW_PX = 64  # rows and columns of a view: room for windows and disparities
+_NEAR_SIZES = 0.15  # largest change of the size of a view by distortion
+_BORDER_PLACES = 17  # along each side of a view
+_HALVINGS = 20  # from the height of a frame to a small part of a pixel
 
 
 class Box(NamedTuple):
@@ -273,22 +277,21 @@ def largest_crop(
         If an anchor lies so near the edge of its field that no view of 64 px fits around it.
     """
     centred = calibration.replace(crop_rows_px=1, crop_cols_px=1)
-    limits = [
-        _limits(outline, place, frame_shape)
-        for outline, place in zip(
-            (fields.left_outline_px, fields.right_outline_px),
-            view_to_raw_matrices(centred),
-            strict=True,
-        )
+    sides = [
+        _limiting_sides(outline, frame_shape)
+        for outline in (fields.left_outline_px, fields.right_outline_px)
     ]
-    across, down, room = np.concatenate(limits, axis=1)
     half_cols = np.arange(_SMALLEST_VIEW_PX / 2, max(frame_shape) / 2, 0.5)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = (room - np.outer(half_cols, across)) / down
-    # A vertical edge limits the columns only: it leaves any number of rows, or none.
-    reach = np.where(down > 1e-12, reach, np.where(room < np.outer(half_cols, across), -1, np.inf))
-    half_rows = reach.min(axis=1)
+    half_rows = _straight_reach(centred, sides, half_cols)
     area = half_rows * (2 * half_cols - disparity_px)
+    if calibration.lenses is not None:
+        most_rows = (1 + _NEAR_SIZES) * half_rows.max()
+        # Distortion changes the size little: look around the best without it, then more closely.
+        for reach_px, step_px in ((_NEAR_SIZES * half_cols[np.argmax(area)], 8.0), (8.0, 0.5)):
+            middle, steps = half_cols[np.argmax(area)], round(reach_px / step_px)
+            half_cols = middle + step_px * np.arange(-steps, steps + 1)
+            half_rows = _distorted_reach(centred, sides, half_cols, most_rows)
+            area = half_rows * (2 * half_cols - disparity_px)
     best = int(np.argmax(area))
     rows, cols = int(2 * half_rows[best]) + 1, int(2 * half_cols[best]) + 1
     if rows < _SMALLEST_VIEW_PX or area[best] <= 0:
@@ -300,18 +303,61 @@ def largest_crop(
     return rows, cols
 
 
-def _limits(outline_px: FloatArray, place: FloatArray, frame_shape: tuple[int, int]) -> FloatArray:
-    """Limits of half a view, (3, sides): first * half_cols + second * half_rows <= third.
-
-    A view lies within a convex outline if its corners do.
-    """
+def _limiting_sides(outline_px: FloatArray, frame_shape: tuple[int, int]) -> FloatArray:
+    """Sides of a field, and of the frame less what the kernel needs; as `_sides` gives them."""
     rows, cols = frame_shape
     first, last_x, last_y = float(BEHIND), cols - 1.0 - BEHIND, rows - 1.0 - BEHIND
     frame = np.array([[first, first], [last_x, first], [last_x, last_y], [first, last_y]])
-    sides = np.concatenate([_sides(outline_px), _sides(frame)])
-    normal, distance = sides[:, :2], sides[:, 2]
-    across, down = np.abs(normal @ place[:, :2]).T
-    return np.stack([across, down, distance - normal @ place[:, 2]])
+    return np.concatenate([_sides(outline_px), _sides(frame)])
+
+
+def _straight_reach(
+    centred: Calibration, sides: list[FloatArray], half_cols: FloatArray
+) -> FloatArray:
+    """Largest half of the rows of views with these halves of columns, without distortion.
+
+    A view lies within a convex outline if its corners do. So each side limits half a view by
+    across * half_cols + down * half_rows <= room.
+    """
+    reach = np.full(half_cols.shape, np.inf)
+    for place, (normal_x, normal_y, distance) in zip(
+        view_to_raw_matrices(centred), (one.T for one in sides), strict=True
+    ):
+        normal = np.stack([normal_x, normal_y], axis=1)
+        across, down = np.abs(normal @ place[:, :2]).T
+        room = distance - normal @ place[:, 2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rows = (room - np.outer(half_cols, across)) / down
+        # A vertical edge limits the columns only: it leaves any number of rows, or none.
+        is_within = room >= np.outer(half_cols, across)
+        rows = np.where(down > 1e-12, rows, np.where(is_within, np.inf, -1))
+        reach = np.minimum(reach, rows.min(axis=1))
+    return reach
+
+
+def _distorted_reach(
+    centred: Calibration, sides: list[FloatArray], half_cols: FloatArray, most_rows: float
+) -> FloatArray:
+    """Largest half of the rows as `_straight_reach` gives it, but with distortion.
+
+    The border of a view is curved: many places along it lie within the outline. The largest view is
+    found by bisection.
+    """
+    along, end = np.linspace(-1, 1, _BORDER_PLACES), np.ones(_BORDER_PLACES)
+    unit_x, unit_y = np.concatenate([[along, end], [along, -end], [end, along], [-end, along]], 1)
+    low = np.zeros(half_cols.shape)
+    high = np.full(half_cols.shape, max(most_rows, 0.0))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        fits = np.ones(half_cols.shape, dtype=np.bool_)
+        for camera, limits in enumerate(sides):
+            places = view_to_raw_places(
+                centred, camera, np.outer(half_cols, unit_x), np.outer(middle, unit_y)
+            )
+            outside = np.tensordot(limits[:, :2], places, 1) - limits[:, 2, np.newaxis, np.newaxis]
+            fits &= outside.max(axis=(0, 2)) <= 0
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    return low
 
 
 def _sides(corners: FloatArray) -> FloatArray:

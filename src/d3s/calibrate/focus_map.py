@@ -29,15 +29,16 @@ from d3s.rig import LensMaps, Optics
 from d3s.types import FloatArray, Image, Progress
 
 _BLOCK_PX = 192
-_STEP_PX = 112
-_MOST_FRAMES = 24
+_STEP_PX = 128
+_MOST_FRAMES = 14
 _SECTORS = 6  # directions of waves
 _RINGS = np.array([2.6, 3.6, 4.7, 6.0, 7.6, 9.6, 12.2, 15.5, 19.7])  # periods over a block
 _HIGHEST_RAD_PER_PX = 0.65
 _LARGEST_PHASE2 = 1.2  # k·Vk beyond which the shape of the blur matters, not only its width
 _LEAST_SNR = 8.0
 _LEAST_SIGMA = 0.03  # of the logarithm of a ratio: the rims of the blocks differ
-_ROUNDS = 15
+_REACHES = (0.45, 0.75, np.inf)  # field radii
+_ROUNDS = 12
 _SETTLED = 1e-4
 _LARGEST_STEP = 0.5
 # Standard deviations of the prior, in dioptres: focus on the axis beside that found before, tilt
@@ -45,7 +46,9 @@ _LARGEST_STEP = 0.5
 # of the logarithm of the aperture, and of blur in px².
 _PRIOR = np.array([*([0.5, 0.5, 0.5, 3.0, 3.0, 0.1, 0.1] * 2), 0.1, 0.3])
 _LENS = 7  # focus, tilt along x and y, sagittal, tangential, centre of curvature
-_GAIN, _EXTRA = 14, 15
+_CENTRES, _GAIN, _EXTRA = [5, 6, 12, 13], 14, 15
+_FIXED = 1e-4  # standard deviation of a number that is not fitted
+_FARTHEST = 0.5  # of a centre of curvature from the axis, in field radii
 
 
 class FocusMap(NamedTuple):
@@ -75,7 +78,7 @@ class FocusMap(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """Place and depth of a block in one image, and the frequencies of its waves: (waves,) each."""
+    """Places and depths of blocks in one image, (blocks,) each, and frequencies of their waves."""
 
     camera: NDArray[np.int64]
     x: FloatArray  # in units of the field radius
@@ -85,13 +88,23 @@ class _Side(NamedTuple):
 
 
 class _Waves(NamedTuple):
-    """Ratios of the power of waves of two images of a block, (waves,) each."""
+    """Ratios of the power of waves of two images of blocks, (waves,) each."""
 
     log_ratio: FloatArray
     weight: FloatArray
     block: NDArray[np.int64]  # number of the block
     first: _Side
     second: _Side
+
+    def within(self, reach: float) -> "_Waves":
+        """Waves of the blocks up to a distance from the axis."""
+        is_in = (np.hypot(self.first.x, self.first.y) <= reach)[self.block]
+        first, second = (
+            side._replace(squares=side.squares[:, is_in]) for side in (self.first, self.second)
+        )
+        return _Waves(
+            self.log_ratio[is_in], self.weight[is_in], self.block[is_in], first, second
+        )
 
 
 class _Block(NamedTuple):
@@ -226,14 +239,13 @@ def _compare(first: _Block, second: _Block, radius_px: float, noise: float) -> _
     good = (snr > _LEAST_SNR) & (count > 0)
     if np.count_nonzero(good) < _SECTORS:
         return None
-    one = np.ones(np.count_nonzero(good))
     sides = []
     for block, of_block in ((first, squares), (second, other_squares)):
-        x, y = block.place(radius_px)
-        camera = np.full(one.size, block.camera, dtype=np.int64)
-        sides.append(_Side(camera, x * one, y * one, one / block.depth_m, of_block[:, good]))
+        x, y = (np.array([value]) for value in block.place(radius_px))
+        vergence = np.array([1 / block.depth_m])
+        sides.append(_Side(np.array([block.camera]), x, y, vergence, of_block[:, good]))
     sd = np.hypot(_LEAST_SIGMA, 2 / (snr[good] * np.sqrt(count[good])))
-    return _Waves(np.log(power[good] / other[good]), 1 / sd, np.zeros(one.size, np.int64), *sides)
+    return _Waves(np.log(power[good] / other[good]), 1 / sd, np.zeros(sd.size, np.int64), *sides)
 
 
 def _power(block: _Block, noise: float, most: float) -> tuple[FloatArray, ...] | None:
@@ -303,13 +315,24 @@ class _Fit:
     """Gauss-Newton steps with Huber weights; the gain of each block is eliminated."""
 
     def __init__(self, waves: _Waves, optics: Optics) -> None:
-        self._waves, self._optics = waves, optics
+        self._optics = optics
         self._start = np.zeros(_PRIOR.size)
         self._start[[0, _LENS]] = [1 / distance_m for distance_m in optics.focus_distances_m]
         self.values = self._start.copy()
+        # From the middle outwards: far from it, the focus of the axis is no start.
+        # The centre of curvature shows only where the curvature does.
+        for reach in _REACHES:
+            self._waves = waves.within(reach)
+            self._prior = _PRIOR.copy()
+            if np.isfinite(reach):
+                self._prior[_CENTRES] = _FIXED
+            self._improve()
+
+    def _improve(self) -> None:
         for _ in range(_ROUNDS):
             step = self._step()
             self.values = self.values + np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
+            self.values[_CENTRES] = np.clip(self.values[_CENTRES], -_FARTHEST, _FARTHEST)
             if np.abs(step).max() < _SETTLED:
                 break
 
@@ -319,8 +342,8 @@ class _Fit:
         scale = max(robust_sigma(rest[used] * weight[used]), 1.0) if used.any() else 1.0
         rows = self._derivatives(weight)[used] * (weight[used] / scale)[:, np.newaxis]
         rows, right = huber_weighted(rows, rest[used] * weight[used] / scale)
-        self._normal = rows.T @ rows + np.diag(_PRIOR**-2)
-        prior = (self.values - self._start) / _PRIOR**2
+        self._normal = rows.T @ rows + np.diag(self._prior**-2)
+        prior = (self.values - self._start) / self._prior**2
         return np.asarray(np.linalg.solve(self._normal, rows.T @ right - prior))
 
     def _residual(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -352,13 +375,15 @@ class _Fit:
     def _phase2(self, side: _Side, values: FloatArray) -> FloatArray:
         """k·Vk of each wave."""
         maps, optics = self._maps(values)
-        q = np.empty(side.x.size)
+        blur = np.empty((3, side.x.size))
         for camera in (0, 1):
             of = side.camera == camera
-            blur = maps.blur_px2(camera, side.x[of], side.y[of], side.vergence_dpt[of], optics)
-            along, mixed, down = side.squares[:, of]
-            q[of] = blur[0] * along + 2 * blur[1] * mixed + blur[2] * down
-        return q
+            blur[:, of] = maps.blur_px2(
+                camera, side.x[of], side.y[of], side.vergence_dpt[of], optics
+            )
+        along, mixed, down = side.squares
+        across, slanted, upright = blur[:, self._waves.block]
+        return np.asarray(across * along + 2 * slanted * mixed + upright * down)
 
     def _maps(self, values: FloatArray) -> tuple[LensMaps, Optics]:
         left, right = values[:_LENS].tolist(), values[_LENS : 2 * _LENS].tolist()

@@ -181,6 +181,26 @@ class SplitViews:
         return as_image(cached[0]), as_image(cached[1])
 
 
+class MiddleViews:
+    """The middle of rectified pairs, at most so many pixels wide and high."""
+
+    def __init__(self, views: Views, size_px: int) -> None:
+        self._views = views
+        self._size_px = size_px
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def __getitem__(self, number: int, /) -> tuple[Image, Image]:
+        left, right = (self._middle(view) for view in self._views[number])
+        return left, right
+
+    def _middle(self, view: Image) -> Image:
+        # As many pixels are cut at the beginning as at the end: the axis stays in the middle.
+        rows, cols = (max((size - self._size_px) // 2, 0) for size in view.shape)
+        return view[rows : view.shape[0] - rows, cols : view.shape[1] - cols]
+
+
 # Pictures for the report --------------------------------------------------------------------------
 
 

@@ -62,7 +62,8 @@ def calibrate(
         A folder of raw frames with distances.csv, or raw frames as arrays, (rows, cols) each: uint8
         or uint16 of their full scale, or floats with full scale 1. 5 to 400 frames.
     distances_m
-        Distance of the board in each frame, in metres, increasing. Only with frames as arrays.
+        Distance of the board in each frame, in metres, from near to far or from far to near. Only
+        with frames as arrays.
     design
         The camera as built: its pixel pitch, sensor distance and aperture are taken as true.
         Default: the paper's prototype.

@@ -28,7 +28,7 @@ from d3s.calibrate.validation import Validation
 from d3s.calibrate.verdict import Measure, Verdict, failure, judge, table_of_measures
 from d3s.rig import Rig
 from d3s.rig.lens_maps import LensMaps
-from d3s.rig.split import view_to_raw_matrices
+from d3s.rig.places import view_to_raw_places
 from d3s.types import FloatArray
 
 # Longer arrays are only for figures, and are not written to JSON.
@@ -216,8 +216,10 @@ class Report:
         if self.rig is None or self.rig.calibration is None:
             return None
         cols, rows = self.rig.calibration.crop_cols_px, self.rig.calibration.crop_rows_px
-        corners = np.array([[0, 0, 1], [cols - 1, 0, 1], [cols - 1, rows - 1, 1], [0, rows - 1, 1]])
-        left, right = (corners @ place.T for place in view_to_raw_matrices(self.rig.calibration))
+        x, y = np.array([[0, cols - 1, cols - 1, 0], [0, 0, rows - 1, rows - 1]])
+        left, right = (
+            view_to_raw_places(self.rig.calibration, camera, x, y).T for camera in (0, 1)
+        )
         return Outlines(left, right)
 
     def as_json(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from d3s.calibrate.distortion import Distortion, find_distortion
 from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
 from d3s.calibrate.fields import Fields, largest_crop
 from d3s.calibrate.focus_map import FocusMap, find_focus_map
-from d3s.calibrate.frames import Captures, SplitViews
+from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
 from d3s.calibrate.geometry import Geometry, find_geometry
 from d3s.calibrate.illumination import Illumination, find_illumination
 from d3s.calibrate.matches import Matches, find_matches
@@ -36,6 +36,9 @@ from d3s.types import Progress
 # Methods that are tested, and the number of rows in the middle of the views that each is given:
 # enough pixels for a mean, and no more time than the other steps take.
 TESTED_ROWS_PX = {"joint": 600, "consensus": 120}
+
+# Part of the views that the focus of the axis is found from: farther out it is another one.
+_MIDDLE_PX = 700
 
 # Percent of the whole time that each step takes, as measured on 50 frames of 3840 x 2160 px.
 PERCENT = {
@@ -262,7 +265,12 @@ def tune_rig(captures: Captures, alignment: Alignment, draft: Rig, percent: Perc
             draft, illumination_left=illumination.left, illumination_right=illumination.right
         )
         views = SplitViews(captures, frames, calibration_of(rig))
-        defocus = find_defocus(views, depths_m, rig.optics, progress=percent.of("defocus"))
+        defocus = find_defocus(
+            MiddleViews(views, _MIDDLE_PX),
+            depths_m,
+            rig.optics,
+            progress=percent.of("defocus"),
+        )
         focus = find_focus_map(
             views,
             depths_m,

@@ -9,6 +9,9 @@ optics              `Optics`: two lenses and one sensor, as designed
 lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
 calibration         `Calibration` and `Provenance`: measurements of one camera and their origin
 rig                 `Rig`: optics, calibration and name, with the TOML file
+places              places of the pixels of a view in the raw frame
+interpolation       kernel that adds no blur
+warp                view of a lens with distortion and vignetting, resampled
 split               raw frame in, rectified pair out
 stereo_calibration  calibration files of stereo data sets, as rigs
 """

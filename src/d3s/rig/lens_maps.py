@@ -18,12 +18,14 @@ from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
 _MAX_DEGREE = 6
+_STEP = 1e-3  # of places, for derivatives
 
 # Limits within a view. Less light than this is noise, and a lens that changes the scale more is a
 # fisheye, which needs another model.
 _LEAST_LIGHT, _MOST_LIGHT = 0.02, 50.0
 _LEAST_SCALE, _MOST_SCALE = 0.5, 2.0
 _CHECKED_PLACES = 33  # along each side of a view
+_BEYOND_PX = 16  # the kernel that resamples a view reaches less far beyond its border
 
 
 def term_count(degree: int) -> int:
@@ -229,6 +231,36 @@ class LensMaps(RigPart):
             ]
         )
 
+    def blur_shift_px(
+        self, camera: int, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike, optics: Optics
+    ) -> FloatArray:
+        """Shift of detail in one view by blur that changes over the field, in pixels, (2, ...).
+
+        Light spreads evenly around each point, but more of it arrives from the side with the wider
+        blur: detail is moved by the divergence of the blur variance, away from that side.
+
+        Parameters
+        ----------
+        camera
+            0 is left, 1 is right.
+        x, y
+            Places in the view, in units of `field_radius_px`.
+        vergence_dpt
+            1/Z of the points.
+        optics
+            Focus and aperture on the axis.
+        """
+        across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        right, left, below, above = (
+            self.blur_px2(camera, across + dx, down + dy, vergence_dpt, optics)
+            for dx, dy in ((_STEP, 0.0), (-_STEP, 0.0), (0.0, _STEP), (0.0, -_STEP))
+        )
+        along, up = (
+            (after - before) / (2 * _STEP * self.field_radius_px)
+            for after, before in ((right, left), (below, above))
+        )
+        return -np.stack([along[0] + up[1], along[1] + up[2]])
+
     def illumination(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
         """Light of one view relative to the axis of the left one.
 
@@ -290,18 +322,16 @@ class LensMaps(RigPart):
 
         Light must be positive all over a view, and distortion must not fold it.
         """
-        half_y, half_x = (np.array([rows_px, cols_px]) - 1) / (2 * self.field_radius_px)
-        steps = np.linspace(-1, 1, _CHECKED_PLACES)
-        x, y = np.meshgrid(half_x * steps, half_y * steps)
         for camera, side in enumerate(("left", "right")):
-            light = self.illumination(camera, x, y)
+            light = self.illumination(camera, *self._grid(rows_px, cols_px))
             if not (light.min() >= _LEAST_LIGHT and light.max() <= _MOST_LIGHT):
                 return (
                     f"has light of {light.min():.3g} to {light.max():.3g} within the {side} view "
                     f"of {rows_px} x {cols_px} px: illumination_{side} must be from "
                     f"{_LEAST_LIGHT:g} to {_MOST_LIGHT:g} there. Make the view smaller."
                 )
-            scales = self._scales(camera, x, y)
+            around = self._grid(rows_px + 2 * _BEYOND_PX, cols_px + 2 * _BEYOND_PX)
+            scales = self._scales(camera, *around)
             if not (scales.min() >= _LEAST_SCALE and scales.max() <= _MOST_SCALE):
                 return (
                     f"magnifies parts of the {side} view of {rows_px} x {cols_px} px by "
@@ -309,6 +339,13 @@ class LensMaps(RigPart):
                     f"from {_LEAST_SCALE:g} to {_MOST_SCALE:g}. Make the view smaller."
                 )
         return ""
+
+    def _grid(self, rows_px: int, cols_px: int) -> tuple[FloatArray, FloatArray]:
+        """Places x and y all over a view."""
+        half_y, half_x = ((size - 1) / (2 * self.field_radius_px) for size in (rows_px, cols_px))
+        steps = np.linspace(-1, 1, _CHECKED_PLACES)
+        x, y = np.meshgrid(half_x * steps, half_y * steps)
+        return x, y
 
     def _scales(self, camera: int, x: FloatArray, y: FloatArray) -> FloatArray:
         """Local magnification by distortion, (2, ...): along x and along y."""

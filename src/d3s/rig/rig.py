@@ -183,8 +183,10 @@ class Rig(RigPart):
         """Split a raw frame into the rectified left and right view, full scale 1.
 
         The rows of both views agree, and a point at infinity has the same column in both. Each
-        view is resampled once, by one interpolation kernel that adds no blur (docs/rig.md). Pixels
-        are NaN where the kernel leaves the frame or meets a non-finite value.
+        view is resampled once, by one interpolation kernel that adds no blur (docs/rig.md). If the
+        calibration has `lenses`, their distortion is removed and their light made even; values
+        above 1 are then possible. Pixels are NaN where the kernel leaves the frame or meets a
+        non-finite value.
 
         Parameters
         ----------
