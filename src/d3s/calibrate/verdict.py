@@ -176,9 +176,9 @@ RULES: dict[str, Rule] = {
     "light_ratio_rms": Rule(
         "light of the views apart*",
         "%",
-        0.01,
+        0.005,
         0.05,
-        "Light of the two views still differs by {value:.1%} (rms), more than {limit:.0%}: the "
+        "Light of the two views still differs by {value:.1%} (rms), more than {limit:.1%}: the "
         "method consensus will be less exact.",
         _LIGHT,
     ),
