@@ -43,7 +43,10 @@ FAULTS = (
 
 
 def error(method: str, fault: Fault, depth_m: float) -> tuple[float, float]:
-    """Mean absolute error in cm and share of pixels with a depth, means over the textures."""
+    """Mean absolute error in cm and share of pixels with a depth, means of the textures.
+
+    Textures without a single depth have no error.
+    """
     errors, shares = [], []
     mounts = d3s.Mount(), d3s.Mount(shift_y_px=fault.rows_px)
     for pattern in TUNING_PATTERNS:
@@ -51,9 +54,10 @@ def error(method: str, fault: Fault, depth_m: float) -> tuple[float, float]:
         pair = d3s.simulate(scene, RIG, shape=SHAPE, noise=NOISE, mounts=mounts)
         right = pair.right * np.float32(fault.light)
         found = d3s.estimate(pair.left, right, RIG, method=method, options=OPTIONS[method])
-        errors.append(float(np.nanmean(np.abs(found.depth_m - depth_m))))
         shares.append(float(np.mean(found.valid)))
-    return 100 * float(np.mean(errors)), float(np.mean(shares))
+        if found.valid.any():
+            errors.append(float(np.nanmean(np.abs(found.depth_m - depth_m))))
+    return 100 * float(np.mean(errors)) if errors else np.nan, float(np.mean(shares))
 
 
 def main() -> None:

@@ -52,6 +52,25 @@ def test_baseline_that_is_wrong_shows_in_the_bias():
     assert found.working_range_m == (0.4, 0.4)
 
 
+def test_errors_of_a_camera_that_is_right_are_within_sigma():
+    found = errors_over_depth(boards(), DEPTHS_M, RIG)
+    assert (found.within_1_sigma > 0.5).all()
+    assert (found.within_3_sigma > 0.95).all()
+    assert (found.sigma_m < 0.01).all()
+    assert (np.diff(found.sigma_m[1:]) > 0).all()  # beyond the focus, depth is known less well
+
+
+def test_sigma_does_not_cover_a_wrong_baseline_but_a_rough_ruler_does():
+    wrong = RIG.replace(optics=RIG.optics.replace(baseline_m=1.02 * RIG.optics.baseline_m))
+    views, depths_m = boards(depths_m=(0.7,)), (0.7,)
+    found = errors_over_depth(views, depths_m, wrong)
+    assert found.within_3_sigma[0] < 0.05
+    rough = errors_over_depth(views, depths_m, wrong, truth_sigma_m=0.01)  # 2 % of 0.7 m is 1.4 cm
+    assert rough.within_3_sigma[0] > 0.95
+    assert rough.within_1_sigma[0] < 0.5
+    assert rough.sigma_m == found.sigma_m
+
+
 def test_tilt_is_of_the_board_and_not_an_error():
     tilt_rad = math.radians(20)
     views = boards(tilt_rad)
@@ -82,6 +101,7 @@ def test_board_without_texture_has_no_error_and_is_named():
     found = errors_over_depth(views, DEPTHS_M, RIG)
     assert found.left_out == {3: "joint found no depth in it"}
     assert np.isnan(found.mae_m[3])
+    assert np.isnan(found.within_3_sigma[3])
     assert found.density[3] == 0
     assert found.working_range_m == (0.4, 1.1)
 

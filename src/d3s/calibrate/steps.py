@@ -28,7 +28,7 @@ from d3s.calibrate.matches import Matches, find_matches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification, find_rectification
 from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
-from d3s.calibrate.validation import Validation, errors_over_depth
+from d3s.calibrate.validation import RULER_SIGMA_M, Validation, errors_over_depth
 from d3s.errors import CalibrationError, D3SError
 from d3s.rig import Calibration, LensMaps, Provenance, Rig
 from d3s.types import Progress
@@ -364,7 +364,7 @@ def cross_validate(
                 rig,
                 method,
                 board=alignment.board,
-                truth_sigma_m=alignment.geometry.ruler_sigma_m,
+                truth_sigma_m=max(alignment.geometry.ruler_sigma_m, RULER_SIGMA_M),
                 rows_px=rows_px,
                 progress=percent.of(method),
             )

@@ -117,7 +117,7 @@ RULES: dict[str, Rule] = {
         "%",
         0.005,
         0.03,
-        "Frames that were not calibrated with have an error of {value:.1%} of their distance "
+        "Frames that were not calibrated with have an error of {value:.2%} of their distance "
         "(joint), more than {limit:.1%}.",
         _RULERS,
     ),
@@ -176,9 +176,9 @@ RULES: dict[str, Rule] = {
     "light_ratio_rms": Rule(
         "light of the views apart*",
         "%",
-        0.01,
+        0.005,
         0.05,
-        "Light of the two views still differs by {value:.1%} (rms), more than {limit:.0%}: the "
+        "Light of the two views still differs by {value:.2%} (rms), more than {limit:.1%}: the "
         "method consensus will be less exact.",
         _LIGHT,
     ),
