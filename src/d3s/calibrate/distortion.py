@@ -93,15 +93,7 @@ class Distortion(NamedTuple):
                 features_second_px=self.undistorted_px(second, pair.features_second_px),
             )
 
-        left, right, across = (
-            tuple(changed(pair, cameras) for pair in pairs)
-            for pairs, cameras in (
-                (matches.left, (0, 0)),
-                (matches.right, (1, 1)),
-                (matches.across, (0, 1)),
-            )
-        )
-        return matches._replace(left=left, right=right, across=across)
+        return matches.changed(changed)
 
 
 def find_distortion(

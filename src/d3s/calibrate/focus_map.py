@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.alignment import with_lenses
 from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted, robust_sigma
 from d3s.calibrate.spectra import farther_frame
-from d3s.rig import LensMaps, Optics
+from d3s.rig import LensMaps, Optics, Rig
 from d3s.types import FloatArray, Image, Progress
 
 _BLOCK_PX = 192
@@ -67,13 +68,23 @@ class FocusMap(NamedTuple):
     before_rms: float  # of the logarithms of the ratios, with the focus of the axis everywhere
     after_rms: float
 
-    def applied_to(self, optics: Optics) -> Optics:
-        """Optics with this focus on the axis, and this aperture."""
+    def applied_to(self, rig: Rig) -> Rig:
+        """Rig with this focus, on the axis and over the field, and this aperture."""
+        optics = rig.optics
         left, right = (focus + 1 / optics.sensor_distance_m for focus in self.focus_dpt)
-        return optics.replace(
-            optical_power_left_dpt=left,
-            optical_power_right_dpt=right,
-            aperture_radius_m=self.aperture_radius_m,
+        changed = rig.replace(
+            optics=optics.replace(
+                optical_power_left_dpt=left,
+                optical_power_right_dpt=right,
+                aperture_radius_m=self.aperture_radius_m,
+            )
+        )
+        return with_lenses(
+            changed,
+            focus_left_dpt=self.left_dpt,
+            focus_right_dpt=self.right_dpt,
+            focus_centre_left=self.centre_left,
+            focus_centre_right=self.centre_right,
         )
 
 
@@ -102,9 +113,7 @@ class _Waves(NamedTuple):
         first, second = (
             side._replace(squares=side.squares[:, is_in]) for side in (self.first, self.second)
         )
-        return _Waves(
-            self.log_ratio[is_in], self.weight[is_in], self.block[is_in], first, second
-        )
+        return _Waves(self.log_ratio[is_in], self.weight[is_in], self.block[is_in], first, second)
 
 
 class _Block(NamedTuple):

@@ -7,7 +7,7 @@ Each frame is compared with the one before, and with an earlier one in which the
 larger: far from the camera, one step of the board changes its picture little.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -81,6 +81,18 @@ class Matches(NamedTuple):
     def kept(self) -> list[int]:
         """Numbers of the frames that were not rejected."""
         return [number for number in range(self.frames) if number not in self.left_out]
+
+    def changed(self, change: Callable[[PairMatches, tuple[int, int]], PairMatches]) -> "Matches":
+        """Matches after a change of every pair, which is given with the cameras it compares."""
+        left, right, across = (
+            tuple(change(pair, cameras) for pair in pairs)
+            for pairs, cameras in (
+                (self.left, (0, 0)),
+                (self.right, (1, 1)),
+                (self.across, (0, 1)),
+            )
+        )
+        return self._replace(left=left, right=right, across=across)
 
     def without(self, reasons: dict[int, str]) -> "Matches":
         """Matches with more frames rejected, for these reasons."""

@@ -15,25 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.alignment import Alignment, Setup, align_views, calibration_of, draft_rig
 from d3s.calibrate.captures import captures_of, read_captures
 from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.fields import Box, Fields, Half, find_fields
 from d3s.calibrate.frames import Captures, Thumbnails
+from d3s.calibrate.lenses import field_residuals, with_sigma
 from d3s.calibrate.noise import find_noise
+from d3s.calibrate.percent import PERCENT, Percent
 from d3s.calibrate.report import Report
-from d3s.calibrate.steps import (
-    PERCENT,
-    Alignment,
-    Percent,
-    Setup,
-    align_views,
-    calibration_of,
-    cross_validate,
-    draft_rig,
-    field_residuals,
-    tune_rig,
-    with_sigma,
-)
+from d3s.calibrate.steps import cross_validate, tune_rig
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
 from d3s.estimate.candidates import default_depth_range_m
@@ -158,10 +149,22 @@ def _run_steps(
         report = replace(report, noise=noise)
         draft = draft_rig(setup, alignment, fields, noise, captures.shape)
         report = replace(report, rig=draft)
-        with _timed("defocus, tuning, virtual baselines", seconds):
-            tuned = tune_rig(captures, alignment, draft, percent)
+        with _timed("lenses, tuning, virtual baselines", seconds):
+            tuned = tune_rig(captures, alignment, fields, noise, setup, percent)
+        alignment = tuned.lenses.alignment
         remarks = report.remarks + _depth_range_remark(alignment.depths_m, tuned.rig.optics)
-        report = replace(report, remarks=remarks, **tuned._asdict())
+        report = replace(
+            report,
+            remarks=remarks,
+            rig=tuned.rig,
+            illumination=tuned.lenses.illumination,
+            defocus=tuned.lenses.defocus,
+            focus_map=tuned.lenses.focus_map,
+            disparity_map=tuned.lenses.disparity_map,
+            tuning=tuned.tuning,
+            baselines=tuned.baselines,
+            **alignment._asdict(),
+        )
         cells = None
         if len(alignment.frames[::2]) >= FEWEST_FRAMES:
             with _timed("cross-validation", seconds):
@@ -174,7 +177,7 @@ def _run_steps(
                 remarks=report.remarks + tested.remarks,
             )
         # The rig file has the residuals, by which the calibration can be judged again.
-        rig = with_sigma(tuned.rig, cells, tuned.disparity_map.after_rms_px)
+        rig = with_sigma(tuned.rig, cells, tuned.lenses.disparity_map.after_rms_px)
         calibration = calibration_of(rig)
         provenance = calibration.provenance.replace(residuals=report.residuals)
         rig = rig.replace(calibration=calibration.replace(provenance=provenance))

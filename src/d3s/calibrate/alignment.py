@@ -1,0 +1,217 @@
+"""Alignment: places on the board, and all that follows from places alone.
+
+Distortion and the axes of the lenses, the rectification of the rows, and the relation of disparity
+and depth; then a rig that can split frames.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from d3s.calibrate.anchors import Anchors, find_anchors
+from d3s.calibrate.board import Board
+from d3s.calibrate.distortion import Distortion, find_distortion
+from d3s.calibrate.fields import Fields, largest_crop
+from d3s.calibrate.frames import Captures
+from d3s.calibrate.geometry import Geometry, find_geometry
+from d3s.calibrate.matches import Matches, PairMatches, find_matches
+from d3s.calibrate.noise import Noise
+from d3s.calibrate.rectification import Rectification, find_rectification
+from d3s.calibrate.tuning import CONSENSUS
+from d3s.errors import CalibrationError
+from d3s.rig import Calibration, LensMaps, Provenance, Rig
+from d3s.types import FloatArray, Progress
+
+
+class Setup(NamedTuple):
+    """Inputs that the calibration and its cross-validation share."""
+
+    design: Rig  # the camera as built
+    fit_ruler: bool | None  # apply the offset of the ruler; None: if it is significant
+    name: str  # of the camera
+    provenance: Provenance  # residuals still empty
+
+
+class Alignment(NamedTuple):
+    """Results of the steps that use places on the board, not the views themselves."""
+
+    matches: Matches
+    distortion: Distortion
+    anchors: Anchors  # of views without distortion, as are the next two
+    rectification: Rectification
+    geometry: Geometry
+
+    @property
+    def left_out(self) -> dict[int, str]:
+        """Rejected frames, except those rejected by the anchor step only."""
+        return self.geometry.left_out | self.rectification.left_out | self.matches.left_out
+
+    @property
+    def frames(self) -> list[int]:
+        """Numbers of the frames that no step but that of the anchors rejected."""
+        return [frame for frame in self.matches.kept if frame not in self.left_out]
+
+    @property
+    def board(self) -> Board:
+        """Shape of the board."""
+        return Board(self.geometry.slopes, self.distortion.bend_per_m)
+
+    @property
+    def depths_m(self) -> list[float]:
+        """Depth of the board on the left axis, of each of `frames`."""
+        depths_m: list[float] = self.geometry.depths_m[self.frames].tolist()
+        return depths_m
+
+
+def align_views(
+    captures: Captures, fields: Fields, setup: Setup, progress: Progress | None
+) -> Alignment:
+    """Find places on the board, and from these the anchors, the rectification and the geometry.
+
+    Parameters
+    ----------
+    captures, fields
+        Raw frames, nearest board first, and the parts of them that the two lenses light.
+    setup
+        The design, and whether the offset of the ruler is applied.
+    progress
+        Called after each frame with the number of frames done, and of all.
+    """
+    matches = find_matches(captures, fields, progress)
+    return align_matches(matches, captures.distances_m, fields.radius_px, setup)
+
+
+def align_matches(
+    matches: Matches, distances_m: Sequence[float], field_radius_px: float, setup: Setup
+) -> Alignment:
+    """Find distortion, anchors, rectification and geometry from places on the board.
+
+    Parameters
+    ----------
+    matches
+        Places on the board from frame to frame and from view to view.
+    distances_m
+        Distances by the ruler in metres, one for each frame.
+    field_radius_px
+        Unit of places in a view.
+    setup
+        The design, and whether the offset of the ruler is applied.
+    """
+    optics = setup.design.optics
+    distortion, anchors = find_distortion(
+        matches,
+        find_anchors(matches),
+        distances_m,
+        focal_length_px=optics.focal_length_px,
+        field_radius_px=field_radius_px,
+    )
+    straight = distortion.removed_from(matches)
+    rectification = find_rectification(straight, anchors)
+    geometry = find_geometry(
+        straight, anchors, rectification, distances_m, optics, fit_ruler=setup.fit_ruler
+    )
+    return Alignment(matches, distortion, anchors, rectification, geometry)
+
+
+def without_blur_shift(alignment: Alignment, rig: Rig) -> Matches:
+    """Matches as views would give them whose blur does not change over the field.
+
+    Parameters
+    ----------
+    alignment
+        Places as they were found, and the axes and depths they led to.
+    rig
+        Focus on the axis and over the field.
+    """
+    lenses, optics = lens_maps_of(rig), rig.optics
+    matches, distortion = alignment.matches, alignment.distortion
+    depths_m = np.where(
+        np.isfinite(alignment.geometry.depths_m), alignment.geometry.depths_m, np.inf
+    )
+
+    def moved(places_px: FloatArray, camera: int, frame: int) -> FloatArray:
+        x, y = ((places_px - distortion.centre_px(camera)) / distortion.field_radius_px).T
+        shift = lenses.blur_shift_px(camera, x, y, 1 / depths_m[frame], optics)
+        return np.asarray(places_px - shift.T)
+
+    def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
+        return pair._replace(
+            first_px=moved(pair.first_px, cameras[0], pair.first),
+            second_px=moved(pair.second_px, cameras[1], pair.second),
+        )
+
+    return matches.changed(changed)
+
+
+def draft_rig(
+    setup: Setup,
+    alignment: Alignment,
+    fields: Fields,
+    noise: Noise,
+    frame_shape: tuple[int, int],
+) -> Rig:
+    """Make a rig that can split frames; its focus and its depth equation are not tuned yet.
+
+    Parameters
+    ----------
+    setup
+        The design, the name of the camera and its provenance.
+    alignment, fields, noise
+        Results of the steps before; the views are cut from the fields.
+    frame_shape
+        Rows and columns of the raw frame, in pixels.
+    """
+    geometry, rectification = alignment.geometry, alignment.rectification
+    optics = setup.design.optics.replace(baseline_m=geometry.baseline_m, disparity_offset_px=0.0)
+    calibration = Calibration(
+        anchor_left_px=geometry.anchor_left_px,
+        anchor_right_px=geometry.anchor_right_px,
+        crop_rows_px=1,
+        crop_cols_px=1,
+        rectify_scale=rectification.scale,
+        rectify_angle_rad=rectification.angle_rad,
+        rectify_shift_y_px=0.0,  # the anchors of the geometry include it
+        baseline_angle_rad=rectification.baseline_angle_rad,
+        frame_rows_px=frame_shape[0],
+        frame_cols_px=frame_shape[1],
+        noise_read=noise.read,
+        noise_gain=noise.gain,
+        virtual_baselines_m=(0.1 * optics.baseline_m,),
+        a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
+        b_cubic_m=(0.0, 0.0, 0.0, 0.0),
+        tuned_candidates=CONSENSUS.candidates,
+        tuned_window_px=CONSENSUS.window_px,
+        tuned_prefilter_sigma_px=CONSENSUS.prefilter_sigma_px,
+        lenses=LensMaps(
+            field_radius_px=alignment.distortion.field_radius_px,
+            distortion_left=alignment.distortion.left,
+            distortion_right=alignment.distortion.right,
+        ),
+        provenance=setup.provenance,
+    )
+    largest_disparity_px = geometry.focal_baseline_px_m / float(np.nanmin(geometry.depths_m))
+    rows, cols = largest_crop(fields, calibration, frame_shape, largest_disparity_px)
+    calibration = calibration.replace(crop_rows_px=rows, crop_cols_px=cols)
+    return Rig(name=setup.name, optics=optics, calibration=calibration)
+
+
+def with_lenses(rig: Rig, **values: Any) -> Rig:
+    """Rig with other values of its lens maps."""
+    lenses = lens_maps_of(rig).replace(**values)
+    return rig.replace(calibration=calibration_of(rig).replace(lenses=lenses))
+
+
+def lens_maps_of(rig: Rig) -> LensMaps:
+    """Lens maps of a rig that has some."""
+    lenses = calibration_of(rig).lenses
+    if lenses is None:
+        raise CalibrationError(f"the rig {rig.name!r} has no maps of its lenses.")
+    return lenses
+
+
+def calibration_of(rig: Rig) -> Calibration:
+    """Calibration of a rig that has one."""
+    if rig.calibration is None:
+        raise CalibrationError(f"the rig {rig.name!r} has no calibration.")
+    return rig.calibration

@@ -1,0 +1,160 @@
+"""Lens steps: light, focus and remaining disparity over the field, from rectified views.
+
+Detail is shifted by blur that changes over the field. So the places on the board are corrected as
+soon as the focus is known, and all that follows from them is found again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from d3s.calibrate.alignment import (
+    Alignment,
+    Setup,
+    align_matches,
+    calibration_of,
+    draft_rig,
+    with_lenses,
+    without_blur_shift,
+)
+from d3s.calibrate.defocus import Defocus, find_defocus
+from d3s.calibrate.disparity_map import (
+    LEAST_SIGMA_PX,
+    CellDisparity,
+    DisparityMap,
+    fit_disparity_map,
+    measure_cells,
+    remaining_sigma_px,
+)
+from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
+from d3s.calibrate.fields import Fields
+from d3s.calibrate.focus_map import FocusMap, find_focus_map
+from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
+from d3s.calibrate.illumination import Illumination, find_illumination
+from d3s.calibrate.noise import Noise
+from d3s.calibrate.percent import Percent
+from d3s.rig import Calibration, Rig
+
+# Part of the views that the focus of the axis is found from: farther out it is another one.
+_MIDDLE_PX = 700
+
+
+class Lenses(NamedTuple):
+    """Errors of the lenses over the field, the places corrected for them, and the rig so far."""
+
+    rig: Rig
+    alignment: Alignment
+    illumination: Illumination
+    defocus: Defocus
+    focus_map: FocusMap
+    disparity_map: DisparityMap
+
+
+def find_lenses(
+    captures: Captures,
+    alignment: Alignment,
+    fields: Fields,
+    noise: Noise,
+    setup: Setup,
+    percent: Percent,
+) -> Lenses:
+    """Find light, focus and remaining disparity over the field.
+
+    Parameters
+    ----------
+    captures, alignment
+        Raw frames; which of these to use, their depths and the shape of the board.
+    fields, noise, setup
+        As for `draft_rig`.
+    percent
+        Progress of the steps.
+    """
+    frames, depths_m, board = alignment.frames, alignment.depths_m, alignment.board
+    radius_px = alignment.distortion.field_radius_px
+    rig = draft_rig(setup, alignment, fields, noise, captures.shape)
+    views = SplitViews(captures, frames, calibration_of(rig))
+    light = find_illumination(views, depths_m, rig.optics, board, radius_px)
+    rig = with_lenses(rig, illumination_left=light.left, illumination_right=light.right)
+    views = SplitViews(captures, frames, calibration_of(rig))
+    defocus = find_defocus(
+        MiddleViews(views, _MIDDLE_PX), depths_m, rig.optics, progress=percent.of("defocus")
+    )
+    focus = find_focus_map(
+        views,
+        depths_m,
+        defocus.applied_to(rig.optics),
+        board,
+        radius_px,
+        noise=_noise_sigma(calibration_of(rig)),
+        progress=percent.of("focus"),
+    )
+    matches = without_blur_shift(alignment, focus.applied_to(rig))
+    alignment = align_matches(matches, captures.distances_m, radius_px, setup)
+    rig = draft_rig(setup, alignment, fields, noise, captures.shape)
+    rig = with_lenses(rig, illumination_left=light.left, illumination_right=light.right)
+    rig = focus.applied_to(rig)
+    views = SplitViews(captures, alignment.frames, calibration_of(rig))
+    cells = measure_cells(
+        views,
+        alignment.depths_m,
+        rig,
+        alignment.board,
+        radius_px,
+        progress=percent.of("disparity"),
+    )
+    disparity = fit_disparity_map(cells)
+    rig = with_lenses(rig, disparity_px=disparity.maps_px)
+    return Lenses(rig, alignment, light, defocus, focus, disparity)
+
+
+def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
+    """Disparity, rows and light left over the field on frames that were not calibrated with."""
+    shape = cells.x.shape
+    rows_px = np.full(cells.residual_px.shape, np.nan)
+    straight = aligned.distortion.removed_from(aligned.matches)
+    anchors = (aligned.anchors.left_px, aligned.anchors.right_px)
+    edges = [
+        np.concatenate([line[:1] - np.diff(line[:2]) / 2, line + np.diff(line[:2]) / 2])
+        for line in (cells.y[:, 0], cells.x[0])
+    ]
+    pairs = {pair.first: pair for pair in straight.across}
+    for number, frame in enumerate(aligned.frames[1::2]):
+        pair = pairs[frame]
+        left, right = aligned.rectification.rectified(pair.first_px, pair.second_px, anchors)
+        places = left[:, ::-1] / aligned.distortion.field_radius_px
+        sums, counts = (
+            np.histogramdd(places, bins=edges, weights=weights)[0]
+            for weights in (left[:, 1] - right[:, 1], None)
+        )
+        rows_px[number] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).reshape(shape)
+    return FieldResiduals(
+        depths_m=cells.depths_m,
+        x=cells.x,
+        y=cells.y,
+        residual_px=cells.residual_px,
+        sigma_px=cells.sigma_px,
+        rows_px=rows_px,
+        light_ratio=mean_of_known(cells.light_ratio, 0),
+    )
+
+
+def with_sigma(rig: Rig, cells: CellDisparity | None, map_rms_px: float) -> Rig:
+    """Rig whose disparity has the standard deviation that a test has found.
+
+    Parameters
+    ----------
+    rig
+        The calibrated camera.
+    cells
+        Disparity left on frames that were not calibrated with; None if there was no test.
+    map_rms_px
+        Disparity that the map left on the frames it was fitted to, used without a test.
+    """
+    sigma_px = 2 * map_rms_px if cells is None else remaining_sigma_px(cells)
+    return with_lenses(rig, disparity_sigma_px=max(sigma_px, LEAST_SIGMA_PX))
+
+
+def _noise_sigma(calibration: Calibration) -> float:
+    """Standard deviation of the noise of a pixel of medium brightness."""
+    read, gain = calibration.noise_read or 0.0, calibration.noise_gain or 0.0
+    return float(np.sqrt(read**2 + 0.5 * gain))
