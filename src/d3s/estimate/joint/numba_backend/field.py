@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.estimate.joint.field import BlurPlane, LensField, ScaleLimits
+from d3s.estimate.joint.field import BlurPlane, ScaleLimits
 from d3s.estimate.joint.numba_backend.lines import fill
 from d3s.estimate.joint.types import Counts, Planes
+from d3s.estimate.lens_field import LensField
 from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
