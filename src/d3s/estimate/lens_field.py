@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d3s.rig import LensMaps, Optics
-from d3s.rig.lens_maps import term_count
+from d3s.rig.lens_maps import polynomial_terms, term_count
 from d3s.types import FloatArray
+
+_FOCUS_DEGREE = 2  # of the change of focus over the field
 
 
 class LensField(NamedTuple):
@@ -89,19 +91,24 @@ class LensField(NamedTuple):
             np.asarray(values)
             for values in (lenses.extra_blur_left_px2, lenses.extra_blur_right_px2)
         ]
-        degree = max(2, *(polynomial_degree(values.size) for values in extra))
+        degree = max(_FOCUS_DEGREE, *(polynomial_degree(values.size) for values in extra))
         maps = np.zeros((2, 4, degree + 1, degree + 1))
-        for camera, focus in enumerate((lenses.focus_left_dpt, lenses.focus_right_dpt)):
-            per_x, per_y, sagittal, tangential = focus
+        for camera in (0, 1):
             lens = optics.lens(camera)
+            for plane, coefficients in enumerate(self._focus_polynomials(camera)):
+                maps[camera, plane] = power_table(coefficients, degree)
             on_axis = lens.optical_power_dpt - 1 / lens.sensor_distance_m
-            for plane, squares in ((0, (tangential, sagittal)), (2, (sagittal, tangential))):
-                maps[camera, plane, [0, 1, 0], [0, 0, 1]] = on_axis, per_x, per_y
-                maps[camera, plane, [2, 0], [0, 2]] = squares
-            maps[camera, 1, 1, 1] = tangential - sagittal
+            maps[camera, [0, 2], 0, 0] += on_axis
             maps[camera, :3] *= self.blur_per_dpt_px
             maps[camera, 3] = power_table(extra[camera], degree)
         return maps
+
+    def _focus_polynomials(self, camera: int) -> FloatArray:
+        """Return the change of focus (3, terms) of one view as polynomials, from its values."""
+        x, y = (part.ravel() for part in np.meshgrid([-1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]))
+        terms = polynomial_terms(x, y, _FOCUS_DEGREE)
+        values = self.lenses.focus_dpt(camera, x, y)
+        return np.asarray(np.linalg.lstsq(terms.T, values.T, rcond=None)[0].T)
 
     @property
     def blur_per_dpt_px(self) -> float:

@@ -247,7 +247,7 @@ def _tensor(rows: Image, x: Any, blur: Any) -> tuple[Any, Any, Any, Any, Any]:
     """Blur tensor of one view along x, mixed, along y; the extra variance and its slope."""
     xx = blur - (rows[0, 0] + x * (rows[0, 1] + rows[0, 2] * x))
     yy = blur - (rows[2, 0] + x * (rows[2, 1] + rows[2, 2] * x))
-    xy = np.float32(-1) * (rows[1, 0] + rows[1, 1] * x)
+    xy = np.float32(-1) * (rows[1, 0] + x * (rows[1, 1] + rows[1, 2] * x))
     last = rows.shape[1] - 1
     extra, slope = splat_8(rows[3, last]), splat_8(np.float32(0))
     for power in range(last - 1, -1, -1):
