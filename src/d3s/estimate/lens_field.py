@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from d3s.rig import LensMaps, Optics
+from d3s.rig import LensMaps, Optics, Rig
 from d3s.rig.lens_maps import polynomial_terms, term_count
 from d3s.types import FloatArray
 
@@ -121,6 +121,15 @@ class LensField(NamedTuple):
         maps = [np.asarray(values) for values in self.lenses.disparity_px]
         degree = max(polynomial_degree(values.size) for values in maps)
         return np.stack([power_table(values, degree) for values in maps])
+
+
+def lens_field(rig: Rig, shape: tuple[int, ...]) -> LensField | None:
+    """Return the lenses of a rig over views of (rows, cols); None if they are alike everywhere."""
+    lenses = None if rig.calibration is None else rig.calibration.lenses
+    if lenses is None:
+        return None
+    field = LensField(lenses, rig.optics, (shape[0], shape[1]))
+    return field if field.changes_blur or field.changes_disparity else None
 
 
 def polynomial_degree(terms: int) -> int:

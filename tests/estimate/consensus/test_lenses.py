@@ -9,10 +9,10 @@ from d3s.estimate.consensus.lenses import (
     correction_grids,
     corrections,
     grid_places,
-    lens_field,
 )
 from d3s.estimate.consensus.method import estimate_consensus
 from d3s.estimate.consensus.reference import reference_consensus
+from d3s.estimate.lens_field import lens_field
 from d3s.evaluate.tuned_twin import TUNED_RIG
 from d3s.rig import LensMaps
 from lens_pairs import ACHROMAT, lens_pair

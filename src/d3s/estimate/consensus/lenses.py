@@ -10,20 +10,10 @@ lenses add. With this part added again, the depth equation holds as on the axis.
 import numpy as np
 
 from d3s.estimate.lens_field import LensField
-from d3s.rig import Rig
 from d3s.types import FloatArray
 
 GRID_PX = 32
 """Distance of the places at which corrections are computed; they are interpolated between these."""
-
-
-def lens_field(rig: Rig, shape: tuple[int, ...]) -> LensField | None:
-    """Lenses of a rig over views of (rows, cols); None if they are alike all over the field."""
-    lenses = None if rig.calibration is None else rig.calibration.lenses
-    if lenses is None:
-        return None
-    field = LensField(lenses, rig.optics, (shape[0], shape[1]))
-    return field if field.changes_blur or field.changes_disparity else None
 
 
 def corrections(field: LensField, x: FloatArray, y: FloatArray, depth_m: float) -> FloatArray:
