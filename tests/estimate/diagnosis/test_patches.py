@@ -8,6 +8,8 @@ from d3s.estimate.diagnosis import patches
 from d3s.estimate.diagnosis.grain import noise_grain
 from d3s.estimate.diagnosis.light import Value, compare, robust_fit
 from d3s.estimate.diagnosis.patches import LAGS, Measure, Patches, matched_patches
+from d3s.estimate.lens_field import lens_field
+from lens_pairs import lens_pair, lens_rig
 
 RIG = d3s.Rig.from_pinhole(focal_length_px=500.0, baseline_m=0.1)
 SHAPE = (90, 200)
@@ -66,6 +68,17 @@ def test_kernel_is_the_formula():
             b = second[1][square, start - 8 : start + 9].astype(np.float64)
             products = [np.mean(a * a), np.mean(b * b), np.mean(a * b)]
             np.testing.assert_allclose(found.fine[i, :, j], products, rtol=1e-5, atol=1e-6)
+
+
+def test_known_lenses_are_no_difference_of_contrast():
+    """Field curvature blurs a point more in one view than in the other."""
+    views, rig = lens_pair(0.7, shape=(160, 1802)), lens_rig()
+    depth = np.full(views[0].shape, 0.7, np.float32)
+    unknown = compare(matched_patches(*views, depth, rig.optics)).gain
+    field = lens_field(rig, depth.shape)
+    known = compare(matched_patches(*views, depth, rig.optics, field)).gain
+    assert unknown.value > 0.02
+    assert abs(known.value) < 0.01
 
 
 def test_same_bytes_for_any_number_of_threads(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.estimate.joint.field import BlurPlane, LensField, ScaleLimits, power_table
+from d3s.estimate.joint.field import BlurPlane, ScaleLimits
 from d3s.estimate.joint.method import run_joint
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.numba_backend.field import NumbaField
@@ -15,6 +15,7 @@ from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.refine import fit_parameters
 from d3s.estimate.joint.types import CellSum
+from d3s.estimate.lens_field import LensField, power_table
 from d3s.rig import LensMaps
 from d3s.rig.lens_maps import polynomial_at, term_count
 from d3s.runtime.scratch import Scratch
@@ -108,7 +109,9 @@ def test_scales_follow_the_widest_blur_and_the_widest_difference(ops):
     field = _field((60, 100))
     disparity = _disparity((30, 50), 1)
     found = ops.coarsest_scales(disparity, field, 2, LIMITS)
-    left, right = (np.moveaxis(part, 0, -1) for part in field.blur_px2(disparity, 2))
+    left, right = (
+        np.moveaxis(part, 0, -1) for part in field.blur_px2(*field.places((30, 50), 2), disparity)
+    )
 
     def widest(tensor):
         matrix = np.stack([tensor[..., [0, 1]], tensor[..., [1, 2]]], axis=-1)

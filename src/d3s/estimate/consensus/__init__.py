@@ -6,6 +6,7 @@ the candidate on which the predictions agree best is the depth of the pixel.
 
 method      `estimate_consensus`: prefilter, compiled search, depth map
 plan        candidates, virtual baselines and the shifts that belong to them
+lenses      correction for lenses that differ from place to place
 prefilter   fill holes, smooth, measure the noise
 kernels     the search over candidates, compiled
 result      flags and depth map from the result of a search

@@ -18,11 +18,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.estimate.consensus.lenses import GRID_PX
 from d3s.runtime.compile import compiled
 from d3s.types import Image
 
 Sums = NDArray[np.float64]
 Row = NDArray[np.float32]
+Planes = NDArray[np.float32]
+"""Corrections (4, rows, cols) at places of a grid."""
+Grids = NDArray[np.float32]
+"""Corrections (candidates, 4, rows, cols) at places of a grid."""
 
 PAD_PX = 3
 """Columns that the spline coefficients extend beyond the frame on either side."""
@@ -100,6 +105,7 @@ class _Buffers(NamedTuple):
     boxes: Image  # (2, cols): sums of 1, 4, 16 ... columns, alternating
     product_sums: Row  # over windows
     square_sums: Row
+    corrections: Image  # (4, cols): factors of S_xx, 2 S_xy, S_yy and S_x in one row
 
 
 @compiled
@@ -112,6 +118,7 @@ def search_tiles(
     best: Best,
     sizes: Sizes,
     with_vergence: bool,
+    grids: Grids | None,
 ) -> None:
     """Search the best candidate of each pixel, in tiles `start` to `stop` - 1.
 
@@ -131,6 +138,9 @@ def search_tiles(
         Sizes of windows and tiles.
     with_vergence
         Whether confidence compares inverse depths too (Eq. 14) or depths only (Eq. S5).
+    grids
+        Corrections (candidates, 4, rows, cols) at every `GRID_PX` pixels; None for lenses that
+        are alike all over the field.
     """
     buffers = _make_buffers(sizes.window, sizes.tile_cols)
     scores = _Scores(
@@ -148,7 +158,10 @@ def search_tiles(
             end = min(side + sizes.tile_cols, trials.last_cols[i] + 1)
             if first < end:
                 tile = _Tile(top, bottom, first, end)
-                _score_candidate(left, spline, trials, i, tile, buffers, scores, with_vergence)
+                lenses = None if grids is None else grids[i]
+                _score_candidate(
+                    left, spline, trials, i, tile, buffers, scores, with_vergence, lenses
+                )
                 _keep_better(scores, trials, i, tile, best)
 
 
@@ -168,6 +181,7 @@ def _make_buffers(window: int, tile_cols: int) -> _Buffers:
         np.zeros((2, cols), dtype=np.float32),
         np.zeros(tile_cols, dtype=np.float32),
         np.zeros(tile_cols, dtype=np.float32),
+        np.zeros((4, cols), dtype=np.float32),
     )
 
 
@@ -181,13 +195,14 @@ def _score_candidate(
     buffers: _Buffers,
     scores: _Scores,
     with_vergence: bool,
+    grids: Planes | None,
 ) -> None:
     """Compute excess and variance of candidate `i` for the pixels of a tile."""
     scores.excess[:] = 0.0
     scores.vergence_gap_dpt[:] = 0.0
     scores.variance_m2[:] = 0.0
     for m in range(trials.variance_weights.size):
-        _add_baseline(left, spline, trials, i, m, tile, buffers, scores)
+        _add_baseline(left, spline, trials, i, m, tile, buffers, scores, grids)
     if with_vergence:
         for y in range(tile.bottom - tile.top):
             _add_vergence(scores.excess[y], scores.vergence_gap_dpt[y], tile.end - tile.first)
@@ -203,6 +218,7 @@ def _add_baseline(
     tile: _Tile,
     buffers: _Buffers,
     scores: _Scores,
+    grids: Planes | None,
 ) -> None:
     """Add virtual baseline `m` to the scores of candidate `i`, row by row down the tile."""
     window = buffers.product_ring.shape[0]
@@ -220,6 +236,10 @@ def _add_baseline(
         middle = y - 1  # the Laplacian of a row needs the row below it
         if middle < tile.top - half:
             continue
+        if grids is not None:
+            for which in range(4):
+                _between_places(grids[which], middle, begin, cols, buffers.corrections[which])
+            _correct(middle, cols, buffers)
         _compute_terms(middle, trials.equations, m, cols, buffers)
         oldest = middle % window
         _slide(buffers.products, buffers.product_ring[oldest], cols, buffers.product_columns)
@@ -256,6 +276,40 @@ def _align(left: Row, spline: Row, taps: Row, cols: int, mean: Row, difference: 
         right = (c * spline[j + 2] + d * spline[j + 3]) + sides + ends
         mean[j] = left[j] + right
         difference[j] = left[j] - right
+
+
+@compiled
+def _between_places(grid: Image, row: int, begin: int, cols: int, out: Row) -> None:
+    """Interpolate a row of pixels from `begin` on between places of a grid."""
+    top, over = row // GRID_PX, np.float32(1 / GRID_PX)
+    share = np.float32(row % GRID_PX) * over
+    above, below = grid[top], grid[top + 1]
+    j = 0
+    while j < cols:
+        place, step = (begin + j) // GRID_PX, (begin + j) % GRID_PX
+        here = above[place] + share * (below[place] - above[place])
+        slope = (above[place + 1] + share * (below[place + 1] - above[place + 1]) - here) * over
+        many = min(GRID_PX - step, cols - j)
+        for k in range(many):
+            out[j + k] = here + slope * np.float32(step + k)
+        j += many
+
+
+@compiled
+def _correct(row: int, cols: int, buffers: _Buffers) -> None:
+    """Add to the difference of a row what its lenses have removed from it beside the axis."""
+    above, here = buffers.means[(row - 1) % 3], buffers.means[row % 3]
+    below, difference = buffers.means[(row + 1) % 3], buffers.differences[row % 3]
+    across, mixed = buffers.corrections[0], buffers.corrections[1]
+    down, shift = buffers.corrections[2], buffers.corrections[3]
+    half, quarter, two = np.float32(0.5), np.float32(0.25), np.float32(2)
+    for j in range(1, cols - 1):
+        # The buffers hold twice the mean.
+        before, after = here[j - 1], here[j + 1]
+        xx, yy = before + after - two * here[j], above[j] + below[j] - two * here[j]
+        xy = quarter * ((below[j + 1] - above[j + 1]) - (below[j - 1] - above[j - 1]))
+        blur = across[j] * xx + two * mixed[j] * xy + down[j] * yy
+        difference[j] += half * blur + quarter * shift[j] * (after - before)
 
 
 @compiled

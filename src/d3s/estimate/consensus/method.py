@@ -9,6 +9,7 @@ import time
 import numpy as np
 
 from d3s.estimate.consensus import kernels
+from d3s.estimate.consensus.lenses import correction_grids
 from d3s.estimate.consensus.plan import Plan, make_plan
 from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
@@ -111,8 +112,15 @@ def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> Se
             best,
             sizes,
             plan.options.agreement_in == "depth and vergence",
+            _grids(plan),
         )
     return SearchResult(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
+
+
+def _grids(plan: Plan) -> kernels.Grids | None:
+    if plan.field is None:
+        return None
+    return correction_grids(plan.field, plan.candidates_m).astype(np.float32)
 
 
 def _sizes(shape: tuple[int, ...], plan: Plan) -> kernels.Sizes:

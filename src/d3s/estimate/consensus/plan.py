@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from d3s.errors import OptionsError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
 from d3s.estimate.consensus.prefilter import reach_px
+from d3s.estimate.lens_field import LensField, lens_field
 from d3s.estimate.options import ConsensusOptions
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Calibration, Rig
@@ -54,6 +55,7 @@ class Plan(NamedTuple):
     reach_px: int  # distance over which a depth depends on a view: window, differences, prefilter
     first_cols: NDArray[np.int64]  # (candidates,), first and last column of the left view
     last_cols: NDArray[np.int64]  # whose windows lie in both frames, for all baselines
+    field: LensField | None  # lenses that differ from place to place
 
 
 def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Plan:
@@ -98,6 +100,7 @@ def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Pl
         reach_px=reach,
         first_cols=first,
         last_cols=last,
+        field=lens_field(rig, shape),
     )
 
 

@@ -6,6 +6,7 @@ and benchmarks compare the compiled method with it; nothing else imports it.
 
 import numpy as np
 
+from d3s.estimate.consensus.lenses import corrections
 from d3s.estimate.consensus.plan import Plan, make_plan, tried_mask
 from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
@@ -55,7 +56,7 @@ def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> Se
     for i, candidate_m in enumerate(plan.candidates_m):
         predictions, energies = [], []
         for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
-            pair = finite_differences(left, shifted_right(right, shift_px))
+            pair = _corrected(left, shifted_right(right, shift_px), float(candidate_m), plan)
             predictions.append(_predicted_m(pair, float(baseline_m), plan.rig, window_px))
             energies.append(_energy(pair, plan.rig, window_px))
         value = agreement(candidate_m, predictions)
@@ -65,6 +66,22 @@ def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> Se
         highest[better] = value[better]
         variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
     return SearchResult(index, highest, variance)
+
+
+def _corrected(
+    left: FloatArray, right: FloatArray, candidate_m: float, plan: Plan
+) -> PairDerivatives:
+    """Derivatives of aligned views, with the difference that the lenses have on their axis."""
+    pair, field = finite_differences(left, right), plan.field
+    if field is None:
+        return pair
+    across, mixed, down, shift = corrections(field, *field.places(left.shape, 1), candidate_m)
+    wide = np.pad(0.5 * (left + right), 1, mode="edge")
+    here, above, below = wide[1:-1, 1:-1], wide[:-2], wide[2:]
+    xx, yy = wide[1:-1, :-2] + wide[1:-1, 2:] - 2 * here, (above + below)[:, 1:-1] - 2 * here
+    xy = 0.25 * ((below[:, 2:] - above[:, 2:]) - (below[:, :-2] - above[:, :-2]))
+    added = across * xx + 2 * mixed * xy + down * yy + shift * pair.mean_grad_x
+    return pair._replace(difference=pair.difference + added)
 
 
 def _predicted_m(pair: PairDerivatives, baseline_m: float, rig: Rig, window_px: int) -> FloatArray:

@@ -46,12 +46,13 @@ def as_depth_map(
         Plan of the search, with the rig and the options.
     """
     flags = _flags(found, pair, left_smoothed, plan)
+    variance_m2 = found.variance_m2 + _lens_variances_m2(plan)[found.candidate]
     keep = flags == 0
     nan = np.float32(np.nan)
     depth = plan.candidates_m.astype(np.float32)[found.candidate]
     return DepthMap(
         depth_m=np.where(keep, depth, nan),
-        sigma_m=np.where(keep, np.sqrt(found.variance_m2).astype(np.float32), nan),
+        sigma_m=np.where(keep, np.sqrt(variance_m2).astype(np.float32), nan),
         confidence=found.confidence.astype(np.float32),
         flags=flags,
         rig=plan.rig,
@@ -59,6 +60,15 @@ def as_depth_map(
         options=plan.options,
         warnings=_warnings(flags, plan, pair.left.shape),
     )
+
+
+def _lens_variances_m2(plan: Plan) -> FloatArray:
+    """Variance of each candidate from the disparity that the calibration of the lenses leaves."""
+    calibration, optics = plan.rig.calibration, plan.rig.optics
+    lenses = None if calibration is None else calibration.lenses
+    sigma_px = 0.0 if lenses is None else lenses.disparity_sigma_px
+    per_px = plan.candidates_m**2 / (optics.focal_length_px * optics.baseline_m)
+    return np.asarray((per_px * sigma_px) ** 2)
 
 
 def _flags(

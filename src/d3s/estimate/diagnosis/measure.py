@@ -13,6 +13,7 @@ from d3s.estimate.diagnosis.light import Comparison, Value, compare
 from d3s.estimate.diagnosis.patches import matched_patches
 from d3s.estimate.flags import Flag
 from d3s.estimate.images import CheckedPair
+from d3s.estimate.lens_field import lens_field
 from d3s.types import FloatArray
 
 # Density below which blocks are searched in all of the right view, and the share of pixels out of
@@ -86,7 +87,8 @@ def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
     is_own = depth_map.method == "joint"
     comparison = grain = found = None
     if is_own and density > _FEWEST_DEPTHS:
-        patches = matched_patches(*pair, depth_map.depth_m, depth_map.rig.optics)
+        field = lens_field(depth_map.rig, depth_map.depth_m.shape)
+        patches = matched_patches(*pair, depth_map.depth_m, depth_map.rig.optics, field)
         comparison, grain = compare(patches), noise_grain(patches)
     least = _POOR_DENSITY if comparison is not None else _SCATTERED_DENSITY
     is_poor = density < (least if is_own else _POOR_SPARSE_DENSITY)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.estimate.lens_field import LensField
 from d3s.rig import Optics
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
@@ -60,12 +61,14 @@ class _Places(NamedTuple):
     row: NDArray[np.int64]
     col: NDArray[np.int64]
     disparity_px: FloatArray
-    variance_px2: FloatArray  # (patches, 2): of the inner Gaussian in the left and the right view
+    variance_px2: FloatArray  # (patches, 2, 2): of the inner Gaussian by view; down, across
     wider_px2: float  # variance of the outer Gaussian less that of the inner one
     half: int
 
 
-def matched_patches(left: Image, right: Image, depth_m: Image, optics: Optics) -> Patches:
+def matched_patches(
+    left: Image, right: Image, depth_m: Image, optics: Optics, field: LensField | None = None
+) -> Patches:
     """Measure patches of both views where the depth is known and without a step.
 
     Parameters
@@ -76,8 +79,10 @@ def matched_patches(left: Image, right: Image, depth_m: Image, optics: Optics) -
         Depth of the left view (rows, cols), NaN where there is none.
     optics
         The camera.
+    field
+        Its lenses, if they are known to differ from place to place.
     """
-    places = _places(depth_m, optics)
+    places = _places(depth_m, optics, field)
     count = places.row.size
     measures = np.empty((count, 2, len(Measure)))
     fine = np.empty((count, 3, len(LAGS)))
@@ -106,7 +111,7 @@ def matched_patches(left: Image, right: Image, depth_m: Image, optics: Optics) -
     )
 
 
-def _places(depth_m: Image, optics: Optics) -> _Places:
+def _places(depth_m: Image, optics: Optics, field: LensField | None = None) -> _Places:
     """Choose places on a regular grid whose surroundings have one surface."""
     rows, cols = depth_m.shape
     pitch = max(isqrt(rows * cols // _PLACES), _SMALLEST_PITCH_PX)
@@ -116,11 +121,19 @@ def _places(depth_m: Image, optics: Optics) -> _Places:
     row, col = (axis.ravel() for axis in grid)
     row, col = _kept((row, col), np.isfinite(depth_m[row, col]))
     depth = depth_m[row, col].astype(np.float64)
-    variances = np.stack([optics.blur_sigma_px(depth, camera) ** 2 for camera in (0, 1)], axis=1)
-    blur_px = float(np.sqrt(np.median(variances.max(axis=1)))) if row.size else 0.0
+    disparity = optics.disparity_px(depth)
+    if field is None:
+        sigmas = np.stack([optics.blur_sigma_px(depth, camera) for camera in (0, 1)], axis=1)
+        variances = np.repeat(sigmas[:, :, np.newaxis] ** 2, 2, axis=2)
+    else:
+        x, y = field.places(depth_m.shape, 1)
+        x, y = x[col], y[row, 0]
+        disparity = disparity + field.lenses.remaining_disparity_px(x, y, 1 / depth)
+        # Down and across; the mixed part is small, and 0 in the middle row and column.
+        variances = np.stack([one[[2, 0]].T for one in field.blur_px2(x, y, disparity)], axis=1)
+    blur_px = float(np.sqrt(np.median(variances.max(axis=(1, 2))))) if row.size else 0.0
     inner_px = max(_INNER_PX, _INNER_SHARE * blur_px)
     half = min(int(np.ceil(_REACH * _OUTER * inner_px)), _LARGEST_HALF_PX)
-    disparity = optics.disparity_px(depth)
     is_good = _is_inside(row, col, disparity, half, depth_m.shape)
     is_good &= _is_flat(depth_m, row, col, disparity, half // 2, optics)
     chosen = np.flatnonzero(is_good)
@@ -208,7 +221,8 @@ def _measure(
     disparity_px
         Disparity of each patch.
     variance_px2
-        Variance of the inner Gaussian in the left and in the right view (patches, 2).
+        Variance of the inner Gaussian in the left and in the right view (patches, 2, 2), down and
+        across.
     wider_px2
         Variance of the outer Gaussian less that of the inner one.
     half
@@ -230,7 +244,9 @@ def _measure(
 
 
 @compiled
-def _gaussians(variance: float, wider: float, shift: float, half: int, weights: FloatArray) -> None:
+def _gaussians(
+    variances: FloatArray, wider: float, shift: float, half: int, weights: FloatArray
+) -> None:
     """Make weights along rows and columns: inner, its derivative, outer, its derivative.
 
     A column more than rows, since a match lies between two columns.
@@ -238,7 +254,7 @@ def _gaussians(variance: float, wider: float, shift: float, half: int, weights: 
     for axis in range(2):
         by = shift if axis == 1 else 0.0
         for scale in range(2):
-            spread = variance + scale * wider
+            spread = variances[axis] + scale * wider
             total = 0.0
             for k in range(2 * half + 1 + axis):
                 distance = k - half - by

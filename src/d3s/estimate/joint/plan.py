@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
-from d3s.estimate.joint.field import LensField, ScaleLimits
+from d3s.estimate.joint.field import ScaleLimits
 from d3s.estimate.joint.model import Model
+from d3s.estimate.lens_field import LensField
 from d3s.estimate.options import JointOptions
 from d3s.rig import LensMaps, Optics
 from d3s.types import FloatArray, Mask

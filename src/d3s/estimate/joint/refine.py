@@ -51,6 +51,12 @@ _SHARP_ANCHOR_PX, _DEFOCUSED_ANCHOR_PX = 0.1, 0.4
 # a narrower window sees no texture.
 _MIN_HALF = {1: 1, 2: 1, 4: 3}
 
+# Medians over 3 x 3 cells of the coarsest scale that the disparities of the search go through,
+# where blur changes over the field: 20 px, about the blur of such cells.
+_SPECK_ROUNDS = 2
+# Factor on the distance that these cells may move from the search, which knows nothing of blur.
+_BLURRED_MOVES = 2.0
+
 
 class Unseen(NamedTuple):
     """Pixels of the views without an intensity."""
@@ -107,6 +113,8 @@ def refine(
         if not served.any():
             continue
         begin = operations.halve(start_px) if is_coarse else start_px
+        if field is not None and scale == max(levels):
+            begin = _without_specks(begin, own, backend)
         level = _Level(levels[scale], scale, parameters, begin, holes, plan, backend)
         is_last = bool(own.any())
         rounds = plan.options.rounds - (scale == 1 < max(levels))
@@ -119,6 +127,18 @@ def refine(
             noise_here = operations.halve(noise) if is_coarse else noise
             parts[scale] = level.fit(noise_here, own)
     return operations.join_scales(parts, scales)
+
+
+def _without_specks(disparity_px: Array, wanted: Mask, backend: Backend) -> Array:
+    """Return the disparities of wanted cells as medians over their neighbours.
+
+    Where the blur of the views differs much, the search is off by a pixel here and there. Nothing
+    is lost: these cells are narrower than the blur.
+    """
+    median = disparity_px
+    for _ in range(_SPECK_ROUNDS):
+        median = backend.search.median_3x3(median)
+    return np.where(wanted, median, disparity_px)
 
 
 class _Level:
@@ -235,6 +255,7 @@ def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParamet
     gains = noise_gains(smoothing)
     cell_px = cell_side * scale
     least = _MIN_HALF[scale]
+    is_blurred = scale == 4 and plan.blur_field is not None
     anchor_px = _SHARP_ANCHOR_PX if plan.is_sharp else _DEFOCUSED_ANCHOR_PX
     halves = {max(round((px / cell_px - 1) / 2), least) for px in plan.windows_px}
     sides = [(2 * half + 1) * cell_side for half in sorted(halves)]
@@ -243,7 +264,7 @@ def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParamet
         cell_side=cell_side,
         window_halves=tuple(sorted(halves)),
         defocus=plan.model.defocus_line(scale),
-        max_move=plan.max_move_px / scale,
+        max_move=plan.max_move_px / scale * (_BLURRED_MOVES if is_blurred else 1),
         anchor_sigma=anchor_px * plan.search_scale / scale,
         agreement_sigmas=_AGREEMENT_SIGMAS,
         unexplained_share=_UNEXPLAINED,

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.estimate.joint.field import BlurPlane, LensField, ScaleLimits
+from d3s.estimate.joint.field import BlurPlane, ScaleLimits
 from d3s.estimate.joint.numba_backend.lines import fill
 from d3s.estimate.joint.types import Counts, Planes
+from d3s.estimate.lens_field import LensField
 from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
@@ -195,25 +196,33 @@ def _remaining_disparity(
     start: int, stop: int, disparity: Image, maps: Image, cells: _Cells, out: Image
 ) -> None:
     """Disparity of lenses at the depth that is left without it."""
-    terms, size = maps.shape[0], maps.shape[1]
-    rows = np.zeros((terms, size), dtype=np.float32)
+    terms, last = maps.shape[0], maps.shape[1] - 1
+    cols = disparity.shape[1]
+    room = cols + FLOATS
+    rows = np.zeros((terms, last + 1), dtype=np.float32)
+    lines = np.zeros((_LINES, room), dtype=np.float32)
+    values = np.zeros((terms + 1, room), dtype=np.float32)  # of each term, and of their sum
+    flat, found = lines.reshape(lines.size), values.reshape(values.size)
     for row in range(start, stop):
         y = cells.first_y + cells.step * np.float32(row)
         for term in range(terms):
             _reduce(maps[term], y, rows[term])
-        line, target = disparity[row], out[row]
-        for col in range(line.size):
-            x = cells.first_x + cells.step * np.float32(col)
-            found = np.float32(0)
+        _place_cells(disparity[row], cells, lines)
+        for col in range(0, cols, FLOATS):
+            x, d = load_8(flat, _X * room + col), load_8(flat, _DISPARITY * room + col)
+            for term in range(terms):
+                value = splat_8(rows[term, last])
+                for power in range(last - 1, -1, -1):
+                    value = value * x + rows[term, power]
+                store(found, term * room + col, value)
+            total = splat_8(np.float32(0))
             for _ in range(2):
-                vergence = cells.vergence + cells.vergence_slope * (line[col] - found)
-                found = np.float32(0)
-                for term in range(terms - 1, -1, -1):
-                    value = np.float32(0)
-                    for power in range(size - 1, -1, -1):
-                        value = value * x + rows[term, power]
-                    found = found * vergence + value
-            target[col] = found
+                vergence = cells.vergence + cells.vergence_slope * (d - total)
+                total = load_8(found, (terms - 1) * room + col)
+                for term in range(terms - 2, -1, -1):
+                    total = total * vergence + load_8(found, term * room + col)
+            store(found, terms * room + col, total)
+        fill(values[terms], out[row])
 
 
 @part
@@ -225,10 +234,16 @@ def _start_row(
     for view in range(2):
         for which in range(4):
             _reduce(maps[view, which], y, rows[view, which])
+    _place_cells(disparity[row], cells, lines)
+
+
+@part
+def _place_cells(disparity: Image, cells: _Cells, lines: Image) -> None:
+    """Set places and disparities of a row of cells."""
     places = lines[_X]
-    for col in range(disparity.shape[1]):
+    for col in range(disparity.size):
         places[col] = cells.first_x + cells.step * np.float32(col)
-    fill(disparity[row], lines[_DISPARITY])
+    fill(disparity, lines[_DISPARITY])
 
 
 @part
@@ -246,7 +261,7 @@ def _tensor(rows: Image, x: Any, blur: Any) -> tuple[Any, Any, Any, Any, Any]:
     """Blur tensor of one view along x, mixed, along y; the extra variance and its slope."""
     xx = blur - (rows[0, 0] + x * (rows[0, 1] + rows[0, 2] * x))
     yy = blur - (rows[2, 0] + x * (rows[2, 1] + rows[2, 2] * x))
-    xy = np.float32(-1) * (rows[1, 0] + rows[1, 1] * x)
+    xy = np.float32(-1) * (rows[1, 0] + x * (rows[1, 1] + rows[1, 2] * x))
     last = rows.shape[1] - 1
     extra, slope = splat_8(rows[3, last]), splat_8(np.float32(0))
     for power in range(last - 1, -1, -1):

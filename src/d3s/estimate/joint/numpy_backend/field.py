@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from d3s.estimate.joint.field import LensField, ScaleLimits
+from d3s.estimate.joint.field import ScaleLimits
 from d3s.estimate.joint.types import Array, Counts
+from d3s.estimate.lens_field import LensField
 from d3s.types import FloatArray
 
 _STEP_PX = 1e-3  # of the central difference by the disparity
@@ -19,10 +20,11 @@ class NumpyField:
 
         Parameters: see `FieldOperations.blur_differences`.
         """
-        cell_px, disparity_px = scale * cell_side, np.float64(scale) * disparity
-        here = _half_difference(disparity_px, field, cell_px)
-        before, after = (
-            _half_difference(disparity_px + step, field, cell_px) for step in (-_STEP_PX, _STEP_PX)
+        disparity_px = np.float64(scale) * disparity
+        places = field.places(disparity.shape, scale * cell_side)
+        before, here, after = (
+            field.half_difference_px2(*places, disparity_px + step)
+            for step in (-_STEP_PX, 0, _STEP_PX)
         )
         slope = (after - before) / (2 * _STEP_PX)
         across, mixed, down = here
@@ -41,7 +43,7 @@ class NumpyField:
 
         Parameters: see `FieldOperations.coarsest_scales`.
         """
-        left, right = field.blur_px2(disparity_px, cell_px)
+        left, right = field.blur_px2(*field.places(disparity_px.shape, cell_px), disparity_px)
         blur = np.maximum(_widest(left), _widest(right))
         difference = _widest(0.5 * (right - left))
         out = np.ones(disparity_px.shape, dtype=np.uint8)
@@ -61,11 +63,6 @@ class NumpyField:
             vergence = field.vergence_dpt(disparity_px - found)
             found = field.lenses.remaining_disparity_px(x, y, vergence)
         return found
-
-
-def _half_difference(disparity_px: Array, field: LensField, cell_px: int) -> FloatArray:
-    left, right = field.blur_px2(disparity_px, cell_px)
-    return np.asarray(0.5 * (right - left))
 
 
 def _widest(tensor: FloatArray) -> FloatArray:

@@ -1,0 +1,56 @@
+"""Correction of the views' difference for lenses that differ from place to place.
+
+The a and b of a calibrated rig hold on the axis of the lenses. Elsewhere, blur and disparity of a
+candidate depth differ from those on the axis by known amounts. At the true candidate these take a
+known part from the difference of the views: C_xx S_xx + 2 C_xy S_xy + C_yy S_yy by blur, C being
+the change of half the difference of the blur variances, and r S_x by the disparity r that the
+lenses add. With this part added again, the depth equation holds as on the axis.
+"""
+
+import numpy as np
+
+from d3s.estimate.lens_field import LensField
+from d3s.types import FloatArray
+
+GRID_PX = 32
+"""Distance of the places at which corrections are computed; they are interpolated between these."""
+
+
+def corrections(field: LensField, x: FloatArray, y: FloatArray, depth_m: float) -> FloatArray:
+    """Factors (4, ...) of S_xx, 2 S_xy, S_yy and S_x in the correction at a depth.
+
+    Parameters
+    ----------
+    field
+        Lenses and frame.
+    x, y
+        Places in the left view, in units of the field's radius.
+    depth_m
+        Depth, in metres.
+    """
+    optics, lenses = field.optics, field.lenses
+    vergence, disparity_px = 1 / depth_m, float(optics.disparity_px(depth_m))
+    added_px = lenses.remaining_disparity_px(x, y, vergence)
+    change = field.half_difference_px2(x, y, np.asarray(disparity_px))
+    on_axis = [lenses.blur_px2(camera, 0.0, 0.0, vergence, optics) for camera in (0, 1)]
+    return np.stack([*(change - _column(0.5 * (on_axis[1] - on_axis[0]), change)), added_px])
+
+
+def grid_places(field: LensField) -> tuple[FloatArray, FloatArray]:
+    """X (cols,) and y (rows, 1) of every `GRID_PX` pixels, from the first to beyond the last."""
+    radius = field.lenses.field_radius_px
+    rows, cols = (
+        (GRID_PX * np.arange((size - 1) // GRID_PX + 2) - (size - 1) / 2) / radius
+        for size in field.frame_shape
+    )
+    return np.asarray(cols), np.asarray(rows[:, np.newaxis])
+
+
+def correction_grids(field: LensField, depths_m: FloatArray) -> FloatArray:
+    """Corrections (depths, 4, rows, cols) at the places of `grid_places`."""
+    x, y = grid_places(field)
+    return np.stack([corrections(field, x, y, float(depth_m)) for depth_m in depths_m])
+
+
+def _column(values: FloatArray, like: FloatArray) -> FloatArray:
+    return np.reshape(values, (3,) + (1,) * (like.ndim - 1))

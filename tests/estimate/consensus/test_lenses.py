@@ -1,0 +1,119 @@
+"""The consensus with lenses that differ from place to place."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.estimate.consensus.lenses import (
+    GRID_PX,
+    correction_grids,
+    corrections,
+    grid_places,
+)
+from d3s.estimate.consensus.method import estimate_consensus
+from d3s.estimate.consensus.reference import reference_consensus
+from d3s.estimate.lens_field import lens_field
+from d3s.evaluate.tuned_twin import TUNED_RIG
+from d3s.rig import LensMaps
+from lens_pairs import ACHROMAT, lens_pair
+
+TUNED = d3s.Rig.load(TUNED_RIG)
+CURVED = LensMaps(
+    field_radius_px=250.0, focus_left_dpt=(0, 0, 0.6, 1.2), focus_right_dpt=(0.05, 0, 0.6, 1.1)
+)
+OPTIONS = d3s.ConsensusOptions(candidates=40, window_px=11, prefilter_sigma_px=1.0)
+
+
+def _rig(lenses: LensMaps) -> d3s.Rig:
+    return TUNED.replace(calibration=TUNED.calibration.replace(lenses=lenses))
+
+
+def test_compiled_matches_reference_with_lens_maps():
+    lenses = CURVED.replace(disparity_px=((0.2, 0.1, -0.1), (0.05,)), extra_blur_left_px2=(0.3,))
+    views = lens_pair(0.8, lenses, shape=(70, 300))
+    engine, plain = (
+        method(*views, _rig(lenses), OPTIONS)
+        for method in (estimate_consensus, reference_consensus)
+    )
+    # Candidates that are equally good are chosen by rounding, and by the interpolation of maps.
+    same = (engine.depth_m == plain.depth_m) | (np.isnan(engine.depth_m) & np.isnan(plain.depth_m))
+    assert same.mean() > 0.985
+    close = np.abs(engine.confidence - plain.confidence) < 5e-3
+    assert close.mean() > 0.985
+    both = same & engine.valid
+    assert both.mean() > 0.3
+    np.testing.assert_allclose(engine.sigma_m[both], plain.sigma_m[both], rtol=0.05)
+
+
+def test_lenses_alike_all_over_the_field_change_nothing(plane, assert_same_bytes):
+    pair = plane(0.8, shape=(60, 160))
+    assert lens_field(TUNED, (60, 160)) is None
+    alike = _rig(LensMaps(field_radius_px=100.0))
+    found = [
+        d3s.estimate(pair.left, pair.right, rig, method="consensus", options=OPTIONS)
+        for rig in (TUNED, alike)
+    ]
+    assert_same_bytes(*found)
+
+
+def test_there_is_nothing_to_correct_on_the_axis():
+    field = lens_field(_rig(CURVED), (61, 61))
+    optics = TUNED.optics
+    # The left place whose match is on the axis of the right lens, and the axis of the left lens.
+    for depth_m in (0.5, 1.5):
+        moved = float(optics.disparity_px(depth_m)) / CURVED.field_radius_px
+        found = corrections(field, np.array([0.0, moved]), np.zeros(2), depth_m)
+        left = CURVED.blur_px2(0, moved, 0.0, 1 / depth_m, optics)
+        expected = 0.5 * (CURVED.blur_px2(0, 0.0, 0.0, 1 / depth_m, optics) - left)
+        np.testing.assert_allclose(found[:3, 1], expected, atol=1e-9)
+
+
+def test_a_grid_is_close_to_its_maps_between_its_places():
+    field = lens_field(_rig(CURVED), (70, 300))
+    grid = correction_grids(field, np.array([0.7]))[0]
+    x, y = grid_places(field)
+    assert grid.shape == (4, y.size, x.size)
+    assert (x.size - 1) * GRID_PX >= 299
+    middle = 0.5 * (x[1:] + x[:-1])
+    between = 0.5 * (grid[:, :, 1:] + grid[:, :, :-1])
+    # Curvature of a lens whose field is a quarter of the prototype's: there it is 16 times less.
+    np.testing.assert_allclose(between, corrections(field, middle, y, 0.7), atol=0.04)
+
+
+def test_disparity_that_lenses_add_is_taken_out():
+    optics = TUNED.optics.replace(disparity_offset_px=0.3)
+    scene = d3s.Plane(depth_m=0.8, texture="leaves")
+    pair = d3s.simulate(scene, d3s.Rig(optics=optics), noise=0.005, seed=1, shape=(90, 240))
+    options = OPTIONS.replace(candidates=200, window_px=21, prefilter_sigma_px=2.0)
+    lenses = LensMaps(field_radius_px=100.0, disparity_px=((0.3,),))
+    medians = [
+        np.nanmedian(
+            d3s.estimate(pair.left, pair.right, rig, method="consensus", options=options).depth_m
+        )
+        for rig in (TUNED.replace(optics=optics), TUNED, _rig(lenses))
+    ]
+    known, unknown, corrected = medians
+    assert abs(unknown - known) > 0.005
+    assert abs(corrected - known) < 0.003
+
+
+def test_sigma_has_the_disparity_that_maps_leave(plane):
+    pair = plane(0.8, shape=(60, 160))
+    rigs = [_rig(LensMaps(field_radius_px=100.0, disparity_sigma_px=px)) for px in (0.0, 0.2)]
+    without, found = (
+        d3s.estimate(pair.left, pair.right, rig, method="consensus", options=OPTIONS)
+        for rig in rigs
+    )
+    per_px = without.depth_m**2 / (TUNED.optics.focal_length_px * TUNED.optics.baseline_m)
+    np.testing.assert_allclose(found.sigma_m, np.hypot(without.sigma_m, 0.2 * per_px), rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_known_lenses_mend_depths_beside_the_axis():
+    views = lens_pair(1.5, texture="leaves", shape=(200, 1802))
+    options = d3s.ConsensusOptions(candidates=240, min_confidence=0.8)
+    errors = []
+    for rig in (TUNED, _rig(ACHROMAT)):
+        found = d3s.estimate(*views, rig, method="consensus", options=options)
+        errors.append(np.nanmean(np.abs(found.depth_m - 1.5)[50:-50, 1250:1450]))
+    assert errors[1] < 0.6 * errors[0]
