@@ -18,6 +18,7 @@ from d3s.calibrate.geometry import Geometry, find_geometry
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification, find_rectification
+from d3s.calibrate.registration import smoothing_px
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration, LensMaps, Provenance, Rig
@@ -130,15 +131,25 @@ def without_blur_shift(alignment: Alignment, rig: Rig) -> Matches:
         np.isfinite(alignment.geometry.depths_m), alignment.geometry.depths_m, np.inf
     )
 
-    def moved(places_px: FloatArray, camera: int, frame: int) -> FloatArray:
+    smoothing = smoothing_px(2 * distortion.field_radius_px)
+
+    def shift_and_blur(
+        places_px: FloatArray, camera: int, frame: int
+    ) -> tuple[FloatArray, FloatArray]:
         x, y = ((places_px - distortion.centre_px(camera)) / distortion.field_radius_px).T
-        shift = lenses.blur_shift_px(camera, x, y, 1 / depths_m[frame], optics)
-        return np.asarray(places_px - shift.T)
+        at = (camera, x, y, 1 / depths_m[frame], optics)
+        blur = lenses.blur_px2(*at)
+        return lenses.blur_shift_px(*at).T, 0.5 * (blur[0] + blur[2])
 
     def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
+        first, blur_first = shift_and_blur(pair.first_px, cameras[0], pair.first)
+        second, blur_second = shift_and_blur(pair.second_px, cameras[1], pair.second)
+        # A wave k is shifted by 1 - k² V / 2 of that. The mean k² of what both windows show is the
+        # inverse of their mean blur, for a texture of even contrast at all sizes.
+        both = blur_first + blur_second + 2 * smoothing**2
         return pair._replace(
-            first_px=moved(pair.first_px, cameras[0], pair.first),
-            second_px=moved(pair.second_px, cameras[1], pair.second),
+            first_px=pair.first_px - first * (1 - blur_first / both)[:, np.newaxis],
+            second_px=pair.second_px - second * (1 - blur_second / both)[:, np.newaxis],
         )
 
     return matches.changed(changed)

@@ -79,9 +79,9 @@ def make_view(image: Image, box: Box, mask: Mask) -> View:
     """
     import cv2
 
-    step = max(1, round(box.rows / _ROWS_PX))
+    step = _step(box.rows)
     part = np.ascontiguousarray(box.of(image), dtype=np.float32)
-    smooth = cv2.GaussianBlur(part, (0, 0), _SMOOTH * step)
+    smooth = cv2.GaussianBlur(part, (0, 0), smoothing_px(box.rows))
     first = step // 2
     picture = np.ascontiguousarray(smooth[first::step, first::step], dtype=np.float32)
     origin = np.array([box.col + first, box.row + first], dtype=np.float64)
@@ -97,6 +97,15 @@ def make_view(image: Image, box: Box, mask: Mask) -> View:
         _features(coarse, cv2.SIFT_create(nfeatures=_FEATURES), factor),  # type: ignore[attr-defined]
         _features(grey, cv2.ORB_create(nfeatures=2 * _FEATURES), 1),  # type: ignore[attr-defined]
     )
+
+
+def smoothing_px(rows: float) -> float:
+    """Sigma of the smoothing of a view of so many rows, in its pixels, before it is subsampled."""
+    return _SMOOTH * _step(rows)
+
+
+def _step(rows: float) -> int:
+    return max(1, round(rows / _ROWS_PX))
 
 
 def _from_rim_px(mask: Mask) -> Image:
