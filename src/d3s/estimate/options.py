@@ -187,8 +187,9 @@ class JointOptions(Options):
     )
     # The second round changes a disparity by 0.01 px, a third has no significant effect.
     rounds: int = Field(default=2, ge=1, le=10, description="the rounds of least squares")
-    # The images do not reveal it. Default: 0 for a rig with lenses, as in the simulator; 0.1 px for
-    # a pinhole pair, which was rectified by other software.
+    # The images do not reveal it. Default: what the calibration says that its lens maps leave
+    # (`disparity_sigma_px`); 0 for a rig with lenses but without such maps, as in the simulator;
+    # 0.1 px for a pinhole pair, which was rectified by other software.
     rectification_sigma_px: float | None = Field(
         default=None,
         ge=0,

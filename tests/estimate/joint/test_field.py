@@ -213,18 +213,24 @@ SMALL = LensMaps(
 )
 
 
-def _run(views, rig, backend):
-    return run_joint(*views, rig, d3s.JointOptions(), backend).planes
+def _run(views, rig, backend, options):
+    return run_joint(*views, rig, options, backend).planes
 
 
-def test_engine_is_the_oracle_with_lens_maps():
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"search_scale": 1}, {"finest_scale": 2, "search_scale": 4}, {"rounds": 1}],
+    ids=str,
+)
+def test_engine_is_the_oracle_with_lens_maps(options):
     shape = (81, 301)
-    views = lens_pair(0.9, SMALL, shape=shape)
+    views, options = lens_pair(0.9, SMALL, shape=shape), d3s.JointOptions(**options)
     lenses = SMALL.replace(
         disparity_px=(_map(2, 0.05, 1), _map(1, 0.02, 2)), extra_blur_right_px2=(0.1, 0.05, 0.0)
     )
     rig = lens_rig(lenses)
-    engine, oracle = _run(views, rig, numba_backend(Scratch())), _run(views, rig, numpy_backend())
+    engine = _run(views, rig, numba_backend(Scratch()), options)
+    oracle = _run(views, rig, numpy_backend(), options)
     both = np.isfinite(engine.depth_m) & np.isfinite(oracle.depth_m)
     assert (np.isfinite(engine.depth_m) != both).mean() <= 1e-3
     assert both.mean() > 0.5
@@ -292,3 +298,19 @@ def test_known_lenses_mend_depth_and_sigma_beside_the_axis():
     assert errors[1] < 0.7 * errors[0]
     assert within[1] > 0.95
     assert density[1] > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth_m", [0.6, 1.0, 1.9])
+def test_sigma_is_true_over_the_field_of_a_stock_lens(depth_m):
+    """Five places from one side of the view to the other, two textures of the report."""
+    views = [lens_pair(depth_m, texture=texture, seed=5) for texture in ("gravel", "bark")]
+    found = [d3s.estimate(*pair, lens_rig()) for pair in views]
+    ratio = np.stack([np.abs(one.depth_m - depth_m) / one.sigma_m for one in found])[:, 30:-30]
+    first = round(float(RIG.optics.disparity_px(depth_m))) + 30
+    for start in np.linspace(first, 1602, 5).astype(int):
+        part = ratio[..., start : start + 170]
+        part = part[np.isfinite(part)]
+        # Windows of 57 px: there are some forty independent errors in all.
+        assert 0.45 < (part < 1).mean() < 0.92
+        assert (part < 3).mean() > 0.95

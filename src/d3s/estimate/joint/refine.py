@@ -113,7 +113,7 @@ def refine(
         if not served.any():
             continue
         begin = operations.halve(start_px) if is_coarse else start_px
-        if field is not None and scale == max(levels):
+        if field is not None and scale == 4:
             begin = _without_specks(begin, own, backend)
         level = _Level(levels[scale], scale, parameters, begin, holes, plan, backend)
         is_last = bool(own.any())
