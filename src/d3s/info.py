@@ -32,7 +32,7 @@ from d3s.formats import (
     Format,
     format_of_bytes,
 )
-from d3s.rig import LensMaps, Rig
+from d3s.rig import LensMaps, Optics, Rig
 from d3s.scene.folder import DISTANCES_NAME, RECIPE_NAME
 from d3s.scene.recipe import Recipe
 
@@ -308,11 +308,11 @@ def _rig_facts(rig: Rig) -> Facts:
         }
         if rig.calibration.lenses is not None:
             shape = rig.calibration.crop_rows_px, rig.calibration.crop_cols_px
-            facts["lenses"] = _lens_facts(rig.calibration.lenses, shape)
+            facts["lenses"] = _lens_facts(rig.calibration.lenses, optics, shape)
     return facts
 
 
-def _lens_facts(lenses: LensMaps, shape: tuple[int, int]) -> Facts:
+def _lens_facts(lenses: LensMaps, optics: Optics, shape: tuple[int, int]) -> Facts:
     """Errors of lenses at the left and the right side of views of this shape, at half height."""
     half_y, half_x = ((size - 1) / (2 * lenses.field_radius_px) for size in shape)
     x, y = np.array([-half_x, half_x]), np.zeros(2)
@@ -328,7 +328,7 @@ def _lens_facts(lenses: LensMaps, shape: tuple[int, int]) -> Facts:
         }
     everywhere = np.linspace(-1, 1, 33)
     left_over_px = lenses.remaining_disparity_px(
-        half_x * everywhere, half_y * everywhere[:, np.newaxis], 1.0
+        half_x * everywhere, half_y * everywhere[:, np.newaxis], 1.0, optics
     )
     return facts | {
         "disparity_at_1_m_rms_px": float(np.sqrt(np.mean(left_over_px**2))),

@@ -65,7 +65,7 @@ def test_lenses_without_errors_change_nothing() -> None:
         np.testing.assert_allclose(blur_px2[0], 2.5**2)
         np.testing.assert_allclose(blur_px2[1], 0, atol=1e-12)
         np.testing.assert_allclose(blur_px2[2], 2.5**2)
-    assert not perfect.remaining_disparity_px(x, y, 1.0).any()
+    assert not perfect.remaining_disparity_px(x, y, 1.0, OPTICS).any()
 
 
 def test_distortion_worked_by_hand() -> None:
@@ -113,8 +113,8 @@ def test_light_and_disparity_worked_by_hand() -> None:
     assert lenses.illumination(0, 1.0, 0.5) == pytest.approx(1 + 0.01 + 0.01 - 0.1 - 0.025)
     assert lenses.illumination(1, 1.0, 0.5) == pytest.approx(0.95)
     # 0.1 + 0.2 x + 0.3 y and 0.01 u
-    assert lenses.remaining_disparity_px(1.0, 0.5, 2.0) == pytest.approx(0.47)
-    assert lenses.remaining_disparity_px(np.zeros(3), 0.0, np.ones((2, 1))).shape == (2, 3)
+    assert lenses.remaining_disparity_px(1.0, 0.5, 2.0, OPTICS) == pytest.approx(0.47)
+    assert lenses.remaining_disparity_px(np.zeros(3), 0.0, np.ones((2, 1)), OPTICS).shape == (2, 3)
 
 
 def test_arrays_and_lists_are_accepted() -> None:

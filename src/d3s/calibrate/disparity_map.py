@@ -12,23 +12,32 @@ from typing import NamedTuple
 
 import numpy as np
 
+from d3s.calibrate.alignment import lens_maps_of, with_lenses
 from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.estimate import Flag, estimate
+from d3s.estimate.joint.plan import fitting_scales
 from d3s.rig import Rig
-from d3s.rig.lens_maps import polynomial_at, polynomial_terms, term_count
+from d3s.rig.lens_maps import SHARP_PX2, polynomial_terms, term_count
 from d3s.types import FloatArray, Image, Progress
 
 _CELLS = (12, 24)  # rows and columns of cells over the view
 _FEWEST_PIXELS = 0.2  # share of the pixels of a cell that have a depth
-_DEGREES = (4, 4, 2)  # of the polynomials in x and y, of each power of 1/Z
+# Degrees of the polynomials in x and y, of each power of 1/Z: of all cells, of sharp ones, and of
+# those that are fitted at a half or a quarter of the size. From a tuning camera: each frame
+# predicted by the others.
+_DEGREES, _SHARP_DEGREES, _SCALE_DEGREES = (4, 4, 2), (2,), (3, 3)
 _PRIOR_PX = 0.3  # standard deviation of a coefficient
 _LEAST_SIGMA_PX = 0.01  # of a cell
 LEAST_SIGMA_PX = 0.005
 """Least standard deviation of the disparity of a calibrated camera: no calibration is perfect."""
 _ROUNDS = 6
+
+
+Polynomial = tuple[float, ...]
+"""Coefficients of a map, ordered as in `LensMaps`."""
 
 
 class CellDisparity(NamedTuple):
@@ -44,11 +53,24 @@ class CellDisparity(NamedTuple):
 
 
 class DisparityMap(NamedTuple):
-    """Polynomials of the disparity to subtract, and what they leave."""
+    """Polynomials of the disparity to subtract, as in `LensMaps`, and what they leave."""
 
-    maps_px: tuple[tuple[float, ...], ...]  # as in `LensMaps.disparity_px`
-    before_rms_px: float
-    after_rms_px: float
+    maps_px: tuple[Polynomial, ...] = ()
+    sharp_px: Polynomial = (0.0,)
+    half_size_px: tuple[Polynomial, ...] = ()
+    quarter_size_px: tuple[Polynomial, ...] = ()
+    before_rms_px: float = float("nan")
+    after_rms_px: float = float("nan")
+
+    def applied_to(self, rig: Rig) -> Rig:
+        """Rig whose disparity is corrected by these maps."""
+        return with_lenses(
+            rig,
+            disparity_px=self.maps_px,
+            sharp_disparity_px=self.sharp_px,
+            half_size_disparity_px=self.half_size_px,
+            quarter_size_disparity_px=self.quarter_size_px,
+        )
 
 
 def measure_cells(
@@ -148,39 +170,88 @@ def _cell_medians(values: FloatArray) -> FloatArray:
     return out
 
 
-def fit_disparity_map(cells: CellDisparity) -> DisparityMap:
-    """Fit polynomials over the field and 1/Z to the disparity of cells."""
+class _Terms(NamedTuple):
+    """Terms of one group of maps: one map for each power of the scaled vergence."""
+
+    degrees: tuple[int, ...]
+    weight: FloatArray  # (cells,): 0 where the group does not apply
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients."""
+        return sum(term_count(degree) for degree in self.degrees)
+
+
+def fit_disparity_map(cells: CellDisparity, rig: Rig) -> DisparityMap:
+    """Fit polynomials over the field and 1/Z to the disparity of cells.
+
+    Parameters
+    ----------
+    cells
+        Disparity measured less that of the board.
+    rig
+        The camera that it was measured with.
+    """
     known = np.isfinite(cells.residual_px) & np.isfinite(cells.sigma_px)
-    if np.count_nonzero(known) < 2 * sum(term_count(degree) for degree in _DEGREES):
-        return DisparityMap((), _rms(cells.residual_px), _rms(cells.residual_px))
     x, y = (np.broadcast_to(one, known.shape)[known] for one in (cells.x, cells.y))
     vergence, residual = cells.vergence_dpt[known], cells.residual_px[known]
-    sigma = np.hypot(cells.sigma_px[known], _LEAST_SIGMA_PX)
-    middle = 0.5 * (vergence.min() + vergence.max())
+    groups = _groups(x, y, vergence, rig)
+    if residual.size < 2 * sum(group.size for group in groups):
+        rms = _rms(residual)
+        return DisparityMap(before_rms_px=rms, after_rms_px=rms)
+    middle = 0.5 * float(vergence.min() + vergence.max())
     half = max(0.5 * float(np.ptp(vergence)), 1e-6)
     scaled = (vergence - middle) / half
     columns = np.concatenate(
-        [scaled**power * polynomial_terms(x, y, degree) for power, degree in enumerate(_DEGREES)]
+        [
+            group.weight * scaled**power * polynomial_terms(x, y, degree)
+            for group in groups
+            for power, degree in enumerate(group.degrees)
+        ]
     )
+    values = _solve(columns, residual, np.hypot(cells.sigma_px[known], _LEAST_SIGMA_PX))
+    ends = np.cumsum([group.size for group in groups])
+    parts = np.split(values, ends[:-1])
+    maps, sharp, small, smallest = (
+        _in_powers(part, group.degrees, middle, half)
+        for part, group in zip(parts, groups, strict=True)
+    )
+    after = _rms(residual - values @ columns)
+    return DisparityMap(maps, sharp[0], small, smallest, _rms(residual), after)
+
+
+def _groups(x: FloatArray, y: FloatArray, vergence: FloatArray, rig: Rig) -> tuple[_Terms, ...]:
+    """Maps of all cells, of sharp ones, and of those that are fitted at a half and a quarter."""
+    lenses = lens_maps_of(rig)
+    blur = lenses.blur_px2(0, x, y, vergence, rig.optics)
+    sharpness = 1 / (1 + 0.5 * (blur[0] + blur[2]) / SHARP_PX2)
+    scale = fitting_scales(x, y, vergence, rig)
+    return (
+        _Terms(_DEGREES, np.ones(x.shape)),
+        _Terms(_SHARP_DEGREES, sharpness),
+        _Terms(_SCALE_DEGREES, (scale == 2).astype(np.float64)),
+        _Terms(_SCALE_DEGREES, (scale == 4).astype(np.float64)),
+    )
+
+
+def _solve(columns: FloatArray, residual: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Coefficients by least squares with Huber weights and a prior of 0."""
     values = np.zeros(len(columns))
     for _ in range(_ROUNDS):
         rest = (residual - values @ columns) / sigma
         rows, rest = huber_weighted(columns.T / sigma[:, np.newaxis], rest)
         normal = rows.T @ rows + np.eye(len(columns)) / _PRIOR_PX**2
         values = values + np.linalg.solve(normal, rows.T @ rest - values / _PRIOR_PX**2)
-    maps = _in_powers(values, float(middle), half)
-    left = residual - sum(
-        vergence**power * polynomial_at(one, x, y) for power, one in enumerate(maps)
-    )
-    return DisparityMap(maps, _rms(residual), _rms(left))
+    return values
 
 
-def _in_powers(values: FloatArray, middle: float, half: float) -> tuple[tuple[float, ...], ...]:
+def _in_powers(
+    values: FloatArray, degrees: tuple[int, ...], middle: float, half: float
+) -> tuple[Polynomial, ...]:
     """Maps of the powers of u, from those of (u - middle) / half."""
-    most = term_count(max(_DEGREES))
-    out = np.zeros((len(_DEGREES), most))
+    out = np.zeros((len(degrees), term_count(max(degrees))))
     first = 0
-    for power, degree in enumerate(_DEGREES):
+    for power, degree in enumerate(degrees):
         count = term_count(degree)
         part = values[first : first + count]
         first += count
@@ -188,8 +259,8 @@ def _in_powers(values: FloatArray, middle: float, half: float) -> tuple[tuple[fl
         for order, factor in enumerate(expanded):
             out[order, :count] += factor * part
     return tuple(
-        tuple(out[power, : term_count(max(_DEGREES[power:]))].tolist())
-        for power in range(len(_DEGREES))
+        tuple(out[power, : term_count(max(degrees[power:]))].tolist())
+        for power in range(len(degrees))
     )
 
 

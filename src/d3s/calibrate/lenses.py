@@ -102,9 +102,8 @@ def find_lenses(
         radius_px,
         progress=percent.of("disparity"),
     )
-    disparity = fit_disparity_map(cells)
-    rig = with_lenses(rig, disparity_px=disparity.maps_px)
-    return Lenses(rig, alignment, light, defocus, focus, disparity)
+    disparity = fit_disparity_map(cells, rig)
+    return Lenses(disparity.applied_to(rig), alignment, light, defocus, focus, disparity)
 
 
 def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:

@@ -35,7 +35,14 @@ class LensField(NamedTuple):
     @property
     def changes_disparity(self) -> bool:
         """Whether there is disparity to subtract."""
-        return any(np.any(values) for values in self.lenses.disparity_px)
+        lenses = self.lenses
+        maps = (
+            *lenses.disparity_px,
+            lenses.sharp_disparity_px,
+            *lenses.half_size_disparity_px,
+            *lenses.quarter_size_disparity_px,
+        )
+        return any(np.any(values) for values in maps)
 
     @property
     def per_dpt_px(self) -> float:
@@ -109,11 +116,27 @@ class LensField(NamedTuple):
         lens = self.optics.lens(0)
         return lens.aperture_gaussian_width * self.optics.focal_length_px * lens.aperture_radius_m
 
-    def disparity_maps(self) -> FloatArray:
-        """Return polynomials (terms of the vergence, power of x, power of y) of the disparity."""
-        maps = [np.asarray(values) for values in self.lenses.disparity_px]
-        degree = max(polynomial_degree(values.size) for values in maps)
-        return np.stack([power_table(values, degree) for values in maps])
+    def disparity_maps(self, scale: int) -> FloatArray:
+        """Return polynomials (terms, power of x, power of y) of the disparity that lenses add.
+
+        The first term is that of sharp views; the others are of the powers of the vergence.
+
+        Parameters
+        ----------
+        scale
+            1, or 2 or 4 if the views are fitted at a half or a quarter of their size.
+        """
+        lenses = self.lenses
+        parts = (lenses.disparity_px, lenses.disparity_of_scale_px(scale))
+        sizes = [len(one) for maps in parts for one in maps]
+        degree = max(map(polynomial_degree, (*sizes, len(lenses.sharp_disparity_px))))
+        powers = max(*(len(maps) for maps in parts), 1)
+        out = np.zeros((1 + powers, degree + 1, degree + 1))
+        out[0] = power_table(lenses.sharp_disparity_px, degree)
+        for maps in parts:
+            for power, one in enumerate(maps):
+                out[1 + power] += power_table(one, degree)
+        return out
 
 
 def lens_field(rig: Rig, shape: tuple[int, ...]) -> LensField | None:
@@ -143,3 +166,9 @@ def power_table(coefficients: ArrayLike, degree: int) -> FloatArray:
             table[total - power, power] = values[place]
             place += 1
     return table
+
+
+def widest(tensor: FloatArray) -> FloatArray:
+    """Return the largest magnitude of a tensor along any direction."""
+    across, mixed, down = tensor
+    return np.asarray(np.abs(across + down) / 2 + np.hypot((across - down) / 2, mixed))

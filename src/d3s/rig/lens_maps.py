@@ -19,6 +19,8 @@ from d3s.types import FloatArray
 
 _MAX_DEGREE = 6
 _STEP = 1e-3  # of places, for derivatives
+SHARP_PX2 = 1.0
+"""Blur variance at which `LensMaps.sharp_disparity_px` counts half."""
 
 # Limits within a view. Less light than this is noise, and a lens that changes the scale more is a
 # fisheye, which needs another model.
@@ -157,6 +159,23 @@ class LensMaps(RigPart):
         validate_default=True,
         description="disparity to subtract: maps of the terms 1, u, u², u³ of the vergence u = 1/Z",
     )
+    sharp_disparity_px: Converted[_Map] = Field(
+        default=(0.0,),
+        validate_default=True,
+        description="map of the disparity to subtract where the left view is sharp; it falls to a "
+        "half at a blur variance of 1 px²",
+    )
+    half_size_disparity_px: Annotated[Converted[tuple[_Map, ...]], Field(max_length=4)] = Field(
+        default=(),
+        validate_default=True,
+        description="disparity to subtract also where views are fitted at half size, as maps of "
+        "the terms of u",
+    )
+    quarter_size_disparity_px: Annotated[Converted[tuple[_Map, ...]], Field(max_length=4)] = Field(
+        default=(),
+        validate_default=True,
+        description="disparity to subtract also where views are fitted at a quarter of the size",
+    )
     disparity_sigma_px: float = Field(
         default=0.0,
         ge=0,
@@ -274,9 +293,17 @@ class LensMaps(RigPart):
         return polynomial_at((self.illumination_left, self.illumination_right)[camera], x, y)
 
     def remaining_disparity_px(
-        self, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        vergence_dpt: ArrayLike,
+        optics: Optics,
+        scale: int = 1,
     ) -> FloatArray:
         """Disparity that lenses add to that of the depth, in pixels.
+
+        Coma and decentred pupils shift fine detail otherwise than coarse detail, so that the shift
+        depends on the blur and on the size at which views are compared.
 
         Parameters
         ----------
@@ -284,12 +311,31 @@ class LensMaps(RigPart):
             Places in the left view, in units of `field_radius_px`.
         vergence_dpt
             1/Z of the points.
+        optics
+            Focus and aperture on the axis.
+        scale
+            1, or 2 or 4 if the views are fitted at a half or a quarter of their size.
         """
         vergence = np.asarray(vergence_dpt, dtype=np.float64)
         total = np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y), vergence.shape))
-        for power, coefficients in enumerate(self.disparity_px):
-            total += vergence**power * polynomial_at(coefficients, x, y)
+        for maps in (self.disparity_px, self.disparity_of_scale_px(scale)):
+            for power, coefficients in enumerate(maps):
+                total += vergence**power * polynomial_at(coefficients, x, y)
+        if any(self.sharp_disparity_px):
+            blur = self.blur_px2(0, x, y, vergence, optics)
+            share = 1 / (1 + 0.5 * (blur[0] + blur[2]) / SHARP_PX2)
+            total += share * polynomial_at(self.sharp_disparity_px, x, y)
         return total
+
+    def disparity_of_scale_px(self, scale: int) -> tuple[tuple[float, ...], ...]:
+        """Maps of the disparity that only fits at one size of the views have.
+
+        Parameters
+        ----------
+        scale
+            1, or 2 or 4 for views shrunk to a half or a quarter.
+        """
+        return {2: self.half_size_disparity_px, 4: self.quarter_size_disparity_px}.get(scale, ())
 
     def distorted(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
         """Places (2, ...) on the sensor of points that a lens without distortion has at (x, y).

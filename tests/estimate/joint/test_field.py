@@ -41,6 +41,8 @@ def _lenses(radius_px: float = 60.0) -> LensMaps:
         extra_blur_left_px2=_map(4, 0.2, 0),
         extra_blur_right_px2=_map(6, 0.2, 1),
         disparity_px=(_map(3, 0.2, 2), _map(2, 0.1, 3), _map(6, 0.05, 4)),
+        sharp_disparity_px=_map(2, 0.1, 5),
+        half_size_disparity_px=(_map(2, 0.1, 6), _map(1, 0.05, 7)),
     )
 
 
@@ -131,10 +133,10 @@ def test_remaining_disparity_is_that_of_the_depth_left_without_it(ops):
     field = _field((60, 100))
     x, y = field.places((30, 50), 2)
     vergence = np.random.default_rng(1).uniform(0.6, 1.5, (30, 50))
-    added = field.lenses.remaining_disparity_px(x, y, vergence)
+    added = field.lenses.remaining_disparity_px(x, y, vergence, field.optics, 2)
     assert 0.1 < np.abs(added).mean() < 1
     disparity = RIG.optics.disparity_px(1 / vergence) + added
-    found = ops.remaining_disparity(disparity.astype(np.float32), field, 2)
+    found = ops.remaining_disparity(disparity.astype(np.float32), field, 2, 2)
     # Two rounds are enough where the disparity added changes little with that depth.
     np.testing.assert_allclose(found, added, atol=2e-4)
 

@@ -128,7 +128,7 @@ def _places(depth_m: Image, optics: Optics, field: LensField | None = None) -> _
     else:
         x, y = field.places(depth_m.shape, 1)
         x, y = x[col], y[row, 0]
-        disparity = disparity + field.lenses.remaining_disparity_px(x, y, 1 / depth)
+        disparity = disparity + field.lenses.remaining_disparity_px(x, y, 1 / depth, optics)
         # Down and across; the mixed part is small, and 0 in the middle row and column.
         variances = np.stack([one[[2, 0]].T for one in field.blur_px2(x, y, disparity)], axis=1)
     blur_px = float(np.sqrt(np.median(variances.max(axis=(1, 2))))) if row.size else 0.0

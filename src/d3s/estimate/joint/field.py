@@ -72,7 +72,9 @@ class FieldOperations(Protocol):
             Blur from which on a scale serves, of increasing scales.
         """
 
-    def remaining_disparity(self, disparity_px: Array, field: LensField, cell_px: int) -> Array:
+    def remaining_disparity(
+        self, disparity_px: Array, field: LensField, cell_px: int, scale: int
+    ) -> Array:
         """Return the disparity (rows, cols) that lenses add to that of the depth.
 
         Parameters
@@ -83,4 +85,6 @@ class FieldOperations(Protocol):
             Lenses and frame.
         cell_px
             Side of a cell in pixels of the frame.
+        scale
+            Frame pixels per pixel of the views that were fitted: 1, 2 or 4.
         """

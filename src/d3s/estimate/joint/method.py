@@ -130,11 +130,6 @@ def run_joint(
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
     clock.stop("trust")
-    if plan.disparity_field is not None:
-        remaining_px = backend.field.remaining_disparity(
-            fit.disparity_px, plan.disparity_field, plan.cell_px
-        )
-        fit = fit._replace(disparity_px=fit.disparity_px - remaining_px)
     planes = depth_and_confidence(fit, found, trust, shape, plan, backend)
     clock.stop("confidence")
     return JointResult(planes, fit, found, trust, clock.times_s)

@@ -1,5 +1,6 @@
 """Plan of an estimate: everything that follows from options, camera and frame size alone."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +10,9 @@ from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
 from d3s.estimate.joint.field import ScaleLimits
 from d3s.estimate.joint.model import Model
-from d3s.estimate.lens_field import LensField
+from d3s.estimate.lens_field import LensField, lens_field, widest
 from d3s.estimate.options import JointOptions
-from d3s.rig import LensMaps, Optics
+from d3s.rig import LensMaps, Optics, Rig
 from d3s.types import FloatArray, Mask
 
 # Smoothing of the shrunk views, by scale, in pixels of the frame: enough to prevent aliasing.
@@ -65,13 +66,46 @@ class Plan(NamedTuple):
     @property
     def scale_limits(self) -> tuple[ScaleLimits, ...]:
         """Blur from which on each scale serves, where it changes over the field."""
-        width = self.optics.aperture_gaussian_width
-        return tuple(
-            ScaleLimits(scale, (_BLUR_PX[scale] * width) ** 2, _DEFOCUS_PX2 * (scale / 2) ** 2)
-            if scale > self.options.finest_scale
-            else ScaleLimits(scale, -1.0, -1.0)
-            for scale in sorted(self.finer_px)
-        )
+        scales = sorted(self.finer_px)
+        return _scale_limits(self.optics, scales, self.options.finest_scale)
+
+
+def _scale_limits(
+    optics: Optics, scales: Sequence[int], finest_scale: int
+) -> tuple[ScaleLimits, ...]:
+    width = optics.aperture_gaussian_width
+    return tuple(
+        ScaleLimits(scale, (_BLUR_PX[scale] * width) ** 2, _DEFOCUS_PX2 * (scale / 2) ** 2)
+        if scale > finest_scale
+        else ScaleLimits(scale, -1.0, -1.0)
+        for scale in scales
+    )
+
+
+def fitting_scales(
+    x: FloatArray, y: FloatArray, vergence_dpt: FloatArray, rig: Rig
+) -> NDArray[np.int64]:
+    """Return the scale at which points are fitted with default options: 1, 2 or 4.
+
+    Parameters
+    ----------
+    x, y
+        Places in the left view, in units of the radius of the field.
+    vergence_dpt
+        1/Z of the points.
+    rig
+        The camera, with maps of its lenses.
+    """
+    scale = np.ones(np.shape(x), dtype=np.int64)
+    field = lens_field(rig, (1, 1))
+    if field is None or not field.changes_blur:
+        return scale
+    left, right = field.blur_px2(x, y, rig.optics.disparity_px(1 / vergence_dpt))
+    blur = np.maximum(widest(left), widest(right))
+    difference = widest(0.5 * (right - left))
+    for limit in _scale_limits(rig.optics, sorted(_BLUR_PX), 1):
+        scale[(blur > limit.blur_px2) | (difference > limit.difference_px2)] = limit.scale
+    return scale
 
 
 def make_plan(

@@ -125,7 +125,9 @@ def refine(
             )
         if is_last:
             noise_here = operations.halve(noise) if is_coarse else noise
-            parts[scale] = level.fit(noise_here, own)
+            part = level.fit(noise_here, own)
+            cell_px = scale * parameters.cell_side
+            parts[scale] = _without_remaining(part, cell_px, scale, plan, backend)
     return operations.join_scales(parts, scales)
 
 
@@ -139,6 +141,18 @@ def _without_specks(disparity_px: Array, wanted: Mask, backend: Backend) -> Arra
     for _ in range(_SPECK_ROUNDS):
         median = backend.search.median_3x3(median)
     return np.where(wanted, median, disparity_px)
+
+
+def _without_remaining(
+    part: CellFit, cell_px: int, scale: int, plan: Plan, backend: Backend
+) -> CellFit:
+    """Subtract the disparity that lenses add."""
+    if plan.disparity_field is None:
+        return part
+    added_px = backend.field.remaining_disparity(
+        part.disparity_px, plan.disparity_field, cell_px, scale
+    )
+    return part._replace(disparity_px=part.disparity_px - added_px)
 
 
 class _Level:

@@ -12,6 +12,7 @@ from d3s.estimate.joint.field import BlurPlane, ScaleLimits
 from d3s.estimate.joint.numba_backend.lines import fill
 from d3s.estimate.joint.types import Counts, Planes
 from d3s.estimate.lens_field import LensField
+from d3s.rig.lens_maps import SHARP_PX2
 from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
@@ -72,15 +73,18 @@ class NumbaField:
         run_over_rows(_coarsest_scales, out.shape[0], disparity_px, _maps(field), cells, table, out)
         return out
 
-    def remaining_disparity(self, disparity_px: Image, field: LensField, cell_px: int) -> Image:
+    def remaining_disparity(
+        self, disparity_px: Image, field: LensField, cell_px: int, scale: int
+    ) -> Image:
         """Return the disparity (rows, cols) that lenses add to that of the depth.
 
         Parameters: see `FieldOperations.remaining_disparity`.
         """
         out = self._memory.empty(disparity_px.shape)
-        maps = field.disparity_maps().astype(np.float32)
+        maps = field.disparity_maps(scale).astype(np.float32)
         cells = _cells(field, cell_px, 1)
-        run_over_rows(_remaining_disparity, out.shape[0], disparity_px, maps, cells, out)
+        args = (disparity_px, maps, _maps(field)[0], cells, out)
+        run_over_rows(_remaining_disparity, out.shape[0], *args)
         return out
 
 
@@ -193,13 +197,24 @@ def _coarsest_scales(
 
 @compiled
 def _remaining_disparity(
-    start: int, stop: int, disparity: Image, maps: Image, cells: _Cells, out: Image
+    start: int,
+    stop: int,
+    disparity: Image,
+    maps: Image,
+    tensor: Image,
+    cells: _Cells,
+    out: Image,
 ) -> None:
-    """Disparity of lenses at the depth that is left without it."""
+    """Disparity of lenses at the depth that is left without it.
+
+    `tensor` has the maps of the left view's blur, (4, power of x, power of y).
+    """
     terms, last = maps.shape[0], maps.shape[1] - 1
     cols = disparity.shape[1]
     room = cols + FLOATS
     rows = np.zeros((terms, last + 1), dtype=np.float32)
+    focus = np.zeros((4, tensor.shape[1]), dtype=np.float32)
+    one, half, per_px2 = splat_8(np.float32(1)), np.float32(0.5), np.float32(1 / SHARP_PX2)
     lines = np.zeros((_LINES, room), dtype=np.float32)
     values = np.zeros((terms + 1, room), dtype=np.float32)  # of each term, and of their sum
     flat, found = lines.reshape(lines.size), values.reshape(values.size)
@@ -207,6 +222,8 @@ def _remaining_disparity(
         y = cells.first_y + cells.step * np.float32(row)
         for term in range(terms):
             _reduce(maps[term], y, rows[term])
+        for which in range(4):
+            _reduce(tensor[which], y, focus[which])
         _place_cells(disparity[row], cells, lines)
         for col in range(0, cols, FLOATS):
             x, d = load_8(flat, _X * room + col), load_8(flat, _DISPARITY * room + col)
@@ -217,10 +234,14 @@ def _remaining_disparity(
                 store(found, term * room + col, value)
             total = splat_8(np.float32(0))
             for _ in range(2):
-                vergence = cells.vergence + cells.vergence_slope * (d - total)
+                left = d - total
+                vergence = cells.vergence + cells.vergence_slope * left
                 total = load_8(found, (terms - 1) * room + col)
-                for term in range(terms - 2, -1, -1):
+                for term in range(terms - 2, 0, -1):
                     total = total * vergence + load_8(found, term * room + col)
+                a, b, c, more, _ = _tensor(focus, x, cells.blur + cells.blur_slope * left)
+                blur = half * (a * a + c * c) + b * b + more
+                total = total + load_8(found, col) / (one + per_px2 * blur)
             store(found, terms * room + col, total)
         fill(values[terms], out[row])
 

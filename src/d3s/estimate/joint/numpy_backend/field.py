@@ -4,8 +4,7 @@ import numpy as np
 
 from d3s.estimate.joint.field import ScaleLimits
 from d3s.estimate.joint.types import Array, Counts
-from d3s.estimate.lens_field import LensField
-from d3s.types import FloatArray
+from d3s.estimate.lens_field import LensField, widest
 
 _STEP_PX = 1e-3  # of the central difference by the disparity
 
@@ -44,14 +43,16 @@ class NumpyField:
         Parameters: see `FieldOperations.coarsest_scales`.
         """
         left, right = field.blur_px2(*field.places(disparity_px.shape, cell_px), disparity_px)
-        blur = np.maximum(_widest(left), _widest(right))
-        difference = _widest(0.5 * (right - left))
+        blur = np.maximum(widest(left), widest(right))
+        difference = widest(0.5 * (right - left))
         out = np.ones(disparity_px.shape, dtype=np.uint8)
         for scale, blur_px2, difference_px2 in limits:
             out[(blur > blur_px2) | (difference > difference_px2)] = scale
         return out
 
-    def remaining_disparity(self, disparity_px: Array, field: LensField, cell_px: int) -> Array:
+    def remaining_disparity(
+        self, disparity_px: Array, field: LensField, cell_px: int, scale: int
+    ) -> Array:
         """Return the disparity (rows, cols) that lenses add to that of the depth.
 
         Parameters: see `FieldOperations.remaining_disparity`.
@@ -61,11 +62,5 @@ class NumpyField:
         # The maps are of the depth, which is known only without the disparity that they add.
         for _ in range(2):
             vergence = field.vergence_dpt(disparity_px - found)
-            found = field.lenses.remaining_disparity_px(x, y, vergence)
+            found = field.lenses.remaining_disparity_px(x, y, vergence, field.optics, scale)
         return found
-
-
-def _widest(tensor: FloatArray) -> FloatArray:
-    """Return the largest magnitude of a tensor along any direction."""
-    across, mixed, down = tensor
-    return np.asarray(np.abs(across + down) / 2 + np.hypot((across - down) / 2, mixed))
