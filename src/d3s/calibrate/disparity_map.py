@@ -34,6 +34,10 @@ _LEAST_SIGMA_PX = 0.01  # of a cell
 LEAST_SIGMA_PX = 0.005
 """Least standard deviation of the disparity of a calibrated camera: no calibration is perfect."""
 _ROUNDS = 6
+_WINDOWS = 3  # independent windows of the joint method in a cell
+# Other textures differ more from the board than other frames of it: fine detail is shifted
+# otherwise than coarse detail. From the tuning textures, seen by a tuning camera.
+_OTHER_TEXTURES = 1.25
 
 
 Polynomial = tuple[float, ...]
@@ -267,13 +271,18 @@ def _in_powers(
 def remaining_sigma_px(cells: CellDisparity) -> float:
     """Standard deviation of the disparity that a calibration leaves, without that by noise.
 
-    From cells of boards that were not calibrated with.
+    Parameters
+    ----------
+    cells
+        Disparity of boards that were not calibrated with, less that of the boards and the maps.
     """
     known = np.isfinite(cells.residual_px) & np.isfinite(cells.sigma_px)
-    if not known.any():
+    noise = cells.sigma_px[known] ** 2 / _WINDOWS
+    if not noise.size:
         return LEAST_SIGMA_PX
-    square = float(np.mean(cells.residual_px[known] ** 2))
-    return float(np.sqrt(max(square, LEAST_SIGMA_PX**2)))
+    weights = (noise + _LEAST_SIGMA_PX**2) ** -2
+    excess = float(np.average(cells.residual_px[known] ** 2 - noise, weights=weights))
+    return max(_OTHER_TEXTURES * float(np.sqrt(max(excess, 0.0))), LEAST_SIGMA_PX)
 
 
 def _rms(values: FloatArray) -> float:
