@@ -17,6 +17,7 @@ Scenes, as data::
     photos         image files as textures
     patterns       procedural patterns
     sensor         noise, mismatch, saturation, quantisation
+    typical_lens   errors of a stock lens, by ray trace
 
 Rendering, in the order of the light::
 
