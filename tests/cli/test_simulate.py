@@ -66,6 +66,7 @@ def test_every_option_of_a_plane_is_in_the_recipe():
         "--grey 0.4 --shading 0.05 "
         "--noise 0.01 --full-well 10000 --read-noise 2 --gain-right 0.9 --offset-right 0.02 "
         "--vignetting 0.2 --gain-pattern 0.01 --offset-pattern 0.001 --bits 10 --seed 7 "
+        "--column-noise 0.002 --row-noise 0.003 --hot-pixels 0.0001 "
         "--psf diffraction --wavelength 600nm --images tiff --truth pfm --rig rig.toml"
     )
     done(*SMALL, *options.split())
@@ -82,6 +83,7 @@ def test_every_option_of_a_plane_is_in_the_recipe():
     assert (sensor.gain, sensor.offset) == ((1.0, 0.9), (0.0, 0.02))
     assert (sensor.vignetting, sensor.gain_pattern) == (0.2, 0.01)
     assert (sensor.offset_pattern, sensor.bits) == (0.001, 10)
+    assert (sensor.column_noise, sensor.row_noise, sensor.hot_pixels) == (0.002, 0.003, 0.0001)
     assert Path("out/depth_m.pfm").exists()
 
 

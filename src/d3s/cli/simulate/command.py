@@ -156,6 +156,15 @@ def simulate(
     offset_pattern: Annotated[
         float | None, _option(_SENSOR, "Standard deviation of each pixel's own offset.")
     ] = None,
+    column_noise: Annotated[
+        float | None, _option(_SENSOR, "Standard deviation of an offset of each column.")
+    ] = None,
+    row_noise: Annotated[
+        float | None, _option(_SENSOR, "Standard deviation of an offset of each row.")
+    ] = None,
+    hot_pixels: Annotated[
+        float | None, _option(_SENSOR, "Share of pixels that are always at full scale.")
+    ] = None,
     bits: Annotated[
         int | None, _option(_SENSOR, "Grey levels of 8, 10 or 12 bits; not quantised by default.")
     ] = None,

@@ -26,6 +26,9 @@ _SENSOR_FIELDS = {
     "vignetting": "vignetting",
     "gain_pattern": "gain_pattern",
     "offset_pattern": "offset_pattern",
+    "column_noise": "column_noise",
+    "row_noise": "row_noise",
+    "hot_pixels": "hot_pixels",
     "bits": "bits",
 }
 
