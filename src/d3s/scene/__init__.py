@@ -22,6 +22,7 @@ Scenes, as data::
 Rendering, in the order of the light::
 
     geometry       views, mounting errors, planes, and the maps between them
+    bend           bent planes: the pixel of the flat plane that each pixel sees
     surface        choice of the rasters of a texture that a view needs
     shading        slow variation of the light on a surface
     sampling       texels to pixels, through a perfect lens

@@ -8,6 +8,7 @@ from scipy.fft import next_fast_len
 from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.rig import Optics
+from d3s.scene.bend import bent_surface, nearest_plane
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.depth_order import PlacedLayer, sort_front_to_back
 from d3s.scene.geometry import (
@@ -24,6 +25,7 @@ from d3s.scene.sampling import Raster, sample_points
 from d3s.scene.scenes import Layer, checked_mask
 from d3s.scene.surface import Surface, paint
 from d3s.scene.textures import surface_of
+from d3s.scene.warp import read_at
 from d3s.types import FloatArray, Image
 
 # Surroundings of the frame that count for the largest blur in it.
@@ -148,7 +150,8 @@ def _sheets(
     one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
     surface = _surface(one, views, frames)
-    shift = _common_shift(one.layer.plane, views) if frames[0] == frames[1] else None
+    is_shared = frames[0] == frames[1] and one.layer.bend.is_flat
+    shift = _common_shift(one.layer.plane, views) if is_shared else None
     # Views with little overlap are painted separately: one canvas for both would be larger.
     if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
         return _shared_sheets(one, surface, views, frames[0], shift)
@@ -229,7 +232,27 @@ def _separate_sheet(one: PlacedLayer, surface: Surface, view: View, frame: Windo
             f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
             f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
         )
+    if not one.layer.bend.is_flat:
+        return [_bent_sheet(one, surface, view, frame, room.window)]
     return [Sheet(_canvas(one, surface, view, room), radius, inverse)]
+
+
+def _bent_sheet(
+    one: PlacedLayer, surface: Surface, view: View, frame: Window, window: Window
+) -> Sheet:
+    """Sheet of a bent plane: the image of the plane that touches it, warped; the blur of a plane.
+
+    The warp moves points by a few pixels at most if the bend is small.
+    """
+    bent = bent_surface(one.layer.plane, one.layer.bend, view, window)
+    left, top = int(np.floor(bent.x.min())) - _KERNEL_PX, int(np.floor(bent.y.min())) - _KERNEL_PX
+    right, bottom = int(np.ceil(bent.x.max())) + _KERNEL_PX, int(np.ceil(bent.y.max())) + _KERNEL_PX
+    painted = Window(top, left, bottom - top + 1, right - left + 1)
+    flat = paint(surface, one.layer.plane.surface_matrix(view), painted)
+    colour = read_at(flat, bent.x - left, bent.y - top)
+    nearest = nearest_plane(bent.inverse_depth[frame.within(window)], frame)
+    inverse = bent.inverse_depth.astype(np.float32)
+    return Sheet(Canvas(window=window, colour=colour), blur_radius(nearest, view), inverse)
 
 
 class _Room(NamedTuple):

@@ -1,4 +1,4 @@
-"""Warp a layer of uneven depth from the perfect left view to any view of the rig."""
+"""Warp a layer of uneven depth from the perfect left view to any view, and images to any places."""
 
 from functools import cache
 from typing import NamedTuple
@@ -93,6 +93,46 @@ def warp_to_view(
     )
     np.clip(seen.alpha, 0.0, 1.0, out=seen.alpha)
     return seen
+
+
+def read_at(image: Image, x: FloatArray, y: FloatArray) -> Image:
+    """Values of an image between its pixels.
+
+    Parameters
+    ----------
+    image
+        (rows, cols) image; its border is repeated beyond it.
+    x, y
+        (rows, cols) places in pixels of the image, of any common shape.
+    """
+    padded = np.pad(image, REACH_PX, mode="edge")
+    values = np.empty(x.shape, dtype=np.float32)
+    run_over_rows(_read_rows, x.shape[0], padded, x, y, _sinc_table(), values)
+    return values
+
+
+@compiled
+def _read_rows(
+    start: int, stop: int, padded: Image, x: FloatArray, y: FloatArray, table: Image, out: Image
+) -> None:
+    reach, phases = table.shape[1] // 2, table.shape[0] - 1
+    last_row, last_col = padded.shape[0] - 2 * reach - 1.0, padded.shape[1] - 2 * reach - 1.0
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            across, down = min(max(x[i, j], 0.0), last_col), min(max(y[i, j], 0.0), last_row)
+            col, row = int(across), int(down)
+            right, below = (
+                table[int((across - col) * phases + 0.5)],
+                int((down - row) * phases + 0.5),
+            )
+            total = np.float32(0.0)
+            for m in range(2 * reach):
+                line = padded[row + m + 1]
+                along = np.float32(0.0)
+                for t in range(2 * reach):
+                    along += right[t] * line[col + t + 1]
+                total += table[below, m] * along
+            out[i, j] = total
 
 
 @cache
