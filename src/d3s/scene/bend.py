@@ -11,7 +11,7 @@ import numpy as np
 
 from d3s.errors import SceneError
 from d3s.scene.geometry import FARTHEST_M, Affine, PlaneInSpace, View, Window
-from d3s.types import FloatArray
+from d3s.types import FloatArray, Image
 
 
 class Bend(NamedTuple):
@@ -83,6 +83,33 @@ def bent_surface(plane: PlaneInSpace, bend: Bend, view: View, window: Window) ->
     return BentSurface(inverse, x, y)
 
 
+def flat_window(plane: PlaneInSpace, bend: Bend, view: View, window: Window) -> Window:
+    """Window of the plane without bend that a window of the bent one sees.
+
+    Parameters
+    ----------
+    plane, bend, view
+        As for `bent_surface`, which also has the exception.
+    window
+        Pixels of the view. Those on its border see the outermost points.
+    """
+    last_row, last_col = window.row + window.rows - 1, window.col + window.cols - 1
+    lines = [
+        bent_surface(plane, bend, view, line)
+        for line in (
+            window._replace(rows=1),
+            window._replace(cols=1),
+            window._replace(row=last_row, rows=1),
+            window._replace(col=last_col, cols=1),
+        )
+    ]
+    (left, right), (top, bottom) = (
+        (int(min(map(np.min, places))) - 1, int(max(map(np.max, places))) + 1)
+        for places in ([line.x for line in lines], [line.y for line in lines])
+    )
+    return Window(top, left, bottom - top + 1, right - left + 1)
+
+
 def _curls_away(bend: Bend) -> SceneError:
     return SceneError(
         f"the plane curls out of the view: bend_x_per_m={bend.xx:g}, bend_xy_per_m={bend.xy:g}, "
@@ -90,11 +117,11 @@ def _curls_away(bend: Bend) -> SceneError:
     )
 
 
-def nearest_plane(inverse: FloatArray, window: Window) -> Affine:
+def nearest_plane(inverse: FloatArray | Image, window: Window) -> Affine:
     """Inverse depth of the plane nearest to a surface, by least squares over a window."""
     rows = window.row_numbers - window.row_numbers.mean()
     cols = window.col_numbers - window.col_numbers.mean()
-    per_x = float(inverse.mean(axis=0) @ cols / max(cols @ cols, 1.0))
-    per_y = float(inverse.mean(axis=1) @ rows / max(rows @ rows, 1.0))
+    per_x = float(inverse.mean(axis=0, dtype=np.float64) @ cols / max(cols @ cols, 1.0))
+    per_y = float(inverse.mean(axis=1, dtype=np.float64) @ rows / max(rows @ rows, 1.0))
     middle = per_x * window.col_numbers.mean() + per_y * window.row_numbers.mean()
-    return Affine(float(inverse.mean() - middle), per_x, per_y)
+    return Affine(float(inverse.mean(dtype=np.float64) - middle), per_x, per_y)

@@ -8,7 +8,7 @@ from scipy.fft import next_fast_len
 from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.rig import Optics
-from d3s.scene.bend import bent_surface, nearest_plane
+from d3s.scene.bend import bent_surface, flat_window, nearest_plane
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.depth_order import PlacedLayer, sort_front_to_back
 from d3s.scene.geometry import (
@@ -25,7 +25,7 @@ from d3s.scene.sampling import Raster, sample_points
 from d3s.scene.scenes import Layer, checked_mask
 from d3s.scene.surface import Surface, paint
 from d3s.scene.textures import surface_of
-from d3s.scene.warp import read_at
+from d3s.scene.warp import REACH_PX, read_at
 from d3s.types import FloatArray, Image
 
 # Surroundings of the frame that count for the largest blur in it.
@@ -33,6 +33,8 @@ _BESIDE_PX = 32
 
 # Distance beyond a window at which its pixels read the texture.
 _KERNEL_PX = 8
+
+_ROWS_AT_ONCE = 128
 
 
 def placed_layers(
@@ -244,14 +246,17 @@ def _bent_sheet(
 
     The warp moves points by a few pixels at most if the bend is small.
     """
-    bent = bent_surface(one.layer.plane, one.layer.bend, view, window)
-    left, top = int(np.floor(bent.x.min())) - _KERNEL_PX, int(np.floor(bent.y.min())) - _KERNEL_PX
-    right, bottom = int(np.ceil(bent.x.max())) + _KERNEL_PX, int(np.ceil(bent.y.max())) + _KERNEL_PX
-    painted = Window(top, left, bottom - top + 1, right - left + 1)
-    flat = paint(surface, one.layer.plane.surface_matrix(view), painted)
-    colour = read_at(flat, bent.x - left, bent.y - top)
-    nearest = nearest_plane(bent.inverse_depth[frame.within(window)], frame)
-    inverse = bent.inverse_depth.astype(np.float32)
+    plane, bend = one.layer.plane, one.layer.bend
+    painted = flat_window(plane, bend, view, window).grown(REACH_PX + 2, REACH_PX + 2)
+    flat = paint(surface, plane.surface_matrix(view), painted)
+    colour, inverse = (np.empty(window.shape, dtype=np.float32) for _ in range(2))
+    for first in range(0, window.rows, _ROWS_AT_ONCE):  # to limit the memory for places
+        rows = slice(first, min(first + _ROWS_AT_ONCE, window.rows))
+        part = window._replace(row=window.row + first, rows=rows.stop - first)
+        bent = bent_surface(plane, bend, view, part)
+        inverse[rows] = bent.inverse_depth
+        colour[rows] = read_at(flat, bent.x - painted.col, bent.y - painted.row)
+    nearest = nearest_plane(inverse[frame.within(window)], frame)
     return Sheet(Canvas(window=window, colour=colour), blur_radius(nearest, view), inverse)
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.simd import FLOATS, load_8, reduce_sum
 from d3s.scene.geometry import View, Window
 from d3s.scene.masks import Coverage
 from d3s.types import FloatArray, Image
@@ -105,34 +106,48 @@ def read_at(image: Image, x: FloatArray, y: FloatArray) -> Image:
     x, y
         (rows, cols) places in pixels of the image, of any common shape.
     """
-    padded = np.pad(image, REACH_PX, mode="edge")
+    # Behind the last column, room for the vectors that the loop loads.
+    padded = np.pad(image, ((REACH_PX, REACH_PX), (REACH_PX, REACH_PX + FLOATS)), mode="edge")
+    table = _sinc_table()
+    across = np.zeros((table.shape[0], 3 * FLOATS), dtype=np.float32)
+    across[:, : table.shape[1]] = table
     values = np.empty(x.shape, dtype=np.float32)
-    run_over_rows(_read_rows, x.shape[0], padded, x, y, _sinc_table(), values)
+    run_over_rows(_read_rows, x.shape[0], padded, x, y, table, across, values)
     return values
 
 
 @compiled
 def _read_rows(
-    start: int, stop: int, padded: Image, x: FloatArray, y: FloatArray, table: Image, out: Image
+    start: int,
+    stop: int,
+    padded: Image,
+    x: FloatArray,
+    y: FloatArray,
+    down: Image,
+    across: Image,
+    out: Image,
 ) -> None:
-    reach, phases = table.shape[1] // 2, table.shape[0] - 1
-    last_row, last_col = padded.shape[0] - 2 * reach - 1.0, padded.shape[1] - 2 * reach - 1.0
+    """Weighted sum of 20 rows and 20 columns; weights `across` are filled up to 24 with zeros."""
+    taps, phases, stride = down.shape[1], down.shape[0] - 1, padded.shape[1]
+    last_row, last_col = padded.shape[0] - taps - 1.0, stride - taps - FLOATS - 1.0
+    flat, weights = padded.reshape(-1), across.reshape(-1)
     for i in range(start, stop):
         for j in range(out.shape[1]):
-            across, down = min(max(x[i, j], 0.0), last_col), min(max(y[i, j], 0.0), last_row)
-            col, row = int(across), int(down)
-            right, below = (
-                table[int((across - col) * phases + 0.5)],
-                int((down - row) * phases + 0.5),
-            )
-            total = np.float32(0.0)
-            for m in range(2 * reach):
-                line = padded[row + m + 1]
-                along = np.float32(0.0)
-                for t in range(2 * reach):
-                    along += right[t] * line[col + t + 1]
-                total += table[below, m] * along
-            out[i, j] = total
+            right, below = min(max(x[i, j], 0.0), last_col), min(max(y[i, j], 0.0), last_row)
+            col, row = int(right), int(below)
+            lines = down[int((below - row) * phases + 0.5)]
+            place = (row + 1) * stride + col + 1
+            first = lines[0] * load_8(flat, place)
+            second = lines[0] * load_8(flat, place + 8)
+            third = lines[0] * load_8(flat, place + 16)
+            for m in range(1, taps):
+                place += stride
+                first = first + lines[m] * load_8(flat, place)
+                second = second + lines[m] * load_8(flat, place + 8)
+                third = third + lines[m] * load_8(flat, place + 16)
+            weight = int((right - col) * phases + 0.5) * (3 * FLOATS)
+            total = first * load_8(weights, weight) + second * load_8(weights, weight + 8)
+            out[i, j] = reduce_sum(total + third * load_8(weights, weight + 16))
 
 
 @cache
