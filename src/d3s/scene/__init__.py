@@ -17,10 +17,12 @@ Scenes, as data::
     photos         image files as textures
     patterns       procedural patterns
     sensor         noise, mismatch, saturation, quantisation
+    typical_lens   errors of a stock lens, by ray trace
 
 Rendering, in the order of the light::
 
     geometry       views, mounting errors, planes, and the maps between them
+    bend           bent planes: the pixel of the flat plane that each pixel sees
     surface        choice of the rasters of a texture that a view needs
     shading        slow variation of the light on a surface
     sampling       texels to pixels, through a perfect lens
