@@ -18,13 +18,14 @@ from d3s.errors import SceneError
 from d3s.record import short_repr
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import BlurModel, Psf
+from d3s.scene.field_blur import FieldLens
 from d3s.scene.geometry import Mount, ScenePart, View, Window
 from d3s.scene.layers import placed_layers, sheets_of_view
+from d3s.scene.lens_errors import PERFECT_LENS, LensErrors, check_lenses, lens_truth
+from d3s.scene.lens_view import extra_reach_px, front_through, render_through
 from d3s.scene.pair import check_camera
-from d3s.scene.render import render_view
 from d3s.scene.scenes import DepthMapScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, generator, seed_sequence
-from d3s.scene.truth import front_of
 from d3s.types import FloatArray, Image
 
 # Errors of a home-made mount: a fraction of a degree, a few pixels, and for the right lens the
@@ -81,6 +82,7 @@ class RawFrame:
     rig: Rig
     layout: RawLayout
     mounts: tuple[Mount, Mount]
+    lenses: tuple[LensErrors, LensErrors] = (PERFECT_LENS, PERFECT_LENS)
 
     @property
     def anchor_left_px(self) -> tuple[float, float]:
@@ -108,6 +110,7 @@ class RawFrame:
                 for side, mount in (("left", left), ("right", right))
                 for name in ("scale", "roll_rad", "shift_x_px", "shift_y_px")
             },
+            **lens_truth(self.lenses),
         }
 
 
@@ -121,6 +124,7 @@ def simulate_raw(
     wavelength_m: float = 550e-9,
     layout: RawLayout = RawLayout(),  # noqa: B008 - frozen
     mounts: tuple[Mount, Mount] = DEFAULT_MOUNTS,
+    lenses: tuple[LensErrors, LensErrors] = (PERFECT_LENS, PERFECT_LENS),
 ) -> RawFrame:
     """Render the raw frame of a scene, with its truth.
 
@@ -145,6 +149,8 @@ def simulate_raw(
         Size of the sensor, and the part that each lens lights.
     mounts
         Mounting errors of the left and the right lens.
+    lenses
+        Errors of the left and the right lens itself, such as distortion and field curvature.
 
     Returns
     -------
@@ -158,6 +164,7 @@ def simulate_raw(
     """
     sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
+    check_lenses(lenses)
     noise_seed = seed_sequence(seed)
     if not isinstance(layout, RawLayout):
         raise SceneError(f"layout={short_repr(layout)} must be a RawLayout.")
@@ -173,23 +180,32 @@ def simulate_raw(
     light = np.zeros(layout.shape, dtype=np.float32)
     depth = np.full(layout.shape, np.nan, dtype=np.float32)
     for view, field in zip(views, fields, strict=True):
-        sheets = sheets_of_view(placed, views, fields, view.camera)
         part = field.within(Window.frame(layout.shape))
         share = _illumination(view, layout, field)
+        errors = lenses[view.camera]
+        through = FieldLens(
+            errors=errors, lens=rig.optics.lens(view.camera), blur_model=blur_model, view=view
+        )
+        extra_px = extra_reach_px(through, field)
+        sheets = sheets_of_view(placed, views, fields, view.camera, extra_px)
         if view.camera == 0:
-            inverse = front_of(sheets, field, colour=False).inverse_depth
+            inverse = front_through(sheets, field, through).inverse_depth
             depth[part] = np.where(share > 0.5, 1 / inverse, np.float32(np.nan))
+        image = render_through(sheets, field, through, share > 0)
         share *= _vignette(view, layout, field, sensor.vignetting)
-        image = render_view(sheets, field, rig.optics.lens(view.camera), blur_model)
         image *= np.float32(sensor.gain[view.camera])
         image += np.float32(sensor.offset[view.camera])
         image *= share
+        if errors != PERFECT_LENS:
+            image *= _lens_light(errors, view, field)
         light[part] += image
     rng = generator(noise_seed)
     # Gain, offset and vignetting are already in the light; the rest belongs to the sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
     image = bare.expose(light, camera=0, rng=rng)
-    return RawFrame(image=image, depth_m=depth, rig=rig, layout=layout, mounts=mounts)
+    return RawFrame(
+        image=image, depth_m=depth, rig=rig, layout=layout, mounts=mounts, lenses=(lenses[0], lenses[1])
+    )
 
 
 def _views(optics: Optics, layout: RawLayout, mounts: tuple[Mount, Mount]) -> tuple[View, View]:
@@ -242,6 +258,12 @@ def _vignette(view: View, layout: RawLayout, field: Window, vignetting: float) -
     """Share of the light left by vignetting: 1 on the axis, least at the edge of the field."""
     radius = np.minimum(_from_axis(view, field) / layout.field_radius_px, 1.0)
     return (1 - vignetting * radius**2).astype(np.float32)
+
+
+def _lens_light(errors: LensErrors, view: View, field: Window) -> Image:
+    """Share of the light that a lens passes to each pixel of its field."""
+    light = errors.illumination(view, field.col_numbers, field.row_numbers[:, np.newaxis])
+    return light.astype(np.float32)
 
 
 def _from_axis(view: View, field: Window) -> FloatArray:

@@ -1,0 +1,217 @@
+"""Transfer functions of a lens with aberrations, by geometric and by wave optics.
+
+The wavefront error over the pupil, at points u from the axis in units of the aperture radius, is
+
+    W(u) = (A p / 2 s0) u·M u + spherical |u|⁴ + |u|² coma·u.
+
+M is the tensor of signed blur radii along x and y, in pixels: defocus, field curvature and
+astigmatism. Light through u meets the sensor at -(s0 / A p) grad W from the image of a perfect
+lens, in pixels: -M u for defocus. Transfer functions are given on the frequencies of
+`scipy.fft.rfft2`; they are 1 at frequency 0 unless the pupil is clipped.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.optics.lens import Lens
+from d3s.types import FloatArray
+
+Complex = NDArray[np.complex64]
+
+_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Aberrations:
+    """Wavefront and pupil of a lens in one direction and at one depth.
+
+    Parameters
+    ----------
+    blur_px
+        Signed blur radii, tensor of 3: along x, mixed, along y.
+    spherical_m
+        Spherical aberration at the rim of the pupil, in metres.
+    coma_m
+        Coma along x and y at the rim of the pupil, in metres.
+    shift
+        Offset (x, y) of the aperture over its radius.
+    clip
+        Offset (x, y) over the aperture radius of a second round opening of the same size, which
+        clips the pupil.
+    """
+
+    blur_px: tuple[float, float, float]
+    spherical_m: float = 0.0
+    coma_m: tuple[float, float] = (0.0, 0.0)
+    shift: tuple[float, float] = (0.0, 0.0)
+    clip: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def is_defocus(self) -> bool:
+        """Whether the spot is an ellipse of even light, around a place of its own."""
+        return not (self.spherical_m or any(self.coma_m) or any(self.clip))
+
+
+def pixels_per_slope(lens: Lens) -> float:
+    """Shift on the sensor per wavefront slope over the unit pupil, s0 / (A p), in px per metre."""
+    return lens.reference_distance_m / (lens.aperture_radius_m * lens.pixel_pitch_m)
+
+
+def ray_shift_px(points: FloatArray, aberrations: Aberrations, lens: Lens) -> FloatArray:
+    """Place (2, ...) at which light through points of the pupil meets the sensor, in pixels.
+
+    Parameters
+    ----------
+    points
+        (2, ...) points x, y of the pupil over the aperture radius, from the axis of the lens.
+    aberrations
+        Wavefront error.
+    lens
+        Lens.
+    """
+    x, y = points
+    square = x**2 + y**2
+    along, mixed, down = aberrations.blur_px
+    coma_x, coma_y = aberrations.coma_m
+    lean = 2 * (coma_x * x + coma_y * y) + 4 * aberrations.spherical_m * square
+    slope = pixels_per_slope(lens)
+    return -np.stack(
+        [
+            along * x + mixed * y + slope * (lean * x + coma_x * square),
+            mixed * x + down * y + slope * (lean * y + coma_y * square),
+        ]
+    )
+
+
+def wavefront_m(points: FloatArray, aberrations: Aberrations, lens: Lens) -> FloatArray:
+    """Wavefront error at points of the pupil, in metres.
+
+    Parameters
+    ----------
+    points
+        (2, ...) points x, y of the pupil over the aperture radius, from the axis of the lens.
+    aberrations
+        Wavefront error.
+    lens
+        Lens.
+    """
+    x, y = points
+    square = x**2 + y**2
+    along, mixed, down = aberrations.blur_px
+    coma_x, coma_y = aberrations.coma_m
+    defocus = 0.5 * (along * x**2 + 2 * mixed * x * y + down * y**2) / pixels_per_slope(lens)
+    return np.asarray(
+        defocus + square * (aberrations.spherical_m * square + coma_x * x + coma_y * y)
+    )
+
+
+def overlap_share(apart: float) -> float:
+    """Share of a round opening that a second one of the same size leaves free.
+
+    `apart` is the distance of their centres over the radius.
+    """
+    half = min(abs(apart) / 2, 1.0)
+    return float(2 / np.pi * (np.arccos(half) - half * np.sqrt(1 - half**2)))
+
+
+def clip_distance(share: float) -> float:
+    """Distance of two round openings over their radius at which `share` of one is cut off."""
+    low, high = 0.0, 2.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if 1 - overlap_share(middle) < share else (low, middle)
+    return 0.5 * (low + high)
+
+
+def reach_px(aberrations: Aberrations, lens: Lens) -> float:
+    """Upper limit of the distance from the image of a perfect lens to any light of a point."""
+    along, mixed, down = aberrations.blur_px
+    radius = 0.5 * abs(along + down) + float(np.hypot(0.5 * (along - down), mixed))
+    rim = 1 + float(np.hypot(*aberrations.shift))
+    waves = 4 * abs(aberrations.spherical_m) * rim**3
+    waves += 3 * float(np.hypot(*aberrations.coma_m)) * rim**2
+    if not waves:
+        return radius * rim
+    return radius * rim + pixels_per_slope(lens) * waves
+
+
+def pupil_points(count: int, gaussian_width: float | None = None) -> FloatArray:
+    """Points (2, count) spread evenly over the unit pupil, on a spiral of the golden angle.
+
+    Parameters
+    ----------
+    count
+        Number of points.
+    gaussian_width
+        Standard deviation of a Gaussian pupil in place of the round one.
+    """
+    share = (np.arange(count) + 0.5) / count
+    radius = np.sqrt(share)
+    if gaussian_width is not None:
+        radius = gaussian_width * np.sqrt(-2.0 * np.log1p(-share))
+    angle = _GOLDEN_ANGLE * np.arange(count)
+    points = radius * np.stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(points - points.mean(axis=1, keepdims=True))
+
+
+def diffraction_transfer(
+    shape: tuple[int, int], aberrations: Aberrations, lens: Lens, wavelength_m: float
+) -> Complex:
+    """Transfer function of an aberrated pupil in light of one wavelength, (rows, cols // 2 + 1).
+
+    The spot is the squared modulus of the Fourier transform of the pupil, computed on half pixels,
+    which hold its highest frequencies.
+
+    Parameters
+    ----------
+    shape
+        Even numbers of rows and columns; the spot must be smaller.
+    aberrations
+        Wavefront error and pupil.
+    lens
+        Lens, with an aperture above 0.
+    wavelength_m
+        Wavelength of the light, in metres.
+    """
+    from scipy import fft
+
+    # Frequency at the rim of the pupil, in cycles/px.
+    rim = lens.aperture_radius_m * lens.pixel_pitch_m / (wavelength_m * lens.reference_distance_m)
+    rows, cols = (_kept_frequencies(size, rim) for size in shape)
+    x, y = np.meshgrid(cols[1] / rim, rows[1] / rim)
+    edge = 1 / (rim * min(shape))  # one step of the grid, over which the rim fades
+    light = _opening(x, y, edge) * _opening(x - aberrations.clip[0], y - aberrations.clip[1], edge)
+    points = np.stack([x + aberrations.shift[0], y + aberrations.shift[1]])
+    # Light through u comes to -slope, and exp(2 pi i f x) is the wave that FFTs bring to x.
+    phase = -2j * np.pi / wavelength_m * wavefront_m(points, aberrations, lens)
+    pupil = np.zeros((2 * shape[0], 2 * shape[1]), dtype=np.complex64)
+    pupil[np.ix_(rows[0], cols[0])] = light * np.exp(phase)
+    spot = np.abs(fft.ifft2(pupil, overwrite_x=True)) ** 2
+    spectrum = half_pixels_to_pixels(fft.rfft2(spot))
+    free = overlap_share(float(np.hypot(*aberrations.clip)))
+    return np.asarray(spectrum * (free / spectrum[0, 0].real), dtype=np.complex64)
+
+
+def half_pixels_to_pixels(spectrum: NDArray[Any]) -> NDArray[Any]:
+    """Spectrum of `rfft2` on half pixels, (2 rows, cols + 1), at the frequencies of whole pixels.
+
+    Both numbers of pixels are even.
+    """
+    rows, cols = spectrum.shape[0] // 2, spectrum.shape[1] - 1
+    kept = spectrum[:, : cols // 2 + 1]
+    return np.concatenate([kept[: rows // 2], kept[2 * rows - rows // 2 :]])
+
+
+def _kept_frequencies(size: int, rim: float) -> tuple[NDArray[np.int64], FloatArray]:
+    """Indices and values of the frequencies of 2 size half pixels that the pupil passes."""
+    cycles = np.fft.fftfreq(2 * size, d=0.5)
+    kept = np.flatnonzero(np.abs(cycles) <= rim + 1 / size)
+    return kept, cycles[kept]
+
+
+def _opening(x: FloatArray, y: FloatArray, edge: float) -> FloatArray:
+    """Unit disk whose rim fades over `edge`."""
+    return np.clip((1 - np.hypot(x, y)) / edge + 0.5, 0.0, 1.0)

@@ -1,0 +1,180 @@
+"""Spectra of a patch of light multiplied by the transfer function of its spot."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.optics.lens import Lens
+from d3s.optics.psf import disk_otf, gaussian_otf
+from d3s.optics.wavefront import (
+    Aberrations,
+    diffraction_transfer,
+    half_pixels_to_pixels,
+    overlap_share,
+    pupil_points,
+    ray_shift_px,
+)
+from d3s.runtime.compile import compiled
+from d3s.scene.blur import BlurModel
+from d3s.types import FloatArray, Image
+
+_Complex = NDArray[np.complex64]
+
+# Table of the transfer function of a spot over blur radius times frequency. Linear interpolation
+# has an error below 1e-5.
+_TABLE_STEPS = 512
+_TABLE_CYCLES = 96
+
+# Points of the pupil per square pixel of its spot, and their smallest and largest number.
+_POINTS_PER_PX2 = 6.0
+_FEWEST_POINTS, _MOST_POINTS = 1500, 24_000
+
+# Spreading kernel of a point, exp(beta (sqrt(1 - z²) - 1)), over this many half pixels. Its own
+# transfer function is divided out; what it aliases is below 1e-4.
+_SPREAD = 6
+_SPREAD_BETA = 2.3 * _SPREAD
+_SPREAD_PHASES = 1024
+
+
+def transfer(
+    shape: tuple[int, int], aberrations: Aberrations, lens: Lens, blur_model: BlurModel
+) -> _Complex:
+    """Transfer function of a spot at the frequencies of `rfft2`, (rows, cols // 2 + 1).
+
+    Parameters
+    ----------
+    shape
+        Even numbers of rows and columns of the patch.
+    aberrations
+        Wavefront error and pupil.
+    lens
+        Lens.
+    blur_model
+        Geometric optics, Gaussian pupil or wave optics.
+    """
+    if blur_model.psf == "diffraction":
+        return diffraction_transfer(shape, aberrations, lens, blur_model.wavelength_m)
+    if aberrations.is_defocus:
+        width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
+        return _ellipse_transfer(shape, aberrations, _profile(width))
+    return _ray_transfer(shape, aberrations, lens, blur_model)
+
+
+@lru_cache(maxsize=4)
+def _profile(gaussian_width: float | None) -> FloatArray:
+    """Transfer function over blur radius times frequency, of a disk or of a Gaussian."""
+    cycles = np.arange(_TABLE_CYCLES * _TABLE_STEPS + 2) / _TABLE_STEPS
+    if gaussian_width is None:
+        return disk_otf(cycles, 1.0)
+    return gaussian_otf(cycles, gaussian_width)
+
+
+def _ellipse_transfer(
+    shape: tuple[int, int], aberrations: Aberrations, profile: FloatArray
+) -> _Complex:
+    out = np.empty((shape[0], shape[1] // 2 + 1), dtype=np.complex64)
+    along, mixed, down = aberrations.blur_px
+    x, y = aberrations.shift
+    # Light lands at -M (u + shift).
+    move = (-(along * x + mixed * y), -(mixed * x + down * y))
+    blur = np.array([along, mixed, down])
+    _fill_ellipse(
+        np.fft.fftfreq(shape[0]), np.fft.rfftfreq(shape[1]), blur, np.array(move), profile, out
+    )
+    return out
+
+
+@compiled
+def _fill_ellipse(
+    frequency_y: FloatArray,
+    frequency_x: FloatArray,
+    blur: FloatArray,
+    move: FloatArray,
+    profile: FloatArray,
+    out: _Complex,
+) -> None:
+    is_moved = move[0] != 0 or move[1] != 0
+    last = profile.size - 2
+    for i in range(out.shape[0]):
+        fy = frequency_y[i]
+        for j in range(out.shape[1]):
+            fx = frequency_x[j]
+            a, b = blur[0] * fx + blur[1] * fy, blur[1] * fx + blur[2] * fy
+            place = _TABLE_STEPS * np.sqrt(a * a + b * b)
+            step = min(int(place), last)
+            share = min(place - step, 1.0)
+            value = profile[step] + (profile[step + 1] - profile[step]) * share
+            if is_moved:
+                out[i, j] = value * np.exp(-2j * np.pi * (fx * move[0] + fy * move[1]))
+            else:
+                out[i, j] = value
+
+
+def _ray_transfer(
+    shape: tuple[int, int], aberrations: Aberrations, lens: Lens, blur_model: BlurModel
+) -> _Complex:
+    """Transfer function of rays through many points of the pupil, by a non-uniform FFT."""
+    from scipy import fft
+
+    along, mixed, down = aberrations.blur_px
+    area = np.pi * (abs(along * down - mixed**2) + along**2 + down**2 + 4)
+    count = int(np.clip(_POINTS_PER_PX2 * area, _FEWEST_POINTS, _MOST_POINTS))
+    width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
+    x, y = _points(1 << (count - 1).bit_length(), width)
+    if any(aberrations.clip):
+        # A Gaussian pupil has no rim: twice its width stands for it.
+        rim = 1.0 if width is None else 2 * width
+        clip_x, clip_y = aberrations.clip
+        kept = (x - rim * clip_x) ** 2 + (y - rim * clip_y) ** 2 <= rim**2
+        x, y = x[kept], y[kept]
+    points = np.stack([x + aberrations.shift[0], y + aberrations.shift[1]])
+    places = 2 * ray_shift_px(points, aberrations, lens)
+    light = np.zeros((2 * shape[0], 2 * shape[1]), dtype=np.float32)
+    _spread_points(places[0], places[1], _spread_table(), light)
+    spectrum = half_pixels_to_pixels(fft.rfft2(light))
+    spectrum *= _undo_spread(np.fft.fftfreq(shape[0]))[:, np.newaxis]
+    spectrum *= _undo_spread(np.fft.rfftfreq(shape[1]))
+    free = overlap_share(float(np.hypot(*aberrations.clip)))
+    return np.asarray(spectrum * (free / spectrum[0, 0].real), dtype=np.complex64)
+
+
+@lru_cache(maxsize=16)
+def _points(count: int, gaussian_width: float | None) -> FloatArray:
+    points = pupil_points(count, gaussian_width)
+    points.flags.writeable = False
+    return points
+
+
+@lru_cache(maxsize=1)
+def _spread_table() -> Image:
+    """Weights (phases + 1, taps) of the half pixels around a point, the first at or before it."""
+    phase = np.arange(_SPREAD_PHASES + 1)[:, np.newaxis] / _SPREAD_PHASES
+    return _spread(np.arange(_SPREAD) - (_SPREAD // 2 - 1) - phase).astype(np.float32)
+
+
+def _spread(offset: FloatArray) -> FloatArray:
+    inside = np.clip(1 - (2 * offset / _SPREAD) ** 2, 0.0, None)
+    return np.where(inside > 0, np.exp(_SPREAD_BETA * (np.sqrt(inside) - 1)), 0.0)
+
+
+def _undo_spread(cycles_per_px: FloatArray) -> Image:
+    """Inverse of the transfer function of the spreading kernel along one axis."""
+    node, weight = np.polynomial.legendre.leggauss(48)
+    offset = 0.5 * _SPREAD * node
+    waves = np.cos(np.pi * np.abs(cycles_per_px)[:, np.newaxis] * offset)  # half a pixel a unit
+    return np.asarray(1 / (waves @ (weight * _spread(offset))), dtype=np.float32)
+
+
+@compiled
+def _spread_points(x: FloatArray, y: FloatArray, table: Image, out: Image) -> None:
+    """Add each point, at (x, y) in half pixels from (0, 0), to a periodic image."""
+    rows, cols = out.shape
+    for n in range(x.size):
+        col, row = int(np.floor(x[n])), int(np.floor(y[n]))
+        across = table[int((x[n] - col) * _SPREAD_PHASES + 0.5)]
+        down = table[int((y[n] - row) * _SPREAD_PHASES + 0.5)]
+        for i in range(_SPREAD):
+            line = out[(row + i - (_SPREAD // 2 - 1)) % rows]
+            for j in range(_SPREAD):
+                line[(col + j - (_SPREAD // 2 - 1)) % cols] += down[i] * across[j]
