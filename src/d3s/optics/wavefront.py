@@ -11,6 +11,7 @@ lens, in pixels: -M u for defocus. Transfer functions are given on the frequenci
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,7 @@ def overlap_share(apart: float) -> float:
     return float(2 / np.pi * (np.arccos(half) - half * np.sqrt(1 - half**2)))
 
 
+@lru_cache(maxsize=64)
 def clip_distance(share: float) -> float:
     """Distance of two round openings over their radius at which `share` of one is cut off."""
     low, high = 0.0, 2.0
@@ -205,11 +207,11 @@ def half_pixels_to_pixels(spectrum: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([kept[: rows // 2], kept[2 * rows - rows // 2 :]])
 
 
-def _kept_frequencies(size: int, rim: float) -> tuple[NDArray[np.int64], FloatArray]:
+def _kept_frequencies(size: int, rim: float) -> tuple[NDArray[np.intp], FloatArray]:
     """Indices and values of the frequencies of 2 size half pixels that the pupil passes."""
-    cycles = np.fft.fftfreq(2 * size, d=0.5)
+    cycles = np.asarray(np.fft.fftfreq(2 * size, d=0.5), dtype=np.float64)
     kept = np.flatnonzero(np.abs(cycles) <= rim + 1 / size)
-    return kept, cycles[kept]
+    return kept, np.asarray(cycles[kept])
 
 
 def _opening(x: FloatArray, y: FloatArray, edge: float) -> FloatArray:

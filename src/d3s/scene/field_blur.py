@@ -110,6 +110,29 @@ class FieldLens:
         return max(reach_px(corner, self.lens) for corner in corners)
 
 
+def field_lenses(
+    lenses: tuple[LensErrors, LensErrors], views: tuple[View, View], blur_model: BlurModel
+) -> tuple[FieldLens, FieldLens]:
+    """Left and right lens with their errors.
+
+    Parameters
+    ----------
+    lenses
+        Errors of the left and the right lens.
+    views
+        Left and right view.
+    blur_model
+        Shape of a blurred point.
+    """
+    left, right = (
+        FieldLens(
+            errors=errors, lens=view.optics.lens(view.camera), blur_model=blur_model, view=view
+        )
+        for errors, view in zip(lenses, views, strict=True)
+    )
+    return left, right
+
+
 class BlurredLayer(NamedTuple):
     """A blurred layer, on the part of the frame that it reaches."""
 
@@ -250,7 +273,8 @@ def _support(nodes: FloatArray, number: int) -> tuple[int, int]:
 
 def _hat(nodes: FloatArray, number: int, pixels: FloatArray) -> Image:
     """Weight of a node at pixels: 1 at the node, 0 at its neighbours."""
-    return np.interp(pixels, nodes, np.arange(len(nodes)) == number).astype(np.float32)
+    at_nodes = (np.arange(len(nodes)) == number).astype(np.float64)
+    return np.asarray(np.interp(pixels, nodes, at_nodes), dtype=np.float32)
 
 
 def _fast_even(size: int) -> int:

@@ -29,7 +29,12 @@ def extra_reach_px(field: FieldLens, frame: Window) -> float:
 
 
 def render_through(
-    sheets: list[Sheet], frame: Window, field: FieldLens, lit: Mask | None = None
+    sheets: list[Sheet],
+    frame: Window,
+    field: FieldLens,
+    *,
+    lit: Mask | None = None,
+    edges: Mask | None = None,
 ) -> Image:
     """Light on the sensor, (rows, cols) of the frame, before the lens takes any away.
 
@@ -43,13 +48,17 @@ def render_through(
         Lens with its errors.
     lit
         (rows, cols) pixels that are needed; all by default.
+    edges
+        (rows, cols) pixels at which edges are corrected, as for `render_view`. A lens whose spots
+        vary over the field has no correction.
     """
-    drawn = [distorted_sheet(sheet, field) for sheet in sheets]
+    if field.spreads or field.distortion is not None:
+        sheets = [distorted_sheet(sheet, field) for sheet in sheets]
     if not field.spreads:
-        return render_view(drawn, frame, field.lens, field.blur_model)
+        return render_view(sheets, frame, field.lens, field.blur_model, edges)
     image = np.zeros(frame.shape, dtype=np.float32)
     free = np.ones(frame.shape, dtype=np.float32)
-    for sheet in drawn:
+    for sheet in sheets:
         layer = blur_over_field(sheet, frame, field, lit)
         part = layer.window.within(frame)
         image[part] += free[part] * layer.colour
@@ -59,7 +68,9 @@ def render_through(
     return image
 
 
-def front_through(sheets: list[Sheet], frame: Window, field: FieldLens) -> Front:
+def front_through(
+    sheets: list[Sheet], frame: Window, field: FieldLens, *, colour: bool = True
+) -> Front:
     """Sharp image and inverse depth that a lens draws, without its blur.
 
     Parameters
@@ -70,14 +81,19 @@ def front_through(sheets: list[Sheet], frame: Window, field: FieldLens) -> Front
         Pixels of the view to fill.
     field
         Lens with its errors.
+    colour
+        Whether the image is wanted.
     """
     if field.distortion is None:
-        return front_of(sheets, frame)
+        return front_of(sheets, frame, colour=colour)
     margin = int(np.ceil(largest_shift_px(field.distortion, frame))) + 1
     wide = frame.grown(margin, margin)
-    front = front_of(sheets, wide)
-    colour = distort(front.colour, field.distortion, wide)[frame.within(wide)]
-    return Front(colour, _inverse_depth(sheets, front.inverse_depth, wide, frame, field.distortion))
+    front = front_of(sheets, wide, colour=colour)
+    image = front.colour
+    if colour:
+        image = distort(image, field.distortion, wide)
+    image = image[frame.within(wide)]
+    return Front(image, _inverse_depth(sheets, front.inverse_depth, wide, frame, field.distortion))
 
 
 def _inverse_depth(

@@ -18,7 +18,7 @@ from d3s.errors import SceneError
 from d3s.record import short_repr
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import BlurModel, Psf
-from d3s.scene.field_blur import FieldLens
+from d3s.scene.field_blur import field_lenses
 from d3s.scene.geometry import Mount, ScenePart, View, Window
 from d3s.scene.layers import placed_layers, sheets_of_view
 from d3s.scene.lens_errors import PERFECT_LENS, LensErrors, check_lenses, lens_truth
@@ -26,6 +26,7 @@ from d3s.scene.lens_view import extra_reach_px, front_through, render_through
 from d3s.scene.pair import check_camera
 from d3s.scene.scenes import DepthMapScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, generator, seed_sequence
+from d3s.scene.stray_light import lens_light
 from d3s.types import FloatArray, Image
 
 # Errors of a home-made mount: a fraction of a degree, a few pixels, and for the right lens the
@@ -179,32 +180,36 @@ def simulate_raw(
     placed = placed_layers(scene.layers_for(rig.optics, half), rig.optics, half)
     light = np.zeros(layout.shape, dtype=np.float32)
     depth = np.full(layout.shape, np.nan, dtype=np.float32)
-    for view, field in zip(views, fields, strict=True):
-        part = field.within(Window.frame(layout.shape))
-        share = _illumination(view, layout, field)
-        errors = lenses[view.camera]
-        through = FieldLens(
-            errors=errors, lens=rig.optics.lens(view.camera), blur_model=blur_model, view=view
-        )
+    left, right = field_lenses(lenses, views, blur_model)
+    images, shares = [], []
+    for through, field in zip((left, right), fields, strict=True):
         extra_px = extra_reach_px(through, field)
-        sheets = sheets_of_view(placed, views, fields, view.camera, extra_px)
-        if view.camera == 0:
-            inverse = front_through(sheets, field, through).inverse_depth
+        sheets = sheets_of_view(placed, views, fields, through.view.camera, extra_px)
+        share = _illumination(through.view, layout, field)
+        if through is left:
+            inverse = front_through(sheets, field, through, colour=False).inverse_depth
+            part = field.within(Window.frame(layout.shape))
             depth[part] = np.where(share > 0.5, 1 / inverse, np.float32(np.nan))
-        image = render_through(sheets, field, through, share > 0)
+        images.append(render_through(sheets, field, through, lit=share > 0))
+        shares.append(share)
+    images = lens_light(images, (left, right), fields, shares)
+    for view, field, share, image in zip(views, fields, shares, images, strict=True):
         share *= _vignette(view, layout, field, sensor.vignetting)
         image *= np.float32(sensor.gain[view.camera])
         image += np.float32(sensor.offset[view.camera])
         image *= share
-        if errors != PERFECT_LENS:
-            image *= _lens_light(errors, view, field)
-        light[part] += image
+        light[field.within(Window.frame(layout.shape))] += image
     rng = generator(noise_seed)
     # Gain, offset and vignetting are already in the light; the rest belongs to the sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
     image = bare.expose(light, camera=0, rng=rng)
     return RawFrame(
-        image=image, depth_m=depth, rig=rig, layout=layout, mounts=mounts, lenses=(lenses[0], lenses[1])
+        image=image,
+        depth_m=depth,
+        rig=rig,
+        layout=layout,
+        mounts=mounts,
+        lenses=(lenses[0], lenses[1]),
     )
 
 
@@ -258,12 +263,6 @@ def _vignette(view: View, layout: RawLayout, field: Window, vignetting: float) -
     """Share of the light left by vignetting: 1 on the axis, least at the edge of the field."""
     radius = np.minimum(_from_axis(view, field) / layout.field_radius_px, 1.0)
     return (1 - vignetting * radius**2).astype(np.float32)
-
-
-def _lens_light(errors: LensErrors, view: View, field: Window) -> Image:
-    """Share of the light that a lens passes to each pixel of its field."""
-    light = errors.illumination(view, field.col_numbers, field.row_numbers[:, np.newaxis])
-    return light.astype(np.float32)
 
 
 def _from_axis(view: View, field: Window) -> FloatArray:

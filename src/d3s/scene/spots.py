@@ -14,6 +14,7 @@ from d3s.optics.wavefront import (
     overlap_share,
     pupil_points,
     ray_shift_px,
+    reach_px,
 )
 from d3s.runtime.compile import compiled
 from d3s.scene.blur import BlurModel
@@ -27,8 +28,8 @@ _TABLE_STEPS = 512
 _TABLE_CYCLES = 96
 
 # Points of the pupil per square pixel of its spot, and their smallest and largest number.
-_POINTS_PER_PX2 = 6.0
-_FEWEST_POINTS, _MOST_POINTS = 1500, 24_000
+_POINTS_PER_PX2 = 3.0
+_FEWEST_POINTS, _MOST_POINTS = 600, 20_000
 
 # Spreading kernel of a point, exp(beta (sqrt(1 - z²) - 1)), over this many half pixels. Its own
 # transfer function is divided out; what it aliases is below 1e-4.
@@ -79,9 +80,9 @@ def _ellipse_transfer(
     # Light lands at -M (u + shift).
     move = (-(along * x + mixed * y), -(mixed * x + down * y))
     blur = np.array([along, mixed, down])
-    _fill_ellipse(
-        np.fft.fftfreq(shape[0]), np.fft.rfftfreq(shape[1]), blur, np.array(move), profile, out
-    )
+    y_cycles: FloatArray = np.fft.fftfreq(shape[0]).astype(np.float64)
+    x_cycles: FloatArray = np.fft.rfftfreq(shape[1]).astype(np.float64)
+    _fill_ellipse(y_cycles, x_cycles, blur, np.array(move), profile, out)
     return out
 
 
@@ -117,11 +118,10 @@ def _ray_transfer(
     """Transfer function of rays through many points of the pupil, by a non-uniform FFT."""
     from scipy import fft
 
-    along, mixed, down = aberrations.blur_px
-    area = np.pi * (abs(along * down - mixed**2) + along**2 + down**2 + 4)
-    count = int(np.clip(_POINTS_PER_PX2 * area, _FEWEST_POINTS, _MOST_POINTS))
+    area = np.pi * reach_px(aberrations, lens) ** 2
+    count = float(np.clip(_POINTS_PER_PX2 * area, _FEWEST_POINTS, _MOST_POINTS))
     width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
-    x, y = _points(1 << (count - 1).bit_length(), width)
+    x, y = _points(int(1.2 ** np.ceil(np.log(count) / np.log(1.2))), width)
     if any(aberrations.clip):
         # A Gaussian pupil has no rim: twice its width stands for it.
         rim = 1.0 if width is None else 2 * width
@@ -133,8 +133,8 @@ def _ray_transfer(
     light = np.zeros((2 * shape[0], 2 * shape[1]), dtype=np.float32)
     _spread_points(places[0], places[1], _spread_table(), light)
     spectrum = half_pixels_to_pixels(fft.rfft2(light))
-    spectrum *= _undo_spread(np.fft.fftfreq(shape[0]))[:, np.newaxis]
-    spectrum *= _undo_spread(np.fft.rfftfreq(shape[1]))
+    spectrum *= _undo_spread(shape[0])[:, np.newaxis]
+    spectrum *= _undo_spread(shape[1])[: shape[1] // 2 + 1]
     free = overlap_share(float(np.hypot(*aberrations.clip)))
     return np.asarray(spectrum * (free / spectrum[0, 0].real), dtype=np.complex64)
 
@@ -158,23 +158,33 @@ def _spread(offset: FloatArray) -> FloatArray:
     return np.where(inside > 0, np.exp(_SPREAD_BETA * (np.sqrt(inside) - 1)), 0.0)
 
 
-def _undo_spread(cycles_per_px: FloatArray) -> Image:
-    """Inverse of the transfer function of the spreading kernel along one axis."""
+@lru_cache(maxsize=64)
+def _undo_spread(size: int) -> Image:
+    """Inverse of the transfer function of the spreading kernel, which also moves the middle to 0.
+
+    At the frequencies of `size` pixels, along one axis.
+    """
     node, weight = np.polynomial.legendre.leggauss(48)
     offset = 0.5 * _SPREAD * node
-    waves = np.cos(np.pi * np.abs(cycles_per_px)[:, np.newaxis] * offset)  # half a pixel a unit
-    return np.asarray(1 / (waves @ (weight * _spread(offset))), dtype=np.float32)
+    cycles = np.fft.fftfreq(size)
+    waves = np.cos(np.pi * np.abs(cycles)[:, np.newaxis] * offset)  # offsets are in half pixels
+    turned = np.where(np.arange(size) % 2, -1.0, 1.0)
+    return np.asarray(turned / (waves @ (weight * _spread(offset))), dtype=np.float32)
 
 
 @compiled
 def _spread_points(x: FloatArray, y: FloatArray, table: Image, out: Image) -> None:
-    """Add each point, at (x, y) in half pixels from (0, 0), to a periodic image."""
+    """Add each point, at (x, y) from the middle of the image, to the pixels around it."""
     rows, cols = out.shape
+    before = _SPREAD // 2 - 1
     for n in range(x.size):
-        col, row = int(np.floor(x[n])), int(np.floor(y[n]))
-        across = table[int((x[n] - col) * _SPREAD_PHASES + 0.5)]
-        down = table[int((y[n] - row) * _SPREAD_PHASES + 0.5)]
+        a, b = x[n] + cols // 2, y[n] + rows // 2
+        if not (before <= a < cols - _SPREAD and before <= b < rows - _SPREAD):
+            continue  # the last light of a Gaussian pupil
+        col, row = int(a), int(b)
+        across = int((a - col) * _SPREAD_PHASES + 0.5)
+        down = int((b - row) * _SPREAD_PHASES + 0.5)
         for i in range(_SPREAD):
-            line = out[(row + i - (_SPREAD // 2 - 1)) % rows]
+            weight = table[down, i]
             for j in range(_SPREAD):
-                line[(col + j - (_SPREAD // 2 - 1)) % cols] += down[i] * across[j]
+                out[row - before + i, col - before + j] += weight * table[across, j]
