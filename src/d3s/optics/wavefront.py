@@ -7,7 +7,8 @@ The wavefront error over the pupil, at points u from the axis in units of the ap
 M is the tensor of signed blur radii along x and y, in pixels: defocus, field curvature and
 astigmatism. Light through u meets the sensor at -(s0 / A p) grad W from the image of a perfect
 lens, in pixels: -M u for defocus. Transfer functions are given on the frequencies of
-`scipy.fft.rfft2`; they are 1 at frequency 0 unless the pupil is clipped.
+`scipy.fft.rfft2`; they are 1 at frequency 0. Light that a clipped pupil loses is not in them: see
+`overlap_share`.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from d3s.optics.lens import Lens
 from d3s.types import FloatArray
@@ -109,13 +110,13 @@ def wavefront_m(points: FloatArray, aberrations: Aberrations, lens: Lens) -> Flo
     )
 
 
-def overlap_share(apart: float) -> float:
+def overlap_share(apart: ArrayLike) -> FloatArray:
     """Share of a round opening that a second one of the same size leaves free.
 
     `apart` is the distance of their centres over the radius.
     """
-    half = min(abs(apart) / 2, 1.0)
-    return float(2 / np.pi * (np.arccos(half) - half * np.sqrt(1 - half**2)))
+    half = np.minimum(np.abs(np.asarray(apart, dtype=np.float64)) / 2, 1.0)
+    return np.asarray(2 / np.pi * (np.arccos(half) - half * np.sqrt(1 - half**2)))
 
 
 @lru_cache(maxsize=64)
@@ -187,14 +188,13 @@ def diffraction_transfer(
     edge = 1 / (rim * min(shape))  # one step of the grid, over which the rim fades
     light = _opening(x, y, edge) * _opening(x - aberrations.clip[0], y - aberrations.clip[1], edge)
     points = np.stack([x + aberrations.shift[0], y + aberrations.shift[1]])
-    # Light through u comes to -slope, and exp(2 pi i f x) is the wave that FFTs bring to x.
-    phase = -2j * np.pi / wavelength_m * wavefront_m(points, aberrations, lens)
+    # Light comes to where the phase of the wave plus 2 pi f x is stationary: -slope.
+    phase = 2j * np.pi / wavelength_m * wavefront_m(points, aberrations, lens)
     pupil = np.zeros((2 * shape[0], 2 * shape[1]), dtype=np.complex64)
     pupil[np.ix_(rows[0], cols[0])] = light * np.exp(phase)
     spot = np.abs(fft.ifft2(pupil, overwrite_x=True)) ** 2
     spectrum = half_pixels_to_pixels(fft.rfft2(spot))
-    free = overlap_share(float(np.hypot(*aberrations.clip)))
-    return np.asarray(spectrum * (free / spectrum[0, 0].real), dtype=np.complex64)
+    return np.asarray(spectrum / spectrum[0, 0].real, dtype=np.complex64)
 
 
 def half_pixels_to_pixels(spectrum: NDArray[Any]) -> NDArray[Any]:

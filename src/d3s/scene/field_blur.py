@@ -11,7 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.optics.lens import Lens
-from d3s.optics.wavefront import Aberrations, clip_distance, pixels_per_slope, reach_px
+from d3s.optics.wavefront import (
+    Aberrations,
+    clip_distance,
+    overlap_share,
+    pixels_per_slope,
+    reach_px,
+)
 from d3s.runtime.parallel import run_together
 from d3s.scene.blur import BlurModel, Canvas, Sheet, blur_sheet
 from d3s.scene.distortion import Distortion, distort, distortion_of
@@ -28,7 +34,7 @@ _PROBES = 33  # places along each axis at which the change of the blur is looked
 # Margin for the tail of a spot, which is limited to the frequencies of the pixels.
 _TAIL_PX = 8
 # Rings of diffraction, beyond the geometric spot.
-_RINGS_PX = 16
+RINGS_PX = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +105,12 @@ class FieldLens:
             shift=(errors.aperture_shift_x_m / aperture, errors.aperture_shift_y_m / aperture),
             clip=(cut * across, cut * below),
         )
+
+    def free_share(self, window: Window) -> Image:
+        """Share of the pupil that clipping leaves to the pixels of a window."""
+        x, y = self.places(window.col_numbers, window.row_numbers[:, np.newaxis])
+        distance = clip_distance(abs(self.errors.clipping)) * np.hypot(x, y)
+        return overlap_share(distance).astype(np.float32)
 
     def reach_px(self, radius_px: Affine, window: Window) -> float:
         """Farthest that light of a window gets from the image of a perfect lens, in pixels."""
@@ -185,6 +197,8 @@ def blur_over_field(
     kept = window.common(frame)
     nodes_x, nodes_y = _nodes(sheet.radius_px, window, field)
     channels = [sheet.canvas.colour]
+    if field.errors.clipping:
+        channels[0] = sheet.canvas.colour * field.free_share(window)
     if sheet.canvas.alpha is not None:
         channels.append(sheet.canvas.alpha)
     needed = None if lit is None else lit[kept.within(frame)]
@@ -238,7 +252,7 @@ def _tile(grid: _Grid, row: int, column: int) -> tuple[Window, Image] | None:
     lens = grid.field.lens
     reach = int(np.ceil(reach_px(aberrations, lens))) + _TAIL_PX
     if grid.field.blur_model.psf != "disk":
-        reach += max(_RINGS_PX, reach)
+        reach += max(RINGS_PX, reach)
     landing = patch.grown(reach, reach).common(grid.kept)
     if landing.is_empty:
         return None

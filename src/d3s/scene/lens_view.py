@@ -13,7 +13,7 @@ from d3s.scene.distortion import (
     nearest_pixels,
     undistorted_places,
 )
-from d3s.scene.field_blur import FieldLens, blur_over_field, distorted_sheet
+from d3s.scene.field_blur import RINGS_PX, FieldLens, blur_over_field, distorted_sheet
 from d3s.scene.geometry import Affine, Window
 from d3s.scene.render import render_view
 from d3s.scene.truth import Front, front_of
@@ -25,7 +25,8 @@ def extra_reach_px(field: FieldLens, frame: Window) -> float:
     bent = 0.0 if field.distortion is None else largest_shift_px(field.distortion, frame)
     if not field.spreads:
         return bent
-    return bent + field.reach_px(Affine(0.0, 0.0, 0.0), frame)
+    rings = 2 * RINGS_PX if field.blur_model.psf == "diffraction" else 0
+    return bent + rings + field.reach_px(Affine(0.0, 0.0, 0.0), frame)
 
 
 def render_through(

@@ -11,7 +11,6 @@ from d3s.optics.wavefront import (
     Aberrations,
     diffraction_transfer,
     half_pixels_to_pixels,
-    overlap_share,
     pupil_points,
     ray_shift_px,
     reach_px,
@@ -135,8 +134,7 @@ def _ray_transfer(
     spectrum = half_pixels_to_pixels(fft.rfft2(light))
     spectrum *= _undo_spread(shape[0])[:, np.newaxis]
     spectrum *= _undo_spread(shape[1])[: shape[1] // 2 + 1]
-    free = overlap_share(float(np.hypot(*aberrations.clip)))
-    return np.asarray(spectrum * (free / spectrum[0, 0].real), dtype=np.complex64)
+    return np.asarray(spectrum / spectrum[0, 0].real, dtype=np.complex64)
 
 
 @lru_cache(maxsize=16)
