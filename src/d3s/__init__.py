@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from d3s.scene.pair import Pair, simulate
     from d3s.scene.random_scene import RandomScene
     from d3s.scene.raw import RawFrame, RawLayout, simulate_raw
-    from d3s.scene.scenes import DepthMapScene, Layer, Layered, Plane, TiltedPlane
+    from d3s.scene.scenes import BentPlane, DepthMapScene, Layer, Layered, Plane, TiltedPlane
     from d3s.scene.sensor import Sensor
     from d3s.scene.textures import Photo, Texture
 
 __all__ = [
+    "BentPlane",
     "Calibration",
     "CalibrationError",
     "ConsensusOptions",
@@ -55,6 +56,7 @@ __all__ = [
 # Module of each public name. Modules are imported on first use, which keeps `import d3s` and
 # `d3s --help` fast.
 _HOMES = {
+    "BentPlane": "d3s.scene.scenes",
     "Calibration": "d3s.rig",
     "CalibrationError": "d3s.errors",
     "ConsensusOptions": "d3s.estimate",

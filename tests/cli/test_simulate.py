@@ -66,6 +66,7 @@ def test_every_option_of_a_plane_is_in_the_recipe():
         "--grey 0.4 --shading 0.05 "
         "--noise 0.01 --full-well 10000 --read-noise 2 --gain-right 0.9 --offset-right 0.02 "
         "--vignetting 0.2 --gain-pattern 0.01 --offset-pattern 0.001 --bits 10 --seed 7 "
+        "--column-noise 0.002 --row-noise 0.003 --hot-pixels 0.0001 "
         "--psf diffraction --wavelength 600nm --images tiff --truth pfm --rig rig.toml"
     )
     done(*SMALL, *options.split())
@@ -82,6 +83,7 @@ def test_every_option_of_a_plane_is_in_the_recipe():
     assert (sensor.gain, sensor.offset) == ((1.0, 0.9), (0.0, 0.02))
     assert (sensor.vignetting, sensor.gain_pattern) == (0.2, 0.01)
     assert (sensor.offset_pattern, sensor.bits) == (0.001, 10)
+    assert (sensor.column_noise, sensor.row_noise, sensor.hot_pixels) == (0.002, 0.003, 0.0001)
     assert Path("out/depth_m.pfm").exists()
 
 
@@ -110,6 +112,21 @@ def test_a_tilted_plane_in_degrees():
     assert scene.tilt_y_rad == pytest.approx(-np.pi / 18)
     depth = read_npz("out/truth.npz")["depth_m"]
     assert depth[32, -1] > depth[32, 0]
+
+
+def test_a_bent_board_with_distances_that_are_a_little_wrong():
+    options = "--scene bent --bend-x 0.1 --bend-y -0.2 --tilt-x 1 --sequence 0.5:0.6:2"
+    done("--shape", "64x96", *options.split(), "--distance-error", "1mm", "--seed", "5")
+    made = recipe()
+    assert (made.scene.bend_x_per_m, made.scene.bend_xy_per_m) == (0.1, 0.0)
+    assert made.scene.bend_y_per_m == -0.2
+    assert made.distances_m == (0.5, 0.6)
+    rows = Path("out/distances.csv").read_text().splitlines()[1:]
+    typed = [float(row.split(",")[1]) for row in rows]
+    assert typed == list(made.typed_distances_m)
+    assert 0 < abs(typed[0] - 0.5) < 0.005
+    depth = read_npz("out/000_truth.npz")["depth_m"]
+    assert depth[32, 48] == pytest.approx(0.5, abs=1e-5)
 
 
 def test_a_tilt_of_zero_is_a_tilt():
@@ -202,8 +219,11 @@ def test_another_recipe_is_replaced_only_by_force():
         ("--scene tilted --depth 1 --tilt-x 90", "--tilt-x 90 must be from -85 to 85 degrees"),
         ("--depth 1 --encoding linear", "--encoding is for an image. A pattern is linear"),
         ("--scene tilted --depth 1", "--scene tilted needs --tilt-x or --tilt-y"),
-        ("--depth 1 --tilt-x 10", "--tilt-x is for --scene tilted, and not for --scene plane"),
-        ("--scene random --depth 1", "--depth is for --scene plane or --scene tilted, and not"),
+        ("--depth 1 --tilt-x 10", "--tilt-x is for --scene tilted or --scene bent, and not"),
+        ("--scene bent --depth 1", "--scene bent needs --bend-x, --bend-xy or --bend-y"),
+        ("--depth 1 --bend-x 0.1", "--bend-x is for --scene bent, and not for --scene plane"),
+        ("--depth 1 --distance-error 1mm", "--distance-error needs --sequence, which writes"),
+        ("--scene random --depth 1", "--depth is for --scene plane or --scene tilted or"),
         ("--scene random --texture leaves", "--texture is for --scene plane or --scene tilted"),
         ("--depth 1 --count 3", "--count is for --scene random, and not for --scene plane"),
         ("--depth 1 --near 1", "--near is for --scene random"),

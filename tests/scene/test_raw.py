@@ -277,7 +277,7 @@ def test_depth_map_is_refused():
     scene = d3s.DepthMapScene(image=np.zeros((200, 160)), depth_m=np.ones((200, 160)))
     with pytest.raises(SceneError, match="a depth map belongs to a rectified pair"):
         raw(scene)
-    with pytest.raises(SceneError, match=r"^scene must be a Plane, TiltedPlane, Layered or Random"):
+    with pytest.raises(SceneError, match=r"^scene must be a Plane, TiltedPlane, BentPlane, "):
         raw("leaves")
 
 

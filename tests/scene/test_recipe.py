@@ -14,9 +14,9 @@ from d3s.scene.lens_errors import LensErrors
 from d3s.scene.random_scene import RandomScene
 from d3s.scene.raw import DEFAULT_MOUNTS, RawLayout
 from d3s.scene.recipe import SCENES, Recipe
-from d3s.scene.scenes import DepthMapScene, Layer, Layered, Plane, TiltedPlane
+from d3s.scene.scenes import BentPlane, DepthMapScene, Layer, Layered, Plane, TiltedPlane
 from d3s.scene.sensor import Sensor
-from d3s.scene.sequence import PROTOCOLS, even_distances_m
+from d3s.scene.sequence import PROTOCOLS, even_distances_m, typed_distances_m
 from d3s.scene.textures import Photo, Texture
 
 PROTOTYPE = Rig.paper_prototype()
@@ -63,9 +63,11 @@ tilted = st.builds(
 layers = st.builds(
     Layer, depth_m=depths, tilt_x_rad=tilts, texture=textures, mask=st.sampled_from([None, "m.png"])
 )
+bends = st.floats(-5, 5)
 scenes = st.one_of(
     planes,
     tilted,
+    st.builds(BentPlane, depth_m=depths, tilt_x_rad=tilts, bend_x_per_m=bends, bend_y_per_m=bends),
     st.builds(Layered, layers=st.lists(layers, min_size=1, max_size=3).map(tuple)),
     st.builds(DepthMapScene, image=st.just("image.png"), depth_m=st.just("depth.pfm")),
     st.builds(
@@ -302,7 +304,7 @@ def test_another_recipe_is_not_replaced(tmp_path):
 
 
 def test_every_kind_of_scene_has_a_name():
-    assert len(set(SCENES.values())) == len(SCENES) == 5
+    assert len(set(SCENES.values())) == len(SCENES) == 6
 
 
 def test_protocols_of_the_paper():
@@ -321,3 +323,36 @@ def test_even_distances():
     for count in (0, -1, 10_001, 2.0, True):
         with pytest.raises(SceneError, match="must be a whole number from 1 to 10000"):
             even_distances_m(0.5, 1.0, count)
+
+
+def test_typed_distances_have_errors_of_their_own():
+    true = np.linspace(0.3, 1.9, 4000)
+    typed = typed_distances_m(true.tolist(), 0.001, seed=3)
+    errors = np.subtract(typed, true)
+    assert errors.std() == pytest.approx(0.001, rel=0.05)
+    assert errors.mean() == pytest.approx(0, abs=8e-5)  # five sigma
+    assert typed == typed_distances_m(true.tolist(), 0.001, seed=3)
+    assert typed != typed_distances_m(true.tolist(), 0.001, seed=4)
+    assert typed_distances_m((0.29, 1.21), 0.0) == (0.29, 1.21)
+    with pytest.raises(SceneError, match=r"sigma_m=1 must be .* nearest distance, 0\.5 m"):
+        typed_distances_m((0.5, 2.0), 1.0)
+
+
+def test_errors_of_typed_distances_need_distances():
+    said = problems(scene=WALL, rig=PROTOTYPE, distance_sigma_m=0.001)
+    assert said == (
+        "distance_sigma_m=0.001 needs distances_m: only a series of planes has distances.csv.",
+    )
+    (said,) = problems(scene=WALL, rig=PROTOTYPE, distances_m=(0.5,), distance_sigma_m=0.1)
+    assert "must be from 0 to below a tenth of the nearest distance, 0.5 m" in said
+    series = Recipe(scene=WALL, rig=PROTOTYPE, distances_m=(0.5, 1.0), distance_sigma_m=0.001)
+    assert series.distances_m == (0.5, 1.0)
+    assert series.typed_distances_m == typed_distances_m((0.5, 1.0), 0.001, 0)
+    assert series.scene_of(1).depth_m == 1.0
+
+
+def test_bent_plane_moves():
+    board = BentPlane(depth_m=1.0, bend_x_per_m=0.1)
+    series = Recipe(scene=board, rig=PROTOTYPE, distances_m=(0.5, 1.5))
+    assert series.scene_of(1) == board.replace(depth_m=1.5)
+    assert Recipe(**series.model_dump(exclude_none=True)) == series

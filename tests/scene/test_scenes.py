@@ -154,9 +154,15 @@ def test_shape_just_large_enough_for_the_blur():
         ({"mounts": None}, "mounts=None must be two of Mount, left and right."),
         ({"mounts": (d3s.Mount(),)}, "mounts=(Mount("),
         ({"mounts": (1, 2)}, "mounts=(1, 2) must be two of Mount, left and right."),
-        ({"scene": 5}, "scene=5 must be a Plane, TiltedPlane, Layered, DepthMapScene or Random"),
-        ({"scene": "leaves"}, "scene='leaves' must be a Plane, TiltedPlane, Layered, DepthMap"),
-        ({"scene": None}, "scene=None must be a Plane, TiltedPlane, Layered, DepthMapScene or"),
+        (
+            {"scene": 5},
+            "scene=5 must be a Plane, TiltedPlane, BentPlane, Layered, DepthMapScene or",
+        ),
+        (
+            {"scene": "leaves"},
+            "scene='leaves' must be a Plane, TiltedPlane, BentPlane, Layered, Depth",
+        ),
+        ({"scene": None}, "scene=None must be a Plane, TiltedPlane, BentPlane, Layered, DepthMap"),
     ],
 )
 def test_argument_that_is_none(options, words, nothing_is_rendered):

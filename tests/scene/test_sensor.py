@@ -18,6 +18,9 @@ EVERYTHING = {
     "vignetting": 0.3,
     "gain_pattern": 0.01,
     "offset_pattern": 0.005,
+    "column_noise": 0.002,
+    "row_noise": 0.001,
+    "hot_pixels": 0.001,
     "pattern_seed": 3,
     "bits": 12,
 }
@@ -217,6 +220,62 @@ def test_a_changed_image_does_not_change_the_pattern():
     np.testing.assert_array_equal(exposed(sensor), kept)
 
 
+# --- columns, rows and hot pixels
+
+
+@pytest.mark.parametrize(("name", "axis"), [("column_noise", 0), ("row_noise", 1)])
+def test_lines_have_one_offset_each_new_in_each_frame(name, axis):
+    sensor = Sensor(**{name: 0.02})
+    shape = (3, 20_000) if axis == 0 else (20_000, 3)
+    first, second = (exposed(sensor, 0.5, shape=shape, seed=seed) for seed in (1, 2))
+    assert np.ptp(first, axis=axis).max() == 0
+    lines, others = first.mean(axis=axis), second.mean(axis=axis)
+    assert sd(lines) == pytest.approx(0.02, rel=0.03)
+    assert mean(lines) == pytest.approx(0.5, abs=7e-4)  # five sigma
+    assert abs(np.corrcoef(lines, others)[0, 1]) < 0.04
+    assert abs(np.corrcoef(lines[1:], lines[:-1])[0, 1]) < 0.04
+
+
+def test_noise_of_lines_adds_to_that_of_pixels():
+    sensor = Sensor(noise=0.02, column_noise=0.03, row_noise=0.06)
+    assert float(sensor.noise_sigma(0.5)) == pytest.approx(0.07)  # 2² + 3² + 6² = 7²
+    image = exposed(sensor)
+    plain = exposed(Sensor(noise=0.02))  # the same numbers, since lines are drawn after pixels
+    lines = image - plain
+    np.testing.assert_allclose(lines - lines[:1] - lines[:, :1] + lines[0, 0], 0, atol=1e-6)
+    across, down = lines.mean(axis=0), lines.mean(axis=1)
+    assert sd(across) == pytest.approx(0.03, rel=0.15)
+    assert sd(down) == pytest.approx(0.06, rel=0.15)
+
+
+def test_both_halves_of_a_sensor_share_the_offset_of_a_row():
+    image = exposed(Sensor(row_noise=0.01))
+    np.testing.assert_array_equal(image[:, :250], image[:, 250:])
+
+
+def test_hot_pixels_stay_where_they_are():
+    sensor = Sensor(noise=0.01, hot_pixels=0.002, offset=(0.3, 0.0))
+    hot = exposed(sensor, 0.1, seed=1) == 1
+    np.testing.assert_array_equal(hot, exposed(sensor, 0.2, seed=2) == 1)
+    assert float(np.mean(hot)) == pytest.approx(0.002, abs=5e-4)  # five sigma
+    more = exposed(sensor.replace(hot_pixels=0.004), 0.1) == 1
+    assert np.all(more[hot])
+    for other in (
+        exposed(sensor, 0.1, camera=1) == 1,
+        exposed(sensor.replace(pattern_seed=1), 0.1) == 1,
+    ):
+        assert np.sum(hot & other) < 8
+    assert float(sensor.noise_sigma(0.1)) == pytest.approx(0.01)
+
+
+def test_hot_pixels_are_spread_over_the_sensor():
+    hot = exposed(Sensor(hot_pixels=0.1), 0.1) == 1
+    ninths = [
+        np.mean(part) for band in np.array_split(hot, 3) for part in np.array_split(band, 3, axis=1)
+    ]
+    np.testing.assert_allclose(ninths, 0.1, atol=0.01)
+
+
 # --- saturation and grey levels
 
 
@@ -358,6 +417,13 @@ def test_a_sensor_is_a_value():
         ({"vignetting": 1.5}, "vignetting=1.5 must be at most 1."),
         ({"gain_pattern": 0.5}, "gain_pattern=0.5 must be at most 0.1."),
         ({"offset_pattern": -0.5}, "offset_pattern=-0.5 must be at least 0."),
+        ({"column_noise": -0.5}, "column_noise=-0.5 must be at least 0."),
+        (
+            {"row_noise": 2.55},
+            "row_noise=2.55 must be below 1: it is of full scale. Did you pass grey levels? Of 8 "
+            "bits, that is 0.01.",
+        ),
+        ({"hot_pixels": 0.5}, "hot_pixels=0.5 must be at most 0.1."),
         ({"pattern_seed": -1}, "pattern_seed=-1 must be at least 0."),
         ({"pattern_seed": 0.5}, "pattern_seed=0.5 must be a whole number."),
         ({"bits": 9}, "bits=9 must be 8, 10 or 12, or None for an image without steps."),

@@ -20,10 +20,12 @@ Scenes, as data::
     typical_lenses a stock lens as traced, and the differences between two of a kind
     lens_file      errors of both lenses as a TOML file
     sensor         noise, mismatch, saturation, quantisation
+    typical_lens   errors of a stock lens, by ray trace
 
 Rendering, in the order of the light::
 
     geometry       views, mounting errors, planes, and the maps between them
+    bend           bent planes: the pixel of the flat plane that each pixel sees
     surface        choice of the rasters of a texture that a view needs
     shading        slow variation of the light on a surface
     sampling       texels to pixels, through a perfect lens

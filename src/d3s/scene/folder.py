@@ -287,6 +287,6 @@ def _distances_text(recipe: Recipe) -> str:
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow(("file", "distance_m"))
-    for number, distance_m in enumerate(recipe.distances_m or ()):
+    for number, distance_m in enumerate(recipe.typed_distances_m):
         table.writerow((_Frame(recipe, number).image_names[0], repr(distance_m)))
     return buffer.getvalue()

@@ -8,6 +8,7 @@ from scipy.fft import next_fast_len
 from d3s.errors import SceneError
 from d3s.files.images import read_image
 from d3s.rig import Optics
+from d3s.scene.bend import bent_surface, flat_window, nearest_plane
 from d3s.scene.blur import Canvas, Sheet, check_room, margin_px
 from d3s.scene.depth_order import PlacedLayer, sort_front_to_back
 from d3s.scene.geometry import (
@@ -24,6 +25,7 @@ from d3s.scene.sampling import Raster, sample_points
 from d3s.scene.scenes import Layer, checked_mask
 from d3s.scene.surface import Surface, paint
 from d3s.scene.textures import surface_of
+from d3s.scene.warp import REACH_PX, read_at
 from d3s.types import FloatArray, Image
 
 # Surroundings of the frame that count for the largest blur in it.
@@ -31,6 +33,8 @@ _BESIDE_PX = 32
 
 # Distance beyond a window at which its pixels read the texture.
 _KERNEL_PX = 8
+
+_ROWS_AT_ONCE = 128
 
 
 def placed_layers(
@@ -154,7 +158,8 @@ def _sheets(
     one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]
 ) -> tuple[list[Sheet], list[Sheet]]:
     surface = _surface(one, views, frames)
-    shift = _common_shift(one.layer.plane, views) if frames[0] == frames[1] else None
+    is_shared = frames[0] == frames[1] and one.layer.bend.is_flat
+    shift = _common_shift(one.layer.plane, views) if is_shared else None
     # Views with little overlap are painted separately: one canvas for both would be larger.
     if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
         return _shared_sheets(one, surface, views, frames[0], shift)
@@ -237,7 +242,30 @@ def _separate_sheet(
             f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
             f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
         )
+    if not one.layer.bend.is_flat:
+        return [_bent_sheet(one, surface, view, frame, room.window)]
     return [Sheet(_canvas(one, surface, view, room), radius, inverse)]
+
+
+def _bent_sheet(
+    one: PlacedLayer, surface: Surface, view: View, frame: Window, window: Window
+) -> Sheet:
+    """Sheet of a bent plane: the image of the plane that touches it, warped; the blur of a plane.
+
+    The warp moves points by a few pixels at most if the bend is small.
+    """
+    plane, bend = one.layer.plane, one.layer.bend
+    painted = flat_window(plane, bend, view, window).grown(REACH_PX + 2, REACH_PX + 2)
+    flat = paint(surface, plane.surface_matrix(view), painted)
+    colour, inverse = (np.empty(window.shape, dtype=np.float32) for _ in range(2))
+    for first in range(0, window.rows, _ROWS_AT_ONCE):  # to limit the memory for places
+        rows = slice(first, min(first + _ROWS_AT_ONCE, window.rows))
+        part = window._replace(row=window.row + first, rows=rows.stop - first)
+        bent = bent_surface(plane, bend, view, part)
+        inverse[rows] = bent.inverse_depth
+        colour[rows] = read_at(flat, bent.x - painted.col, bent.y - painted.row)
+    nearest = nearest_plane(inverse[frame.within(window)], frame)
+    return Sheet(Canvas(window=window, colour=colour), blur_radius(nearest, view), inverse)
 
 
 class _Room(NamedTuple):

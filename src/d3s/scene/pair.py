@@ -82,7 +82,7 @@ def simulate(
     Parameters
     ----------
     scene
-        `Plane`, `TiltedPlane`, `Layered`, `DepthMapScene` or `RandomScene`.
+        `Plane`, `TiltedPlane`, `BentPlane`, `Layered`, `DepthMapScene` or `RandomScene`.
     rig
         Camera; only its optics are used.
     noise
@@ -163,8 +163,8 @@ def _read_files(scene: Scene) -> _ImageWithDepth | LayeredScene:
     if not isinstance(scene, DepthMapScene):
         if isinstance(scene, type) or not hasattr(scene, "layers_for"):
             raise SceneError(
-                f"scene={short_repr(scene)} must be a Plane, TiltedPlane, Layered, DepthMapScene "
-                "or RandomScene."
+                f"scene={short_repr(scene)} must be a Plane, TiltedPlane, BentPlane, Layered, "
+                "DepthMapScene or RandomScene."
             )
         return scene
     image, depth = scene.image, scene.depth_m

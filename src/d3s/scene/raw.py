@@ -132,8 +132,8 @@ def simulate_raw(
     Parameters
     ----------
     scene
-        `Plane`, `TiltedPlane`, `Layered` or `RandomScene`. Masks of layers have the shape of half
-        the sensor, centred on the axis of a perfect left lens.
+        `Plane`, `TiltedPlane`, `BentPlane`, `Layered` or `RandomScene`. Masks of layers have the
+        shape of half the sensor, centred on the axis of a perfect left lens.
     rig
         Camera; only its optics are used.
     noise
@@ -171,8 +171,8 @@ def simulate_raw(
         raise SceneError(f"layout={short_repr(layout)} must be a RawLayout.")
     if isinstance(scene, DepthMapScene | type) or not hasattr(scene, "layers_for"):
         raise SceneError(
-            "scene must be a Plane, TiltedPlane, Layered or RandomScene for a raw frame: a depth "
-            "map belongs to a rectified pair."
+            "scene must be a Plane, TiltedPlane, BentPlane, Layered or RandomScene for a raw "
+            "frame: a depth map belongs to a rectified pair."
         )
     views = _views(rig.optics, layout, mounts)
     fields = (_field_window(views[0], layout), _field_window(views[1], layout))

@@ -25,9 +25,9 @@ from d3s.scene.lens_errors import PERFECT_LENS, LensErrors
 from d3s.scene.pair import DEFAULT_SHAPE
 from d3s.scene.random_scene import RandomScene
 from d3s.scene.raw import DEFAULT_MOUNTS, RawLayout
-from d3s.scene.scenes import Depth, DepthMapScene, Layered, Plane, TiltedPlane
+from d3s.scene.scenes import BentPlane, Depth, DepthMapScene, Layered, Plane, TiltedPlane
 from d3s.scene.sensor import Sensor
-from d3s.scene.sequence import MOST_DISTANCES
+from d3s.scene.sequence import MOST_DISTANCES, typed_distances_m
 
 _HEADER = """\
 # A D3S recipe: simulated images, and all that is needed to make them again. Run it with
@@ -39,12 +39,13 @@ _HEADER = """\
 
 RECIPE_FILE = DocumentKind(noun="recipe", schema_version=1, header=_HEADER, error=SceneError)
 
-RecipeScene = Plane | TiltedPlane | Layered | DepthMapScene | RandomScene
+RecipeScene = Plane | TiltedPlane | BentPlane | Layered | DepthMapScene | RandomScene
 
 # Scene classes by the `kind` of [scene] in a recipe.
 SCENES: dict[str, type[RecipeScene]] = {
     "plane": Plane,
     "tilted": TiltedPlane,
+    "bent": BentPlane,
     "layered": Layered,
     "depth_map": DepthMapScene,
     "random": RandomScene,
@@ -109,6 +110,12 @@ class Recipe(ScenePart):
         default=None,
         validate_default=True,
         description="the distances of the plane, one per frame, in place of its depth_m",
+    )
+    distance_sigma_m: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="the standard deviation of the errors of the distances in distances.csv",
     )
     count: int | None = Field(
         default=None,
@@ -187,6 +194,16 @@ class Recipe(ScenePart):
             raise ValueError(f"must have at most {MOST_DISTANCES} values.")
         return distances_m
 
+    @field_validator("distance_sigma_m")
+    @classmethod
+    def _is_of_distances(cls, distance_sigma_m: float, info: ValidationInfo) -> float:
+        distances_m = info.data.get("distances_m")
+        if distance_sigma_m and "distances_m" in info.data:
+            if distances_m is None:
+                raise ValueError("needs distances_m: only a series of planes has distances.csv.")
+            typed_distances_m(distances_m, distance_sigma_m)  # refuses too large an error
+        return distance_sigma_m
+
     @field_validator("count")
     @classmethod
     def _is_of_random_scenes(cls, count: int | None, info: ValidationInfo) -> int | None:
@@ -249,6 +266,11 @@ class Recipe(ScenePart):
     def lenses(self) -> tuple[LensErrors, LensErrors]:
         """Errors of the left and the right lens."""
         return self.lens_left or PERFECT_LENS, self.lens_right or PERFECT_LENS
+
+    @property
+    def typed_distances_m(self) -> tuple[float, ...]:
+        """Distances of `distances.csv`, with the errors of a person who measures them."""
+        return typed_distances_m(self.distances_m or (), self.distance_sigma_m, self.seed)
 
     @property
     def is_series(self) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from d3s.rig import Optics
+from d3s.scene.bend import Bend
 from d3s.scene.geometry import FARTHEST_M, PlaneInSpace, ScenePart
 from d3s.scene.masks import Coverage
 from d3s.scene.photos import checked_image
@@ -111,6 +112,41 @@ class TiltedPlane(ScenePart):
         return (Layer(**dict(self)),)
 
 
+Curvature = Annotated[float, Field(ge=-5, le=5)]
+
+
+class BentPlane(TiltedPlane):
+    """Tilted plane that is bent, like a board of cardboard; it fills the view.
+
+    Its depth is that of the tilted plane plus (bend_x X² + 2 bend_xy X Y + bend_y Y²) / 2, with X
+    to the right and Y down from the axis of the left camera, in metres. A board of 0.5 m that is
+    hollow by 2 mm has a bend of 0.064 per metre. Blur is that of the plane nearest to the board,
+    which for a bend of 1 per metre is right to 0.1 px in the view of the prototype.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> board = d3s.BentPlane(depth_m=0.5, bend_x_per_m=0.5)
+    >>> pair = d3s.simulate(board, d3s.Rig.paper_prototype(), shape=(60, 900))
+    >>> print(f"{1e3 * (pair.depth_m[30, 0] - pair.depth_m[30, 450]):.2f} mm")
+    0.35 mm
+    """
+
+    bend_x_per_m: Curvature = Field(
+        default=0.0, description="the bend along X; positive moves both sides further away"
+    )
+    bend_xy_per_m: Curvature = Field(
+        default=0.0, description="the twist; positive moves the lower right corner further away"
+    )
+    bend_y_per_m: Curvature = Field(
+        default=0.0, description="the bend along Y; positive moves top and bottom further away"
+    )
+
+    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
+        """Layers of the scene, in any order."""
+        return (BentLayer(**dict(self)),)
+
+
 class Layer(TiltedPlane):
     """Part of a plane: the area that its mask covers in a perfect left view."""
 
@@ -127,6 +163,24 @@ class Layer(TiltedPlane):
     def plane(self) -> PlaneInSpace:
         """Plane of the layer in space."""
         return PlaneInSpace(self.depth_m, math.tan(self.tilt_x_rad), math.tan(self.tilt_y_rad))
+
+    @property
+    def bend(self) -> Bend:
+        """Bend of the layer; a layer with a mask is flat."""
+        return Bend(0.0, 0.0, 0.0)
+
+
+class BentLayer(Layer):
+    """Layer of a `BentPlane`."""
+
+    bend_x_per_m: Curvature
+    bend_xy_per_m: Curvature
+    bend_y_per_m: Curvature
+
+    @property
+    def bend(self) -> Bend:
+        """Bend of the layer."""
+        return Bend(self.bend_x_per_m, self.bend_xy_per_m, self.bend_y_per_m)
 
 
 class Layered(ScenePart):

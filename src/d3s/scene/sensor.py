@@ -28,6 +28,7 @@ _FARTHEST_PX = 1e6
 # Separates the fixed patterns from streams that a caller seeds with the same small numbers: NumPy
 # pads entropy with zeros, so SeedSequence((0, 0)) is the stream of default_rng(0).
 _PATTERN_KEY = int.from_bytes(b"FPN")
+_HOT_KEY = int.from_bytes(b"HOT")
 
 
 def _below_full_scale(value: float) -> float:
@@ -51,11 +52,18 @@ class Sensor(Record):
 
     1. light times `gain`, vignetting and `gain_pattern`;
     2. shot noise: a Poisson number of electrons, with `full_well_e` at full scale;
-    3. electronics: read noise, `offset`, `offset_pattern` and plain Gaussian `noise` are added;
-    4. saturation to [0, 1], and quantisation to `bits`.
+    3. electronics: read noise, `offset`, `offset_pattern`, plain Gaussian `noise`, `column_noise`
+       and `row_noise` are added;
+    4. `hot_pixels` are set to full scale;
+    5. saturation to [0, 1], and quantisation to `bits`.
 
     `gain` acts on the light because views differ by the transmission of their lenses: less light
     also has less shot noise. An offset is added by the electronics, without shot noise.
+
+    All pixels of a column share an amplifier, and pixels of a row are read at one time: column and
+    row noise are offsets of a whole column or row, new in each frame. Both views of a raw frame
+    lie on one sensor, so its rows have the same offset in both; the views of a pair have offsets of
+    their own.
 
     Examples
     --------
@@ -104,8 +112,25 @@ class Sensor(Record):
     offset_pattern: _NoiseSigma = Field(
         default=0.0, description="the standard deviation of each pixel's own offset, of full scale"
     )
+    column_noise: _NoiseSigma = Field(
+        default=0.0,
+        description="the standard deviation of an offset of each column, of full scale, new in "
+        "each frame",
+    )
+    row_noise: _NoiseSigma = Field(
+        default=0.0,
+        description="the standard deviation of an offset of each row, of full scale, new in each "
+        "frame",
+    )
+    # At most a tenth: beyond, an image is mostly holes.
+    hot_pixels: float = Field(
+        default=0.0, ge=0, le=0.1, description="the share of pixels that are always at full scale"
+    )
     pattern_seed: int = Field(
-        default=0, ge=0, le=10**9, description="the seed of the fixed patterns, one per sensor"
+        default=0,
+        ge=0,
+        le=10**9,
+        description="the seed of fixed patterns and hot pixels, one per sensor",
     )
     saturates: bool = Field(default=False, description="whether the image is clipped to [0, 1]")
     bits: int | None = Field(
@@ -153,8 +178,8 @@ class Sensor(Record):
         camera
             0 for the left view, 1 for the right view.
         rng
-            Source of the noise of this frame. The fixed patterns depend on `pattern_seed`, the
-            camera and the shape of the view instead.
+            Source of the noise of this frame. The fixed patterns and hot pixels depend on
+            `pattern_seed`, the camera and the shape of the view instead.
         centre_px
             Centre (x, y) of the vignetting, by default the middle of the view. The loss grows with
             the squared distance from it, up to `vignetting` in the farthest corner.
@@ -172,20 +197,27 @@ class Sensor(Record):
         if self.full_well_e is not None:
             signal = _with_shot_noise(signal, self.full_well_e, rng)
         signal = self._add_electronics(signal, camera, rng)
+        signal = self._add_lines(signal, rng)
         if signal is image:
             signal = image.copy()
+        if self.hot_pixels > 0:
+            hot = _hot_pixels(image.shape, self.pattern_seed, camera, self.hot_pixels)
+            signal.reshape(-1)[hot] = 1.0
         return self._digitised(signal)
 
     def noise_sigma(self, intensity: ArrayLike) -> FloatArray:
         """Temporal standard deviation of a pixel at an intensity I after `gain`, of full scale.
 
-        sqrt(noise² + I / full_well + (read_noise / full_well)² + q² / 12), where q is one grey
-        level. The quantisation term holds if the other terms together exceed half a grey level;
-        below that, the error hardly changes between frames. Saturation, which clips noise, and the
-        fixed patterns, which do not change between frames, are not included.
+        sqrt(noise² + column_noise² + row_noise² + I / full_well + (read_noise / full_well)² +
+        q² / 12), where q is one grey level. Column and row noise are equal in a whole column or
+        row: the mean of a column has all of its column noise. The quantisation term holds if the
+        other terms together exceed half a grey level; below that, the error hardly changes between
+        frames. Saturation, which clips noise, and the fixed patterns and hot pixels, which do not
+        change between frames, are not included.
         """
         light = np.asarray(intensity, dtype=np.float64)
-        variance = np.full_like(light, self._electronic_variance)
+        lines = self.column_noise**2 + self.row_noise**2
+        variance = np.full_like(light, self._electronic_variance + lines)
         if self.full_well_e is not None:
             variance += np.maximum(light, 0) / self.full_well_e
         if self.bits is not None:
@@ -229,6 +261,14 @@ class Sensor(Record):
             pattern = pattern * np.float32(self.offset_pattern)
             pattern += signal
             signal = pattern
+        return signal
+
+    def _add_lines(self, signal: Image, rng: np.random.Generator) -> Image:
+        """Signal plus an offset for each column and each row; the input if both are 0."""
+        rows, cols = signal.shape
+        for sigma, shape in ((self.column_noise, (1, cols)), (self.row_noise, (rows, 1))):
+            if sigma > 0:
+                signal = signal + np.float32(sigma) * rng.standard_normal(shape, dtype=np.float32)
         return signal
 
     def _digitised(self, image: Image) -> Image:
@@ -325,6 +365,17 @@ def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> I
     patterns = np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
     patterns.setflags(write=False)
     return patterns
+
+
+@lru_cache(maxsize=4)
+def _hot_pixels(
+    shape: tuple[int, ...], pattern_seed: int, camera: int, share: float
+) -> NDArray[np.int64]:
+    """Numbers of the hot pixels, counted along rows. A larger share has those of a smaller one."""
+    seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_HOT_KEY,))
+    hot = np.flatnonzero(np.random.default_rng(seed).random(shape, dtype=np.float32) < share)
+    hot.setflags(write=False)
+    return hot
 
 
 def _top_level(bits: int) -> int:

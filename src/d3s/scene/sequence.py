@@ -1,10 +1,17 @@
 """Distances of a series of planes, for calibration and evaluation."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from d3s.errors import SceneError
 from d3s.record import short_repr
 
 # More than any capture series has, and few enough for a recipe file.
 MOST_DISTANCES = 10_000
+
+# Separates errors of typing from other streams of the same seed.
+_TYPED_KEY = int.from_bytes(b"typed")
 
 _DIGITS = 9  # a nanometre: 0.29 instead of 0.29000000000000004
 
@@ -35,6 +42,36 @@ def even_distances_m(first_m: float, last_m: float, count: int) -> tuple[float, 
         )
     step_m = (last_m - first_m) / max(count - 1, 1)
     return tuple(round(first_m + number * step_m, _DIGITS) for number in range(count))
+
+
+def typed_distances_m(
+    distances_m: Sequence[float], sigma_m: float, seed: int = 0
+) -> tuple[float, ...]:
+    """Distances as a person measures and types them, with an error each, rounded to a nanometre.
+
+    Parameters
+    ----------
+    distances_m
+        True distances, in metres.
+    sigma_m
+        Standard deviation of the errors, in metres; 0 returns the true distances.
+    seed
+        Seed of the errors.
+
+    Raises
+    ------
+    SceneError
+        If `sigma_m` is below 0 or not below a tenth of each distance.
+    """
+    nearest_m = min(distances_m, default=np.inf)
+    if not 0 <= sigma_m < nearest_m / 10:
+        raise SceneError(
+            f"sigma_m={sigma_m:g} must be from 0 to below a tenth of the nearest distance, "
+            f"{nearest_m:g} m: it is in metres. Did you pass millimetres?"
+        )
+    errors = sigma_m * np.random.default_rng((seed, _TYPED_KEY)).standard_normal(len(distances_m))
+    pairs = zip(distances_m, errors.tolist(), strict=True)
+    return tuple(round(true_m + error_m, _DIGITS) for true_m, error_m in pairs)
 
 
 # 25 planes each, every 4 cm, as in the experiments of the paper.

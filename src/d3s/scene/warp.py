@@ -1,4 +1,4 @@
-"""Warp a layer of uneven depth from the perfect left view to any view of the rig."""
+"""Warp a layer of uneven depth from the perfect left view to any view, and images to any places."""
 
 from functools import cache
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.simd import FLOATS, load_8, reduce_sum
 from d3s.scene.geometry import View, Window
 from d3s.scene.masks import Coverage
 from d3s.types import FloatArray, Image
@@ -93,6 +94,60 @@ def warp_to_view(
     )
     np.clip(seen.alpha, 0.0, 1.0, out=seen.alpha)
     return seen
+
+
+def read_at(image: Image, x: FloatArray, y: FloatArray) -> Image:
+    """Values of an image between its pixels.
+
+    Parameters
+    ----------
+    image
+        (rows, cols) image; its border is repeated beyond it.
+    x, y
+        (rows, cols) places in pixels of the image, of any common shape.
+    """
+    # Behind the last column, room for the vectors that the loop loads.
+    padded = np.pad(image, ((REACH_PX, REACH_PX), (REACH_PX, REACH_PX + FLOATS)), mode="edge")
+    table = _sinc_table()
+    across = np.zeros((table.shape[0], 3 * FLOATS), dtype=np.float32)
+    across[:, : table.shape[1]] = table
+    values = np.empty(x.shape, dtype=np.float32)
+    run_over_rows(_read_rows, x.shape[0], padded, x, y, table, across, values)
+    return values
+
+
+@compiled
+def _read_rows(
+    start: int,
+    stop: int,
+    padded: Image,
+    x: FloatArray,
+    y: FloatArray,
+    down: Image,
+    across: Image,
+    out: Image,
+) -> None:
+    """Weighted sum of 20 rows and 20 columns; weights `across` are filled up to 24 with zeros."""
+    taps, phases, stride = down.shape[1], down.shape[0] - 1, padded.shape[1]
+    last_row, last_col = padded.shape[0] - taps - 1.0, stride - taps - FLOATS - 1.0
+    flat, weights = padded.reshape(-1), across.reshape(-1)
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            right, below = min(max(x[i, j], 0.0), last_col), min(max(y[i, j], 0.0), last_row)
+            col, row = int(right), int(below)
+            lines = down[int((below - row) * phases + 0.5)]
+            place = (row + 1) * stride + col + 1
+            first = lines[0] * load_8(flat, place)
+            second = lines[0] * load_8(flat, place + 8)
+            third = lines[0] * load_8(flat, place + 16)
+            for m in range(1, taps):
+                place += stride
+                first = first + lines[m] * load_8(flat, place)
+                second = second + lines[m] * load_8(flat, place + 8)
+                third = third + lines[m] * load_8(flat, place + 16)
+            weight = int((right - col) * phases + 0.5) * (3 * FLOATS)
+            total = first * load_8(weights, weight) + second * load_8(weights, weight + 8)
+            out[i, j] = reduce_sum(total + third * load_8(weights, weight + 16))
 
 
 @cache

@@ -52,6 +52,17 @@ def simulate(
     tilt_y: Annotated[
         float | None, _option(_SCENE, "Tilt in degrees; positive: the lower side is further away.")
     ] = None,
+    bend_x: Annotated[
+        float | None, _option(_SCENE, "Bend along x in 1/m; positive: both sides are further away.")
+    ] = None,
+    bend_xy: Annotated[
+        float | None,
+        _option(_SCENE, "Twist in 1/m; positive: the lower right corner is further away."),
+    ] = None,
+    bend_y: Annotated[
+        float | None,
+        _option(_SCENE, "Bend along y in 1/m; positive: top and bottom are further away."),
+    ] = None,
     sequence: Annotated[
         str | None,
         _option(
@@ -60,6 +71,10 @@ def simulate(
             "START:STOP:COUNT.",
             metavar="SEQUENCE",
         ),
+    ] = None,
+    distance_error: Annotated[
+        float | None,
+        _length(_SCENE, "Standard deviation of errors of the distances in distances.csv."),
     ] = None,
     near: Annotated[float | None, _length(_SCENE, "Smallest depth of a random scene.")] = None,
     far: Annotated[float | None, _length(_SCENE, "Largest depth of a random scene.")] = None,
@@ -166,6 +181,15 @@ def simulate(
     ] = None,
     offset_pattern: Annotated[
         float | None, _option(_SENSOR, "Standard deviation of each pixel's own offset.")
+    ] = None,
+    column_noise: Annotated[
+        float | None, _option(_SENSOR, "Standard deviation of an offset of each column.")
+    ] = None,
+    row_noise: Annotated[
+        float | None, _option(_SENSOR, "Standard deviation of an offset of each row.")
+    ] = None,
+    hot_pixels: Annotated[
+        float | None, _option(_SENSOR, "Share of pixels that are always at full scale.")
     ] = None,
     bits: Annotated[
         int | None, _option(_SENSOR, "Grey levels of 8, 10 or 12 bits; not quantised by default.")

@@ -11,6 +11,7 @@ class SceneName(StrEnum):
 
     PLANE = "plane"
     TILTED = "tilted"
+    BENT = "bent"
     RANDOM = "random"
     DEPTH_MAP = "depth-map"
 
@@ -51,15 +52,17 @@ class Encoding(StrEnum):
     LINEAR = "linear"
 
 
-_TEXTURED = (SceneName.PLANE, SceneName.TILTED)
+_TEXTURED = (SceneName.PLANE, SceneName.TILTED, SceneName.BENT)
+_BEND_OPTIONS = ("bend_x", "bend_xy", "bend_y")
 _TEXTURE_OPTIONS = (
     *("texture", "texture_seed", "texture_scale", "texture_width"),
     *("contrast", "grey", "shading"),
 )
 # Scenes that an option applies to; options that are not listed apply to all.
 _SCENES_OF_OPTION: dict[str, tuple[SceneName, ...]] = {
-    **dict.fromkeys(("depth", "sequence", *_TEXTURE_OPTIONS), _TEXTURED),
-    **dict.fromkeys(("tilt_x", "tilt_y"), (SceneName.TILTED,)),
+    **dict.fromkeys(("depth", "sequence", "distance_error", *_TEXTURE_OPTIONS), _TEXTURED),
+    **dict.fromkeys(("tilt_x", "tilt_y"), (SceneName.TILTED, SceneName.BENT)),
+    **dict.fromkeys(_BEND_OPTIONS, (SceneName.BENT,)),
     **dict.fromkeys(("image", "depth_map"), (SceneName.DEPTH_MAP,)),
     "encoding": (*_TEXTURED, SceneName.DEPTH_MAP),
     **dict.fromkeys(("near", "far", "things", "photos", "surfaces", "count"), (SceneName.RANDOM,)),
@@ -122,6 +125,10 @@ def _check_required(given: set[str], scene: SceneName) -> None:
         raise typer.BadParameter("--depth and --sequence cannot be given together.")
     if scene == SceneName.TILTED and not given & {"tilt_x", "tilt_y"}:
         raise typer.BadParameter("--scene tilted needs --tilt-x or --tilt-y.")
+    if scene == SceneName.BENT and not given & {*_BEND_OPTIONS}:
+        raise typer.BadParameter("--scene bent needs --bend-x, --bend-xy or --bend-y.")
+    if "distance_error" in given and "sequence" not in given:
+        raise typer.BadParameter("--distance-error needs --sequence, which writes distances.csv.")
     if scene == SceneName.DEPTH_MAP and not given >= {"image", "depth_map"}:
         raise typer.BadParameter("--scene depth-map needs --image and --depth-map.")
 

@@ -26,6 +26,9 @@ _SENSOR_FIELDS = {
     "vignetting": "vignetting",
     "gain_pattern": "gain_pattern",
     "offset_pattern": "offset_pattern",
+    "column_noise": "column_noise",
+    "row_noise": "row_noise",
+    "hot_pixels": "hot_pixels",
     "bits": "bits",
 }
 
@@ -49,6 +52,7 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
         "kind": "raw" if options["raw"] else "pair",
         "scene": _scene_table(options, distances_m),
         "distances_m": distances_m,
+        "distance_sigma_m": options["distance_error"],
         "count": options["count"],
         "seed": options["seed"],
         "shape": None if shape is None else shape_px(shape),
@@ -88,6 +92,9 @@ def _scene_table(options: dict[str, Any], distances_m: tuple[float, ...] | None)
             "texture": _texture_table(options),
             "tilt_x_rad": _tilt_rad(options, "tilt_x"),
             "tilt_y_rad": _tilt_rad(options, "tilt_y"),
+            "bend_x_per_m": options["bend_x"],
+            "bend_xy_per_m": options["bend_xy"],
+            "bend_y_per_m": options["bend_y"],
         }
     return {"kind": name.value.replace("-", "_"), **_without_none(fields)}
 
