@@ -230,6 +230,21 @@ def test_clipped_pupil_loses_light_and_moves_the_centroid(psf):
     assert moved == pytest.approx(defocus_px(0.45) * distance / 2, abs=0.05)
 
 
+def test_second_opening_cuts_nothing_near_the_axis():
+    # A radius of 1.109 and an offset of 0.206 at the field radius: it begins to cut at 0.53 of it.
+    lens = LensErrors(field_radius_px=200.0, clipping=-0.04307, clipping_radius=1.109)
+    assert lens.clip_offset == pytest.approx(0.206, abs=0.002)
+    ratio = raw(grey(), lens).image / raw(grey()).image
+    row, col = 179, 539
+    assert ratio[row, col - 100 : col + 100] == pytest.approx(1, abs=1e-4)
+    # The wall is blurred by 1.4 px only: the light is that of the pupil there.
+    x, y = np.meshgrid(np.linspace(-1, 1, 801), np.linspace(-1, 1, 801))
+    is_open = x**2 + y**2 <= 1
+    for place in (0.7, 0.85):
+        kept = (is_open & ((x - 0.206 * place) ** 2 + y**2 <= 1.109**2)).sum() / is_open.sum()
+        assert ratio[row, col + round(200 * place)] == pytest.approx(kept, abs=1e-3)
+
+
 def test_glare_spreads_a_share_of_the_light_evenly():
     board = d3s.Plane(depth_m=0.8, texture="calibration")
     perfect, veiled = raw(board).image, raw(board, LensErrors(glare=0.1)).image

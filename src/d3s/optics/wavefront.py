@@ -11,6 +11,7 @@ lens, in pixels: -M u for defocus. Transfer functions are given on the frequenci
 `overlap_share`.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -41,8 +42,9 @@ class Aberrations:
     shift
         Offset (x, y) of the aperture over its radius.
     clip
-        Offset (x, y) over the aperture radius of a second round opening of the same size, which
-        clips the pupil.
+        Offset (x, y) over the aperture radius of a second round opening, which clips the pupil.
+    clip_radius
+        Radius of the second opening over that of the aperture, at least 1.
     """
 
     blur_px: tuple[float, float, float]
@@ -50,11 +52,17 @@ class Aberrations:
     coma_m: tuple[float, float] = (0.0, 0.0)
     shift: tuple[float, float] = (0.0, 0.0)
     clip: tuple[float, float] = (0.0, 0.0)
+    clip_radius: float = 1.0
 
     @property
     def is_defocus(self) -> bool:
         """Whether the spot is an ellipse of even light, around a place of its own."""
-        return not (self.spherical_m or any(self.coma_m) or any(self.clip))
+        return not (self.spherical_m or any(self.coma_m) or self.is_clipped)
+
+    @property
+    def is_clipped(self) -> bool:
+        """Whether the second opening cuts some light off."""
+        return math.hypot(*self.clip) > self.clip_radius - 1
 
 
 def pixels_per_slope(lens: Lens) -> float:
@@ -110,22 +118,37 @@ def wavefront_m(points: FloatArray, aberrations: Aberrations, lens: Lens) -> Flo
     )
 
 
-def overlap_share(apart: ArrayLike) -> FloatArray:
-    """Share of a round opening that a second one of the same size leaves free.
+def overlap_share(apart: ArrayLike, radius: float = 1.0) -> FloatArray:
+    """Share of a round opening that a second round opening leaves free.
 
-    `apart` is the distance of their centres over the radius.
+    `apart` is the distance of their centres, `radius` the radius of the second opening, at least
+    1; both are over the radius of the first.
     """
-    half = np.minimum(np.abs(np.asarray(apart, dtype=np.float64)) / 2, 1.0)
-    return np.asarray(2 / np.pi * (np.arccos(half) - half * np.sqrt(1 - half**2)))
+    distance = np.clip(np.abs(np.asarray(apart, dtype=np.float64)), radius - 1, radius + 1)
+    distance = np.maximum(distance, 1e-12)
+    # Two segments of a circle, on either side of the chord that the circles have in common.
+    first = (distance**2 + 1 - radius**2) / (2 * distance)
+    second = distance - first
+    area = np.arccos(np.clip(first, -1, 1)) - first * np.sqrt(np.maximum(1 - first**2, 0))
+    area = area + radius**2 * np.arccos(np.clip(second / radius, -1, 1))
+    area = area - second * np.sqrt(np.maximum(radius**2 - second**2, 0))
+    return np.asarray(np.clip(area / np.pi, 0.0, 1.0))
 
 
 @lru_cache(maxsize=64)
-def clip_distance(share: float) -> float:
-    """Distance of two round openings over their radius at which `share` of one is cut off."""
-    low, high = 0.0, 2.0
+def clip_distance(share: float, radius: float = 1.0) -> float:
+    """Distance of two round openings over the radius of the first, of which `share` is cut off.
+
+    `radius` is the radius of the second opening over that of the first, at least 1. 0 for a share
+    of 0.
+    """
+    if share == 0:
+        return 0.0
+    low, high = radius - 1, radius + 1
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if 1 - overlap_share(middle) < share else (low, middle)
+        is_beyond = 1 - overlap_share(middle, radius) >= share
+        low, high = (low, middle) if is_beyond else (middle, high)
     return 0.5 * (low + high)
 
 
@@ -186,7 +209,10 @@ def diffraction_transfer(
     rows, cols = (_kept_frequencies(size, rim) for size in shape)
     x, y = np.meshgrid(cols[1] / rim, rows[1] / rim)
     edge = 1 / (rim * min(shape))  # one step of the grid, over which the rim fades
-    light = _opening(x, y, edge) * _opening(x - aberrations.clip[0], y - aberrations.clip[1], edge)
+    light = _opening(x, y, edge)
+    if aberrations.is_clipped:
+        across, down = x - aberrations.clip[0], y - aberrations.clip[1]
+        light = light * _opening(across, down, edge, aberrations.clip_radius)
     points = np.stack([x + aberrations.shift[0], y + aberrations.shift[1]])
     # Light comes to where the phase of the wave plus 2 pi f x is stationary: -slope.
     phase = 2j * np.pi / wavelength_m * wavefront_m(points, aberrations, lens)
@@ -214,6 +240,6 @@ def _kept_frequencies(size: int, rim: float) -> tuple[NDArray[np.intp], FloatArr
     return kept, np.asarray(cycles[kept])
 
 
-def _opening(x: FloatArray, y: FloatArray, edge: float) -> FloatArray:
-    """Unit disk whose rim fades over `edge`."""
-    return np.clip((1 - np.hypot(x, y)) / edge + 0.5, 0.0, 1.0)
+def _opening(x: FloatArray, y: FloatArray, edge: float, radius: float = 1.0) -> FloatArray:
+    """Disk whose rim fades over `edge`."""
+    return np.clip((radius - np.hypot(x, y)) / edge + 0.5, 0.0, 1.0)

@@ -13,7 +13,6 @@ import numpy as np
 from d3s.optics.lens import Lens
 from d3s.optics.wavefront import (
     Aberrations,
-    clip_distance,
     overlap_share,
     pixels_per_slope,
     reach_px,
@@ -93,8 +92,7 @@ class FieldLens:
         across, below = (float(part) for part in self.places(np.asarray(x), np.asarray(y)))
         wave = errors.wavelength_m
         aperture = self.lens.aperture_radius_m or 1.0
-        # The opening that cuts the outer side off is shifted to the inner side.
-        cut = -np.sign(errors.clipping) * clip_distance(abs(errors.clipping))
+        clip = errors.clip_offset
         return Aberrations(
             blur_px=(float(along), float(mixed), float(down)),
             spherical_m=errors.spherical_waves * wave,
@@ -103,14 +101,15 @@ class FieldLens:
                 (errors.coma_y_waves + errors.coma_field_waves * below) * wave,
             ),
             shift=(errors.aperture_shift_x_m / aperture, errors.aperture_shift_y_m / aperture),
-            clip=(cut * across, cut * below),
+            clip=(clip * across, clip * below),
+            clip_radius=errors.clipping_radius,
         )
 
     def free_share(self, window: Window) -> Image:
         """Share of the pupil that clipping leaves to the pixels of a window."""
         x, y = self.places(window.col_numbers, window.row_numbers[:, np.newaxis])
-        distance = clip_distance(abs(self.errors.clipping)) * np.hypot(x, y)
-        return overlap_share(distance).astype(np.float32)
+        distance = self.errors.clip_offset * np.hypot(x, y)
+        return overlap_share(distance, self.errors.clipping_radius).astype(np.float32)
 
     def reach_px(self, radius_px: Affine, window: Window) -> float:
         """Farthest that light of a window gets from the image of a perfect lens, in pixels."""
@@ -310,7 +309,7 @@ def _nodes(radius_px: Affine, window: Window, field: FieldLens) -> tuple[FloatAr
     others = 3 * abs(errors.coma_field_waves) * errors.wavelength_m
     if others:
         others *= pixels_per_slope(field.lens)
-    others = (others + size * clip_distance(abs(errors.clipping))) / errors.field_radius_px
+    others = (others + size * abs(errors.clip_offset)) / errors.field_radius_px
     steps = []
     for axis, places in ((2, cols), (1, rows)):
         spacing = max(float(places[1] - places[0]), 1e-9)

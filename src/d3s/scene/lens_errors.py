@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from d3s.errors import SceneError
+from d3s.optics.wavefront import clip_distance
 from d3s.record import short_repr
 from d3s.scene.geometry import ScenePart, View
 from d3s.types import FloatArray
@@ -96,8 +97,14 @@ class LensErrors(ScenePart):
         default=0.0,
         ge=-0.8,
         le=0.8,
-        description="the share of the pupil that is cut off, growing with r; positive: on its "
-        "outer side",
+        description="the share of the pupil that a second opening cuts off, whose offset grows "
+        "with r; positive: on the outer side",
+    )
+    clipping_radius: float = Field(
+        default=1.0,
+        ge=1,
+        le=3,
+        description="the radius of the opening that cuts the pupil off, over the aperture's",
     )
     transmission: float = Field(
         default=1.0, ge=0, le=100, description="the share of light that the lens passes"
@@ -120,6 +127,15 @@ class LensErrors(ScenePart):
     crosstalk: float = Field(
         default=0.0, ge=0, le=0.5, description="the share of the other lens's light that gets in"
     )
+
+    @property
+    def clip_offset(self) -> float:
+        """Offset of the second opening at the field radius, over the radius of the aperture.
+
+        It is negative, towards the axis, if the outer side of the pupil is cut off.
+        """
+        distance = clip_distance(abs(self.clipping), self.clipping_radius)
+        return -distance if self.clipping > 0 else distance
 
     @property
     def has_distortion(self) -> bool:

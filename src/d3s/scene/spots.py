@@ -121,11 +121,12 @@ def _ray_transfer(
     count = float(np.clip(_POINTS_PER_PX2 * area, _FEWEST_POINTS, _MOST_POINTS))
     width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
     x, y = _points(int(1.2 ** np.ceil(np.log(count) / np.log(1.2))), width)
-    if any(aberrations.clip):
+    if aberrations.is_clipped:
         # A Gaussian pupil has no rim: twice its width stands for it.
         rim = 1.0 if width is None else 2 * width
         clip_x, clip_y = aberrations.clip
-        kept = (x - rim * clip_x) ** 2 + (y - rim * clip_y) ** 2 <= rim**2
+        free = (rim * aberrations.clip_radius) ** 2
+        kept = (x - rim * clip_x) ** 2 + (y - rim * clip_y) ** 2 <= free
         x, y = x[kept], y[kept]
     points = np.stack([x + aberrations.shift[0], y + aberrations.shift[1]])
     places = 2 * ray_shift_px(points, aberrations, lens)
