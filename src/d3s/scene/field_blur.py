@@ -23,7 +23,7 @@ from d3s.scene.distortion import Distortion, distort, distortion_of
 from d3s.scene.geometry import Affine, View, Window
 from d3s.scene.lens_errors import LensErrors
 from d3s.scene.masks import Coverage
-from d3s.scene.spots import transfer
+from d3s.scene.spots import fast_even, transfer
 from d3s.types import FloatArray, Image, Mask
 
 # Change of the blur radius from one node to the next: in pixels, and as a share of the radius.
@@ -108,8 +108,10 @@ class FieldLens:
     def free_share(self, window: Window) -> Image:
         """Share of the pupil that clipping leaves to the pixels of a window."""
         x, y = self.places(window.col_numbers, window.row_numbers[:, np.newaxis])
-        distance = self.errors.clip_offset * np.hypot(x, y)
-        return overlap_share(distance, self.errors.clipping_radius).astype(np.float32)
+        radius = np.hypot(x, y)
+        steps = np.linspace(0.0, float(radius.max()), 2048)
+        share = overlap_share(self.errors.clip_offset * steps, self.errors.clipping_radius)
+        return np.asarray(np.interp(radius, steps, share), dtype=np.float32)
 
     def reach_px(self, radius_px: Affine, window: Window) -> float:
         """Farthest that light of a window gets from the image of a perfect lens, in pixels."""
@@ -194,7 +196,7 @@ def blur_over_field(
     """
     window = sheet.canvas.window
     kept = window.common(frame)
-    nodes_x, nodes_y = _nodes(sheet.radius_px, window, field)
+    nodes_y, nodes_x = _nodes(sheet.radius_px, window, field)
     channels = [sheet.canvas.colour]
     if field.errors.clipping:
         channels[0] = sheet.canvas.colour * field.free_share(window)
@@ -216,7 +218,7 @@ class _Grid(NamedTuple):
     channels: list[Image]
     kept: Window
     needed: Mask | None
-    nodes_x: FloatArray
+    nodes_x: list[FloatArray]
     nodes_y: FloatArray
     field: FieldLens
 
@@ -224,7 +226,7 @@ class _Grid(NamedTuple):
 def _band(grid: _Grid, number: int) -> tuple[int, Image]:
     """Light of one row of nodes, and its first row in the window to fill."""
     parts = []
-    for column in range(len(grid.nodes_x)):
+    for column in range(len(grid.nodes_x[number])):
         part = _tile(grid, number, column)
         if part is not None:
             parts.append(part)
@@ -244,9 +246,10 @@ def _tile(grid: _Grid, row: int, column: int) -> tuple[Window, Image] | None:
     from scipy import fft
 
     whole = grid.sheet.canvas.window
-    down, across = _support(grid.nodes_y, row), _support(grid.nodes_x, column)
+    nodes_x = grid.nodes_x[row]
+    down, across = _support(grid.nodes_y, row), _support(nodes_x, column)
     patch = Window(down[0], across[0], down[1] - down[0], across[1] - across[0])
-    x, y = grid.nodes_x[column], grid.nodes_y[row]
+    x, y = nodes_x[column], grid.nodes_y[row]
     aberrations = grid.field.aberrations(grid.sheet.radius_px, x, y)
     lens = grid.field.lens
     reach = int(np.ceil(reach_px(aberrations, lens))) + _TAIL_PX
@@ -259,9 +262,9 @@ def _tile(grid: _Grid, row: int, column: int) -> tuple[Window, Image] | None:
     if grid.needed is not None and not grid.needed[here].any():
         return None
     weight = np.outer(
-        _hat(grid.nodes_y, row, patch.row_numbers), _hat(grid.nodes_x, column, patch.col_numbers)
+        _hat(grid.nodes_y, row, patch.row_numbers), _hat(nodes_x, column, patch.col_numbers)
     )
-    shape = _fast_even(patch.rows + 2 * reach), _fast_even(patch.cols + 2 * reach)
+    shape = fast_even(patch.rows + 2 * reach), fast_even(patch.cols + 2 * reach)
     spread = transfer(shape, aberrations, lens, grid.field.blur_model)
     start = landing.within(patch.grown(reach, reach))
     light = np.empty((len(grid.channels), *landing.shape), dtype=np.float32)
@@ -290,15 +293,10 @@ def _hat(nodes: FloatArray, number: int, pixels: FloatArray) -> Image:
     return np.asarray(np.interp(pixels, nodes, at_nodes), dtype=np.float32)
 
 
-def _fast_even(size: int) -> int:
-    """Even size of a fast FFT, at least `size`."""
-    from scipy.fft import next_fast_len
-
-    return 2 * int(next_fast_len((size + 1) // 2, real=True))
-
-
-def _nodes(radius_px: Affine, window: Window, field: FieldLens) -> tuple[FloatArray, FloatArray]:
-    """Columns and rows of the nodes, whole pixels of the view, with both ends of the window."""
+def _steps(
+    radius_px: Affine, window: Window, field: FieldLens
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Columns and rows that probe a window, and distances of nodes along x and y at all of them."""
     cols = np.linspace(window.col, window.col + window.cols - 1, _PROBES)
     rows = np.linspace(window.row, window.row + window.rows - 1, _PROBES)
     x, y = np.meshgrid(cols, rows)
@@ -314,11 +312,28 @@ def _nodes(radius_px: Affine, window: Window, field: FieldLens) -> tuple[FloatAr
     for axis, places in ((2, cols), (1, rows)):
         spacing = max(float(places[1] - places[0]), 1e-9)
         change = np.sqrt(np.sum(np.gradient(blur, spacing, axis=axis) ** 2, axis=0)) + others
-        allowed = np.maximum(_STEP_PX, _STEP_SHARE * size)
         with np.errstate(divide="ignore"):
-            step = np.min(allowed / change, axis=axis - 2)
+            step = np.maximum(_STEP_PX, _STEP_SHARE * size) / change
         steps.append(np.clip(step, _NEAREST_NODES_PX, _FARTHEST_NODES_PX))
-    return _spaced(cols, steps[0]), _spaced(rows, steps[1])
+    return cols, rows, steps[0], steps[1]
+
+
+def _nodes(
+    radius_px: Affine, window: Window, field: FieldLens
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Rows of the nodes, and columns of the nodes of each of these rows.
+
+    They are whole pixels of the view, and include both ends of the window.
+    """
+    cols, rows, along_x, along_y = _steps(radius_px, window, field)
+    nodes_y = _spaced(rows, along_y.min(axis=1))
+    nodes_x = []
+    for number, node in enumerate(nodes_y):
+        first, last = nodes_y[max(number - 1, 0)], nodes_y[min(number + 1, len(nodes_y) - 1)]
+        spacing = rows[1] - rows[0]
+        near = (rows >= min(first, node - spacing)) & (rows <= max(last, node + spacing))
+        nodes_x.append(_spaced(cols, along_x[near].min(axis=0)))
+    return nodes_y, nodes_x
 
 
 def _spaced(places: FloatArray, step: FloatArray) -> FloatArray:

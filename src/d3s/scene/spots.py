@@ -37,6 +37,13 @@ _SPREAD_BETA = 2.3 * _SPREAD
 _SPREAD_PHASES = 1024
 
 
+def fast_even(size: int) -> int:
+    """Even size of a fast FFT, at least `size`."""
+    from scipy.fft import next_fast_len
+
+    return 2 * int(next_fast_len((size + 1) // 2, real=True))
+
+
 def transfer(
     shape: tuple[int, int], aberrations: Aberrations, lens: Lens, blur_model: BlurModel
 ) -> _Complex:
