@@ -28,6 +28,9 @@ from d3s.types import FloatArray, Image, Mask
 
 # Change of the blur radius from one node to the next: in pixels, and as a share of the radius.
 _STEP_PX, _STEP_SHARE = 1.0, 0.12
+# Difference of the blur radius midway between nodes from the mean of both: in pixels, and as a
+# share of the radius.
+_SAG_PX, _SAG_SHARE = 0.04, 0.005
 _NEAREST_NODES_PX, _FARTHEST_NODES_PX = 12, 96
 _PROBES = 33  # places along each axis at which the change of the blur is looked at
 # Margin for the tail of a spot, which is limited to the frequencies of the pixels.
@@ -311,9 +314,13 @@ def _steps(
     steps = []
     for axis, places in ((2, cols), (1, rows)):
         spacing = max(float(places[1] - places[0]), 1e-9)
-        change = np.sqrt(np.sum(np.gradient(blur, spacing, axis=axis) ** 2, axis=0)) + others
+        slope = np.gradient(blur, spacing, axis=axis)
+        change = np.sqrt(np.sum(slope**2, axis=0)) + others
+        bend = np.sqrt(np.sum(np.gradient(slope, spacing, axis=axis) ** 2, axis=0))
         with np.errstate(divide="ignore"):
             step = np.maximum(_STEP_PX, _STEP_SHARE * size) / change
+            sag = np.maximum(_SAG_PX, _SAG_SHARE * size)
+            step = np.minimum(step, np.sqrt(8 * sag / bend))
         steps.append(np.clip(step, _NEAREST_NODES_PX, _FARTHEST_NODES_PX))
     return cols, rows, steps[0], steps[1]
 
