@@ -219,8 +219,10 @@ def diffraction_transfer(
     pupil = np.zeros((2 * shape[0], 2 * shape[1]), dtype=np.complex64)
     pupil[np.ix_(rows[0], cols[0])] = light * np.exp(phase)
     spot = np.abs(fft.ifft2(pupil, overwrite_x=True)) ** 2
-    spectrum = half_pixels_to_pixels(fft.rfft2(spot))
-    return np.asarray(spectrum / spectrum[0, 0].real, dtype=np.complex64)
+    spectrum = half_pixels_to_pixels(fft.rfft2(spot)) * (pupil.size / light.sum())
+    # The sum of squares misses some light of the rim, where the amplitude is a fraction.
+    spectrum[0, 0] = 1.0
+    return np.asarray(spectrum, dtype=np.complex64)
 
 
 def half_pixels_to_pixels(spectrum: NDArray[Any]) -> NDArray[Any]:
