@@ -41,13 +41,10 @@ def test_rays_of_defocus_keep_their_place_in_the_pupil():
 
 
 def test_rays_are_the_gradient_of_the_wavefront():
-    points = pupil_points(50)
-    step = 1e-6
-    along = wavefront_m(points + [[step], [0]], ALL, LENS) - wavefront_m(
-        points - [[step], [0]], ALL, LENS
-    )
-    down = wavefront_m(points + [[0], [step]], ALL, LENS) - wavefront_m(
-        points - [[0], [step]], ALL, LENS
+    points, step = pupil_points(50), 1e-6
+    along, down = (
+        wavefront_m(points + move, ALL, LENS) - wavefront_m(points - move, ALL, LENS)
+        for move in (np.array([[step], [0.0]]), np.array([[0.0], [step]]))
     )
     slope = np.stack([along, down]) / (2 * step)
     assert ray_shift_px(points, ALL, LENS) == pytest.approx(-pixels_per_slope(LENS) * slope)

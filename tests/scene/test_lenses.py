@@ -310,6 +310,15 @@ def test_lenses_see_scenes_of_all_kinds():
         assert pair.right[middle] == pytest.approx(perfect.right[middle], abs=0.08)
 
 
+def test_edges_of_objects_are_those_of_a_perfect_lens():
+    rig, scene = d3s.Rig.paper_prototype(), d3s.RandomScene(seed=1)
+    lens = LensErrors(focus_tilt_x_dpt=1e-9)
+    perfect = d3s.simulate(scene, rig, shape=(150, 220))
+    pair = d3s.simulate(scene, rig, shape=(150, 220), lenses=(lens, lens))
+    assert np.abs(pair.left - perfect.left).max() < 5e-3
+    assert np.abs(pair.right - perfect.right).max() < 5e-3
+
+
 def test_truth_of_a_raw_frame_has_the_values_of_its_lenses():
     lens = LensErrors(focus_tilt_x_dpt=0.25)
     truth = raw(grey(), lens).truth()

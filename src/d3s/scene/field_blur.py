@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.optics.lens import Lens
 from d3s.optics.wavefront import (
@@ -78,6 +79,21 @@ class FieldLens:
         per_dpt = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
         along, mixed, down = per_dpt * self.errors.focus_dpt(*self.places(x, y))
         return np.stack([radius_px - along, -mixed, radius_px - down])
+
+    def spread_at_pixels(
+        self, radius_px: Affine, rows: NDArray[np.int64], cols: NDArray[np.int64]
+    ) -> FloatArray:
+        """Blur at pixels of the view, (3, pixels), without aberrations of higher order.
+
+        Parameters
+        ----------
+        radius_px
+            Signed blur radius on the axis, over the pixels of the view.
+        rows, cols
+            Pixels.
+        """
+        x, y = cols.astype(np.float64), rows.astype(np.float64)
+        return self.blur_px(radius_px.constant + radius_px.per_x * x + radius_px.per_y * y, x, y)
 
     def aberrations(self, radius_px: Affine, x: float, y: float) -> Aberrations:
         """Wavefront and pupil at a pixel of the view.

@@ -15,7 +15,7 @@ from d3s.scene.distortion import (
 )
 from d3s.scene.field_blur import RINGS_PX, FieldLens, blur_over_field, distorted_sheet
 from d3s.scene.geometry import Affine, Window
-from d3s.scene.render import render_view
+from d3s.scene.render import add_edge_light, mark_edges, render_view
 from d3s.scene.truth import Front, front_of
 from d3s.types import Image, Mask
 
@@ -50,8 +50,7 @@ def render_through(
     lit
         (rows, cols) pixels that are needed; all by default.
     edges
-        (rows, cols) pixels at which edges are corrected, as for `render_view`. A lens whose spots
-        vary over the field has no correction.
+        (rows, cols) pixels at which edges are corrected, as for `render_view`.
     """
     if field.spreads or field.distortion is not None:
         sheets = [distorted_sheet(sheet, field) for sheet in sheets]
@@ -59,13 +58,20 @@ def render_through(
         return render_view(sheets, frame, field.lens, field.blur_model, edges)
     image = np.zeros(frame.shape, dtype=np.float32)
     free = np.ones(frame.shape, dtype=np.float32)
+    found = np.zeros(frame.shape, dtype=np.bool_)
     for sheet in sheets:
         layer = blur_over_field(sheet, frame, field, lit)
         part = layer.window.within(frame)
         image[part] += free[part] * layer.colour
         if layer.alpha is None:
             break
+        mark_edges(found, layer.alpha, part, free)
         free[part] *= 1 - layer.alpha
+    if edges is not None:
+        found &= edges
+    add_edge_light(
+        image, frame, found, sheets, field.lens, field.blur_model, field.spread_at_pixels
+    )
     return image
 
 
