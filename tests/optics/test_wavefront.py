@@ -9,6 +9,7 @@ from d3s.optics.wavefront import (
     Aberrations,
     clip_distance,
     diffraction_transfer,
+    half_pixels_to_pixels,
     overlap_share,
     pixels_per_slope,
     pupil_points,
@@ -85,6 +86,11 @@ def test_openings_that_do_not_cut():
     assert overlap_share(0.1, 1.109) == pytest.approx(1)
     assert overlap_share(2.5) == pytest.approx(0)
     assert clip_distance(0.0) == 0
+
+
+def test_half_pixels_hold_the_frequencies_of_pixels():
+    cycles = np.fft.fftfreq(16, d=0.5)
+    assert np.array_equal(half_pixels_to_pixels(cycles), np.fft.fftfreq(8))
 
 
 @pytest.mark.parametrize("radius_px", [0.0, 1.5, 6.0])

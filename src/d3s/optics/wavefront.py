@@ -219,20 +219,20 @@ def diffraction_transfer(
     pupil = np.zeros((2 * shape[0], 2 * shape[1]), dtype=np.complex64)
     pupil[np.ix_(rows[0], cols[0])] = light * np.exp(phase)
     spot = np.abs(fft.ifft2(pupil, overwrite_x=True)) ** 2
-    spectrum = half_pixels_to_pixels(fft.rfft2(spot)) * (pupil.size / light.sum())
+    spectrum = half_pixels_to_pixels(fft.rfft2(spot)[:, : shape[1] // 2 + 1])
+    spectrum *= pupil.size / light.sum()
     # The sum of squares misses some light of the rim, where the amplitude is a fraction.
     spectrum[0, 0] = 1.0
     return np.asarray(spectrum, dtype=np.complex64)
 
 
 def half_pixels_to_pixels(spectrum: NDArray[Any]) -> NDArray[Any]:
-    """Spectrum of `rfft2` on half pixels, (2 rows, cols + 1), at the frequencies of whole pixels.
+    """Rows of a spectrum on half pixels that have the frequencies of whole pixels.
 
-    Both numbers of pixels are even.
+    Their number is even.
     """
-    rows, cols = spectrum.shape[0] // 2, spectrum.shape[1] - 1
-    kept = spectrum[:, : cols // 2 + 1]
-    return np.concatenate([kept[: rows // 2], kept[2 * rows - rows // 2 :]])
+    quarter = spectrum.shape[0] // 4
+    return np.concatenate([spectrum[:quarter], spectrum[-quarter:]])
 
 
 def _kept_frequencies(size: int, rim: float) -> tuple[NDArray[np.intp], FloatArray]:

@@ -25,8 +25,7 @@ class LensErrors(ScenePart):
     Examples
     --------
     >>> import d3s
-    >>> from d3s.scene.lens_errors import LensErrors
-    >>> curved = LensErrors(focus_sagittal_dpt=1.5, focus_tangential_dpt=3.0)
+    >>> curved = d3s.LensErrors(focus_sagittal_dpt=1.5, focus_tangential_dpt=3.0)
     >>> wall, rig = d3s.Plane(depth_m=0.8), d3s.Rig.paper_prototype()
     >>> pair = d3s.simulate(wall, rig, shape=(120, 180), lenses=(curved, curved))
     >>> pair.left.shape

@@ -238,6 +238,18 @@ def _pass_layer(
 
 
 def mark_edges(edges: Mask, alpha: Coverage, part: tuple[slice, slice], free: Coverage) -> None:
-    """Mark pixels at which a blurred layer is visible, and neither absent nor opaque."""
+    """Mark pixels at which a blurred layer is visible, and neither absent nor opaque.
+
+    Parameters
+    ----------
+    edges
+        (rows, cols) pixels found so far, changed in place.
+    alpha
+        Blurred mask of the layer.
+    part
+        Rows and columns of the frame that the mask covers.
+    free
+        (rows, cols) share of the light that the layers in front leave.
+    """
     least = np.float32(2e-3)
     edges[part] |= (alpha > least) & (alpha < 1 - least) & (free[part] > least)

@@ -137,12 +137,16 @@ def _ray_transfer(
         x, y = x[kept], y[kept]
     points = np.stack([x + aberrations.shift[0], y + aberrations.shift[1]])
     places = 2 * ray_shift_px(points, aberrations, lens)
-    light = np.zeros((2 * shape[0], 2 * shape[1]), dtype=np.float32)
+    # Half pixels of the spot only: rows above and below it have no light.
+    half = min(int(np.abs(places[1]).max()) + _SPREAD + 2, shape[0])
+    light = np.zeros((2 * half, 2 * shape[1]), dtype=np.float32)
     _spread_points(places[0], places[1], _spread_table(), light)
-    spectrum = half_pixels_to_pixels(fft.rfft2(light))
-    spectrum *= _undo_spread(shape[0])[:, np.newaxis]
-    spectrum *= _undo_spread(shape[1])[: shape[1] // 2 + 1]
-    return np.asarray(spectrum / spectrum[0, 0].real, dtype=np.complex64)
+    lines = fft.rfft(light, axis=1, overwrite_x=True)[:, : shape[1] // 2 + 1]
+    columns = np.zeros((2 * shape[0], lines.shape[1]), dtype=np.complex64)
+    columns[:half], columns[-half:] = lines[half:], lines[:half]
+    spectrum = half_pixels_to_pixels(fft.fft(columns, axis=0, overwrite_x=True))
+    spectrum *= _undo_spread(shape) / spectrum[0, 0].real
+    return spectrum
 
 
 @lru_cache(maxsize=16)
@@ -165,17 +169,20 @@ def _spread(offset: FloatArray) -> FloatArray:
 
 
 @lru_cache(maxsize=64)
-def _undo_spread(size: int) -> Image:
-    """Inverse of the transfer function of the spreading kernel, which also moves the middle to 0.
+def _undo_spread(shape: tuple[int, int]) -> Image:
+    """Inverse of the transfer function of the spreading kernel, 1 at frequency 0.
 
-    At the frequencies of `size` pixels, along one axis.
+    Columns are counted from the middle of the image, which gives odd frequencies another sign.
     """
     node, weight = np.polynomial.legendre.leggauss(48)
     offset = 0.5 * _SPREAD * node
-    cycles = np.fft.fftfreq(size)
-    waves = np.cos(np.pi * np.abs(cycles)[:, np.newaxis] * offset)  # offsets are in half pixels
-    turned = np.where(np.arange(size) % 2, -1.0, 1.0)
-    return np.asarray(turned / (waves @ (weight * _spread(offset))), dtype=np.float32)
+    parts = []
+    for cycles in (np.fft.fftfreq(shape[0]), np.fft.rfftfreq(shape[1])):
+        waves = np.cos(np.pi * cycles[:, np.newaxis] * offset)  # offsets are in half pixels
+        share = waves @ (weight * _spread(offset))
+        parts.append(share[0] / share)
+    turned = np.where(np.arange(parts[1].size) % 2, -1.0, 1.0)
+    return np.outer(parts[0], parts[1] * turned).astype(np.float32)
 
 
 @compiled

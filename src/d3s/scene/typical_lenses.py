@@ -74,8 +74,8 @@ def typical_lenses(seed: int = 0, *, curvature: bool = True) -> tuple[LensErrors
 
     Examples
     --------
-    >>> from d3s.scene.typical_lenses import typical_lenses
-    >>> left, right = typical_lenses(seed=3)
+    >>> import d3s
+    >>> left, right = d3s.typical_lenses(seed=3)
     >>> left.distortion_third != right.distortion_third
     True
     """
