@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.optics.lens import Lens
+from d3s.optics.wavefront import pupil_points
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
 from d3s.scene.blur import BlurModel, Sheet, blur_sheet
@@ -28,7 +29,6 @@ along x, mixed, along y."""
 # Points of the opening. More points change an edge by less than 0.05 % of full scale.
 _FEWEST_POINTS, _MOST_POINTS = 16, 36
 _PIXELS_AT_ONCE = 40_000
-_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 def render_view(
@@ -75,14 +75,8 @@ def render_view(
 
 def _opening_points(count: int, lens: Lens, blur_model: BlurModel) -> NDArray[np.float32]:
     """(count, 2) points (x, y) spread over an opening of radius 1, in proportion to its light."""
-    share = (np.arange(count) + 0.5) / count
-    if blur_model.psf == "gaussian":
-        radius = lens.aperture_gaussian_width * np.sqrt(-2.0 * np.log1p(-share))
-    else:
-        radius = np.sqrt(share)
-    angle = _GOLDEN_ANGLE * np.arange(count)
-    points = radius[:, np.newaxis] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return np.asarray(points - points.mean(axis=0), dtype=np.float32)
+    width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
+    return np.ascontiguousarray(pupil_points(count, width).T, dtype=np.float32)
 
 
 def add_edge_light(
