@@ -18,7 +18,8 @@ from d3s.errors import SceneError
 from d3s.record import short_repr
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import BlurModel, Psf
-from d3s.scene.field_blur import field_lenses
+from d3s.scene.depth_order import PlacedLayer
+from d3s.scene.field_blur import FieldLens, field_lenses
 from d3s.scene.geometry import Mount, ScenePart, View, Window
 from d3s.scene.layers import placed_layers, sheets_of_view
 from d3s.scene.lens_errors import PERFECT_LENS, LensErrors, check_lenses, lens_truth
@@ -178,27 +179,8 @@ def simulate_raw(
     fields = (_field_window(views[0], layout), _field_window(views[1], layout))
     half = (layout.rows_px, layout.cols_px // 2)
     placed = placed_layers(scene.layers_for(rig.optics, half), rig.optics, half)
-    light = np.zeros(layout.shape, dtype=np.float32)
-    depth = np.full(layout.shape, np.nan, dtype=np.float32)
-    left, right = field_lenses(lenses, views, blur_model)
-    images, shares = [], []
-    for through, field in zip((left, right), fields, strict=True):
-        extra_px = extra_reach_px(through, field)
-        sheets = sheets_of_view(placed, views, fields, through.view.camera, extra_px)
-        share = _illumination(through.view, layout, field)
-        if through is left:
-            inverse = front_through(sheets, field, through, colour=False).inverse_depth
-            part = field.within(Window.frame(layout.shape))
-            depth[part] = np.where(share > 0.5, 1 / inverse, np.float32(np.nan))
-        images.append(render_through(sheets, field, through, lit=share > 0))
-        shares.append(share)
-    images = lens_light(images, (left, right), fields, shares)
-    for view, field, share, image in zip(views, fields, shares, images, strict=True):
-        share *= _vignette(view, layout, field, sensor.vignetting)
-        image *= np.float32(sensor.gain[view.camera])
-        image += np.float32(sensor.offset[view.camera])
-        image *= share
-        light[field.within(Window.frame(layout.shape))] += image
+    both = field_lenses(lenses, views, blur_model)
+    light, depth = _light_and_depth(placed, both, fields, layout, sensor)
     rng = generator(noise_seed)
     # Gain, offset and vignetting are already in the light; the rest belongs to the sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
@@ -211,6 +193,38 @@ def simulate_raw(
         mounts=mounts,
         lenses=(lenses[0], lenses[1]),
     )
+
+
+def _light_and_depth(
+    placed: list[PlacedLayer],
+    lenses: tuple[FieldLens, FieldLens],
+    fields: tuple[Window, Window],
+    layout: RawLayout,
+    sensor: Sensor,
+) -> tuple[Image, Image]:
+    """Light on the whole sensor, and the depth that the left lens sees."""
+    light = np.zeros(layout.shape, dtype=np.float32)
+    depth = np.full(layout.shape, np.nan, dtype=np.float32)
+    views = (lenses[0].view, lenses[1].view)
+    parts = [field.within(Window.frame(layout.shape)) for field in fields]
+    images, shares = [], []
+    for view, lens, field in zip(views, lenses, fields, strict=True):
+        extra_px = extra_reach_px(lens, field)
+        sheets = sheets_of_view(placed, views, fields, view.camera, extra_px)
+        share = _illumination(view, layout, field)
+        if view.camera == 0:
+            inverse = front_through(sheets, field, lens, colour=False).inverse_depth
+            depth[parts[0]] = np.where(share > 0.5, 1 / inverse, np.float32(np.nan))
+        images.append(render_through(sheets, field, lens, lit=share > 0))
+        shares.append(share)
+    images = lens_light(images, lenses, fields, shares)
+    for camera, (share, image) in enumerate(zip(shares, images, strict=True)):
+        share *= _vignette(views[camera], layout, fields[camera], sensor.vignetting)
+        image *= np.float32(sensor.gain[camera])
+        image += np.float32(sensor.offset[camera])
+        image *= share
+        light[parts[camera]] += image
+    return light, depth
 
 
 def _views(optics: Optics, layout: RawLayout, mounts: tuple[Mount, Mount]) -> tuple[View, View]:
