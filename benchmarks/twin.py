@@ -24,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "physics"))
 import d3s
 import test_twin_edges as edges
 from d3s.optics.psf import diffraction_otf
+from d3s.scene.lens_errors import LensErrors
+from d3s.scene.typical_lenses import TYPICAL_LENS
 from test_twin import _residual_px
 from twin_tools import PROTOTYPE, dot_texture, phase_shift_px, second_moment_px2
 
@@ -129,6 +131,91 @@ def depth_map_error(depth_m: float, slope_x: float, *, in_slices: bool = False) 
         yield float(np.sqrt(np.mean((a - b) ** 2)) / b.std())
 
 
+# Field curvature, astigmatism and distortion of the typical lens, without what else it does.
+CURVED = TYPICAL_LENS.replace(
+    spherical_waves=0.0, coma_field_waves=0.0, clipping=0.0, glare=0.0, crosstalk=0.0
+)
+DOTS_PX = 150
+
+
+def dots_behind_a_lens(
+    lens: LensErrors, depth_m: float
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Dots over the left view: places from the axis over the field radius, as drawn, and moments.
+
+    Moments are those that the lens adds to a sharp dot, (along x, mixed, along y).
+    """
+    shape, half = (902, 1802), DOTS_PX // 2
+    texels = 2 * np.array([shape[0] + 300, shape[1] + 300])
+    across, down = (
+        np.exp(-0.5 * ((np.mod(place, DOTS_PX) - half) / 1.5) ** 2)
+        for place in ((np.arange(size) - size // 2) / 2 + half for size in texels[::-1])
+    )
+    width_m = texels[1] / 2 * depth_m / OPTICS.focal_length_px
+    scene = d3s.Plane(
+        depth_m=depth_m, texture=d3s.Photo(image=np.outer(down, across), width_m=width_m)
+    )
+    pair = d3s.simulate(scene, PROTOTYPE, shape=shape, lenses=(lens, lens))
+    axis = np.array([(shape[1] - 1) / 2, (shape[0] - 1) / 2])
+    for x in range(-5 * DOTS_PX, 6 * DOTS_PX, DOTS_PX):
+        for y in range(-2 * DOTS_PX, 3 * DOTS_PX, DOTS_PX):
+            col, row = int(axis[0] + x) - half, int(axis[1] + y) - half
+            part = np.s_[row : row + DOTS_PX, col : col + DOTS_PX]
+            centre, moments = _moments(pair.left[part].astype(float))
+            _, sharp = _moments(pair.all_in_focus[part].astype(float))
+            place = (centre + np.array([col, row]) - axis) / lens.field_radius_px
+            yield np.array([x, y]) / lens.field_radius_px, place, moments - sharp
+
+
+def _moments(light: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Centroid (x, y) and second moments of light."""
+    y, x = np.indices(light.shape)
+    total = light.sum()
+    centre = np.array([(light * x).sum(), (light * y).sum()]) / total
+    a, b = x - centre[0], y - centre[1]
+    return centre, np.array([(light * form).sum() for form in (a * a, a * b, b * b)]) / total
+
+
+def field_moment_error() -> Iterator[float]:
+    """Second moments of dots over the field, relative to the larger of both directions.
+
+    Relative to 4 px² if both are less: a radius of 4 px. Expected are those of an ellipse, a
+    quarter of the square of 6.05 px per dioptre of (u I - K).
+    """
+    for depth_m in (0.5, 1.0):
+        on_axis = 1 / depth_m - 83.88 + 1 / 12.1e-3
+        for place, _, moments in dots_behind_a_lens(CURVED, depth_m):
+            radius = np.hypot(*place)
+            out = place / (radius or 1.0)
+            radial = np.outer(out, out)
+            focus = radius**2 * (
+                CURVED.focus_sagittal_dpt * (np.eye(2) - radial)
+                + CURVED.focus_tangential_dpt * radial
+            )
+            blur = 6.05 * (on_axis * np.eye(2) - focus)
+            expected = blur @ blur / 4
+            difference = moments - expected[[0, 0, 1], [0, 1, 1]]
+            yield float(np.abs(difference).max() / max(expected.max(), 4.0))
+
+
+def field_place_error_px() -> Iterator[float]:
+    """Distance of dots from where distortion draws them."""
+    for place, drawn, _ in dots_behind_a_lens(CURVED, 0.5):
+        square = place @ place
+        factor = 1 + CURVED.distortion_third * square + CURVED.distortion_fifth * square**2
+        yield float(np.hypot(*(drawn - factor * place)) * CURVED.field_radius_px)
+
+
+def no_error_left() -> Iterator[float]:
+    """RMS difference between lenses with errors of next to nothing and none, over the contrast."""
+    scene = d3s.Plane(depth_m=0.5, texture="leaves")
+    perfect = d3s.simulate(scene, PROTOTYPE, shape=(300, 420)).left
+    for error in ("focus_tilt_x_dpt", "spherical_waves", "distortion_third"):
+        lens = LensErrors(**{error: 1e-9})
+        view = d3s.simulate(scene, PROTOTYPE, shape=(300, 420), lenses=(lens, lens)).left
+        yield float((view - perfect).std() / perfect.std())
+
+
 class Check(NamedTuple):
     """One figure: its name, the errors of all cases, their limit (None: no limit), its format."""
 
@@ -177,6 +264,9 @@ def checks() -> list[Check]:
                 ("depth map of a plane tilted by 56°, RMS", partial(depth_map_error, 0.6, 1.5)),
             )
         ),
+        Check("lens, second moments over the field", field_moment_error, 0.03, "{:.2%}"),
+        Check("lens, places of dots over the field", field_place_error_px, 0.02, px),
+        Check("lens without errors, RMS", no_error_left, 0.002, "{:.2%} of contrast"),
     ]
 
 

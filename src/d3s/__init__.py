@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from d3s.estimate import ConsensusOptions, DepthMap, Flag, JointOptions, estimate
     from d3s.rig import Calibration, Optics, Provenance, Rig
     from d3s.scene.geometry import Mount
+    from d3s.scene.lens_errors import LensErrors
     from d3s.scene.pair import Pair, simulate
     from d3s.scene.random_scene import RandomScene
     from d3s.scene.raw import RawFrame, RawLayout, simulate_raw
     from d3s.scene.scenes import BentPlane, DepthMapScene, Layer, Layered, Plane, TiltedPlane
     from d3s.scene.sensor import Sensor
     from d3s.scene.textures import Photo, Texture
+    from d3s.scene.typical_lenses import typical_lenses
 
 __all__ = [
     "BentPlane",
@@ -31,6 +33,7 @@ __all__ = [
     "JointOptions",
     "Layer",
     "Layered",
+    "LensErrors",
     "Mount",
     "Optics",
     "Pair",
@@ -51,6 +54,7 @@ __all__ = [
     "load_pair",
     "simulate",
     "simulate_raw",
+    "typical_lenses",
 ]
 
 # Module of each public name. Modules are imported on first use, which keeps `import d3s` and
@@ -67,6 +71,7 @@ _HOMES = {
     "JointOptions": "d3s.estimate",
     "Layer": "d3s.scene.scenes",
     "Layered": "d3s.scene.scenes",
+    "LensErrors": "d3s.scene.lens_errors",
     "Mount": "d3s.scene.geometry",
     "Optics": "d3s.rig",
     "Pair": "d3s.scene.pair",
@@ -86,6 +91,7 @@ _HOMES = {
     "load_pair": "d3s.capture",
     "simulate": "d3s.scene.pair",
     "simulate_raw": "d3s.scene.raw",
+    "typical_lenses": "d3s.scene.typical_lenses",
 }
 
 

@@ -87,6 +87,24 @@ def test_every_option_of_a_plane_is_in_the_recipe():
     assert Path("out/depth_m.pfm").exists()
 
 
+def test_lenses_are_typical_or_from_a_file():
+    from d3s.scene.lens_errors import LensErrors
+    from d3s.scene.lens_file import LensFile
+    from d3s.scene.typical_lenses import typical_lenses
+
+    done(*PLANE, "--lens", "typical", "--lens-seed", "5")
+    assert recipe().lenses == typical_lenses(5)
+    lenses = LensFile(left=LensErrors(falloff=0.1))
+    lenses.save("lenses.toml")
+    done(*PLANE, "--lens", "lenses.toml", "--force")
+    assert recipe().lenses == lenses.lenses
+    before = Path("out/left.png").read_bytes()
+    done("--recipe", "out/recipe.toml", output="again")
+    assert Path("again/left.png").read_bytes() == before
+    done(*PLANE, "--lens", "perfect", "--force")
+    assert "lens" not in Path("out/recipe.toml").read_text()
+
+
 def test_a_tilted_plane_in_degrees():
     done("--scene", "tilted", *PLANE, "--tilt-x", "30", "--tilt-y", "-10")
     scene = recipe().scene
@@ -216,6 +234,7 @@ def test_another_recipe_is_replaced_only_by_force():
         ("--depth 1 --raw --shape 64x96", "--shape cannot be given with --raw"),
         ("--depth 1 --raw --truth npz", "--truth cannot be given with --raw"),
         ("--depth 1 --wavelength 600nm", "--wavelength is for --psf diffraction"),
+        ("--depth 1 --lens-seed 2", "--lens-seed is for --lens typical"),
         ("--depth 1 --texture-width 1", "--texture-width is for an image"),
         ("--depth 1 --texture . --texture-scale 2", "--texture-scale is for a pattern"),
         ("--depth 1 --texture a.png --texture-seed 2", "--texture-seed is for a pattern, or a"),
@@ -266,6 +285,7 @@ def test_output_is_asked_for():
         ("--sequence 0.9:1.0:0", "count=0 must be a whole number from 1"),
         ("--scene random --count 0", "count=0 must be at least 1"),
         ("--scene random --near 2 --far 1", "scene.farthest_m=1.0 must be at least 1.1 times"),
+        ("--depth 0.9 --lens none.toml", "none.toml: there is no such file"),
         ("--depth 0.9 --rig none.toml", "none.toml: there is no such file"),
         ("--depth 0.9 --rig cut.png", "cut.png"),
     ],

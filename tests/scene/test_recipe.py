@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from d3s.errors import OutputError, SceneError
 from d3s.rig import Rig
 from d3s.scene.geometry import PERFECT, Mount
+from d3s.scene.lens_errors import LensErrors
 from d3s.scene.random_scene import RandomScene
 from d3s.scene.raw import DEFAULT_MOUNTS, RawLayout
 from d3s.scene.recipe import SCENES, Recipe
@@ -87,6 +88,7 @@ sensors = st.builds(
     saturates=st.booleans(),
     bits=st.sampled_from([None, 8, 10, 12]),
 )
+lenses = st.builds(LensErrors, falloff=st.floats(0, 0.5), coma_x_waves=st.floats(-1, 1))
 mounts = st.builds(Mount, scale=st.floats(0.5, 2), roll_rad=st.floats(-0.4, 0.4))
 
 
@@ -102,6 +104,7 @@ def recipes(draw):
         "images": draw(st.sampled_from(["png", "tiff"])),
         "sensor": draw(sensors),
         "mount_right": draw(st.none() | mounts),
+        "lens_left": draw(st.none() | lenses),
         "input_sha256": draw(st.sampled_from([None, {"a b/ü.png": "0f" * 32}])),
         "rig": PROTOTYPE.replace(name=draw(st.sampled_from(["mine", "[a] 'rig'"]))),
     }

@@ -28,7 +28,7 @@ def nothing_is_rendered(monkeypatch):
     def fail(*_, **__):
         raise AssertionError("something was rendered")
 
-    monkeypatch.setattr("d3s.scene.pair.render_view", fail)
+    monkeypatch.setattr("d3s.scene.pair.render_through", fail)
 
 
 @pytest.mark.parametrize("kind", [d3s.Plane, d3s.TiltedPlane, d3s.Layer])

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.optics.wavefront import pupil_points, ray_shift_px
 from d3s.scene import typical_lens
+from d3s.scene.blur import BlurModel
+from d3s.scene.field_blur import FieldLens
+from d3s.scene.geometry import Affine, perfect_views
+from d3s.scene.typical_lenses import TYPICAL_LENS
 from pages import ROOT
 
 TRACE = json.loads((ROOT / "benchmarks" / "results" / "lens_trace.json").read_text())
@@ -58,3 +63,17 @@ def test_focus_of_a_thin_lens_with_its_stop_in_contact():
 def test_light_falls_about_as_the_fourth_power_of_the_cosine():
     angle = math.atan(typical_lens.FIELD_RADIUS_PX * 2e-6 / 12.1e-3)
     assert pytest.approx(math.cos(angle) ** 4, abs=0.01) == 1 - typical_lens.FALLOFF
+
+
+@pytest.mark.parametrize("row", TRACE["stock"], ids=lambda row: f"{row['field_deg']:g} deg")
+def test_spots_of_the_twin_are_those_of_the_trace(row):
+    optics = d3s.Rig.paper_prototype().optics
+    view, _ = perfect_views(optics, (1, 1))
+    lens = TYPICAL_LENS.replace(clipping=0.0)
+    field = FieldLens(errors=lens, lens=optics.lens(0), blur_model=BlurModel(), view=view)
+    aberrations = field.aberrations(Affine(0.0, 0.0, 0.0), row["paraxial_radius_px"], 0.0)
+    x, y = ray_shift_px(pupil_points(2000), aberrations, optics.lens(0))
+    # Pixels of 2 um. Coma and spherical aberration of higher order are left out.
+    assert 2 * np.std(x) == pytest.approx(row["spot_rms_tangential_um"], rel=0.05, abs=0.2)
+    assert 2 * np.std(y) == pytest.approx(row["spot_rms_sagittal_um"], rel=0.05, abs=0.2)
+    assert np.mean(x) == pytest.approx(row["centroid_px"], abs=0.25)

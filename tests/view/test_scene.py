@@ -194,13 +194,13 @@ def test_python_of_the_page_runs():
     for code in python_blocks(DOCS / "twin.md"):
         exec(compile(code, "twin.md", "exec"), scope)
         shapes.append(scope["pair"].occluded.shape)
-    assert shapes == [(902, 1802), (400, 600), (200, 300)]
+    assert shapes == [(902, 1802), (400, 600), (200, 300), (250, 350)]
 
 
 def test_options_of_the_page_are_those_of_the_command():
     blocks = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     commands = [shlex.split(line) for block in blocks for line in block.splitlines()]
-    assert len(commands) == 8
+    assert len(commands) == 10
     known = typer.main.get_command(app).commands["simulate"].params
     options = {name for option in known for name in option.opts}
     for command in commands:

@@ -6,6 +6,7 @@ equation; `docs/equations.md` maps the equations of the paper to them.
 lens         parameters shared by the equations: a lens, its rates of change, image derivatives
 thin_lens    conjugate distances, focus, blur and its derivatives (Eqs. 4 and 7)
 psf          point-spread and transfer functions: Gaussian, disk, diffraction (Eqs. 3 and 5)
+wavefront    rays and transfer functions of a lens with aberrations and a clipped pupil
 relation     image rate and the depth polynomial of a camera that changes (Eqs. 8, 9 and S1)
 roots        real roots of quadratics and cubics (Eq. S3)
 cases        depth in closed form when only some parameters change (the table of special cases)

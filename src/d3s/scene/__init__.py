@@ -16,6 +16,9 @@ Scenes, as data::
     textures       patterns and photos with a physical size
     photos         image files as textures
     patterns       procedural patterns
+    lens_errors    errors of one lens: distortion, focus over the field, wavefront, light
+    typical_lenses a stock lens as traced, and the differences between two of a kind
+    lens_file      errors of both lenses as a TOML file
     sensor         noise, mismatch, saturation, quantisation
     typical_lens   errors of a stock lens, by ray trace
 
@@ -30,6 +33,11 @@ Rendering, in the order of the light::
     layers         sharp images of layers in each view
     depth_map      slices of a depth-map scene (inpaint: behind edges; warp: to each view)
     blur           defocus blur in the frequency domain
+    distortion     images as a lens with distortion draws them
+    spots          transfer functions of a lens with aberrations
+    field_blur     blur that varies over the field
+    lens_view      a view and its depth through a lens with errors
+    stray_light    transmission, falloff, glare and crosstalk
     render         blend of blurred layers, with the light at edges
     truth          true depth, sharp image and occlusion
 """

@@ -55,7 +55,7 @@ def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
 
 
 def sheets_of_depth_map(
-    image: Image, depth_m: FloatArray, views: tuple[View, View]
+    image: Image, depth_m: FloatArray, views: tuple[View, View], extra_px: float = 0.0
 ) -> tuple[list[Sheet], list[Sheet]]:
     """Sheets of both views, front to back.
 
@@ -67,6 +67,8 @@ def sheets_of_depth_map(
         (rows, cols) depth of each pixel, in metres.
     views
         Left and right view.
+    extra_px
+        Distance that light gets beyond the blur of a perfect lens, for the margin of each sheet.
 
     Raises
     ------
@@ -76,8 +78,8 @@ def sheets_of_depth_map(
     frame = Window.frame((image.shape[0], image.shape[1]))
     is_plane = float(np.ptp(depth_m)) == 0
     if is_plane and all(view.mount == PERFECT for view in views):
-        return _sheets_of_plane(image, float(depth_m.flat[0]), views, frame)
-    left, right = (_slices(image, 1.0 / depth_m, view, frame) for view in views)
+        return _sheets_of_plane(image, float(depth_m.flat[0]), views, frame, extra_px)
+    left, right = (_slices(image, 1.0 / depth_m, view, frame, extra_px) for view in views)
     return left, right
 
 
@@ -94,7 +96,7 @@ def depth_edges(inverse_depth: Image, view: View) -> Mask:
 
 
 def _sheets_of_plane(
-    image: Image, depth_m: float, views: tuple[View, View], frame: Window
+    image: Image, depth_m: float, views: tuple[View, View], frame: Window, extra_px: float
 ) -> tuple[list[Sheet], list[Sheet]]:
     """Scene at one depth: one canvas, which the right view reads with a shift."""
     inverse = Affine(1 / depth_m, 0.0, 0.0)
@@ -102,7 +104,7 @@ def _sheets_of_plane(
     shift = float(views[0].optics.disparity_px(depth_m))
     widest = max(abs(radius.constant) for radius in radii)
     check_room(widest, frame)
-    margin = margin_px(widest)
+    margin = margin_px(widest + extra_px)
     window = fast_window(frame.grown(margin, margin + int(np.ceil(abs(shift)))))
     canvas = Canvas(window=window, colour=_mirrored(image, window))
     left = Sheet(canvas, radii[0], inverse)
@@ -148,12 +150,14 @@ def _signed_nodes(farthest: float, nearest: float) -> FloatArray:
     return np.concatenate([radius_nodes(0.0, nearest)[::-1], -radius_nodes(0.0, -farthest)[1:]])
 
 
-def _slices(image: Image, inverse: FloatArray, view: View, frame: Window) -> list[Sheet]:
+def _slices(
+    image: Image, inverse: FloatArray, view: View, frame: Window, extra_px: float
+) -> list[Sheet]:
     disparity = view.optics.disparity_px(1.0 / inverse)
     cuts = _cuts(inverse, disparity, view)
     widest = float(np.max(np.abs(cuts.radius_px)))
     check_room(widest, frame)
-    margin = margin_px(widest)
+    margin = margin_px(widest + extra_px)
     sideways = int(np.ceil(np.max(np.abs(disparity)))) + REACH_PX
     outer = fast_window(frame.grown(margin, margin + sideways))
     window = fast_window(frame.grown(margin, margin))

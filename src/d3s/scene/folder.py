@@ -150,6 +150,7 @@ class _Frame:
             "psf": recipe.psf,
             "wavelength_m": recipe.wavelength_m,
             "mounts": recipe.mounts,
+            "lenses": recipe.lenses,
         }
         scene = recipe.scene_of(self.number)
         if recipe.kind == "pair":

@@ -99,7 +99,11 @@ def sheets_of_layers(
 
 
 def sheets_of_view(
-    placed: list[PlacedLayer], views: tuple[View, View], frames: tuple[Window, Window], camera: int
+    placed: list[PlacedLayer],
+    views: tuple[View, View],
+    frames: tuple[Window, Window],
+    camera: int,
+    extra_px: float = 0.0,
 ) -> list[Sheet]:
     """Sheets of one view, front to back; needs half the memory of `sheets_of_layers`.
 
@@ -113,6 +117,8 @@ def sheets_of_view(
         Pixels of the left and of the right view to render.
     camera
         View to return: 0 for left, 1 for right.
+    extra_px
+        Distance that light gets beyond the blur of a perfect lens, for the margin of each sheet.
 
     Raises
     ------
@@ -122,7 +128,7 @@ def sheets_of_view(
     sheets = []
     for one in placed:
         surface = _surface(one, views, frames)
-        sheets += _separate_sheet(one, surface, views[camera], frames[camera])
+        sheets += _separate_sheet(one, surface, views[camera], frames[camera], extra_px)
     return sheets
 
 
@@ -215,7 +221,9 @@ def _shared_sheets(
     return [Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]
 
 
-def _separate_sheet(one: PlacedLayer, surface: Surface, view: View, frame: Window) -> list[Sheet]:
+def _separate_sheet(
+    one: PlacedLayer, surface: Surface, view: View, frame: Window, extra_px: float = 0.0
+) -> list[Sheet]:
     inverse = one.layer.plane.inverse_depth(view)
     radius = blur_radius(inverse, view)
     place = _place(one, view)
@@ -225,7 +233,7 @@ def _separate_sheet(one: PlacedLayer, surface: Surface, view: View, frame: Windo
         return []
     widest = max(map(abs, radius.range_over(near)))
     check_room(widest, frame)
-    room = _room(place, frame, margin_px(widest))
+    room = _room(place, frame, margin_px(widest + extra_px))
     if room is None:
         return []
     if inverse.range_over(room.painted.grown(_KERNEL_PX, _KERNEL_PX))[0] < 1 / FARTHEST_M:

@@ -13,12 +13,16 @@ from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.scene.blur import BlurModel, Psf, Sheet
 from d3s.scene.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
-from d3s.scene.geometry import PERFECT, Mount, View, Window, mounted_views
-from d3s.scene.layers import placed_layers, sheets_of_layers
+from d3s.scene.distortion import nearest_pixels
+from d3s.scene.field_blur import FieldLens, field_lenses
+from d3s.scene.geometry import PERFECT, Mount, Window, mounted_views
+from d3s.scene.layers import placed_layers, sheets_of_layers, sheets_of_view
+from d3s.scene.lens_errors import PERFECT_LENS, LensErrors, check_lenses
+from d3s.scene.lens_view import extra_reach_px, front_through, render_through
 from d3s.scene.photos import checked_image
-from d3s.scene.render import render_view
 from d3s.scene.scenes import DepthMapScene, LayeredScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, expose_pair, seed_sequence
+from d3s.scene.stray_light import lens_light
 from d3s.scene.truth import find_occluded, front_of
 from d3s.types import FloatArray, Image, Mask
 
@@ -71,6 +75,7 @@ def simulate(
     psf: Psf = "disk",
     wavelength_m: float = 550e-9,
     mounts: tuple[Mount, Mount] = (PERFECT, PERFECT),
+    lenses: tuple[LensErrors, LensErrors] = (PERFECT_LENS, PERFECT_LENS),
 ) -> Pair:
     """Render both views of a scene, with its truth.
 
@@ -94,6 +99,8 @@ def simulate(
         Wavelength for "diffraction", in metres.
     mounts
         Mounting errors of the left and the right lens; the pair is then not rectified.
+    lenses
+        Errors of the left and the right lens itself, such as distortion and field curvature.
 
     Returns
     -------
@@ -118,18 +125,21 @@ def simulate(
     """
     sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
+    check_lenses(lenses)
     seed_sequence(seed)  # refuses a bad seed before rendering
     source = _read_files(scene)
     frame = Window.frame(_checked_shape(shape, source))
     views = mounted_views(rig.optics, frame.shape, mounts)
-    left, right, edges = _sheets(source, views, frame)
-    light_left, light_right = (
-        render_view(sheets, frame, rig.optics.lens(camera), blur_model, edges[camera])
-        for camera, sheets in enumerate((left, right))
-    )
+    fields = field_lenses(lenses, views, blur_model)
+    sheets, edges = _sheets(source, fields, frame)
+    lights = [
+        render_through(layers, frame, field, edges=at)
+        for layers, field, at in zip(sheets, fields, edges, strict=True)
+    ]
+    light_left, light_right = lens_light(lights, fields, (frame, frame))
     centres = (views[0].centre_px, views[1].centre_px)
     images = expose_pair(light_left, light_right, sensor, seed, centres_px=centres)
-    return _with_truth(images, (left, right), views, frame, rig)
+    return _with_truth(images, sheets, fields, frame, rig)
 
 
 def check_camera(rig: Any, mounts: Any) -> None:
@@ -199,22 +209,28 @@ def _checked_shape(shape: Any, scene: _ImageWithDepth | LayeredScene) -> tuple[i
 
 
 def _sheets(
-    scene: _ImageWithDepth | LayeredScene, views: tuple[View, View], frame: Window
-) -> tuple[list[Sheet], list[Sheet], _Edges]:
+    scene: _ImageWithDepth | LayeredScene, fields: tuple[FieldLens, FieldLens], frame: Window
+) -> tuple[tuple[list[Sheet], list[Sheet]], _Edges]:
+    views = (fields[0].view, fields[1].view)
+    extra_px = max(extra_reach_px(field, frame) for field in fields)
     if not isinstance(scene, _ImageWithDepth):
         layers = scene.layers_for(views[0].optics, frame.shape)
         placed = placed_layers(layers, views[0].optics, frame.shape)
-        return *sheets_of_layers(placed, views, (frame, frame)), (None, None)
-    left, right = sheets_of_depth_map(*scene, views)
+        frames = (frame, frame)
+        if not extra_px:
+            return sheets_of_layers(placed, views, frames), (None, None)
+        left, right = (sheets_of_view(placed, views, frames, camera, extra_px) for camera in (0, 1))
+        return (left, right), (None, None)
+    left, right = sheets_of_depth_map(*scene, views, extra_px)
     if len(left) == 1:
-        return left, right, (None, None)
+        return (left, right), (None, None)
     in_left, in_right = (
         _dilate_by_blur(
             depth_edges(front_of(sheets, frame, colour=False).inverse_depth, view), sheets
         )
         for sheets, view in zip((left, right), views, strict=True)
     )
-    return left, right, (in_left, in_right)
+    return (left, right), (in_left, in_right)
 
 
 def _dilate_by_blur(edges: Mask, sheets: list[Sheet]) -> Mask:
@@ -229,19 +245,25 @@ def _dilate_by_blur(edges: Mask, sheets: list[Sheet]) -> Mask:
 def _with_truth(
     images: tuple[Image, Image],
     sheets: tuple[list[Sheet], list[Sheet]],
-    views: tuple[View, View],
+    fields: tuple[FieldLens, FieldLens],
     frame: Window,
     rig: Rig,
 ) -> Pair:
     front = front_of(sheets[0], frame)
+    views = (fields[0].view, fields[1].view)
     is_one = len(sheets[1]) == 1
     behind = None if is_one else front_of(sheets[1], frame, colour=False).inverse_depth
     step_dpt = EDGE_PX / views[0].disparity_per_dpt
+    occluded = find_occluded(front.inverse_depth, behind, views, step_dpt)
+    distortion = fields[0].distortion
+    if distortion is not None:
+        front = front_through(sheets[0], frame, fields[0])
+        occluded = occluded[nearest_pixels(distortion, frame, frame)]
     return Pair(
         left=images[0],
         right=images[1],
         depth_m=np.float32(1.0) / front.inverse_depth,
         all_in_focus=front.colour,
-        occluded=find_occluded(front.inverse_depth, behind, views, step_dpt),
+        occluded=occluded,
         rig=rig,
     )

@@ -18,13 +18,16 @@ from d3s.errors import SceneError
 from d3s.record import short_repr
 from d3s.rig import Optics, Rig
 from d3s.scene.blur import BlurModel, Psf
+from d3s.scene.depth_order import PlacedLayer
+from d3s.scene.field_blur import FieldLens, field_lenses
 from d3s.scene.geometry import Mount, ScenePart, View, Window
 from d3s.scene.layers import placed_layers, sheets_of_view
+from d3s.scene.lens_errors import PERFECT_LENS, LensErrors, check_lenses, lens_truth
+from d3s.scene.lens_view import extra_reach_px, front_through, render_through
 from d3s.scene.pair import check_camera
-from d3s.scene.render import render_view
 from d3s.scene.scenes import DepthMapScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, generator, seed_sequence
-from d3s.scene.truth import front_of
+from d3s.scene.stray_light import lens_light
 from d3s.types import FloatArray, Image
 
 # Errors of a home-made mount: a fraction of a degree, a few pixels, and for the right lens the
@@ -81,6 +84,7 @@ class RawFrame:
     rig: Rig
     layout: RawLayout
     mounts: tuple[Mount, Mount]
+    lenses: tuple[LensErrors, LensErrors] = (PERFECT_LENS, PERFECT_LENS)
 
     @property
     def anchor_left_px(self) -> tuple[float, float]:
@@ -108,6 +112,7 @@ class RawFrame:
                 for side, mount in (("left", left), ("right", right))
                 for name in ("scale", "roll_rad", "shift_x_px", "shift_y_px")
             },
+            **lens_truth(self.lenses),
         }
 
 
@@ -121,6 +126,7 @@ def simulate_raw(
     wavelength_m: float = 550e-9,
     layout: RawLayout = RawLayout(),  # noqa: B008 - frozen
     mounts: tuple[Mount, Mount] = DEFAULT_MOUNTS,
+    lenses: tuple[LensErrors, LensErrors] = (PERFECT_LENS, PERFECT_LENS),
 ) -> RawFrame:
     """Render the raw frame of a scene, with its truth.
 
@@ -145,6 +151,8 @@ def simulate_raw(
         Size of the sensor, and the part that each lens lights.
     mounts
         Mounting errors of the left and the right lens.
+    lenses
+        Errors of the left and the right lens itself, such as distortion and field curvature.
 
     Returns
     -------
@@ -158,6 +166,7 @@ def simulate_raw(
     """
     sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
+    check_lenses(lenses)
     noise_seed = seed_sequence(seed)
     if not isinstance(layout, RawLayout):
         raise SceneError(f"layout={short_repr(layout)} must be a RawLayout.")
@@ -170,26 +179,52 @@ def simulate_raw(
     fields = (_field_window(views[0], layout), _field_window(views[1], layout))
     half = (layout.rows_px, layout.cols_px // 2)
     placed = placed_layers(scene.layers_for(rig.optics, half), rig.optics, half)
-    light = np.zeros(layout.shape, dtype=np.float32)
-    depth = np.full(layout.shape, np.nan, dtype=np.float32)
-    for view, field in zip(views, fields, strict=True):
-        sheets = sheets_of_view(placed, views, fields, view.camera)
-        part = field.within(Window.frame(layout.shape))
-        share = _illumination(view, layout, field)
-        if view.camera == 0:
-            inverse = front_of(sheets, field, colour=False).inverse_depth
-            depth[part] = np.where(share > 0.5, 1 / inverse, np.float32(np.nan))
-        share *= _vignette(view, layout, field, sensor.vignetting)
-        image = render_view(sheets, field, rig.optics.lens(view.camera), blur_model)
-        image *= np.float32(sensor.gain[view.camera])
-        image += np.float32(sensor.offset[view.camera])
-        image *= share
-        light[part] += image
+    both = field_lenses(lenses, views, blur_model)
+    light, depth = _light_and_depth(placed, both, fields, layout, sensor)
     rng = generator(noise_seed)
     # Gain, offset and vignetting are already in the light; the rest belongs to the sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
     image = bare.expose(light, camera=0, rng=rng)
-    return RawFrame(image=image, depth_m=depth, rig=rig, layout=layout, mounts=mounts)
+    return RawFrame(
+        image=image,
+        depth_m=depth,
+        rig=rig,
+        layout=layout,
+        mounts=mounts,
+        lenses=(lenses[0], lenses[1]),
+    )
+
+
+def _light_and_depth(
+    placed: list[PlacedLayer],
+    lenses: tuple[FieldLens, FieldLens],
+    fields: tuple[Window, Window],
+    layout: RawLayout,
+    sensor: Sensor,
+) -> tuple[Image, Image]:
+    """Light on the whole sensor, and the depth that the left lens sees."""
+    light = np.zeros(layout.shape, dtype=np.float32)
+    depth = np.full(layout.shape, np.nan, dtype=np.float32)
+    views = (lenses[0].view, lenses[1].view)
+    parts = [field.within(Window.frame(layout.shape)) for field in fields]
+    images, shares = [], []
+    for view, lens, field in zip(views, lenses, fields, strict=True):
+        extra_px = extra_reach_px(lens, field)
+        sheets = sheets_of_view(placed, views, fields, view.camera, extra_px)
+        share = _illumination(view, layout, field)
+        if view.camera == 0:
+            inverse = front_through(sheets, field, lens, colour=False).inverse_depth
+            depth[parts[0]] = np.where(share > 0.5, 1 / inverse, np.float32(np.nan))
+        images.append(render_through(sheets, field, lens, lit=share > 0))
+        shares.append(share)
+    images = lens_light(images, lenses, fields, shares)
+    for camera, (share, image) in enumerate(zip(shares, images, strict=True)):
+        share *= _vignette(views[camera], layout, fields[camera], sensor.vignetting)
+        image *= np.float32(sensor.gain[camera])
+        image += np.float32(sensor.offset[camera])
+        image *= share
+        light[parts[camera]] += image
+    return light, depth
 
 
 def _views(optics: Optics, layout: RawLayout, mounts: tuple[Mount, Mount]) -> tuple[View, View]:

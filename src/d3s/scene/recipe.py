@@ -21,6 +21,7 @@ from d3s.record import Converted, FrozenTable, OneLine, Sha256, short_repr
 from d3s.rig import Rig
 from d3s.scene.blur import Psf
 from d3s.scene.geometry import PERFECT, Mount, ScenePart
+from d3s.scene.lens_errors import PERFECT_LENS, LensErrors
 from d3s.scene.pair import DEFAULT_SHAPE
 from d3s.scene.random_scene import RandomScene
 from d3s.scene.raw import DEFAULT_MOUNTS, RawLayout
@@ -153,6 +154,12 @@ class Recipe(ScenePart):
     mount_right: Mount | None = Field(
         default=None, validate_default=True, description="the mounting error of the right lens"
     )
+    lens_left: LensErrors | None = Field(
+        default=None, description="the errors of the left lens, none for a perfect one"
+    )
+    lens_right: LensErrors | None = Field(
+        default=None, description="the errors of the right lens, none for a perfect one"
+    )
     rig: Rig = Field(description="the camera")
     d3s_version: OneLine | None = Field(
         default=None, description="the version of D3S that made the files"
@@ -254,6 +261,11 @@ class Recipe(ScenePart):
     def mounts(self) -> tuple[Mount, Mount]:
         """Mounting errors of the left and the right lens."""
         return self.mount_left or PERFECT, self.mount_right or PERFECT
+
+    @property
+    def lenses(self) -> tuple[LensErrors, LensErrors]:
+        """Errors of the left and the right lens."""
+        return self.lens_left or PERFECT_LENS, self.lens_right or PERFECT_LENS
 
     @property
     def typed_distances_m(self) -> tuple[float, ...]:

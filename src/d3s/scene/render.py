@@ -7,23 +7,28 @@ one side of the opening and the other side sees the background from a slightly d
 difference is a covariance over the opening, summed here over points of the opening, at edges only.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.optics.lens import Lens
+from d3s.optics.wavefront import pupil_points
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
 from d3s.scene.blur import BlurModel, Sheet, blur_sheet
 from d3s.scene.geometry import Affine, Window
 from d3s.scene.masks import Coverage
-from d3s.types import Image, Mask
+from d3s.types import FloatArray, Image, Mask
+
+Spread = Callable[[Affine, NDArray[np.int64], NDArray[np.int64]], FloatArray]
+"""From the blur radius on the axis, rows and cols of pixels to their blur, (3, pixels), in px:
+along x, mixed, along y."""
 
 # Points of the opening. More points change an edge by less than 0.05 % of full scale.
 _FEWEST_POINTS, _MOST_POINTS = 16, 36
 _PIXELS_AT_ONCE = 40_000
-_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 def render_view(
@@ -60,7 +65,7 @@ def render_view(
         image[part] += free[part] * layer.colour
         if layer.alpha is None:
             break
-        _mark_edges(found, layer.alpha, part, free)
+        mark_edges(found, layer.alpha, part, free)
         free[part] *= 1 - layer.alpha
     if edges is not None:
         found &= edges
@@ -70,14 +75,8 @@ def render_view(
 
 def _opening_points(count: int, lens: Lens, blur_model: BlurModel) -> NDArray[np.float32]:
     """(count, 2) points (x, y) spread over an opening of radius 1, in proportion to its light."""
-    share = (np.arange(count) + 0.5) / count
-    if blur_model.psf == "gaussian":
-        radius = lens.aperture_gaussian_width * np.sqrt(-2.0 * np.log1p(-share))
-    else:
-        radius = np.sqrt(share)
-    angle = _GOLDEN_ANGLE * np.arange(count)
-    points = radius[:, np.newaxis] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return np.asarray(points - points.mean(axis=0), dtype=np.float32)
+    width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
+    return np.ascontiguousarray(pupil_points(count, width).T, dtype=np.float32)
 
 
 def add_edge_light(
@@ -87,6 +86,7 @@ def add_edge_light(
     sheets: list[Sheet],
     lens: Lens,
     blur_model: BlurModel,
+    spread: Spread | None = None,
 ) -> None:
     """Add the covariance over the opening to a blended image, in place.
 
@@ -104,7 +104,10 @@ def add_edge_light(
         Lens of the view; a pinhole needs no correction.
     blur_model
         Shape of a blurred point.
+    spread
+        Blur at pixels of the view; by default that of a lens without errors.
     """
+    spread = spread or _round_spread
     rows, cols = np.nonzero(edges)
     if lens.aperture_radius_m == 0 or not rows.size:
         return
@@ -114,11 +117,23 @@ def add_edge_light(
     for begin in range(0, rows.size, _PIXELS_AT_ONCE):
         part = slice(begin, begin + _PIXELS_AT_ONCE)
         places = rows[part] + frame.row, cols[part] + frame.col
-        image[rows[part], cols[part]] += _covariance(*places, sheets, points)
+        image[rows[part], cols[part]] += _covariance(*places, sheets, points, spread)
+
+
+def _round_spread(
+    radius_px: Affine, rows: NDArray[np.int64], cols: NDArray[np.int64]
+) -> FloatArray:
+    """Blur of a lens without errors: equal along x and y."""
+    radius = radius_px.constant + radius_px.per_x * cols + radius_px.per_y * rows
+    return np.stack([radius, np.zeros_like(radius), radius])
 
 
 def _covariance(
-    rows: NDArray[np.int64], cols: NDArray[np.int64], sheets: list[Sheet], points: Image
+    rows: NDArray[np.int64],
+    cols: NDArray[np.int64],
+    sheets: list[Sheet],
+    points: Image,
+    spread: Spread,
 ) -> Image:
     """Mean over the opening of the blended light, minus the blend of the mean layers."""
     free = np.ones((rows.size, len(points)), dtype=np.float32)
@@ -139,7 +154,7 @@ def _covariance(
                 float(sheet.shift_px[0] - canvas.window.col),
                 float(sheet.shift_px[1] - canvas.window.row),
             ),
-            sheet.radius_px,
+            spread(sheet.radius_px, rows, cols),
             free,
             free_on_average,
             difference,
@@ -164,7 +179,7 @@ def _pass_layer(
     colour: Image,
     alpha: Coverage,
     origin: _Origin,
-    radius_px: Affine,
+    blur_px: FloatArray,
     free: Image,
     free_on_average: Image,
     out: Image,
@@ -176,8 +191,8 @@ def _pass_layer(
     last_row, last_col = colour.shape[0] - 1.001, colour.shape[1] - 1.001
     for n in range(start, stop):
         y, x = rows[n], cols[n]
-        r = radius_px.constant + radius_px.per_x * x + radius_px.per_y * y
-        reach = abs(r) * widest
+        along, mixed, down = blur_px[0, n], blur_px[1, n], blur_px[2, n]
+        reach = (max(abs(along), abs(down)) + abs(mixed)) * widest
         far_from_layer = not is_opaque and (
             y + origin.y + reach < 0
             or x + origin.x + reach < 0
@@ -191,8 +206,8 @@ def _pass_layer(
         mean_alpha = 0.0
         for j in range(count):
             # From a point further right in the opening, a near point is seen further left.
-            b = y + origin.y + r * points[j, 1]
-            a = x + origin.x + r * points[j, 0]
+            b = y + origin.y + (down * points[j, 1] + mixed * points[j, 0])
+            a = x + origin.x + (along * points[j, 0] + mixed * points[j, 1])
             if is_opaque:
                 a = min(max(a, 0.0), last_col)
                 b = min(max(b, 0.0), last_row)
@@ -216,7 +231,19 @@ def _pass_layer(
         free_on_average[n] *= 1.0 - mean_alpha / count
 
 
-def _mark_edges(edges: Mask, alpha: Coverage, part: tuple[slice, slice], free: Coverage) -> None:
-    """Mark pixels at which a blurred layer is visible, and neither absent nor opaque."""
+def mark_edges(edges: Mask, alpha: Coverage, part: tuple[slice, slice], free: Coverage) -> None:
+    """Mark pixels at which a blurred layer is visible, and neither absent nor opaque.
+
+    Parameters
+    ----------
+    edges
+        (rows, cols) pixels found so far, changed in place.
+    alpha
+        Blurred mask of the layer.
+    part
+        Rows and columns of the frame that the mask covers.
+    free
+        (rows, cols) share of the light that the layers in front leave.
+    """
     least = np.float32(2e-3)
     edges[part] |= (alpha > least) & (alpha < 1 - least) & (free[part] > least)

@@ -146,6 +146,17 @@ def simulate(
     wavelength: Annotated[
         float | None, _length(_CAMERA, "Wavelength for --psf diffraction; 550nm by default.")
     ] = None,
+    lens: Annotated[
+        str | None,
+        _option(
+            _CAMERA,
+            "Errors of the lenses: perfect, typical, or a lens file; perfect by default.",
+            metavar="NAME|FILE",
+        ),
+    ] = None,
+    lens_seed: Annotated[
+        int | None, _option(_CAMERA, "Seed of --lens typical: which two lenses of a kind.")
+    ] = None,
     # Sensor
     noise: Annotated[
         float | None, _option(_SENSOR, "Standard deviation of Gaussian noise, of full scale.")

@@ -96,6 +96,8 @@ def check_combination(given: set[str], options: dict[str, Any]) -> None:
         _check_raw(given)
     if "wavelength" in given and options["psf"] != PsfName.DIFFRACTION:
         raise typer.BadParameter("--wavelength is for --psf diffraction: no other depends on it.")
+    if "lens_seed" in given and options["lens"] != "typical":
+        raise typer.BadParameter("--lens-seed is for --lens typical: other lenses are not random.")
 
 
 def _check_beside_recipe(given: set[str]) -> None:

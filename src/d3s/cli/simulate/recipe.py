@@ -61,6 +61,7 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
         "images": options["images"].value,
         "truth": options["truth"].value,
         "sensor": _sensor_table(options),
+        **_lens_fields(options["lens"], options["lens_seed"]),
         "rig": Rig.paper_prototype() if rig is None else Rig.load(rig),
     }
     return Recipe(**_without_none(fields))
@@ -160,6 +161,17 @@ def _sensor_table(options: dict[str, Any]) -> dict[str, Any]:
     if options["offset_right"] is not None:
         fields["offset"] = (0.0, options["offset_right"])
     return _without_none(fields)
+
+
+def _lens_fields(lens: str | None, seed: int | None) -> dict[str, Any]:
+    """Lenses of the recipe; none for perfect ones."""
+    from d3s.scene.lens_file import LensFile
+    from d3s.scene.typical_lenses import typical_lenses
+
+    if lens is None or lens == "perfect":
+        return {}
+    left, right = typical_lenses(seed or 0) if lens == "typical" else LensFile.load(lens).lenses
+    return {"lens_left": left, "lens_right": right}
 
 
 def _distances_m(text: str) -> tuple[float, ...]:
