@@ -5,7 +5,7 @@ A point at place p from the centre of the distortion is drawn at
     p (1 + a r² + b r⁴ + 2 c·p) + c r²,
 
 with a and b the radial distortion of third and fifth order and c that of decentring. To fill a
-pixel, the inverse is found by iteration. Images are read with the kernel of `d3s.rig.split`, which
+pixel, the inverse is found by iteration. Images are read with the kernel of `d3s.rig.interpolation`, which
 adds no blur.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.rig.split import BEFORE, TAPS, weights
+from d3s.rig.interpolation import BEFORE, TAPS, weights
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.simd import load_8, reduce_sum
