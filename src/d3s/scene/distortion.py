@@ -5,8 +5,8 @@ A point at place p from the centre of the distortion is drawn at
     p (1 + a r² + b r⁴ + 2 c·p) + c r²,
 
 with a and b the radial distortion of third and fifth order and c that of decentring. To fill a
-pixel, the inverse is found by iteration. Images are read with the kernel of `d3s.rig.interpolation`, which
-adds no blur.
+pixel, the inverse is found by iteration. Images are read with the kernel of
+`d3s.rig.interpolation`, which adds no blur.
 """
 
 from typing import NamedTuple
