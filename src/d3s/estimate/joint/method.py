@@ -25,6 +25,7 @@ from d3s.estimate.joint.holes import Holes
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Unseen, Views, refine
+from d3s.estimate.joint.rows import measure_rows
 from d3s.estimate.joint.search import search
 from d3s.estimate.joint.trust import judge_cells
 from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult, Trust
@@ -126,14 +127,14 @@ def run_joint(
     if plan.search_scale > plan.cell_px:
         start_px = backend.refine.double(start_px, (noise.shape[0], noise.shape[1]))
     clock.stop("search")
-    fit = refine(balance_contrast(levels, start_px, plan), start_px, noise, unseen, plan, backend)
+    rows_px = measure_rows(levels, start_px, plan)
+    balanced = balance_contrast(levels, start_px, plan)
+    fit = refine(balanced, start_px, noise, unseen, plan, backend, rows_px)
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
     clock.stop("trust")
-    if plan.disparity_field is not None:
-        remaining_px = backend.field.remaining_disparity(
-            fit.disparity_px, plan.disparity_field, plan.cell_px
-        )
+    if plan.field is not None and plan.field.changes_disparity:
+        remaining_px = backend.field.remaining_disparity(fit.disparity_px, plan.field, plan.cell_px)
         fit = fit._replace(disparity_px=fit.disparity_px - remaining_px)
     planes = depth_and_confidence(fit, found, trust, shape, plan, backend)
     clock.stop("confidence")
