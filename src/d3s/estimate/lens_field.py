@@ -35,7 +35,7 @@ class LensField(NamedTuple):
     @property
     def changes_disparity(self) -> bool:
         """Whether there is disparity to subtract."""
-        return any(np.any(values) for values in self.lenses.disparity_px)
+        return any(np.asarray(values).any() for values in self.lenses.disparity_px)
 
     @property
     def per_dpt_px(self) -> float:
