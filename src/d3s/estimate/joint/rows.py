@@ -24,6 +24,8 @@ _STEP_PX = 2.0  # extent of the disparities of a block on one surface, in pixels
 _DEPTHS_DPT = 0.1  # spread of 1/Z from which on a dependence on the depth can be told
 _LEAST_PX, _MOST_PX = 0.02, 1.0  # rows that are left as they are, and that no camera has
 _SHARE = 5  # percent of the blocks at each end of 1/Z, beyond which nothing is extrapolated
+_SMALLEST = 0.02  # size, over the largest, of combinations of terms that the blocks can tell
+_SIGMAS = 4.0  # combinations of terms whose factor is less certain count as 0
 _DERIVATIVE = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12
 
 
@@ -57,15 +59,14 @@ def measure_rows(levels: dict[int, Views], start_px: Array, plan: Plan) -> Array
     terms = [np.ones(across.shape), across, down, across**2, across * down, down**2]
     if high - low > _DEPTHS_DPT:
         terms += [(vergence - middle) * term for term in terms]
-    root = np.sqrt(weight[is_good])
-    found = robust_fit(np.stack(terms, axis=1) * root[:, None], scale * rows[is_good] * root)
-    if found is None:
+    factors = _fitted(np.stack(terms, axis=1), scale * rows[is_good], np.sqrt(weight[is_good]))
+    if factors is None:
         return None
     kind = start_px.dtype
-    total = _polynomial(found[0][:6], x, y, kind)
-    if found[0].size > 6:
+    total = _polynomial(factors[:6], x, y, kind)
+    if factors.size > 6:
         change = np.clip(field.vergence_dpt(start_px), low, high) - middle
-        total = total + change.astype(kind) * _polynomial(found[0][6:], x, y, kind)
+        total = total + change.astype(kind) * _polynomial(factors[6:], x, y, kind)
     if np.sqrt(np.mean(np.square(total))) < _LEAST_PX:
         return None
     return np.clip(total, -_MOST_PX, _MOST_PX)
@@ -76,6 +77,18 @@ def _used_rows(count: int) -> Array:
     high = _BLOCK + 2 * _REACH
     starts = np.arange(0, count - high + 1, _STRIDE * _BLOCK)
     return np.asarray((starts[:, np.newaxis] + np.arange(high)).ravel())
+
+
+def _fitted(terms: FloatArray, target: FloatArray, root: FloatArray) -> FloatArray | None:
+    """Return the factors of the terms (samples, terms), which need not all be told apart."""
+    weighted = terms * root[:, np.newaxis]
+    _, sizes, directions = np.linalg.svd(weighted, full_matrices=False)
+    known = directions[sizes > _SMALLEST * sizes[0]]
+    found = robust_fit(weighted @ known.T, target * root)
+    if found is None:
+        return None
+    values, sigmas = found
+    return np.asarray(np.where(np.abs(values) > _SIGMAS * sigmas, values, 0) @ known)
 
 
 def _polynomial(factors: FloatArray, x: FloatArray, y: FloatArray, kind: np.dtype) -> Array:
