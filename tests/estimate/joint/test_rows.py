@@ -44,7 +44,8 @@ def test_a_shift_of_rows_is_found(views, rows_px):
     found = _measured(views[0], _lowered(views[1], rows_px), _start(1.6) + 0.2)
     assert found.shape == _start(1.6).shape
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, rows_px, atol=0.05)
+    assert found.mean() == pytest.approx(rows_px, abs=0.03)
+    np.testing.assert_allclose(found, rows_px, atol=0.1)  # less certain in the corners
 
 
 def test_rows_that_change_over_the_frame_are_found(views):
