@@ -133,7 +133,7 @@ def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
 def _local_means(
     cells: CellDisparity, x: FloatArray, y: FloatArray, values: FloatArray
 ) -> FloatArray:
-    """Weighted means of values at places around the centre of each cell; NaN far from all places."""
+    """Weighted means of values around the centre of each cell; NaN far from all places."""
     square = (cells.x[..., np.newaxis] - x) ** 2 + (cells.y[..., np.newaxis] - y) ** 2
     weights = np.exp(-0.5 * square / _WINDOW_SPREAD**2)
     means = weights @ values / np.maximum(weights.sum(axis=-1), 1e-12)
