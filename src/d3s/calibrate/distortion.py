@@ -9,9 +9,11 @@ x, measured from its axis in units of the field radius, by
 
 (third and fifth order radial, and decentring p). A board that is bent by δZ moves it by -x δZ / Z.
 Distortion stays at its place in the view, while the board shrinks with the distance, which tells
-the two apart. All is linear: the homography of each pair is eliminated, and the eleven numbers that
-all pairs share are fitted by least squares with Huber weights. Neither the ruler nor the tilt of
-the board has an effect; distances are used for the bend only, where some per cent do not matter.
+the two apart. The homography of each pair is eliminated, and the eleven numbers that all pairs
+share are fitted by least squares with Huber weights. This is repeated at the places that lenses
+without the distortion found so far would give, since x is such a place. Neither the ruler nor the
+tilt of the board has an effect; distances are used for the bend only, where some per cent do not
+matter.
 """
 
 from collections.abc import Sequence
@@ -35,7 +37,8 @@ _UNKNOWNS = 2 * _LENS + _BEND
 _PRIOR_LENS = (0.02, 0.01, 0.003, 0.003)
 _PRIOR_BEND_PER_M = 0.3
 _ROUNDS = 4
-_PASSES = 3  # the axis of a lens is found again after its distortion is removed
+_PASSES = 3  # axes and places are found again after the distortion is removed
+_NONE = (0.0, 0.0, 0.0, 0.0)
 _INVERSE_ROUNDS = 8
 
 
@@ -43,16 +46,16 @@ class Distortion(NamedTuple):
     """Distortion of both lenses, and the bend of the board, with standard deviations."""
 
     field_radius_px: float
-    left: LensNumbers
-    right: LensNumbers
-    left_sigma: LensNumbers
-    right_sigma: LensNumbers
-    centre_left_px: tuple[float, float]  # axis of the left lens in the raw frame
-    centre_right_px: tuple[float, float]
-    bend_per_m: tuple[float, float, float]  # δZ = a X² + b XY + c Y², in 1/m
-    bend_sigma_per_m: tuple[float, float, float]
-    before_rms_px: float  # residual of the homographies of all pairs
-    after_rms_px: float
+    left: LensNumbers = _NONE
+    right: LensNumbers = _NONE
+    left_sigma: LensNumbers = _NONE
+    right_sigma: LensNumbers = _NONE
+    centre_left_px: tuple[float, float] = (0.0, 0.0)  # axis of the left lens in the raw frame
+    centre_right_px: tuple[float, float] = (0.0, 0.0)
+    bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # δZ = a X² + b XY + c Y², in 1/m
+    bend_sigma_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    before_rms_px: float = float("nan")  # residual of the homographies of all pairs
+    after_rms_px: float = float("nan")
 
     def centre_px(self, camera: int) -> FloatArray:
         """(x, y) of the axis of a lens in the raw frame."""
@@ -119,12 +122,12 @@ def find_distortion(
     field_radius_px
         Unit of places in a view.
     """
+    so_far = Distortion(field_radius_px)
     for _ in range(_PASSES):
-        places = (np.array(anchors.left_px), np.array(anchors.right_px))
-        fit = _Fit(matches, places, distances_m, focal_length_px, field_radius_px)
-        distortion = fit.distortion()
-        anchors = find_anchors(distortion.removed_from(matches))
-    return distortion, anchors
+        so_far = so_far._replace(centre_left_px=anchors.left_px, centre_right_px=anchors.right_px)
+        so_far = _Fit(matches, so_far, distances_m, focal_length_px).distortion()
+        anchors = find_anchors(so_far.removed_from(matches))
+    return so_far, anchors
 
 
 def _lens_terms(places: FloatArray) -> FloatArray:
@@ -154,22 +157,22 @@ class _Fit:
     def __init__(
         self,
         matches: Matches,
-        centres_px: tuple[FloatArray, FloatArray],
+        so_far: Distortion,
         distances_m: Sequence[float],
         focal_length_px: float,
-        field_radius_px: float,
     ) -> None:
-        self._centres = centres_px
+        self._so_far = so_far
         self._distances_m = distances_m
-        self._radius = field_radius_px
+        self._radius = so_far.field_radius_px
         # A curvature of 1/m moves the rim of the field by this much of the radius, per metre.
-        self._bend_scale = (field_radius_px / focal_length_px) ** 2
+        self._bend_scale = (self._radius / focal_length_px) ** 2
+        straight = so_far.removed_from(matches)
         self._pairs = [
             self._pair(pair, cameras)
             for pairs, cameras in (
-                (matches.left, (0, 0)),
-                (matches.right, (1, 1)),
-                (matches.across, (0, 1)),
+                (straight.left, (0, 0)),
+                (straight.right, (1, 1)),
+                (straight.across, (0, 1)),
             )
             for pair in pairs
         ]
@@ -188,6 +191,9 @@ class _Fit:
         )
         terms = second - np.einsum("nij,njk->nik", jacobian, first)
         residual = pair.second_px - apply_homography(matrix, pair.first_px)
+        # The distortion so far is added again: what is fitted is all of it.
+        removed = np.array([*self._so_far.left, *self._so_far.right])
+        residual = residual + terms[:, :, : 2 * _LENS] @ removed
         weights = np.repeat(1 / pair.sigma_px, 2)
         basis, _ = np.linalg.qr(tangents.reshape(-1, 8) * weights[:, np.newaxis])
         rows = terms.reshape(-1, _UNKNOWNS) * weights[:, np.newaxis]
@@ -196,7 +202,7 @@ class _Fit:
 
     def _terms(self, places_px: FloatArray, camera: int, frame: int) -> FloatArray:
         """Displacement (places, 2, unknowns) of places in pixels."""
-        places = (places_px - self._centres[camera]) / self._radius
+        places = (places_px - self._so_far.centre_px(camera)) / self._radius
         terms = np.zeros((len(places), 2, _UNKNOWNS))
         terms[:, :, camera * _LENS : (camera + 1) * _LENS] = _lens_terms(places)
         x, y = places.T
@@ -240,15 +246,11 @@ class _Fit:
             a, b, c = values[2 * _LENS :].tolist()
             return a, b, c
 
-        left, right = (tuple(centre.tolist()) for centre in self._centres)
-        return Distortion(
-            field_radius_px=self._radius,
+        return self._so_far._replace(
             left=four(self._values, 0),
             right=four(self._values, _LENS),
             left_sigma=four(self._sigma, 0),
             right_sigma=four(self._sigma, _LENS),
-            centre_left_px=left,
-            centre_right_px=right,
             bend_per_m=three(self._values),
             bend_sigma_per_m=three(self._sigma),
             before_rms_px=self._rms(np.zeros(_UNKNOWNS)),
