@@ -61,7 +61,7 @@ def test_all_steps_on_small_frames_of_the_twin(small_frames, small_captures, sma
 
 def test_lenses_that_distort(camera):
     """Distortion of 2 px at half the width of the picture."""
-    found = found_of(camera.but(distortion_per_px2=2e-9))
+    found = found_of(camera.but(distortion=((1.6e-3, 0.0, 0.0, 0.0),) * 2))
     assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=2e-4)
     assert abs(difference_px(camera, found)[0]) < 0.02
     assert not found.ruler_is_applied
