@@ -85,7 +85,7 @@ def test_distorted_camera_becomes_the_perfect_one(distorted):
 
 
 def test_rows_disagree_if_distortion_stays(distorted):
-    matches, anchors, rectification = distorted.steps()
+    matches, _, rectification = distorted.steps()
     found, straight_anchors = found_of(distorted)
     straight = find_rectification(found.removed_from(matches), straight_anchors)
     assert straight.rms_px < 0.03 < 0.3 < rectification.rms_px
