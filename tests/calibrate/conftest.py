@@ -14,6 +14,7 @@ from d3s.calibrate.frames import Captures
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
 from d3s.calibrate.rectification import Rectification, find_rectification
 from d3s.rig import LensMaps
+from small_camera import SMALL_DISTANCES_M, SMALL_LAYOUT, SMALL_MOUNTS, small_rig
 
 FOCAL_PX, BASELINE_M = 6050.0, 3.84e-3
 DISTANCES_M = tuple(np.round(np.geomspace(0.25, 1.9, 16), 3).tolist())
@@ -128,23 +129,6 @@ def _steps(camera: Camera) -> tuple[Matches, Anchors, Rectification]:
 @pytest.fixture
 def camera() -> Camera:
     return Camera()
-
-
-SMALL_LAYOUT = d3s.RawLayout(
-    rows_px=430, cols_px=860, field_radius_px=212.0, field_edge_px=6.0, partition_px=6.0,
-    partition_edge_px=8.0,
-)  # fmt: skip
-SMALL_MOUNTS = (
-    d3s.Mount(scale=1.002, roll_rad=0.006, shift_x_px=5.0, shift_y_px=-3.0),
-    d3s.Mount(scale=0.996, roll_rad=-0.004, shift_x_px=-6.0, shift_y_px=4.0),
-)
-SMALL_DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50, 0.56)
-
-
-def small_rig() -> d3s.Rig:
-    """The paper's camera with a coarser sensor: its lenses are 427 px apart."""
-    rig = d3s.Rig.paper_prototype()
-    return rig.replace(optics=rig.optics.replace(pixel_pitch_m=9e-6))
 
 
 def captures_of_images(images, distances_m) -> Captures:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
-from conftest import SMALL_LAYOUT, SMALL_MOUNTS, small_rig
+from small_camera import SMALL_LAYOUT, SMALL_MOUNTS, small_rig
 
 pytestmark = pytest.mark.slow
 
