@@ -42,3 +42,13 @@ def test_all_pixels_of_a_view():
     depth = Board((0.1, 0.0)).depth_m(cols, rows, 0.5, SHAPE, OPTICS)
     assert depth.shape == (1, 801) or depth.shape == SHAPE
     assert depth[0, 0] < 0.5 < depth[0, -1]
+
+
+def test_bend_is_the_same_disparity_at_every_distance():
+    """A board of 0.5 m that is bent by 2 mm: 0.016 px at the side of a view, near and far."""
+    board, shape = Board(bend_per_m=(0.032, 0.0, 0.0)), (902, 1802)
+    assert 0.032 * 0.25**2 == 0.002
+    for depth_m in (0.3, 1.0, 1.9):
+        side = board.depth_m(0, 450.5, depth_m, shape, OPTICS)
+        shift_px = OPTICS.disparity_px(side) - OPTICS.disparity_px(depth_m)
+        assert shift_px == pytest.approx(-0.0165, abs=3e-4)
