@@ -33,6 +33,7 @@ class Camera:
     features: int = 300
     field_radius_px: float = 900.0
     distortion: tuple[tuple[float, ...], tuple[float, ...]] = ((0.0,) * 4, (0.0,) * 4)
+    third_per_dpt: tuple[float, float] = (0.0, 0.0)  # change of the third order with 1/Z
     bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of the board: X², XY, Y²
     sway_m: float = 0.0  # standard deviation of the board perpendicular to its rail
     seed: int = 0
@@ -50,9 +51,14 @@ class Camera:
     def focal_baseline_px_m(self) -> float:
         return FOCAL_PX * BASELINE_M * self.scales[0]
 
-    @property
-    def lens_maps(self) -> LensMaps:
-        left, right = self.distortion
+    def lens_maps(self, frame: int) -> LensMaps:
+        """Distortion of both lenses for points as far as the board."""
+        middle_dpt = np.median(1 / np.array(self.distances_m))
+        further_dpt = 1 / self.distances_m[frame] - middle_dpt
+        left, right = (
+            (numbers[0] + float(per_dpt * further_dpt), *numbers[1:])
+            for numbers, per_dpt in zip(self.distortion, self.third_per_dpt, strict=True)
+        )
         return LensMaps(
             field_radius_px=self.field_radius_px, distortion_left=left, distortion_right=right
         )
@@ -76,7 +82,7 @@ class Camera:
         cos, sin = np.cos(self.rolls_rad[view]), np.sin(self.rolls_rad[view])
         turned = rays @ np.array([[cos, -sin], [sin, cos]]).T
         away = self.scales[view] * turned / self.field_radius_px
-        moved = self.lens_maps.distorted(view, *away.T).T
+        moved = self.lens_maps(frame).distorted(view, *away.T).T
         return np.array(self.anchors_px[view]) + self.field_radius_px * moved
 
     def points_m(self, frame: int, count: int = 160, spread_px: float = 850.0) -> np.ndarray:
