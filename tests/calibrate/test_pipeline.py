@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.steps import Alignment, _rejected_files
+from d3s.calibrate.steps import Alignment, _even_focus_px, _rejected_files
 from d3s.errors import CalibrationError, InputError, RigError
+from d3s.rig import LensMaps
 from small_camera import SMALL_LAYOUT, small_rig
 
 DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
@@ -84,6 +85,16 @@ def test_error_of_a_step_carries_the_report_of_the_steps_before(small_frames, mo
     assert report.outlines is not None
     assert report.tuning is None
     assert sorted(report.thumbnails) == list(range(6))
+
+
+def test_middle_of_even_focus():
+    def size_px(*focus_dpt):
+        return _even_focus_px(LensMaps(field_radius_px=900.0, focus_right_dpt=focus_dpt))
+
+    # 0.15 dpt are reached at a quarter of the way to 2.4 dpt, and at half of that to 0.6 dpt.
+    assert size_px(0.0, 0.0, 0.3, 0.6) == 900
+    assert size_px(0.0, 0.0, 1.0, 2.4) == 500  # no less
+    assert size_px(0.0, 0.0, 0.0, 0.0) > 1e4
 
 
 @pytest.mark.parametrize(
