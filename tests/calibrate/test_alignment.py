@@ -1,5 +1,7 @@
 """Alignment: axes, rows and depths from places on the board, and places without shift by blur."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,7 @@ def bent(camera):
     return camera.but(distortion=DISTORTION, bend_per_m=(0.05, -0.02, 0.03))
 
 
+@cache
 def aligned(camera):
     matches = camera.matches()
     return align_matches(matches, camera.distances_m, camera.field_radius_px, SETUP)

@@ -1,5 +1,7 @@
 """Light of both views over the field, from the brightness of smooth boards."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -51,12 +53,14 @@ def views(left=LEFT, right=RIGHT, *, stray=0.0, texture=0.3):
     return pairs
 
 
-def found_of(pairs):
+@cache
+def found_of(left=LEFT, right=RIGHT, **options):
+    pairs = views(left, right, **options)
     return find_illumination(pairs, DEPTHS_M, OPTICS, BOARD, RADIUS_PX)
 
 
 def test_ratio_of_the_views_is_that_of_the_lenses():
-    found = found_of(views())
+    found = found_of()
     x, y = places()
     for disparity_px in (20, 70):
         here, there = x[:, disparity_px:], x[:, :-disparity_px]
@@ -73,20 +77,20 @@ def test_ratio_of_the_views_is_that_of_the_lenses():
 
 
 def test_light_is_relative_to_the_axis_of_the_left_view():
-    found = found_of(views())
+    found = found_of()
     assert polynomial_at(found.left, 0.0, 0.0) == pytest.approx(1, abs=2e-3)
     assert polynomial_at(found.right, 0.0, 0.0) == pytest.approx(0.95, abs=3e-3)
 
 
 def test_even_light_needs_no_map():
-    found = found_of(views((1.0,), (1.0,)))
+    found = found_of((1.0,), (1.0,))
     for light in (found.left, found.right):
         np.testing.assert_allclose(polynomial_at(light, *places()), 1.0, atol=0.005)
 
 
 def test_stray_light_is_told_from_gain():
     # A board with much contrast in each block's neighbourhood shows where dark is not dark.
-    found = found_of(views(stray=0.02, texture=1.2))
+    found = found_of(stray=0.02, texture=1.2)
     assert found.stray_light == pytest.approx(0.02, abs=3e-3)
     assert polynomial_at(found.right, 0.0, 0.0) == pytest.approx(0.95, abs=0.01)
     assert found.after_rms < 0.01
