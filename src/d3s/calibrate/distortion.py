@@ -3,7 +3,7 @@
 Two pictures of a flat board, through lenses without distortion, are related by a homography: from
 frame to frame as well as from view to view. What the places of the windows have beyond the
 homography of their pair comes from the lenses and from the shape of the board. A lens moves a place
-x, measured from its axis in units of the field radius, by
+x, measured from its axis in units of the field radius, by::
 
     (k3 |x|² + k5 |x|⁴) x + 2 (p · x) x + p |x|²
 
