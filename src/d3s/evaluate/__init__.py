@@ -23,6 +23,7 @@ league         all methods at full, own and common density
 league_tables  the league as CSV, JSON and Markdown
 stereo         stereo data sets that users bring: a package
 tuned_twin     the simulated camera, tuned as the paper tunes its own
+typical_camera the simulated camera with typical lenses, calibrated
 """
 
 from d3s.calibrate.validation import working_range_m

@@ -20,7 +20,7 @@ from d3s.record import Record
 from d3s.rig import Rig
 from d3s.scene.pair import simulate
 from d3s.scene.random_scene import RandomScene, Surfaces
-from d3s.scene.scenes import LayeredScene, Plane
+from d3s.scene.scenes import Plane, Scene
 from d3s.scene.sensor import expose_pair
 from d3s.scene.sequence import even_distances_m
 from d3s.scene.textures import Texture, check_pattern
@@ -284,7 +284,7 @@ def _warm_up(method: str) -> None:
 
 
 def make_trial(
-    scene: LayeredScene,
+    scene: Scene,
     rig: Rig,
     sweep: TwinSweep,
     shape: tuple[int, int],

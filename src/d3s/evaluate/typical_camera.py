@@ -11,14 +11,14 @@ from typing import Literal
 
 import numpy as np
 
-from d3s.errors import InputError
+from d3s.errors import InputError, SceneError
 from d3s.rig import Calibration, Rig
 from d3s.rig.places import view_to_raw_places
 from d3s.scene.blur import Psf
 from d3s.scene.geometry import Mount
 from d3s.scene.lens_errors import LensErrors
 from d3s.scene.raw import DEFAULT_MOUNTS, RawFrame, RawLayout, simulate_raw
-from d3s.scene.scenes import Layer, Layered, LayeredScene
+from d3s.scene.scenes import DepthMapScene, Layer, Layered, LayeredScene, Scene
 from d3s.scene.sensor import Sensor, as_sensor, generator, seed_sequence
 from d3s.scene.typical_lenses import typical_lenses
 from d3s.types import FloatArray, Image, Mask
@@ -161,7 +161,7 @@ class TypicalPair:
 
 
 def typical_pair(
-    scene: LayeredScene,
+    scene: Scene,
     rig: Rig,
     shape: tuple[int, int],
     *,
@@ -201,8 +201,12 @@ def typical_pair(
     )
 
 
-def _widened(scene: LayeredScene, shape: tuple[int, int], wide: tuple[int, int]) -> Layered:
+def _widened(scene: Scene, shape: tuple[int, int], wide: tuple[int, int]) -> Layered:
     """Scene for a perfect view of `shape`, with masks that reach over a larger view."""
+    if isinstance(scene, DepthMapScene):
+        raise SceneError(
+            "scene must have layers: the camera with typical lenses sees beyond a map."
+        )
     before = [(size - own) // 2 for size, own in zip(wide, shape, strict=True)]
     after = [size - own - one for size, own, one in zip(wide, shape, before, strict=True)]
     pad = list(zip(before, after, strict=True))
