@@ -53,8 +53,9 @@ def find_items(
     known = {item.name: {plain(item.name), *item.places} for item in items}
     unknown = [name for name in names if not any(plain(name) in keys for keys in known.values())]
     if unknown:
+        kind = "" if lens == "perfect" else f" with {lens} lenses"
         raise InputError(
-            f"{', '.join(map(repr, unknown))}: no such item with {lens} lenses. There are "
+            f"{', '.join(map(repr, unknown))}: no such item{kind}. There are "
             f"{', '.join(f'{item.name} ({item.reference})' for item in items)}."
         )
     wanted = {plain(name) for name in names}
