@@ -7,11 +7,12 @@ x, measured from its axis in units of the field radius, by
 
     (k3 |x|² + k5 |x|⁴) x + 2 (p · x) x + p |x|²
 
-(third and fifth order radial, and decentring p). A board that is bent by δZ moves it by -x δZ / Z.
-Distortion stays at its place in the view, while the board shrinks with the distance, which tells
-the two apart. All is linear: the homography of each pair is eliminated, and the eleven numbers that
-all pairs share are fitted by least squares with Huber weights. Neither the ruler nor the tilt of
-the board has an effect; distances are used for the bend only, where some per cent do not matter.
+(third and fifth order radial, and decentring p). Where the rim of a lens cuts the pupil off, blur
+is not even around the chief ray, and the third order changes with the vergence 1/Z. A board that is
+bent by δZ moves a place by -x δZ / Z. The three are told apart by how they change with the
+distance. All is linear: the homography of each pair is eliminated, and the numbers that all pairs
+share are fitted by least squares with Huber weights. Neither the ruler nor the tilt of the board
+has an effect; distances are needed to some per cent only.
 """
 
 from collections.abc import Sequence
@@ -27,12 +28,12 @@ from d3s.types import FloatArray
 LensNumbers = tuple[float, float, float, float]
 """Radial distortion of third and fifth order, decentring along x and y, at the field radius."""
 
-_LENS = 4
+_LENS = 6  # the four numbers, and the third and fifth order per dioptre
 _BEND = 3
 _UNKNOWNS = 2 * _LENS + _BEND
 # Standard deviations of the prior, which says none: distortion of third and fifth order,
 # decentring; and the curvature of a board in 1/m: one of 0.5 m is bent by 1 cm.
-_PRIOR_LENS = (0.02, 0.01, 0.003, 0.003)
+_PRIOR_LENS = (0.02, 0.01, 0.003, 0.003, 0.003, 0.003)
 _PRIOR_BEND_PER_M = 0.3
 _ROUNDS = 4
 _PASSES = 3  # the axis of a lens is found again after its distortion is removed
@@ -45,6 +46,10 @@ class Distortion(NamedTuple):
     field_radius_px: float
     left: LensNumbers
     right: LensNumbers
+    left_per_dpt: tuple[float, float]  # change of third and fifth order with 1/Z
+    right_per_dpt: tuple[float, float]
+    vergence_dpt: float  # at which the numbers above hold
+    vergences_dpt: tuple[float, ...]  # of each frame
     left_sigma: LensNumbers
     right_sigma: LensNumbers
     centre_left_px: tuple[float, float]  # axis of the left lens in the raw frame
@@ -58,7 +63,9 @@ class Distortion(NamedTuple):
         """(x, y) of the axis of a lens in the raw frame."""
         return np.array((self.centre_left_px, self.centre_right_px)[camera])
 
-    def undistorted_px(self, camera: int, places_px: FloatArray) -> FloatArray:
+    def undistorted_px(
+        self, camera: int, places_px: FloatArray, vergence_dpt: float | None = None
+    ) -> FloatArray:
         """Places (places, 2) in the raw frame of a lens without distortion.
 
         Parameters
@@ -67,30 +74,39 @@ class Distortion(NamedTuple):
             0 is left, 1 is right.
         places_px
             (places, 2): x, y in the raw frame.
+        vergence_dpt
+            1/Z of the places; that of `self.vergence_dpt` if left.
         """
-        centre, numbers = self.centre_px(camera), (self.left, self.right)[camera]
+        further = 0.0 if vergence_dpt is None else vergence_dpt - self.vergence_dpt
+        per_dpt = (self.left_per_dpt, self.right_per_dpt)[camera]
+        numbers = np.array([*(self.left, self.right)[camera], *per_dpt])
+        centre = self.centre_px(camera)
         seen = (places_px - centre) / self.field_radius_px
         ideal = seen
         for _ in range(_INVERSE_ROUNDS):
-            ideal = seen - _lens_terms(ideal) @ np.array(numbers)
+            ideal = seen - _lens_terms(ideal, further) @ numbers
         return np.asarray(centre + self.field_radius_px * ideal)
+
+    def _straight(self, places_px: FloatArray, camera: int, vergence_dpt: float) -> FloatArray:
+        return self.undistorted_px(camera, places_px, vergence_dpt)
 
     def largest_px(self, camera: int) -> float:
         """Distortion at the field radius to the right of the axis, in pixels."""
         place = np.array([[1.0, 0.0]])
-        moved = _lens_terms(place) @ np.array((self.left, self.right)[camera])
+        moved = _lens_terms(place)[..., :4] @ np.array((self.left, self.right)[camera])
         return float(np.hypot(*moved[0]) * self.field_radius_px)
 
     def removed_from(self, matches: Matches) -> Matches:
         """Matches as lenses without distortion would give them."""
 
         def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
-            first, second = cameras
+            first = cameras[0], self.vergences_dpt[pair.first]
+            second = cameras[1], self.vergences_dpt[pair.second]
             return pair._replace(
-                first_px=self.undistorted_px(first, pair.first_px),
-                second_px=self.undistorted_px(second, pair.second_px),
-                features_first_px=self.undistorted_px(first, pair.features_first_px),
-                features_second_px=self.undistorted_px(second, pair.features_second_px),
+                first_px=self._straight(pair.first_px, *first),
+                second_px=self._straight(pair.second_px, *second),
+                features_first_px=self._straight(pair.features_first_px, *first),
+                features_second_px=self._straight(pair.features_second_px, *second),
             )
 
         return matches.changed(changed)
@@ -127,8 +143,11 @@ def find_distortion(
     return distortion, anchors
 
 
-def _lens_terms(places: FloatArray) -> FloatArray:
-    """Displacement (places, 2, 4) by each of the four numbers of a lens, in units of the radius."""
+def _lens_terms(places: FloatArray, further_dpt: float = 0.0) -> FloatArray:
+    """Displacement (places, 2, 6) by each of the numbers of a lens, in units of the radius.
+
+    `further_dpt` is the vergence beyond that at which the first four numbers hold.
+    """
     x, y = places[:, 0], places[:, 1]
     square = x**2 + y**2
     terms = np.empty((len(places), 2, _LENS))
@@ -138,6 +157,8 @@ def _lens_terms(places: FloatArray) -> FloatArray:
         terms[:, axis, 2] = 2 * x * here
         terms[:, axis, 3] = 2 * y * here
         terms[:, axis, 2 + axis] += square
+        terms[:, axis, 4] = further_dpt * square * here
+        terms[:, axis, 5] = further_dpt * square**2 * here
     return terms
 
 
@@ -161,6 +182,7 @@ class _Fit:
     ) -> None:
         self._centres = centres_px
         self._distances_m = distances_m
+        self._vergence = float(np.median(1 / np.asarray(distances_m)))
         self._radius = field_radius_px
         # A curvature of 1/m moves the rim of the field by this much of the radius, per metre.
         self._bend_scale = (field_radius_px / focal_length_px) ** 2
@@ -198,7 +220,9 @@ class _Fit:
         """Displacement (places, 2, unknowns) of places in pixels."""
         places = (places_px - self._centres[camera]) / self._radius
         terms = np.zeros((len(places), 2, _UNKNOWNS))
-        terms[:, :, camera * _LENS : (camera + 1) * _LENS] = _lens_terms(places)
+        terms[:, :, camera * _LENS : (camera + 1) * _LENS] = _lens_terms(
+            places, 1 / self._distances_m[frame] - self._vergence
+        )
         x, y = places.T
         depth = np.stack([x**2, x * y, y**2], axis=1) * self._bend_scale
         depth *= self._distances_m[frame]
@@ -233,8 +257,11 @@ class _Fit:
         """Return the result."""
 
         def four(values: FloatArray, first: int) -> LensNumbers:
-            a, b, c, d = values[first : first + _LENS].tolist()
+            a, b, c, d = values[first : first + 4].tolist()
             return a, b, c, d
+
+        def two(values: FloatArray, first: int) -> tuple[float, float]:
+            return float(values[first]), float(values[first + 1])
 
         def three(values: FloatArray) -> tuple[float, float, float]:
             a, b, c = values[2 * _LENS :].tolist()
@@ -245,6 +272,10 @@ class _Fit:
             field_radius_px=self._radius,
             left=four(self._values, 0),
             right=four(self._values, _LENS),
+            left_per_dpt=two(self._values, 4),
+            right_per_dpt=two(self._values, _LENS + 4),
+            vergence_dpt=self._vergence,
+            vergences_dpt=tuple(1 / distance_m for distance_m in self._distances_m),
             left_sigma=four(self._sigma, 0),
             right_sigma=four(self._sigma, _LENS),
             centre_left_px=left,
