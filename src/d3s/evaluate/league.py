@@ -119,16 +119,19 @@ class Program:
             Whether to use few depths, textures and scenes.
         """
         planes = PlaneSweep(
-            depths_m=even_distances_m(0.25, 2.0, 6), shape=(180, 400), lens="typical"
+            depths_m=even_distances_m(0.25, 2.0, 6),
+            patterns=("text", "brick", "gravel", "bark"),
+            shape=(180, 400),
+            lens="typical",
         )
-        scenes = SceneSweep(count=6, shape=(400, 500), lens="typical")
-        sides = {"shape": (150, 1600), "beyond_px": SIDES_FROM_PX}
+        scenes = SceneSweep(count=4, shape=(400, 500), lens="typical")
+        sides = {"shape": (130, 1600), "beyond_px": SIDES_FROM_PX}
         if quick:
             planes = planes.replace(depths_m=(0.5, 1.0, 1.5, 2.0), patterns=("brick", "grass"))
             scenes = scenes.replace(count=2, shape=(300, 400))
             more = planes.replace(depths_m=(0.5, 1.5), patterns=("brick",), **sides)
         else:
-            more = planes.replace(patterns=("brick", "grass"), **sides)
+            more = planes.replace(patterns=("brick", "gravel"), **sides)
         return cls(planes=planes, scenes=scenes, more={SIDES: more})
 
     @property

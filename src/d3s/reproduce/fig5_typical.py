@@ -87,7 +87,7 @@ def _sweep(context: Context, lens: Lens) -> PlaneSweep:
     return PlaneSweep(
         depths_m=even_distances_m(0.25, 1.97, 5 if context.quick else 12),
         patterns=QUICK_TEXTURES if context.quick else TEXTURES,
-        shape=(150, 400) if context.quick else (200, 500),
+        shape=(150, 400) if context.quick else (180, 400),
         noise=NOISE,
         seed=context.seed,
         lens=lens,
