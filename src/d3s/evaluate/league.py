@@ -125,7 +125,7 @@ class Program:
             lens="typical",
         )
         scenes = SceneSweep(count=4, shape=(400, 500), lens="typical")
-        sides = {"shape": (130, 1600), "beyond_px": SIDES_FROM_PX}
+        sides = {"shape": (130, 1500), "beyond_px": SIDES_FROM_PX}
         if quick:
             planes = planes.replace(depths_m=(0.5, 1.0, 1.5, 2.0), patterns=("brick", "grass"))
             scenes = scenes.replace(count=2, shape=(300, 400))
