@@ -25,6 +25,7 @@ from d3s.estimate.joint.holes import Holes
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Unseen, Views, refine
+from d3s.estimate.joint.rows import measure_rows
 from d3s.estimate.joint.search import search
 from d3s.estimate.joint.trust import judge_cells
 from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult, Trust
@@ -129,7 +130,9 @@ def run_joint(
     if plan.search_scale > plan.cell_px:
         start_px = backend.refine.double(start_px, (noise.shape[0], noise.shape[1]))
     clock.stop("search")
-    fit = refine(balance_contrast(levels, start_px, plan), start_px, noise, unseen, plan, backend)
+    rows_px = measure_rows(levels, start_px, plan)
+    balanced = balance_contrast(levels, start_px, plan)
+    fit = refine(balanced, start_px, noise, unseen, plan, backend, rows_px)
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
     clock.stop("trust")
