@@ -124,14 +124,14 @@ class Program:
             shape=(180, 400),
             lens="typical",
         )
-        scenes = SceneSweep(count=4, shape=(400, 500), lens="typical")
+        scenes = SceneSweep(count=3, shape=(400, 500), lens="typical")
         sides = {"shape": (130, 1500), "beyond_px": SIDES_FROM_PX}
         if quick:
             planes = planes.replace(depths_m=(0.5, 1.0, 1.5, 2.0), patterns=("brick", "grass"))
             scenes = scenes.replace(count=2, shape=(300, 400))
             more = planes.replace(depths_m=(0.5, 1.5), patterns=("brick",), **sides)
         else:
-            more = planes.replace(patterns=("brick", "gravel"), **sides)
+            more = planes.replace(patterns=("brick",), **sides)
         return cls(planes=planes, scenes=scenes, more={SIDES: more})
 
     @property
