@@ -1,4 +1,4 @@
-"""Put the comparisons of `d3s reproduce` and two pictures into docs/reproduction_results.md.
+"""Put the comparisons of `d3s reproduce` and some pictures into docs/reproduction_results.md.
 
 .venv/bin/python docs/reproduction_table.py [FOLDER]
 """
@@ -13,7 +13,16 @@ from d3s.atomic import write_bytes, write_text
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "reproduction_results.md"
 BEGIN, END = "<!-- comparisons: `docs/reproduction_table.py` puts them here -->", "<!-- end -->"
-PICTURES = ("consensus_plane", "zici")
+TYPICAL = (
+    "<!-- typical lenses: `docs/reproduction_table.py` puts them here -->",
+    "<!-- end of typical lenses -->",
+)
+# Items and their pictures.
+PICTURES = {
+    "consensus_plane": "consensus_plane",
+    "zici": "zici",
+    "accuracy_typical": "methods_typical",
+}
 HEADINGS = ("in the paper", "what", "paper", "ours", "same conditions?", "agrees?")
 WORDS = {"True": "yes", "False": "no", "": "–"}
 
@@ -32,24 +41,56 @@ def as_markdown(rows: list[dict[str, str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def with_table(page: str, table: str) -> str:
+def with_table(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """Return a page with the table between its marks, in place of an earlier table."""
-    before, found, rest = page.partition(BEGIN)
-    _, closed, after = rest.partition(END)
+    begin, end = marks
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
     if not (found and closed):
-        raise SystemExit(f"{PAGE} must have {BEGIN} and {END}.")
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+        raise SystemExit(f"{PAGE} must have {begin} and {end}.")
+    return f"{before}{begin}\n\n{table}\n\n{end}{after}"
+
+
+def lens_table(path: Path) -> str:
+    """Format lenses.csv of accuracy_typical: each method with perfect and with typical lenses."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    headings = ["method"] + [
+        f"{lens}: {what}"
+        for lens in ("perfect", "typical")
+        for what in ("MAE < 1 cm", "MAE (cm), 0.30 to 1.64 m", "0.90 to 1.64 m", "pixels (%)")
+    ]
+    lines = [headings, ["---"] * len(headings)]
+    for row in rows:
+        line = [f"`{row['method']}`"]
+        for lens in ("perfect", "typical"):
+            errors = [
+                f"{float(row[f'{lens}_{name}'] or 'nan'):.2f}" for name in ("mae_cm", "far_mae_cm")
+            ]
+            share = f"{100 * float(row[f'{lens}_share']):.0f}"
+            line += [row[f"{lens}_range"], *errors, share]
+        lines.append(line)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main(folder: Path) -> None:
-    """Rewrite the page and its pictures."""
+    """Rewrite the parts of the page, and the pictures, that the folder has."""
     with (folder / "comparisons.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     page = PAGE.read_text(encoding="utf-8")
-    write_text(PAGE, with_table(page, as_markdown(rows)), overwrite=True)
-    for name in PICTURES:
-        content = (folder / name / f"{name}.png").read_bytes()
-        write_bytes(DOCS / "_static" / f"reproduction_{name}.png", content, overwrite=True)
+    perfect = [row for row in rows if row["item"] != "accuracy_typical"]
+    if perfect:
+        page = with_table(page, as_markdown(perfect))
+    typical = [row for row in rows if row["item"] == "accuracy_typical"]
+    if typical:
+        tables = lens_table(folder / "accuracy_typical" / "lenses.csv"), as_markdown(typical)
+        page = with_table(page, "\n\n".join(tables), TYPICAL)
+    write_text(PAGE, page, overwrite=True)
+    for item, name in PICTURES.items():
+        picture = folder / item / f"{name}.png"
+        if picture.exists():
+            kept = DOCS / "_static" / f"reproduction_{name}.png"
+            write_bytes(kept, picture.read_bytes(), overwrite=True)
 
 
 if __name__ == "__main__":

@@ -146,3 +146,24 @@ def test_long_names_leave_numbers_whole(capsys):
         assert "joint" in text
         assert text.count("12.345") == count
         assert max(map(len, text.splitlines())) <= 80
+
+
+def test_typical_lenses_have_a_rig_of_their_own():
+    refused = run("--lens", "typical", "--rig", "mine.toml")
+    assert refused.exit_code == 2
+    assert "has a rig of its own" in " ".join(refused.output.replace("│", " ").split())
+
+
+def test_typical_lenses_are_named_in_files_and_command(monkeypatch):
+    from d3s.evaluate.league_tables import TYPICAL_MARKS
+
+    tiny = Program(
+        planes=TINY.planes.replace(lens="typical", depths_m=(0.6,)),
+        scenes=TINY.scenes.replace(lens="typical"),
+    )
+    monkeypatch.setattr(Program, "typical", classmethod(lambda cls, quick: tiny))
+    Path("page.md").write_text(f"{TYPICAL_MARKS[0]}\n{TYPICAL_MARKS[1]}\n")
+    done = run("--lens", "typical", "-m", "bm", "--workers", "1", "--page", "page.md")
+    assert done.exit_code == 0, done.output
+    assert Path("league/league_typical.png").stat().st_size > 1000
+    assert "`d3s compare --quick --lens typical -m bm`" in Path("page.md").read_text()

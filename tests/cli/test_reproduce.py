@@ -48,18 +48,20 @@ def test_list_makes_nothing():
     result = run("--list")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert len(lines) == len(ITEMS)
+    assert len(lines) == len([item for item in ITEMS if item.lens == "perfect"])
     assert any(line.startswith("zici             figs1    Fig. S1 ") for line in lines)
     assert any(line.startswith("accuracy         fig5     Fig. 5a, ") for line in lines)
     assert not Path("reproduction").exists()
     assert len(run("--list", "fig3b").stdout.splitlines()) == 1
+    assert run("--list", "--lens", "typical").stdout.startswith("accuracy_typical fig5 ")
 
 
 def test_an_item_that_is_not_known():
     words = refused("figure9")
     assert "'figure9': no such item" in words
     for item in ITEMS:
-        assert f"{item.name} ({item.reference})" in words
+        assert (f"{item.name} ({item.reference})" in words) == (item.lens == "perfect")
+    assert "There are accuracy_typical (" in refused("fig3b", "--lens", "typical")
     assert not Path("reproduction").exists()
 
 

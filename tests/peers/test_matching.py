@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.estimate import Options
+from d3s.evaluate.tuned_twin import tuned_rig
+from d3s.peers.common import MethodCall
 from d3s.peers.matching import (
     DisparityGrid,
     Parabola,
@@ -11,6 +14,7 @@ from d3s.peers.matching import (
     block_match,
     independent_samples,
 )
+from d3s.rig import LensMaps
 
 OPTICS = d3s.Rig.paper_prototype().optics  # a disparity of 23.232 px at 1 m
 
@@ -110,3 +114,20 @@ def test_block_match_finds_a_shift():
     match = block_match(texture[:, :100], texture[:, 7:107], grid, 9)
     assert np.allclose(match.disparity_px[:, 12:], 7, atol=0.1)
     assert (match.left_right_difference_px[:, 12:] < 0.1).all()
+
+
+def test_disparity_that_lenses_add_is_subtracted():
+    lenses = LensMaps(field_radius_px=100.0, disparity_px=((0.5,), (0.1,)))
+    plain = tuned_rig()
+    rig = plain.replace(calibration=plain.calibration.replace(lenses=lenses))
+    views = (np.zeros((3, 5), dtype=np.float32),) * 2
+    disparity_px = np.full((3, 5), 23.832)  # 23.232 px at 1 m, and 0.5 + 0.1 / m
+    results = [
+        MethodCall("bm", views, one, Options()).finish_disparity(
+            np.zeros((3, 5), dtype=np.uint16), disparity_px, 0.1, np.ones((3, 5))
+        )
+        for one in (rig, plain)
+    ]
+    # The vergence is that of the measured disparity: 1.026 / m instead of 1.
+    assert results[0].depth_m == pytest.approx(np.full((3, 5), 1.0), abs=2e-4)
+    assert results[1].depth_m == pytest.approx(np.full((3, 5), 23.232 / 23.832), abs=1e-6)

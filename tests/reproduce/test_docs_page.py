@@ -53,3 +53,14 @@ def test_the_table_goes_between_its_marks_and_replaces_an_earlier_one():
     with pytest.raises(SystemExit, match="must have"):
         SCRIPT["with_table"]("nothing", table)
     assert "| Fig. S1, quick |" in SCRIPT["as_markdown"]([rows[0] | {"quick": "True"}])
+
+
+def test_lenses_stand_side_by_side(tmp_path):
+    cells = ("range", "mae_cm", "far_mae_cm", "share")
+    names = ["method", *(f"{lens}_{cell}" for lens in ("perfect", "typical") for cell in cells)]
+    values = ("bm", "0.25 to 1.97 m", 0.1234, 0.2, 1.0, "no range", 2.5, "", 0.456)
+    path = tmp_path / "lenses.csv"
+    path.write_text(",".join(names) + "\n" + ",".join(map(str, values)) + "\n")
+    headings, _, line = SCRIPT["lens_table"](path).splitlines()
+    assert line == "| `bm` | 0.25 to 1.97 m | 0.12 | 0.20 | 100 | no range | 2.50 | nan | 46 |"
+    assert headings.count("|") == line.count("|")

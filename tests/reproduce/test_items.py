@@ -51,12 +51,13 @@ def test_an_item_is_found_in_a_module_named_after_its_place():
         module = plain(item.run.__module__.removeprefix("d3s.reproduce."))
         assert any(module.startswith(place) for place in item.places)
         for place in item.places:
-            assert find_items([place]) == (item,)
+            assert find_items([place], lens=item.lens) == (item,)
 
 
 def test_registered_items_can_be_told_apart():
-    names = [name for item in ITEMS for name in (item.name, *item.places)]
-    assert len(set(names)) == len(names)
+    for lens in ("perfect", "typical"):
+        names = [name for item in ITEMS if item.lens == lens for name in (item.name, *item.places)]
+        assert len(set(names)) == len(names)
     known = {item.name for item in ITEMS}
     for item in ITEMS:
         assert set(item.uses) <= known

@@ -9,6 +9,7 @@ import typer
 
 from d3s.cli.output import Force, Quiet, value_of
 from d3s.cli.sweep import (
+    LensName,
     Workers,
     contenders_of,
     method_option,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from d3s.evaluate.league import League, Section
+    from d3s.evaluate.league import League, Program, Section
     from d3s.evaluate.league_tables import Column
 
 
@@ -32,6 +33,12 @@ def compare(
         Path | None,
         typer.Option(help="Rig file; the paper's prototype, tuned, if left.", show_default=False),
     ] = None,
+    lens: Annotated[
+        LensName,
+        typer.Option(
+            help="Lenses of the camera; typical ones are calibrated, and the league is smaller."
+        ),
+    ] = LensName.PERFECT,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the tables and the chart.")
     ] = Path("league"),
@@ -62,38 +69,38 @@ def compare(
     all filters of a method off; with its own filter, as it comes; and at a common density, where
     each keeps the same share of the pixels, those that it trusts most. Writes league.csv,
     league_pairs.csv, league.json and league.png. If it is stopped, the same command goes on where
-    it was.
+    it was. With --lens typical the images are raw frames of a camera with typical lenses, split by
+    its calibrated rig; there are no weak scenes but planes at the sides of the field, and the files
+    begin with league_typical.
     """
     from d3s.atomic import write_text
     from d3s.estimate.methods import METHODS
-    from d3s.evaluate.league import Program, default_rig
     from d3s.evaluate.league import compare as compare_methods
+    from d3s.evaluate.league import default_rig
     from d3s.evaluate.league_tables import (
-        BRIEF_MARKS,
-        FURTHER_MARKS,
-        MARKS,
         league_document,
         league_files,
         league_texts,
+        marks_of,
         with_league,
         write_league,
     )
     from d3s.rig import Rig
 
     contenders = contenders_of(method, METHODS)
-    program = Program.quick() if quick else Program.full()
+    program = _program(lens, rig, quick=quick)
     with value_of("--seed"):
         program = program if seed is None else program.with_seed(seed)
     for one in page or ():
         # Refused before the sweep rather than after it.
-        read_page(one, MARKS, BRIEF_MARKS, FURTHER_MARKS)
-    camera = default_rig(contenders) if rig is None else Rig.load(rig)
-    files = league_files(output)
+        read_page(one, *marks_of(program.lens))
+    camera = default_rig(contenders, program.lens) if rig is None else Rig.load(rig)
+    files = league_files(output, program.lens)
     with sweep_run(files, program.pairs, workers=workers, force=force, quiet=quiet) as run:
         found = compare_methods(contenders, program=program, rig=camera, **run)
         write_league(found, output, overwrite=force)
         _draw(found, files["chart"])
-    texts = league_texts(found, _command(method or (), rig, seed, quick=quick))
+    texts = league_texts(found, _command(method or (), rig, seed, lens, quick=quick))
     for one in page or ():  # read again: it may have been edited meanwhile
         write_text(one, with_league(read_page(one, *texts), texts, one), overwrite=True)
     if as_json and not quiet:
@@ -103,9 +110,25 @@ def compare(
         say_files(files)
 
 
-def _command(method: "Sequence[str]", rig: Path | None, seed: int | None, *, quick: bool) -> str:
+def _program(lens: LensName, rig: Path | None, *, quick: bool) -> "Program":
+    """Planes and scenes of the league."""
+    from d3s.evaluate.league import Program
+
+    if lens == LensName.TYPICAL:
+        if rig is not None:
+            raise typer.BadParameter(
+                "--rig cannot be given with --lens typical: that camera has a rig of its own."
+            )
+        return Program.typical(quick=quick)
+    return Program.quick() if quick else Program.full()
+
+
+def _command(
+    method: "Sequence[str]", rig: Path | None, seed: int | None, lens: LensName, *, quick: bool
+) -> str:
     """Command that gives the same figures, without output folder and number of processes."""
     words = ["d3s", "compare", *(["--quick"] if quick else [])]
+    words += ["--lens", lens.value] if lens != LensName.PERFECT else []
     for name, value in (*(("-m", one) for one in method), ("--rig", rig), ("--seed", seed)):
         if value is not None:
             words += [name, str(value)]
@@ -137,9 +160,9 @@ def _print(found: "League") -> None:
         "both frames. MAE: of all of them together, also where the right view does not show the "
         "point. Median: of the absolute error, the mean over the pairs that have a depth. Green: "
         "the best of those that reach the common density. Weak scenes have plain and weakly "
-        "textured surfaces; there, > 2 cm, 1 sigma and 3 sigma are shares of the errors, and "
-        "fattened is the share of the background within 25 px of an object that has its depth "
-        "without the flag of a carried-over depth.",
+        "textured surfaces; there and at the sides of the field, > 2 cm, 1 sigma and 3 sigma are "
+        "shares of the errors, and fattened is the share of the background within 25 px of an "
+        "object that has its depth without the flag of a carried-over depth.",
         style="dim",
     )
 

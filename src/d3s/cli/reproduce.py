@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.output import SOME_FAILED, Quiet
-from d3s.cli.sweep import Workers, check_workers
+from d3s.cli.sweep import LensName, Workers, check_workers
 
 if TYPE_CHECKING:
     from d3s import types
@@ -36,6 +36,10 @@ def reproduce(
         typer.Option("--quick", help="Reduced sizes: some minutes for all, instead of an hour."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    lens: Annotated[
+        LensName,
+        typer.Option(help="Lenses of the camera; fig5 is also made with typical, calibrated ones."),
+    ] = LensName.PERFECT,
     workers: Workers = None,
     list_items: Annotated[
         bool, typer.Option("--list", help="Say what there is, and stop.")
@@ -56,7 +60,7 @@ def reproduce(
     from d3s.reproduce.run import reproduce as make
 
     if list_items:
-        for item in find_items(names or ()):
+        for item in find_items(names or (), lens=lens.value):
             names_of_item = f"{item.name:16} {item.places[0]:8} {item.reference:26}"
             typer.echo(f"{names_of_item} {item.title} ({item.needs})")
         return
@@ -67,6 +71,7 @@ def reproduce(
             output,
             quick=quick,
             seed=seed,
+            lens=lens.value,
             workers=workers,
             overwrite=force,
             watcher=watcher,

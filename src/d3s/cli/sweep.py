@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
     from d3s.types import Progress
 
 INTERRUPTED = 130
+
+
+class LensName(StrEnum):
+    """Values of --lens."""
+
+    PERFECT = "perfect"
+    TYPICAL = "typical"
+
+
 _BETWEEN_METHODS = r",(?![^\[]*\])"  # a comma that is not within the brackets of an option
 
 Workers = Annotated[

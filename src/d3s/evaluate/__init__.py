@@ -4,25 +4,26 @@ Methods and a sweep over planes or random scenes come in. Every method runs on t
 pairs. Tables of errors, densities and times come out, with summaries, as Python objects, CSV and
 JSON; `compare` also ranks methods at a common density.
 
-truth          ground truth of a pair, and which of its pixels are judged
-metrics        errors of a depth map, and of two on the pixels that both retained
-fattening      background beside an object that gets the depth of the object
-ranking        does confidence or sigma rank errors: thresholds, sparsification, coverage
-quality        fill rate, Z-accuracy, plane-fit and sub-pixel RMS, temporal noise of a plane
-contender      a method with its options, under a name
-sweep          planes and scenes of a sweep, and one noisy pair of them
-table          the table of a sweep, its summariser, CSV and JSON
-jobs           tasks of a sweep in several processes, with results kept on disk
-evaluation     a kind of evaluation, its run over a sweep, and its files
-planes         planes over depth and texture
-scenes         random scenes, by region
-rooms          path-traced rooms, by region and kind of walls
-twin           the twin against the path tracer
-thresholds     planes over thresholds of confidence
-league         all methods at full, own and common density
-league_tables  the league as CSV, JSON and Markdown
-stereo         stereo data sets that users bring: a package
-tuned_twin     the simulated camera, tuned as the paper tunes its own
+truth           ground truth of a pair, and which of its pixels are judged
+metrics         errors of a depth map, and of two on the pixels that both retained
+fattening       background beside an object that gets the depth of the object
+ranking         does confidence or sigma rank errors: thresholds, sparsification, coverage
+quality         fill rate, Z-accuracy, plane-fit and sub-pixel RMS, temporal noise of a plane
+contender       a method with its options, under a name
+sweep           planes and scenes of a sweep, and one noisy pair of them
+table           the table of a sweep, its summariser, CSV and JSON
+jobs            tasks of a sweep in several processes, with results kept on disk
+evaluation      a kind of evaluation, its run over a sweep, and its files
+planes          planes over depth and texture
+scenes          random scenes, by region
+rooms           path-traced rooms, by region and kind of walls
+twin            the twin against the path tracer
+thresholds      planes over thresholds of confidence
+league          all methods at full, own and common density
+league_tables   the league as CSV, JSON and Markdown
+stereo          stereo data sets that users bring: a package
+tuned_twin      the simulated camera, tuned as the paper tunes its own
+typical_camera  the simulated camera with typical lenses, calibrated
 """
 
 from d3s.calibrate.validation import working_range_m

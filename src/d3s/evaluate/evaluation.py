@@ -113,7 +113,8 @@ def run_evaluation(
         When a method, an option or a scene is unknown or wrong, before anything is rendered.
     """
     contenders = as_contenders(methods)
-    sweep, rig = sweep or evaluation.sweep(), rig or Rig.paper_prototype()
+    sweep = sweep or evaluation.sweep()
+    rig = rig or sweep.default_rig()
     sweep.check()
     answers = run_tasks(
         pair_tasks(evaluation.name, evaluation.measure, sweep, rig, contenders, settings or {}),

@@ -46,6 +46,7 @@ from d3s.evaluate.table import (
 )
 from d3s.evaluate.truth import Truth, within_frames
 from d3s.evaluate.tuned_twin import tuned_rig
+from d3s.evaluate.typical_camera import Lens, typical_rig
 from d3s.rig import Rig
 from d3s.scene.sequence import even_distances_m
 from d3s.types import FloatArray, Progress
@@ -60,6 +61,10 @@ DENSE_IN_MORE = 0.1
 """The same in further sections, where most of the pixels may be without texture."""
 WEAK = "weak scenes"
 """Section of random scenes with plain and weakly textured surfaces."""
+SIDES = "planes at the sides"
+"""Section of planes seen by typical lenses, judged at both sides of the field."""
+SIDES_FROM_PX = 500
+"""Distance from the middle column at which the sides of the field begin."""
 BORDER_PX = 33
 """Pixels nearer than this to the ends of the views are not judged: the reach of the methods.
 
@@ -101,6 +106,38 @@ class Program:
             scenes=scenes,
             more={WEAK: scenes.replace(surfaces="weak")},
         )
+
+    @classmethod
+    def typical(cls, *, quick: bool = False) -> Self:
+        """Return the program for the camera with typical lenses: every second depth of `full`.
+
+        Planes and scenes are in the middle of the field; further planes are judged at its sides.
+
+        Parameters
+        ----------
+        quick
+            Whether to use few depths, textures and scenes.
+        """
+        planes = PlaneSweep(
+            depths_m=even_distances_m(0.25, 2.0, 6),
+            patterns=("text", "brick", "gravel", "bark"),
+            shape=(180, 400),
+            lens="typical",
+        )
+        scenes = SceneSweep(count=3, shape=(400, 500), lens="typical")
+        sides = {"shape": (130, 1500), "beyond_px": SIDES_FROM_PX}
+        if quick:
+            planes = planes.replace(depths_m=(0.5, 1.0, 1.5, 2.0), patterns=("brick", "grass"))
+            scenes = scenes.replace(count=2, shape=(300, 400))
+            more = planes.replace(depths_m=(0.5, 1.5), patterns=("brick",), **sides)
+        else:
+            more = planes.replace(patterns=("brick",), **sides)
+        return cls(planes=planes, scenes=scenes, more={SIDES: more})
+
+    @property
+    def lens(self) -> Lens:
+        """Lenses of the camera."""
+        return self.planes.lens
 
     @property
     def sweeps(self) -> dict[str, Sweep]:
@@ -204,7 +241,8 @@ def compare(
     program
         Which planes and scenes; `Program.full` if left out.
     rig
-        The camera; `default_rig` if left out.
+        The camera; `default_rig` if left out. With typical lenses, a rig that was calibrated for
+        frames of `d3s.evaluate.typical_camera`.
     workers, folder, progress
         As for `evaluate_planes`.
 
@@ -214,7 +252,8 @@ def compare(
         When a method or an option is unknown or wrong, before anything is rendered.
     """
     contenders = as_contenders(methods)
-    program, rig = program or Program.full(), rig or default_rig(contenders)
+    program = program or Program.full()
+    rig = rig or default_rig(contenders, program.lens)
     tasks = [
         task
         for group, sweep in program.sweeps.items()
@@ -227,11 +266,14 @@ def compare(
     return League(program=program, rig=rig, contenders=contenders, rows=rows)
 
 
-def default_rig(contenders: Sequence[Contender]) -> Rig:
+def default_rig(contenders: Sequence[Contender], lens: Lens = "perfect") -> Rig:
     """Return the paper's prototype, tuned on simulated boards if a contender needs that.
 
-    Only the consensus uses the tuned depth equation.
+    Only the consensus uses the tuned depth equation. With typical lenses it is the rig that was
+    calibrated on simulated boards.
     """
+    if lens == "typical":
+        return typical_rig()
     is_tuned = any(one.method == "consensus" for one in contenders)
     return tuned_rig() if is_tuned else Rig.paper_prototype()
 

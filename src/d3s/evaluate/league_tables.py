@@ -13,6 +13,7 @@ from d3s.errors import InputError
 from d3s.evaluate.evaluation import common_parameters, write_texts
 from d3s.evaluate.league import OF_TRUST, SHARES, League, Section, Standing
 from d3s.evaluate.table import Row, csv_text, for_json
+from d3s.evaluate.typical_camera import Lens
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
 Marks = tuple[str, str]
@@ -22,6 +23,8 @@ BRIEF_MARKS: Marks = ("<!-- compare: standings -->", "<!-- end of standings -->"
 """Marks in a page around one table with the most important columns."""
 FURTHER_MARKS: Marks = ("<!-- compare: further sections -->", "<!-- end of further sections -->")
 """Marks in a page around the tables of further sections, such as weak scenes."""
+TYPICAL_MARKS: Marks = ("<!-- compare: typical lenses -->", "<!-- end of typical lenses -->")
+"""Marks in a page around all tables of the league with typical lenses."""
 
 # Columns of league_pairs.csv.
 _PAIR_COLUMNS = (
@@ -42,13 +45,14 @@ class Column:
     value: Callable[[Standing], float] | None = None  # the lowest is the best; None if not ranked
 
 
-def league_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
+def league_files(folder: str | os.PathLike[str], lens: Lens = "perfect") -> dict[str, Path]:
     """Paths of the files of a league: standings, pairs, everything as JSON, and the chart."""
+    name = "league" if lens == "perfect" else f"league_{lens}"
     names = {
-        "standings": "league.csv",
-        "pairs": "league_pairs.csv",
-        "all of it": "league.json",
-        "chart": "league.png",
+        "standings": f"{name}.csv",
+        "pairs": f"{name}_pairs.csv",
+        "all of it": f"{name}.json",
+        "chart": f"{name}.png",
     }
     return {what: Path(folder, name) for what, name in names.items()}
 
@@ -81,7 +85,8 @@ def write_league(
         "pairs": csv_text([{name: row[name] for name in _PAIR_COLUMNS} for row in league.rows]),
         "all of it": json.dumps(league_document(league), indent=1) + "\n",
     }
-    files = {what: path for what, path in league_files(folder).items() if what in texts}
+    paths = league_files(folder, league.program.lens)
+    files = {what: path for what, path in paths.items() if what in texts}
     write_texts({path: texts[what] for what, path in files.items()}, overwrite=overwrite)
     return files
 
@@ -334,8 +339,15 @@ def with_league(page: str, texts: Mapping[Marks, str], name: str | os.PathLike[s
     return made
 
 
+def marks_of(lens: Lens) -> tuple[Marks, ...]:
+    """Return the marks in a page that a league with these lenses fills."""
+    return (TYPICAL_MARKS,) if lens == "typical" else (MARKS, BRIEF_MARKS, FURTHER_MARKS)
+
+
 def league_texts(league: League, command: str) -> dict[Marks, str]:
-    """Texts of a league for each pair of marks in a page."""
+    """Texts of a league for each pair of marks in a page: those of `marks_of`."""
+    if league.program.lens == "typical":
+        return {TYPICAL_MARKS: league_markdown(league, command)}
     return {
         MARKS: league_markdown(league, command),
         BRIEF_MARKS: standings_markdown(league, command),

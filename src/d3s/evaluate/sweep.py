@@ -3,7 +3,7 @@
 import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -15,6 +15,7 @@ from d3s.estimate import DepthMap, estimate
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.metrics import duel
 from d3s.evaluate.truth import WINDOW_PX, Truth, truth_of
+from d3s.evaluate.typical_camera import Lens, typical_pair, typical_rig
 from d3s.record import Record
 from d3s.rig import Rig
 from d3s.scene.pair import simulate
@@ -83,6 +84,10 @@ class Sweep(Record):
     def check(self) -> None:
         """Refuse scenes that cannot be, before a process is started for them."""
 
+    def default_rig(self) -> Rig:
+        """Return the camera of a sweep that is given none: the paper's prototype."""
+        return Rig.paper_prototype()
+
     @abstractmethod
     def trial(self, place: Sequence[int], rig: Rig) -> "Trial":
         """Return the noisy pair at one of `places`, seen by a camera."""
@@ -94,6 +99,14 @@ class TwinSweep(Sweep):
     psf: Literal["disk", "gaussian", "diffraction"] = Field(
         default="disk", description="the shape of a blurred point"
     )
+    lens: Lens = Field(
+        default="perfect",
+        description="the lenses; with typical ones, raw frames are split by the calibrated rig",
+    )
+
+    def default_rig(self) -> Rig:
+        """Return the paper's prototype, or the calibrated rig of the camera with typical lenses."""
+        return typical_rig() if self.lens == "typical" else super().default_rig()
 
 
 class PlaneSweep(TwinSweep):
@@ -106,6 +119,12 @@ class PlaneSweep(TwinSweep):
     ] = Field(default=even_distances_m(0.25, 2.0, 25), description="the distances, increasing")
     # Wide enough for the largest disparity of the prototype, 93 px.
     shape: Shape = Field(default=(300, 640), description="rows and columns of a view")
+    beyond_px: int = Field(
+        default=0,
+        ge=0,
+        le=4000,
+        description="the least distance of judged pixels from the middle column",
+    )
 
     @classmethod
     def quick(cls) -> Self:
@@ -125,7 +144,10 @@ class PlaneSweep(TwinSweep):
         key = {"texture": self.patterns[i], "depth_m": self.depths_m[j]}
         texture = Texture(pattern=self.patterns[i], seed=self.seed)
         scene = Plane(depth_m=self.depths_m[j], texture=texture)
-        return make_trial(scene, rig, self, self.shape, (self.seed, i, j), key)
+        trial = make_trial(scene, rig, self, self.shape, (self.seed, i, j), key)
+        from_middle = np.abs(np.arange(self.shape[1]) - (self.shape[1] - 1) / 2)
+        judged = trial.truth.judged & (from_middle >= self.beyond_px)
+        return replace(trial, truth=replace(trial.truth, judged=judged))
 
 
 class SceneSweep(TwinSweep):
@@ -274,9 +296,9 @@ def make_trial(
     Parameters
     ----------
     scene, rig
-        Scene, and camera that sees it.
+        Scene, and camera that sees it; with typical lenses, its calibrated rig.
     sweep
-        Gives the standard deviation of the noise and the shape of a blurred point.
+        Gives the standard deviation of the noise, the shape of a blurred point and the lenses.
     shape
         Rows and columns of a view.
     noise_seed
@@ -284,6 +306,11 @@ def make_trial(
     key
         Columns that name the pair in a table; none if left out.
     """
+    if sweep.lens == "typical":
+        pair = typical_pair(scene, rig, shape, noise=sweep.noise, seed=noise_seed, psf=sweep.psf)
+        left, right = pair.noisy
+        truth = truth_of(pair, sweep.noise)
+        return Trial(left=left, right=right, truth=truth, rig=pair.rig, key=key or {})
     clean = simulate(scene, rig, shape=shape, psf=sweep.psf)
     left, right = expose_pair(clean.left, clean.right, sweep.noise, noise_seed)
     truth = truth_of(clean, sweep.noise)

@@ -1,14 +1,14 @@
 """Ground truth of a simulated pair, and which of its pixels are judged."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.optics.information import depth_bound_map
-from d3s.scene.pair import Pair
-from d3s.types import FloatArray, Mask
+from d3s.rig import Rig
+from d3s.types import FloatArray, Image, Mask
 
 WINDOW_PX = 31
 """Side of the window whose bound decides whether a pixel is textured; half of it is the border."""
@@ -50,7 +50,33 @@ class Truth:
         }
 
 
-def truth_of(clean: Pair, noise_sigma: float, *, edge_reach_px: float = EDGE_REACH_PX) -> Truth:
+class CleanPair(Protocol):
+    """Views without noise, with their truth on the pixels of the left view; (rows, cols)."""
+
+    @property
+    def left(self) -> Image:
+        """Left view."""
+
+    @property
+    def right(self) -> Image:
+        """Right view."""
+
+    @property
+    def depth_m(self) -> Image:
+        """Depth in metres."""
+
+    @property
+    def occluded(self) -> Mask:
+        """Pixels whose point the right view does not show."""
+
+    @property
+    def rig(self) -> Rig:
+        """The camera."""
+
+
+def truth_of(
+    clean: CleanPair, noise_sigma: float, *, edge_reach_px: float = EDGE_REACH_PX
+) -> Truth:
     """Truth of a pair without noise, to which noise of a standard deviation will be added.
 
     The bound is that of the clean images with this noise. It is a standard deviation: the mean
@@ -59,7 +85,7 @@ def truth_of(clean: Pair, noise_sigma: float, *, edge_reach_px: float = EDGE_REA
     Parameters
     ----------
     clean
-        Pair without noise.
+        Pair without noise, such as a `Pair` of the twin.
     noise_sigma
         Standard deviation of the noise, of full scale.
     edge_reach_px
@@ -77,7 +103,7 @@ def truth_of(clean: Pair, noise_sigma: float, *, edge_reach_px: float = EDGE_REA
         noise_sigma=noise_sigma,
         window_px=WINDOW_PX,
     )
-    disparity = clean.disparity_px
+    disparity = optics.disparity_px(clean.depth_m).astype(np.float32)
     return Truth(
         depth_m=clean.depth_m.astype(np.float64),
         bound_m=bound.total_m,

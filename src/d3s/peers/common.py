@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
+from d3s.estimate.lens_field import lens_field
 from d3s.optics.stereo import depth_error_m
 from d3s.rig import Rig
 from d3s.types import FloatArray, Image, Mask
@@ -105,6 +106,8 @@ class MethodCall:
     ) -> DepthMap:
         """Result of a stereo matcher; depth and its standard deviation follow from disparity.
 
+        Disparity that the lenses add, if the calibration of the rig knows it, is subtracted before.
+
         Parameters
         ----------
         flags, confidence
@@ -115,7 +118,7 @@ class MethodCall:
             Standard deviation of disparity in px: one value, or (rows, cols).
         """
         optics = self.rig.optics
-        depth_m = optics.depth_m(disparity_px)
+        depth_m = optics.depth_m(disparity_px - self._lens_disparity_px(disparity_px))
         sigma_m = depth_error_m(
             sigma_px,
             depth_m,
@@ -123,6 +126,15 @@ class MethodCall:
             baseline_m=optics.baseline_m,
         )
         return self.finish(flags, depth_m, sigma_m, confidence)
+
+    def _lens_disparity_px(self, disparity_px: FloatArray) -> FloatArray | float:
+        """Disparity (rows, cols) that the lenses add in px; 0 if they are alike everywhere."""
+        field = lens_field(self.rig, self.shape)
+        if field is None or not field.changes_disparity:
+            return 0.0
+        x, y = field.places(self.shape, 1)
+        vergence_dpt = field.vergence_dpt(disparity_px)
+        return field.lenses.remaining_disparity_px(x, y, vergence_dpt, field.optics)
 
     def finish(
         self, flags: Flags, depth_m: FloatArray, sigma_m: FloatArray, confidence: FloatArray

@@ -2,11 +2,12 @@
 
 Names of items, or none for all, come in; a folder goes out, with figures, tables and comparisons of
 each item, and a page over all of them. One module for each item, named after its place in the
-paper: `d3s reproduce fig5` runs `fig5_accuracy`.
+paper: `d3s reproduce fig5` runs `fig5_accuracy`, and `fig5_typical` with `--lens typical`.
 
 fig1b_working_range      working range against the size of a camera
 fig3b_consensus_plane    predictions over virtual baseline and shift
 fig5_accuracy            error over depth on planes, by threshold and by method
+fig5_typical             error over depth on planes, with typical lenses
 fig6_systems             other systems: Fig. 6 and Table S2
 fig7_real_world          depth maps of rendered scenes
 tab_s1_cases             special cases of the depth equation

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from d3s.calibrate.validation import ACCURATE_M
-from d3s.reproduce.fig5_measurements import Line, lines_of, measure, parameters, sweeps
+from d3s.reproduce.fig5_measurements import (
+    Line,
+    by_range,
+    ends_text,
+    length_m,
+    lines_of,
+    measure,
+    parameters,
+    sweeps,
+)
 from d3s.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.reproduce.protocol import (
     ACCURACY_THRESHOLD,
@@ -57,16 +66,16 @@ def make_accuracy(context: Context) -> Result:
             ),
             Picture(
                 name="methods",
-                figure=plot_methods(_curves(methods), _reaches(methods)),
+                figure=plot_methods(curves_of(methods), reaches_of(methods)),
                 caption=_methods_caption(context),
             ),
         ],
         tables=[
             Table(name="accuracy", rows=measured),
-            Table(name="accuracy_by_depth", rows=list(chain(*map(_depth_rows, lines)))),
+            Table(name="accuracy_by_depth", rows=list(chain(*map(depth_rows, lines)))),
             Table(
                 name="working_ranges",
-                rows=[_range_row(one) for one in _by_range(methods)],
+                rows=[_range_row(one) for one in by_range(methods)],
                 caption="Working ranges by the mean over the textures, and where it holds on every "
                 "texture; errors and shares of the pixels over all depths and within the first "
                 "range.",
@@ -108,43 +117,31 @@ def _thresholds_figure(lines: Sequence[Line]) -> "Figure":
     )
 
 
-def _curves(lines: Sequence[Line]) -> list[Curve]:
+def curves_of(lines: Sequence[Line]) -> list[Curve]:
+    """Error of each line over depth, in the style of its method."""
     styles = styles_of(one.method for one in lines)
     return [Curve(one.method, one.depth_m, one.mae_m, styles[one.method]) for one in lines]
 
 
-def _reaches(lines: Sequence[Line]) -> list[Reach]:
+def reaches_of(lines: Sequence[Line]) -> list[Reach]:
     """Working ranges, the longest first; the paper's own before all others."""
     styles = styles_of(one.method for one in lines)
     rest = [
         Reach(
             one.method,
             one.range_m,
-            f"{_ends(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
+            f"{ends_text(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
             if one.range_m
             else "nowhere",
             styles[one.method],
         )
-        for one in _by_range(lines)
+        for one in by_range(lines)
     ]
-    words = f"{_ends(PRINTED_RANGE_M)}, printed"
+    words = f"{ends_text(PRINTED_RANGE_M)}, printed"
     return [
         Reach("paper's prototype", PRINTED_RANGE_M, words, Style(PROTOTYPE, is_hollow=True)),
         *rest,
     ]
-
-
-def _by_range(lines: Sequence[Line]) -> list[Line]:
-    """Lines sorted by range, the longest first; ties by the least error."""
-    return sorted(lines, key=lambda one: (-_length_m(one.range_m), one.over(one.range_m)[0]))
-
-
-def _length_m(range_m: tuple[float, float] | None) -> float:
-    return range_m[1] - range_m[0] if range_m else -1.0
-
-
-def _ends(range_m: tuple[float, float] | None) -> str:
-    return f"{range_m[0]:.2f} to {range_m[1]:.2f} m" if range_m else "no range"
 
 
 def _how(context: Context) -> str:
@@ -178,7 +175,8 @@ def _methods_caption(context: Context) -> str:
     )
 
 
-def _depth_rows(line: Line) -> list[dict[str, Cell]]:
+def depth_rows(line: Line) -> list[dict[str, Cell]]:
+    """Rows of a table with the errors of a line at each depth."""
     return [
         {
             "method": line.method,
@@ -226,8 +224,8 @@ def _range_comparison(lines: Sequence[Line]) -> Comparison:
     return Comparison(
         what=f"working range of the consensus at C > {ACCURACY_THRESHOLD:g} (MAE < 1 cm): at least "
         "as long as printed?",
-        paper=_ends(PRINTED_RANGE_M),
-        ours=f"{_ends(found.range_m)}; on every texture {_ends(found.strict_range_m)}",
+        paper=ends_text(PRINTED_RANGE_M),
+        ours=f"{ends_text(found.range_m)}; on every texture {ends_text(found.strict_range_m)}",
         why=f"{_TWIN}: no aberrations, crosstalk or wrong distances, but 1 % noise, which the "
         "paper does not print. Smoothing and window are not printed either; ours were chosen on "
         "the board.",
@@ -240,7 +238,8 @@ def _error_comparison(lines: Sequence[Line]) -> Comparison:
     mae_m, share = line.over(PRINTED_RANGE_M)
     largest_m = line.largest_m(PRINTED_RANGE_M)
     return Comparison(
-        what=f"MAE of the consensus over {_ends(PRINTED_RANGE_M)}, at C > {ACCURACY_THRESHOLD:g}",
+        what=f"MAE of the consensus over {ends_text(PRINTED_RANGE_M)}, at C > "
+        f"{ACCURACY_THRESHOLD:g}",
         paper="below 1 cm at every depth",
         ours=f"{100 * mae_m:.2f} cm on average and {100 * largest_m:.2f} cm at the worst depth, "
         f"with a depth at {share:.0%} of the pixels",
@@ -284,21 +283,21 @@ def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Com
 
 def _change(before: Line, after: Line) -> tuple[float, float]:
     """Difference in length of the ranges, in metres, and share of the pixels that are left."""
-    longer_m = _length_m(after.range_m) - _length_m(before.range_m)
+    longer_m = length_m(after.range_m) - length_m(before.range_m)
     return longer_m, float(after.share.mean() / before.share.mean())
 
 
 def _changed(before: Line, after: Line) -> str:
     shares = [100 * float(one.share.mean()) for one in (before, after)]
     return (
-        f"{_ends(before.range_m)} becomes {_ends(after.range_m)}; "
+        f"{ends_text(before.range_m)} becomes {ends_text(after.range_m)}; "
         f"{shares[0]:.0f} % of the pixels become {shares[1]:.0f} %"
     )
 
 
 def _rival_comparisons(methods: Sequence[Line]) -> list[Comparison]:
     consensus = next(one for one in methods if one.method == TUNED.name)
-    own_m, own_mae_m = _length_m(consensus.range_m), consensus.over(PRINTED_RANGE_M)[0]
+    own_m, own_mae_m = length_m(consensus.range_m), consensus.over(PRINTED_RANGE_M)[0]
     rows = []
     for name in PAPER_RIVALS:
         rival = next(one for one in methods if one.method == name)
@@ -308,12 +307,12 @@ def _rival_comparisons(methods: Sequence[Line]) -> list[Comparison]:
             Comparison(
                 what=f"{name} against the consensus, on the same images",
                 paper="much less accurate",
-                ours=f"{_ends(rival.range_m)}; over {_ends(PRINTED_RANGE_M)} "
+                ours=f"{ends_text(rival.range_m)}; over {ends_text(PRINTED_RANGE_M)} "
                 f"{100 * mae_m:.2f} cm at {share:.0%} of the pixels",
                 why=f"{_TWIN}, and an implementation of our own, tuned as carefully as ours; the "
                 "paper does not say how it set the parameters of others. Less accurate is who has "
                 "both a shorter range and a larger MAE.",
-                agrees=is_less_exact and _length_m(rival.range_m) < own_m,
+                agrees=is_less_exact and length_m(rival.range_m) < own_m,
             )
         )
     return rows
@@ -325,7 +324,7 @@ def _printed_comparison(methods: Sequence[Line]) -> Comparison:
     return Comparison(
         what="farthest depth of the simulated system, Eq. 10 with known optics (MAE < 1 cm)",
         paper=f"{printed_m:g} m (Table S2)",
-        ours=f"{_ends(line.range_m)}; on every texture {_ends(line.strict_range_m)}",
+        ours=f"{ends_text(line.range_m)}; on every texture {ends_text(line.strict_range_m)}",
         why="Both simulated with the same optics; the paper on layered scenes of photographs with "
         "unknown noise, here on planes with 1 %.",
         agrees=bool(line.range_m and line.range_m[1] >= printed_m - STEP_M),
@@ -333,7 +332,7 @@ def _printed_comparison(methods: Sequence[Line]) -> Comparison:
 
 
 def _remarks(methods: Sequence[Line]) -> list[str]:
-    text = "; ".join(f"{one.method}, {_ends(one.range_m)}" for one in _by_range(methods))
+    text = "; ".join(f"{one.method}, {ends_text(one.range_m)}" for one in by_range(methods))
     leaders = "; ".join(f"{words} {_leader(methods, ends)}" for words, ends in _PARTS.items())
     return [
         f"Working ranges, the longest first: {text}.",
@@ -349,7 +348,7 @@ def _about_rivals(methods: Sequence[Line]) -> str:
     own_m = consensus.over(PRINTED_RANGE_M)[0]
     better = [
         f"{one.method} ({100 * one.over(PRINTED_RANGE_M)[0]:.2f} cm)"
-        for one in _by_range(methods)
+        for one in by_range(methods)
         if one.method in (rival.name for rival in OTHERS) and one.over(PRINTED_RANGE_M)[0] < own_m
     ]
     text = ", ".join(better) or "none"

@@ -1,5 +1,6 @@
 """Measurements of Fig. 5: every method on the planes of the paper's protocol."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +28,14 @@ TEXTURES = ("brick", "grass", "carpet", "bark")
 """Textures in place of the paper's four from CUReT, which has such materials too."""
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 _SHAPE, _QUICK_SHAPE = (300, 640), (200, 400)
-_QUICK_TEXTURES = TEXTURES[:2]
+QUICK_TEXTURES = TEXTURES[:2]
+"""Textures of a quick run."""
 
-
-_COLUMNS = (
+COLUMNS = (
     *("method", "threshold", "texture", "depth_m", "pixels", "retained", "mae_m", "median_m"),
     "density",  # share of the textured pixels that are retained
 )
+"""Columns of a measurement."""
 
 
 class Line(NamedTuple):
@@ -76,7 +78,7 @@ def sweeps(context: Context) -> tuple[PlaneSweep, PlaneSweep]:
     near_m, far_m = (QUICK_NEAR_M, QUICK_FAR_M) if context.quick else (NEAR_M, FAR_M)
     near = PlaneSweep(
         depths_m=near_m,
-        patterns=_QUICK_TEXTURES if context.quick else TEXTURES,
+        patterns=QUICK_TEXTURES if context.quick else TEXTURES,
         shape=_QUICK_SHAPE if context.quick else _SHAPE,
         noise=NOISE,
         seed=context.seed,
@@ -103,7 +105,7 @@ def measure(context: Context) -> SweepTable:
         )
         others = evaluate_planes(OTHERS, rig=tuned, progress=end, **common)
         rows += (*own.rows, *printed.rows, *others.rows)
-    return SweepTable({name: row.get(name) for name in _COLUMNS} for row in rows)
+    return SweepTable({name: row.get(name) for name in COLUMNS} for row in rows)
 
 
 def parameters(context: Context) -> list[dict[str, Any]]:
@@ -123,6 +125,21 @@ def parameters(context: Context) -> list[dict[str, Any]]:
 def lines_of(measured: SweepTable) -> list[Line]:
     """Return a line for each method and threshold, in order of first appearance."""
     return [_line(rows) for rows in measured.groups("method", "threshold")]
+
+
+def by_range(lines: Sequence[Line]) -> list[Line]:
+    """Lines sorted by range, the longest first; ties by the least error."""
+    return sorted(lines, key=lambda one: (-length_m(one.range_m), one.over(one.range_m)[0]))
+
+
+def length_m(range_m: tuple[float, float] | None) -> float:
+    """Length of a working range in metres; -1 if there is none."""
+    return range_m[1] - range_m[0] if range_m else -1.0
+
+
+def ends_text(range_m: tuple[float, float] | None) -> str:
+    """Ends of a working range, as text."""
+    return f"{range_m[0]:.2f} to {range_m[1]:.2f} m" if range_m else "no range"
 
 
 def _line(rows: SweepTable) -> Line:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from d3s.errors import InputError
+from d3s.evaluate.typical_camera import Lens
 from d3s.types import Progress
 
 if TYPE_CHECKING:
@@ -137,6 +138,9 @@ class Item:
         of them has been made.
     has_quick
         Whether a quick run makes it at a reduced size; if not, it is always made in full.
+    lens
+        Lenses of the camera. An item with typical lenses is made only when these are asked for, and
+        has the same places in the paper as its counterpart with perfect lenses.
     """
 
     name: str
@@ -148,6 +152,7 @@ class Item:
     places: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     has_quick: bool = True
+    lens: Lens = "perfect"
 
     def __post_init__(self) -> None:
         if not self.name.replace("_", "").isalnum() or self.name != self.name.lower():

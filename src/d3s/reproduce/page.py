@@ -166,7 +166,8 @@ def _footer(item: Item, stored: dict[str, Any], root: Path) -> str:
 def _command(root: Path, item: Item, *options: str) -> str:
     """Command that makes an item."""
     folder = [] if root == _DEFAULT_FOLDER else ["-o", str(root)]
-    return shlex.join(["d3s", "reproduce", item.name, *options, *folder])
+    lens = [] if item.lens == "perfect" else ["--lens", item.lens]
+    return shlex.join(["d3s", "reproduce", item.name, *lens, *options, *folder])
 
 
 def _with_code(html: str) -> str:

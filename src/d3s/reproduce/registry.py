@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from d3s.errors import InputError
+from d3s.evaluate.typical_camera import Lens
 from d3s.reproduce.item import Item, plain
 
 _MODULES = (
     "d3s.reproduce.fig1b_working_range",
     "d3s.reproduce.fig3b_consensus_plane",
     "d3s.reproduce.fig5_accuracy",
+    "d3s.reproduce.fig5_typical",
     "d3s.reproduce.fig6_systems",
     "d3s.reproduce.fig7_real_world",
     "d3s.reproduce.tab_s1_cases",
@@ -26,21 +28,34 @@ _MODULES = (
 ITEMS: tuple[Item, ...] = tuple(import_module(name).ITEM for name in _MODULES)
 
 
-def find_items(names: Sequence[str], items: Sequence[Item] = ITEMS) -> tuple[Item, ...]:
+def find_items(
+    names: Sequence[str], items: Sequence[Item] = ITEMS, lens: Lens = "perfect"
+) -> tuple[Item, ...]:
     """Return items by their names or places in the paper, in the registry's order; all for none.
+
+    Parameters
+    ----------
+    names
+        Names of items, or their places in the paper.
+    items
+        Items to choose from.
+    lens
+        Lenses of the camera; items with other lenses are left out.
 
     Raises
     ------
     InputError
         When a name is unknown; the text lists all names and places.
     """
+    items = [item for item in items if item.lens == lens]
     if not names:
         return tuple(items)
     known = {item.name: {plain(item.name), *item.places} for item in items}
     unknown = [name for name in names if not any(plain(name) in keys for keys in known.values())]
     if unknown:
+        kind = "" if lens == "perfect" else f" with {lens} lenses"
         raise InputError(
-            f"{', '.join(map(repr, unknown))}: no such item. There are "
+            f"{', '.join(map(repr, unknown))}: no such item{kind}. There are "
             f"{', '.join(f'{item.name} ({item.reference})' for item in items)}."
         )
     wanted = {plain(name) for name in names}

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.evaluate.jobs import checked_workers, code_digest
+from d3s.evaluate.typical_camera import Lens
 from d3s.reproduce.item import Context, Item, Result, Rows
 from d3s.reproduce.page import write_page
 from d3s.reproduce.registry import ITEMS, find_items
@@ -48,6 +49,7 @@ def reproduce(
     *,
     quick: bool = False,
     seed: int = 0,
+    lens: Lens = "perfect",
     workers: int | None = None,
     overwrite: bool = False,
     watcher: Watcher | None = None,
@@ -66,6 +68,8 @@ def reproduce(
         Whether to use reduced sizes: some minutes for all items.
     seed
         Seed of everything random.
+    lens
+        Lenses of the camera. With "typical", only items that have been measured with them are made.
     workers
         Number of processes; None for one for each core.
     overwrite
@@ -83,7 +87,7 @@ def reproduce(
         When the folder is a file, holds other files, or cannot be written to.
     """
     # Items that read tables of others come after them.
-    chosen = sorted(find_items(names, items), key=lambda item: bool(item.uses))
+    chosen = sorted(find_items(names, items, lens), key=lambda item: bool(item.uses))
     checked_workers(workers)
     root = Path(folder)
     _take(root, overwrite=overwrite)

@@ -35,8 +35,10 @@ def plot_league(league: League) -> "Figure":
         frameon=False,
         handlelength=3.2,
     )
+    lens = ", typical lenses" * (league.program.lens == "typical")
     figure.suptitle(
-        "Error against density, simulated: lower is better, farther right is more of the frame",
+        f"Error against density, simulated{lens}: lower is better, farther right is more of the "
+        "frame",
         fontsize="medium",
     )
     return figure

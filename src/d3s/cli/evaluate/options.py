@@ -71,6 +71,13 @@ Shape = Annotated[
     ),
 ]
 Psf = Annotated[PsfName | None, typer.Option(help="Shape of a blurred point; disk if left.")]
+Lens = Annotated[
+    sweep.LensName | None,
+    typer.Option(
+        help="Lenses of the camera; perfect if left. Typical ones are calibrated, unless --rig "
+        "names another rig for that camera."
+    ),
+]
 Seed = Annotated[int | None, typer.Option(help="Seed of the scenes and of the noise; 0 if left.")]
 RigFile = Annotated[
     Path | None, typer.Option(help="Rig file; the paper's prototype if left.", show_default=False)

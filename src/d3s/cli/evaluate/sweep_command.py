@@ -25,6 +25,7 @@ _AFTER: dict[str, Option] = {
     "noise": (options.Noise, None),
     "shape": (options.Shape, None),
     "psf": (options.Psf, None),
+    "lens": (options.Lens, None),
     "seed": (options.Seed, None),
     "rig": (options.RigFile, None),
     "output": (options.Output, Path("evaluation")),
@@ -34,7 +35,7 @@ _AFTER: dict[str, Option] = {
     "quiet": (Quiet, False),
 }
 # Options that are fields of every sweep.
-_SWEEP_FIELDS = ("patterns", "noise", "shape", "psf", "seed")
+_SWEEP_FIELDS = ("patterns", "noise", "shape", "psf", "lens", "seed")
 
 
 def sweep_command(
@@ -71,7 +72,8 @@ def sweep_command(
         start = evaluation.sweep.quick() if given["quick"] else evaluation.sweep()
         with value_of("the sweep"):
             sweep = start.replace(**chosen)
-        contenders, rig = options.contenders_of(given["method"]), options.rig_of(given["rig"])
+        contenders = options.contenders_of(given["method"])
+        rig = sweep.default_rig() if given["rig"] is None else options.rig_of(given["rig"])
         files = result_files(evaluation, given["output"])
         flags = {name: given[name] for name in ("workers", "force", "quiet")}
         with sweep_run(files, len(sweep.places), **flags) as run:
