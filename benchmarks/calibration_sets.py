@@ -144,9 +144,7 @@ def render(name: str, folder: Path) -> None:
         print(path, flush=True)
 
 
-def render_walls(
-    name: str, folder: Path, depths_m: tuple[float, ...] = SCENE_DEPTHS_M
-) -> None:
+def render_walls(name: str, folder: Path, depths_m: tuple[float, ...] = SCENE_DEPTHS_M) -> None:
     """Render the missing walls of a set."""
     folder.mkdir(parents=True, exist_ok=True)
     for depth_m in (*depths_m[::2], *depths_m[1::2]):
