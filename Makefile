@@ -92,6 +92,7 @@ warnings: .venv/installed-dev
 
 calibration: .venv/installed-dev
 	$(BIN)/python benchmarks/calibration.py --page docs/calibration_results.md
+	$(BIN)/python benchmarks/calibration_lenses.py --page docs/calibration_results.md
 
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py

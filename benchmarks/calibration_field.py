@@ -5,7 +5,7 @@ window, or the match of it, leaves the views are not judged, as in `d3s.evaluate
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
@@ -279,12 +279,3 @@ def read_cells(path: Path) -> dict[str, list[Cell]]:
             }
             found.setdefault(name, []).append(Cell(**values | {"pixels": int(values["pixels"])}))
     return found
-
-
-def select(cells: Iterable[Cell], **wanted: Any) -> list[Cell]:
-    """Cells whose fields have these values, such as method="joint"."""
-    return [
-        cell
-        for cell in cells
-        if all(getattr(cell, name) == value for name, value in wanted.items())
-    ]

@@ -136,7 +136,7 @@ def _time(given: argparse.Namespace) -> None:
         if name in sets:
             usage = run_calibration(given.folder / name, out_folder(given.folder, name))
             sets[name]["figures"] = usage
-    _write(given.json, results._replace(sets=sets))
+    _write(given.json, Results(sets, results.cells))
 
 
 def _save_maps(path: Path, maps: dict[float, Maps]) -> None:

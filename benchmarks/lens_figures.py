@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibration import Target
-from calibration_field import FIELD, NINTHS, SIDES, Cell, select
+from calibration_field import FIELD, NINTHS, SIDES, Cell
 from calibration_sets import LENS_DEPTHS_M
 
 PERFECT = "report1"
@@ -25,8 +27,6 @@ BEFORE_CM = {
     "consensus": (0.08386, 0.09463, 0.129, 0.1694, 0.4157, 1.328),
 }
 
-Cells = Mapping[str, Sequence[Cell]]
-
 
 class Figure(NamedTuple):
     """A target, the sets that it is asked of, and its measurement."""
@@ -36,19 +36,36 @@ class Figure(NamedTuple):
     measure: Callable[["Results", str], float]
 
 
-class Results(NamedTuple):
+@dataclass(frozen=True)
+class Results:
     """Everything that was measured."""
 
     sets: Mapping[str, Mapping[str, Any]]  # as in the JSON file
-    cells: Cells
+    cells: Mapping[str, Sequence[Cell]]
+
+    @cached_property
+    def textures(self) -> Mapping[tuple[str, str, float, str], list[Cell]]:
+        """Cells of all textures by set, method, depth and place."""
+        found: dict[tuple[str, str, float, str], list[Cell]] = {}
+        for name, some in self.cells.items():
+            for cell in some:
+                found.setdefault((name, cell.method, cell.depth_m, cell.place), []).append(cell)
+        return found
 
     def names(self, kind: str) -> list[str]:
         """Sets of a kind that were measured."""
         return [name for name in self.cells if name.startswith(kind)]
 
 
-def mean(results: Results, name: str, figure: str, **wanted: Any) -> float:
-    """Mean of the textures of a figure of `joint`.
+def mean(
+    results: Results,
+    name: str,
+    figure: str,
+    depth_m: float,
+    place: str,
+    method: str = "joint",
+) -> float:
+    """Mean of a figure over the textures that have one; NaN if none has.
 
     Parameters
     ----------
@@ -58,10 +75,10 @@ def mean(results: Results, name: str, figure: str, **wanted: Any) -> float:
         Set.
     figure
         Name of a field of `Cell`.
-    **wanted
-        Depth and place.
+    depth_m, place, method
+        Walls, part of the field, and method.
     """
-    cells = select(results.cells[name], **{"method": "joint"} | wanted)
+    cells = results.textures.get((name, method, depth_m, place), [])
     values = [getattr(cell, figure) for cell in cells]
     values = [value for value in values if not math.isnan(value)]
     return float(np.mean(values)) if values else math.nan
@@ -83,9 +100,7 @@ def over_perfect(results: Results, name: str, depth_m: float, place: str) -> flo
     """
     if PERFECT not in results.cells:
         return math.nan
-    own, perfect = (
-        mean(results, one, "mae_cm", depth_m=depth_m, place=place) for one in (name, PERFECT)
-    )
+    own, perfect = (mean(results, one, "mae_cm", depth_m, place) for one in (name, PERFECT))
     return own / perfect
 
 
@@ -104,8 +119,7 @@ def over_bound(results: Results, name: str, depth_m: float, place: str) -> float
         Part of the field.
     """
     own, bound = (
-        mean(results, name, figure, depth_m=depth_m, place=place)
-        for figure in ("textured_mae_cm", "bound_cm")
+        mean(results, name, figure, depth_m, place) for figure in ("textured_mae_cm", "bound_cm")
     )
     return own / bound
 
@@ -131,8 +145,8 @@ def _worst_texture(
         worst(
             [
                 getattr(cell, figure)
-                for cell in select(results.cells[name], method="joint")
-                if cell.place in places
+                for cell in results.cells[name]
+                if cell.method == "joint" and cell.place in places
             ]
         )
     )
@@ -142,8 +156,8 @@ def sigma_cells(results: Results, name: str) -> list[tuple[float, float]]:
     """Shares within 1 and 3 sigma in each ninth at each depth, means of the textures."""
     return [
         (
-            mean(results, name, "within_1", depth_m=depth_m, place=place),
-            mean(results, name, "within_3", depth_m=depth_m, place=place),
+            mean(results, name, "within_1", depth_m, place),
+            mean(results, name, "within_3", depth_m, place),
         )
         for depth_m in LENS_DEPTHS_M
         for place in NINTHS
@@ -165,17 +179,12 @@ def sigma_held(results: Results, name: str) -> float:
 
 def _bias(results: Results, name: str) -> float:
     """Largest mean error of a ninth at the farthest depth."""
-    return max(
-        abs(mean(results, name, "bias_cm", depth_m=FARTHEST_M, place=place)) for place in NINTHS
-    )
+    return max(abs(mean(results, name, "bias_cm", FARTHEST_M, place)) for place in NINTHS)
 
 
 def consensus_cm(results: Results, name: str, place: str = SIDES) -> list[float]:
     """Mean absolute errors of `consensus` at all depths, means of the textures."""
-    return [
-        mean(results, name, "mae_cm", method="consensus", depth_m=depth_m, place=place)
-        for depth_m in LENS_DEPTHS_M
-    ]
+    return [mean(results, name, "mae_cm", depth_m, place, "consensus") for depth_m in LENS_DEPTHS_M]
 
 
 def accurate_range_m(errors_cm: Sequence[float]) -> tuple[float, float]:

@@ -111,9 +111,7 @@ def _of_sets(
     place: str,
 ) -> float:
     """Mean or least value of a figure of `joint` over the sets of a kind; NaN without any."""
-    values = [
-        mean(results, name, figure, depth_m=depth_m, place=place) for name in results.names(kind)
-    ]
+    values = [mean(results, name, figure, depth_m, place) for name in results.names(kind)]
     return _finite(function, values)
 
 
@@ -158,7 +156,7 @@ def _sigma(results: Results) -> Sheet:
             part = slice(number * len(NINTHS), (number + 1) * len(NINTHS))
             shares = [one for name in names for one in sigma_cells(results, name)[part]]
             bias = [
-                abs(mean(results, name, "bias_cm", depth_m=depth_m, place=place))
+                abs(mean(results, name, "bias_cm", depth_m, place))
                 for name in names
                 for place in NINTHS
             ]
