@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from calibration_sets import LENS_DEPTHS_M, SCENE_PATTERNS, SENSOR, wall_file
 from d3s.evaluate.metrics import count_pixels, mean_or_nan, ratio
 from d3s.evaluate.truth import TEXTURED_BELOW_M, WINDOW_PX, within_frames
 from d3s.files import read_image
-from d3s.optics.information import depth_bound_map
+from d3s.optics.information import depth_bound, window_information
+from d3s.optics.windows import sharp_gradient_x, shifted_right, window_sum
 from d3s.rig import LensMaps
 from d3s.types import FloatArray, Image, Mask
 
@@ -82,74 +83,90 @@ class Maps(NamedTuple):
     share: FloatArray
 
 
+class Camera(NamedTuple):
+    """A calibrated camera, with its maps at all pixels of a view."""
+
+    rig: d3s.Rig
+    lenses: LensMaps | None
+    places: tuple[FloatArray, FloatArray]  # x and y in units of the field radius
+    light: tuple[FloatArray, FloatArray]  # of both views, which the split divides by
+
+    @classmethod
+    def of(cls, rig: d3s.Rig) -> Self:
+        """Camera of a rig that was calibrated with its noise."""
+        found = rig.calibration
+        if found is None or found.noise_read is None:
+            raise SystemExit("the rig has no calibration with noise.")
+        shape = found.crop_rows_px, found.crop_cols_px
+        down, across = np.meshgrid(*(np.arange(n) - (n - 1) / 2 for n in shape), indexing="ij")
+        lenses = found.lenses
+        if lenses is None:
+            return cls(rig, None, (across, down), (np.ones(shape), np.ones(shape)))
+        x, y = across / lenses.field_radius_px, down / lenses.field_radius_px
+        light = lenses.illumination(0, x, y), lenses.illumination(1, x, y)
+        return cls(rig, lenses, (x, y), light)
+
+    def disparity_px(self, depth_m: float) -> FloatArray:
+        """Disparity of a wall, with that of the lenses."""
+        disparity = np.full(self.light[0].shape, self.rig.optics.disparity_px(depth_m))
+        if self.lenses is not None:
+            disparity += self.lenses.remaining_disparity_px(
+                *self.places, 1 / depth_m, self.rig.optics
+            )
+        return disparity
+
+    def noise(self, clean: tuple[Image, Image]) -> FloatArray:
+        """Noise of the views by the calibration, root mean square of both."""
+        found = self.rig.calibration
+        total = np.zeros(clean[0].shape)
+        if found is None or found.noise_read is None or found.noise_gain is None:
+            return total
+        for view, light in zip(clean, self.light, strict=True):
+            level = np.maximum(np.nan_to_num(view) * light, 0)
+            total += 0.5 * (found.noise_read**2 + found.noise_gain * level) / light**2
+        return np.sqrt(total)
+
+
 def scenes(rig: d3s.Rig, folder: Path) -> Iterator[Scene]:
     """Walls in a folder, seen by a calibrated camera with the noise of its sensor."""
+    camera = Camera.of(rig)
     walls = [(pattern, depth_m) for depth_m in LENS_DEPTHS_M for pattern in SCENE_PATTERNS]
     for number, (pattern, depth_m) in enumerate(walls):
         light = read_image(wall_file(folder, pattern, depth_m))
-        clean = rig.split(light)
         rng = np.random.default_rng((_NOISE_SEED, number))
         views = rig.split(SENSOR.expose(light, camera=0, rng=rng))
-        aligned_m = _aligned_depth_m(rig, depth_m, clean[0].shape)
-        with np.errstate(invalid="ignore"):
-            bound, least = (
-                _bound(rig, clean, aligned_m, px) for px in (BOUND_WINDOW_PX, WINDOW_PX)
-            )
-            judged = within_frames(rig.optics.disparity_px(aligned_m), WINDOW_PX // 2)
-            textured = judged & (least.total_m < TEXTURED_BELOW_M)
-        yield Scene(pattern, depth_m, views, judged, textured, bound.stereo_m)
+        disparity = camera.disparity_px(depth_m)
+        bound, least = _bounds_m(camera, rig.split(light), depth_m, disparity)
+        judged = within_frames(disparity, WINDOW_PX // 2)
+        textured = judged & (least < TEXTURED_BELOW_M)
+        yield Scene(pattern, depth_m, views, judged, textured, bound)
 
 
-def _lenses(rig: d3s.Rig) -> LensMaps | None:
-    return None if rig.calibration is None else rig.calibration.lenses
+def _bounds_m(
+    camera: Camera, clean: tuple[Image, Image], depth_m: float, disparity_px: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds of stereo for windows of `BOUND_WINDOW_PX` and of `WINDOW_PX`.
 
-
-def _places(lenses: LensMaps, shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-    """Places (x, y) of all pixels of a view, in units of the field radius."""
-    down, across = np.meshgrid(*(np.arange(n) - (n - 1) / 2 for n in shape), indexing="ij")
-    return across / lenses.field_radius_px, down / lenses.field_radius_px
-
-
-def _aligned_depth_m(rig: d3s.Rig, depth_m: float, shape: tuple[int, ...]) -> FloatArray:
-    """Depth at which the views of a wall match, with the disparity that the lenses add."""
-    disparity = np.full(shape, rig.optics.disparity_px(depth_m))
-    lenses = _lenses(rig)
-    if lenses is not None:
-        x, y = _places(lenses, shape)
-        disparity += lenses.remaining_disparity_px(x, y, 1 / depth_m, rig.optics)
-    return rig.optics.depth_m(disparity)
-
-
-def _bound(rig: d3s.Rig, clean: tuple[Image, Image], aligned_m: FloatArray, window_px: int) -> Any:
-    optics = rig.optics
-    return depth_bound_map(
-        *clean,
-        aligned_m,
-        focal_length_px=optics.focal_length_px,
-        baseline_m=optics.baseline_m,
-        disparity_offset_px=optics.disparity_offset_px,
-        alpha_px2_m=optics.alpha_px2_m,
-        noise_sigma=_noise(rig, clean),
-        window_px=window_px,
-    )
-
-
-def _noise(rig: d3s.Rig, clean: tuple[Image, Image]) -> FloatArray:
-    """Noise of the views by the calibration, root mean square of both.
-
-    Where a lens gives less light, the correction of light amplifies the noise.
+    As `d3s.optics.information.depth_bound_map`, with the disparity that the lenses add.
     """
-    found, lenses = rig.calibration, _lenses(rig)
-    if found is None or found.noise_read is None or found.noise_gain is None:
-        raise SystemExit("the rig has no noise.")
-    total = np.zeros(clean[0].shape)
-    for camera, view in enumerate(clean):
-        light = np.ones(view.shape)
-        if lenses is not None:
-            light = lenses.illumination(camera, *_places(lenses, view.shape))
-        level = np.maximum(np.nan_to_num(view) * light, 0)
-        total += 0.5 * (found.noise_read**2 + found.noise_gain * level) / light**2
-    return np.sqrt(total)
+    left, right = (sharp_gradient_x(view) for view in clean)
+    product = np.nan_to_num(left * shifted_right(right, disparity_px))
+    optics, noise = camera.rig.optics, camera.noise(clean)
+    bounds = [
+        depth_bound(
+            window_information(
+                np.maximum(window_sum(product, window_px), 0.0),
+                0.0,
+                depth_m,
+                focal_length_px=optics.focal_length_px,
+                baseline_m=optics.baseline_m,
+                alpha_px2_m=0.0,
+                noise_sigma=noise,
+            )
+        ).stereo_m
+        for window_px in (BOUND_WINDOW_PX, WINDOW_PX)
+    ]
+    return bounds[0], bounds[1]
 
 
 def joint_cells(rig: d3s.Rig, scene: Scene) -> tuple[list[Cell], Maps]:
