@@ -39,8 +39,9 @@ BOUND_WINDOW_PX = 57
 # Mean absolute error of a normal distribution over its standard deviation.
 _MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
 _NOISE_SEED = 20
-# Rows in the middle of the views: enough for a mean; `consensus` takes 8 s for a megapixel.
-_CONSENSUS_ROWS_PX = 160
+# Rows in the middle of the views: enough for a mean; `consensus` takes 20 s for a megapixel of a rig
+# with lens maps.
+_CONSENSUS_ROWS_PX = 96
 _LEAST_CONFIDENCE = 0.8
 _DIGITS = 5
 
@@ -188,8 +189,11 @@ def consensus_cells(rig: d3s.Rig, scene: Scene) -> list[Cell]:
     left, right = (view[part] for view in scene.views)
     est = d3s.estimate(left, right, rig, method="consensus")
     est = est.filter(min_confidence=_LEAST_CONFIDENCE)
+    # Windows of the outer rows leave the strip.
+    judged = scene.judged[part].copy()
+    judged[: WINDOW_PX // 2] = judged[-(WINDOW_PX // 2) :] = False
     strip = scene._replace(
-        judged=scene.judged[part], textured=scene.textured[part], bound_m=scene.bound_m[part]
+        judged=judged, textured=scene.textured[part] & judged, bound_m=scene.bound_m[part]
     )
     third = np.s_[:, cols // 3 : cols - cols // 3]
     return [
