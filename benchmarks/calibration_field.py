@@ -39,8 +39,8 @@ BOUND_WINDOW_PX = 57
 # Mean absolute error of a normal distribution over its standard deviation.
 _MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
 _NOISE_SEED = 20
-# Rows in the middle of the views: enough for a mean; `consensus` takes 20 s for a megapixel of a rig
-# with lens maps.
+# Rows in the middle of the views: enough for a mean. With maps of lenses `consensus` takes 20 s for
+# a megapixel.
 _CONSENSUS_ROWS_PX = 96
 _LEAST_CONFIDENCE = 0.8
 _DIGITS = 5
