@@ -148,15 +148,16 @@ def _bounds_m(
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of stereo for windows of `BOUND_WINDOW_PX` and of `WINDOW_PX`.
 
-    As `d3s.optics.information.depth_bound_map`, with the disparity that the lenses add.
+    As `d3s.optics.information.depth_bound_map`, with the disparity that the lenses add, and for
+    views of unequal blur: energies of the gradients combine as 2 / (1/left + 1/right).
     """
     left, right = (sharp_gradient_x(view) for view in clean)
-    product = np.nan_to_num(left * shifted_right(right, disparity_px))
+    squares = [np.nan_to_num(one**2) for one in (left, shifted_right(right, disparity_px))]
     optics, noise = camera.rig.optics, camera.noise(clean)
     bounds = [
         depth_bound(
             window_information(
-                np.maximum(window_sum(product, window_px), 0.0),
+                _common(*(window_sum(one, window_px) for one in squares)),
                 0.0,
                 depth_m,
                 focal_length_px=optics.focal_length_px,
@@ -168,6 +169,12 @@ def _bounds_m(
         for window_px in (BOUND_WINDOW_PX, WINDOW_PX)
     ]
     return bounds[0], bounds[1]
+
+
+def _common(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Harmonic mean of two energies."""
+    total = left + right
+    return np.asarray(np.divide(2 * left * right, total, out=np.zeros_like(total), where=total > 0))
 
 
 def joint_cells(rig: d3s.Rig, scene: Scene) -> tuple[list[Cell], Maps]:
