@@ -262,6 +262,12 @@ def _maps(depth_m: NDArray[Any], true_m: float) -> Maps:
     return Maps(100 * np.array(error), np.array(share))
 
 
+def _mean_of_known(values: FloatArray) -> FloatArray:
+    """Mean along the first axis without NaN; NaN where all are."""
+    known = np.ma.masked_invalid(values)
+    return np.asarray(known.mean(axis=0).filled(np.nan))
+
+
 def measure_walls(rig: d3s.Rig, folder: Path) -> tuple[list[Cell], dict[float, Maps]]:
     """Figures of both methods on all walls, and maps of `joint` by depth, means of the textures."""
     cells: list[Cell] = []
@@ -272,7 +278,7 @@ def measure_walls(rig: d3s.Rig, folder: Path) -> tuple[list[Cell], dict[float, M
         if scene.depth_m in maps:
             maps[scene.depth_m].append(over_field)
     means = {
-        depth_m: Maps(*(np.mean(np.stack(part), axis=0) for part in zip(*some, strict=True)))
+        depth_m: Maps(*(_mean_of_known(np.stack(part)) for part in zip(*some, strict=True)))
         for depth_m, some in maps.items()
     }
     return cells, means

@@ -19,7 +19,7 @@ from rich.console import Console
 
 import d3s
 from calibration import FOLDER, estimate_walls, out_folder, run_calibration, with_sheets
-from calibration_field import MAP_DEPTHS_M, Maps, measure_walls, read_cells, write_cells
+from calibration_field import CROP_PX, MAP_DEPTHS_M, Maps, measure_walls, read_cells, write_cells
 from calibration_sets import LENS_DEPTHS_M, LENS_SETS, render, render_walls
 from d3s.view.save import save_figure
 from lens_figures import PERFECT, Results
@@ -98,7 +98,7 @@ def _measure(name: str, folder: Path, path: Path) -> None:
     told |= {key: report[key] for key in ("verdict", "measures", "timings_s")}
     if name == PERFECT:
         told["rows"] = _middle_rows_cm(rig, walls)
-    _save_maps(out / "maps.npz", maps)
+    _save_maps(out / "maps.npz", maps, told["view_px"])
     results = read_results(path)
     sets, all_cells = dict(results.sets) | {name: told}, dict(results.cells) | {name: cells}
     _write(path, Results(sets, all_cells))
@@ -139,10 +139,10 @@ def _time(given: argparse.Namespace) -> None:
     _write(given.json, Results(sets, results.cells))
 
 
-def _save_maps(path: Path, maps: dict[float, Maps]) -> None:
+def _save_maps(path: Path, maps: dict[float, Maps], view_px: list[int]) -> None:
     both = zip(*(maps[depth_m] for depth_m in MAP_DEPTHS_M), strict=True)
     error_cm, share = (np.stack(some) for some in both)
-    np.savez(path, error_cm=error_cm, share=share)
+    np.savez(path, error_cm=error_cm, share=share, crop_px=np.minimum(view_px, CROP_PX))
 
 
 def _draw(folder: Path) -> None:

@@ -7,11 +7,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from calibration_field import CROP_PX, MAP_DEPTHS_M
+from calibration_field import MAP_DEPTHS_M
 from d3s.types import FloatArray
 
 PICTURE_SET = "lens1"
-_SIZE_IN = (8.0, 5.2)
+_SIZE_IN = (8.0, 5.0)
+_NOTHING = "0.85"
 _LIMITS_CM = (0.01, 3.0)
 
 
@@ -21,7 +22,7 @@ def draw(perfect: Mapping[str, FloatArray], typical: Mapping[str, FloatArray]) -
     Parameters
     ----------
     perfect, typical
-        `error_cm` and `share` (depths, rows, cols) of both cameras.
+        `error_cm` and `share` (depths, rows, cols) of both cameras, and the size `crop_px`.
     """
     figure = Figure(figsize=_SIZE_IN, layout="constrained")
     grid = figure.subplots(len(MAP_DEPTHS_M), 4)
@@ -36,8 +37,10 @@ def draw(perfect: Mapping[str, FloatArray], typical: Mapping[str, FloatArray]) -
             scale = {"norm": norm} if is_error else {"vmin": 0.0, "vmax": 100.0}
             values = maps[key][number] if is_error else 100 * maps[key][number]
             colours = "viridis" if is_error else "cividis"
-            axes.imshow(values, cmap=colours, extent=_extent(), interpolation="nearest", **scale)
-            axes.set(xticks=[], yticks=[])
+            axes.imshow(
+                values, cmap=colours, extent=_extent(maps), interpolation="nearest", **scale
+            )
+            axes.set(xticks=[], yticks=[], facecolor=_NOTHING)
             axes.set_xlabel(_label(values, is_error=is_error), fontsize=8)
         line[0].set_ylabel(f"{depth_m:.2f} m")
     titles = (
@@ -52,8 +55,8 @@ def draw(perfect: Mapping[str, FloatArray], typical: Mapping[str, FloatArray]) -
     return figure
 
 
-def _extent() -> tuple[float, float, float, float]:
-    rows, cols = CROP_PX
+def _extent(maps: Mapping[str, FloatArray]) -> tuple[float, float, float, float]:
+    rows, cols = maps["crop_px"]
     return -cols / 2, cols / 2, rows / 2, -rows / 2
 
 
