@@ -152,7 +152,9 @@ def _bounds_m(
     views of unequal blur: energies of the gradients combine as 2 / (1/left + 1/right).
     """
     left, right = (sharp_gradient_x(view) for view in clean)
-    squares = [np.nan_to_num(one**2) for one in (left, shifted_right(right, disparity_px))]
+    right = shifted_right(right, disparity_px)
+    seen = np.isfinite(left + right)
+    squares = [np.where(seen, one**2, 0.0) for one in (left, right)]
     optics, noise = camera.rig.optics, camera.noise(clean)
     bounds = [
         depth_bound(
