@@ -13,6 +13,8 @@ from d3s.calibrate.fields import find_fields
 from d3s.calibrate.frames import Captures
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
 from d3s.calibrate.rectification import Rectification, find_rectification
+from d3s.rig import LensMaps
+from small_camera import SMALL_DISTANCES_M, SMALL_LAYOUT, SMALL_MOUNTS, small_rig
 
 FOCAL_PX, BASELINE_M = 6050.0, 3.84e-3
 DISTANCES_M = tuple(np.round(np.geomspace(0.25, 1.9, 16), 3).tolist())
@@ -29,7 +31,10 @@ class Camera:
     distances_m: tuple[float, ...] = DISTANCES_M
     noise_px: float = 0.02
     features: int = 300
-    distortion_per_px2: float = 0.0
+    field_radius_px: float = 900.0
+    distortion: tuple[tuple[float, ...], tuple[float, ...]] = ((0.0,) * 4, (0.0,) * 4)
+    third_per_dpt: tuple[float, float] = (0.0, 0.0)  # change of the third order with 1/Z
+    bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of the board: X², XY, Y²
     sway_m: float = 0.0  # standard deviation of the board perpendicular to its rail
     seed: int = 0
     aside_m: dict[int, float] = field(
@@ -46,6 +51,18 @@ class Camera:
     def focal_baseline_px_m(self) -> float:
         return FOCAL_PX * BASELINE_M * self.scales[0]
 
+    def lens_maps(self, frame: int) -> LensMaps:
+        """Distortion of both lenses for points as far as the board."""
+        middle_dpt = np.median(1 / np.array(self.distances_m))
+        further_dpt = 1 / self.distances_m[frame] - middle_dpt
+        left, right = (
+            (numbers[0] + float(per_dpt * further_dpt), *numbers[1:])
+            for numbers, per_dpt in zip(self.distortion, self.third_per_dpt, strict=True)
+        )
+        return LensMaps(
+            field_radius_px=self.field_radius_px, distortion_left=left, distortion_right=right
+        )
+
     def _sway(self) -> np.ndarray:
         sway = np.random.default_rng(99).normal(0, 1, (len(self.distances_m), 2)) * self.sway_m
         for frame, aside in self.aside_m.items():
@@ -58,13 +75,15 @@ class Camera:
     def pixels(self, points_m: np.ndarray, frame: int, view: int) -> np.ndarray:
         """Pixels of points (X, Y) of the board in a view, in the raw frame."""
         points = points_m + self._sway()[frame]
-        depth = self.distances_m[frame] + points_m @ self._slopes(frame)
+        x, y = points_m.T
+        bend = np.stack([x * x, x * y, y * y], axis=1) @ np.array(self.bend_per_m)
+        depth = self.distances_m[frame] + points_m @ self._slopes(frame) + bend
         rays = (points - (BASELINE_M * view, 0.0)) / depth[:, np.newaxis] * FOCAL_PX
         cos, sin = np.cos(self.rolls_rad[view]), np.sin(self.rolls_rad[view])
         turned = rays @ np.array([[cos, -sin], [sin, cos]]).T
-        away = self.scales[view] * turned
-        outward = 1 + self.distortion_per_px2 * np.sum(away**2, axis=1)
-        return np.array(self.anchors_px[view]) + away * outward[:, np.newaxis]
+        away = self.scales[view] * turned / self.field_radius_px
+        moved = self.lens_maps(frame).distorted(view, *away.T).T
+        return np.array(self.anchors_px[view]) + self.field_radius_px * moved
 
     def points_m(self, frame: int, count: int = 160, spread_px: float = 850.0) -> np.ndarray:
         """Random points of the board over the whole picture of a frame."""
@@ -116,23 +135,6 @@ def _steps(camera: Camera) -> tuple[Matches, Anchors, Rectification]:
 @pytest.fixture
 def camera() -> Camera:
     return Camera()
-
-
-SMALL_LAYOUT = d3s.RawLayout(
-    rows_px=430, cols_px=860, field_radius_px=212.0, field_edge_px=6.0, partition_px=6.0,
-    partition_edge_px=8.0,
-)  # fmt: skip
-SMALL_MOUNTS = (
-    d3s.Mount(scale=1.002, roll_rad=0.006, shift_x_px=5.0, shift_y_px=-3.0),
-    d3s.Mount(scale=0.996, roll_rad=-0.004, shift_x_px=-6.0, shift_y_px=4.0),
-)
-SMALL_DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50, 0.56)
-
-
-def small_rig() -> d3s.Rig:
-    """The paper's camera with a coarser sensor: its lenses are 427 px apart."""
-    rig = d3s.Rig.paper_prototype()
-    return rig.replace(optics=rig.optics.replace(pixel_pitch_m=9e-6))
 
 
 def captures_of_images(images, distances_m) -> Captures:

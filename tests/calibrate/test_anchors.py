@@ -42,7 +42,8 @@ def test_tilt_and_expansion_come_with_the_anchors(camera):
 
 
 def test_distortion_is_found_and_does_not_pass_for_expansion(camera):
-    bent = camera.but(distortion_per_px2=2e-9)
+    third = 2e-9 * camera.field_radius_px**2
+    bent = camera.but(distortion=((third, 0.0, 0.0, 0.0),) * 2)
     found = find_anchors(bent.matches()).left
     assert found.distortion_per_px2 == pytest.approx(2e-9, rel=0.02)
     for one in found.expansions:

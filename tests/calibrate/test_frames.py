@@ -10,6 +10,7 @@ import d3s
 from calibrations import calibration
 from d3s.calibrate.frames import (
     FrameCache,
+    MiddleViews,
     SplitViews,
     Thumbnails,
     as_image,
@@ -177,3 +178,15 @@ def test_thumbnails_of_the_frames_that_were_read(small_captures):
     assert pictures.overview is None
     captures.image(3)
     assert pictures.overview.shape == (430, 860)
+
+
+def test_middle_of_views_keeps_the_axis_in_the_middle():
+    view = np.arange(7 * 12.0).reshape(7, 12)
+    views = MiddleViews([(view, view + 100)], 5)
+    assert len(views) == 1
+    left, right = views[0]
+    # One row of seven is cut on each side, and three columns of twelve.
+    np.testing.assert_array_equal(left, view[1:6, 3:9])
+    np.testing.assert_array_equal(right, left + 100)
+    whole, _ = MiddleViews([(view, view)], 100)[0]
+    np.testing.assert_array_equal(whole, view)

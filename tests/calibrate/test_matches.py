@@ -189,3 +189,24 @@ def test_board_that_keeps_turning(small_captures, as_captures):
     ]
     with pytest.raises(CalibrationError, match=r"board_0\.png: the board is turned by -1\."):
         find_matches(as_captures(images, small_captures.distances_m), fields)
+
+
+def test_change_of_all_pairs(camera):
+    matches = camera.but(distances_m=(0.4, 0.5, 0.6)).matches()
+
+    def changed(pair, cameras):
+        first, second = cameras
+        return pair._replace(
+            first_px=pair.first_px + 10 * first, second_px=pair.second_px + 10 * second
+        )
+
+    moved = matches.changed(changed)
+    for before, after, cameras in (
+        (matches.left, moved.left, (0, 0)),
+        (matches.right, moved.right, (1, 1)),
+        (matches.across, moved.across, (0, 1)),
+    ):
+        for old, new in zip(before, after, strict=True):
+            np.testing.assert_array_equal(new.first_px, old.first_px + 10 * cameras[0])
+            np.testing.assert_array_equal(new.second_px, old.second_px + 10 * cameras[1])
+    assert moved.names == matches.names

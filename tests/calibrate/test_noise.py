@@ -67,6 +67,16 @@ def test_noise_of_a_known_sensor(quiet_frames: list[np.ndarray], sensor: d3s.Sen
     assert abs(noise.read - sensor.noise_sigma(0.0)) < 4 * noise.read_std
 
 
+@pytest.mark.parametrize("column_noise", [0.0, 0.002, 0.005])
+def test_noise_of_columns(quiet_frames: list[np.ndarray], column_noise: float) -> None:
+    sensor = d3s.Sensor(noise=0.01, column_noise=column_noise)
+    captures = exposed(quiet_frames, sensor)
+    noise = find_noise(captures, find_fields(captures))
+    assert noise.column == pytest.approx(column_noise, rel=0.1, abs=5e-4)
+    # Noise of pixels is found without it.
+    assert noise.variance_at(0.4) == pytest.approx(0.01**2, rel=0.05)
+
+
 def test_sharp_fine_texture_alone_looks_like_noise(quiet_frames: list[np.ndarray]) -> None:
     """Limit of the method, as its docstring says."""
     captures = exposed([quiet_frames[3]] * 5, d3s.Sensor(noise=0.003))

@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.steps import Alignment, _rejected_files
+from d3s.calibrate.steps import Alignment, _even_focus_px, _rejected_files
 from d3s.errors import CalibrationError, InputError, RigError
+from d3s.rig import LensMaps
+from small_camera import SMALL_LAYOUT, small_rig
 
 DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
-
-
-def design() -> d3s.Rig:
-    rig = d3s.Rig.paper_prototype()
-    return rig.replace(optics=rig.optics.replace(pixel_pitch_m=9e-6))
 
 
 @pytest.mark.slow
@@ -24,7 +21,7 @@ def test_few_frames_are_usable_with_remarks(small_frames):
     rig, report = d3s.calibrate(
         images,
         DISTANCES_M,
-        design=design(),
+        design=small_rig(),
         name="mine",
         progress=lambda done, total: told.append(done * 100 // total),
     )
@@ -69,7 +66,7 @@ def test_invalid_rig_is_an_error_with_a_report(small_frames, monkeypatch):
 
     monkeypatch.setattr("d3s.calibrate.pipeline.draft_rig", refuse)
     with pytest.raises(CalibrationError, match="must be below 1") as caught:
-        d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
+        d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=small_rig())
     assert caught.value.report.geometry is not None
 
 
@@ -78,9 +75,9 @@ def test_error_of_a_step_carries_the_report_of_the_steps_before(small_frames, mo
     def refuse(*_, **__):
         raise CalibrationError("no waves.", left_out={2: "it is grey"})
 
-    monkeypatch.setattr("d3s.calibrate.steps.find_defocus", refuse)
+    monkeypatch.setattr("d3s.calibrate.lenses.find_defocus", refuse)
     with pytest.raises(CalibrationError, match="no waves") as caught:
-        d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=design())
+        d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=small_rig())
     report = caught.value.report
     assert report.verdict.grade == "bad"
     assert report.problem == "no waves. Left out were frame 2: it is grey."
@@ -88,6 +85,16 @@ def test_error_of_a_step_carries_the_report_of_the_steps_before(small_frames, mo
     assert report.outlines is not None
     assert report.tuning is None
     assert sorted(report.thumbnails) == list(range(6))
+
+
+def test_middle_of_even_focus():
+    def size_px(*focus_dpt):
+        return _even_focus_px(LensMaps(field_radius_px=900.0, focus_right_dpt=focus_dpt))
+
+    # 0.15 dpt are reached at a quarter of the way to 2.4 dpt, and at half of that to 0.6 dpt.
+    assert size_px(0.0, 0.0, 0.3, 0.6) == 900
+    assert size_px(0.0, 0.0, 1.0, 2.4) == 500  # no less
+    assert size_px(0.0, 0.0, 0.0, 0.0) > 1e4
 
 
 @pytest.mark.parametrize(
@@ -128,21 +135,17 @@ def test_frame_rejected_by_the_anchor_step_only_is_still_used(camera):
 def test_boards_beyond_the_default_range_are_accepted():
     # With s0 B / p = 5.16 px m, the default depth range ends at 0.56 m.
     distances_m = np.round(np.geomspace(0.3, 1.0, 12), 3)
-    layout = d3s.RawLayout(
-        rows_px=430, cols_px=860, field_radius_px=212.0, field_edge_px=6.0, partition_px=6.0,
-        partition_edge_px=8.0,
-    )  # fmt: skip
     images = [
         d3s.simulate_raw(
             d3s.Plane(depth_m=float(depth_m), texture="calibration"),
-            design(),
+            small_rig(),
             noise=0.01,
             seed=number,
-            layout=layout,
+            layout=SMALL_LAYOUT,
         ).image
         for number, depth_m in enumerate(distances_m)
     ]
-    rig, report = d3s.calibrate(images, distances_m, design=design())
+    rig, report = d3s.calibrate(images, distances_m, design=small_rig())
     assert report.verdict.grade != "bad"
     assert report.measures["joint_holes"] < 0.25
     joint = report.validation[0]

@@ -8,8 +8,17 @@ import pytest
 import d3s
 from d3s.calibrate.board import Board
 from d3s.calibrate.ratios import Windows
-from d3s.calibrate.tuning import board_depth_m, find_tuning, fit_cubic, least_absolute_lines
+from d3s.calibrate.tuning import (
+    CONSENSUS,
+    added_disparity_px,
+    board_depth_m,
+    find_tuning,
+    fit_cubic,
+    least_absolute_lines,
+)
 from d3s.errors import CalibrationError
+from d3s.rig import LensMaps
+from lens_pairs import lens_rig
 
 RIG = d3s.Rig.paper_prototype()
 DEPTHS_M = (0.35, 0.45, 0.55, 0.7, 0.85, 1.0, 1.2, 1.4)
@@ -147,3 +156,27 @@ def test_error_names_frames_without_texture():
     with pytest.raises(CalibrationError, match=r"4 of 5 frames .*, and 5 are needed") as caught:
         find_tuning(views, DEPTHS_M[:5], RIG)
     assert caught.value.left_out == {1: "only 0 windows in its middle have texture"}
+
+
+def test_disparity_that_lenses_add_at_windows():
+    windows = Windows(np.array([100, 100]), np.array([200, 300]))
+    depth_m, shape = np.array([0.5, 0.5]), (201, 401)
+    added = [
+        added_disparity_px(windows, depth_m, shape, rig, CONSENSUS)
+        for rig in (
+            RIG,
+            lens_rig(None),
+            # 0.1 x + 0.02 u, and 0.3 where the prefilter leaves coarse detail only.
+            lens_rig(
+                LensMaps(
+                    field_radius_px=200.0,
+                    disparity_px=((0.0, 0.1, 0.0), (0.02,)),
+                    half_size_disparity_px=((7.0,),),
+                    quarter_size_disparity_px=((0.3,),),
+                )
+            ),
+        )
+    ]
+    np.testing.assert_array_equal(added[0], 0)
+    np.testing.assert_array_equal(added[1], 0)
+    np.testing.assert_allclose(added[2], [0.34, 0.39])

@@ -117,6 +117,57 @@ def test_light_and_disparity_worked_by_hand() -> None:
     assert lenses.remaining_disparity_px(np.zeros(3), 0.0, np.ones((2, 1)), OPTICS).shape == (2, 3)
 
 
+def test_curvature_around_another_centre() -> None:
+    centred = LensMaps(field_radius_px=50.0, focus_left_dpt=(0.1, 0.2, 0.5, 1.5))
+    moved = centred.replace(focus_centre_left=(0.1, -0.2))
+    # The tilt of the focus stays where it is: only the squares are counted from the centre.
+    tilt = 0.1 * 0.4 + 0.2 * 0.1
+    here = centred.focus_dpt(0, 0.3, 0.3) - np.array([0.1 * 0.3 + 0.2 * 0.3] * 3) * [1, 0, 1]
+    np.testing.assert_allclose(
+        moved.focus_dpt(0, 0.4, 0.1), here + np.array([tilt, 0.0, tilt]), atol=1e-12
+    )
+    np.testing.assert_allclose(moved.focus_dpt(0, 0.1, -0.2)[1], 0.0, atol=1e-12)
+
+
+def test_detail_moves_away_from_the_wider_blur() -> None:
+    """A wave, each point of it spread by its own Gaussian, is shifted as the formula says."""
+    lenses = LensMaps(field_radius_px=200.0, focus_left_dpt=(-1.0, 0.0, 0.0, 0.0))
+    across = np.arange(-60.0, 201.0)
+
+    def variance(at: Any) -> Any:
+        return lenses.blur_px2(0, at / 200, 0 * at, 1.5, OPTICS)[0]
+
+    wave = 0.08
+    paint = np.exp(1j * wave * across)
+    width = variance(across)
+    spread = np.exp(-((across[:, np.newaxis] - across) ** 2) / (2 * width)) / np.sqrt(width)
+    seen = (spread @ paint) / np.sqrt(2 * np.pi)
+    here = np.array([60, 120])
+    measured = -np.angle(seen[here] / paint[here]) / wave
+    expected = lenses.blur_shift_px(0, across[here] / 200, np.zeros(2), 1.5, OPTICS)
+    # The blur grows to the right: 2.5² (0.5 + x)² at x, so that the wave moves to the left.
+    assert expected[0, 0] == pytest.approx(-2 * 2.5**2 * 0.5 / 200, rel=1e-6)
+    np.testing.assert_allclose(expected[1], 0.0, atol=1e-9)
+    np.testing.assert_allclose(measured, expected[0], rtol=0.06)
+
+
+def test_disparity_of_sharp_detail_and_of_smaller_views() -> None:
+    lenses = LensMaps(
+        field_radius_px=50.0,
+        disparity_px=((0.1,),),
+        sharp_disparity_px=(0.2,),
+        half_size_disparity_px=((0.01,), (0.02,)),
+        quarter_size_disparity_px=((0.5,),),
+    )
+    # Sharp at 1 dpt, and 2.5² px² of blur at 2 dpt.
+    assert lenses.remaining_disparity_px(0.0, 0.0, 1.0, OPTICS) == pytest.approx(0.3)
+    half = 0.1 + 0.2 / (1 + 6.25)
+    assert lenses.remaining_disparity_px(0.0, 0.0, 2.0, OPTICS) == pytest.approx(half)
+    assert lenses.remaining_disparity_px(0.0, 0.0, 2.0, OPTICS, 2) == pytest.approx(half + 0.05)
+    assert lenses.remaining_disparity_px(0.0, 0.0, 2.0, OPTICS, 4) == pytest.approx(half + 0.5)
+    assert lenses.disparity_of_scale_px(1) == ()
+
+
 def test_arrays_and_lists_are_accepted() -> None:
     given = LensMaps(
         field_radius_px=40,

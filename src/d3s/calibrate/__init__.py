@@ -11,19 +11,26 @@ steps           groups of steps that calibration and cross-validation share
 captures        read raw frames and check them; distance_table: distances.csv
 frames          frames in memory: caches, work in parallel, rectified pairs, thumbnails
 fields          the parts of the frame that the two lenses light, and the views cut from these
+alignment       matches, distortion, anchors, rectification and geometry; a rig that splits frames
 matches         places on the board found again, from frame to frame and from view to view
 registration    two pictures compared: features, then windows
+distortion      distortion of both lenses and bend of the board; board: its shape
 anchors         the points towards which the board shrinks; least_shift: by the paper's method
 rectification   scale, rotation and shift that bring the rows of both views together
 geometry        disparity in metres, offset of the ruler, tilt; distance_fit: the fit of all frames
 noise           noise of the sensor over brightness
+lenses          the next four: errors of the lenses over the field
+illumination    light of both views
 defocus         focus and aperture; spectra: difference of the blur of two images
+focus_map       field curvature, astigmatism and tilt of the focus
+disparity_map   disparity that the lenses add, and its standard deviation
 tuning          a and b of the paper's depth equation; ratios: its ratio in windows of a frame
 baselines       choice of the virtual baselines
 validation      errors of a method on boards at known depths, and the working range
 field_residuals what is left of disparity, rows and light over the field, on frames of the test
 report          results of all steps; findings: the table of parameters
 verdict         good, usable or bad, by measures and their limits
+percent         progress of the whole from that of its steps
 robust          robust standard deviation, line and homography
 """
 

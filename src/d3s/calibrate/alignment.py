@@ -188,6 +188,7 @@ def draft_rig(
         frame_cols_px=frame_shape[1],
         noise_read=noise.read,
         noise_gain=noise.gain,
+        noise_column=noise.column,
         virtual_baselines_m=(0.1 * optics.baseline_m,),
         a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
         b_cubic_m=(0.0, 0.0, 0.0, 0.0),

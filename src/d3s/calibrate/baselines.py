@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import shift_sums
-from d3s.calibrate.tuning import CONSENSUS, Tuning, board_depth_m, shifts_px
+from d3s.calibrate.tuning import (
+    CONSENSUS,
+    Tuning,
+    added_disparity_px,
+    board_depth_m,
+    shifts_px,
+)
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
@@ -102,9 +108,10 @@ def choose_baselines(
         left, right = views[numbers[i]]
         windows, sums = shift_sums(left, right, ends, options, _WINDOWS_PER_FRAME)
         predicted = np.empty((windows.rows.size, *shifts.shape), dtype=np.float32)
+        added_px = added_disparity_px(windows, candidates[:, np.newaxis], left.shape, rig, options)
         for k, baseline_m in enumerate(sampled_m):
             line = tuning.line_at(float(baseline_m))
-            ratio = sums.ratios_per_px(shifts[k][:, np.newaxis])
+            ratio = sums.ratios_per_px(shifts[k][:, np.newaxis] + added_px)
             predicted[:, k] = practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m).T
         truth = board_depth_m(windows, depths_m[numbers[i]], left.shape, rig.optics, board)
         return _Predictions(predicted, truth, np.full(truth.size, 1.0 / max(truth.size, 1)))

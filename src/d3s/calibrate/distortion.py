@@ -3,15 +3,17 @@
 Two pictures of a flat board, through lenses without distortion, are related by a homography: from
 frame to frame as well as from view to view. What the places of the windows have beyond the
 homography of their pair comes from the lenses and from the shape of the board. A lens moves a place
-x, measured from its axis in units of the field radius, by
+x, measured from its axis in units of the field radius, by::
 
     (k3 |x|² + k5 |x|⁴) x + 2 (p · x) x + p |x|²
 
-(third and fifth order radial, and decentring p). A board that is bent by δZ moves it by -x δZ / Z.
-Distortion stays at its place in the view, while the board shrinks with the distance, which tells
-the two apart. All is linear: the homography of each pair is eliminated, and the eleven numbers that
-all pairs share are fitted by least squares with Huber weights. Neither the ruler nor the tilt of
-the board has an effect; distances are used for the bend only, where some per cent do not matter.
+(third and fifth order radial, and decentring p). Where the rim of a lens cuts the pupil off, blur
+is not even around the chief ray, and the third order changes with the vergence 1/Z. A board that is
+bent by δZ moves a place by -x δZ / Z. The three are told apart by how they change with the
+distance. The homography of each pair is eliminated, and the numbers that all pairs share are fitted
+by least squares with Huber weights. This is repeated at the places that lenses without the
+distortion found so far would give, since x is such a place. Neither the ruler nor the tilt of the
+board has an effect; distances are needed to some per cent only.
 """
 
 from collections.abc import Sequence
@@ -27,15 +29,16 @@ from d3s.types import FloatArray
 LensNumbers = tuple[float, float, float, float]
 """Radial distortion of third and fifth order, decentring along x and y, at the field radius."""
 
-_LENS = 4
+_LENS = 6  # the four numbers, and the third and fifth order per dioptre
 _BEND = 3
 _UNKNOWNS = 2 * _LENS + _BEND
 # Standard deviations of the prior, which says none: distortion of third and fifth order,
 # decentring; and the curvature of a board in 1/m: one of 0.5 m is bent by 1 cm.
-_PRIOR_LENS = (0.02, 0.01, 0.003, 0.003)
+_PRIOR_LENS = (0.02, 0.01, 0.003, 0.003, 0.003, 0.003)
 _PRIOR_BEND_PER_M = 0.3
 _ROUNDS = 4
-_PASSES = 3  # the axis of a lens is found again after its distortion is removed
+_PASSES = 3  # axes and places are found again after the distortion is removed
+_NONE = (0.0, 0.0, 0.0, 0.0)
 _INVERSE_ROUNDS = 8
 
 
@@ -43,22 +46,28 @@ class Distortion(NamedTuple):
     """Distortion of both lenses, and the bend of the board, with standard deviations."""
 
     field_radius_px: float
-    left: LensNumbers
-    right: LensNumbers
-    left_sigma: LensNumbers
-    right_sigma: LensNumbers
-    centre_left_px: tuple[float, float]  # axis of the left lens in the raw frame
-    centre_right_px: tuple[float, float]
-    bend_per_m: tuple[float, float, float]  # δZ = a X² + b XY + c Y², in 1/m
-    bend_sigma_per_m: tuple[float, float, float]
-    before_rms_px: float  # residual of the homographies of all pairs
-    after_rms_px: float
+    vergence_dpt: float  # at which `left` and `right` hold
+    vergences_dpt: tuple[float, ...]  # of each frame
+    centre_left_px: tuple[float, float] = (0.0, 0.0)  # axis of the left lens in the raw frame
+    centre_right_px: tuple[float, float] = (0.0, 0.0)
+    left: LensNumbers = _NONE
+    right: LensNumbers = _NONE
+    left_per_dpt: tuple[float, float] = (0.0, 0.0)  # change of third and fifth order with 1/Z
+    right_per_dpt: tuple[float, float] = (0.0, 0.0)
+    left_sigma: LensNumbers = _NONE
+    right_sigma: LensNumbers = _NONE
+    bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # δZ = a X² + b XY + c Y², in 1/m
+    bend_sigma_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    before_rms_px: float = float("nan")  # residual of the homographies of all pairs
+    after_rms_px: float = float("nan")
 
     def centre_px(self, camera: int) -> FloatArray:
         """(x, y) of the axis of a lens in the raw frame."""
         return np.array((self.centre_left_px, self.centre_right_px)[camera])
 
-    def undistorted_px(self, camera: int, places_px: FloatArray) -> FloatArray:
+    def undistorted_px(
+        self, camera: int, places_px: FloatArray, vergence_dpt: float | None = None
+    ) -> FloatArray:
         """Places (places, 2) in the raw frame of a lens without distortion.
 
         Parameters
@@ -67,30 +76,43 @@ class Distortion(NamedTuple):
             0 is left, 1 is right.
         places_px
             (places, 2): x, y in the raw frame.
+        vergence_dpt
+            1/Z of the places; that of `self.vergence_dpt` if left.
         """
-        centre, numbers = self.centre_px(camera), (self.left, self.right)[camera]
+        further = 0.0 if vergence_dpt is None else vergence_dpt - self.vergence_dpt
+        numbers = self.numbers(camera)
+        centre = self.centre_px(camera)
         seen = (places_px - centre) / self.field_radius_px
         ideal = seen
         for _ in range(_INVERSE_ROUNDS):
-            ideal = seen - _lens_terms(ideal) @ np.array(numbers)
+            ideal = seen - _lens_terms(ideal, further) @ numbers
         return np.asarray(centre + self.field_radius_px * ideal)
+
+    def numbers(self, camera: int) -> FloatArray:
+        """All numbers of a lens, in the order of `_lens_terms`."""
+        per_dpt = (self.left_per_dpt, self.right_per_dpt)[camera]
+        return np.array([*(self.left, self.right)[camera], *per_dpt])
+
+    def _straight(self, places_px: FloatArray, camera: int, vergence_dpt: float) -> FloatArray:
+        return self.undistorted_px(camera, places_px, vergence_dpt)
 
     def largest_px(self, camera: int) -> float:
         """Distortion at the field radius to the right of the axis, in pixels."""
         place = np.array([[1.0, 0.0]])
-        moved = _lens_terms(place) @ np.array((self.left, self.right)[camera])
+        moved = _lens_terms(place)[..., :4] @ np.array((self.left, self.right)[camera])
         return float(np.hypot(*moved[0]) * self.field_radius_px)
 
     def removed_from(self, matches: Matches) -> Matches:
         """Matches as lenses without distortion would give them."""
 
         def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
-            first, second = cameras
+            first = cameras[0], self.vergences_dpt[pair.first]
+            second = cameras[1], self.vergences_dpt[pair.second]
             return pair._replace(
-                first_px=self.undistorted_px(first, pair.first_px),
-                second_px=self.undistorted_px(second, pair.second_px),
-                features_first_px=self.undistorted_px(first, pair.features_first_px),
-                features_second_px=self.undistorted_px(second, pair.features_second_px),
+                first_px=self._straight(pair.first_px, *first),
+                second_px=self._straight(pair.second_px, *second),
+                features_first_px=self._straight(pair.features_first_px, *first),
+                features_second_px=self._straight(pair.features_second_px, *second),
             )
 
         return matches.changed(changed)
@@ -119,16 +141,20 @@ def find_distortion(
     field_radius_px
         Unit of places in a view.
     """
+    vergences_dpt = tuple(1 / distance_m for distance_m in distances_m)
+    so_far = Distortion(field_radius_px, float(np.median(vergences_dpt)), vergences_dpt)
     for _ in range(_PASSES):
-        places = (np.array(anchors.left_px), np.array(anchors.right_px))
-        fit = _Fit(matches, places, distances_m, focal_length_px, field_radius_px)
-        distortion = fit.distortion()
-        anchors = find_anchors(distortion.removed_from(matches))
-    return distortion, anchors
+        so_far = so_far._replace(centre_left_px=anchors.left_px, centre_right_px=anchors.right_px)
+        so_far = _Fit(matches, so_far, focal_length_px).distortion()
+        anchors = find_anchors(so_far.removed_from(matches))
+    return so_far, anchors
 
 
-def _lens_terms(places: FloatArray) -> FloatArray:
-    """Displacement (places, 2, 4) by each of the four numbers of a lens, in units of the radius."""
+def _lens_terms(places: FloatArray, further_dpt: float = 0.0) -> FloatArray:
+    """Displacement (places, 2, 6) by each of the numbers of a lens, in units of the radius.
+
+    `further_dpt` is the vergence beyond that at which the first four numbers hold.
+    """
     x, y = places[:, 0], places[:, 1]
     square = x**2 + y**2
     terms = np.empty((len(places), 2, _LENS))
@@ -138,6 +164,8 @@ def _lens_terms(places: FloatArray) -> FloatArray:
         terms[:, axis, 2] = 2 * x * here
         terms[:, axis, 3] = 2 * y * here
         terms[:, axis, 2 + axis] += square
+        terms[:, axis, 4] = further_dpt * square * here
+        terms[:, axis, 5] = further_dpt * square**2 * here
     return terms
 
 
@@ -151,25 +179,18 @@ class _Pair(NamedTuple):
 class _Fit:
     """Least squares for the numbers that all pairs share."""
 
-    def __init__(
-        self,
-        matches: Matches,
-        centres_px: tuple[FloatArray, FloatArray],
-        distances_m: Sequence[float],
-        focal_length_px: float,
-        field_radius_px: float,
-    ) -> None:
-        self._centres = centres_px
-        self._distances_m = distances_m
-        self._radius = field_radius_px
+    def __init__(self, matches: Matches, so_far: Distortion, focal_length_px: float) -> None:
+        self._so_far = so_far
+        self._radius = so_far.field_radius_px
         # A curvature of 1/m moves the rim of the field by this much of the radius, per metre.
-        self._bend_scale = (field_radius_px / focal_length_px) ** 2
+        self._bend_scale = (self._radius / focal_length_px) ** 2
+        straight = so_far.removed_from(matches)
         self._pairs = [
             self._pair(pair, cameras)
             for pairs, cameras in (
-                (matches.left, (0, 0)),
-                (matches.right, (1, 1)),
-                (matches.across, (0, 1)),
+                (straight.left, (0, 0)),
+                (straight.right, (1, 1)),
+                (straight.across, (0, 1)),
             )
             for pair in pairs
         ]
@@ -188,6 +209,9 @@ class _Fit:
         )
         terms = second - np.einsum("nij,njk->nik", jacobian, first)
         residual = pair.second_px - apply_homography(matrix, pair.first_px)
+        # The distortion so far is added again: what is fitted is all of it.
+        removed = np.concatenate([self._so_far.numbers(camera) for camera in (0, 1)])
+        residual = residual + terms[:, :, : 2 * _LENS] @ removed
         weights = np.repeat(1 / pair.sigma_px, 2)
         basis, _ = np.linalg.qr(tangents.reshape(-1, 8) * weights[:, np.newaxis])
         rows = terms.reshape(-1, _UNKNOWNS) * weights[:, np.newaxis]
@@ -196,12 +220,15 @@ class _Fit:
 
     def _terms(self, places_px: FloatArray, camera: int, frame: int) -> FloatArray:
         """Displacement (places, 2, unknowns) of places in pixels."""
-        places = (places_px - self._centres[camera]) / self._radius
+        places = (places_px - self._so_far.centre_px(camera)) / self._radius
+        vergence = self._so_far.vergences_dpt[frame]
         terms = np.zeros((len(places), 2, _UNKNOWNS))
-        terms[:, :, camera * _LENS : (camera + 1) * _LENS] = _lens_terms(places)
+        terms[:, :, camera * _LENS : (camera + 1) * _LENS] = _lens_terms(
+            places, vergence - self._so_far.vergence_dpt
+        )
         x, y = places.T
         depth = np.stack([x**2, x * y, y**2], axis=1) * self._bend_scale
-        depth *= self._distances_m[frame]
+        depth /= vergence
         terms[:, :, 2 * _LENS :] = -places[:, :, np.newaxis] * depth[:, np.newaxis, :]
         return terms * self._radius
 
@@ -233,22 +260,23 @@ class _Fit:
         """Return the result."""
 
         def four(values: FloatArray, first: int) -> LensNumbers:
-            a, b, c, d = values[first : first + _LENS].tolist()
+            a, b, c, d = values[first : first + 4].tolist()
             return a, b, c, d
+
+        def two(values: FloatArray, first: int) -> tuple[float, float]:
+            return float(values[first]), float(values[first + 1])
 
         def three(values: FloatArray) -> tuple[float, float, float]:
             a, b, c = values[2 * _LENS :].tolist()
             return a, b, c
 
-        left, right = (tuple(centre.tolist()) for centre in self._centres)
-        return Distortion(
-            field_radius_px=self._radius,
+        return self._so_far._replace(
             left=four(self._values, 0),
             right=four(self._values, _LENS),
+            left_per_dpt=two(self._values, 4),
+            right_per_dpt=two(self._values, _LENS + 4),
             left_sigma=four(self._sigma, 0),
             right_sigma=four(self._sigma, _LENS),
-            centre_left_px=left,
-            centre_right_px=right,
             bend_per_m=three(self._values),
             bend_sigma_per_m=three(self._sigma),
             before_rms_px=self._rms(np.zeros(_UNKNOWNS)),

@@ -2,16 +2,16 @@
 
 Two images of one piece of the board have the same texture, so the ratio of their power spectra is
 that of their transfer functions, along every direction of a wave. With the blur of a disk, which
-astigmatism makes an ellipse,
+astigmatism makes an ellipse::
 
-    ln P_1 - ln P_2 = c + 2 f(k·V_1 k) - 2 f(k·V_2 k),   f(q) = ln |J1(2 √q) / √q|,
+    ln P_1 - ln P_2 = c + 2 f(k·V_1 k) - 2 f(k·V_2 k),   f(q) = ln |J1(2 √q) / √q|
 
-with the wave vector k and the blur tensors V of `LensMaps.blur_px2`. Compared are the two views of
-a frame, which see a point a disparity apart, and each view of two frames, in which the board has
-another depth and the piece another place. The unknowns are, of each lens, its focus on the axis,
-the tilt of its focus over x and y, its sagittal and tangential curvature and their centre; and for
-both the aperture, and blur that is there at every depth. All are fitted to all blocks of many
-frames at once.
+Here k is the wave vector, and V are the blur tensors of `LensMaps.blur_px2`. Compared are the two
+views of a frame, which see a point a disparity apart, and each view of two frames, in which the
+board has another depth and the piece another place. The unknowns are, of each lens, its focus on
+the axis, the tilt of its focus over x and y, its sagittal and tangential curvature and their
+centre; and for both the aperture, and blur that is there at every depth. All are fitted to all
+blocks of many frames at once.
 """
 
 from collections.abc import Iterator, Sequence

@@ -45,6 +45,7 @@ from d3s.types import FloatArray
 # An offset of the ruler beyond both is applied by default.
 _CLEAR_SIGMAS, _CLEAR_RULER_M = 4.0, 5e-4
 _LARGEST_FACTOR = 2.0  # between K and that of the design
+_LEAST_TILT_SIGMA_RAD = 2e-4  # of the tilt by motion
 
 
 class Geometry(NamedTuple):
@@ -203,7 +204,11 @@ def _moved_anchors(
 
 
 def _tilt(data: DistanceData, fit: Solution, design: Optics) -> tuple[Place, Place]:
-    """Tilt of the board in radians from the gradient of disparity, and its standard deviation."""
+    """Tilt of the board in radians and its standard deviation.
+
+    Two measurements are averaged with their weights: the gradient of disparity, whose scatter
+    between frames shows lenses of unlike scale, and the motion from frame to frame in each view.
+    """
     slopes = np.array([one.per_px for one in data.disparities])
     sigmas = np.array([one.per_px_sigma for one in data.disparities])
     size = (fit.focal_baseline / fit.depths_m)[:, np.newaxis]
@@ -211,9 +216,20 @@ def _tilt(data: DistanceData, fit: Solution, design: Optics) -> tuple[Place, Pla
     sigmas = sigmas / size * design.focal_length_px
     weights = sigmas**-2
     mean = np.sum(weights * tilts, axis=0) / np.sum(weights, axis=0)
-    scatter = np.sum(weights * (tilts - mean) ** 2, axis=0) / max(len(tilts) - 1, 1)
-    sigma = np.sqrt(np.maximum(scatter, 1.0) / np.sum(weights, axis=0))
-    return place_of(np.arctan(mean)), place_of(sigma)
+    # A scale that differs between the lenses adds the same gradient at all depths: the scatter of
+    # the frames, not the number of frames, is the error.
+    scatter = np.sum(weights * (tilts - mean) ** 2, axis=0) / np.sum(weights, axis=0)
+    sigma = np.sqrt(1 / np.sum(weights, axis=0) + scatter)
+    left, right = (
+        np.array(view.tilt_per_px) * design.focal_length_px
+        for view in (data.anchors.left, data.anchors.right)
+    )
+    by_motion = 0.5 * (left + right)
+    motion_sigma = np.hypot(0.5 * (left - right), _LEAST_TILT_SIGMA_RAD)
+    share = motion_sigma**-2 / (motion_sigma**-2 + sigma**-2)
+    tilt = share * by_motion + (1 - share) * mean
+    both = (motion_sigma**-2 + sigma**-2) ** -0.5
+    return place_of(np.arctan(tilt)), place_of(both)
 
 
 def _geometry(

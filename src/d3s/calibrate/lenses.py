@@ -34,9 +34,11 @@ from d3s.calibrate.illumination import Illumination, find_illumination
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.percent import Percent
 from d3s.rig import Calibration, Rig
+from d3s.types import FloatArray
 
 # Part of the views that the focus of the axis is found from: farther out it is another one.
 _MIDDLE_PX = 700
+_WINDOW_SPREAD = 0.06  # field radii, over which the rows of windows are averaged for a cell
 
 
 class Lenses(NamedTuple):
@@ -108,24 +110,15 @@ def find_lenses(
 
 def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
     """Disparity, rows and light left over the field on frames that were not calibrated with."""
-    shape = cells.x.shape
     rows_px = np.full(cells.residual_px.shape, np.nan)
     straight = aligned.distortion.removed_from(aligned.matches)
     anchors = (aligned.anchors.left_px, aligned.anchors.right_px)
-    edges = [
-        np.concatenate([line[:1] - np.diff(line[:2]) / 2, line + np.diff(line[:2]) / 2])
-        for line in (cells.y[:, 0], cells.x[0])
-    ]
     pairs = {pair.first: pair for pair in straight.across}
     for number, frame in enumerate(aligned.frames[1::2]):
         pair = pairs[frame]
         left, right = aligned.rectification.rectified(pair.first_px, pair.second_px, anchors)
-        places = left[:, ::-1] / aligned.distortion.field_radius_px
-        sums, counts = (
-            np.histogramdd(places, bins=edges, weights=weights)[0]
-            for weights in (left[:, 1] - right[:, 1], None)
-        )
-        rows_px[number] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).reshape(shape)
+        x, y = left.T / aligned.distortion.field_radius_px
+        rows_px[number] = _local_means(cells, x, y, left[:, 1] - right[:, 1])
     return FieldResiduals(
         depths_m=cells.depths_m,
         x=cells.x,
@@ -135,6 +128,16 @@ def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
         rows_px=rows_px,
         light_ratio=mean_of_known(cells.light_ratio, 0),
     )
+
+
+def _local_means(
+    cells: CellDisparity, x: FloatArray, y: FloatArray, values: FloatArray
+) -> FloatArray:
+    """Weighted means of values around the centre of each cell; NaN far from all places."""
+    square = (cells.x[..., np.newaxis] - x) ** 2 + (cells.y[..., np.newaxis] - y) ** 2
+    weights = np.exp(-0.5 * square / _WINDOW_SPREAD**2)
+    means = weights @ values / np.maximum(weights.sum(axis=-1), 1e-12)
+    return np.where(square.min(axis=-1) < (2 * _WINDOW_SPREAD) ** 2, means, np.nan)
 
 
 def with_sigma(rig: Rig, cells: CellDisparity | None, map_rms_px: float) -> Rig:

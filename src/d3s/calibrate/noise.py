@@ -5,6 +5,9 @@ Second differences in both directions remove most of a blurred image and keep wh
 blocks are sorted by brightness. At each brightness only the quietest frames count: texture can only
 add. So some of the frames must be out of focus, as the ends of a long series are. Where fine
 texture is sharp in every frame, the noise is overestimated.
+
+Noise of columns, one offset for a whole column of a frame, is removed by second differences. It is
+found from what the columns of blocks of rows have in common: texture is another one in each block.
 """
 
 from typing import NamedTuple
@@ -27,6 +30,8 @@ _FEWEST_LEVELS = 3
 _SHAPE = _BLOCK_PX**2 / 2 / (1 + 2 * (16 + 1) / 36) ** 2
 _MEDIAN_OVER_MEAN = (1 - 1 / (9 * _SHAPE)) ** 3  # Wilson and Hilferty
 _MEDIAN_SPREAD = 1.2533 / np.sqrt(_SHAPE)  # relative, of the variance of one block
+_BAND_PX = 64  # height of the blocks of rows for the noise of columns
+_SECOND_DIFFERENCE = 6.0  # variance of 1, -2, 1 on independent numbers of variance 1
 _QUIET_SPREADS = 3.0  # a frame is quiet within so many spreads of the quietest one
 _LEAST_SPREAD = 0.01  # relative, of a level: the blocks of one level differ in brightness
 _TOO_LOUD = 1.1  # times the fit: at such a level every frame has texture
@@ -46,6 +51,7 @@ class Noise(NamedTuple):
     spread: float  # relative RMS distance of these levels from the fit
     frames: tuple[int, ...]  # numbers of the frames that are quiet at a fitted level
     left_out: dict[int, str]
+    column: float = 0.0  # standard deviation of the offset of a column, another one in each frame
 
     def variance_at(self, intensity: FloatArray | float) -> FloatArray:
         """Noise variance of a pixel of an intensity, with full scale 1."""
@@ -82,13 +88,34 @@ def find_noise(captures: Captures, fields: Fields) -> Noise:
                 middle = float(np.median(variance[inside])) / _MEDIAN_OVER_MEAN
                 spread = _MEDIAN_SPREAD / np.sqrt(count)
                 found[level].append(_Level(number, float(mean[inside].mean()), middle, spread))
+    column = _column_sigma(captures, fields, numbers)
     quiet = [_quietest(levels) for levels in found.values() if levels]
     if len(quiet) < _FEWEST_LEVELS:
         raise CalibrationError(
             "the noise of the sensor could not be found: the board shows fewer than "
             f"{_FEWEST_LEVELS} levels of brightness. Take one with black, grey and white."
         )
-    return _fit_line(quiet, numbers)
+    return _fit_line(quiet, numbers)._replace(column=column)
+
+
+def _column_sigma(captures: Captures, fields: Fields, numbers: list[int]) -> float:
+    """Standard deviation of the offsets of columns: the median over frames and views."""
+    variances = []
+    for number in numbers:
+        image = captures.image(number)
+        for box in (fields.left, fields.right):
+            middle = np.s_[box.rows // 4 : 3 * box.rows // 4, box.cols // 4 : 3 * box.cols // 4]
+            part = np.asarray(box.of(image)[middle], dtype=np.float64)
+            bands = part[: part.shape[0] // _BAND_PX * _BAND_PX]
+            means = bands.reshape(-1, _BAND_PX, part.shape[1]).mean(axis=1)
+            bare = means[:, 2:] - 2 * means[:, 1:-1] + means[:, :-2]
+            count = len(bare)
+            if count > 1:
+                # Products of different bands: the square of their sum less their squares.
+                common = bare.sum(axis=0) ** 2 - (bare**2).sum(axis=0)
+                variances.append(float(common.mean()) / (count * (count - 1)))
+    typical = float(np.median(variances)) if variances else 0.0
+    return float(np.sqrt(max(typical, 0.0) / _SECOND_DIFFERENCE))
 
 
 def _block_statistics(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -200,10 +201,13 @@ class Report:
             return None
         anchors = (self.geometry.anchor_left_px, self.geometry.anchor_right_px)
         moved = self.rectification._replace(shift_y_px=0.0)  # the anchors include it
-        pairs = [pair for pair in self.matches.across if pair.first not in self.left_out]
+        matches = self.matches
+        straight = matches if self.distortion is None else self.distortion.removed_from(matches)
+        is_kept = [pair.first not in self.left_out for pair in matches.across]
+        pairs = list(compress(matches.across, is_kept))
         before, after = [], []
-        for pair in pairs:
-            left, right = moved.rectified(pair.first_px, pair.second_px, anchors)
+        for pair, ideal in zip(pairs, compress(straight.across, is_kept), strict=True):
+            left, right = moved.rectified(ideal.first_px, ideal.second_px, anchors)
             after.append(left[:, 1] - right[:, 1])
             left_y, right_y = pair.first_px[:, 1], pair.second_px[:, 1]
             before.append(left_y - anchors[0][1] - right_y + anchors[1][1])

@@ -3,24 +3,35 @@
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from d3s.calibrate.alignment import Alignment, Setup, align_views, calibration_of
+from d3s.calibrate.alignment import (
+    Alignment,
+    Setup,
+    align_views,
+    calibration_of,
+    lens_maps_of,
+)
 from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
 from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.disparity_map import CellDisparity, measure_cells
 from d3s.calibrate.fields import Fields
-from d3s.calibrate.frames import Captures, SplitViews
+from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
 from d3s.calibrate.lenses import Lenses, find_lenses
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.percent import PERCENT, PERCENT_OF_TEST, Percent
 from d3s.calibrate.tuning import Tuning, find_tuning
 from d3s.calibrate.validation import RULER_SIGMA_M, Validation, errors_over_depth
 from d3s.errors import CalibrationError, D3SError
-from d3s.rig import Rig
+from d3s.rig import LensMaps, Rig
 from d3s.types import Progress
 
 # Methods that are tested, and the number of rows in the middle of the views that each is given:
 # enough pixels for a mean, and no more time than the other steps take.
 TESTED_ROWS_PX = {"joint": 600, "consensus": 120}
+
+
+# The depth equation is tuned where the focus differs from that of the axis by at most this much.
+_EVEN_FOCUS_DPT = 0.15
+_LEAST_EVEN_PX, _MOST_EVEN_PX = 500, 20_000
 
 
 class Tuned(NamedTuple):
@@ -73,7 +84,9 @@ def tune_rig(
         lenses = find_lenses(captures, alignment, fields, noise, setup, percent)
         rig, alignment, board = lenses.rig, lenses.alignment, lenses.alignment.board
         frames, depths_m = alignment.frames, alignment.depths_m
-        views = SplitViews(captures, frames, calibration_of(rig))
+        views = MiddleViews(
+            SplitViews(captures, frames, calibration_of(rig)), _even_focus_px(lens_maps_of(rig))
+        )
         tuning = find_tuning(views, depths_m, rig, board=board, progress=percent.of("tuning"))
         chosen = choose_baselines(
             views, depths_m, rig, tuning, board=board, progress=percent.of("baselines")
@@ -132,9 +145,10 @@ def cross_validate(
         tuned = tune_rig(training, alignment, fields, noise, setup, percent)
         rig, alignment = tuned.rig, tuned.lenses.alignment
         views = SplitViews(captures, tested, calibration_of(rig))
-        # The truth is the distance by the ruler, as for a user, not a depth found from the frames.
-        offset_m = alignment.geometry.applied_ruler_offset_m
-        true_m = [captures.distances_m[frame] + offset_m for frame in tested]
+        # Distances by the ruler, with the errors of single ones averaged out over all frames by the
+        # expansion of the board: a wrong distance is no fault of the camera.
+        true_m = aligned.depths_m[1::2]
+        truth_sigma_m = aligned.geometry.ruler_sigma_m / len(frames) ** 0.5
         errors = [
             errors_over_depth(
                 views,
@@ -142,7 +156,7 @@ def cross_validate(
                 rig,
                 method,
                 board=alignment.board,
-                truth_sigma_m=max(alignment.geometry.ruler_sigma_m, RULER_SIGMA_M),
+                truth_sigma_m=max(truth_sigma_m, RULER_SIGMA_M),
                 rows_px=rows_px,
                 progress=percent.of(method),
             )
@@ -150,7 +164,7 @@ def cross_validate(
         ]
         cells = measure_cells(
             views,
-            aligned.depths_m[1::2],
+            true_m,
             rig,
             aligned.board,
             aligned.distortion.field_radius_px,
@@ -162,6 +176,15 @@ def cross_validate(
             (), None, (f"The test with every other frame came to nothing: {error}",)
         )
     return CrossValidation(tuple(_renumbered(one, tested) for one in errors), cells, ())
+
+
+def _even_focus_px(lenses: LensMaps) -> int:
+    """Size of the middle of the views in which the focus hardly changes, in pixels."""
+    most_dpt = max(
+        abs(value) for maps in (lenses.focus_left_dpt, lenses.focus_right_dpt) for value in maps
+    )
+    radius = lenses.field_radius_px * (_EVEN_FOCUS_DPT / max(most_dpt, 1e-6)) ** 0.5
+    return int(min(max(2 * radius, _LEAST_EVEN_PX), _MOST_EVEN_PX))
 
 
 _Step = TypeVar("_Step", Defocus, Tuning, ChosenBaselines, Validation)

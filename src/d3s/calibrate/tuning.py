@@ -18,6 +18,8 @@ from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
+from d3s.estimate.consensus.plan import settings_of
+from d3s.estimate.lens_field import scale_of_smoothing
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Optics, Rig
@@ -144,7 +146,8 @@ def find_tuning(
         ends = shifts_px(reached, baselines_m, optics)
         windows, sums = shift_sums(left, right, (ends.min(), ends.max()), options, _MOST_WINDOWS)
         depth = board_depth_m(windows, depths_m[number], left.shape, optics, board)
-        ratio = sums.ratios_per_px(shifts_px(depth, baselines_m, optics))
+        added_px = added_disparity_px(windows, depth, left.shape, rig, options)
+        ratio = sums.ratios_per_px(shifts_px(depth, baselines_m, optics) + added_px)
         is_known = np.isfinite(ratio).all(axis=0)
         return _Sample(number, ratio[:, is_known], depth[is_known])
 
@@ -242,6 +245,37 @@ def board_depth_m(
         Tilt and bend of the board.
     """
     return board.depth_m(windows.cols, windows.rows, depth_m, shape, optics)
+
+
+def added_disparity_px(
+    windows: Windows,
+    depth_m: FloatArray,
+    shape: tuple[int, ...],
+    rig: Rig,
+    options: ConsensusOptions,
+) -> FloatArray:
+    """Disparity that the lenses add at the centre of each window, in pixels.
+
+    Parameters
+    ----------
+    windows
+        Centres of the windows in the left view.
+    depth_m
+        Depths; their last axis is that of the windows.
+    shape
+        Rows and columns of the view.
+    rig
+        The camera; without maps of its lenses, nothing is added.
+    options
+        Its prefilter decides which detail is compared.
+    """
+    lenses = None if rig.calibration is None else rig.calibration.lenses
+    if lenses is None:
+        return np.zeros(np.shape(depth_m))
+    x = (windows.cols - 0.5 * (shape[1] - 1)) / lenses.field_radius_px
+    y = (windows.rows - 0.5 * (shape[0] - 1)) / lenses.field_radius_px
+    scale = scale_of_smoothing(settings_of(options, None).prefilter_sigma_px)
+    return lenses.remaining_disparity_px(x, y, 1 / depth_m, rig.optics, scale)
 
 
 class _Sample(NamedTuple):

@@ -20,7 +20,7 @@ ACCURATE_M = 0.01
 """The working range is the depths at which the mean absolute error is below this."""
 
 RULER_SIGMA_M = 5e-4
-"""Least standard deviation of a distance by a ruler, which is read to a millimetre."""
+"""Least standard deviation of the depth of a board: a ruler is read to a millimetre."""
 
 # Part of the width of a view in which errors count: farther out a lens is worse, and a board may
 # end.

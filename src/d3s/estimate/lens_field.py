@@ -17,6 +17,10 @@ from d3s.types import FloatArray
 _FOCUS_DEGREE = 2  # of the change of focus over the field
 
 
+# Smoothing from which on views are more like those at a half and a quarter of their size.
+_HALF_PX, _QUARTER_PX = 1.25, 2.7
+
+
 class LensField(NamedTuple):
     """Lens maps of a rig and the frame that they are used for."""
 
@@ -146,6 +150,11 @@ def lens_field(rig: Rig, shape: tuple[int, ...]) -> LensField | None:
         return None
     field = LensField(lenses, rig.optics, (shape[0], shape[1]))
     return field if field.changes_blur or field.changes_disparity else None
+
+
+def scale_of_smoothing(sigma_px: float) -> int:
+    """Return the scale of the joint method, 1, 2 or 4, whose smoothing is like a prefilter."""
+    return 4 if sigma_px >= _QUARTER_PX else 2 if sigma_px >= _HALF_PX else 1
 
 
 def polynomial_degree(terms: int) -> int:

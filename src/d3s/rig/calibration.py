@@ -118,6 +118,12 @@ class Calibration(RigPart):
         validate_default=True,
         description="the noise variance that light of full scale adds, of full scale squared",
     )
+    noise_column: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="the noise sigma of the offset of a column of a raw frame, of full scale",
+    )
     virtual_baselines_m: Annotated[
         Converted[tuple[VirtualBaseline, ...]], Field(max_length=32), AfterValidator(_increasing)
     ] = Field(description="the virtual baselines that the consensus compares, increasing")

@@ -173,9 +173,9 @@ class Layer(TiltedPlane):
 class BentLayer(Layer):
     """Layer of a `BentPlane`."""
 
-    bend_x_per_m: Curvature
-    bend_xy_per_m: Curvature
-    bend_y_per_m: Curvature
+    bend_x_per_m: Curvature = Field(description="the bend along X")
+    bend_xy_per_m: Curvature = Field(description="the twist")
+    bend_y_per_m: Curvature = Field(description="the bend along Y")
 
     @property
     def bend(self) -> Bend:

@@ -62,7 +62,7 @@ def test_there_is_nothing_to_correct_on_the_axis():
     # The left place whose match is on the axis of the right lens, and the axis of the left lens.
     for depth_m in (0.5, 1.5):
         moved = float(optics.disparity_px(depth_m)) / CURVED.field_radius_px
-        found = corrections(field, np.array([0.0, moved]), np.zeros(2), depth_m)
+        found = corrections(field, np.array([0.0, moved]), np.zeros(2), depth_m, 1)
         left = CURVED.blur_px2(0, moved, 0.0, 1 / depth_m, optics)
         expected = 0.5 * (CURVED.blur_px2(0, 0.0, 0.0, 1 / depth_m, optics) - left)
         np.testing.assert_allclose(found[:3, 1], expected, atol=1e-9)
@@ -70,14 +70,14 @@ def test_there_is_nothing_to_correct_on_the_axis():
 
 def test_a_grid_is_close_to_its_maps_between_its_places():
     field = lens_field(_rig(CURVED), (70, 300))
-    grid = correction_grids(field, np.array([0.7]))[0]
+    grid = correction_grids(field, np.array([0.7]), 1)[0]
     x, y = grid_places(field)
     assert grid.shape == (4, y.size, x.size)
     assert (x.size - 1) * GRID_PX >= 299
     middle = 0.5 * (x[1:] + x[:-1])
     between = 0.5 * (grid[:, :, 1:] + grid[:, :, :-1])
     # Curvature of a lens whose field is a quarter of the prototype's: there it is 16 times less.
-    np.testing.assert_allclose(between, corrections(field, middle, y, 0.7), atol=0.04)
+    np.testing.assert_allclose(between, corrections(field, middle, y, 0.7, 1), atol=0.04)
 
 
 def test_disparity_that_lenses_add_is_taken_out():

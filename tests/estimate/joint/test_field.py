@@ -194,18 +194,22 @@ def test_sums_and_fits_with_maps_are_those_of_the_oracle(scale, cell, shape):
 
 @pytest.mark.parametrize("ops", [NumbaRefine(Scratch()), NumpyRefine()], ids=["fast", "plain"])
 def test_blur_acts_along_its_own_directions(ops):
-    """On x², xy and y² the residual is twice, twice and twice the planes, and nothing else."""
+    """On x², xy and y² the residual is twice the planes, on y the last one, and nothing else."""
     plan = make_plan(RIG.optics, d3s.JointOptions(search_scale=1), (24, 40))
     parameters = fit_parameters((24, 40), 1, plan)
     y, x = np.indices((24, 40)).astype(np.float32)
     blur = np.zeros((len(BlurPlane), 24, 40), np.float32)
-    blur[:6] = np.array([0.3, 0.2, -0.1, 0.03, 0.02, -0.01], np.float32)[:, None, None]
+    blur[[0, 1, 2, 4, 5, 6], 5:-5] = np.reshape([0.3, 0.2, -0.1, 0.03, 0.02, -0.01], (6, 1, 1))
     disparity, wanted = np.zeros((24, 40), np.float32), np.ones((24, 40), bool)
-    inner = slice(4, -4), slice(14, -14)
+    inner = slice(6, -6), slice(14, -14)
     for view, place in ((x**2, 0), (x * y, 1), (y**2, 2)):
         view = (0.01 * view).astype(np.float32)
         sums = ops.sum_cells(view, view, disparity, wanted, parameters, blur)
-        np.testing.assert_allclose(sums[CellSum.E][inner], 0.02 * blur[place, 0, 0], atol=2e-5)
+        np.testing.assert_allclose(sums[CellSum.E][inner], 0.02 * blur[place, 9, 0], atol=2e-5)
+    blur[:], blur[BlurPlane.HIGHER] = 0, 0.25
+    view = (0.01 * y).astype(np.float32)
+    sums = ops.sum_cells(view, view, disparity, wanted, parameters, blur)
+    np.testing.assert_allclose(sums[CellSum.E][inner], 0.0025, atol=2e-5)
 
 
 # The method ---------------------------------------------------------------------------------------

@@ -16,7 +16,9 @@ GRID_PX = 32
 """Distance of the places at which corrections are computed; they are interpolated between these."""
 
 
-def corrections(field: LensField, x: FloatArray, y: FloatArray, depth_m: float) -> FloatArray:
+def corrections(
+    field: LensField, x: FloatArray, y: FloatArray, depth_m: float, scale: int
+) -> FloatArray:
     """Factors (4, ...) of S_xx, 2 S_xy, S_yy and S_x in the correction at a depth.
 
     Parameters
@@ -27,10 +29,12 @@ def corrections(field: LensField, x: FloatArray, y: FloatArray, depth_m: float) 
         Places in the left view, in units of the field's radius.
     depth_m
         Depth, in metres.
+    scale
+        1, 2 or 4: size of the detail that the prefilter leaves.
     """
     optics, lenses = field.optics, field.lenses
     vergence, disparity_px = 1 / depth_m, float(optics.disparity_px(depth_m))
-    added_px = lenses.remaining_disparity_px(x, y, vergence, optics)
+    added_px = lenses.remaining_disparity_px(x, y, vergence, optics, scale)
     change = field.half_difference_px2(x, y, np.asarray(disparity_px))
     on_axis = [lenses.blur_px2(camera, 0.0, 0.0, vergence, optics) for camera in (0, 1)]
     return np.stack([*(change - _column(0.5 * (on_axis[1] - on_axis[0]), change)), added_px])
@@ -46,10 +50,20 @@ def grid_places(field: LensField) -> tuple[FloatArray, FloatArray]:
     return np.asarray(cols), np.asarray(rows[:, np.newaxis])
 
 
-def correction_grids(field: LensField, depths_m: FloatArray) -> FloatArray:
-    """Corrections (depths, 4, rows, cols) at the places of `grid_places`."""
+def correction_grids(field: LensField, depths_m: FloatArray, scale: int) -> FloatArray:
+    """Corrections (depths, 4, rows, cols) at the places of `grid_places`.
+
+    Parameters
+    ----------
+    field
+        Lenses and frame.
+    depths_m
+        Candidate depths.
+    scale
+        1, 2 or 4: size of the detail that the prefilter leaves.
+    """
     x, y = grid_places(field)
-    return np.stack([corrections(field, x, y, float(depth_m)) for depth_m in depths_m])
+    return np.stack([corrections(field, x, y, float(depth_m), scale) for depth_m in depths_m])
 
 
 def _column(values: FloatArray, like: FloatArray) -> FloatArray:

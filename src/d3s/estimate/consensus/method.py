@@ -15,6 +15,7 @@ from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair
+from d3s.estimate.lens_field import scale_of_smoothing
 from d3s.estimate.options import ConsensusOptions
 from d3s.rig import Rig
 from d3s.runtime.parallel import run_over_rows, run_together
@@ -120,7 +121,8 @@ def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> Se
 def _grids(plan: Plan) -> kernels.Grids | None:
     if plan.field is None:
         return None
-    return correction_grids(plan.field, plan.candidates_m).astype(np.float32)
+    scale = scale_of_smoothing(plan.settings.prefilter_sigma_px)
+    return correction_grids(plan.field, plan.candidates_m, scale).astype(np.float32)
 
 
 def _sizes(shape: tuple[int, ...], plan: Plan) -> kernels.Sizes:

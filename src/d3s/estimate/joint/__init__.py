@@ -10,6 +10,7 @@ trust        probability of each cell that its disparity is wrong
 confidence   depth, sigma, confidence and flags of each pixel
 model        depth and defocus as functions of the disparity
 field        blur and disparity of lenses over the field
+rows         rows by which the right view lies lower
 holes        missing and clipped pixels
 smoothing    Gaussian taps and their effect on noise
 types        records that the stages exchange

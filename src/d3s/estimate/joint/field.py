@@ -17,10 +17,11 @@ class BlurPlane(IntEnum):
     XX = 0  # half the difference of the blur variances, right less left, along x
     XY = 1
     YY = 2
-    XX_SLOPE = 3  # its derivative by the disparity
-    XY_SLOPE = 4
-    YY_SLOPE = 5
-    EVEN = 6  # difference, alike in all directions, that passes as much noise into the residual
+    HIGHER = 3  # rows by which the right view lies higher
+    XX_SLOPE = 4  # derivative of the first three by the disparity
+    XY_SLOPE = 5
+    YY_SLOPE = 6
+    EVEN = 7  # difference, alike in all directions, that passes as much noise into the residual
 
 
 class ScaleLimits(NamedTuple):
@@ -38,6 +39,8 @@ class FieldOperations(Protocol):
         self, disparity: Array, field: LensField, scale: int, cell_side: int
     ) -> Array:
         """Return the planes `BlurPlane` (planes, rows, cols), in pixels of the scale.
+
+        `HIGHER` is 0.
 
         Parameters
         ----------

@@ -25,6 +25,7 @@ from d3s.estimate.joint.holes import Holes
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Unseen, Views, refine
+from d3s.estimate.joint.rows import measure_rows
 from d3s.estimate.joint.search import search
 from d3s.estimate.joint.trust import judge_cells
 from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult, Trust
@@ -37,6 +38,9 @@ from d3s.types import Image, Mask
 __all__ = ["JointOptions", "estimate_joint"]
 
 _NOISE_HALF = 7  # half side of the noise window in cells: a thousand pixels give noise to 3 %
+# Rows over which blurred texture is alike: over these an offset of a column does not average out.
+# From the tuning textures at 1 and 2 m.
+_COLUMN_ROWS = 8.0
 _MANY = 20_000  # cells that suffice for a median over the frame
 
 
@@ -126,7 +130,9 @@ def run_joint(
     if plan.search_scale > plan.cell_px:
         start_px = backend.refine.double(start_px, (noise.shape[0], noise.shape[1]))
     clock.stop("search")
-    fit = refine(balance_contrast(levels, start_px, plan), start_px, noise, unseen, plan, backend)
+    rows_px = measure_rows(levels, start_px, plan)
+    balanced = balance_contrast(levels, start_px, plan)
+    fit = refine(balanced, start_px, noise, unseen, plan, backend, rows_px)
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
     clock.stop("trust")
@@ -183,7 +189,9 @@ def _with_calibrated(
         calibration.noise_gain * scale * np.maximum(light, 0)
         + (calibration.noise_read * scale) ** 2
     )
-    return np.asarray(np.maximum(noise, calibrated.astype(noise.dtype)))
+    # Second differences, by which noise is measured, remove the offsets of columns.
+    columns = noise.dtype.type(_COLUMN_ROWS * (calibration.noise_column * scale) ** 2)
+    return np.asarray(np.maximum(noise, calibrated.astype(noise.dtype)) + columns)
 
 
 def _levels(views: Views, plan: Plan, backend: Backend) -> dict[int, Views]:

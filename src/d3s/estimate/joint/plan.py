@@ -60,8 +60,13 @@ class Plan(NamedTuple):
     shifts: NDArray[np.int64]  # in pixels of the search scale, consecutive
     allowed: Mask  # shifts that may be chosen
     rectification_sigma_px: float
-    disparity_field: LensField | None = None  # lenses that add disparity
-    blur_field: LensField | None = None  # lenses whose blur changes over the field
+    field: LensField | None = None  # lenses with errors over the field, if any are known
+
+    @property
+    def blur_field(self) -> LensField | None:
+        """Lenses whose blur changes over the field."""
+        is_used = self.field is not None and self.field.changes_blur and self.options.use_defocus
+        return self.field if is_used else None
 
     @property
     def scale_limits(self) -> tuple[ScaleLimits, ...]:
@@ -169,8 +174,7 @@ def make_plan(
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
         rectification_sigma_px=rectification,
-        disparity_field=field if field and field.changes_disparity else None,
-        blur_field=field if field and field.changes_blur and options.use_defocus else None,
+        field=field,
     )
 
 

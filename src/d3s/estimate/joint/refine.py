@@ -16,6 +16,7 @@ import numpy as np
 
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.backend import Backend
+from d3s.estimate.joint.field import BlurPlane
 from d3s.estimate.joint.holes import Holes
 from d3s.estimate.joint.plan import Plan
 from d3s.estimate.joint.smoothing import (
@@ -72,6 +73,7 @@ def refine(
     unseen: Unseen,
     plan: Plan,
     backend: Backend,
+    rows_px: Array | None = None,
 ) -> CellFit:
     """Fit the disparity of each cell of the frame.
 
@@ -89,6 +91,8 @@ def refine(
         Camera and options.
     backend
         Operations on images.
+    rows_px
+        Rows by which the right view lies lower at each cell, in pixels of the frame; None for 0.
     """
     operations = backend.refine
     field = plan.blur_field
@@ -115,7 +119,8 @@ def refine(
         begin = operations.halve(start_px) if is_coarse else start_px
         if field is not None and scale == 4:
             begin = _without_specks(begin, own, backend)
-        level = _Level(levels[scale], scale, parameters, begin, holes, plan, backend)
+        lower = rows_px if rows_px is None or not is_coarse else operations.halve(rows_px)
+        level = _Level(levels[scale], scale, parameters, begin, holes, plan, backend, lower)
         is_last = bool(own.any())
         rounds = plan.options.rounds - (scale == 1 < max(levels))
         level.move(served, max(rounds, 1) - is_last)
@@ -147,11 +152,10 @@ def _without_remaining(
     part: CellFit, cell_px: int, scale: int, plan: Plan, backend: Backend
 ) -> CellFit:
     """Subtract the disparity that lenses add."""
-    if plan.disparity_field is None:
+    field = plan.field
+    if field is None or not field.changes_disparity:
         return part
-    added_px = backend.field.remaining_disparity(
-        part.disparity_px, plan.disparity_field, cell_px, scale
-    )
+    added_px = backend.field.remaining_disparity(part.disparity_px, field, cell_px, scale)
     return part._replace(disparity_px=part.disparity_px - added_px)
 
 
@@ -167,11 +171,13 @@ class _Level:
         holes: list[tuple[Flag, Holes]],
         plan: Plan,
         backend: Backend,
+        lower_px: Array | None,
     ) -> None:
         self._views, self._scale, self._parameters = views, scale, parameters
         self._plan, self._operations, self._field = plan, backend.refine, backend.field
         self._disparity = begin_px * begin_px.dtype.type(1 / scale)  # in pixels of the scale
         self._anchor = self._disparity
+        self._lower_px = lower_px  # rows by which the right view lies lower
         self._usable: Counts | None = None
         cell_px = scale * parameters.cell_side
         self._smoothing_reach = ceil(3 * plan.smoothing_px[scale] / cell_px)
@@ -227,11 +233,16 @@ class _Level:
 
     def _blur(self) -> Array | None:
         """Return the difference of blur at the place and disparity of each cell."""
-        field = self._plan.blur_field
+        lower_px, field = self._lower_px, self._plan.blur_field
+        if lower_px is not None:
+            field = self._plan.field
         if field is None:
             return None
         side = self._parameters.cell_side
-        return self._field.blur_differences(self._disparity, field, self._scale, side)
+        planes = self._field.blur_differences(self._disparity, field, self._scale, side)
+        if lower_px is not None:
+            planes[BlurPlane.HIGHER] = lower_px * lower_px.dtype.type(-1 / self._scale)
+        return planes
 
     def _sums(self, wanted: Mask, blur: Array | None) -> Array:
         return self._operations.sum_cells(

@@ -13,18 +13,19 @@ from d3s.types import Image
 
 # Planes of `CellSum` as plain integers, which compile faster.
 _G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM = (int(plane) for plane in list(CellSum)[:9])
-_XY = int(BlurPlane.XY)
+_XY, _HIGHER = int(BlurPlane.XY), int(BlurPlane.HIGHER)
 # Lines of a row of pixels: sub-pixel position in the spline, defocus, left view, its Laplacian and
 # slope, Laplacian of the right view's spline; then the results.
 _T, _BLUR, _LEFT, _LEFT_LAP, _LEFT_X, _RIGHT_LAP = range(6)
 _RESIDUAL, _GRADIENT, _BY_SHIFT, _MEAN, _CELL_LINES = range(6, 11)
-# With lens maps also: the difference of blur and its slope, in the order of `BlurPlane`, and second
-# derivatives of the left view and of the right view's spline along x, mixed and along y.
-_TENSORS = 6
-_TENSOR = _CELL_LINES
-_LEFT_XX, _LEFT_XY, _LEFT_YY, _RIGHT_XX, _RIGHT_XY, _RIGHT_YY, _FIELD_LINES = range(
-    _TENSOR + _TENSORS, _TENSOR + _TENSORS + 7
-)
+# With lens maps also: the factors of derivatives in the residual and in its slope, in the order of
+# `BlurPlane`, then these derivatives of the left view and of the right view's spline: second ones
+# along x, mixed and along y, and the first one along y.
+_FACTORS, _DERIVATIVES = 7, 4
+_FACTOR = _CELL_LINES
+_LEFT_XX = _FACTOR + _FACTORS
+_RIGHT_XX = _LEFT_XX + _DERIVATIVES
+_FIELD_LINES = _RIGHT_XX + _DERIVATIVES
 
 
 @compiled
@@ -124,16 +125,16 @@ def sum_cells(
                 t[col] = whole - depth[cell]
                 blur[col] = defocus.constant + defocus.slope * depth[cell]
         if maps is not None:
-            for plane in range(_TENSORS):
-                _widen(maps[plane, cell_row], begin, end, side, lines[_TENSOR + plane])
+            for plane in range(_FACTORS):
+                _widen(maps[plane, cell_row], begin, end, side, lines[_FACTOR + plane])
         for row in range(cell_row * side, min(cell_row * side + side, rows)):
             fill(left[row], lines[_LEFT])
             if maps is None:
                 _laplacian(left, row, lines[_LEFT_LAP, :cols])
                 _laplacian(spline, row, lines[_RIGHT_LAP, :cols])
             else:
-                _second_derivatives(left, row, lines[_LEFT_XX:_RIGHT_XX, :cols])
-                _second_derivatives(spline, row, lines[_RIGHT_XX:_FIELD_LINES, :cols])
+                _derivatives(left, row, lines[_LEFT_XX:_RIGHT_XX, :cols])
+                _derivatives(spline, row, lines[_RIGHT_XX:_FIELD_LINES, :cols])
             _gradient_x(left[row], lines[_LEFT_X, :cols])
             here, done = begin, low
             while here < end:
@@ -211,14 +212,16 @@ def _compare(
             gradient = by_shift + slope * lap
         else:
             residual, gradient = left - moved, by_shift
-            for plane in range(3):
+            for plane in range(_DERIVATIVES):
                 there = (_RIGHT_XX + plane) * room + col - shift - 1
-                second = _mean(lines, (_LEFT_XX + plane) * room + col, there, weights)
+                derivative = _mean(lines, (_LEFT_XX + plane) * room + col, there, weights)
                 if plane == _XY:
-                    second = second + second
-                at = (_TENSOR + plane) * room + col
-                residual = residual + load_8(lines, at) * second
-                gradient = gradient + load_8(lines, at + 3 * room) * second
+                    derivative = derivative + derivative
+                at = (_FACTOR + plane) * room + col
+                residual = residual + load_8(lines, at) * derivative
+                if plane < _HIGHER:
+                    slope_at = at + _DERIVATIVES * room
+                    gradient = gradient + load_8(lines, slope_at) * derivative
         store(lines, _RESIDUAL * room + col, residual)
         store(lines, _GRADIENT * room + col, gradient)
         store(lines, _BY_SHIFT * room + col, by_shift)
@@ -243,14 +246,16 @@ def _widen(line: Image, begin: int, end: int, side: int, out: Image) -> None:
 
 
 @part
-def _second_derivatives(image: Image, row: int, out: Image) -> None:
-    """Second derivatives of a row along x, mixed and along y; edge pixels are repeated."""
+def _derivatives(image: Image, row: int, out: Image) -> None:
+    """Derivatives xx, xy, yy and y of a row; edge pixels are repeated."""
     rows, cols = image.shape
     up, here, down = image[max(row - 1, 0)], image[row], image[min(row + 1, rows - 1)]
-    across, mixed, along = out[0], out[1], out[2]
-    two, quarter = np.float32(2), np.float32(0.25)
+    across, mixed, along, slope = out[0], out[1], out[2], out[3]
+    two, half, quarter = np.float32(2), np.float32(0.5), np.float32(0.25)
     for col in range(cols):
         along[col] = (up[col] + down[col]) - two * here[col]
+    for col in range(cols):
+        slope[col] = half * (down[col] - up[col])
     for col in (0, cols - 1):
         before, after = max(col - 1, 0), min(col + 1, cols - 1)
         across[col] = (here[before] + here[after]) - two * here[col]

@@ -21,7 +21,8 @@ from d3s.types import Image
 
 # Lines of a row of cells: x in the left view and the disparity.
 _X, _DISPARITY, _LINES = range(3)
-_XX, _XY, _YY, _XX_SLOPE, _XY_SLOPE, _YY_SLOPE, _EVEN = (int(plane) for plane in BlurPlane)
+_XX, _XY, _YY, _, _XX_SLOPE, _XY_SLOPE, _YY_SLOPE, _EVEN = (int(plane) for plane in BlurPlane)
+_PLANES = len(BlurPlane)
 
 
 class _Cells(NamedTuple):
@@ -117,7 +118,7 @@ def _blur_differences(
     cols = disparity.shape[1]
     room = cols + FLOATS
     lines = np.zeros((_LINES, room), dtype=np.float32)
-    found = np.zeros((7, room), dtype=np.float32)
+    found = np.zeros((_PLANES, room), dtype=np.float32)
     rows = np.zeros((2, 4, maps.shape[2]), dtype=np.float32)
     flat, target = lines.reshape(lines.size), found.reshape(found.size)
     two, eighth = np.float32(2), np.float32(0.125)
@@ -150,7 +151,7 @@ def _blur_differences(
             trace = xx + yy
             even = sqrt(eighth * (two * square + trace * trace))
             store(target, _EVEN * room + col, even)
-        for plane in range(7):
+        for plane in range(_PLANES):
             fill(found[plane], out[plane, row])
 
 

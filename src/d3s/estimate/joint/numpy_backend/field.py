@@ -29,7 +29,8 @@ class NumpyField:
         across, mixed, down = here
         square = across**2 + 2 * mixed**2 + down**2
         even = np.sqrt((2 * square + (across + down) ** 2) / 8)
-        return np.stack([*(here / scale**2), *(slope / scale), even / scale**2])
+        higher = np.zeros_like(even)
+        return np.stack([*(here / scale**2), higher, *(slope / scale), even / scale**2])
 
     def coarsest_scales(
         self,

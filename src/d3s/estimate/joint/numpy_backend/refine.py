@@ -88,11 +88,17 @@ class NumpyRefine:
             lap, (constant, slope) = seconds[0] + seconds[2], parameters.defocus
             differences = (constant + slope * every) * lap, slope * lap
         else:
-            parts = blur[:6].repeat(side, 1).repeat(side, 2)[:, :rows, :cols]
-            terms = [part * second for part, second in zip(parts, 2 * seconds, strict=True)]
+            parts = blur.repeat(side, 1).repeat(side, 2)[:, :rows, :cols]
+            across, mixed, down = seconds
+            lower = 0.5 * (_gradient_y(left) + read(_gradient_y(spline), weights))
             differences = (
-                terms[0] + 2 * terms[1] + terms[2],
-                terms[3] + 2 * terms[4] + terms[5],
+                parts[BlurPlane.XX] * across
+                + 2 * parts[BlurPlane.XY] * mixed
+                + parts[BlurPlane.YY] * down
+                + parts[BlurPlane.HIGHER] * lower,
+                parts[BlurPlane.XX_SLOPE] * across
+                + 2 * parts[BlurPlane.XY_SLOPE] * mixed
+                + parts[BlurPlane.YY_SLOPE] * down,
             )
         mean = np.where(inside, 0.5 * (left + moved), left)
         residual = np.where(inside, left - moved + differences[0], 0.0)
@@ -424,6 +430,10 @@ def _gradient_x(image: Array) -> Array:
     slope = ndimage.correlate1d(image, [1 / 12, -8 / 12, 0, 8 / 12, -1 / 12], axis=1)
     slope[:, :2] = slope[:, -2:] = 0
     return np.asarray(slope)
+
+
+def _gradient_y(image: Array) -> Array:
+    return np.asarray(ndimage.correlate1d(image, [-0.5, 0, 0.5], axis=0, mode=_EDGES))
 
 
 def _shifted(image: Array, step: int, axis: int) -> Array:

@@ -1,0 +1,126 @@
+"""Alignment: axes, rows and depths from places on the board, and places without shift by blur."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import d3s
+from calibrations import calibration
+from d3s.calibrate.alignment import (
+    Setup,
+    align_matches,
+    calibration_of,
+    lens_maps_of,
+    with_lenses,
+    without_blur_shift,
+)
+from d3s.calibrate.registration import smoothing_px
+from d3s.errors import CalibrationError
+from d3s.rig import LensMaps
+from lens_pairs import lens_rig
+
+DESIGN = d3s.Rig.paper_prototype()
+SETUP = Setup(DESIGN, None, "mine", calibration().provenance)
+DISTORTION = ((-0.003, 0.0006, 0.0002, -0.0003), (-0.0045, 0.0010, -0.0004, 0.0001))
+CURVATURE_DPT = 2.0
+
+
+@pytest.fixture
+def bent(camera):
+    """A camera that distorts, before a bent board."""
+    return camera.but(distortion=DISTORTION, bend_per_m=(0.05, -0.02, 0.03))
+
+
+@cache
+def aligned(camera):
+    matches = camera.matches()
+    return align_matches(matches, camera.distances_m, camera.field_radius_px, SETUP)
+
+
+def curved_rig() -> d3s.Rig:
+    """Lenses with field curvature, without astigmatism."""
+    focus = (0.0, 0.0, CURVATURE_DPT, CURVATURE_DPT)
+    return lens_rig(LensMaps(field_radius_px=900.0, focus_left_dpt=focus, focus_right_dpt=focus))
+
+
+def test_camera_that_distorts_before_a_bent_board(bent):
+    found = aligned(bent)
+    assert found.frames == list(range(16))
+    np.testing.assert_allclose(found.depths_m, bent.distances_m, rtol=5e-4)
+    assert found.geometry.focal_baseline_px_m == pytest.approx(bent.focal_baseline_px_m, rel=5e-4)
+    assert found.board.slopes == pytest.approx(bent.slopes, abs=1e-3)
+    assert found.board.bend_per_m == pytest.approx((0.05, -0.02, 0.03), abs=5e-3)
+    assert found.rectification.rms_px < 0.03
+    # Places stay as they were seen: the split takes the distortion out.
+    np.testing.assert_array_equal(found.matches.left[0].first_px, bent.matches().left[0].first_px)
+
+
+def test_shift_by_blur_is_taken_out_by_its_formula(camera):
+    found = aligned(camera)
+    rig = curved_rig()
+    moved = without_blur_shift(found, rig)
+    optics, frame = rig.optics, 3
+    lens = optics.lens(0)
+    pair, before = moved.across[frame], found.matches.across[frame]
+
+    def by_hand(places_px, view):
+        """Shift and variance of the blur g² (u - c r²)² at places (x, y)."""
+        away = (places_px - np.array((found.anchors.left_px, found.anchors.right_px)[view])) / 900
+        gain = lens.aperture_gaussian_width * optics.focal_length_px * optics.aperture_radius_m
+        focus = 1 / optics.focus_distances_m[view]
+        left = 1 / found.depths_m[frame] - focus - CURVATURE_DPT * np.sum(away**2, axis=1)
+        # Minus the gradient of the variance.
+        shift = 4 * gain**2 * CURVATURE_DPT * left[:, np.newaxis] * away / 900
+        return shift, gain**2 * left**2
+
+    smoothing = smoothing_px(1800.0)
+    shift, blur = by_hand(before.first_px, 0)
+    other_shift, other_blur = by_hand(before.second_px, 1)
+    both = blur + other_blur + 2 * smoothing**2
+    for now, old, by, own in (
+        (pair.first_px, before.first_px, shift, blur),
+        (pair.second_px, before.second_px, other_shift, other_blur),
+    ):
+        expected = by * (1 - own / both)[:, np.newaxis]
+        assert np.abs(expected).max() > 0.05
+        np.testing.assert_allclose(old - now, expected, atol=3e-4)
+
+
+def test_shift_by_a_stock_lens():
+    """0.6 px at the side of a view at 1 m; 0.05 to 0.1 px of it are disparity."""
+    focus, optics = (0.0, 0.0, 1.43, 2.99), DESIGN.optics
+    lenses = LensMaps(field_radius_px=902.0, focus_left_dpt=focus, focus_right_dpt=focus)
+    x, y = np.meshgrid(np.linspace(-1, 1, 41), np.linspace(-0.5, 0.5, 21))
+    for depth_m, largest_px, disparity_px in ((1.0, 0.6, 0.05), (0.3, 0.2, 0.1)):
+        apart = optics.disparity_px(depth_m) / 902
+        left = lenses.blur_shift_px(0, x, y, 1 / depth_m, optics)[0]
+        right = lenses.blur_shift_px(1, x - apart, y, 1 / depth_m, optics)[0]
+        assert np.abs(left).max() == pytest.approx(largest_px, rel=0.15)
+        assert np.abs(left - right).max() == pytest.approx(disparity_px, rel=0.15)
+
+
+def test_places_of_even_blur_stay(camera):
+    found = aligned(camera)
+    even = without_blur_shift(found, lens_rig(LensMaps(field_radius_px=900.0)))
+    for now, before in zip(even.across, found.matches.across, strict=True):
+        np.testing.assert_allclose(now.first_px, before.first_px, atol=1e-9)
+        np.testing.assert_allclose(now.second_px, before.second_px, atol=1e-9)
+
+
+def test_features_are_left_alone(camera):
+    found = aligned(camera)
+    moved = without_blur_shift(found, curved_rig())
+    before = found.matches.left[2]
+    np.testing.assert_array_equal(moved.left[2].features_first_px, before.features_first_px)
+    np.testing.assert_array_equal(moved.left[2].sigma_px, before.sigma_px)
+
+
+def test_lens_maps_of_a_rig():
+    rig = with_lenses(curved_rig(), disparity_sigma_px=0.02)
+    assert lens_maps_of(rig).disparity_sigma_px == 0.02
+    assert lens_maps_of(rig).focus_left_dpt == (0.0, 0.0, CURVATURE_DPT, CURVATURE_DPT)
+    with pytest.raises(CalibrationError, match="has no maps of its lenses"):
+        lens_maps_of(lens_rig(None))
+    with pytest.raises(CalibrationError, match="has no calibration"):
+        calibration_of(DESIGN)

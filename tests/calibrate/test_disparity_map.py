@@ -1,0 +1,143 @@
+"""Disparity that lenses add: maps of made-up cells are found again, and sigma is what is left."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.calibrate.board import Board
+from d3s.calibrate.disparity_map import (
+    LEAST_SIGMA_PX,
+    CellDisparity,
+    DisparityMap,
+    fit_disparity_map,
+    measure_cells,
+    remaining_sigma_px,
+)
+from d3s.estimate.joint.plan import fitting_scales
+from d3s.rig import LensMaps
+from lens_pairs import lens_rig
+
+RADIUS_PX = 902.0
+DEPTHS_M = np.geomspace(0.25, 1.9, 16)
+CURVED = {"focus_left_dpt": (0.0, 0.0, 1.4, 3.0), "focus_right_dpt": (0.0, 0.0, 1.4, 3.0)}
+# 1, x, y, x², xy, y² of each power of u.
+MAPS = ((0.05, 0.02, -0.01, 0.1, 0.0, 0.03), (0.01, 0.0, 0.02, -0.03, 0.01, 0.0), (0.004,))
+
+
+def cells_of(residual_px=0.0, sigma_px=0.02, depths_m=DEPTHS_M) -> CellDisparity:
+    """Cells of flat boards over a whole view."""
+    x, y = np.meshgrid(np.linspace(-1, 1, 24), np.linspace(-0.5, 0.5, 12))
+    vergence = np.broadcast_to(1 / depths_m[:, np.newaxis, np.newaxis], (len(depths_m), *x.shape))
+    residual = np.zeros(vergence.shape) + residual_px
+    sigma = np.full(vergence.shape, sigma_px)
+    return CellDisparity(depths_m, x, y, vergence, residual, sigma, np.ones(vergence.shape))
+
+
+def rig_of(**values) -> d3s.Rig:
+    return lens_rig(LensMaps(field_radius_px=RADIUS_PX, **values))
+
+
+def remaining(rig, cells, scale=1) -> np.ndarray:
+    return rig.calibration.lenses.remaining_disparity_px(
+        cells.x, cells.y, cells.vergence_dpt, rig.optics, scale
+    )
+
+
+def test_powers_of_the_vergence_are_found():
+    rig, cells = rig_of(), cells_of()
+    truth = remaining(rig_of(disparity_px=MAPS), cells)
+    found = fit_disparity_map(cells._replace(residual_px=truth), rig)
+    assert found.before_rms_px == pytest.approx(np.sqrt(np.mean(truth**2)))
+    assert found.before_rms_px > 0.1
+    assert found.after_rms_px < 0.003
+    left = remaining(found.applied_to(rig), cells) - truth
+    assert np.abs(left).max() < 0.02
+    # The degree in x and y falls with the power of u.
+    assert [len(one) for one in found.maps_px] == [15, 15, 6]
+
+
+def test_sharp_detail_has_its_own_disparity():
+    rig, cells = rig_of(**CURVED), cells_of()
+    truth = remaining(rig_of(**CURVED, sharp_disparity_px=(0.08, 0.05, 0.0)), cells)
+    found = fit_disparity_map(cells._replace(residual_px=truth), rig)
+    assert found.after_rms_px < 0.15 * found.before_rms_px
+    assert found.sharp_px[:2] == pytest.approx((0.08, 0.05), abs=0.03)
+
+
+@pytest.mark.parametrize(("scale", "name"), [(2, "half_size_px"), (4, "quarter_size_px")])
+def test_each_size_of_the_fit_has_its_own_disparity(scale, name):
+    rig, cells = rig_of(**CURVED), cells_of()
+    x, y = (np.broadcast_to(one, cells.vergence_dpt.shape) for one in (cells.x, cells.y))
+    is_here = fitting_scales(x, y, cells.vergence_dpt, rig) == scale
+    assert 0.05 < is_here.mean() < 0.95
+    truth = np.where(is_here, 0.05 - 0.03 * x + 0.01 / cells.vergence_dpt, 0.0)
+    found = fit_disparity_map(cells._replace(residual_px=truth), rig)
+    assert found.after_rms_px < 0.2 * found.before_rms_px
+    lenses = found.applied_to(rig).calibration.lenses
+    assert getattr(found, name) == lenses.disparity_of_scale_px(scale)
+    left = remaining(found.applied_to(rig), cells, scale)[is_here] - truth[is_here]
+    assert np.sqrt(np.mean(left**2)) < 0.01
+
+
+def test_noise_and_wrong_cells_hardly_count():
+    rng, rig = np.random.default_rng(0), rig_of()
+    cells = cells_of()
+    truth = remaining(rig_of(disparity_px=MAPS), cells)
+    seen = truth + rng.normal(0, 0.02, truth.shape)
+    seen[rng.random(truth.shape) < 0.02] += 1.0
+    seen[rng.random(truth.shape) < 0.1] = np.nan
+    found = fit_disparity_map(cells._replace(residual_px=seen), rig)
+    left = remaining(found.applied_to(rig), cells) - truth
+    assert np.sqrt(np.mean(left**2)) < 0.005
+
+
+def test_too_few_cells_give_no_map():
+    few = cells_of(0.1)
+    few.residual_px[:, :, 2:] = np.nan
+    few.residual_px[5:] = np.nan
+    found = fit_disparity_map(few, rig_of())
+    assert found == DisparityMap(before_rms_px=found.before_rms_px, after_rms_px=found.after_rms_px)
+    assert found.after_rms_px == pytest.approx(0.1)
+    lenses = found.applied_to(rig_of()).calibration.lenses
+    assert lenses.disparity_px == ()
+    assert lenses.sharp_disparity_px == (0.0,)
+
+
+def test_sigma_is_what_noise_does_not_explain():
+    rng = np.random.default_rng(1)
+    cells = cells_of(sigma_px=0.03)
+    # The mean of three windows of the joint method.
+    noise = rng.normal(0, 0.03 / np.sqrt(3), cells.residual_px.shape)
+    assert remaining_sigma_px(cells._replace(residual_px=noise)) < 0.007
+    more = noise + rng.normal(0, 0.04, noise.shape)
+    # Other textures have a quarter more.
+    assert remaining_sigma_px(cells._replace(residual_px=more)) == pytest.approx(0.05, rel=0.05)
+
+
+def test_sigma_is_never_zero():
+    assert remaining_sigma_px(cells_of()) == LEAST_SIGMA_PX
+    unknown = cells_of(np.nan)
+    assert remaining_sigma_px(unknown) == LEAST_SIGMA_PX
+
+
+def test_cells_of_a_simulated_board():
+    rig = rig_of()
+    pair = d3s.simulate(
+        d3s.Plane(depth_m=0.6, texture="calibration"), rig, noise=0.01, seed=2, shape=(120, 480)
+    )
+    views = [(pair.left, pair.right)]
+    found = measure_cells(views, [0.6], rig, Board(), 240.0)
+    assert found.residual_px.shape == (1, 12, 24)
+    np.testing.assert_allclose(found.vergence_dpt, 1 / 0.6)
+    np.testing.assert_allclose(found.x[0, [0, -1]], [-230 / 240, 230 / 240], rtol=1e-6)
+    # The first columns have no partner in the right view.
+    known = np.isfinite(found.residual_px[0])
+    assert not known[:, 0].any()
+    assert known[:, 4:].mean() > 0.9
+    assert abs(np.nanmedian(found.residual_px)) < 0.02
+    assert 0.003 < np.nanmedian(found.sigma_px) < 0.1
+    assert np.nanmedian(found.light_ratio) == pytest.approx(1, abs=0.01)
+    # The same views half a pixel apart: half a pixel of disparity in every cell.
+    shifted = rig.replace(optics=rig.optics.replace(disparity_offset_px=-0.5))
+    moved = measure_cells(views, [0.6], shifted, Board(), 240.0)
+    assert np.nanmedian(moved.residual_px) == pytest.approx(0.5, abs=0.02)
