@@ -34,6 +34,7 @@ class Figure(NamedTuple):
     target: Target
     kind: str  # the first letters of the names of the sets
     measure: Callable[["Results", str], float]
+    compared: bool = False  # with perfect lenses
 
 
 @dataclass(frozen=True)
@@ -233,6 +234,7 @@ FIGURES = (
         Target(_FLAT + "`joint`: largest MAE over that of perfect lenses", "<=", 1.5, "", 2),
         "flat",
         _largest(every(over_perfect, (FIELD,))),
+        compared=True,
     ),
     Figure(
         Target(_FLAT + "`joint`: largest MAE of a texture", "<", 1, " cm", 2),
@@ -251,6 +253,7 @@ FIGURES = (
         ),
         "lens",
         _largest(every(over_perfect, (MIDDLE,))),
+        compared=True,
     ),
     Figure(
         Target(_LENS + "`joint`, middle: smallest density", ">=", 85, " %", 1),

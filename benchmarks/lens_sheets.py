@@ -47,7 +47,11 @@ def _number(value: float, digits: int) -> str:
 
 def _targets(results: Results) -> Sheet:
     """What is asked, by camera; only lines whose sets were measured."""
-    lines = [_target_line(results, figure) for figure in FIGURES if results.names(figure.kind)]
+    lines = [
+        _target_line(results, figure)
+        for figure in FIGURES
+        if results.names(figure.kind) and (PERFECT in results.cells or not figure.compared)
+    ]
     headings = ("what", "asked", "camera 1", "camera 2", "camera 3", "worst", "held?")
     return Sheet("typical lenses: what is asked and what was measured", headings, lines)
 
