@@ -33,7 +33,7 @@ class Figure(NamedTuple):
 
     target: Target
     kind: str  # the first letters of the names of the sets
-    measure: Callable[["Results", str], float]
+    measure: Callable[["Results", str], float | None]  # None if it was not measured
     compared: bool = False  # with perfect lenses
 
 
@@ -201,11 +201,14 @@ def _consensus(end: int) -> Callable[[Results, str], float]:
     return lambda results, name: float(accurate_range_m(consensus_cm(results, name))[end])
 
 
-def _over_before(method: str) -> Callable[[Results, str], float]:
+def _over_before(method: str) -> Callable[[Results, str], float | None]:
     """Largest error over that before rigs had maps of lenses."""
-    return lambda results, name: float(
-        np.max(np.divide(results.sets[name]["rows"][method], BEFORE_CM[method]))
-    )
+
+    def measure(results: Results, name: str) -> float | None:
+        rows = results.sets[name].get("rows")
+        return None if rows is None else float(np.max(np.divide(rows[method], BEFORE_CM[method])))
+
+    return measure
 
 
 def _usage(name: str) -> Callable[[Results, str], float]:

@@ -58,10 +58,13 @@ def _targets(results: Results) -> Sheet:
 
 def _target_line(results: Results, figure: Figure) -> tuple[str, ...]:
     target = figure.target
-    values = {name: figure.measure(results, name) for name in results.names(figure.kind)}
+    found = {name: figure.measure(results, name) for name in results.names(figure.kind)}
+    values = {name: value for name, value in found.items() if value is not None}
     cells = [_NONE] * 3
     for name, value in values.items():
         cells[int(name[-1]) - 1] = _number(value, target.digits)
+    if not values:
+        return (target.what, target.asked, *cells, _NONE, "not measured")
     worst = target.of(list(values.values()))
     held = "yes" if target.held(worst) else "**no**"
     shown = f"{_number(worst, target.digits)}{target.unit}"

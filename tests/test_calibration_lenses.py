@@ -131,6 +131,16 @@ def test_perfect_lenses_are_compared_with_those_before():
     assert all("before" in what for what in lost)
 
 
+def test_figure_that_was_not_measured_is_not_held():
+    results = good_results()
+    sets = dict(results.sets)
+    sets[lens_figures.PERFECT] = {
+        key: value for key, value in sets[lens_figures.PERFECT].items() if key != "rows"
+    }
+    lines = lens_sheets.sheets(replace(results, sets=sets))["lens targets"].lines
+    assert [line[-1] for line in lines if "before" in line[0]] == ["not measured"] * 2
+
+
 def test_range_of_accurate_depths_is_interpolated():
     near, far = lens_figures.accurate_range_m([2.0, 0.0, 0.1, 0.1, 0.5, 1.5])
     assert near == pytest.approx(0.325, abs=0.002)
