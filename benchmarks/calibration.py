@@ -126,7 +126,7 @@ def main(words: list[str] | None = None) -> None:
     results = json.loads(given.json.read_text()) if is_there else measure(given)
     for name, one in results["sets"].items():
         if given.timing:
-            one["figures"] |= run_calibration(given.folder / name, _out(given.folder, name))
+            one["figures"] |= run_calibration(given.folder / name, out_folder(given.folder, name))
         one["figures"] |= _wall_figures([Wall(**wall) for wall in one["walls"]])
     if not given.read:
         given.json.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _measure_set(folder: Path, name: str) -> dict[str, Any]:
-    out = _out(folder, name)
+    out = out_folder(folder, name)
     usage = run_calibration(folder / name, out)
     rig = d3s.Rig.load(out / "rig.toml")
     truth = json.loads((folder / name / "truth.json").read_text())
@@ -179,15 +179,27 @@ def _measure_set(folder: Path, name: str) -> dict[str, Any]:
     return {"figures": figures, "walls": [asdict(wall) for wall in walls], "report": kept}
 
 
-def _out(folder: Path, name: str) -> Path:
+def out_folder(folder: Path, name: str) -> Path:
     """Folder of the rig and the report of a set."""
     out = folder / f"{name}_out"
-    out.mkdir(exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     return out
 
 
-def run_calibration(captures: Path, out: Path) -> dict[str, float]:
-    """Run `d3s calibrate` in a process of its own; returns its time and peak memory."""
+def run_calibration(captures: Path, out: Path, *, bad: bool = False) -> dict[str, float]:
+    """Run `d3s calibrate` in a process of its own; returns its times and peak memory.
+
+    Parameters
+    ----------
+    captures
+        Folder of the frames.
+    out
+        Folder of the rig file and the report.
+    bad
+        Whether a calibration may be bad: it has a report, but no rig file.
+    """
+    for name in ("rig.toml", "cal.json"):
+        (out / name).unlink(missing_ok=True)
     command = [sys.executable, "-c", "from d3s.cli import main; main()", "calibrate"]
     command += [os.fspath(captures), "-o", os.fspath(out / "rig.toml"), "--force", "--quiet"]
     command += ["--report", os.fspath(out / "cal.html")]
@@ -195,9 +207,13 @@ def run_calibration(captures: Path, out: Path) -> dict[str, float]:
     process = subprocess.Popen(command)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begun
-    if status:
+    if status and not (bad and (out / "cal.json").exists()):
         raise SystemExit(f"{captures}: d3s calibrate failed, see {out}.")
-    return {"time_s": seconds, "memory_gb": usage.ru_maxrss * 1024 / 1e9}
+    return {
+        "time_s": seconds,
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "memory_gb": usage.ru_maxrss * 1024 / 1e9,
+    }
 
 
 def errors(rig: d3s.Rig, truth: dict[str, Any]) -> dict[str, float]:
@@ -233,11 +249,15 @@ def _down(truth: dict[str, Any]) -> Any:
     return np.array([math.sin(angle), math.cos(angle)])
 
 
-def estimate_walls(rig: d3s.Rig, folder: Path) -> Iterator[Wall]:
-    """Estimate all walls with both methods."""
+def estimate_walls(
+    rig: d3s.Rig, folder: Path, depths_m: tuple[float, ...] = SCENE_DEPTHS_M
+) -> Iterator[Wall]:
+    """Estimate the walls at some depths with both methods; noise is that of the whole series."""
     for number, (pattern, depth_m) in enumerate(
         (pattern, depth_m) for pattern in SCENE_PATTERNS for depth_m in SCENE_DEPTHS_M
     ):
+        if depth_m not in depths_m:
+            continue
         light = read_image(wall_file(folder, pattern, depth_m))
         truth = _truth(rig, light, depth_m)
         rng = np.random.default_rng((NOISE_SEED, number))

@@ -10,44 +10,68 @@ from numpy.typing import NDArray
 
 import d3s
 from d3s.files import write_image
-from d3s.scene.sequence import even_distances_m
+from d3s.scene.sequence import even_distances_m, typed_distances_m
 
 # Two takes that overlap, as in the paper; the second is a millimetre farther, so that no two
 # distances are equal.
 DISTANCES_M = tuple(
     sorted((*even_distances_m(0.25, 1.21, 25), *even_distances_m(1.011, 1.971, 25)))
 )
+# Half of them, both ends included, for cameras with typical lenses.
+LENS_DISTANCES_M = tuple(DISTANCES_M[round(49 * j / 24)] for j in range(25))
+TYPED_SIGMA_M = 1e-3
 SENSOR = d3s.Sensor(noise=0.01, bits=10)
 PATTERN = "calibration"
 # Walls that face a calibrated camera, with textures that were not used for tuning.
 SCENE_PATTERNS = ("text", "brick", "gravel", "bark")
 SCENE_DEPTHS_M = (0.25, 0.30, 0.40, 0.55, 0.70, 0.85, 1.00, 1.20, 1.40, 1.64, 1.80, 1.90)
+# Depths of the walls that cameras with typical lenses see.
+LENS_DEPTHS_M = (0.25, 0.40, 0.70, 1.00, 1.40, 1.90)
 # Frames are rendered in several rounds, so that an incomplete set spans all distances.
 _ROUNDS = 5
+_PERFECT = (d3s.LensErrors(), d3s.LensErrors())
 
 
 class CaptureSet(NamedTuple):
-    """A camera with lens errors, and a board that is slightly tilted."""
+    """A camera with mounting and lens errors, and a board that is slightly tilted and bent."""
 
     mounts: tuple[d3s.Mount, d3s.Mount]
     tilt_rad: tuple[float, float]
     seed: int
+    lenses: tuple[d3s.LensErrors, d3s.LensErrors] = _PERFECT
+    bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # along X, mixed, along Y
+    distances_m: tuple[float, ...] = DISTANCES_M
+    typed_sigma_m: float = 0.0
 
     def board(self, number: int) -> d3s.RawFrame:
         """Raw frame of the board at one of the distances."""
-        scene = d3s.TiltedPlane(
-            depth_m=DISTANCES_M[number],
+        scene = d3s.BentPlane(
+            depth_m=self.distances_m[number],
             tilt_x_rad=self.tilt_rad[0],
             tilt_y_rad=self.tilt_rad[1],
+            bend_x_per_m=self.bend_per_m[0],
+            bend_xy_per_m=self.bend_per_m[1],
+            bend_y_per_m=self.bend_per_m[2],
             texture=PATTERN,
         )
-        rig, seed = d3s.Rig.paper_prototype(), (self.seed, number)
-        return d3s.simulate_raw(scene, rig, noise=SENSOR, seed=seed, mounts=self.mounts)
+        return d3s.simulate_raw(
+            scene,
+            d3s.Rig.paper_prototype(),
+            noise=SENSOR,
+            seed=(self.seed, number),
+            mounts=self.mounts,
+            lenses=self.lenses,
+        )
 
     def light_of_wall(self, pattern: str, depth_m: float) -> NDArray[np.float32]:
         """Raw frame of a wall that faces the camera, before the sensor adds its noise."""
-        scene = d3s.Plane(depth_m=depth_m, texture=pattern)
-        return d3s.simulate_raw(scene, d3s.Rig.paper_prototype(), mounts=self.mounts).image
+        scene, rig = d3s.Plane(depth_m=depth_m, texture=pattern), d3s.Rig.paper_prototype()
+        return d3s.simulate_raw(scene, rig, mounts=self.mounts, lenses=self.lenses).image
+
+    @property
+    def typed_m(self) -> tuple[float, ...]:
+        """Distances of the boards as they are typed."""
+        return typed_distances_m(self.distances_m, self.typed_sigma_m, seed=self.seed)
 
 
 def _mount(scale: float, roll_deg: float, shift_x_px: float, shift_y_px: float) -> d3s.Mount:
@@ -78,9 +102,36 @@ SETS = {
 REPORT_SETS = tuple(name for name in SETS if name.startswith("report"))
 
 
+def _with_lenses(
+    name: str, lens_seed: int, bend_per_m: tuple[float, float, float], *, curvature: bool
+) -> CaptureSet:
+    """Camera of a set with typical lenses, before a bent board with distances by hand."""
+    captures = SETS[name]
+    return captures._replace(
+        seed=captures.seed + 10,
+        lenses=d3s.typical_lenses(lens_seed, curvature=curvature),
+        bend_per_m=bend_per_m,
+        distances_m=LENS_DISTANCES_M,
+        typed_sigma_m=TYPED_SIGMA_M,
+    )
+
+
+# Cameras with typical lenses; the camera that choices were made on has lenses of seed 7. A bend of
+# 0.064 per metre is 2 mm over 0.5 m.
+_LENS_CAMERAS = (
+    ("report1", 101, (0.064, 0.010, -0.020)),
+    ("report2", 102, (-0.096, -0.016, 0.030)),
+    ("report3", 103, (0.030, 0.020, 0.080)),
+)
+for _number, (_name, _seed, _bend) in enumerate(_LENS_CAMERAS, 1):
+    SETS[f"lens{_number}"] = _with_lenses(_name, _seed, _bend, curvature=True)
+    SETS[f"flat{_number}"] = _with_lenses(_name, _seed, _bend, curvature=False)
+LENS_SETS = tuple(name for name in SETS if name.startswith(("lens", "flat")))
+
+
 def render(name: str, folder: Path) -> None:
     """Render the missing frames of a set, and write its distances and its truth."""
-    captures, count = SETS[name], len(DISTANCES_M)
+    captures, count = SETS[name], len(SETS[name].distances_m)
     folder.mkdir(parents=True, exist_ok=True)
     for number in (j for start in range(_ROUNDS) for j in range(start, count, _ROUNDS)):
         path = folder / _file_name(number)
@@ -88,15 +139,15 @@ def render(name: str, folder: Path) -> None:
             continue
         frame = captures.board(number)
         write_image(path, frame.image)
-        _write_distances(folder)
+        _write_distances(folder, captures)
         _write_truth(folder, captures, frame)
         print(path, flush=True)
 
 
-def render_walls(name: str, folder: Path) -> None:
+def render_walls(name: str, folder: Path, depths_m: tuple[float, ...] = SCENE_DEPTHS_M) -> None:
     """Render the missing walls of a set."""
     folder.mkdir(parents=True, exist_ok=True)
-    for depth_m in (*SCENE_DEPTHS_M[::2], *SCENE_DEPTHS_M[1::2]):
+    for depth_m in (*depths_m[::2], *depths_m[1::2]):
         for pattern in SCENE_PATTERNS:
             path = wall_file(folder, pattern, depth_m)
             if not path.exists():
@@ -113,9 +164,9 @@ def _file_name(number: int) -> str:
     return f"board_{number:02d}.png"
 
 
-def _write_distances(folder: Path) -> None:
-    there = [j for j in range(len(DISTANCES_M)) if (folder / _file_name(j)).exists()]
-    lines = [f"{_file_name(j)},{DISTANCES_M[j]:g}" for j in there]
+def _write_distances(folder: Path, captures: CaptureSet) -> None:
+    there = [j for j in range(len(captures.typed_m)) if (folder / _file_name(j)).exists()]
+    lines = [f"{_file_name(j)},{captures.typed_m[j]:g}" for j in there]
     (folder / "distances.csv").write_text("\n".join(["file,distance_m", *lines]) + "\n")
 
 
