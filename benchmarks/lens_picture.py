@@ -11,7 +11,7 @@ from calibration_field import MAP_DEPTHS_M
 from d3s.types import FloatArray
 
 PICTURE_SET = "lens1"
-_SIZE_IN = (8.0, 5.0)
+_SIZE_IN = (8.0, 5.4)
 _NOTHING = "0.85"
 _LIMITS_CM = (0.01, 3.0)
 
