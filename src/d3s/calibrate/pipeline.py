@@ -73,7 +73,7 @@ def calibrate(
 
     Returns
     -------
-    rig, report
+    tuple
         The calibrated camera, and the results of all steps with a verdict.
 
     Raises
