@@ -110,6 +110,7 @@ class Camera:
             features_first_px=features[0],
             features_second_px=features[1],
             turn_rad=0.0,
+            detail_per_px2=np.full(len(points), 0.05),
         )
 
     def matches(self) -> Matches:

@@ -13,7 +13,7 @@ from d3s.calibrate.disparity_map import (
     measure_cells,
     remaining_sigma_px,
 )
-from d3s.estimate.joint.plan import fitting_scales
+from d3s.estimate.lens_field import lens_field
 from d3s.rig import LensMaps
 from lens_pairs import lens_rig
 
@@ -68,7 +68,7 @@ def test_sharp_detail_has_its_own_disparity():
 def test_each_size_of_the_fit_has_its_own_disparity(scale, name):
     rig, cells = rig_of(**CURVED), cells_of()
     x, y = (np.broadcast_to(one, cells.vergence_dpt.shape) for one in (cells.x, cells.y))
-    is_here = fitting_scales(x, y, cells.vergence_dpt, rig) == scale
+    is_here = lens_field(rig, (1, 1)).fitting_scales(x, y, cells.vergence_dpt) == scale
     assert 0.05 < is_here.mean() < 0.95
     truth = np.where(is_here, 0.05 - 0.03 * x + 0.01 / cells.vergence_dpt, 0.0)
     found = fit_disparity_map(cells._replace(residual_px=truth), rig)
@@ -141,3 +141,11 @@ def test_cells_of_a_simulated_board():
     shifted = rig.replace(optics=rig.optics.replace(disparity_offset_px=-0.5))
     moved = measure_cells(views, [0.6], shifted, Board(), 240.0)
     assert np.nanmedian(moved.residual_px) == pytest.approx(0.5, abs=0.02)
+
+
+def test_maps_that_explain_only_noise_are_left_out():
+    rig, cells = rig_of(**CURVED), cells_of()
+    noise = np.random.default_rng(3).normal(0, 0.02, cells.residual_px.shape)
+    found = fit_disparity_map(cells._replace(residual_px=noise), rig)
+    assert found.sharp_px == (0.0,)
+    assert found.half_size_px == found.quarter_size_px == ()

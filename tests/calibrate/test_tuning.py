@@ -166,17 +166,23 @@ def test_disparity_that_lenses_add_at_windows():
         for rig in (
             RIG,
             lens_rig(None),
-            # 0.1 x + 0.02 u, and 0.3 where the prefilter leaves coarse detail only.
-            lens_rig(
-                LensMaps(
-                    field_radius_px=200.0,
-                    disparity_px=((0.0, 0.1, 0.0), (0.02,)),
-                    half_size_disparity_px=((7.0,),),
-                    quarter_size_disparity_px=((0.3,),),
+            # 0.1 x + 0.02 u, and 0.3 where blur leaves coarse detail only.
+            *(
+                lens_rig(
+                    LensMaps(
+                        field_radius_px=200.0,
+                        extra_blur_left_px2=(blur_px2,),
+                        extra_blur_right_px2=(blur_px2,),
+                        disparity_px=((0.0, 0.1, 0.0), (0.02,)),
+                        half_size_disparity_px=((7.0,),),
+                        quarter_size_disparity_px=((0.3,),),
+                    )
                 )
+                for blur_px2 in (30.0, 0.1)
             ),
         )
     ]
     np.testing.assert_array_equal(added[0], 0)
     np.testing.assert_array_equal(added[1], 0)
     np.testing.assert_allclose(added[2], [0.34, 0.39])
+    np.testing.assert_allclose(added[3], [7.04, 7.09])

@@ -18,11 +18,12 @@ from d3s.calibrate.geometry import Geometry, find_geometry
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification, find_rectification
-from d3s.calibrate.registration import smoothing_px
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration, LensMaps, Provenance, Rig
 from d3s.types import FloatArray, Progress
+
+_MOST_DETAIL = 2.0  # k² times blur variance up to which a wave is shifted in proportion
 
 
 class Setup(NamedTuple):
@@ -131,8 +132,6 @@ def without_blur_shift(alignment: Alignment, rig: Rig) -> Matches:
         np.isfinite(alignment.geometry.depths_m), alignment.geometry.depths_m, np.inf
     )
 
-    smoothing = smoothing_px(2 * distortion.field_radius_px)
-
     def shift_and_blur(
         places_px: FloatArray, camera: int, frame: int
     ) -> tuple[FloatArray, FloatArray]:
@@ -144,12 +143,15 @@ def without_blur_shift(alignment: Alignment, rig: Rig) -> Matches:
     def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
         first, blur_first = shift_and_blur(pair.first_px, cameras[0], pair.first)
         second, blur_second = shift_and_blur(pair.second_px, cameras[1], pair.second)
-        # A wave k is shifted by 1 - k² V / 2 of that. The mean k² of what both windows show is the
-        # inverse of their mean blur, for a texture of even contrast at all sizes.
-        both = blur_first + blur_second + 2 * smoothing**2
+        detail = np.nan_to_num(pair.detail_per_px2)
+
+        def share(blur_px2: FloatArray) -> FloatArray:
+            # A wave k is shifted by 1 - k² V / 2 of the shift of the light.
+            return (1 - np.minimum(detail * blur_px2, _MOST_DETAIL) / 2)[:, np.newaxis]
+
         return pair._replace(
-            first_px=pair.first_px - first * (1 - blur_first / both)[:, np.newaxis],
-            second_px=pair.second_px - second * (1 - blur_second / both)[:, np.newaxis],
+            first_px=pair.first_px - first * share(blur_first),
+            second_px=pair.second_px - second * share(blur_second),
         )
 
     return matches.changed(changed)

@@ -18,7 +18,7 @@ from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.estimate import Flag, estimate
-from d3s.estimate.joint.plan import fitting_scales
+from d3s.estimate.lens_field import LensField
 from d3s.rig import Rig
 from d3s.rig.lens_maps import SHARP_PX2, polynomial_terms, term_count
 from d3s.types import FloatArray, Image, Progress
@@ -29,6 +29,7 @@ _FEWEST_PIXELS = 0.2  # share of the pixels of a cell that have a depth
 # those that are fitted at a half or a quarter of the size. From a tuning camera: each frame
 # predicted by the others.
 _DEGREES, _SHARP_DEGREES, _SCALE_DEGREES = (4, 4, 2), (2,), (3, 3)
+_LEAST_GAIN = 0.03  # of the residual of its cells, below which a group of maps is left out
 _PRIOR_PX = 0.3  # standard deviation of a coefficient
 _LEAST_SIGMA_PX = 0.01  # of a cell
 LEAST_SIGMA_PX = 0.005
@@ -213,15 +214,35 @@ def fit_disparity_map(cells: CellDisparity, rig: Rig) -> DisparityMap:
             for power, degree in enumerate(group.degrees)
         ]
     )
-    values = _solve(columns, residual, np.hypot(cells.sigma_px[known], _LEAST_SIGMA_PX))
-    ends = np.cumsum([group.size for group in groups])
-    parts = np.split(values, ends[:-1])
+    sigma = np.hypot(cells.sigma_px[known], _LEAST_SIGMA_PX)
+    ends = np.cumsum([0, *(group.size for group in groups)])
+    is_used = np.ones(len(columns), dtype=np.bool_)
+    for group, first, last in zip(groups[1:], ends[1:-1], ends[2:], strict=True):
+        is_used[first:last] = _is_needed(columns, slice(first, last), residual, sigma, group.weight)
+    values = np.zeros(len(columns))
+    values[is_used] = _solve(columns[is_used], residual, sigma)
     maps, sharp, small, smallest = (
-        _in_powers(part, group.degrees, middle, half)
-        for part, group in zip(parts, groups, strict=True)
+        _in_powers(part, group.degrees, middle, half) if part.any() else ()
+        for part, group in zip(np.split(values, ends[1:-1]), groups, strict=True)
     )
     after = _rms(residual - values @ columns)
-    return DisparityMap(maps, sharp[0], small, smallest, _rms(residual), after)
+    sharp_px = sharp[0] if sharp else (0.0,)
+    return DisparityMap(maps, sharp_px, small, smallest, _rms(residual), after)
+
+
+def _is_needed(
+    columns: FloatArray, group: slice, residual: FloatArray, sigma: FloatArray, weight: FloatArray
+) -> bool:
+    """Whether a group of maps explains more than noise, in the cells that it is for."""
+    without = np.delete(columns, group, axis=0)
+    here = weight > 0
+    with_it, without_it = (
+        float(np.median(np.abs((residual - _solve(some, residual, sigma) @ some)[here])))
+        if here.any()
+        else 0.0
+        for some in (columns, without)
+    )
+    return with_it < (1 - _LEAST_GAIN) * without_it
 
 
 def _groups(x: FloatArray, y: FloatArray, vergence: FloatArray, rig: Rig) -> tuple[_Terms, ...]:
@@ -229,7 +250,7 @@ def _groups(x: FloatArray, y: FloatArray, vergence: FloatArray, rig: Rig) -> tup
     lenses = lens_maps_of(rig)
     blur = lenses.blur_px2(0, x, y, vergence, rig.optics)
     sharpness = 1 / (1 + 0.5 * (blur[0] + blur[2]) / SHARP_PX2)
-    scale = fitting_scales(x, y, vergence, rig)
+    scale = LensField(lenses, rig.optics, (1, 1)).fitting_scales(x, y, vergence)
     return (
         _Terms(_DEGREES, np.ones(x.shape)),
         _Terms(_SHARP_DEGREES, sharpness),

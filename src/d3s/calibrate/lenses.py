@@ -14,9 +14,11 @@ from d3s.calibrate.alignment import (
     align_matches,
     calibration_of,
     draft_rig,
+    lens_maps_of,
     with_lenses,
     without_blur_shift,
 )
+from d3s.calibrate.coma import with_detail_shift
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
     LEAST_SIGMA_PX,
@@ -90,11 +92,11 @@ def find_lenses(
         noise=_noise_sigma(calibration_of(rig)),
         progress=percent.of("focus"),
     )
-    matches = without_blur_shift(alignment, focus.applied_to(rig))
-    alignment = align_matches(matches, captures.distances_m, radius_px, setup)
+    alignment = _without_shifts(alignment, focus.applied_to(rig), captures, setup)
     rig = draft_rig(setup, alignment, fields, noise, captures.shape)
     rig = with_lenses(rig, illumination_left=light.left, illumination_right=light.right)
-    rig = focus.applied_to(rig)
+    coma = [(0.0, 0.0, growth) for growth in alignment.distortion.coma_px]
+    rig = with_lenses(focus.applied_to(rig), coma_left_px=coma[0], coma_right_px=coma[1])
     views = SplitViews(captures, alignment.frames, calibration_of(rig))
     cells = measure_cells(
         views,
@@ -106,6 +108,19 @@ def find_lenses(
     )
     disparity = fit_disparity_map(cells, rig)
     return Lenses(disparity.applied_to(rig), alignment, light, defocus, focus, disparity)
+
+
+def _without_shifts(alignment: Alignment, rig: Rig, captures: Captures, setup: Setup) -> Alignment:
+    """Alignment by places without the shifts that blur and coma cause."""
+    distortion = alignment.distortion
+    matches = with_detail_shift(
+        without_blur_shift(alignment, rig),
+        lens_maps_of(rig),
+        rig.optics,
+        (distortion.centre_px(0), distortion.centre_px(1)),
+        alignment.geometry.depths_m,
+    )
+    return align_matches(matches, captures.distances_m, distortion.field_radius_px, setup)
 
 
 def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:

@@ -23,6 +23,7 @@ from d3s.calibrate.registration import (
     across_link,
     align_windows,
     make_view,
+    mean_square_frequency,
     motion_link,
 )
 from d3s.calibrate.robust import robust_homography, turn_rad
@@ -61,6 +62,10 @@ class PairMatches(NamedTuple):
     features_first_px: FloatArray  # (features, 2): features that agree on a homography
     features_second_px: FloatArray
     turn_rad: float  # rotation of the second picture against the first
+    detail_per_px2: FloatArray  # (windows,): mean square frequency k² of the texture both show
+    # (windows, 2): shift by coma of one pixel at the field radius, once the focus is known.
+    skew_first_px: FloatArray | None = None
+    skew_second_px: FloatArray | None = None
 
 
 class Matches(NamedTuple):
@@ -259,6 +264,10 @@ def _match(
         features_first_px=first.raw_px(link.features_px[0]),
         features_second_px=second.raw_px(link.features_px[1]),
         turn_rad=turn_rad(found.matrix, np.array([(cols - 1) / 2, (rows - 1) / 2])),
+        detail_per_px2=mean_square_frequency(
+            first.picture, second.picture, found.matrix, found.first_px, _HALF_WINDOW_PX
+        )
+        / first.step_px**2,
     )
     return pair, found.matrix
 

@@ -240,6 +240,47 @@ def align_windows(
     return Aligned(places, sigma)
 
 
+def mean_square_frequency(
+    first: Image, second: Image, matrix: FloatArray, centres_px: FloatArray, half_px: int
+) -> FloatArray:
+    """Mean square frequency (windows,) of what two pictures both show, weighted as by a match.
+
+    A match weights each frequency k by k² times the cross power of the pictures, to which their
+    noise does not contribute. NaN where the pictures have nothing in common.
+
+    Parameters
+    ----------
+    first, second
+        Pictures, (rows, cols).
+    matrix
+        (3, 3): homography from the first picture to the second.
+    centres_px
+        (windows, 2): x, y of the centres in the first picture, whole numbers.
+    half_px
+        Windows are 2 half_px + 1 pixels wide and high.
+    """
+    import cv2
+
+    rows, cols = first.shape
+    moved = cv2.warpPerspective(
+        second,
+        matrix,
+        (cols, rows),
+        flags=cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP,
+        borderMode=cv2.BORDER_REPLICATE,
+    )
+    size = (2 * half_px + 1, 2 * half_px + 1)
+    pairs = [(cv2.Laplacian(one, cv2.CV_32F) for one in (first, moved))]
+    pairs += [(np.diff(one, axis=axis, append=0) for one in (first, moved)) for axis in (0, 1)]
+    curvature, down, across = (
+        cv2.blur(np.asarray(one * other, dtype=np.float32), size) for one, other in pairs
+    )
+    col, row = np.rint(centres_px).astype(np.int64).T
+    slope = down[row, col] + across[row, col]
+    is_known = (slope > 0) & (curvature[row, col] > 0)
+    return np.where(is_known, curvature[row, col] / np.where(is_known, slope, 1), np.nan)
+
+
 @inlined
 def _cubic(f: Any, taps: Any, slopes: Any) -> None:
     """Weights of four spline coefficients for value and slope at a fraction f after the second."""

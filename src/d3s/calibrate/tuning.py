@@ -19,7 +19,7 @@ from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.plan import settings_of
-from d3s.estimate.lens_field import scale_of_smoothing
+from d3s.estimate.lens_field import LensField, scale_of_smoothing
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Optics, Rig
@@ -275,7 +275,8 @@ def added_disparity_px(
     x = (windows.cols - 0.5 * (shape[1] - 1)) / lenses.field_radius_px
     y = (windows.rows - 0.5 * (shape[0] - 1)) / lenses.field_radius_px
     scale = scale_of_smoothing(settings_of(options, None).prefilter_sigma_px)
-    return lenses.remaining_disparity_px(x, y, 1 / depth_m, rig.optics, scale)
+    field = LensField(lenses, rig.optics, (shape[0], shape[1]))
+    return field.remaining_disparity_px(x, y, 1 / depth_m, scale)
 
 
 class _Sample(NamedTuple):

@@ -5,6 +5,7 @@ tensors; a point is seen at x - d in the right view. Places are in units of
 `LensMaps.field_radius_px`, from the middle of the view.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,24 @@ _FOCUS_DEGREE = 2  # of the change of focus over the field
 
 # Smoothing from which on views are more like those at a half and a quarter of their size.
 _HALF_PX, _QUARTER_PX = 1.25, 2.7
+
+
+class ScaleLimits(NamedTuple):
+    """Blur from which on a cell may be fitted at a scale; lengths in pixels of the frame."""
+
+    scale: int
+    blur_px2: float  # blur variance of either view, along its widest direction
+    difference_px2: float  # half the difference of the variances, along its widest direction
+
+
+BLUR_RADIUS_PX = {2: 4.5, 4: 6.0}
+"""Blur radius from which on views are fitted at a scale, in pixels of the frame.
+
+Wide blur loses nothing by shrinking, and second derivatives of full-size views are noisy.
+"""
+DEFOCUS_PX2 = 0.7
+"""Half the difference of the blur variances that a Laplacian still models well, in square pixels of
+its scale."""
 
 
 class LensField(NamedTuple):
@@ -92,6 +111,72 @@ class LensField(NamedTuple):
         left, right = self.blur_px2(x, y, disparity_px)
         return np.asarray(0.5 * (right - left))
 
+    def fitting_scales(
+        self, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike
+    ) -> NDArray[np.int64]:
+        """Return the scale at which points are fitted with default options: 1, 2 or 4.
+
+        Parameters
+        ----------
+        x, y
+            Places in the left view.
+        vergence_dpt
+            1/Z of the points.
+        """
+        disparity_px = self.optics.disparity_offset_px + self.per_dpt_px * np.asarray(vergence_dpt)
+        left, right = self.blur_px2(x, y, disparity_px)
+        scale = np.ones(left.shape[1:], dtype=np.int64)
+        if not self.changes_blur:
+            return scale
+        blur = np.maximum(widest(left), widest(right))
+        difference = widest(0.5 * (right - left))
+        for limit in scale_limits(self.optics, sorted(BLUR_RADIUS_PX), 1):
+            scale[(blur > limit.blur_px2) | (difference > limit.difference_px2)] = limit.scale
+        return scale
+
+    def remaining_disparity_px(
+        self, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike, coarsest_scale: int
+    ) -> FloatArray:
+        """Return the disparity that lenses add to that of the depth, in smoothed views.
+
+        Maps of views at half or a quarter of their size hold where blur is so wide that the
+        calibration has fitted them at this size: elsewhere those of a finer size serve.
+
+        Parameters
+        ----------
+        x, y
+            Places in the left view.
+        vergence_dpt
+            1/Z of the points.
+        coarsest_scale
+            1, 2 or 4: the size that is as smooth as the views.
+        """
+        scales = np.minimum(self.fitting_scales(x, y, vergence_dpt), coarsest_scale)
+        out = np.zeros(scales.shape)
+        for scale in np.unique(scales).tolist():
+            maps = self.lenses.remaining_disparity_px(x, y, vergence_dpt, self.optics, scale)
+            out = np.where(scales == scale, maps, out)
+        return out
+
+    @property
+    def coma_px(self) -> FloatArray:
+        """Coma (2 views, 3) as in `LensMaps.coma_left_px`."""
+        return np.array([self.lenses.coma_left_px, self.lenses.coma_right_px])
+
+    def coma_difference_px3(
+        self, x: ArrayLike, y: ArrayLike, disparity_px: ArrayLike
+    ) -> FloatArray:
+        """Return a third of coma times blur variance (2, ...), left less right, along x and y.
+
+        Parameters: see `blur_px2`.
+        """
+        left, right = self.blur_px2(x, y, disparity_px)
+        moved = np.asarray(x) - np.asarray(disparity_px) / self.lenses.field_radius_px
+        first, second = self.lenses.coma_px(0, x, y), self.lenses.coma_px(1, moved, y)
+        along = first[0] * left[0] - second[0] * right[0]
+        down = first[1] * left[2] - second[1] * right[2]
+        return np.stack([along, down]) / 3
+
     def tensor_maps(self) -> FloatArray:
         """Return polynomials (2 views, 4, power of x, power of y) of focus and extra blur, in px.
 
@@ -150,6 +235,29 @@ def lens_field(rig: Rig, shape: tuple[int, ...]) -> LensField | None:
         return None
     field = LensField(lenses, rig.optics, (shape[0], shape[1]))
     return field if field.changes_blur or field.changes_disparity else None
+
+
+def scale_limits(
+    optics: Optics, scales: Sequence[int], finest_scale: int
+) -> tuple[ScaleLimits, ...]:
+    """Return the blur from which on each scale serves.
+
+    Parameters
+    ----------
+    optics
+        The camera.
+    scales
+        Scales, increasing: 2 and 4.
+    finest_scale
+        Scale that serves for any blur, with all finer ones.
+    """
+    width = optics.aperture_gaussian_width
+    return tuple(
+        ScaleLimits(scale, (BLUR_RADIUS_PX[scale] * width) ** 2, DEFOCUS_PX2 * (scale / 2) ** 2)
+        if scale > finest_scale
+        else ScaleLimits(scale, -1.0, -1.0)
+        for scale in scales
+    )
 
 
 def scale_of_smoothing(sigma_px: float) -> int:

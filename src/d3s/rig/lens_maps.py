@@ -92,6 +92,7 @@ def _as_tuple(value: Any) -> Any:
 _Number = Annotated[float, Field(ge=-1e6, le=1e6)]
 _Share = Annotated[float, Field(ge=-1, le=1)]  # beyond it an image is not distorted, but folded
 _Distortion = tuple[_Share, _Share, _Share, _Share]
+_Coma = tuple[_Number, _Number, _Number]
 _Focus = tuple[_Number, _Number, _Number, _Number]
 _Map = Annotated[tuple[_Number, ...], BeforeValidator(_as_tuple), AfterValidator(_complete)]
 
@@ -153,6 +154,17 @@ class LensMaps(RigPart):
         default=(0.0,),
         validate_default=True,
         description="map of the blur variance that the right view has at every depth",
+    )
+    coma_left_px: Converted[_Coma] = Field(
+        default=(0.0, 0.0, 0.0),
+        validate_default=True,
+        description="coma of the left lens, as shift of the light: along x and along y on the "
+        "axis, and the growth of both per unit of place",
+    )
+    coma_right_px: Converted[_Coma] = Field(
+        default=(0.0, 0.0, 0.0),
+        validate_default=True,
+        description="coma of the right lens",
     )
     disparity_px: Annotated[Converted[tuple[_Map, ...]], Field(max_length=4)] = Field(
         default=(),
@@ -250,6 +262,28 @@ class LensMaps(RigPart):
             ]
         )
 
+    def blur_radii_px(
+        self, camera: int, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike, optics: Optics
+    ) -> FloatArray:
+        """Tensor of the radii of the blur disk of one view, in pixels, (3, ...), with signs.
+
+        Parameters
+        ----------
+        camera
+            0 is left, 1 is right.
+        x, y
+            Places in the view, in units of `field_radius_px`.
+        vergence_dpt
+            1/Z of the points.
+        optics
+            Focus and aperture on the axis.
+        """
+        lens = optics.lens(camera)
+        per_dpt = optics.focal_length_px * lens.aperture_radius_m
+        on_axis = np.asarray(vergence_dpt) - (lens.optical_power_dpt - 1 / lens.sensor_distance_m)
+        across, mixed, down = self.focus_dpt(camera, x, y)
+        return per_dpt * np.stack([on_axis - across, -mixed, on_axis - down])
+
     def blur_shift_px(
         self, camera: int, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike, optics: Optics
     ) -> FloatArray:
@@ -279,6 +313,24 @@ class LensMaps(RigPart):
             for after, before in ((right, left), (below, above))
         )
         return -np.stack([along[0] + up[1], along[1] + up[2]])
+
+    def coma_px(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
+        """Shift of the light by coma, in pixels, (2, ...): along x and y.
+
+        Rectified views and maps of disparity hold this shift already. What it leaves is the skew of
+        the spots: waves of frequency k are shifted less, by the share k² s² / 3 at a blur variance
+        of s².
+
+        Parameters
+        ----------
+        camera
+            0 is left, 1 is right.
+        x, y
+            Places in the view, in units of `field_radius_px`.
+        """
+        on_x, on_y, growth = (self.coma_left_px, self.coma_right_px)[camera]
+        across, down = np.broadcast_arrays(np.asarray(x), np.asarray(y))
+        return np.stack([on_x + growth * across, on_y + growth * down])
 
     def illumination(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
         """Light of one view relative to the axis of the left one.

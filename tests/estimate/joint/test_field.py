@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.estimate.joint.field import BlurPlane, ScaleLimits
+from d3s.estimate.joint.field import BlurPlane
 from d3s.estimate.joint.method import run_joint
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.numba_backend.field import NumbaField
@@ -15,7 +15,7 @@ from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.refine import fit_parameters
 from d3s.estimate.joint.types import CellSum
-from d3s.estimate.lens_field import LensField, power_table
+from d3s.estimate.lens_field import LensField, ScaleLimits, power_table
 from d3s.rig import LensMaps
 from d3s.rig.lens_maps import polynomial_at, term_count
 from d3s.runtime.scratch import Scratch

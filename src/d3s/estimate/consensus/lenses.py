@@ -34,7 +34,7 @@ def corrections(
     """
     optics, lenses = field.optics, field.lenses
     vergence, disparity_px = 1 / depth_m, float(optics.disparity_px(depth_m))
-    added_px = lenses.remaining_disparity_px(x, y, vergence, optics, scale)
+    added_px = field.remaining_disparity_px(x, y, vergence, scale)
     change = field.half_difference_px2(x, y, np.asarray(disparity_px))
     on_axis = [lenses.blur_px2(camera, 0.0, 0.0, vergence, optics) for camera in (0, 1)]
     return np.stack([*(change - _column(0.5 * (on_axis[1] - on_axis[0]), change)), added_px])

@@ -2,13 +2,18 @@
 
 Half the difference of the blur variances, right less left, is a tensor at the place and disparity
 of each cell. It takes the place of the line over the disparity that perfect lenses have.
+
+A spot with coma is skewed: it shifts a wave of frequency k by b (1 - k² s² / 3), b being the shift
+of the light and s² the blur variance. The views are blurred differently, so that detail is shifted
+otherwise in one than in the other, by an amount that depends on the texture. In the difference of
+the views it is a third derivative of the image, times `COMA_X` and `COMA_Y`.
 """
 
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from d3s.estimate.joint.types import Array, Counts
-from d3s.estimate.lens_field import LensField
+from d3s.estimate.lens_field import LensField, ScaleLimits
 
 
 class BlurPlane(IntEnum):
@@ -21,15 +26,13 @@ class BlurPlane(IntEnum):
     XX_SLOPE = 4  # derivative of the first three by the disparity
     XY_SLOPE = 5
     YY_SLOPE = 6
-    EVEN = 7  # difference, alike in all directions, that passes as much noise into the residual
+    COMA_X = 7  # third of coma times blur variance, left less right, along x
+    COMA_Y = 8
+    EVEN = 9  # difference, alike in all directions, that passes as much noise into the residual
 
 
-class ScaleLimits(NamedTuple):
-    """Blur from which on a cell may be fitted at a scale; lengths in pixels of the frame."""
-
-    scale: int
-    blur_px2: float  # blur variance of either view, along its widest direction
-    difference_px2: float  # half the difference of the variances, along its widest direction
+COMA_NOISE = 9.5 / 20
+"""Variance that a derivative of the Laplacian makes of white noise, over that of the Laplacian."""
 
 
 class FieldOperations(Protocol):

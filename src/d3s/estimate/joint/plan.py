@@ -1,6 +1,5 @@
 """Plan of an estimate: everything that follows from options, camera and frame size alone."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,24 +7,22 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
-from d3s.estimate.joint.field import ScaleLimits
 from d3s.estimate.joint.model import Model
-from d3s.estimate.lens_field import LensField, lens_field, widest
+from d3s.estimate.lens_field import (
+    BLUR_RADIUS_PX,
+    DEFOCUS_PX2,
+    LensField,
+    ScaleLimits,
+    scale_limits,
+)
 from d3s.estimate.options import JointOptions
-from d3s.rig import LensMaps, Optics, Rig
+from d3s.rig import LensMaps, Optics
 from d3s.types import FloatArray, Mask
 
 # Smoothing of the shrunk views, by scale, in pixels of the frame: enough to prevent aliasing.
 _SMOOTHING_PX = {2: 1.5, 4: 5.0}
 # Smoothing of the full-size views: defocused views hold nothing finer than 1 px, sharp views do.
 _DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
-
-# Blur radius from which on views are fitted at a scale, in pixels of the frame. Wide blur loses
-# nothing by shrinking, and second derivatives of full-size views are noisy.
-_BLUR_PX = {2: 4.5, 4: 6.0}
-# Half the difference of the blur variances that a Laplacian still models well, in square pixels
-# of its scale.
-_DEFOCUS_PX2 = 0.7
 
 # Sides of the windows of the fit: a step in depth is as wide as the blur.
 _DEFOCUSED_WINDOWS_PX, _SHARP_WINDOWS_PX = (9, 23, 57), (5, 9, 23)
@@ -72,45 +69,7 @@ class Plan(NamedTuple):
     def scale_limits(self) -> tuple[ScaleLimits, ...]:
         """Blur from which on each scale serves, where it changes over the field."""
         scales = sorted(self.finer_px)
-        return _scale_limits(self.optics, scales, self.options.finest_scale)
-
-
-def _scale_limits(
-    optics: Optics, scales: Sequence[int], finest_scale: int
-) -> tuple[ScaleLimits, ...]:
-    width = optics.aperture_gaussian_width
-    return tuple(
-        ScaleLimits(scale, (_BLUR_PX[scale] * width) ** 2, _DEFOCUS_PX2 * (scale / 2) ** 2)
-        if scale > finest_scale
-        else ScaleLimits(scale, -1.0, -1.0)
-        for scale in scales
-    )
-
-
-def fitting_scales(
-    x: FloatArray, y: FloatArray, vergence_dpt: FloatArray, rig: Rig
-) -> NDArray[np.int64]:
-    """Return the scale at which points are fitted with default options: 1, 2 or 4.
-
-    Parameters
-    ----------
-    x, y
-        Places in the left view, in units of the radius of the field.
-    vergence_dpt
-        1/Z of the points.
-    rig
-        The camera, with maps of its lenses.
-    """
-    scale = np.ones(np.shape(x), dtype=np.int64)
-    field = lens_field(rig, (1, 1))
-    if field is None or not field.changes_blur:
-        return scale
-    left, right = field.blur_px2(x, y, rig.optics.disparity_px(1 / vergence_dpt))
-    blur = np.maximum(widest(left), widest(right))
-    difference = widest(0.5 * (right - left))
-    for limit in _scale_limits(rig.optics, sorted(_BLUR_PX), 1):
-        scale[(blur > limit.blur_px2) | (difference > limit.difference_px2)] = limit.scale
-    return scale
+        return scale_limits(self.optics, scales, self.options.finest_scale)
 
 
 def make_plan(
@@ -184,12 +143,12 @@ def _finer_px(optics: Optics, model: Model, scale: int) -> tuple[float, float]:
     The blur radius is linear in 1/Z, and so in the disparity.
     """
     line = model.defocus_line(1)
-    lines = [(float(line.constant), float(line.slope), _DEFOCUS_PX2 * (scale / 2) ** 2)]
+    lines = [(float(line.constant), float(line.slope), DEFOCUS_PX2 * (scale / 2) ** 2)]
     for camera in (0, 1):
         one, two = (float(optics.blur_radius_px(1 / dpt, camera)) for dpt in (1.0, 2.0))
         slope = (two - one) / model.per_dpt_px
         constant = one - slope * (model.per_dpt_px + model.offset_px)
-        lines.append((constant, slope, _BLUR_PX[scale]))
+        lines.append((constant, slope, BLUR_RADIUS_PX[scale]))
     low, high = -np.inf, np.inf
     for constant, slope, limit in lines:
         if slope == 0:

@@ -20,8 +20,9 @@ _T, _BLUR, _LEFT, _LEFT_LAP, _LEFT_X, _RIGHT_LAP = range(6)
 _RESIDUAL, _GRADIENT, _BY_SHIFT, _MEAN, _CELL_LINES = range(6, 11)
 # With lens maps also: the factors of derivatives in the residual and in its slope, in the order of
 # `BlurPlane`, then these derivatives of the left view and of the right view's spline: second ones
-# along x, mixed and along y, and the first one along y.
-_FACTORS, _DERIVATIVES = 7, 4
+# along x, mixed and along y, the first one along y, and those of the Laplacian along x and y.
+_FACTORS, _DERIVATIVES = 9, 6
+_SECOND = 3  # of these derivatives are second ones
 _FACTOR = _CELL_LINES
 _LEFT_XX = _FACTOR + _FACTORS
 _RIGHT_XX = _LEFT_XX + _DERIVATIVES
@@ -217,10 +218,10 @@ def _compare(
                 derivative = _mean(lines, (_LEFT_XX + plane) * room + col, there, weights)
                 if plane == _XY:
                     derivative = derivative + derivative
-                at = (_FACTOR + plane) * room + col
-                residual = residual + load_8(lines, at) * derivative
-                if plane < _HIGHER:
-                    slope_at = at + _DERIVATIVES * room
+                factor = plane if plane <= _HIGHER else plane + _SECOND
+                residual = residual + load_8(lines, (_FACTOR + factor) * room + col) * derivative
+                if plane < _SECOND:
+                    slope_at = (_FACTOR + _HIGHER + 1 + plane) * room + col
                     gradient = gradient + load_8(lines, slope_at) * derivative
         store(lines, _RESIDUAL * room + col, residual)
         store(lines, _GRADIENT * room + col, gradient)
@@ -247,7 +248,10 @@ def _widen(line: Image, begin: int, end: int, side: int, out: Image) -> None:
 
 @part
 def _derivatives(image: Image, row: int, out: Image) -> None:
-    """Derivatives xx, xy, yy and y of a row; edge pixels are repeated."""
+    """Derivatives xx, xy, yy and y of a row, and those of the Laplacian along x and y.
+
+    Edge pixels are repeated.
+    """
     rows, cols = image.shape
     up, here, down = image[max(row - 1, 0)], image[row], image[min(row + 1, rows - 1)]
     across, mixed, along, slope = out[0], out[1], out[2], out[3]
@@ -268,6 +272,39 @@ def _derivatives(image: Image, row: int, out: Image) -> None:
     inner, low, high = mixed[1:], down[2:], up[2:]
     for col in range(cols - 2):
         inner[col] = quarter * ((low[col] - high[col]) - (down[col] - up[col]))
+    _laplacian_slopes(image, row, across, along, out[4:])
+
+
+@part
+def _laplacian_slopes(image: Image, row: int, across: Image, along: Image, out: Image) -> None:
+    """Derivatives of the Laplacian along x and y; 0 in the first and the last column.
+
+    Parameters
+    ----------
+    image
+        View.
+    row
+        Row of the view.
+    across, along
+        Second derivatives along x and y of this row.
+    out
+        Both results (2, cols), written in place.
+    """
+    rows, cols = image.shape
+    half, four = np.float32(0.5), np.float32(4)
+    out[:, 0] = 0
+    out[:, cols - 1] = 0
+    target, x_after, y_after = out[0, 1:], across[2:], along[2:]
+    for col in range(cols - 2):
+        target[col] = half * ((x_after[col] + y_after[col]) - (across[col] + along[col]))
+    up, down = image[max(row - 1, 0)], image[min(row + 1, rows - 1)]
+    top, bottom = image[max(row - 2, 0), 1:], image[min(row + 2, rows - 1), 1:]
+    target, above, below = out[1, 1:], up[1:], down[1:]
+    up_after, down_after = up[2:], down[2:]
+    for col in range(cols - 2):
+        beside = (down[col] + down_after[col]) - (up[col] + up_after[col])
+        outer = (bottom[col] - top[col]) + beside
+        target[col] = half * (outer - four * (below[col] - above[col]))
 
 
 @part

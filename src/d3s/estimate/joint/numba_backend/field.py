@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.estimate.joint.field import BlurPlane, ScaleLimits
+from d3s.estimate.joint.field import COMA_NOISE, BlurPlane
 from d3s.estimate.joint.numba_backend.lines import fill
 from d3s.estimate.joint.types import Counts, Planes
-from d3s.estimate.lens_field import LensField
+from d3s.estimate.lens_field import LensField, ScaleLimits
 from d3s.rig.lens_maps import SHARP_PX2
 from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows
@@ -21,7 +21,9 @@ from d3s.types import Image
 
 # Lines of a row of cells: x in the left view and the disparity.
 _X, _DISPARITY, _LINES = range(3)
-_XX, _XY, _YY, _, _XX_SLOPE, _XY_SLOPE, _YY_SLOPE, _EVEN = (int(plane) for plane in BlurPlane)
+_XX, _XY, _YY, _, _XX_SLOPE, _XY_SLOPE, _YY_SLOPE, _COMA_X, _COMA_Y, _EVEN = (
+    int(plane) for plane in BlurPlane
+)
 _PLANES = len(BlurPlane)
 
 
@@ -36,6 +38,13 @@ class _Cells(NamedTuple):
     blur_slope: np.float32  # per disparity
     vergence: np.float32  # 1/Z at disparity 0
     vergence_slope: np.float32  # per disparity
+
+
+class _Units(NamedTuple):
+    """Factors from pixels of the frame to pixels of the scale."""
+
+    half_variance: np.float32  # half a variance
+    third_cube: np.float32  # third of a cube
 
 
 class NumbaField:
@@ -53,8 +62,10 @@ class NumbaField:
         """
         out = self._memory.empty((len(BlurPlane), *disparity.shape))
         cells = _cells(field, scale * cell_side, scale)
-        units = np.float32(0.5 / scale**2)
-        run_over_rows(_blur_differences, out.shape[1], disparity, _maps(field), cells, units, out)
+        units = _Units(np.float32(0.5 / scale**2), np.float32(1 / (3 * scale**3)))
+        coma = field.coma_px.astype(np.float32)
+        args = (disparity, _maps(field), coma, cells, units, out)
+        run_over_rows(_blur_differences, out.shape[1], *args)
         return out
 
     def coarsest_scales(
@@ -110,11 +121,15 @@ def _blur_differences(
     stop: int,
     disparity: Image,
     maps: Image,
+    coma: Image,
     cells: _Cells,
-    units: np.float32,
+    units: _Units,
     out: Planes,
 ) -> None:
-    """Half the difference of the blur variances, its derivative, and its even equivalent."""
+    """Half the difference of the blur variances, its derivative, coma and the even equivalent.
+
+    `coma` has the coma of each view (2, 3): along x and y on the axis, and its growth.
+    """
     cols = disparity.shape[1]
     room = cols + FLOATS
     lines = np.zeros((_LINES, room), dtype=np.float32)
@@ -122,18 +137,28 @@ def _blur_differences(
     rows = np.zeros((2, 4, maps.shape[2]), dtype=np.float32)
     flat, target = lines.reshape(lines.size), found.reshape(found.size)
     two, eighth = np.float32(2), np.float32(0.125)
-    slopes = np.float32(2) * units, cells.blur_slope
+    half, third, noise = units.half_variance, units.third_cube, np.float32(COMA_NOISE)
+    slopes = two * half, cells.blur_slope
     for row in range(start, stop):
         _start_row(row, disparity, maps, cells, lines, rows)
+        y = cells.first_y + cells.step * np.float32(row)
+        down = coma[0, 1] + coma[0, 2] * y, coma[1, 1] + coma[1, 2] * y
         for col in range(0, cols, FLOATS):
             x, d = load_8(flat, _X * room + col), load_8(flat, _DISPARITY * room + col)
             blur = cells.blur + cells.blur_slope * d
             moved = x - cells.shift * d
             a, b, c, more, _ = _tensor(rows[0], x, blur)
             p, q, r, other, lean = _tensor(rows[1], moved, blur)
-            xx = units * ((p * p + q * q + other) - (a * a + b * b + more))
-            xy = units * (q * (p + r) - b * (a + c))
-            yy = units * ((r * r + q * q + other) - (c * c + b * b + more))
+            left_xx, left_yy = a * a + b * b + more, c * c + b * b + more
+            right_xx, right_yy = p * p + q * q + other, r * r + q * q + other
+            xx = half * (right_xx - left_xx)
+            xy = half * (q * (p + r) - b * (a + c))
+            yy = half * (right_yy - left_yy)
+            coma_x = (coma[0, 0] + coma[0, 2] * x) * left_xx
+            coma_x = third * (coma_x - (coma[1, 0] + coma[1, 2] * moved) * right_xx)
+            coma_y = third * (down[0] * left_yy - down[1] * right_yy)
+            store(target, _COMA_X * room + col, coma_x)
+            store(target, _COMA_Y * room + col, coma_y)
             p_slope = slopes[1] + cells.shift * _slope(rows[1, 0], moved)
             q_slope = cells.shift * _slope(rows[1, 1], moved)
             r_slope = slopes[1] + cells.shift * _slope(rows[1, 2], moved)
@@ -144,12 +169,13 @@ def _blur_differences(
             value = p * p_slope + q * q_slope + lean - slopes[1] * a
             store(target, _XX_SLOPE * room + col, slopes[0] * value)
             value = q_slope * (p + r) + q * (p_slope + r_slope) - (two * slopes[1]) * b
-            store(target, _XY_SLOPE * room + col, units * value)
+            store(target, _XY_SLOPE * room + col, half * value)
             value = r * r_slope + q * q_slope + lean - slopes[1] * c
             store(target, _YY_SLOPE * room + col, slopes[0] * value)
             square = xx * xx + two * (xy * xy) + yy * yy
             trace = xx + yy
-            even = sqrt(eighth * (two * square + trace * trace))
+            even = eighth * (two * square + trace * trace)
+            even = sqrt(even + noise * (coma_x * coma_x + coma_y * coma_y))
             store(target, _EVEN * room + col, even)
         for plane in range(_PLANES):
             fill(found[plane], out[plane, row])

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from d3s.estimate.joint.field import ScaleLimits
+from d3s.estimate.joint.field import COMA_NOISE
 from d3s.estimate.joint.types import Array, Counts
-from d3s.estimate.lens_field import LensField, widest
+from d3s.estimate.lens_field import LensField, ScaleLimits, widest
 
 _STEP_PX = 1e-3  # of the central difference by the disparity
 
@@ -28,9 +28,13 @@ class NumpyField:
         slope = (after - before) / (2 * _STEP_PX)
         across, mixed, down = here
         square = across**2 + 2 * mixed**2 + down**2
-        even = np.sqrt((2 * square + (across + down) ** 2) / 8)
+        coma = field.coma_difference_px3(*places, disparity_px) / scale**3
+        even = np.sqrt(
+            (2 * square + (across + down) ** 2) / (8 * scale**4)
+            + COMA_NOISE * (coma[0] ** 2 + coma[1] ** 2)
+        )
         higher = np.zeros_like(even)
-        return np.stack([*(here / scale**2), higher, *(slope / scale), even / scale**2])
+        return np.stack([*(here / scale**2), higher, *(slope / scale), *coma, even])
 
     def coarsest_scales(
         self,

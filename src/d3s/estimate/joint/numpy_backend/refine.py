@@ -91,11 +91,19 @@ class NumpyRefine:
             parts = blur.repeat(side, 1).repeat(side, 2)[:, :rows, :cols]
             across, mixed, down = seconds
             lower = 0.5 * (_gradient_y(left) + read(_gradient_y(spline), weights))
+            skew = [
+                0.5 * (one + read(other, weights))
+                for one, other in zip(
+                    _laplacian_slopes(left), _laplacian_slopes(spline), strict=True
+                )
+            ]
             differences = (
                 parts[BlurPlane.XX] * across
                 + 2 * parts[BlurPlane.XY] * mixed
                 + parts[BlurPlane.YY] * down
-                + parts[BlurPlane.HIGHER] * lower,
+                + parts[BlurPlane.HIGHER] * lower
+                + parts[BlurPlane.COMA_X] * skew[0]
+                + parts[BlurPlane.COMA_Y] * skew[1],
                 parts[BlurPlane.XX_SLOPE] * across
                 + 2 * parts[BlurPlane.XY_SLOPE] * mixed
                 + parts[BlurPlane.YY_SLOPE] * down,
@@ -424,6 +432,20 @@ def _second_derivatives(image: Array) -> list[Array]:
     mixed = [[0.25, 0, -0.25], [0, 0, 0], [-0.25, 0, 0.25]]
     taps = (across, mixed, np.transpose(across))
     return [np.asarray(ndimage.correlate(image, one, mode=_EDGES)) for one in taps]
+
+
+def _laplacian_slopes(image: Array) -> list[Array]:
+    """Return the derivatives of the Laplacian along x and y; 0 in the first and last column."""
+    laplacian = sum(_second_derivatives(image)[::2])
+    across = ndimage.correlate1d(laplacian, [-0.5, 0, 0.5], axis=1, mode=_EDGES)
+    down = ndimage.correlate(
+        image,
+        [[0, -0.5, 0], [-0.5, 2, -0.5], [0, 0, 0], [0.5, -2, 0.5], [0, 0.5, 0]],
+        mode=_EDGES,
+    )
+    for slope in (across, down):
+        slope[:, [0, -1]] = 0
+    return [np.asarray(across), np.asarray(down)]
 
 
 def _gradient_x(image: Array) -> Array:
