@@ -32,8 +32,7 @@ LensNumbers = tuple[float, float, float, float]
 
 _LENS = 6  # the four numbers, and the third and fifth order per dioptre
 _BEND = 3
-_COMA = 2  # growth of both lenses' coma over the field
-_UNKNOWNS = 2 * _LENS + _BEND + _COMA
+_UNKNOWNS = 2 * _LENS + _BEND + 1  # the last one is coma, alike in two lenses of a kind
 # Standard deviations of the prior, which says none: distortion of third and fifth order,
 # decentring; and the curvature of a board in 1/m: one of 0.5 m is bent by 1 cm.
 _PRIOR_LENS = (0.02, 0.01, 0.003, 0.003, 0.003, 0.003)
@@ -61,7 +60,7 @@ class Distortion(NamedTuple):
     right_per_dpt: tuple[float, float] = (0.0, 0.0)
     left_sigma: LensNumbers = _NONE
     right_sigma: LensNumbers = _NONE
-    coma_px: tuple[float, float] = (0.0, 0.0)  # of both lenses at the field radius
+    coma_px: float = 0.0  # of both lenses at the field radius
     bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # δZ = a X² + b XY + c Y², in 1/m
     bend_sigma_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     before_rms_px: float = float("nan")  # residual of the homographies of all pairs
@@ -99,10 +98,8 @@ class Distortion(NamedTuple):
         per_dpt = (self.left_per_dpt, self.right_per_dpt)[camera]
         return np.array([*(self.left, self.right)[camera], *per_dpt])
 
-    def _without_coma(
-        self, places_px: FloatArray, skew_px: FloatArray | None, camera: int
-    ) -> FloatArray:
-        return places_px if skew_px is None else places_px - self.coma_px[camera] * skew_px
+    def _without_coma(self, places_px: FloatArray, skew_px: FloatArray | None) -> FloatArray:
+        return places_px if skew_px is None else places_px - self.coma_px * skew_px
 
     def largest_px(self, camera: int) -> float:
         """Distortion at the field radius to the right of the axis, in pixels."""
@@ -114,8 +111,8 @@ class Distortion(NamedTuple):
         """Matches as lenses without distortion would give them."""
 
         def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
-            first_px = self._without_coma(pair.first_px, pair.skew_first_px, cameras[0])
-            second_px = self._without_coma(pair.second_px, pair.skew_second_px, cameras[1])
+            first_px = self._without_coma(pair.first_px, pair.skew_first_px)
+            second_px = self._without_coma(pair.second_px, pair.skew_second_px)
 
             def first(places_px: FloatArray) -> FloatArray:
                 return self.undistorted_px(cameras[0], places_px, self.vergences_dpt[pair.first])
@@ -209,14 +206,8 @@ class _Fit:
             )
             for pair in pairs
         ]
-        prior = np.array(
-            [
-                *_PRIOR_LENS,
-                *_PRIOR_LENS,
-                *([_PRIOR_BEND_PER_M] * _BEND),
-                *([_PRIOR_COMA_PX] * _COMA),
-            ]
-        )
+        bend = [_PRIOR_BEND_PER_M] * _BEND
+        prior = np.array([*_PRIOR_LENS, *_PRIOR_LENS, *bend, _PRIOR_COMA_PX])
         self._solve(prior)
 
     def _pair(self, pair: PairMatches, cameras: tuple[int, int]) -> _Pair:
@@ -255,10 +246,10 @@ class _Fit:
         x, y = places.T
         depth = np.stack([x**2, x * y, y**2], axis=1) * self._bend_scale
         depth /= vergence
-        terms[:, :, 2 * _LENS : -_COMA] = -places[:, :, np.newaxis] * depth[:, np.newaxis, :]
+        terms[:, :, 2 * _LENS : -1] = -places[:, :, np.newaxis] * depth[:, np.newaxis, :]
         terms *= self._radius
         if skew_px is not None:
-            terms[:, :, 2 * _LENS + _BEND + camera] = skew_px
+            terms[:, :, -1] = skew_px
         return terms
 
     def _solve(self, prior: FloatArray) -> None:
@@ -296,10 +287,10 @@ class _Fit:
             return float(values[first]), float(values[first + 1])
 
         def three(values: FloatArray) -> tuple[float, float, float]:
-            a, b, c = values[2 * _LENS : -_COMA].tolist()
+            a, b, c = values[2 * _LENS : -1].tolist()
             return a, b, c
 
-        coma_px = two(self._values, _UNKNOWNS - _COMA)
+        coma_px = float(self._values[-1])
 
         return self._so_far._replace(
             left=four(self._values, 0),
@@ -317,7 +308,7 @@ class _Fit:
 
 
 def _likely_bend(
-    fitted_per_m: tuple[float, float, float], coma_px: tuple[float, float]
+    fitted_per_m: tuple[float, float, float], coma_px: float
 ) -> tuple[float, float, float]:
     """Bend of the board without the part that lenses with coma imitate.
 
@@ -326,7 +317,7 @@ def _likely_bend(
     """
     along, mixed, down = fitted_per_m
     bowl, saddle = 0.5 * (along + down), 0.5 * (along - down)
-    doubt = _BOWL_PER_COMA * float(np.mean(np.abs(coma_px)))
+    doubt = _BOWL_PER_COMA * coma_px
     bowl *= _BOWL_PER_M**2 / (_BOWL_PER_M**2 + doubt**2)
     return bowl + saddle, mixed, bowl - saddle
 

@@ -95,8 +95,8 @@ def find_lenses(
     alignment = _without_shifts(alignment, focus.applied_to(rig), captures, setup)
     rig = draft_rig(setup, alignment, fields, noise, captures.shape)
     rig = with_lenses(rig, illumination_left=light.left, illumination_right=light.right)
-    coma = [(0.0, 0.0, growth) for growth in alignment.distortion.coma_px]
-    rig = with_lenses(focus.applied_to(rig), coma_left_px=coma[0], coma_right_px=coma[1])
+    coma = 0.0, 0.0, alignment.distortion.coma_px
+    rig = with_lenses(focus.applied_to(rig), coma_left_px=coma, coma_right_px=coma)
     views = SplitViews(captures, alignment.frames, calibration_of(rig))
     cells = measure_cells(
         views,
