@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.coma import (
     detail_shift,
     expected_square_frequency,
+    find_coma,
     spectrum,
     with_detail_shift,
+    without_coma,
 )
 from d3s.calibrate.distortion import find_distortion
 from d3s.optics.wavefront import pupil_points
@@ -71,35 +74,59 @@ def test_mean_frequency_falls_with_blur_and_with_the_slope_of_the_spectrum():
     assert mean(1e-3, 1.0) == pytest.approx(1 / SMOOTHING_PX**2, rel=0.05)
 
 
-def test_fit_of_all_places_finds_the_coma_of_the_lenses(camera):
+def shifted_by(camera, coma_px):
+    """Matches whose detail is shifted by coma, with that shift for coma of one pixel."""
     rig = d3s.Rig.paper_prototype()
     focus = (0.0, 0.0, 1.4, 3.0)
     lenses = LensMaps(
         field_radius_px=camera.field_radius_px, focus_left_dpt=focus, focus_right_dpt=focus
     )
-    from d3s.calibrate.anchors import find_anchors
-
     plain = camera.matches()
     anchors = find_anchors(plain)
     centres = np.array(anchors.left_px), np.array(anchors.right_px)
-    depths_m = np.array(camera.distances_m)
-    marked = with_detail_shift(plain, lenses, rig.optics, centres, depths_m)
-    truth = -1.2
+    marked = with_detail_shift(plain, lenses, rig.optics, centres, np.array(camera.distances_m))
 
-    def shifted(pair, _cameras):
+    def moved(pair, _cameras):
         return pair._replace(
-            first_px=pair.first_px + truth * pair.skew_first_px,
-            second_px=pair.second_px + truth * pair.skew_second_px,
+            first_px=pair.first_px + coma_px * pair.skew_first_px,
+            second_px=pair.second_px + coma_px * pair.skew_second_px,
         )
 
+    return marked.changed(moved)
+
+
+def test_places_without_coma_are_those_of_an_even_spot(camera):
+    moved, plain = shifted_by(camera, -1.2), camera.matches()
+    back = without_coma(moved, -1.2)
+    for now, before in zip(back.left, plain.left, strict=True):
+        np.testing.assert_allclose(now.second_px, before.second_px, atol=1e-9)
+    away = moved.left[0].second_px - plain.left[0].second_px
+    assert np.abs(away).max() > 0.05
+
+
+def test_fit_of_the_places_finds_coma_with_distortion(camera):
     found, _ = find_distortion(
-        marked.changed(shifted),
-        anchors,
+        shifted_by(camera, -1.2),
+        find_anchors(camera.matches()),
         camera.distances_m,
-        focal_length_px=rig.optics.focal_length_px,
+        focal_length_px=d3s.Rig.paper_prototype().optics.focal_length_px,
         field_radius_px=camera.field_radius_px,
     )
-    assert found.coma_px == pytest.approx(truth, abs=0.1)
-    # What coma does to places looks like a bowl of the board, which is not believed.
-    along, _, down = found.bend_per_m
-    assert abs(along + down) < 0.02
+    assert found.coma_px == pytest.approx(-1.2, abs=0.1)
+
+
+def test_coma_is_the_one_that_agrees_with_the_ruler():
+    distances_m = np.linspace(0.3, 1.9, 25)
+    ruler = np.random.default_rng(5).normal(0, 1e-3, 25)
+
+    def errors_m(coma_px, truth=-0.9):
+        return 3e-3 * (coma_px - truth) * np.sin(3 * distances_m) + ruler
+
+    assert find_coma(errors_m, fitted_px=0.3) == pytest.approx(-0.9, abs=0.2)
+
+    def flat_m(coma_px):
+        return ruler + 1e-6 * coma_px
+
+    # Depths that do not depend on coma say nothing of it: the places decide, if they are clear.
+    assert find_coma(flat_m, fitted_px=-1.4) == pytest.approx(-1.4, abs=0.1)
+    assert find_coma(flat_m, fitted_px=-0.4) == 0.0

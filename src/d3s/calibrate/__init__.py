@@ -15,7 +15,7 @@ alignment       matches, distortion, anchors, rectification and geometry; a rig 
 matches         places on the board found again, from frame to frame and from view to view
 registration    two pictures compared: features, then windows
 distortion      distortion of both lenses and bend of the board; board: its shape
-coma            shift of detail by coma, with distortion once the focus is known
+coma            shift of detail by coma, once the focus is known
 anchors         the points towards which the board shrinks; least_shift: by the paper's method
 rectification   scale, rotation and shift that bring the rows of both views together
 geometry        disparity in metres, offset of the ruler, tilt; distance_fit: the fit of all frames

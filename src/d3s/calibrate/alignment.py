@@ -23,6 +23,8 @@ from d3s.errors import CalibrationError
 from d3s.rig import Calibration, LensMaps, Provenance, Rig
 from d3s.types import FloatArray, Progress
 
+# Bowls of boards, and the error of a bowl per pixel of coma at the field radius: tuning camera.
+_BOWL_PER_M, _BOWL_PER_COMA = 0.03, 0.25
 _MOST_DETAIL = 2.0  # k² times blur variance up to which a wave is shifted in proportion
 
 
@@ -43,6 +45,7 @@ class Alignment(NamedTuple):
     anchors: Anchors  # of views without distortion, as are the next two
     rectification: Rectification
     geometry: Geometry
+    coma_px: float = 0.0  # at the field radius, whose shift of detail was taken out of the places
 
     @property
     def left_out(self) -> dict[int, str]:
@@ -56,8 +59,16 @@ class Alignment(NamedTuple):
 
     @property
     def board(self) -> Board:
-        """Shape of the board."""
-        return Board(self.geometry.slopes, self.distortion.bend_per_m)
+        """Shape of the board, without the bowl that coma imitates.
+
+        A bowl, bent alike along X and Y, moves places as a distortion in proportion to the distance
+        does. The shift of detail by coma is known only roughly, and its error looks like a bowl.
+        """
+        along, mixed, down = self.distortion.bend_per_m
+        bowl, saddle = 0.5 * (along + down), 0.5 * (along - down)
+        doubt = _BOWL_PER_COMA * self.coma_px
+        bowl *= _BOWL_PER_M**2 / (_BOWL_PER_M**2 + doubt**2)
+        return Board(self.geometry.slopes, (bowl + saddle, mixed, bowl - saddle))
 
     @property
     def depths_m(self) -> list[float]:

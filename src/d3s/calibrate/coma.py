@@ -7,6 +7,7 @@ of q cos(p · M k). Two pictures with unlike blur are matched by a shift that de
 texture. For blur wider than the detail it is up to a pixel.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import smoothing_px
+from d3s.calibrate.robust import robust_sigma
 from d3s.rig import LensMaps, Optics
 from d3s.types import FloatArray
 
@@ -22,6 +24,9 @@ _HIGHEST = 2.4  # frequency times smoothing, beyond which pictures have no contr
 _MOST_BLUR = 120.0  # frequency times blur radius up to which transfer functions are tabulated
 _TABLE_STEPS = 40  # per unit
 _MOST_SHIFT = 1.5  # of detail against that of the light, over the latter
+_TRIALS_PX = (-1.6, -0.8, 0.0, 0.8, 1.6)  # of coma at the field radius
+_FIT_SIGMA_PX = 0.8  # standard deviation of coma by the fit of places: tuning camera
+_SIGMAS = 1.5  # coma that is less certain counts as 0
 _STRIDE = 5  # one pair of so many decides on the spectrum
 _SLOPES = np.linspace(-0.5, 2.0, 26)  # of spectra: contrast falls with this power of the frequency
 
@@ -205,6 +210,63 @@ def with_detail_shift(
         )
 
     return matches.changed(changed)
+
+
+def without_coma(matches: Matches, coma_px: float) -> Matches:
+    """Matches without the shift of detail by coma of this size at the field radius.
+
+    Parameters
+    ----------
+    matches
+        Places on the board, from `with_detail_shift`.
+    coma_px
+        Shift of the light at the field radius, alike in two lenses of a kind.
+    """
+
+    def changed(pair: PairMatches, _cameras: tuple[int, int]) -> PairMatches:
+        if pair.skew_first_px is None or pair.skew_second_px is None:
+            return pair
+        return pair._replace(
+            first_px=pair.first_px - coma_px * pair.skew_first_px,
+            second_px=pair.second_px - coma_px * pair.skew_second_px,
+            skew_first_px=None,
+            skew_second_px=None,
+        )
+
+    return matches.changed(changed)
+
+
+def find_coma(ruler_errors_m: Callable[[float], FloatArray], fitted_px: float) -> float:
+    """Coma at the field radius from the ruler and from the places; 0 if in doubt.
+
+    The shift of detail by coma changes the size of the board in frames with other blur, and so the
+    depths that follow from it. If that is the same all over the field, the ruler cannot tell it,
+    and the fit of the places with distortion decides.
+
+    Parameters
+    ----------
+    ruler_errors_m
+        Depths less the distances by the ruler, for a coma in pixels; NaN for rejected frames.
+    fitted_px
+        Coma that fits the places best, together with distortion.
+    """
+    errors = [ruler_errors_m(coma) for coma in _TRIALS_PX]
+    spreads = [robust_sigma(one[np.isfinite(one)]) for one in errors if np.isfinite(one).any()]
+    limit = 3 * min(spreads, default=1.0)
+    misfits = [
+        float(np.mean(np.minimum(np.nan_to_num(one, nan=limit) ** 2, limit**2))) for one in errors
+    ]
+    best = int(np.clip(np.argmin(misfits), 1, len(_TRIALS_PX) - 2))
+    before, here, after = misfits[best - 1 : best + 2]
+    curvature = before - 2 * here + after
+    information, total = _FIT_SIGMA_PX**-2, _FIT_SIGMA_PX**-2 * fitted_px
+    if curvature > 0:
+        step = _TRIALS_PX[1] - _TRIALS_PX[0]
+        move = float(np.clip(0.5 * (before - after) / curvature, -1, 1))
+        weight = len(errors[0]) * curvature / (2 * min(misfits) * step**2)
+        information, total = information + weight, total + weight * (_TRIALS_PX[best] + move * step)
+    coma_px = total / information
+    return coma_px if abs(coma_px) > _SIGMAS * information**-0.5 else 0.0
 
 
 def _fitting_spectrum(

@@ -38,8 +38,6 @@ _UNKNOWNS = 2 * _LENS + _BEND + 1  # the last one is coma, alike in two lenses o
 _PRIOR_LENS = (0.02, 0.01, 0.003, 0.003, 0.003, 0.003)
 _PRIOR_BEND_PER_M = 0.3
 _PRIOR_COMA_PX = 2.0
-# Bowls of boards, and the error of a bowl per pixel of coma at the field radius: tuning camera.
-_BOWL_PER_M, _BOWL_PER_COMA = 0.03, 0.25
 _ROUNDS = 4
 _PASSES = 3  # axes and places are found again after the distortion is removed
 _NONE = (0.0, 0.0, 0.0, 0.0)
@@ -60,7 +58,7 @@ class Distortion(NamedTuple):
     right_per_dpt: tuple[float, float] = (0.0, 0.0)
     left_sigma: LensNumbers = _NONE
     right_sigma: LensNumbers = _NONE
-    coma_px: float = 0.0  # of both lenses at the field radius
+    coma_px: float = 0.0  # of both lenses at the field radius, if the matches have its shifts
     bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # δZ = a X² + b XY + c Y², in 1/m
     bend_sigma_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     before_rms_px: float = float("nan")  # residual of the homographies of all pairs
@@ -290,8 +288,6 @@ class _Fit:
             a, b, c = values[2 * _LENS : -1].tolist()
             return a, b, c
 
-        coma_px = float(self._values[-1])
-
         return self._so_far._replace(
             left=four(self._values, 0),
             right=four(self._values, _LENS),
@@ -299,27 +295,12 @@ class _Fit:
             right_per_dpt=two(self._values, _LENS + 4),
             left_sigma=four(self._sigma, 0),
             right_sigma=four(self._sigma, _LENS),
-            coma_px=coma_px,
-            bend_per_m=_likely_bend(three(self._values), coma_px),
+            coma_px=float(self._values[-1]),
+            bend_per_m=three(self._values),
             bend_sigma_per_m=three(self._sigma),
             before_rms_px=self._rms(np.zeros(_UNKNOWNS)),
             after_rms_px=self._rms(self._values),
         )
-
-
-def _likely_bend(
-    fitted_per_m: tuple[float, float, float], coma_px: float
-) -> tuple[float, float, float]:
-    """Bend of the board without the part that lenses with coma imitate.
-
-    A bowl, bent alike along X and Y, moves places as a distortion in proportion to the distance
-    does. The shift of detail by coma is known only roughly, and its error looks like a bowl.
-    """
-    along, mixed, down = fitted_per_m
-    bowl, saddle = 0.5 * (along + down), 0.5 * (along - down)
-    doubt = _BOWL_PER_COMA * coma_px
-    bowl *= _BOWL_PER_M**2 / (_BOWL_PER_M**2 + doubt**2)
-    return bowl + saddle, mixed, bowl - saddle
 
 
 def _tangents(matrix: FloatArray, places_px: FloatArray) -> tuple[FloatArray, FloatArray]:

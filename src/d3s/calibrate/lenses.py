@@ -18,7 +18,7 @@ from d3s.calibrate.alignment import (
     with_lenses,
     without_blur_shift,
 )
-from d3s.calibrate.coma import with_detail_shift
+from d3s.calibrate.coma import find_coma, with_detail_shift, without_coma
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
     LEAST_SIGMA_PX,
@@ -35,6 +35,7 @@ from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
 from d3s.calibrate.illumination import Illumination, find_illumination
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.percent import Percent
+from d3s.errors import CalibrationError
 from d3s.rig import Calibration, Rig
 from d3s.types import FloatArray
 
@@ -95,7 +96,7 @@ def find_lenses(
     alignment = _without_shifts(alignment, focus.applied_to(rig), captures, setup)
     rig = draft_rig(setup, alignment, fields, noise, captures.shape)
     rig = with_lenses(rig, illumination_left=light.left, illumination_right=light.right)
-    coma = 0.0, 0.0, alignment.distortion.coma_px
+    coma = 0.0, 0.0, alignment.coma_px
     rig = with_lenses(focus.applied_to(rig), coma_left_px=coma, coma_right_px=coma)
     views = SplitViews(captures, alignment.frames, calibration_of(rig))
     cells = measure_cells(
@@ -112,7 +113,7 @@ def find_lenses(
 
 def _without_shifts(alignment: Alignment, rig: Rig, captures: Captures, setup: Setup) -> Alignment:
     """Alignment by places without the shifts that blur and coma cause."""
-    distortion = alignment.distortion
+    distortion, distances_m = alignment.distortion, captures.distances_m
     matches = with_detail_shift(
         without_blur_shift(alignment, rig),
         lens_maps_of(rig),
@@ -120,7 +121,22 @@ def _without_shifts(alignment: Alignment, rig: Rig, captures: Captures, setup: S
         (distortion.centre_px(0), distortion.centre_px(1)),
         alignment.geometry.depths_m,
     )
-    return align_matches(matches, captures.distances_m, distortion.field_radius_px, setup)
+
+    def align(coma_px: float) -> Alignment:
+        return align_matches(
+            without_coma(matches, coma_px), distances_m, distortion.field_radius_px, setup
+        )
+
+    def ruler_errors_m(coma_px: float) -> FloatArray:
+        try:
+            depths_m = align(coma_px).geometry.depths_m
+        except CalibrationError:  # with this coma the frames do not fit each other
+            depths_m = np.full(len(distances_m), np.nan)
+        return np.asarray(depths_m - np.asarray(distances_m))
+
+    fitted = align_matches(matches, distances_m, distortion.field_radius_px, setup)
+    coma_px = find_coma(ruler_errors_m, fitted.distortion.coma_px)
+    return align(coma_px)._replace(coma_px=coma_px)
 
 
 def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:

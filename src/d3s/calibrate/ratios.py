@@ -47,6 +47,8 @@ class Sums(NamedTuple):
     def ratios_per_px(self, shifts_px: FloatArray) -> FloatArray:
         """Ratio at shifts (shifts, 1), or (shifts, windows) if each window has its own."""
         place = np.asarray(shifts_px, dtype=np.float64) - self.first_px
+        # Lenses may add more to a shift than there is to spare, far from all depths of the board.
+        place = np.clip(place, 2, len(self.products) - 4)
         product, square = (_interpolated(sums, place) for sums in (self.products, self.squares))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(product / square)
