@@ -14,9 +14,10 @@ import numpy as np
 from d3s.atomic import make_folder
 from d3s.capture import FileSource, Frame, FrameFiles, Refused
 from d3s.errors import D3SError, InputError, OutputError
-from d3s.estimate import DepthMap, Options, estimate
+from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
 from d3s.estimate.diagnosis.words import Cause
+from d3s.estimate.methods import estimate_quietly
 from d3s.files import camera_file, exr
 from d3s.files.depth_files import FORMATS
 from d3s.files.raw import path_text
@@ -88,7 +89,7 @@ class DepthJob:
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
-        return estimate(left, right, self.rig, method=self.method, options=self.options)
+        return estimate_quietly(left, right, self.rig, method=self.method, options=self.options)
 
     def targets(self, name: str, output: Path) -> dict[str, Path]:
         """Files of the results of a frame, by format; the camera that some need comes last."""

@@ -125,6 +125,8 @@ def lost(
         return ()
     chosen = format_of(path)
     words = [*(name for name in content.layers if name not in chosen.layers), *content.more]
+    if content.colour is not None and not chosen.is_points:
+        words.append("colour")
     if chosen is formats.PNG:
         words.append(f"all that is finer than {1e3 * unit_m:g} mm")
     if chosen.is_points and content.density < 1:
