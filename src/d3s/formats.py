@@ -11,6 +11,12 @@ from dataclasses import dataclass
 LAYERS = ("sigma_m", "confidence", "intensity")
 """Layers that a file may hold beside the depth, by the names of the fields of `DepthImage`."""
 
+MAX_PIXELS = 64_000_000
+"""Most pixels of an image that is read, unless the caller allows more.
+
+Larger than any sensor this is for: a header that declares more is damaged, or a trap.
+"""
+
 CAMERA_INSIDE = "inside"
 CAMERA_BESIDE = "`scene.camera.json`"
 CAMERA_NOT_NEEDED = "not needed"

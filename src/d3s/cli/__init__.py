@@ -7,9 +7,14 @@ calibrate, compare, convert, demo, depth, doctor, evaluate, info, reproduce, sim
 output    common options, exit codes, checks of the output folder
 progress  progress bar
 units     lengths, shapes and depth ranges with units
+start     time since the command began
 sweep     options and execution of commands with many trials
 """
 
+from d3s.cli import start  # noqa: F401  # isort: skip  # first: it takes the time
+
+import codecs
+import io
 import os
 import sys
 import traceback
@@ -107,6 +112,7 @@ def _options(
 
 def main() -> None:
     """Run the command line and report errors of printing, such as a full disk."""
+    _escape_what_cannot_be_printed()
     try:
         app()
     except OSError as error:
@@ -120,6 +126,22 @@ def main() -> None:
             )
         _discard_output()
         sys.exit(BAD_INPUT)
+
+
+def _escape_what_cannot_be_printed() -> None:
+    """Print characters that the terminal cannot show as escapes: an ASCII terminal has no µ."""
+    codecs.register_error("d3s", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None if closed
+            stream.reconfigure(errors="d3s")
+
+
+def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Error handler of codecs: bytes of file names as they are, other characters escaped."""
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("backslashreplace")(error)
 
 
 def _is_print_error(error: OSError) -> bool:

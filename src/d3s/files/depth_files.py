@@ -12,9 +12,8 @@ from d3s.errors import InputError
 from d3s.files import camera_file, exr
 from d3s.files.codecs import CODECS, Codec
 from d3s.files.depth_image import DepthImage, Points, check_camera
-from d3s.files.images import MAX_PIXELS
 from d3s.files.raw import named, open_file, read_rest
-from d3s.formats import Format
+from d3s.formats import MAX_PIXELS, Format
 
 MILLIMETRE_M = 0.001
 _MAX_BYTES = 2_000_000_000
