@@ -26,7 +26,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 class Keeping(StrEnum):
-    """How long compiled loops are kept, in words."""
+    """Time that compiled loops are kept, in words."""
 
     KEPT = "kept between runs"
     TEMPORARY = "kept until temporary files are removed"
