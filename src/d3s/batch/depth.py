@@ -18,11 +18,12 @@ from d3s.estimate.depth_map import check_limits
 from d3s.estimate.diagnosis.words import Cause
 from d3s.estimate.methods import estimate_quietly
 from d3s.estimate.summary import Summary, summarise
-from d3s.files import camera_file, exr
+from d3s.files import camera_file
+from d3s.files.codecs import CHECKS
 from d3s.files.depth_files import FORMATS
 from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
-from d3s.formats import DEPTH_SUFFIXES, EXR, MAX_PIXELS
+from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
 from d3s.rig import Rig
 from d3s.runtime.compile import load_compiler
 from d3s.types import Image, Progress
@@ -128,8 +129,10 @@ def check_formats(formats: Sequence[str]) -> None:
     if unknown or not formats:
         wrong = path_text(unknown[0]) or "an empty name" if unknown else "nothing"
         raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
-    if any(f".{one}" in EXR.suffixes for one in formats):
-        exr.check_installed()
+    for one in formats:
+        found = DEPTH_SUFFIXES.get(f".{one}")
+        if found is not None and found.name in CHECKS:
+            CHECKS[found.name]()
 
 
 def estimate_files(

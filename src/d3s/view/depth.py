@@ -16,6 +16,7 @@ from d3s.view.panels import (
     Values,
     depth_norm,
     draw_bar,
+    notebook_figure,
     set_title,
     show_depth,
     show_grey,
@@ -58,8 +59,6 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
     InputError
         When the depth map and the pair differ in size.
     """
-    from matplotlib.figure import Figure
-
     if est.depth_m.shape != pair.depth_m.shape:
         raise InputError(
             f"est has shape {est.depth_m.shape} and pair {pair.depth_m.shape}: "
@@ -67,7 +66,7 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
         )
     error_m = est.depth_m - pair.depth_m
     rows, cols = pair.left.shape
-    figure = Figure(figsize=(13, 2.2 + 6.2 * rows / cols))
+    figure = notebook_figure((13, 2.2 + 6.2 * rows / cols))
     figure.set_layout_engine("constrained", h_pad=0.02, w_pad=0.03, hspace=0, wspace=0)
     headline = _headline(pair, est, error_m).replace("$", r"\$")  # not a formula
     figure.suptitle(headline, fontsize="medium")

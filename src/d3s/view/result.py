@@ -1,6 +1,5 @@
 """Figure of a depth map alone: left view, depth, sigma, and the reasons of holes."""
 
-import io
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +7,15 @@ import numpy as np
 from d3s.estimate import DepthMap
 from d3s.estimate.summary import headline
 from d3s.view.depth import scale_end, show_flags
-from d3s.view.panels import Values, add_bar, draw_bar, show_depth, show_grey, show_scale
+from d3s.view.panels import (
+    Values,
+    add_bar,
+    draw_bar,
+    notebook_figure,
+    show_depth,
+    show_grey,
+    show_scale,
+)
 from d3s.view.preview import preview_norm
 
 if TYPE_CHECKING:
@@ -31,7 +38,7 @@ def plot_result(est: DepthMap) -> "Figure":
     rows, cols = est.depth_m.shape
     tall = float(np.clip(_WIDTH_IN / 2 * rows / cols, _LOWEST_IN, _TALLEST_IN))
     heights = (tall, _BAR_IN, tall, _BAR_IN + _LEGEND_IN)
-    figure = _notebook_figure((_WIDTH_IN, sum(heights) + _HEAD_IN))
+    figure = notebook_figure((_WIDTH_IN, sum(heights) + _HEAD_IN))
     figure.set_layout_engine("constrained", h_pad=0.03, w_pad=0.05, hspace=0, wspace=0)
     title = f"{est.method}, {est.rig.name}: {headline(est)}".replace("$", r"\$")
     figure.suptitle(_wrapped(title), fontsize="medium")
@@ -83,18 +90,3 @@ def _wrapped(title: str) -> str:
     from textwrap import fill
 
     return fill(title, _WIDEST_HEADLINE)
-
-
-def _notebook_figure(size: tuple[float, float]) -> "Figure":
-    """Figure that a notebook shows even where pyplot has never been imported."""
-    from matplotlib.figure import Figure
-
-    class NotebookFigure(Figure):
-        """Figure with the PNG that notebooks ask for."""
-
-        def _repr_png_(self) -> bytes:
-            buffer = io.BytesIO()
-            self.savefig(buffer, format="png", dpi=90)
-            return buffer.getvalue()
-
-    return NotebookFigure(figsize=size)
