@@ -144,7 +144,7 @@ def _without_rights() -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
 def test_installation_in_a_clean_environment(built, tmp_path_factory, kind):
-    """`d3s doctor` where site-packages cannot be written and there is no home."""
+    """`d3s doctor` where neither site-packages nor the home can be written."""
     folder = tmp_path_factory.mktemp(f"clean_{kind}")
     environment = folder / "venv"
     _run(sys.executable, "-m", "venv", environment)
@@ -156,7 +156,9 @@ def test_installation_in_a_clean_environment(built, tmp_path_factory, kind):
         path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
     scratch = folder / "scratch"
     scratch.mkdir()
-    bare = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "TMPDIR": str(scratch)}
+    home = folder / "home"
+    home.mkdir(mode=0o555)
+    bare = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(scratch)}
     doctor = [*_without_rights(), environment / "bin" / "d3s", "doctor"]
     told = " ".join(_run(*doctor, env=bare, cwd=scratch).split())
     assert "passed" in told

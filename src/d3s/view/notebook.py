@@ -30,8 +30,8 @@ def depth_map_html(est: DepthMap) -> str:
         _reasons_html(est),
     ]
     return (
-        '<div style="display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start;'
-        'font-family:sans-serif;font-size:13px;line-height:1.4">'
+        '<div style="display:flex;flex-wrap:wrap;gap:12px;margin-bottom:10px;'
+        'align-items:flex-start;font-family:sans-serif;font-size:13px;line-height:1.4">'
         f'<div style="flex:0 1 auto;min-width:0;max-width:100%">{_picture(est)}</div>'
         '<div style="flex:1 1 260px;min-width:0;max-width:44em;overflow-wrap:anywhere">'
         f"{''.join(words)}</div></div>"
