@@ -188,8 +188,8 @@ def test_a_missing_package_is_told_before_the_work(pair, out, monkeypatch):
 def test_help_names_every_format():
     told = " ".join(run("--help").stdout.replace("│", " ").split())
     assert (
-        "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, and "
-        "preview" in told
+        "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, mcap, "
+        "and preview" in told
     )
 
 

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import d3s
 import d3s.doctor
 import d3s.warm
+from calibrations import calibration
 from d3s.cli import app
 from d3s.cli.doctor import _WARM_STEPS
 from d3s.doctor import EXTRAS, PACKAGES, SelfTest, examine, self_test
+from d3s.files import write_image
 from d3s.runtime.cache import Folders, Keeping
 from d3s.warm import Warmed
 
@@ -121,3 +124,43 @@ def test_compilation_cannot_be_disabled():
     assert done.stderr.splitlines()[-1].startswith("d3s: NUMBA_DISABLE_JIT is set")
     assert done.stderr.rstrip().endswith("Unset NUMBA_DISABLE_JIT.")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_nothing_is_compiled_after_the_warm_up(tmp_path):
+    """Depth of a pinhole pair, of the prototype and of raw frames, from 16-bit files."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "loops")}
+    frame = np.random.default_rng(0).uniform(size=(120, 260)).astype(np.float32)
+    write_image(tmp_path / "raw.png", frame)
+    rig = d3s.Rig.paper_prototype()
+    rig.replace(calibration=calibration(frame_rows_px=120, frame_cols_px=260)).save(
+        tmp_path / "rig.toml"
+    )
+    pair = d3s.simulate(d3s.Plane(depth_m=1.0), rig, noise=0.01, shape=(120, 300))
+    write_image(tmp_path / "left.png", pair.left)
+    write_image(tmp_path / "right.png", pair.right)
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "d3s", *arguments],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in (0, 1), done.stderr
+        return done.stderr
+
+    assert "is compiling" in run("doctor", "--warm")
+    views = ("depth", "left.png", "right.png")
+    pinhole = ("--focal-length-px", "500", "--baseline", "50mm")
+    for number, command in enumerate(
+        [
+            (*views, "--rig", "paper"),
+            (*views, "--rig", "paper", "-m", "consensus"),
+            (*views, *pinhole),
+            ("depth", "raw.png", "--rig", "rig.toml"),
+        ]
+    ):
+        assert "is compiling" not in run(*command, "-o", f"out{number}"), command
