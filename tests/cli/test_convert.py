@@ -40,8 +40,8 @@ def result(tmp_path):
 def test_help_names_every_format():
     told = " ".join(run("--help").stdout.replace("│", " ").split())
     assert (
-        "Convert depth between formats: .png .tiff .pfm .npy .exr .ply, from .npz, and to .csv .mcap."
-        in told
+        "Convert depth between formats: .png .tiff .pfm .npy .exr .ply, from .npz, and to .csv "
+        ".mcap." in told
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from d3s.files import DepthImage, write_depth
 from d3s.files.depth_image import points_of
 
-o3d = pytest.importorskip("open3d")
+o3d = pytest.importorskip("open3d", exc_type=ImportError)  # without libusb, say
 
 DEPTH = np.array([[1.0, 2.0, np.nan], [4.0, 0.5, np.nan]], dtype=np.float32)
 COLOUR = np.arange(0, 180, 10, dtype=np.uint8).reshape(2, 3, 3)
