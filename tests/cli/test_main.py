@@ -1,10 +1,12 @@
 """`d3s` without a command: help, version, exit codes and imports."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -116,3 +118,17 @@ def test_other_errors_are_not_reported_as_printing(monkeypatch):
     monkeypatch.setattr("d3s.cli.app", broken)
     with pytest.raises(OSError, match="No space"):
         main()
+
+
+def test_ascii_terminal_gets_escapes_and_no_traceback(tmp_path):
+    np.save(tmp_path / "5 µm.npy", np.ones((4, 5), np.float32))
+    done = subprocess.run(
+        [sys.executable, "-m", "d3s", "convert", "5 µm.npy", "6 µm.tiff"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"},
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"6 \\xb5m.tiff")
+    assert b"Traceback" not in done.stderr

@@ -41,7 +41,6 @@ from d3s.cli.reproduce import reproduce
 from d3s.cli.simulate import simulate
 from d3s.errors import D3SError
 
-
 # New objects until garbage is looked for. Imports make many that stay: looking more seldom saves a
 # fifth of a second at the start.
 _COLLECT_AFTER = 50_000
