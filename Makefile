@@ -7,7 +7,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # pytest-xdist starts one worker a core; a plain `pytest` works as well.
 PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-all test-lowest lint bench twin ablation warnings calibration pictures docs clean
+.PHONY: help demo test test-all test-lowest lint bench twin ablation warnings calibration pictures docs dist clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -32,7 +32,8 @@ help:
 	@echo "make warnings  false alarms and named faults of the warnings; writes their tables"
 	@echo "make calibration  how right calibrations are, on simulated captures (two hours, 8 GB of disk)"
 	@echo "make pictures  draw the pictures of the documentation anew"
-	@echo "make docs      build the documentation into docs/_build/html"
+	@echo "make docs      run the tutorials and build the documentation into docs/_build/html"
+	@echo "make dist      build wheel and sdist into dist, to install elsewhere"
 	@echo "make clean     remove .venv and everything that was built"
 
 .venv/made:
@@ -100,6 +101,9 @@ pictures: .venv/installed-dev
 docs: .venv/installed-dev
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Documentation: docs/_build/html/index.html"
+
+dist: .venv/installed-dev
+	$(BIN)/python -m build --outdir dist .
 
 clean:
 	rm -rf .venv .venv-lowest demo dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

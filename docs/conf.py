@@ -23,7 +23,7 @@ author = "The D3S developers"
 copyright = "2026, the D3S developers"
 version = release = d3s.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "tutorial_pages"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 napoleon_google_docstring = False

@@ -59,7 +59,8 @@ def test_code_of_the_page_runs(folder, names):
     assert names["unit_m"] == 0.001
     assert names["options"] == est.options.model_dump(mode="json")
     assert (folder / "scene.camera.json").exists()
-    assert len(BLOCKS) == 8
+    np.testing.assert_array_equal(names["ros_depth_m"], est.depth_m)
+    assert len(BLOCKS) == 9
 
 
 @pytest.mark.parametrize(

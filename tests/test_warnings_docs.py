@@ -43,7 +43,7 @@ def test_bias_by_gain_is_warned_of_before_a_centimetre():
 
 def test_every_cause_that_can_be_provoked_is():
     provoked = {cause for one in faults.faults() for cause in one.causes}
-    assert set(Cause) - provoked == {Cause.MISSING, Cause.OFFSET}
+    assert set(Cause) - provoked == {Cause.MISSING, Cause.OFFSET, Cause.EMPTY}
 
 
 def test_sheets_count_what_was_named():

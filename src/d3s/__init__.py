@@ -8,7 +8,7 @@ from d3s.version import __version__
 if TYPE_CHECKING:
     from d3s.calibrate import Report, calibrate
     from d3s.capture import load_pair
-    from d3s.errors import CalibrationError, D3SError
+    from d3s.errors import CalibrationError, D3SError, DepthWarning
     from d3s.estimate import ConsensusOptions, DepthMap, Flag, JointOptions, estimate
     from d3s.rig import Calibration, Optics, Provenance, Rig
     from d3s.scene.geometry import Mount
@@ -29,6 +29,7 @@ __all__ = [
     "D3SError",
     "DepthMap",
     "DepthMapScene",
+    "DepthWarning",
     "Flag",
     "JointOptions",
     "Layer",
@@ -67,6 +68,7 @@ _HOMES = {
     "D3SError": "d3s.errors",
     "DepthMap": "d3s.estimate",
     "DepthMapScene": "d3s.scene.scenes",
+    "DepthWarning": "d3s.errors",
     "Flag": "d3s.estimate",
     "JointOptions": "d3s.estimate",
     "Layer": "d3s.scene.scenes",

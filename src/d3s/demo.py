@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from d3s.estimate import DepthMap, estimate
+from d3s.estimate import DepthMap
+from d3s.estimate.methods import estimate_quietly
 from d3s.evaluate.metrics import Score, score
 from d3s.evaluate.truth import Truth, truth_of
 from d3s.evaluate.tuned_twin import tuned_rig
@@ -84,9 +85,9 @@ def run_demo(
 
 
 def _run_method(method: str, pair: Pair, truth: Truth, rig: Rig) -> MethodResult:
-    estimate(pair.left[:_STRIP_PX], pair.right[:_STRIP_PX], rig, method=method)
+    estimate_quietly(pair.left[:_STRIP_PX], pair.right[:_STRIP_PX], rig, method=method)
     started = time.perf_counter()
-    depth_map = estimate(pair.left, pair.right, rig, method=method)
+    depth_map = estimate_quietly(pair.left, pair.right, rig, method=method)
     time_s = time.perf_counter() - started
     return MethodResult(depth_map=depth_map, score=score(depth_map, truth), time_s=time_s)
 
@@ -116,7 +117,7 @@ def _compiling() -> Iterator[None]:
 def warm_up(method: str) -> None:
     """Compile a method by running it on a small pair of noise."""
     views = np.random.default_rng(0).normal(size=(2, _STRIP_PX, 2 * _STRIP_PX)).astype(np.float32)
-    estimate(views[0], views[1], Rig.paper_prototype(), method=method)
+    estimate_quietly(views[0], views[1], Rig.paper_prototype(), method=method)
 
 
 def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:

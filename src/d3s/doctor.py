@@ -4,16 +4,16 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
-from d3s.estimate import estimate
+from d3s.estimate import intensity
+from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
+from d3s.runtime.cache import Folders, Keeping, folders_of
 from d3s.runtime.parallel import thread_count
 from d3s.scene.pair import simulate
 from d3s.scene.scenes import Plane
@@ -31,7 +31,14 @@ PACKAGES = (
     "typer",
     "rich",
 )
-EXTRAS = {"docs": ("sphinx", "to build the documentation"), "dev": ("pytest", "to run the tests")}
+EXTRAS = {
+    "exr": ("OpenEXR", "OpenEXR files"),
+    "xarray": ("xarray", "DepthMap.to_xarray"),
+    "ros": ("mcap_ros2", "MCAP recordings for ROS 2 and Foxglove"),
+    "render": ("mitsuba", "path-traced rooms"),
+    "docs": ("sphinx", "to build the documentation"),
+    "dev": ("pytest", "to run the tests"),
+}
 """Extras of `pip install d3s[NAME]`: a module that shows it is installed, and its purpose."""
 
 # Instruction sets that make the compiled loops fast; without them the loops work more slowly.
@@ -73,6 +80,7 @@ class Health:
     free_memory_bytes: int | None
     cache: str  # folder of the compiled loops
     cache_is_writable: bool
+    keeping: str  # how long compiled loops are kept
     self_test: SelfTest
 
     @property
@@ -82,10 +90,16 @@ class Health:
         remarks = []
         if missing:
             remarks.append(f"Not installed: {', '.join(missing)}. Install d3s again with pip.")
-        if not self.cache_is_writable:
+        if self.keeping == Keeping.NOWHERE:
             remarks.append(
                 f"{self.cache} cannot be written, so loops are compiled anew in every run. Set "
-                "NUMBA_CACHE_DIR to a folder that can."
+                "NUMBA_CACHE_DIR to a folder that can, or run d3s doctor --warm where it is "
+                "installed, such as in the build of a container."
+            )
+        if self.keeping == Keeping.TEMPORARY:
+            remarks.append(
+                f"Compiled loops are kept in {self.cache} only, among temporary files. To keep "
+                "them longer, set NUMBA_CACHE_DIR to a folder that can be written."
             )
         if not self.self_test.passed:
             remarks.append(
@@ -99,7 +113,7 @@ class Health:
 def examine() -> Health:
     """Collect versions, processor features, memory and cache, and run the self-test."""
     memory, free = _memory_bytes()
-    cache = _cache_folder()
+    cache, folders = _cache_folder()
     return Health(
         version=__version__,
         python=platform.python_version(),
@@ -115,7 +129,8 @@ def examine() -> Health:
         memory_bytes=memory,
         free_memory_bytes=free,
         cache=str(cache),
-        cache_is_writable=_is_writable(cache),
+        cache_is_writable=folders.writable is not None,
+        keeping=folders.keeping,
         self_test=self_test(),
     )
 
@@ -128,7 +143,7 @@ def self_test() -> SelfTest:
     times_s = []
     for _ in range(2):
         started = time.perf_counter()
-        depth_map = estimate(pair.left, pair.right, rig)
+        depth_map = estimate_quietly(pair.left, pair.right, rig)
         times_s.append(time.perf_counter() - started)
     visible = ~pair.occluded
     kept = depth_map.valid & visible
@@ -169,20 +184,9 @@ def _memory_bytes() -> tuple[int | None, int | None]:
         return None, None
 
 
-def _cache_folder() -> Path:
-    """Folder where Numba caches our compiled loops."""
-    from d3s.estimate.intensity import to_single_precision
-
-    kept = cast(Any, to_single_precision).stats.cache_path  # any compiled function would do
-    # None if Numba finds no writable folder.
-    return Path(kept or Path(__file__).parent / "__pycache__")
-
-
-def _is_writable(folder: Path) -> bool:
-    """Whether a file can be written into a folder, which is made if needed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
+def _cache_folder() -> tuple[Path, Folders]:
+    """Folder of our compiled loops, of any of our packages, and all that can keep them."""
+    source = Path(intensity.__file__)
+    folders = folders_of(source)
+    shown = folders.writable or next(iter(folders.shipped), source.parent / "__pycache__")
+    return shown, folders

@@ -1,4 +1,4 @@
-"""Exceptions of the library, all derived from `D3SError`."""
+"""Exceptions of the library, all derived from `D3SError`, and its warning."""
 
 from collections.abc import Mapping
 from os import PathLike, fspath
@@ -76,3 +76,10 @@ class CalibrationError(D3SError):
 
 class OutputError(D3SError, OSError):
     """Result that could not be written, or would have replaced an existing file."""
+
+
+class DepthWarning(UserWarning):
+    """Likely cause of a poor depth map; `DepthMap.warnings` has the same sentences.
+
+    `warnings.filterwarnings("ignore", category=d3s.DepthWarning)` silences them.
+    """

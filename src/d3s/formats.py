@@ -11,6 +11,12 @@ from dataclasses import dataclass
 LAYERS = ("sigma_m", "confidence", "intensity")
 """Layers that a file may hold beside the depth, by the names of the fields of `DepthImage`."""
 
+MAX_PIXELS = 64_000_000
+"""Most pixels of an image that is read, unless the caller allows more.
+
+Larger than any sensor this is for: a header that declares more is damaged, or a trap.
+"""
+
 CAMERA_INSIDE = "inside"
 CAMERA_BESIDE = "`scene.camera.json`"
 CAMERA_NOT_NEEDED = "not needed"
@@ -179,7 +185,20 @@ CSV = Format(
     is_points=True,
 )
 
-FORMATS = (NPZ, PNG, TIFF, PNM, JPEG, BMP, WEBP, PFM, NPY, EXR, PLY, CSV)
+MCAP = Format(
+    name="MCAP",
+    suffixes=(".mcap",),
+    magics=(b"\x89MCAP0\r\n",),
+    description="recording with ROS 2 messages",
+    depth="images 32FC1, metres, and 16UC1, millimetres; points",
+    no_depth="NaN; 0 in 16UC1; no point",
+    layers=LAYERS,
+    beside="sigma as an image; sigma, confidence and intensity of points",
+    camera="inside, `CameraInfo`",
+    extra="ros",
+)
+
+FORMATS = (NPZ, PNG, TIFF, PNM, JPEG, BMP, WEBP, PFM, NPY, EXR, PLY, CSV, MCAP)
 """All formats, in the order in which people read of them."""
 
 IMAGE_FORMATS = tuple(one for one in FORMATS if one.image)

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from d3s import DepthMap, atomic
 from d3s.batch import DepthJob, estimate_files
 from d3s.capture import FrameFiles, find_frames
 from d3s.errors import InputError, OutputError
-from d3s.files import write_image
+from d3s.files import read_depth, write_image
 from pairs import DEPTH_M, RIG, views, write_views
 
 QUICK = DepthJob(rig=RIG, method="bm", formats=("npz",))
@@ -220,3 +222,84 @@ def test_limits_that_cannot_be_are_refused_at_once():
         DepthJob(rig=RIG, min_confidence=80)
     with pytest.raises(InputError, match=r"max_sigma_m=-1 must be a number from 0 up"):
         DepthJob(rig=RIG, max_sigma_m=-1)
+
+
+def far(monkeypatch, farthest_m: float, nearest_m: float = DEPTH_M) -> None:
+    """Let the estimate find one depth far away, and one nearby."""
+    real = DepthJob.estimate
+
+    def estimate(self: DepthJob, *views: object) -> DepthMap:
+        found = real(self, *views)
+        depth_m = found.depth_m.copy()
+        first, second = np.argwhere(found.valid)[:2]
+        depth_m[tuple(first)], depth_m[tuple(second)] = farthest_m, nearest_m
+        return replace(found, depth_m=depth_m)
+
+    monkeypatch.setattr(DepthJob, "estimate", estimate)
+
+
+def test_a_depth_beyond_the_png_chooses_a_coarser_unit_and_says_so(tmp_path, monkeypatch):
+    far(monkeypatch, 70.0)
+    job = DepthJob(rig=RIG, method="bm")
+    batch = estimate_files(frames(tmp_path / "in", 1), job, tmp_path / "out")
+    (done,) = batch.done
+    assert not batch.incomplete
+    assert done.png_unit_m == 0.002
+    (remark,) = done.remarks
+    assert "000_depth.png has units of 2 mm" in remark
+    names = ["000_depth.camera.json", "000_depth.npz", "000_depth.png", "000_preview.png"]
+    assert sorted(path.name for path in done.files) == names
+    found = read_depth(tmp_path / "out/000_depth.png")
+    assert np.nanmax(found.depth_m) == 70.0
+
+
+@pytest.mark.parametrize(("farthest_m", "unit_m"), [(70.0, 0.001), (1e5, 0.05), (7e4, None)])
+def test_no_limit_of_a_format_keeps_another_from_being_written(
+    tmp_path, monkeypatch, farthest_m, unit_m
+):
+    far(monkeypatch, farthest_m)
+    job = DepthJob(rig=RIG, method="bm", formats=("png", "npz", "tiff", "preview"), unit_m=unit_m)
+    given = frames(tmp_path / "in", 2)
+    batch = estimate_files(given, job, tmp_path / "out")
+    assert not batch.refused
+    assert batch.incomplete == batch.done
+    for one in batch.done:
+        (file,) = one.left_out
+        assert file == f"{one.name}_depth.png"
+        assert "does not fit into 16 bit" in one.left_out[file]
+        assert one.png_unit_m is None
+        endings = ["depth.npz", "depth.tiff", "preview.png"]
+        assert sorted(path.name for path in one.files) == [f"{one.name}_{end}" for end in endings]
+        assert np.nanmax(DepthMap.load(tmp_path / f"out/{one.name}_depth.npz").depth_m) > 60
+
+
+def test_an_earlier_png_does_not_stay_beside_new_results(tmp_path, monkeypatch):
+    given = frames(tmp_path / "in", 1)
+    job = DepthJob(rig=RIG, method="bm", unit_m=0.001)
+    estimate_files(given, job, tmp_path / "out")
+    assert (tmp_path / "out/000_depth.png").exists()
+    far(monkeypatch, 70.0)
+    (done,) = estimate_files(given, job, tmp_path / "out", overwrite=True).done
+    assert done.left_out
+    assert not (tmp_path / "out/000_depth.png").exists()
+
+
+def test_times_are_those_of_reading_estimating_and_writing(tmp_path, monkeypatch):
+    real = atomic._write_beside
+
+    def slow(*arguments: object) -> None:
+        time.sleep(0.2)
+        real(*arguments)
+
+    monkeypatch.setattr(atomic, "_write_beside", slow)
+    (done,) = estimate_files(frames(tmp_path / "in", 1), QUICK, tmp_path / "out").done
+    assert done.write_s >= 0.2 > done.read_s > 0
+    assert done.time_s > 0
+
+
+def test_large_files_are_read_if_told(tmp_path):
+    given = frames(tmp_path / "in", 1)
+    small = replace(QUICK, max_pixels=100)
+    batch = estimate_files(given, small, tmp_path / "out")
+    assert "--max-pixels" in batch.refused[0].reason
+    assert len(estimate_files(given, QUICK, tmp_path / "out").done) == 1

@@ -40,8 +40,8 @@ def result(tmp_path):
 def test_help_names_every_format():
     told = " ".join(run("--help").stdout.replace("│", " ").split())
     assert (
-        "Convert depth between formats: .png .tiff .pfm .npy .exr .ply, from .npz, and to .csv."
-        in told
+        "Convert depth between formats: .png .tiff .pfm .npy .exr .ply, from .npz, and to .csv "
+        ".mcap." in told
     )
 
 
@@ -71,6 +71,17 @@ def test_unit_of_the_png(tmp_path, result):
     assert levels[3, 4] == 0
     assert run(tmp_path / "a.png", tmp_path / "b.pfm").exit_code == 0
     np.testing.assert_allclose(read_depth(tmp_path / "b.pfm").depth_m, DEPTH, atol=5.1e-5)
+
+
+def test_depths_beyond_65_m_get_a_coarser_unit_that_is_told(tmp_path):
+    np.save(tmp_path / "far.npy", np.float32([[1.0, 70.0]]))
+    done = run(tmp_path / "far.npy", tmp_path / "a.png")
+    assert done.exit_code == 0, done.output
+    assert "finer than 2 mm" in done.stdout
+    assert read_depth(tmp_path / "a.png").depth_m.tolist() == [[1.0, 70.0]]
+    done = run(tmp_path / "far.npy", tmp_path / "b.png", "--unit", "1mm")
+    assert done.exit_code == 3
+    assert "--unit 2mm" in done.stderr
 
 
 def test_png_of_others_with_unit_and_rig(tmp_path):

@@ -46,13 +46,35 @@ def out(tmp_path):
 def test_a_pair_with_pinhole_flags(pair, out):
     result = run(*pair, *PINHOLE, "--output", out)
     assert result.exit_code == 0, result.stderr
-    for word in ("density", "depth (m)", "2.50", "median sigma", "time (ms)", str(out)):
+    for word in ("density", "depth (m)", "2.50", "read", "estimate", "write", "s in all", str(out)):
         assert word in result.stdout
     assert "depth.npz, depth.png, preview.png" in result.stdout
     assert np.nanmedian(DepthMap.load(out / "depth.npz").depth_m) == pytest.approx(
         DEPTH_M, abs=0.05
     )
     assert cv2.imread(str(out / "depth.png"), cv2.IMREAD_UNCHANGED).dtype == np.uint16
+
+
+def test_unit_of_the_png(pair, out):
+    result = run(*pair, *PINHOLE, "-m", "bm", "--unit", "0.01mm", "--output", out)
+    assert result.exit_code == 4
+    shown = words(result)
+    assert "Not written: depth.png: a depth of 2.5" in shown
+    assert "--unit" in shown
+    assert (out / "depth.npz").is_file()
+    assert (out / "preview.png").is_file()
+    assert not (out / "depth.png").exists()
+    result = run(*pair, *PINHOLE, "-m", "bm", "--unit", "0.1mm", "--output", out, "--force")
+    assert result.exit_code == 0, result.stderr
+    levels = cv2.imread(str(out / "depth.png"), cv2.IMREAD_UNCHANGED)
+    assert np.median(levels[levels > 0]) == pytest.approx(25_000, rel=0.02)
+
+
+def test_unit_without_a_png_is_wrong_use(pair, out):
+    result = run(*pair, *QUICK, "--unit", "1mm", "--output", out)
+    assert result.exit_code == 2
+    assert "none is written" in words(result)
+    assert run(*pair, *PINHOLE, "--unit", "5m", "--output", out).exit_code == 2
 
 
 def test_pinhole_flags_are_typed_once(pair, out, tmp_path):
@@ -166,8 +188,8 @@ def test_a_missing_package_is_told_before_the_work(pair, out, monkeypatch):
 def test_help_names_every_format():
     told = " ".join(run("--help").stdout.replace("│", " ").split())
     assert (
-        "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, and "
-        "preview" in told
+        "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, mcap, "
+        "and preview" in told
     )
 
 

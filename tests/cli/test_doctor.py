@@ -1,17 +1,26 @@
 """`d3s doctor`: its results, remarks and exit codes."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import d3s
 import d3s.doctor
+import d3s.warm
+from calibrations import calibration
 from d3s.cli import app
+from d3s.cli.doctor import _WARM_STEPS
 from d3s.doctor import EXTRAS, PACKAGES, SelfTest, examine, self_test
+from d3s.files import write_image
+from d3s.runtime.cache import Folders, Keeping
+from d3s.warm import Warmed
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +51,7 @@ def test_this_machine_passes(health):
 
 
 def test_all_results_are_printed(run, health):
-    result = run(replace(health, cache_is_writable=True))
+    result = run(replace(health, keeping=Keeping.KEPT))
     assert result.exit_code == 0
     for word in ("Python", *PACKAGES, "memory", "cores", "vectors", "passed", " mm", "density"):
         assert word in result.stdout
@@ -71,39 +80,87 @@ def test_failed_self_test_is_exit_code_1(run, health, error_m, density):
 
 
 def test_remarks_have_a_remedy(run, health):
-    poor = replace(health, cache_is_writable=False, packages={"numpy": None})
+    poor = replace(health, keeping=Keeping.NOWHERE, packages={"numpy": None})
     shown = " ".join(run(poor).stdout.split())
     assert "Set NUMBA_CACHE_DIR" in shown
     assert "Not installed: numpy." in shown
+    brief = " ".join(run(replace(health, keeping=Keeping.TEMPORARY)).stdout.split())
+    assert "among temporary files" in brief
 
 
 def test_wrong_depth_fails(monkeypatch):
     """The self-test fails if the baseline is wrong by 2 %."""
-    real = d3s.doctor.estimate
+    real = d3s.doctor.estimate_quietly
 
     def off(left, right, rig):
         optics = rig.optics.replace(baseline_m=1.02 * rig.optics.baseline_m)
         return real(left, right, rig.replace(optics=optics))
 
-    monkeypatch.setattr(d3s.doctor, "estimate", off)
+    monkeypatch.setattr(d3s.doctor, "estimate_quietly", off)
     assert not self_test().passed
 
 
-def test_folder_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").touch()
-    assert d3s.doctor._is_writable(tmp_path / "new")
-    assert not d3s.doctor._is_writable(tmp_path / "file" / "below")
+def test_warm_up_is_told(run, health, monkeypatch):
+    folders = Folders(Path("/cache/d3s"), (), Keeping.KEPT)
+    monkeypatch.setattr(d3s.warm, "warm_up", lambda _: Warmed(seconds=12.3, folders=folders))
+    result = run(health, "--warm")
+    assert "Compiled or found in 12 s. Kept in /cache/d3s." in result.stderr
+    assert run(health, "--warm", "--quiet").stderr == ""
 
 
-def test_machine_without_a_writable_cache():
-    """As in a container with a read-only installation and no home folder."""
-    code = (
-        "from numba.core.caching import CompileResultCacheImpl as Kept; "
-        "Kept._locator_classes = []; "
-        "from d3s.runtime.compile import compiled; from d3s.doctor import _cache_folder; "
-        "print(compiled(lambda x: x + 1)(1), _cache_folder().name)"
+def test_steps_of_the_warm_up_are_counted():
+    assert len(list(d3s.warm._steps())) == _WARM_STEPS
+
+
+def test_compilation_cannot_be_disabled():
+    done = subprocess.run(
+        [sys.executable, "-m", "d3s", "doctor"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1].startswith("d3s: NUMBA_DISABLE_JIT is set")
+    assert done.stderr.rstrip().endswith("Unset NUMBA_DISABLE_JIT.")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_nothing_is_compiled_after_the_warm_up(tmp_path):
+    """Depth of a pinhole pair, of the prototype and of raw frames, from 16-bit files."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "loops")}
+    frame = np.random.default_rng(0).uniform(size=(120, 260)).astype(np.float32)
+    write_image(tmp_path / "raw.png", frame)
+    rig = d3s.Rig.paper_prototype()
+    rig.replace(calibration=calibration(frame_rows_px=120, frame_cols_px=260)).save(
+        tmp_path / "rig.toml"
     )
-    assert result.stdout.split() == ["2", "__pycache__"], result.stderr
+    pair = d3s.simulate(d3s.Plane(depth_m=1.0), rig, noise=0.01, shape=(120, 300))
+    write_image(tmp_path / "left.png", pair.left)
+    write_image(tmp_path / "right.png", pair.right)
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "d3s", *arguments],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in (0, 1), done.stderr
+        return done.stderr
+
+    assert "is compiling" in run("doctor", "--warm")
+    views = ("depth", "left.png", "right.png")
+    pinhole = ("--focal-length-px", "500", "--baseline", "50mm")
+    for number, command in enumerate(
+        [
+            (*views, "--rig", "paper"),
+            (*views, "--rig", "paper", "-m", "consensus"),
+            (*views, *pinhole),
+            ("depth", "raw.png", "--rig", "rig.toml"),
+        ]
+    ):
+        assert "is compiling" not in run(*command, "-o", f"out{number}"), command

@@ -1,5 +1,6 @@
 """`d3s` without a command: help, version, exit codes and imports."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -116,3 +117,18 @@ def test_other_errors_are_not_reported_as_printing(monkeypatch):
     monkeypatch.setattr("d3s.cli.app", broken)
     with pytest.raises(OSError, match="No space"):
         main()
+
+
+def test_ascii_terminal_gets_escapes_and_no_traceback():
+    code = (
+        "from rich.console import Console; import d3s.cli; "
+        "d3s.cli._escape_what_cannot_be_printed(); Console().print('5 \u00b5m')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr, done.stderr
+    assert done.stdout.startswith(b"5 \\xb5m")

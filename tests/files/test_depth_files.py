@@ -14,6 +14,7 @@ from d3s.errors import InputError, OutputError
 from d3s.files import write_npz
 from d3s.files.depth_files import FORMATS, read_depth, write_depth
 from d3s.files.depth_image import DepthImage, Points
+from d3s.files.depth_png import fitting_unit_m
 
 RNG = np.random.default_rng(3)
 SHAPE = (12, 17)
@@ -86,7 +87,7 @@ def test_png_holds_its_whole_range_and_nothing_beyond(tmp_path):
     np.testing.assert_array_equal(levels, [[1, 65535]])
     for depth_m, unit_m, words in (
         (65.6, 0.001, r"65\.6 m does not fit .* end at 65\.535 m.*larger unit.*\.tiff"),
-        (7.0, 0.0001, r"7 m does not fit .* 0\.0001 m each, which end at 6\.5535 m"),
+        (7.0, 0.0001, r"7 m does not fit .* 0\.1 mm each, which end at 6\.5535 m"),
         (0.0004, 0.001, r"0\.0004 m is less than half of the unit.*smaller unit"),
     ):
         image = DepthImage(depth_m=np.array([[1.0, depth_m, np.nan]], np.float32))
@@ -388,3 +389,19 @@ def test_layers_are_one_image():
         made(confidence=np.zeros((3, 3), np.float32))
     with pytest.raises(InputError, match=r"depth has shape \(0, 4\)"):
         DepthImage(depth_m=np.zeros((0, 4), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("ends_m", "unit_m"),
+    [
+        ((0.5, 65.535), 0.001),
+        ((0.5, 65.54), 0.002),
+        ((0.5, 200.0), 0.005),
+        ((2.0, 5000.0), 0.1),
+        ((1e-4, 2.0), 1e-4),
+        ((1e-4, 50.0), None),
+    ],
+)
+def test_unit_that_fits(ends_m, unit_m):
+    assert fitting_unit_m(np.float32([[*ends_m, np.nan]])) == unit_m
+    assert fitting_unit_m(np.full((2, 2), np.nan, np.float32)) == 0.001

@@ -106,7 +106,7 @@ print(d3s.estimate(pair.left, pair.right, rig).density)
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_are_found_as_python_finds_them(module):
     """The quick scan of a source text against Python's own parser."""
-    file = compiling._file(module)
+    file = compiling.source_file(module)
     expected = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -117,15 +117,15 @@ def test_imports_are_found_as_python_finds_them(module):
 
 
 def test_functions_outside_of_the_package_keep_the_key_of_numba():
-    assert compiling._file("numpy.linalg") is None
-    assert compiling._file("__main__") is None
-    assert compiling._file("d3s") == SOURCE / "__init__.py"
+    assert compiling.source_file("numpy.linalg") is None
+    assert compiling.source_file("__main__") is None
+    assert compiling.source_file("d3s") == SOURCE / "__init__.py"
 
 
 def test_every_kernel_has_the_key_of_its_module():
     from d3s.estimate.joint.numba_backend import windows
 
-    stamp = windows.fit_windows._cache._cache_file._source_stamp
+    stamp = windows.fit_windows._cache._own._cache_file._source_stamp
     assert stamp == compiling.cache_key(windows.__name__)
 
 

@@ -9,7 +9,7 @@ import pytest
 import d3s
 from d3s.errors import InputError
 from d3s.estimate import Flag
-from d3s.view.depth import FLAG_COLOURS, _first_flag, plot_depth_map
+from d3s.view.depth import FLAG_COLOURS, first_flag, plot_depth_map
 from d3s.view.panels import NO_VALUE_COLOUR, VISIBLE_COLOUR
 from d3s.view.save import save_figure
 
@@ -65,10 +65,10 @@ def test_pixels_without_depth_are_grey(pair, est):
         assert only == pytest.approx(to_rgba(NO_VALUE_COLOUR))
 
 
-def test_first_flag_is_shown_and_every_flag_has_a_colour():
+def testfirst_flag_is_shown_and_every_flag_has_a_colour():
     pairs = Flag.BORDER | Flag.AMBIGUOUS, Flag.CARRIED | Flag.LOW_CONFIDENCE
     flags = np.array([[0, *pairs, Flag.LARGE_SIGMA, Flag.AMBIGUOUS, Flag.CARRIED]])
-    assert _first_flag(flags.astype(np.uint16)).tolist() == [[0, 1, 9, 10, 5, 11]]
+    assert first_flag(flags.astype(np.uint16)).tolist() == [[0, 1, 9, 10, 5, 11]]
     assert set(FLAG_COLOURS) == set(Flag)
     assert len({*FLAG_COLOURS.values(), VISIBLE_COLOUR, NO_VALUE_COLOUR}) == len(Flag) + 2
 

@@ -4,28 +4,30 @@ import errno
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from d3s.atomic import make_folder
+from d3s.batch.ahead import Timed, read_ahead
+from d3s.batch.writing import CAMERA, PREVIEW, Written, write_frame
 from d3s.capture import FileSource, Frame, FrameFiles, Refused
 from d3s.errors import D3SError, InputError, OutputError
-from d3s.estimate import DepthMap, Options, estimate
+from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
 from d3s.estimate.diagnosis.words import Cause
-from d3s.files import camera_file, exr
+from d3s.estimate.methods import estimate_quietly
+from d3s.estimate.summary import Summary, summarise
+from d3s.files import camera_file
+from d3s.files.codecs import CHECKS
 from d3s.files.depth_files import FORMATS
+from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
-from d3s.formats import DEPTH_SUFFIXES, EXR
+from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
 from d3s.rig import Rig
+from d3s.runtime.compile import load_compiler
 from d3s.types import Image, Progress
-from d3s.view.preview import write_preview
 
-PREVIEW = "preview"
 DEFAULT_FORMATS = ("npz", "png", PREVIEW)
 ALL_FORMATS = (*(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES), PREVIEW)
 """NPZ with everything, the formats that other programs read, and a picture for people."""
@@ -43,8 +45,12 @@ class Done:
     nearest_m: float  # first percentile of the depths
     farthest_m: float  # 99th percentile of the depths
     median_sigma_m: float
-    time_s: float  # of the estimate, without reading and writing
-    remarks: tuple[str, ...]  # on what was done to the images
+    read_s: float  # time of reading, splitting and rectifying
+    time_s: float  # time of the estimate, without reading and writing
+    write_s: float
+    png_unit_m: float | None  # unit of the PNG, if one was written
+    left_out: dict[str, str]  # files that could not hold the depths: the reason, by name
+    remarks: tuple[str, ...]  # on what was done to the images, and on the files
     warnings: tuple[str, ...]  # of the estimate: likely causes of a poor depth map
 
 
@@ -60,6 +66,11 @@ class Batch:
     def empty(self) -> tuple[Done, ...]:
         """Depth maps in which no pixel has a depth."""
         return tuple(one for one in self.done if one.density == 0)
+
+    @property
+    def incomplete(self) -> tuple[Done, ...]:
+        """Depth maps of which a file is left out, since its format cannot hold them."""
+        return tuple(one for one in self.done if one.left_out)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +92,18 @@ class DepthJob:
     min_confidence: float | None = None
     max_sigma_m: float | None = None
     formats: tuple[str, ...] = DEFAULT_FORMATS
+    unit_m: float | None = None  # of the PNG; None for 1 mm, or another if that does not fit
+    max_pixels: int = MAX_PIXELS  # of a file
 
     def __post_init__(self) -> None:
         check_formats(self.formats)
+        if self.unit_m is not None:
+            check_unit(self.unit_m)
         check_limits(min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m)
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
-        return estimate(left, right, self.rig, method=self.method, options=self.options)
+        return estimate_quietly(left, right, self.rig, method=self.method, options=self.options)
 
     def targets(self, name: str, output: Path) -> dict[str, Path]:
         """Files of the results of a frame, by format; the camera that some need comes last."""
@@ -98,7 +113,7 @@ class DepthJob:
             for one in self.formats
         }
         if any(not FORMATS[f".{one}"].has_camera_inside for one in files if f".{one}" in FORMATS):
-            files["camera"] = camera_file.beside(output / f"{start}depth.png")
+            files[CAMERA] = camera_file.beside(output / f"{start}depth.png")
         return files
 
 
@@ -114,8 +129,10 @@ def check_formats(formats: Sequence[str]) -> None:
     if unknown or not formats:
         wrong = path_text(unknown[0]) or "an empty name" if unknown else "nothing"
         raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
-    if any(f".{one}" in EXR.suffixes for one in formats):
-        exr.check_installed()
+    for one in formats:
+        found = DEPTH_SUFFIXES.get(f".{one}")
+        if found is not None and found.name in CHECKS:
+            CHECKS[found.name]()
 
 
 def estimate_files(
@@ -161,10 +178,16 @@ def estimate_files(
     skipped = [one.name for one, done in zip(frames, is_done, strict=True) if done]
     to_do = [one for one, done in zip(frames, is_done, strict=True) if not done]
     results = _Results(job=job, folder=folder, overwrite=overwrite or skip_done)
-    source = FileSource(to_do, rig=job.rig, side_by_side=job.side_by_side, linear=job.linear)
+    source = FileSource(
+        to_do,
+        rig=job.rig,
+        side_by_side=job.side_by_side,
+        linear=job.linear,
+        max_pixels=job.max_pixels,
+    )
     with source:
-        for number, outcome in enumerate(source):
-            results.add(to_do[number], outcome)
+        for number, one in enumerate(read_ahead(source, meanwhile=load_compiler)):
+            results.add(to_do[number], one)
             if progress is not None:
                 progress(len(skipped) + number + 1, len(frames))
     if not (was_there or results.done):
@@ -186,17 +209,24 @@ class _Results:
     done: list[Done] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
 
-    def add(self, files: FrameFiles, outcome: Frame | Refused) -> None:
+    def add(self, files: FrameFiles, one: Timed) -> None:
         """Estimate and write the depth of a frame, or note why there is none."""
-        if isinstance(outcome, Refused):
-            self.refused.append(outcome)
+        frame = one.outcome
+        if isinstance(frame, Refused):
+            self.refused.append(frame)
             return
-        targets = self.job.targets(outcome.name, self.folder)
+        targets = self.job.targets(frame.name, self.folder)
         try:
-            found, time_s = _depth_map(outcome, self.job, is_first=not self.done)
-            # Without times: the same input gives the same bytes, also after a run that was stopped.
-            title = path_text(outcome.name or files.left.name)
-            _write(replace(found, timings_s={}), title, targets, self.overwrite)
+            found, time_s = _depth_map(frame, self.job, is_first=not self.done)
+            started = time.perf_counter()
+            written = write_frame(
+                # Without times: the same input gives the same bytes, after any interruption.
+                replace(found, timings_s={}),
+                path_text(frame.name or files.left.name),
+                targets,
+                unit_m=self.job.unit_m,
+                overwrite=self.overwrite,
+            )
         except OutputError as error:
             if getattr(error.__cause__, "errno", None) != errno.ENAMETOOLONG:
                 raise self._with_words(error) from error
@@ -206,7 +236,8 @@ class _Results:
         except D3SError as error:
             self.refused.append(Refused(path_text(files.left), str(error)))
         else:
-            self.done.append(_summary(outcome, found, targets, time_s))
+            times_s = one.read_s, time_s, time.perf_counter() - started
+            self.done.append(_done(frame, found, summarise(found), written, times_s))
 
     def _with_words(self, error: OutputError) -> OutputError:
         """Error that ends the batch, since the next frame would meet it too."""
@@ -231,40 +262,23 @@ def _depth_map(frame: Frame, job: DepthJob, *, is_first: bool) -> tuple[DepthMap
     return found.filter(min_confidence=job.min_confidence, max_sigma_m=job.max_sigma_m), time_s
 
 
-def _write(found: DepthMap, name: str, files: dict[str, Path], overwrite: bool) -> None:
-    """Write all files of a frame, or none if one of them cannot be written."""
-    new = [path for path in files.values() if not os.path.lexists(path)]
-    try:
-        for kind, path in files.items():
-            if kind == "camera":  # written with the file that it is for
-                continue
-            if kind == PREVIEW:
-                title = f"{name}: {found.density:.0%} have a depth"
-                write_preview(path, found.depth_m, title=title, overwrite=overwrite)
-            else:
-                found.save(path, overwrite=overwrite)
-    except D3SError:
-        for path in new:
-            with suppress(OSError):
-                path.unlink()
-        raise
-
-
-def _summary(frame: Frame, found: DepthMap, files: dict[str, Path], time_s: float) -> Done:
-    known = found.valid
-    nearest_m, farthest_m, sigma_m = float("nan"), float("nan"), float("nan")
-    if known.any():
-        nearest_m, farthest_m = np.percentile(found.depth_m[known], (1, 99)).tolist()
-        sigma_m = float(np.median(found.sigma_m[known]))
+def _done(
+    frame: Frame,
+    found: DepthMap,
+    summary: Summary,
+    written: Written,
+    times_s: tuple[float, float, float],
+) -> Done:
     return Done(
         name=frame.name,
-        files=tuple(path for path in files.values() if os.path.lexists(path)),
-        density=found.density,
-        nearest_m=nearest_m,
-        farthest_m=farthest_m,
-        median_sigma_m=sigma_m,
-        time_s=time_s,
-        remarks=frame.remarks,
+        files=written.files,
+        **summary._asdict(),
+        read_s=times_s[0],
+        time_s=times_s[1],
+        write_s=times_s[2],
+        png_unit_m=written.png_unit_m,
+        left_out=written.left_out,
+        remarks=(*written.remarks, *frame.remarks),
         warnings=found.warnings,
     )
 

@@ -17,8 +17,9 @@ from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted
 from d3s.calibrate.validation import widened_depth_range_m
-from d3s.estimate import Flag, estimate
+from d3s.estimate import Flag
 from d3s.estimate.lens_field import LensField
+from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
 from d3s.rig.lens_maps import SHARP_PX2, polynomial_terms, term_count
 from d3s.types import FloatArray, Image, Progress
@@ -110,7 +111,7 @@ def measure_cells(
     x, y = _centres(shape, field_radius_px)
 
     def measure(number: int) -> tuple[FloatArray, ...]:
-        found = estimate(*views[number], rig, options=options)
+        found = estimate_quietly(*views[number], rig, options=options)
         cols, rows = np.arange(shape[1])[np.newaxis], np.arange(shape[0])[:, np.newaxis]
         truth = board.depth_m(cols, rows, depths_m[number], shape, optics)
         is_border = (found.flags & np.uint16(Flag.BORDER)) != 0

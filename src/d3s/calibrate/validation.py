@@ -11,8 +11,9 @@ from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows
 from d3s.calibrate.tuning import CONSENSUS, board_depth_m
 from d3s.errors import InputError
-from d3s.estimate import DepthMap, Flag, Options, estimate
+from d3s.estimate import DepthMap, Flag, Options
 from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Optics, Rig
 from d3s.types import FloatArray, Image, Progress
 
@@ -101,7 +102,7 @@ def errors_over_depth(
 
     def measure(number: int) -> _Errors:
         left, right = (_middle_rows(view, rows_px) for view in views[number])
-        found = estimate(left, right, rig, method=method, options=options)
+        found = estimate_quietly(left, right, rig, method=method, options=options)
         return _errors(found, depths_m[number], truth_sigma_m, rig, board)
 
     figures = np.array(on_each_frame(measure, len(views), progress))

@@ -11,8 +11,9 @@ from d3s.capture.frames import Frame, Refused, Splitter
 from d3s.capture.pairing import FrameFiles
 from d3s.errors import D3SError, InputError
 from d3s.files import orientation
-from d3s.files.images import MAX_PIXELS, as_grey, read_samples
+from d3s.files.images import as_grey, read_samples
 from d3s.files.raw import named, path_text
+from d3s.formats import MAX_PIXELS
 from d3s.types import Image
 
 _Path = str | os.PathLike[str]
@@ -114,6 +115,8 @@ class FileSource:
         Whether each file has both views beside each other.
     linear
         Whether integers are proportional to intensity; None decides as `load_pair` does.
+    max_pixels
+        Refuse a file with more pixels.
     """
 
     def __init__(
@@ -123,7 +126,9 @@ class FileSource:
         rig: Splitter | None = None,
         side_by_side: bool = False,
         linear: bool | None = None,
+        max_pixels: int = MAX_PIXELS,
     ) -> None:
+        self._max_pixels = max_pixels
         self._frames = tuple(frames)
         self._rig = rig
         self._side_by_side = side_by_side
@@ -158,7 +163,7 @@ class FileSource:
     def _frame(self, number: int, files: FrameFiles) -> Frame:
         is_raw = files.right is None and not self._side_by_side
         if is_raw and self._rig is None:
-            found = _read(files.left, self._linear, MAX_PIXELS)
+            found = _read(files.left, self._linear, self._max_pixels)
             return Frame(number=number, name=files.name, raw=found.image, remarks=_remarks(found))
         pair = load_pair(
             files.left,
@@ -166,6 +171,7 @@ class FileSource:
             rig=self._rig,
             side_by_side=self._side_by_side,
             linear=self._linear,
+            max_pixels=self._max_pixels,
         )
         views = (pair.left, pair.right)
         return Frame(number=number, name=files.name, views=views, remarks=pair.remarks)

@@ -33,7 +33,7 @@ class _Settings(NamedTuple):
     """Settings that all conversions of one command share."""
 
     focal_length_px: float | None
-    unit_m: float
+    unit_m: float | None  # None for 1 mm, or another if that does not fit
     input_unit_m: float | None
     force: bool
 
@@ -69,7 +69,8 @@ def convert(
     unit: Annotated[
         str | None,
         typer.Option(
-            help="Unit of the integers in a PNG that is written, such as 0.1mm; 1mm if left.",
+            help="Unit of the integers in a PNG that is written, such as 0.1mm; 1mm if left, or a "
+            "coarser one that is told if depths do not fit.",
             show_default=False,
         ),
     ] = None,
@@ -91,7 +92,7 @@ def convert(
 
     settings = _Settings(
         None if rig is None else Rig.load(rig).optics.focal_length_px,
-        _unit_m(unit or "1mm", "--unit"),
+        None if unit is None else _unit_m(unit, "--unit"),
         None if input_unit is None else _unit_m(input_unit, "--input-unit"),
         force,
     )
@@ -223,9 +224,21 @@ def _write(
         write_preview(target, content.depth_m, title=title, overwrite=settings.force)
         written, without = [target], ["the numbers"]
     else:
-        written = write_depth(target, content, unit_m=settings.unit_m, overwrite=settings.force)
-        without = list(lost(content, target, settings.unit_m))
+        unit_m = settings.unit_m or _png_unit_m(content, target)
+        written = write_depth(target, content, unit_m=unit_m, overwrite=settings.force)
+        without = list(lost(content, target, unit_m))
     return {"from": str(source), "files": [str(path) for path in written], "without": without}
+
+
+def _png_unit_m(content: "DepthImage | Points", target: Path) -> float:
+    """Unit of a PNG in metres: a millimetre if that holds all depths."""
+    from d3s.files import DepthImage
+    from d3s.files.depth_files import MILLIMETRE_M
+    from d3s.files.depth_png import fitting_unit_m
+
+    if not isinstance(content, DepthImage) or not _is_png(target):
+        return MILLIMETRE_M
+    return fitting_unit_m(content.depth_m) or MILLIMETRE_M
 
 
 def _line(entry: dict[str, Any]) -> str:

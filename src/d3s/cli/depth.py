@@ -11,8 +11,9 @@ import typer
 
 from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, value_of
 from d3s.cli.progress import progress_bar
+from d3s.cli.start import seconds_since_start
 from d3s.cli.units import depth_range_m, length_m
-from d3s.formats import DEPTH_SUFFIXES
+from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
 
 if TYPE_CHECKING:
     from d3s.batch import Batch, Done
@@ -117,6 +118,19 @@ def depth(
             help=f"Files to write: {_FORMAT_NAMES}, and preview (a picture).",
         ),
     ] = "npz,png,preview",
+    unit: Annotated[
+        float | None,
+        typer.Option(
+            parser=length_m,
+            metavar="LENGTH",
+            help="Unit of the integers in the PNG, such as 0.1mm; 1mm if left, or a coarser one "
+            "that is told if depths do not fit.",
+            show_default=False,
+        ),
+    ] = None,
+    max_pixels: Annotated[
+        int, typer.Option(min=1, help="Read files of up to so many pixels.")
+    ] = MAX_PIXELS,
     skip_done: Annotated[
         bool, typer.Option("--skip-done", help="Go on where an earlier run was stopped.")
     ] = False,
@@ -126,8 +140,8 @@ def depth(
 ) -> None:
     """Find the depth of your pictures, with an error bar for each pixel.
 
-    Does all that can be done and names the rest: exit code 4 if some inputs failed, 3 if all did,
-    and 1 if no pixel has a depth. Lengths are metres, or have a unit: 3.84mm, 25cm, 0.3m.
+    Does all that can be done and names the rest: exit code 4 if some inputs or files failed, 3 if
+    all did, and 1 if no pixel has a depth. Lengths are metres, or have a unit: 3.84mm, 25cm, 0.3m.
     """
     from d3s.batch import DepthJob, estimate_files
     from d3s.capture import find_frames
@@ -145,7 +159,9 @@ def depth(
         side_by_side=side_by_side,
         min_confidence=min_confidence,
         max_sigma_m=max_sigma,
-        formats=_formats(formats),
+        formats=_formats(formats, unit),
+        unit_m=unit,
+        max_pixels=max_pixels,
     )
     if save_rig is not None:
         camera.save(save_rig, overwrite=force)
@@ -166,7 +182,7 @@ def exit_code(found: "FoundFiles", batch: "Batch") -> int:
     refused = len(found.refused) + len(batch.refused)
     usable = len(batch.done) - len(batch.empty) + len(batch.skipped)
     if usable:
-        return SOME_FAILED if refused or batch.empty else 0
+        return SOME_FAILED if refused or batch.empty or batch.incomplete else 0
     return NOTHING_USABLE if batch.done else BAD_INPUT
 
 
@@ -240,12 +256,18 @@ def _check_limits(min_confidence: float | None, max_sigma_m: float | None) -> No
         check_limits(max_sigma_m=max_sigma_m)
 
 
-def _formats(text: str) -> tuple[str, ...]:
+def _formats(text: str, unit_m: float | None) -> tuple[str, ...]:
     from d3s.batch.depth import check_formats
+    from d3s.files.depth_png import check_unit
 
     names = tuple(dict.fromkeys(one.strip() for one in text.split(",")))
     with value_of("--format"):
         check_formats(names)
+    if unit_m is not None:
+        with value_of("--unit"):
+            check_unit(unit_m)
+        if "png" not in names:
+            raise typer.BadParameter("it is for a PNG, and none is written.", param_hint="--unit")
     return names
 
 
@@ -253,6 +275,7 @@ def _print_outcomes(
     found: "FoundFiles", batch: "Batch", output: Path, *, quiet: bool, as_json: bool
 ) -> None:
     """Print the results; refusals go to stderr, with --quiet too."""
+    from d3s.estimate.summary import causes
     from d3s.files.raw import path_text
 
     refused = [*found.refused, *batch.refused]
@@ -271,15 +294,12 @@ def _print_outcomes(
     for name, reason in refused:
         named = reason if reason.startswith(name) else f"{name}: {reason}"
         typer.echo(f"Refused: {named}", err=True)
+    for one in batch.incomplete:
+        for file, reason in one.left_out.items():
+            typer.echo(f"Not written: {path_text(file)}: {reason}", err=True)
     for one in batch.empty:
-        cause = " ".join(f"{words[0].upper()}{words[1:]}" for words in one.warnings) or _NO_DEPTH
-        typer.echo(f"No depth: {path_text(one.name) or 'the pair'}. {cause}", err=True)
-
-
-_NO_DEPTH = (
-    "No pixel has one: is this the camera that took it, are both views rectified, and is there "
-    "texture? d3s info of the .npz says which flags stand in the way."
-)
+        words = f"{path_text(one.name) or 'the pair'}. {causes(one.warnings)}"
+        typer.echo(f"No depth: {words}", err=True)
 
 
 def warning_lines(done: "Sequence[Done]") -> list[str]:
@@ -328,10 +348,23 @@ def _print_table(batch: "Batch", ignored: int, output: Path) -> None:
         typer.echo(f"Files in {output}: {names}")
     elif batch.done:
         typer.echo(f"Files of {len(batch.done)} frames in {output}.")
+    if batch.done:
+        typer.echo(_waited(batch))
+
+
+def _waited(batch: "Batch") -> str:
+    """Time since the program began, and what it went into beside the frames of the table."""
+    in_all_s = seconds_since_start()
+    frames_s = sum(one.time_s + one.write_s for one in batch.done)
+    rest = "start-up and reading" if len(batch.done) == 1 else "start-up and waiting for files"
+    return f"{in_all_s:.1f} s in all, of which {in_all_s - frames_s:.1f} s for {rest}."
 
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+_TIMES = ("read (s)", "estimate (s)", "write (s)")
 
 
 def _table(done: "tuple[Done, ...]") -> Any:
@@ -342,8 +375,8 @@ def _table(done: "tuple[Done, ...]") -> Any:
 
     table = Table()
     table.add_column("frame")
-    for heading in ("density", "depth (m)", "median sigma (mm)", "time (ms)"):
-        table.add_column(heading, justify="right")
+    for heading in ("density", "depth (m)", "median sigma (mm)", *_TIMES):
+        table.add_column(heading, justify="right", no_wrap=heading.startswith("depth"))
     half = _MOST_ROWS // 2
     is_long = len(done) > _MOST_ROWS
     for one in (*done[:half], *done[-half:]) if is_long else done:
@@ -355,7 +388,7 @@ def _table(done: "tuple[Done, ...]") -> Any:
             f"{one.density:.1%}",
             depths,
             f"{1e3 * one.median_sigma_m:.2f}" if one.density else "",
-            f"{1e3 * one.time_s:.0f}",
+            *(f"{time_s:.2f}" for time_s in (one.read_s, one.time_s, one.write_s)),
         )
     return table
 
@@ -367,7 +400,11 @@ def _as_json(one: "Done") -> dict[str, Any]:
         "name": one.name,
         "density": one.density,
         **{name: value if math.isfinite(value) else None for name, value in values.items()},
+        "read_s": one.read_s,
         "time_s": one.time_s,
+        "write_s": one.write_s,
+        "png_unit_m": one.png_unit_m,
+        "left_out": one.left_out,
         "remarks": list(one.remarks),
         "warnings": list(one.warnings),
         "files": [str(path) for path in one.files],

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.output import NOTHING_USABLE, Quiet, say_step
+from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from d3s.doctor import Health
 
 
 def doctor(
+    warm: Annotated[
+        bool,
+        typer.Option("--warm", help="First compile all loops that depth maps need, and keep them."),
+    ] = False,
     quiet: Quiet = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print everything as JSON, and no table.")
@@ -25,6 +30,8 @@ def doctor(
     """
     from d3s.doctor import examine
 
+    if warm:
+        _warm_up(quiet=quiet or as_json)
     if not (quiet or as_json):
         say_step("Looking at the machine, and trying a simulated plane ...")
     health = examine()
@@ -34,6 +41,19 @@ def doctor(
         _print(health)
     if not health.self_test.passed:
         raise typer.Exit(NOTHING_USABLE)
+
+
+def _warm_up(*, quiet: bool) -> None:
+    from d3s.warm import warm_up
+
+    with progress_bar(_WARM_STEPS, "Compiling, for some minutes ...", quiet=quiet) as progress:
+        warmed = warm_up(progress)
+    if not quiet:
+        kept = warmed.folders.writable or "nowhere: no folder can be written"
+        say_step(f"Compiled or found in {warmed.seconds:.0f} s. Kept in {kept}.")
+
+
+_WARM_STEPS = 10  # of d3s.warm
 
 
 def _as_json(health: "Health") -> dict[str, object]:
@@ -75,7 +95,7 @@ def _rows(health: "Health") -> list[tuple[str, str]]:
         ("cores", f"{health.cores}, of which d3s uses {health.threads}"),
         ("vectors", " ".join(health.simd) or "none that is known"),
         ("memory", f"{_gb(health.memory_bytes)}, free {_gb(health.free_memory_bytes)}"),
-        ("compiled loops", health.cache + ("" if health.cache_is_writable else ": not writable")),
+        ("compiled loops", f"{health.cache}: {health.keeping}"),
         (
             "self-test",
             f"{'passed' if test.passed else 'FAILED'}: plane at 1 m, error "

@@ -7,6 +7,9 @@ options      options of the methods, each with its reason
 depth_map    `DepthMap`, the result
 flags        reasons why a pixel has no depth
 saving       depth maps in files
+summary      numbers and sentences on a depth map
+pixels       depth at a pixel, distances, points in space
+dataset      depth maps as xarray datasets
 images       check of the user's arrays
 intensity    passes over the intensities of a view
 clipping     pixels at the limits of the sensor

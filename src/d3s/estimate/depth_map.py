@@ -2,7 +2,8 @@
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,16 @@ from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from xarray import Dataset
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+    from d3s.estimate.pixels import Distance, PixelDepth
+    from d3s.files.depth_image import Points
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DepthMap:
     """Depth of each pixel of the left view with its uncertainty, as `d3s.estimate` returns it.
 
@@ -83,6 +92,13 @@ class DepthMap:
     >>> depth_map.depth_m.shape
     (120, 180)
 
+    Look at one pixel, and measure the distance between two:
+
+    >>> print(depth_map.at(60, 90))
+    row 60, column 90: 0.8001 m, sigma 0.11 mm, confidence 0.93
+    >>> print(depth_map.distance((60, 60), (60, 120)))
+    0.007935 m, sigma 0.0014 mm
+
     Keep confident depths with a standard deviation of at most 1 mm, and save them:
 
     >>> certain = depth_map.filter(min_confidence=0.8, max_sigma_m=0.001)
@@ -113,6 +129,116 @@ class DepthMap:
     def density(self) -> float:
         """Share of the pixels that have a depth, 0 to 1."""
         return float(self.valid.mean())
+
+    def __repr__(self) -> str:
+        from d3s.estimate.summary import short_text
+
+        return short_text(self)
+
+    def _repr_html_(self) -> str:
+        """HTML of a notebook: a preview, numbers, warnings, and the reasons of holes."""
+        return str(import_module("d3s.view.notebook").depth_map_html(self))
+
+    def explain(self) -> str:
+        """Explain the depth map in sentences: numbers, warnings, and the reasons of holes.
+
+        The warnings are those that `d3s depth` prints.
+        """
+        from d3s.estimate.summary import explain
+
+        return explain(self)
+
+    def plot(self, *, axes: "Axes | None" = None) -> "Figure":
+        """Plot the left view, depth, sigma and the reasons of holes, each with its scale.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw the depth into, without the other panels. None makes a new
+            figure, which a notebook shows; `savefig` writes it to a file.
+
+        Returns
+        -------
+        Figure
+            The figure of the axes.
+        """
+        view = import_module("d3s.view.result")
+        figure: Figure = view.plot_result(self) if axes is None else view.draw_depth(self, axes)
+        return figure
+
+    def at(self, row: SupportsIndex, col: SupportsIndex) -> "PixelDepth":
+        """Depth at a pixel: depth, sigma, confidence, and flags in words.
+
+        Parameters
+        ----------
+        row, col
+            Pixel of the left view, counted from 0 at the top left.
+
+        Raises
+        ------
+        InputError
+            If the pixel is outside of the depth map.
+        """
+        from d3s.estimate.pixels import pixel_depth
+
+        return pixel_depth(self, row, col)
+
+    def distance(self, a: tuple[int, int], b: tuple[int, int]) -> "Distance":
+        """Distance in space between two pixels, with its standard deviation, in metres.
+
+        Sigma is propagated from the depths of both pixels, taken as independent. It does not
+        contain errors of the calibration.
+
+        Parameters
+        ----------
+        a, b
+            Pixels of the left view as (row, column); both must have a depth.
+
+        Raises
+        ------
+        InputError
+            If a pixel is outside of the depth map, or has no depth.
+        """
+        from d3s.estimate.pixels import distance
+
+        return distance(self, a, b)
+
+    def points(
+        self, *, mask: NDArray[np.bool_] | None = None, colour: NDArray[Any] | None = None
+    ) -> "Points":
+        """Points in space of the pixels that have a depth, row by row, in metres.
+
+        `points().xyz_m` is an array (points, 3): x right, y down, z forward, the origin at the left
+        lens. `sigma_m` (of z), `confidence`, `intensity` and `colour` have a value for each point.
+
+        Parameters
+        ----------
+        mask
+            Pixels to keep (rows, cols), such as ``est.sigma_m < 0.01``. None keeps all.
+        colour
+            Colour image of the left view (rows, cols, 3), for viewers: 8 or 16 bit, or floats from
+            0 to 1.
+
+        Raises
+        ------
+        InputError
+            If `mask` or `colour` do not have the size of the depth map.
+        """
+        from d3s.estimate.pixels import points
+
+        return points(self, mask, colour)
+
+    def to_xarray(self) -> "Dataset":
+        """Convert to an xarray dataset with units and flags after the CF conventions.
+
+        Raises
+        ------
+        InputError
+            If xarray is not installed.
+        """
+        from d3s.estimate.dataset import as_dataset
+
+        return as_dataset(self)
 
     def filter(
         self,
@@ -161,7 +287,12 @@ class DepthMap:
         )
 
     def save(
-        self, path: str | os.PathLike[str], *, overwrite: bool = False, unit_m: float = 0.001
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        unit_m: float = 0.001,
+        colour: NDArray[Any] | None = None,
     ) -> None:
         """Write a file in the format of its suffix; an error leaves no partial file.
 
@@ -178,6 +309,9 @@ class DepthMap:
             Whether to replace a file that holds something else.
         unit_m
             Depth of the value 1 in a PNG file, in metres. Other formats ignore it.
+        colour
+            Colour image of the left view (rows, cols, 3), for the points of `.ply` and `.csv`, as
+            for `points`. Other formats ignore it.
 
         Raises
         ------
@@ -192,7 +326,7 @@ class DepthMap:
         """
         from d3s.estimate.saving import save
 
-        save(self, path, overwrite=overwrite, unit_m=unit_m)
+        save(self, path, overwrite=overwrite, unit_m=unit_m, colour=colour)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "DepthMap":

@@ -151,5 +151,9 @@ def _checked(image: Any, name: str) -> NDArray[Any]:
         remedy = " Turn colour into grey first." if values.ndim == 3 else ""
         raise InputError(f"{name} has shape {values.shape}: it must be (rows, cols).{remedy}")
     if not 0 < values.size <= _LARGEST_PX:
-        raise InputError(f"{name} has {values.size} pixels: it must have 1 to {_LARGEST_PX}.")
+        remedy = " Shrink both views, and the focal length of the rig with them."
+        raise InputError(
+            f"{name} has {values.size} pixels: it must have 1 to {_LARGEST_PX}."
+            f"{remedy if values.size else ''}"
+        )
     return values

@@ -1,13 +1,14 @@
 """`estimate`: one call for every method, and the table of methods by name."""
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from d3s.errors import InputError
+from d3s.errors import DepthWarning, InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair, checked_pair
 from d3s.estimate.options import Options
@@ -86,6 +87,12 @@ def estimate(
     OptionsError
         If options are unknown or out of range; the message names all of them.
 
+    Warns
+    -----
+    DepthWarning
+        For each likely cause of a poor result, such as swapped views; `DepthMap.warnings` has the
+        same sentences, and `d3s depth` prints them.
+
     See Also
     --------
     DepthMap : The result; what `sigma_m` and `confidence` mean.
@@ -117,6 +124,29 @@ def estimate(
     ... )
     >>> depth_map.method
     'consensus'
+    """
+    found = estimate_quietly(left, right, rig, method=method, options=options)
+    for words in found.warnings:
+        warnings.warn(words, DepthWarning, stacklevel=2)
+    return found
+
+
+def estimate_quietly(
+    left: Any,
+    right: Any,
+    rig: Rig,
+    *,
+    method: str = "joint",
+    options: Options | Mapping[str, Any] | None = None,
+) -> DepthMap:
+    """Estimate as `estimate` does, without issuing the warnings: they are in the result.
+
+    For callers that estimate many pairs and report the warnings themselves.
+
+    Parameters
+    ----------
+    left, right, rig, method, options
+        As for `estimate`, which also has the exceptions.
     """
     if not isinstance(rig, Rig):
         raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")

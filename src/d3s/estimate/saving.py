@@ -18,7 +18,7 @@ from d3s.estimate.options import Options
 from d3s.files import note
 from d3s.files.arrays import read_npz, write_npz
 from d3s.files.depth_files import FORMATS, write_depth
-from d3s.files.depth_image import DepthImage
+from d3s.files.depth_image import DepthImage, colour_levels
 from d3s.files.raw import cut_short, named
 from d3s.record import short_repr
 from d3s.rig import Rig
@@ -34,7 +34,12 @@ _NOTE_TYPES = {"rig": dict, "method": str, "options": dict, "warnings": list, "t
 
 
 def save(
-    depth_map: DepthMap, path: str | os.PathLike[str], *, overwrite: bool, unit_m: float
+    depth_map: DepthMap,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool,
+    unit_m: float,
+    colour: NDArray[Any] | None = None,
 ) -> None:
     """Write a depth map in the format of the suffix; see `DepthMap.save`.
 
@@ -42,7 +47,7 @@ def save(
     ----------
     depth_map
         Depth map to write.
-    path, overwrite, unit_m
+    path, overwrite, unit_m, colour
         As for `DepthMap.save`, which also has the exceptions.
     """
     suffix = Path(os.fsdecode(path)).suffix.lower()
@@ -56,7 +61,7 @@ def save(
                 f"in {short_repr(suffix) if suffix else 'nothing'}. Give the name one of these "
                 "suffixes."
             )
-    write_depth(path, as_image(depth_map), unit_m=unit_m, overwrite=overwrite)
+    write_depth(path, as_image(depth_map, colour=colour), unit_m=unit_m, overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str]) -> DepthMap:
@@ -70,13 +75,20 @@ def load(path: str | os.PathLike[str]) -> DepthMap:
             raise InputError(f"has a rig or options that cannot be: {problems}") from error
 
 
-def as_image(depth_map: DepthMap) -> DepthImage:
-    """Convert a depth map to the layers that formats other than NPZ hold."""
+def as_image(depth_map: DepthMap, *, colour: NDArray[Any] | None = None) -> DepthImage:
+    """Convert a depth map to the layers that formats other than NPZ hold.
+
+    Raises
+    ------
+    InputError
+        If the colour image does not have the size of the depth map.
+    """
     return DepthImage(
         depth_m=depth_map.depth_m,
         sigma_m=depth_map.sigma_m,
         confidence=depth_map.confidence,
         intensity=depth_map.intensity,
+        colour=None if colour is None else colour_levels(colour),
         focal_length_px=depth_map.rig.optics.focal_length_px,
         notes={
             "camera": depth_map.rig.name,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from d3s.errors import InputError
-from d3s.estimate import DepthMap, Options, estimate
-from d3s.estimate.methods import checked_options, parse_method
+from d3s.estimate import DepthMap, Options
+from d3s.estimate.methods import checked_options, estimate_quietly, parse_method
 from d3s.evaluate.ranking import Key
 from d3s.rig import Rig
 from d3s.types import Image
@@ -98,7 +98,7 @@ class Contender:
         rig
             The camera.
         """
-        return estimate(left, right, rig, method=self.method, options=self.options)
+        return estimate_quietly(left, right, rig, method=self.method, options=self.options)
 
 
 def as_contenders(methods: str | Contender | Sequence[str | Contender]) -> tuple[Contender, ...]:

@@ -11,7 +11,8 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import OptionsError, RecordError
-from d3s.estimate import DepthMap, estimate
+from d3s.estimate import DepthMap
+from d3s.estimate.methods import estimate_quietly
 from d3s.evaluate.contender import Contender
 from d3s.evaluate.metrics import duel
 from d3s.evaluate.truth import WINDOW_PX, Truth, truth_of
@@ -280,7 +281,7 @@ def run_contender(contender: Contender, left: Image, right: Image, rig: Rig) -> 
 def _warm_up(method: str) -> None:
     """Load and compile a method once in each process, so that no measured time contains that."""
     left, right = np.random.default_rng(0).random((2, *_WARM_UP_SHAPE))
-    estimate(left, right, Rig.paper_prototype(), method=method)
+    estimate_quietly(left, right, Rig.paper_prototype(), method=method)
 
 
 def make_trial(

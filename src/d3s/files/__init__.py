@@ -13,6 +13,7 @@ raw           the bytes of a file, and the errors that every format shares
 orientation   EXIF orientation, and images turned upright
 png, tiff, photos, netpbm, npy      image formats (photos: JPEG, BMP and WebP)
 depth_png, exr, points              depth formats (points: PLY and CSV)
+ros_messages, mcap                  ROS messages of depth, and recordings of them
 note, camera_file                   the unit and the camera, inside a file of depth or beside it
 """
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from d3s import formats
 from d3s.errors import InputError
-from d3s.files import arrays, depth_png, exr, netpbm, note, npy, photos, png, points, tiff
+from d3s.files import arrays, depth_png, exr, mcap, netpbm, note, npy, photos, png, points, tiff
 from d3s.files.depth_image import DepthImage, Points, points_of
 from d3s.files.raw import Samples
 from d3s.formats import LAYERS
@@ -177,5 +177,9 @@ CODECS: dict[str, Codec] = {
         encode_depth=lambda image, _: points.encode_csv(points_of(image)),
         encode_points=points.encode_csv,
     ),
+    formats.MCAP.name: Codec(encode_depth=lambda image, _: mcap.encode(image)),
 }
 """By the names of the formats."""
+
+CHECKS = {formats.EXR.name: exr.check_installed, formats.MCAP.name: mcap.check_installed}
+"""Checks that the package of a format is installed, by the names of the formats."""

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from d3s import atomic, formats
 from d3s.errors import InputError
-from d3s.files import camera_file, exr
-from d3s.files.codecs import CODECS, Codec
+from d3s.files import camera_file
+from d3s.files.codecs import CHECKS, CODECS, Codec
 from d3s.files.depth_image import DepthImage, Points, check_camera
-from d3s.files.images import MAX_PIXELS
 from d3s.files.raw import named, open_file, read_rest
-from d3s.formats import Format
+from d3s.formats import MAX_PIXELS, Format
 
 MILLIMETRE_M = 0.001
 _MAX_BYTES = 2_000_000_000
@@ -102,9 +101,10 @@ def format_of(path: str | os.PathLike[str]) -> Format:
             f"depth is written as {', '.join(FORMATS)}, and this ends in {suffix or 'nothing'}. "
             "Give the name one of these suffixes."
         )
-    if FORMATS[suffix] is formats.EXR:
-        exr.check_installed()
-    return FORMATS[suffix]
+    chosen = FORMATS[suffix]
+    if chosen.name in CHECKS:
+        CHECKS[chosen.name]()
+    return chosen
 
 
 def lost(
@@ -125,6 +125,8 @@ def lost(
         return ()
     chosen = format_of(path)
     words = [*(name for name in content.layers if name not in chosen.layers), *content.more]
+    if content.colour is not None and not (chosen.is_points or chosen is formats.MCAP):
+        words.append("colour")
     if chosen is formats.PNG:
         words.append(f"all that is finer than {1e3 * unit_m:g} mm")
     if chosen.is_points and content.density < 1:
@@ -141,7 +143,7 @@ def check_target(content: DepthImage | Points, path: str | os.PathLike[str]) -> 
         )
     if isinstance(content, Points):
         _codec_of_points(path)
-    elif format_of(path).is_points:
+    elif format_of(path).is_points or format_of(path) is formats.MCAP:
         check_camera(content)
 
 

@@ -7,7 +7,7 @@ whole numbers: the views of a calibrated rig are cut that way.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ class DepthImage:
     sigma_m: Image | None = None
     confidence: Image | None = None
     intensity: Image | None = None
+    colour: NDArray[np.uint8] | None = None  # (rows, cols, 3), for the eye
     focal_length_px: float | None = None
     notes: Notes = field(default_factory=dict)  # texts for people, by name
     more: tuple[str, ...] = ()  # names of what the file holds and other formats cannot
@@ -47,6 +48,11 @@ class DepthImage:
                 raise InputError(
                     f"{name} has shape {shape} and depth {self.depth_m.shape}: they must be alike."
                 )
+        if self.colour is not None and self.colour.shape != (*self.depth_m.shape, 3):
+            raise InputError(
+                f"colour has shape {self.colour.shape} and depth {self.depth_m.shape}: it must be "
+                "a colour image (rows, cols, 3) of the left view."
+            )
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -94,12 +100,21 @@ class Points:
     sigma_m: Image | None = None  # of z
     confidence: Image | None = None
     intensity: Image | None = None
+    colour: NDArray[np.uint8] | None = None  # (points, 3): red, green, blue
     notes: Notes = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.z_m)
+
+    @property
+    def xyz_m(self) -> Image:
+        """Coordinates (points, 3) in metres: x right, y down, z forward."""
+        return np.stack([self.x_m, self.y_m, self.z_m], axis=1)
 
     @property
     def columns(self) -> dict[str, Image]:
-        """Coordinates and layers, by name."""
-        names = [one.name for one in fields(self) if one.name != "notes"]
+        """Coordinates and layers, by name; without the colour."""
+        names = [one.name for one in fields(self) if one.name not in ("colour", "notes")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
@@ -119,9 +134,35 @@ def points_of(image: DepthImage) -> Points:
         x_m=_across(cols, width, z, focal_length_px),
         y_m=_across(rows, height, z, focal_length_px),
         z_m=z,
+        colour=None if image.colour is None else image.colour[rows, cols],
         notes=image.notes,
         **{name: getattr(image, name)[rows, cols] for name in image.layers},
     )
+
+
+def colour_levels(colour: Any) -> NDArray[np.uint8]:
+    """Colour image in 8 bit, from 8 or 16 bit or floats of full scale 1; grey becomes colour.
+
+    Raises
+    ------
+    InputError
+        When it is no image (rows, cols), (rows, cols, 3) or (rows, cols, 4).
+    """
+    values = np.asarray(colour)
+    if values.ndim == 2:
+        values = values[:, :, np.newaxis].repeat(3, axis=2)
+    if values.ndim != 3 or values.shape[2] not in (3, 4):
+        raise InputError(f"colour has shape {values.shape}: it must be (rows, cols, 3).")
+    values = values[:, :, :3]
+    if values.dtype == np.uint8:
+        return np.ascontiguousarray(values)
+    if values.dtype == np.uint16:
+        return (values >> 8).astype(np.uint8)
+    if values.dtype.kind != "f":
+        raise InputError(
+            f"colour has type {values.dtype}: it must be uint8, uint16, or floats from 0 to 1."
+        )
+    return np.asarray(np.rint(255 * np.clip(np.nan_to_num(values), 0, 1)), dtype=np.uint8)
 
 
 def check_camera(image: DepthImage) -> float:

@@ -8,11 +8,17 @@ import numpy as np
 from d3s.errors import InputError
 from d3s.files import note, png
 from d3s.files.depth_image import DepthImage
+from d3s.types import Image
 
 _LARGEST = 65535
 _HEADER_END = len(png.SIGNATURE) + 25  # of IHDR, after which a text may stand
 _TEXT = note.KEY.encode() + b"\0"
 _UNIT_LIMITS_M = (1e-6, 1.0)
+# Units to choose from, in metres: a millimetre, then coarser ones, then finer ones.
+_UNITS_M = (
+    *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
+    *(5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5, 5e-6, 2e-6, 1e-6),
+)
 
 
 def encode(image: DepthImage, unit_m: float) -> bytes:
@@ -22,14 +28,15 @@ def encode(image: DepthImage, unit_m: float) -> bytes:
     known = steps[np.isfinite(steps)]
     if known.size and known.max() > _LARGEST:
         raise InputError(
-            f"a depth of {np.nanmax(image.depth_m):.4g} m does not fit into 16 bit of {unit_m:g} m "
-            f"each, which end at {_LARGEST * unit_m:g} m. Take a larger unit, filter the depths, "
-            "or write .tiff, which holds any."
+            f"a depth of {np.nanmax(image.depth_m):.4g} m does not fit into 16 bit of "
+            f"{1e3 * unit_m:g} mm each, which end at {_LARGEST * unit_m:g} m. Take a larger unit "
+            f"({_unit_words(image.depth_m)}), filter the depths, or write .tiff, which holds any."
         )
     if known.size and known.min() < 1:
         raise InputError(
             f"a depth of {np.nanmin(image.depth_m):.4g} m is less than half of the unit, "
-            f"{unit_m:g} m, and 0 means that there is none. Take a smaller unit."
+            f"{1e3 * unit_m:g} mm, and 0 means that there is none. Take a smaller unit "
+            f"({_unit_words(image.depth_m)}), or write .tiff, which holds any."
         )
     encoded = png.encode(np.nan_to_num(steps, nan=0.0).astype(np.uint16))
     text = _TEXT + note.make_note(image, depth_unit_m=unit_m).encode("ascii")
@@ -69,6 +76,28 @@ def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage
         focal_length_px=note.focal_length_px(entries),
         notes=note.notes_for_people(entries),
     )
+
+
+def fitting_unit_m(depth_m: Image) -> float | None:
+    """Unit in metres that 16 bit need for depths: 1 mm if possible, else 1, 2 or 5 times 10^n.
+
+    None if no unit holds both the nearest and the farthest depth.
+    """
+    known = depth_m[np.isfinite(depth_m)].astype(np.float64)
+    if not known.size:
+        return _UNITS_M[0]
+    ends = float(known.min()), float(known.max())
+    for unit_m in _UNITS_M:
+        if np.rint(ends[0] / unit_m) >= 1 and np.rint(ends[1] / unit_m) <= _LARGEST:
+            return unit_m
+    return None
+
+
+def _unit_words(depth_m: Image) -> str:
+    unit_m = fitting_unit_m(depth_m)
+    if unit_m is None:
+        return "though none holds both the nearest and the farthest depth"
+    return f"--unit {1e3 * unit_m:g}mm on the command line, unit_m={unit_m:g} in Python"
 
 
 def note_in(raw: bytes) -> str | None:

@@ -13,11 +13,8 @@ from d3s.errors import InputError
 from d3s.files.codecs import CODECS, check_finite
 from d3s.files.orientation import upright
 from d3s.files.raw import Samples, named, open_file, read_rest
-from d3s.formats import IMAGE_OUT_SUFFIXES, IMAGE_SUFFIXES
+from d3s.formats import IMAGE_OUT_SUFFIXES, IMAGE_SUFFIXES, MAX_PIXELS
 from d3s.types import Image
-
-# Larger than any sensor this is for: a header that declares more is damaged, or a trap.
-MAX_PIXELS = 64_000_000
 
 # Of the sRGB primaries, for linear values (Rec. ITU-R BT.709-6, item 3.2).
 _REC709 = (0.2126, 0.7152, 0.0722)

@@ -46,11 +46,13 @@ class _Header(NamedTuple):
 
 
 def encode_ply(points: Points) -> bytes:
-    """PLY file of points, little-endian; intensities are also written as a colour for the eye."""
+    """PLY file of points, little-endian; without a colour, intensities are written as grey."""
     columns: dict[str, NDArray[Any]] = {
         _NAMES[name]: values.astype("<f4", copy=False) for name, values in points.columns.items()
     }
-    if points.intensity is not None:
+    if points.colour is not None:
+        columns |= dict(zip(_COLOURS, points.colour.T, strict=True))
+    elif points.intensity is not None:
         columns |= dict.fromkeys(_COLOURS, _grey_levels(points.intensity))
     record = np.empty(len(points.z_m), [(name, values.dtype) for name, values in columns.items()])
     for name, values in columns.items():
@@ -85,12 +87,25 @@ def read_ply(raw: bytes) -> Points:
             for name, column in _NAMES.items()
             if column in (record.dtype.names or ())
         }
-    return Points(**columns, notes=note.notes_for_people(header.note))
+    return Points(**columns, colour=_colour_of(record), notes=note.notes_for_people(header.note))
+
+
+def _colour_of(record: NDArray[Any]) -> NDArray[np.uint8] | None:
+    """Colour (points, 3) of 8 bit; None if there is none, or all of it is grey."""
+    kinds = [record.dtype[name] for name in _COLOURS if name in (record.dtype.names or ())]
+    if kinds != [np.dtype(np.uint8)] * len(_COLOURS):
+        return None
+    red, green, blue = (record[name] for name in _COLOURS)
+    if np.array_equal(red, green) and np.array_equal(green, blue):
+        return None
+    return np.stack([red, green, blue], axis=1)
 
 
 def encode_csv(points: Points) -> bytes:
     """CSV file of points: a line of names with units, then seven digits of each number."""
-    columns = points.columns
+    columns: dict[str, NDArray[Any]] = dict(points.columns)
+    if points.colour is not None:
+        columns |= dict(zip(_COLOURS, points.colour.T.astype(np.float32), strict=True))
     table = np.stack(list(columns.values()), axis=1)
     line = ",".join(["%.7g"] * len(columns)) + "\n"
     blocks = [

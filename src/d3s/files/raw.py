@@ -91,7 +91,8 @@ def check_size(width: int, height: int, max_pixels: int) -> None:
     if width * height > max_pixels:
         raise InputError(
             f"declares {width} x {height} pixels, more than max_pixels={max_pixels}. "
-            "If the file is what you think it is, raise max_pixels or cut the image into parts."
+            "If the file is what you think it is, raise max_pixels in Python, or --max-pixels of "
+            "d3s depth; or shrink the image."
         )
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate import DepthMap, estimate
+from d3s.estimate import DepthMap
+from d3s.estimate.methods import estimate_quietly
 from d3s.evaluate import REPORT_PATTERNS, SceneSweep, Score, score
 from d3s.evaluate.metrics import pooled, ratio
 from d3s.evaluate.sweep import Trial, make_trial
@@ -210,8 +211,10 @@ def _estimate_maps(name: str, scene: Scene, rig: Rig, shape: Shape, seed: int) -
     number = list(SCENES).index(name)
     trial = make_trial(scene, rig, SceneSweep(noise=NOISE, seed=seed), shape, (seed, number))
     views = trial.left, trial.right, rig
-    sparse = estimate(*views, method="consensus", options={"min_confidence": REAL_WORLD_THRESHOLD})
-    maps = {_SPARSE: sparse, _DENSE: densified(sparse), _JOINT: estimate(*views)}
+    sparse = estimate_quietly(
+        *views, method="consensus", options={"min_confidence": REAL_WORLD_THRESHOLD}
+    )
+    maps = {_SPARSE: sparse, _DENSE: densified(sparse), _JOINT: estimate_quietly(*views)}
     return SceneMaps(name, trial, maps)
 
 

@@ -15,8 +15,17 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
+from numba import config, njit
 from numba.core import event
+
+from d3s.errors import D3SError
+from d3s.runtime.cache import Keeping, LoopCache, folders_of
+
+if cast(Any, config).DISABLE_JIT:
+    raise D3SError(
+        "NUMBA_DISABLE_JIT is set, and d3s has no depth without compiled loops: as Python they "
+        "would take hours. Unset NUMBA_DISABLE_JIT."
+    )
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,15 +41,24 @@ def compiled(function: F) -> F:
     """Compile a function on its first call, without Python's lock, and keep the machine code.
 
     No parallel loops (`d3s.runtime.parallel` shares the rows) and no reordered sums, so results are
-    the same bytes for any number of threads. Where no folder can be written, as `d3s doctor` tells,
-    the function is compiled in every run.
+    the same bytes for any number of threads. `d3s.runtime.cache` has the folders of the code; where
+    none can be written, as `d3s doctor` tells, the function is compiled in every run.
     """
     loop: Any = njit(nogil=True, error_model="numpy")(function)
-    with suppress(RuntimeError):  # neither the source's folder nor the user's cache is writable
-        loop.enable_caching()
-        if _file(function.__module__) is not None:  # not for functions outside of the package
-            loop._cache._cache_file._source_stamp = cache_key(function.__module__)
+    source = source_file(function.__module__)
+    if source is not None:
+        loop._cache = LoopCache(function, folders_of(source), cache_key(function.__module__))
+    else:  # a function outside of the package: as Numba keeps it, if it finds a folder
+        with suppress(RuntimeError):
+            loop.enable_caching()
     return cast(F, loop)
+
+
+def load_compiler() -> None:
+    """Load what Numba needs before the first call of any compiled function: half a second."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.target_context.refresh()
 
 
 _PART: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -70,7 +88,7 @@ def _reachable(module: str) -> set[str]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in found and _file(name) is not None:
+        if name not in found and source_file(name) is not None:
             found.add(name)
             waiting += _imports(name)
     return found
@@ -91,12 +109,12 @@ def _imports(module: str) -> tuple[str, ...]:
 
 @cache
 def _source(module: str) -> str:
-    file = _file(module)
+    file = source_file(module)
     return "" if file is None else file.read_text(encoding="utf-8")
 
 
 @cache
-def _file(module: str) -> Path | None:
+def source_file(module: str) -> Path | None:
     """Source file of a d3s module, None for any other name."""
     package, *parts = module.split(".")
     if package != "d3s":
@@ -120,9 +138,17 @@ class _CompileNotice(event.Listener):
 
 @cache
 def _announce_compilation() -> None:
-    getLogger("d3s").warning(
-        "d3s is compiling its loops for this machine: once, for up to a minute."
+    keeping = folders_of(Path(__file__)).keeping
+    ending = {
+        Keeping.KEPT: "once, for up to a minute.",
+        Keeping.TEMPORARY: "for up to a minute. They are kept among temporary files: to keep them "
+        "longer, set NUMBA_CACHE_DIR to a folder that can be written.",
+    }.get(
+        keeping,
+        "for up to two minutes, and in every run, since no folder can be written to keep them. Set "
+        "NUMBA_CACHE_DIR to one, or run d3s doctor --warm where it is installed.",
     )
+    getLogger("d3s").warning("d3s is compiling its loops for this machine: %s", ending)
 
 
 event.register("numba:compile", _CompileNotice())  # type: ignore[no-untyped-call]

@@ -4,6 +4,8 @@ In come results of the other packages (depth maps, pairs, calibrations, sweeps);
 figures, image files and HTML pages. Nothing is computed here except what a scale or a legend needs.
 
 depth             depth map beside the ground truth of its pair
+result            depth map alone: left view, depth, sigma, reasons of holes
+notebook          HTML of a depth map in a notebook
 preview           depth map in colours, with a colour bar
 demo              figure and page of `d3s demo`
 optics            blur, disparity and smallest possible error over depth

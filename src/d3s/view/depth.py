@@ -16,6 +16,7 @@ from d3s.view.panels import (
     Values,
     depth_norm,
     draw_bar,
+    notebook_figure,
     set_title,
     show_depth,
     show_grey,
@@ -58,8 +59,6 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
     InputError
         When the depth map and the pair differ in size.
     """
-    from matplotlib.figure import Figure
-
     if est.depth_m.shape != pair.depth_m.shape:
         raise InputError(
             f"est has shape {est.depth_m.shape} and pair {pair.depth_m.shape}: "
@@ -67,7 +66,7 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
         )
     error_m = est.depth_m - pair.depth_m
     rows, cols = pair.left.shape
-    figure = Figure(figsize=(13, 2.2 + 6.2 * rows / cols))
+    figure = notebook_figure((13, 2.2 + 6.2 * rows / cols))
     figure.set_layout_engine("constrained", h_pad=0.02, w_pad=0.03, hspace=0, wspace=0)
     headline = _headline(pair, est, error_m).replace("$", r"\$")  # not a formula
     figure.suptitle(headline, fontsize="medium")
@@ -81,7 +80,7 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
     show_depth(top[1], pair.depth_m, norm, "True depth")
     shown = show_depth(top[2], est.depth_m, norm, "Estimated depth")
     draw_bar(shown, figure.add_subplot(sheet[1, 1:3]), "m", "both")
-    _show_flags(top[3], est)
+    show_flags(top[3], est)
     _show_errors(bottom, bars, est, error_m)
     return figure
 
@@ -106,8 +105,8 @@ def _show_errors(
     known = pull[np.isfinite(pull)]
     inside = f": {np.mean(np.abs(known) < 1):.0%} within 1" if known.size else ""
     shown = (
-        show_signed(axes[0], error_cm, _scale_end(np.abs(error_cm)), "Error (+: too far)"),
-        show_scale(axes[1], sigma_cm, (0, _scale_end(sigma_cm)), "Sigma, predicted"),
+        show_signed(axes[0], error_cm, scale_end(np.abs(error_cm)), "Error (+: too far)"),
+        show_scale(axes[1], sigma_cm, (0, scale_end(sigma_cm)), "Sigma, predicted"),
         show_signed(axes[2], pull, _LARGEST_PULL, f"Error / sigma{inside}"),
         show_scale(axes[3], est.confidence, (0, 1), "Confidence, also where there is no depth"),
     )
@@ -117,12 +116,12 @@ def _show_errors(
         bar.ax.xaxis.set_major_locator(MaxNLocator(6))  # at most 7 ticks: its panel is narrow
 
 
-def _show_flags(axes: "Axes", est: DepthMap) -> None:
+def show_flags(axes: "Axes", est: DepthMap) -> None:
     """Show the first flag of each pixel, with a legend of the share of pixels with each flag."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    number = _first_flag(est.flags)
+    number = first_flag(est.flags)
     colours = [VISIBLE_COLOUR, *FLAG_COLOURS.values()]
     axes.imshow(
         number,
@@ -158,7 +157,7 @@ def _flag_label(flag: Flag, shares: dict[str, float]) -> str:
     return f"{str(flag.name).lower().replace('_', ' ')} {shares[str(flag.name)]:.1%}"
 
 
-def _first_flag(flags: NDArray[np.uint16]) -> NDArray[np.int64]:
+def first_flag(flags: NDArray[np.uint16]) -> NDArray[np.int64]:
     """Number of the lowest flag in the table, from 1; 0 for no flag."""
     number = np.zeros(flags.shape, dtype=np.int64)
     for index, flag in reversed(list(enumerate(Flag, start=1))):
@@ -166,7 +165,7 @@ def _first_flag(flags: NDArray[np.uint16]) -> NDArray[np.int64]:
     return number
 
 
-def _scale_end(values: Values) -> float:
+def scale_end(values: Values) -> float:
     """99th percentile of the finite values; 1 if it is 0 or there are none."""
     known = values[np.isfinite(values)]
     return float(np.percentile(known, _SCALE_PERCENTILE)) or 1.0 if known.size else 1.0

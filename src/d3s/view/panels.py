@@ -1,5 +1,6 @@
 """Panels of figures: one image each, with a title, and a colour bar with its unit."""
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,3 +176,18 @@ def set_depth_ticks(bar: "Colorbar") -> None:
         ticks = np.geomspace(low, high, 3).tolist()
     bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
     bar.minorticks_off()
+
+
+def notebook_figure(size: tuple[float, float]) -> "Figure":
+    """Figure that a notebook shows even where pyplot has never been imported."""
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        """Figure with the PNG that notebooks ask for."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png", dpi=90)
+            return buffer.getvalue()
+
+    return NotebookFigure(figsize=size)

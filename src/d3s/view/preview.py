@@ -42,7 +42,7 @@ def plot_preview(depth_m: Values, title: str = "") -> "Figure":
     shown = axes.imshow(
         np.where(depth_m > 0, depth_m, np.nan),
         cmap=colour_map("viridis_r"),
-        norm=_norm(known),
+        norm=preview_norm(depth_m),
         interpolation="nearest",
     )
     set_title(axes, title.replace("$", r"\$"))  # not a formula
@@ -102,10 +102,11 @@ def _add_bar(shown: "AxesImage", axes: "Axes", known: Values) -> None:
     set_depth_ticks(bar)
 
 
-def _norm(known: Values) -> "Normalize":
-    """Logarithmic colour scale of the finite depths."""
+def preview_norm(depth_m: Values) -> "Normalize":
+    """Logarithmic colour scale of the depths that are known, without outliers."""
     from matplotlib.colors import LogNorm
 
+    known = depth_m[np.isfinite(depth_m) & (depth_m > 0)]
     if not known.size:
         return LogNorm(1.0, 2.0)
     low, high = np.percentile(known, _SCALE_PERCENTILES)

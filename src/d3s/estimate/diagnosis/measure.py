@@ -51,7 +51,8 @@ class Found(NamedTuple):
 class Diagnosis(NamedTuple):
     """Measured properties of a pair and its depth map; None where one cannot be measured."""
 
-    density: float
+    density: float  # of every eighth pixel
+    is_empty: bool  # whether no pixel at all has a depth
     missing: float  # share of the pixels without a value nearby
     clipped: float  # share of the pixels with a clipped one nearby
     clipped_white: float  # share of the pixels of both views at the largest value
@@ -97,6 +98,7 @@ def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
         found = None if blocks is None else _found(blocks, depth_map, depth_range_m)
     return Diagnosis(
         density=density,
+        is_empty=not depth_map.valid.any(),
         missing=_share(flags, Flag.INVALID_INPUT),
         clipped=_share(flags, Flag.SATURATED),
         clipped_white=white,

@@ -47,7 +47,10 @@ class Cause(StrEnum):
     GAMMA = "gamma differs"
     CLIPPED = "pixels are clipped"
     GRAIN = "noise is not white"
+    EMPTY = "no pixel has a depth"
 
+
+Words = dict[Cause, str]
 
 # Causes by which the views show unlike texture, which would count as noise.
 _UNLIKE = {Cause.ROWS, Cause.CONTRAST, Cause.SHADING, Cause.GAMMA}
@@ -63,23 +66,32 @@ def warnings_of(diagnosis: Diagnosis, optics: Optics) -> tuple[str, ...]:
     optics
         The camera.
     """
-    words = _of_views(diagnosis)
-    if words:
-        return _sentences(words)
+    words: Words = _of_views(diagnosis) or _of_pair(diagnosis, optics)
+    if not words and diagnosis.is_empty:
+        words = {Cause.EMPTY: _EMPTY}
+    return _sentences(words)
+
+
+_EMPTY = (
+    "no single cause stands out. Check that the rig is the camera that took this pair, that both "
+    "views are rectified and in order, and that they show texture."
+)
+
+
+def _of_pair(diagnosis: Diagnosis, optics: Optics) -> Words:
+    """Causes that the pair as a whole shows."""
+    words: Words = {}
     found, comparison = diagnosis.found, diagnosis.comparison
     if found is not None:
         if found.mirrored > _MOST:
-            return _sentences({Cause.SWAPPED: _swapped(found)})
+            return {Cause.SWAPPED: _swapped(found)}
         words |= _of_blocks(diagnosis, found, optics)
     if comparison is not None:
         words = _of_rows(comparison) | words | _of_light(comparison)
     words |= _of_clipping(diagnosis)
     if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)
-    return _sentences(words)
-
-
-Words = dict[Cause, str]
+    return words
 
 
 def _sentences(words: Words) -> tuple[str, ...]:
@@ -168,7 +180,8 @@ def _of_range(diagnosis: Diagnosis, found: Found, optics: Optics) -> Words:
         return {
             Cause.OFFSET: f"{found.farther:.0%} of the details found in both views have "
             f"disparities down to {smallest:.1f} px, and infinity has {infinity:.1f} px. Check "
-            "disparity_offset_px, and that the rig is the one of this pair."
+            "disparity_offset_px, that the rig is the one of this pair, and that left and right "
+            "are not swapped."
         }
     near_m, far_m = (float(optics.depth_m(one)) for one in (largest, max(smallest, infinity + 0.5)))
     wider = min(near_m * 0.9, nearest_m), max(far_m * 1.1, farthest_m)

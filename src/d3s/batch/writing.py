@@ -1,0 +1,125 @@
+"""Files of one frame: every format that can hold the depth map is written, the others are named."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from d3s.errors import D3SError, InputError
+from d3s.estimate import DepthMap
+from d3s.files.depth_files import MILLIMETRE_M
+from d3s.files.depth_png import fitting_unit_m
+from d3s.files.raw import path_text
+from d3s.view.preview import write_preview
+
+PREVIEW, CAMERA, PNG = "preview", "camera", "png"
+
+
+@dataclass(kw_only=True)
+class Written:
+    """Files of one frame, files that could not hold its depth map, and remarks."""
+
+    files: tuple[Path, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)  # reason, by the name of the file
+    remarks: list[str] = field(default_factory=list)
+    png_unit_m: float | None = None  # unit of the PNG, if there is one
+
+
+def write_frame(
+    found: DepthMap,
+    title: str,
+    targets: dict[str, Path],
+    *,
+    unit_m: float | None,
+    overwrite: bool,
+) -> Written:
+    """Write the files of a frame.
+
+    A format that cannot hold the depths is left out, with the reason. If a place cannot be written,
+    no new file of the frame stays, and the error is raised.
+
+    Parameters
+    ----------
+    found
+        Depth map to write.
+    title
+        Title of the preview.
+    targets
+        Files by format, as `DepthJob.targets` names them.
+    unit_m
+        Unit of the PNG in metres; None for millimetres, or another unit if they do not fit.
+    overwrite
+        Whether earlier results may be replaced.
+
+    Raises
+    ------
+    OutputError
+        When a file cannot be written.
+    """
+    new = [path for path in targets.values() if not os.path.lexists(path)]
+    result = Written()
+    jobs = _jobs(found, title, targets, overwrite, _png_unit_m(found, targets, unit_m, result))
+    try:
+        # The preview is drawn while another thread compresses: zlib runs without Python's lock.
+        with ThreadPoolExecutor(1) as pool:
+            others = {kind: pool.submit(job) for kind, job in jobs.items() if kind != PREVIEW}
+            if PREVIEW in jobs:
+                jobs[PREVIEW]()
+            for kind, one in others.items():
+                try:
+                    one.result()
+                except InputError as error:
+                    _leave_out(targets[kind], error, overwrite, result)
+    except D3SError:
+        for path in new:
+            with suppress(OSError):
+                path.unlink()
+        raise
+    result.files = tuple(path for path in targets.values() if os.path.lexists(path))
+    return result
+
+
+def _jobs(
+    found: DepthMap, title: str, targets: dict[str, Path], overwrite: bool, png_unit_m: float
+) -> dict[str, Callable[[], None]]:
+    """One call for each file, by format; the camera is written with the file that it is for."""
+    jobs: dict[str, Callable[[], None]] = {}
+    for kind, path in targets.items():
+        if kind == PREVIEW:
+            words = f"{title}: {found.density:.0%} have a depth"
+            jobs[kind] = lambda path=path, words=words: write_preview(  # type: ignore[misc]
+                path, found.depth_m, title=words, overwrite=overwrite
+            )
+        elif kind != CAMERA:
+            jobs[kind] = lambda path=path: found.save(  # type: ignore[misc]
+                path, overwrite=overwrite, unit_m=png_unit_m
+            )
+    return jobs
+
+
+def _png_unit_m(
+    found: DepthMap, targets: dict[str, Path], unit_m: float | None, result: Written
+) -> float:
+    """Unit of the PNG in metres; another one than millimetres is remarked."""
+    if PNG not in targets:
+        return MILLIMETRE_M
+    chosen = unit_m or fitting_unit_m(found.depth_m) or MILLIMETRE_M
+    result.png_unit_m = chosen
+    if unit_m is None and chosen != MILLIMETRE_M:
+        result.remarks.append(
+            f"{path_text(targets[PNG].name)} has units of {1e3 * chosen:g} mm, since 16 bit of "
+            "1 mm do not hold its depths. --unit sets one unit for all frames."
+        )
+    return chosen
+
+
+def _leave_out(path: Path, error: InputError, overwrite: bool, result: Written) -> None:
+    """Note the reason; an earlier result of this name would be taken for the new one."""
+    result.left_out[path.name] = str(error).removeprefix(f"{path_text(path)}: ")
+    if path.suffix == f".{PNG}":
+        result.png_unit_m = None
+    if overwrite:
+        with suppress(OSError):
+            path.unlink()
