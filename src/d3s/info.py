@@ -233,7 +233,9 @@ def _text(path: Path) -> Info:
     if suffix == ".toml":
         return _document(path)
     if path.name.endswith(camera_file.SUFFIX):
-        return Info(path=str(path), kind="camera", facts=camera_file.read(path)._asdict())
+        facts = camera_file.read(path)._asdict()
+        known = {name: value for name, value in facts.items() if value is not None}
+        return Info(path=str(path), kind="camera", facts=known)
     if suffix in CSV.suffixes:
         return _table(path)
     depth = ", ".join(

@@ -19,6 +19,7 @@ from d3s.estimate.depth_map import check_limits
 from d3s.estimate.diagnosis.words import Cause
 from d3s.files import camera_file, exr
 from d3s.files.depth_files import FORMATS
+from d3s.files.disparity import DISPARITY_SUFFIXES, write_disparity
 from d3s.files.raw import path_text
 from d3s.formats import DEPTH_SUFFIXES, EXR
 from d3s.rig import Rig
@@ -27,7 +28,9 @@ from d3s.view.preview import write_preview
 
 PREVIEW = "preview"
 DEFAULT_FORMATS = ("npz", "png", PREVIEW)
-ALL_FORMATS = (*(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES), PREVIEW)
+DISPARITIES = {f"disparity{suffix}": suffix for suffix in DISPARITY_SUFFIXES}
+"""Formats of disparity, with the suffixes of their files."""
+ALL_FORMATS = (*(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES), *DISPARITIES, PREVIEW)
 """NPZ with everything, the formats that other programs read, and a picture for people."""
 
 _WARM_UP_ROWS = 64
@@ -93,10 +96,8 @@ class DepthJob:
     def targets(self, name: str, output: Path) -> dict[str, Path]:
         """Files of the results of a frame, by format; the camera that some need comes last."""
         start = f"{name}_" if name else ""
-        files = {
-            one: output / (f"{start}preview.png" if one == PREVIEW else f"{start}depth.{one}")
-            for one in self.formats
-        }
+        names = {PREVIEW: "preview.png", **{one: one for one in DISPARITIES}}
+        files = {one: output / f"{start}{names.get(one, f'depth.{one}')}" for one in self.formats}
         if any(not FORMATS[f".{one}"].has_camera_inside for one in files if f".{one}" in FORMATS):
             files["camera"] = camera_file.beside(output / f"{start}depth.png")
         return files
@@ -241,6 +242,8 @@ def _write(found: DepthMap, name: str, files: dict[str, Path], overwrite: bool) 
             if kind == PREVIEW:
                 title = f"{name}: {found.density:.0%} have a depth"
                 write_preview(path, found.depth_m, title=title, overwrite=overwrite)
+            elif kind in DISPARITIES:
+                write_disparity(path, found.disparity_px, overwrite=overwrite)
             else:
                 found.save(path, overwrite=overwrite)
     except D3SError:

@@ -78,6 +78,7 @@ def as_image(depth_map: DepthMap) -> DepthImage:
         confidence=depth_map.confidence,
         intensity=depth_map.intensity,
         focal_length_px=depth_map.rig.optics.focal_length_px,
+        principal_point_px=depth_map.rig.principal_point_px,
         notes={
             "camera": depth_map.rig.name,
             "method": depth_map.method,
