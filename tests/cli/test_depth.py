@@ -166,8 +166,8 @@ def test_a_missing_package_is_told_before_the_work(pair, out, monkeypatch):
 def test_help_names_every_format():
     told = " ".join(run("--help").stdout.replace("│", " ").split())
     assert (
-        "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, and "
-        "preview" in told
+        "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, "
+        "disparity.pfm, disparity.png (16 bit, as KITTI has it), and preview" in told
     )
 
 
@@ -238,10 +238,10 @@ BAD = [
         ["{left}", "{right}", "--rig", "paper", "--baseline", "1mm"], 2, "leave it, or", id="both"
     ),
     pytest.param(
-        ["{left}", "{right}", "--focal-length-px", "500", "--baseline", "100"],
+        ["{left}", "{right}", "--focal-length-px", "500", "--baseline", "-100"],
         2,
-        "must be below 1: it is in metres. Did you pass millimetres?",
-        id="baseline in millimetres",
+        "must be above 0: it is in metres",
+        id="negative baseline",
     ),
     pytest.param(
         ["{left}", "{right}", "--rig", "{millimetres}"],
@@ -258,7 +258,7 @@ BAD = [
         ["{rig}", "{left}", "{right}", *PINHOLE], 3, "Give it as --rig", id="rig as an image"
     ),
     pytest.param(
-        ["{left}", "{right}", "--rig", "{left}"], 3, "left.png: is not", id="image as rig"
+        ["{left}", "{right}", "--rig", "{left}"], 3, "left.png is no calib", id="image as rig"
     ),
     pytest.param(
         ["{left}", "{right}", "--rig", "no.toml"], 3, "there is no such file", id="no file"

@@ -134,20 +134,27 @@ def test_focal_length_comes_back_exactly(focal_length_px: float) -> None:
 
 
 def test_errors_name_the_arguments() -> None:
-    wrong = {"baseline_m": 193.0, "disparity_offset_px": math.nan, "name": "two\nlines"}
+    wrong = {"baseline_m": -0.193, "disparity_offset_px": math.nan, "name": "two\nlines"}
     assert problems_of(Rig.from_pinhole, focal_length_px=0.0121, **wrong) == (
         "focal_length_px=0.0121 must be at least 10: "
         "it is in pixels, the focal length over the pixel pitch.",
-        "baseline_m=193.0 must be below 1: it is in metres. Did you pass millimetres?",
+        "baseline_m=-0.193 must be above 0: it is in metres.",
         "disparity_offset_px=nan must be a finite number.",
         "name='two\\nlines' must be one line of text, and not empty.",
     )
 
 
-@pytest.mark.parametrize("field", ["baseline_m", "sensor_distance_m", "aperture_radius_m"])
-def test_lengths_in_millimetres(field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "rule"),
+    [
+        ("baseline_m", "must be at most 50 times sensor_distance_m=0.0121"),
+        ("sensor_distance_m", "must be below "),
+        ("aperture_radius_m", "must be below "),
+    ],
+)
+def test_lengths_in_millimetres(field: str, rule: str) -> None:
     problem = optics_problem(**{field: PAPER[field] * 1000})
-    assert problem.startswith(f"{field}={PAPER[field] * 1000} must be below ")
+    assert problem.startswith(f"{field}={PAPER[field] * 1000} {rule}")
     assert problem.endswith(": it is in metres. Did you pass millimetres?")
 
 
@@ -204,7 +211,7 @@ def test_sensor_distance_of_a_wrong_unit_that_is_plausible_alone() -> None:
 
 def test_no_unit_is_suggested_that_would_not_help() -> None:
     assert optics_problem(baseline_m=1e308) == (
-        "baseline_m=1e+308 must be below 1: it is in metres."
+        "baseline_m=1e+308 must be at most 1e+07: it is in metres."
     )
 
 
@@ -423,7 +430,7 @@ def test_replace_checks_anew_and_leaves_the_first_alone() -> None:
     optics = Rig.paper_prototype().optics
     assert optics.replace(baseline_m=0.01).baseline_m == 0.01
     assert optics.baseline_m == 0.00384
-    with pytest.raises(RigError, match=r"baseline_m=10.0 must be below 1"):
+    with pytest.raises(RigError, match=r"baseline_m=10.0 must be at most 50 times"):
         optics.replace(baseline_m=10.0)
 
 

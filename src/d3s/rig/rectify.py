@@ -75,7 +75,15 @@ def halves(raw: Any, cameras: tuple[RawCamera, RawCamera]) -> tuple[NDArray[Any]
 
 
 def check_size(left: Any, right: Any, shape: tuple[int, int] | None) -> None:
-    """Raise an `InputError` if rectified views have another size than the rig says."""
+    """Raise an `InputError` if rectified views have another size than the rig says.
+
+    Parameters
+    ----------
+    left, right
+        Views.
+    shape
+        Rows and columns that the rig says; None if it does not.
+    """
     for side, view in zip(_SIDES, (left, right), strict=True):
         if shape is not None and np.shape(view) != shape:
             raise InputError(_wrong_size(side, np.shape(view), shape))

@@ -181,7 +181,17 @@ def clipping_limits(low: float, high: float) -> Image:
 
 
 def hold(view: Image, clipped: NDArray[np.bool_], ends: Image) -> None:
-    """Clip a view that has plateaus: the kernel overshoots beside them, and they stay extreme."""
+    """Clip a view that has plateaus: the kernel overshoots beside them, and they stay extreme.
+
+    Parameters
+    ----------
+    view
+        View, changed in place.
+    clipped
+        (rows, 2), whether a row has a dark and a bright plateau.
+    ends
+        Values of dark and bright plateaus.
+    """
     is_clipped = clipped.any(axis=0)
     if is_clipped.any():
         np.clip(view, *np.where(is_clipped, ends, (-np.inf, np.inf)), out=view)

@@ -25,14 +25,14 @@ _TRANSLATION = "t", "translation", "translationvector", "trans", "tvec"
 _SIZE = "imagesize", "size", "resolution", "framesize", "imgsize"
 _WIDTHS = ("imagewidth", "imageheight"), ("width", "height")
 _FISHEYE = "fisheye", "fisheyemodel", "isfisheye"
-_SIDES = ("1", "l", "left", "0"), ("2", "r", "right", "1")
+_SIDES = ("1", "2"), ("l", "r"), ("left", "right"), ("0", "1")
 
 
 def is_opencv(source: Source) -> bool:
     """Whether a file has values of a camera, or of how two cameras stand."""
     values = _plain(source.values or {})
-    names = {*_sided(_MATRIX, 0), *_sided(_MATRIX, 1), *_MATRIX[1:]}
-    has_camera = any(_is_matrix(values.get(name)) for name in names)
+    names = {name for marks in _SIDES for mark in marks for name in _sided(_MATRIX, mark)}
+    has_camera = any(_is_matrix(values.get(name)) for name in {*names, *_MATRIX[1:]})
     return has_camera or _first(values, _TRANSLATION) is not None
 
 
@@ -59,10 +59,12 @@ def read_opencv(
     everything: dict[str, Any] = {}
     for table in reversed(tables):
         everything |= table
-    stereo = next((one for one in zip(sources, tables, strict=True) if _has_both(one[1])), None)
-    if stereo is not None:
+    both = next((one for one in zip(sources, tables, strict=True) if _marks(one[1])), None)
+    if both is not None:
+        source, table = both
         cameras = [
-            _camera(stereo[0], {**everything, **stereo[1]}, side, shape, fisheye) for side in (0, 1)
+            _camera(source, {**everything, **table}, mark, shape, fisheye)
+            for mark in _marks(table) or ()
         ]
     else:
         single = [one for one in zip(sources, tables, strict=True) if _mono(one[1]) is not None]
@@ -102,9 +104,8 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _sided(names: Iterable[str], side: int) -> list[str]:
-    marks = _SIDES[side]
-    return [word for name in names for mark in marks for word in (name + mark, mark + name)]
+def _sided(names: Iterable[str], mark: str) -> list[str]:
+    return [word for name in names for word in (name + mark, mark + name)]
 
 
 def _first(values: Mapping[str, Any], names: Iterable[str]) -> Any:
@@ -116,14 +117,17 @@ def _is_matrix(value: Any) -> bool:
     return found is not None and len(found) == 9
 
 
-def _side_matrix(values: Mapping[str, Any], side: int) -> Any:
-    names = _sided(_MATRIX, side)
+def _side_matrix(values: Mapping[str, Any], mark: str) -> Any:
+    names = _sided(_MATRIX, mark)
     return next((values[name] for name in names if _is_matrix(values.get(name))), None)
 
 
-def _has_both(values: Mapping[str, Any]) -> bool:
-    first, second = _side_matrix(values, 0), _side_matrix(values, 1)
-    return first is not None and second is not None
+def _marks(values: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Marks of the left and the right camera in names such as M1 and M2; None if not both are."""
+    for marks in _SIDES:
+        if all(_side_matrix(values, mark) is not None for mark in marks):
+            return marks
+    return None
 
 
 def _mono(values: Mapping[str, Any]) -> Any:
@@ -133,16 +137,16 @@ def _mono(values: Mapping[str, Any]) -> Any:
 def _camera(
     source: Source,
     values: Mapping[str, Any],
-    side: int | None,
+    mark: str | None,
     shape: tuple[int, int] | None,
     fisheye: bool,
 ) -> RawCamera:
-    """Camera of a side, or the only one of a file."""
-    if side is None:
+    """Camera of a mark, or the only one of a file."""
+    if mark is None:
         found, distortion = _mono(values), _first(values, _DISTORTION)
     else:
-        found = _side_matrix(values, side)
-        distortion = _first(values, _sided(_DISTORTION, side))
+        found = _side_matrix(values, mark)
+        distortion = _first(values, _sided(_DISTORTION, mark))
     if distortion is None:
         raise source.error("has no distortion coefficients. Write zeros if there is none.")
     coefficients = numbers(distortion)

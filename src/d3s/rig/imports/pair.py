@@ -72,7 +72,7 @@ class CameraPair:
         )
 
     def remarks(self, rig: Rig) -> tuple[str, ...]:
-        """What a person should look at."""
+        """Questions about the rig that a person should look at."""
         if self.unit_is_known or rig.optics.baseline_m < LONG_BASELINE_M:
             return ()
         remedy = "If so, say --unit mm on the command line, unit_m=0.001 in Python."
@@ -196,9 +196,9 @@ def _rectifying(pair: CameraPair, rotation: FloatArray, translation: FloatArray)
 
     left, right = pair.cameras
     size = left.cols_px, left.rows_px
-    no_distortion = np.zeros(4)
+    no_distortion, column = np.zeros(4), translation.reshape(3, 1)
     found: Any = cv2.stereoRectify(
-        left.matrix, no_distortion, right.matrix, no_distortion, size, rotation, translation
+        left.matrix, no_distortion, right.matrix, no_distortion, size, rotation, column
     )
     turns = np.asarray(found[0]), np.asarray(found[1])
     focal = float(np.mean([left.focal_lengths_px, right.focal_lengths_px]))

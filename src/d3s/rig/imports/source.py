@@ -133,5 +133,4 @@ def _node(node: Any) -> Any:
     matrix = node.mat()
     if matrix is None:
         return {name: _node(node.getNode(name)) for name in node.keys()}  # noqa: SIM118
-    rows, cols = matrix.shape[:2]
-    return {"rows": rows, "cols": cols, "data": matrix.ravel().tolist()}
+    return {"data": matrix.ravel().tolist()}
