@@ -1,5 +1,6 @@
 """Two cameras of a calibration, as a rig: rectified as they are, or to be rectified."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -12,6 +13,7 @@ from d3s.rig.stereo import RawCamera, Stereo
 from d3s.types import FloatArray
 
 _SAME_PX = 0.01  # rows by which views may differ that count as rectified
+_LEAST_FOCAL = 0.75  # smallest focal length of views, over that of the cameras
 _SIDE_BY_SIDE = 0.5  # smallest share of the baseline along x
 _SWAPPED = (
     "the second camera lies {distance:.3g} m to the left of the first one: the left camera goes "
@@ -186,11 +188,10 @@ def _of_projections(pair: CameraPair, *, rectified: bool) -> Rig:
 
 
 def _rectifying(pair: CameraPair, rotation: FloatArray, translation: FloatArray) -> Rig:
-    """Rig that rectifies: rotations of OpenCV, and views that keep the resolution of the middle.
+    """Rig that rectifies: rotations of OpenCV, and views of the size of the left picture.
 
-    The focal length of the views is the mean of those of the cameras, and their size that of the
-    left picture. One principal point for both views, so that points at infinity have disparity 0,
-    brings the middles of both pictures near the middle of the views.
+    One principal point for both views, so that points at infinity have disparity 0, brings the
+    middles of both pictures near the middle of the views.
     """
     import cv2
 
@@ -201,9 +202,9 @@ def _rectifying(pair: CameraPair, rotation: FloatArray, translation: FloatArray)
         left.matrix, no_distortion, right.matrix, no_distortion, size, rotation, column
     )
     turns = np.asarray(found[0]), np.asarray(found[1])
-    focal = float(np.mean([left.focal_lengths_px, right.focal_lengths_px]))
-    middles = [_direction(one, turn) for one, turn in zip(pair.cameras, turns, strict=True)]
-    x, y = np.mean(middles, axis=0)
+    crosses = [_cross(one, turn) for one, turn in zip(pair.cameras, turns, strict=True)]
+    focal = _focal_length_px(pair.cameras, crosses)
+    x, y = np.mean([cross[0] for cross in crosses], axis=0)
     centre = (left.cols_px - 1) / 2 - focal * x, (left.rows_px - 1) / 2 - focal * y
     rig = Rig.of_pinhole(
         focal_length_px=focal,
@@ -215,17 +216,31 @@ def _rectifying(pair: CameraPair, rotation: FloatArray, translation: FloatArray)
     return _with_cameras(rig, pair.cameras, turns)
 
 
-def _direction(camera: RawCamera, turn: FloatArray) -> FloatArray:
-    """Tangents (x, y) of the middle of a picture, in the rectified view."""
+def _focal_length_px(cameras: tuple[RawCamera, RawCamera], crosses: Sequence[FloatArray]) -> float:
+    """Focal length of the views: the middles of the sides of both pictures stay in view.
+
+    At most the mean of the cameras, since more has no more detail; and at least a share of it,
+    since wide lenses would lose the detail of the middle.
+    """
+    left = cameras[0]
+    half = np.array([left.cols_px - 1, left.rows_px - 1]) / 2
+    reach = np.max([np.abs(cross[1:] - cross[0]).max(axis=0) for cross in crosses], axis=0)
+    mean = float(np.mean([one.focal_lengths_px for one in cameras]))
+    return float(np.clip((half / reach).min(), _LEAST_FOCAL * mean, mean))
+
+
+def _cross(camera: RawCamera, turn: FloatArray) -> FloatArray:
+    """Tangents (5, 2), x and y in the rectified view, of the middles of a picture and its sides."""
     import cv2
 
-    middle = np.array([[[(camera.cols_px - 1) / 2, (camera.rows_px - 1) / 2]]])
+    x, y = camera.cols_px - 1.0, camera.rows_px - 1.0
+    places = [(x / 2, y / 2), (0.0, y / 2), (x, y / 2), (x / 2, 0.0), (x / 2, y)]
     coefficients = np.array(camera.distortion or (0.0,) * 4)
-    undistort: Any = (
-        cv2.undistortPoints if camera.model == "pinhole" else cv2.fisheye.undistortPoints
-    )
-    places = undistort(middle, camera.matrix, coefficients, R=turn)
-    return np.asarray(places, dtype=np.float64).reshape(2)
+    undistort: Any = cv2.fisheye.undistortPoints
+    if camera.model == "pinhole":
+        undistort = cv2.undistortPoints
+    found = undistort(np.array(places)[:, None], camera.matrix, coefficients, R=turn)
+    return np.asarray(found, dtype=np.float64).reshape(-1, 2)
 
 
 def _with_cameras(
