@@ -13,7 +13,7 @@ from PIL import Image
 from d3s.errors import InputError, OutputError
 from d3s.files import write_npz
 from d3s.files.depth_files import FORMATS, read_depth, write_depth
-from d3s.files.depth_image import DepthImage, Points
+from d3s.files.depth_image import DepthImage, Points, points_of
 
 RNG = np.random.default_rng(3)
 SHAPE = (12, 17)
@@ -388,3 +388,23 @@ def test_layers_are_one_image():
         made(confidence=np.zeros((3, 3), np.float32))
     with pytest.raises(InputError, match=r"depth has shape \(0, 4\)"):
         DepthImage(depth_m=np.zeros((0, 4), np.float32))
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tiff", ".pfm", ".npy", ".exr"])
+def test_principal_point_comes_back(tmp_path, suffix):
+    if suffix == ".exr":
+        pytest.importorskip("OpenEXR")
+    image = made(principal_point_px=(3.25, 4.5))
+    write_depth(tmp_path / f"a{suffix}", image)
+    again = read_depth(tmp_path / f"a{suffix}")
+    assert again.principal_point_px == (3.25, 4.5)
+    assert again.intrinsics == pytest.approx(image.intrinsics)
+
+
+def test_points_lie_about_the_principal_point():
+    image = made(principal_point_px=(3.25, 4.5))
+    found = points_of(image)
+    rows, cols = np.nonzero(np.isfinite(image.depth_m))
+    z = image.depth_m[rows, cols]
+    np.testing.assert_allclose(found.x_m, (cols - 3.25) * z / FOCAL_PX, rtol=1e-5)
+    np.testing.assert_allclose(found.y_m, (rows - 4.5) * z / FOCAL_PX, rtol=1e-5)

@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 
 SIZE = 320, 240  # width and height
+WALL_M = 1.6  # distance of the wall in the pictures, from the left camera
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,14 @@ class Camera:
     matrix: np.ndarray
     distortion: tuple[float, ...] = ()
     fisheye: bool = False
+
+    def rays(self, places):
+        """Directions (n, 3) with z = 1 of places (n, 2); the lens model is inverted."""
+        focal = np.diag(self.matrix)[:2]
+        rays = np.c_[(places - self.matrix[:2, 2]) / focal, np.ones(len(places))]
+        for _ in range(40):
+            rays[:, :2] += (places - self.project(rays)) / focal
+        return rays
 
     def project(self, points):
         """Places (n, 2) in the picture of points (n, 3) of this camera's frame."""
@@ -325,3 +334,26 @@ def write_kitti(cameras, folder, names=("P_rect_02", "P_rect_03"), first="S_rect
 
 def write_kitti_odometry(cameras, folder):
     return write_kitti(cameras, folder, names=("P2", "P3"), first="")
+
+
+def picture_places():
+    """Places (n, 2) of all pixels, row by row."""
+    y, x = np.mgrid[: SIZE[1], : SIZE[0]].astype(np.float64)
+    return np.stack([x.ravel(), y.ravel()], axis=1)
+
+
+def write_pictures(cameras, left, right, seed=5):
+    """Write pictures of a wall before both cameras, with noise."""
+    rng = np.random.default_rng(seed)
+    texture = cv2.GaussianBlur(rng.uniform(0, 1, (1200, 1600)), (0, 0), 1.6).astype(np.float32)
+    texture = np.clip(0.5 + 3.0 * (texture - texture.mean()), 0, 1)
+    turns = np.eye(3), cameras.rotation
+    places = np.zeros(3), -cameras.rotation.T @ cameras.translation
+    both = zip((left, right), (cameras.left, cameras.right), turns, places, strict=True)
+    for path, camera, turn, place in both:
+        directions = camera.rays(picture_places()) @ turn
+        points = place + ((WALL_M - place[2]) / directions[:, 2])[:, None] * directions
+        at = (points[:, :2] / 0.0025 + (800, 600)).astype(np.float32).reshape(SIZE[1], SIZE[0], 2)
+        grey = cv2.remap(texture, at[..., 0], at[..., 1], cv2.INTER_CUBIC)
+        noisy = grey + rng.normal(0, 0.005, grey.shape)
+        cv2.imwrite(str(path), np.rint(65535 * np.clip(noisy, 0, 1)).astype(np.uint16))

@@ -140,7 +140,7 @@ def _with_warnings(found: DepthMap, pair: CheckedPair) -> DepthMap:
     from d3s.estimate.diagnosis import diagnose, warnings_of  # compiled loops: slow to import
 
     started = perf_counter()
-    words = warnings_of(diagnose(pair, found), found.rig.optics)
+    words = warnings_of(diagnose(pair, found), found.rig.optics, found.rig.stereo)
     times_s = found.timings_s | {"diagnosis": perf_counter() - started}
     return replace(
         found, intensity=pair.left, warnings=(*found.warnings, *words), timings_s=times_s

@@ -51,10 +51,10 @@ class Optics(RigPart):
     0.81 m and 0.88 m
     >>> print(f"{optics.disparity_px(1.0):.2f} px")
     23.23 px
-    >>> optics.replace(pixel_pitch_m=1.0)
+    >>> optics.replace(baseline_m=-3.84e-3)
     Traceback (most recent call last):
         ...
-    d3s.errors.RigError: pixel_pitch_m=1.0 must be below 0.0001: it is in metres.
+    d3s.errors.RigError: baseline_m=-0.00384 must be above 0: it is in metres.
     """
 
     # Fields that the validators of later fields compare with come first.
