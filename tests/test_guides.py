@@ -173,7 +173,8 @@ def test_commands_and_options_exist(guide):
 @pytest.mark.parametrize("guide", GUIDES)
 def test_options_that_are_named_exist(guide):
     """Every option in the text, such as `--depth-range`, is an option of a command."""
-    commands = typer.main.get_command(app).commands.values()
+    first = typer.main.get_command(app).commands.values()
+    commands = [*first, *(two for one in first for two in getattr(one, "commands", {}).values())]
     known = {name for one in commands for option in one.params for name in option.opts}
     text = (DOCS / f"{guide}.md").read_text()
     assert set(re.findall(r"`(--[a-z][a-z-]+)", text)) <= known | {"--debug"}

@@ -447,3 +447,39 @@ def test_import_is_light() -> None:
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     loaded = set(run.stdout.decode().split())
     assert not loaded & {"scipy", "matplotlib", "typer", "rich", "cv2", "numba"}
+
+
+def test_principal_points_of_both_views() -> None:
+    numbers = {"focal_length_px": 500.0, "baseline_m": 0.1, "principal_point_px": (40.0, 30.0)}
+    rig = Rig.from_pinhole(**numbers, principal_point_right_px=(52.5, 30.0), shape=(60, 80))
+    assert rig.optics.disparity_offset_px == -12.5
+    assert rig.stereo is not None
+    assert (rig.stereo.shape, rig.principal_point_px) == ((60, 80), (40.0, 30.0))
+    assert Rig.paper_prototype().principal_point_px is None
+    wrong = {"principal_point_right_px": (52.5, 31.0)}
+    (problem,) = problems_of(Rig.from_pinhole, **numbers, **wrong)
+    assert "must be on the row 30 of principal_point_px" in problem
+    (problem,) = problems_of(
+        Rig.from_pinhole,
+        **numbers,
+        principal_point_right_px=(52.5, 30.0),
+        disparity_offset_px=12.5,
+    )
+    assert "gives a disparity of -12.5 px at infinity, and disparity_offset_px=12.5" in problem
+
+
+def test_views_of_two_cameras_stand_alone() -> None:
+    stereo = {"principal_point_px": (40.0, 30.0)}
+    rig = Rig.paper_prototype().replace(calibration=CALIBRATION)
+    (problem,) = problems_of(rig.replace, stereo=stereo)
+    assert "must not be given beside calibration" in problem
+
+
+def test_files_of_rigs_without_stereo_do_not_mention_it() -> None:
+    assert "stereo" not in Rig.paper_prototype().model_dump()
+    assert (
+        "stereo"
+        in Rig.of_pinhole(
+            focal_length_px=500.0, baseline_m=0.1, principal_point_px=(40.0, 30.0)
+        ).model_dump()
+    )
