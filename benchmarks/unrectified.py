@@ -23,11 +23,8 @@ PATTERNS = "text", "gravel", "bark", "brick"  # reported, and not tuned on
 NOISE = 0.01
 _TEXEL_LEVEL = 7  # 1.28 mm
 _TEXELS = 3072
-# Samples of a pixel, and their weights: its square, blurred by a lens with a Gaussian of 0.5 px.
-_LENS_PX = 0.5
+LENS_PX = 0.5  # Gaussian blur of the lenses
 _SUBPIXELS = np.arange(-5, 6) / 3
-_WEIGHTS = sum(np.exp(-0.5 * ((_SUBPIXELS - one) / _LENS_PX) ** 2) for one in (-1 / 3, 0, 1 / 3))
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _STEPS = 30  # of the inversion of the lens
 # Height of the wall over the texture's plane, and the panel before it: metres.
 _WALL_M, _SLANT = 2.0, np.array([0.3, -0.15])
@@ -77,7 +74,11 @@ def distortion_share(camera: RawCamera) -> float:
 
 
 def render(
-    camera: RawCamera, turn: FloatArray, place: FloatArray, texture: tuple[Image, Image]
+    camera: RawCamera,
+    turn: FloatArray,
+    place: FloatArray,
+    texture: tuple[Image, Image],
+    lens_px: float = LENS_PX,
 ) -> Rendered:
     """Picture of a camera.
 
@@ -91,14 +92,17 @@ def render(
         Centre of the camera in the scene, in metres.
     texture
         Textures of the wall and of the panel.
+    lens_px
+        Standard deviation of the blur of the lens; 0 for none.
     """
     y, x = np.mgrid[: camera.rows_px, : camera.cols_px].astype(np.float64)
     places = np.stack([x.ravel(), y.ravel()], axis=1)
     directions = (_rays(camera, places) @ turn).reshape(*x.shape, 3)
     down, right = np.gradient(directions, axis=(0, 1))  # rays within a pixel are linear
     total = np.zeros(x.size)
-    for i, weight_y in zip(_SUBPIXELS, _WEIGHTS, strict=True):
-        for j, weight_x in zip(_SUBPIXELS, _WEIGHTS, strict=True):
+    weights = [(place, weight) for place, weight in _weights(lens_px) if weight > 1e-6]
+    for i, weight_y in weights:
+        for j, weight_x in weights:
             moved = (directions + i * down + j * right).reshape(-1, 3)
             total += weight_y * weight_x * _seen(moved, place, texture)[0]
     distance = _seen(directions.reshape(-1, 3), place, texture)[1]
@@ -106,6 +110,15 @@ def render(
     return Rendered(
         total.reshape(x.shape).astype(np.float32), depth.reshape(x.shape).astype(np.float32)
     )
+
+
+def _weights(lens_px: float) -> list[tuple[float, float]]:
+    """Places of samples along a side of a pixel, and their weights: its square, blurred."""
+    thirds = (-1 / 3, 0.0, 1 / 3)
+    spread = max(lens_px, 0.01)
+    values = sum(np.exp(-0.5 * ((_SUBPIXELS - one) / spread) ** 2) for one in thirds)
+    weights = np.asarray(values) / np.sum(values)
+    return list(zip(_SUBPIXELS.tolist(), weights.tolist(), strict=True))
 
 
 def _rays(camera: RawCamera, places: FloatArray) -> FloatArray:
@@ -168,7 +181,9 @@ class Pairs(NamedTuple):
     rig: d3s.Rig
 
 
-def pairs(pattern: str, seed: int, *, rows: int = 300, cols: int = 400) -> Pairs:
+def pairs(
+    pattern: str, seed: int, *, rows: int = 300, cols: int = 400, lens_px: float = LENS_PX
+) -> Pairs:
     """Render both pairs, with noise.
 
     Parameters
@@ -179,6 +194,8 @@ def pairs(pattern: str, seed: int, *, rows: int = 300, cols: int = 400) -> Pairs
         Seed of texture and noise.
     rows, cols
         Size of the pictures.
+    lens_px
+        Blur of the lenses, of the twin's too.
     """
     made = cameras(rows, cols)
     rig = rig_of(made)
@@ -188,7 +205,7 @@ def pairs(pattern: str, seed: int, *, rows: int = 300, cols: int = 400) -> Pairs
     turns = np.eye(3), made.rotation
     places = np.zeros(3), -made.rotation.T @ made.translation
     raw = [
-        render(camera, turn, place, texture)
+        render(camera, turn, place, texture, lens_px)
         for camera, turn, place in zip(made.cameras, turns, places, strict=True)
     ]
     views = [_view(rig, side) for side in (0, 1)]
@@ -197,7 +214,7 @@ def pairs(pattern: str, seed: int, *, rows: int = 300, cols: int = 400) -> Pairs
         np.array(camera.rotation) @ turn for camera, turn in zip((left, right), turns, strict=True)
     ]
     twin = [
-        render(camera, turn, place, texture)
+        render(camera, turn, place, texture, lens_px)
         for camera, turn, place in zip(views, to_views, places, strict=True)
     ]
     rng = np.random.default_rng(seed)
@@ -292,6 +309,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=480)
     parser.add_argument("--cols", type=int, default=640)
+    parser.add_argument("--seed", type=int, default=500)
+    parser.add_argument("--lens-px", type=float, default=LENS_PX)
     given = parser.parse_args()
     camera = cameras(given.rows, given.cols).cameras[0]
     print(f"distortion at the corners: {distortion_share(camera):.1%}")
@@ -300,7 +319,14 @@ def main() -> None:
     )
     print("|---|---|---|---|---|")
     for seed, pattern in enumerate(PATTERNS):
-        found = measure(pairs(pattern, 100 + seed, rows=given.rows, cols=given.cols))
+        made = pairs(
+            pattern,
+            given.seed + 10 * seed,
+            rows=given.rows,
+            cols=given.cols,
+            lens_px=given.lens_px,
+        )
+        found = measure(made)
         print(
             f"| {pattern} | {found.rows_px:.3f} | {found.error_px:.4f}, {found.twin_error_px:.4f} "
             f"| {found.rms_px:.4f}, {found.twin_rms_px:.4f} "
