@@ -13,6 +13,7 @@ import pytest
 import typer.main
 
 import d3s
+import stereo_cameras
 from d3s.cli import app
 from d3s.estimate import candidates
 from d3s.estimate.flags import share_of_each
@@ -34,7 +35,7 @@ sys.path.insert(0, str(DOCS))
 
 import method_figures
 
-GUIDES = ("index", "first_depth", "method", "how_good", "build")
+GUIDES = ("index", "first_depth", "stereo", "method", "how_good", "build")
 RIG = Rig.paper_prototype()
 
 # Replacements in the commands of the pages that shorten the test.
@@ -86,6 +87,32 @@ def test_first_depth_map(folder):
     error_m = np.nanmedian(frame.depth_m) - boards.DISTANCES_M[BOARD]
     assert abs(error_m) < 0.01
     assert frame.density > 0.5
+
+
+def test_stereo_camera(folder):
+    cameras = stereo_cameras.RADTAN
+    stereo_cameras.write_pictures(cameras, Path("left.png"), Path("right.png"))
+    for write in (
+        stereo_cameras.write_opencv_stereo,
+        stereo_cameras.write_opencv_mono,
+        stereo_cameras.write_kalibr,
+        stereo_cameras.write_ros,
+        stereo_cameras.write_oak,
+    ):
+        write(cameras, Path())
+    Path("Motorcycle").mkdir()
+    stereo_cameras.write_middlebury(stereo_cameras.RECTIFIED, Path("Motorcycle"))
+    stereo_cameras.write_pictures(
+        stereo_cameras.RECTIFIED, Path("Motorcycle/im0.png"), Path("Motorcycle/im1.png")
+    )
+    runner = run("stereo")
+
+    est = runner.scope["est"]
+    assert est.density > 0.5
+    assert abs(np.nanmedian(est.depth_m) - stereo_cameras.WALL_M) < 0.02
+    with np.load("moto/Motorcycle_depth.npz") as moto:
+        assert moto["K"] == pytest.approx(stereo_cameras.RECTIFIED.left.matrix)
+        assert abs(np.nanmedian(moto["depth_m"]) - stereo_cameras.WALL_M) < 0.02
 
 
 def test_how_good_is_it(folder):
@@ -146,7 +173,8 @@ def test_commands_and_options_exist(guide):
 @pytest.mark.parametrize("guide", GUIDES)
 def test_options_that_are_named_exist(guide):
     """Every option in the text, such as `--depth-range`, is an option of a command."""
-    commands = typer.main.get_command(app).commands.values()
+    first = typer.main.get_command(app).commands.values()
+    commands = [*first, *(two for one in first for two in getattr(one, "commands", {}).values())]
     known = {name for one in commands for option in one.params for name in option.opts}
     text = (DOCS / f"{guide}.md").read_text()
     assert set(re.findall(r"`(--[a-z][a-z-]+)", text)) <= known | {"--debug"}

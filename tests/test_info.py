@@ -172,6 +172,12 @@ def test_rigs(tmp_path):
     assert found.facts["frame_px"] == [120, 260]
     d3s.Rig.from_pinhole(focal_length_px=500, baseline_m=0.1).save(tmp_path / "pair.toml")
     assert said(tmp_path / "pair.toml").facts["f_number"] is None
+    d3s.Rig.from_pinhole(
+        focal_length_px=500, baseline_m=0.1, principal_point_px=(39.5, 31.0), shape=(60, 80)
+    ).save(tmp_path / "stereo.toml")
+    told = said(tmp_path / "stereo.toml").facts
+    assert told["principal_point_px"] == [39.5, 31.0]
+    assert (told["views_px"], told["pictures"]) == ([60, 80], "rectified")
 
 
 def test_lenses_of_a_rig(tmp_path):

@@ -233,7 +233,9 @@ def _text(path: Path) -> Info:
     if suffix == ".toml":
         return _document(path)
     if path.name.endswith(camera_file.SUFFIX):
-        return Info(path=str(path), kind="camera", facts=camera_file.read(path)._asdict())
+        facts = camera_file.read(path)._asdict()
+        known = {name: value for name, value in facts.items() if value is not None}
+        return Info(path=str(path), kind="camera", facts=known)
     if suffix in CSV.suffixes:
         return _table(path)
     depth = ", ".join(
@@ -300,6 +302,14 @@ def _rig_facts(rig: Rig) -> Facts:
         "pixel_pitch_m": optics.pixel_pitch_m,
         "calibrated": rig.calibration is not None,
     }
+    if rig.stereo is not None:
+        facts |= {
+            "principal_point_px": list(rig.stereo.principal_point_px),
+            "disparity_offset_px": optics.disparity_offset_px,
+            "pictures": "rectified" if rig.stereo.raw_cameras is None else "raw, to be rectified",
+        }
+        if rig.stereo.shape is not None:
+            facts["views_px"] = list(rig.stereo.shape)
     if rig.calibration is not None:
         facts |= {
             "views_px": [rig.calibration.crop_rows_px, rig.calibration.crop_cols_px],

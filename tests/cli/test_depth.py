@@ -189,7 +189,7 @@ def test_help_names_every_format():
     told = " ".join(run("--help").stdout.replace("│", " ").split())
     assert (
         "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, mcap, "
-        "and preview" in told
+        "disparity.pfm, disparity.png (16 bit, as KITTI has it), and preview" in told
     )
 
 
@@ -260,10 +260,10 @@ BAD = [
         ["{left}", "{right}", "--rig", "paper", "--baseline", "1mm"], 2, "leave it, or", id="both"
     ),
     pytest.param(
-        ["{left}", "{right}", "--focal-length-px", "500", "--baseline", "100"],
+        ["{left}", "{right}", "--focal-length-px", "500", "--baseline", "-100"],
         2,
-        "must be below 1: it is in metres. Did you pass millimetres?",
-        id="baseline in millimetres",
+        "must be above 0: it is in metres",
+        id="negative baseline",
     ),
     pytest.param(
         ["{left}", "{right}", "--rig", "{millimetres}"],
@@ -280,7 +280,7 @@ BAD = [
         ["{rig}", "{left}", "{right}", *PINHOLE], 3, "Give it as --rig", id="rig as an image"
     ),
     pytest.param(
-        ["{left}", "{right}", "--rig", "{left}"], 3, "left.png: is not", id="image as rig"
+        ["{left}", "{right}", "--rig", "{left}"], 3, "left.png is no calib", id="image as rig"
     ),
     pytest.param(
         ["{left}", "{right}", "--rig", "no.toml"], 3, "there is no such file", id="no file"

@@ -34,6 +34,16 @@ def test_valid_and_density():
     assert made.density == pytest.approx(4 / 6)
 
 
+def test_disparity_by_hand():
+    rig = d3s.Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1, disparity_offset_px=-20.0)
+    made = dataclasses.replace(_made(), rig=rig)
+    # f B = 100 px m: 100 / Z - 20, and sigma times 100 / Z²
+    expected = [[80, 30, 100 / 3 - 20], [5, NAN, NAN]]
+    np.testing.assert_allclose(made.disparity_px, expected, rtol=1e-6)
+    np.testing.assert_allclose(made.sigma_px, [[1.0, 0.5, 1 / 3], [0.25, NAN, NAN]], rtol=1e-5)
+    assert made.disparity_px.dtype == made.sigma_px.dtype == np.float32
+
+
 def test_filter_without_a_threshold_changes_nothing(assert_same_bytes):
     assert_same_bytes(_made().filter(), _made())
 

@@ -13,7 +13,7 @@ from PIL import Image
 from d3s.errors import InputError, OutputError
 from d3s.files import write_npz
 from d3s.files.depth_files import FORMATS, read_depth, write_depth
-from d3s.files.depth_image import DepthImage, Points
+from d3s.files.depth_image import DepthImage, Points, points_of
 from d3s.files.depth_png import fitting_unit_m
 
 RNG = np.random.default_rng(3)
@@ -316,7 +316,7 @@ def test_camera_lies_beside_formats_without_room_for_it(tmp_path):
         ('{"width": 17, "height": 12, "intrinsic_matrix": [1, 2]}', "is not a camera file"),
         ('{"width": 9, "height": 12, "intrinsic_matrix": [1,0,0,0,1,0,4,5.5,1]}', "12 x 9 px"),
         ('{"width": 17, "height": 12, "intrinsic_matrix": [1,0,0,0,2,0,8,5.5,1]}', "none of ours"),
-        ('{"width": 17, "height": 12, "intrinsic_matrix": [1,0,0,0,1,0,9,5.5,1]}', "none of ours"),
+        ('{"width": 17, "height": 12, "intrinsic_matrix": [1,0,0,0,1,0,9,1e99,1]}', "none of ours"),
         ('{"width":17,"height":12,"intrinsic_matrix":[NaN,0,0,0,1,0,8,5.5,1]}', "none of ours"),
     ],
 )
@@ -405,3 +405,23 @@ def test_layers_are_one_image():
 def test_unit_that_fits(ends_m, unit_m):
     assert fitting_unit_m(np.float32([[*ends_m, np.nan]])) == unit_m
     assert fitting_unit_m(np.full((2, 2), np.nan, np.float32)) == 0.001
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tiff", ".pfm", ".npy", ".exr"])
+def test_principal_point_comes_back(tmp_path, suffix):
+    if suffix == ".exr":
+        pytest.importorskip("OpenEXR")
+    image = made(principal_point_px=(3.25, 4.5))
+    write_depth(tmp_path / f"a{suffix}", image)
+    again = read_depth(tmp_path / f"a{suffix}")
+    assert again.principal_point_px == (3.25, 4.5)
+    assert again.intrinsics == pytest.approx(image.intrinsics)
+
+
+def test_points_lie_about_the_principal_point():
+    image = made(principal_point_px=(3.25, 4.5))
+    found = points_of(image)
+    rows, cols = np.nonzero(np.isfinite(image.depth_m))
+    z = image.depth_m[rows, cols]
+    np.testing.assert_allclose(found.x_m, (cols - 3.25) * z / FOCAL_PX, rtol=1e-5)
+    np.testing.assert_allclose(found.y_m, (rows - 4.5) * z / FOCAL_PX, rtol=1e-5)

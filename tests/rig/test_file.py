@@ -393,17 +393,18 @@ def test_all_wrong_fields_at_once(places: set[Place]) -> None:
 def test_the_words_of_millimetres(path: Path) -> None:
     error = refusal(path, changed(("optics", "baseline_m"), 3.84))
     assert str(error) == (
-        f"{path}: optics.baseline_m=3.84 must be below 1: "
-        "it is in metres. Did you pass millimetres?"
+        f"{path}: optics.baseline_m=3.84 must be at most 50 times sensor_distance_m=0.0121: no "
+        "lens is so small beside its neighbour: it is in metres. Did you pass millimetres?"
     )
 
 
 def test_several_problems_have_a_line_each(path: Path) -> None:
-    document = changed(("optics", "baseline_m"), 3.84)
+    document = changed(("optics", "aperture_radius_m"), 1.0)
     document["optics"]["pixel_pitch_m"] = -1
     assert str(refusal(path, document)).splitlines() == [
         f"{path}: 2 problems",
-        "  optics.baseline_m=3.84 must be below 1: it is in metres. Did you pass millimetres?",
+        "  optics.aperture_radius_m=1.0 must be below 0.1: it is in metres. Did you pass "
+        "millimetres?",
         "  optics.pixel_pitch_m=-1 must be above 1e-07: it is in metres.",
     ]
 

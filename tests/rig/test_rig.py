@@ -134,20 +134,27 @@ def test_focal_length_comes_back_exactly(focal_length_px: float) -> None:
 
 
 def test_errors_name_the_arguments() -> None:
-    wrong = {"baseline_m": 193.0, "disparity_offset_px": math.nan, "name": "two\nlines"}
+    wrong = {"baseline_m": -0.193, "disparity_offset_px": math.nan, "name": "two\nlines"}
     assert problems_of(Rig.from_pinhole, focal_length_px=0.0121, **wrong) == (
         "focal_length_px=0.0121 must be at least 10: "
         "it is in pixels, the focal length over the pixel pitch.",
-        "baseline_m=193.0 must be below 1: it is in metres. Did you pass millimetres?",
+        "baseline_m=-0.193 must be above 0: it is in metres.",
         "disparity_offset_px=nan must be a finite number.",
         "name='two\\nlines' must be one line of text, and not empty.",
     )
 
 
-@pytest.mark.parametrize("field", ["baseline_m", "sensor_distance_m", "aperture_radius_m"])
-def test_lengths_in_millimetres(field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "rule"),
+    [
+        ("baseline_m", "must be at most 50 times sensor_distance_m=0.0121"),
+        ("sensor_distance_m", "must be below "),
+        ("aperture_radius_m", "must be below "),
+    ],
+)
+def test_lengths_in_millimetres(field: str, rule: str) -> None:
     problem = optics_problem(**{field: PAPER[field] * 1000})
-    assert problem.startswith(f"{field}={PAPER[field] * 1000} must be below ")
+    assert problem.startswith(f"{field}={PAPER[field] * 1000} {rule}")
     assert problem.endswith(": it is in metres. Did you pass millimetres?")
 
 
@@ -204,7 +211,7 @@ def test_sensor_distance_of_a_wrong_unit_that_is_plausible_alone() -> None:
 
 def test_no_unit_is_suggested_that_would_not_help() -> None:
     assert optics_problem(baseline_m=1e308) == (
-        "baseline_m=1e+308 must be below 1: it is in metres."
+        "baseline_m=1e+308 must be at most 1e+07: it is in metres."
     )
 
 
@@ -423,7 +430,7 @@ def test_replace_checks_anew_and_leaves_the_first_alone() -> None:
     optics = Rig.paper_prototype().optics
     assert optics.replace(baseline_m=0.01).baseline_m == 0.01
     assert optics.baseline_m == 0.00384
-    with pytest.raises(RigError, match=r"baseline_m=10.0 must be below 1"):
+    with pytest.raises(RigError, match=r"baseline_m=10.0 must be at most 50 times"):
         optics.replace(baseline_m=10.0)
 
 
@@ -440,3 +447,39 @@ def test_import_is_light() -> None:
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     loaded = set(run.stdout.decode().split())
     assert not loaded & {"scipy", "matplotlib", "typer", "rich", "cv2", "numba"}
+
+
+def test_principal_points_of_both_views() -> None:
+    numbers = {"focal_length_px": 500.0, "baseline_m": 0.1, "principal_point_px": (40.0, 30.0)}
+    rig = Rig.from_pinhole(**numbers, principal_point_right_px=(52.5, 30.0), shape=(60, 80))
+    assert rig.optics.disparity_offset_px == -12.5
+    assert rig.stereo is not None
+    assert (rig.stereo.shape, rig.principal_point_px) == ((60, 80), (40.0, 30.0))
+    assert Rig.paper_prototype().principal_point_px is None
+    wrong = {"principal_point_right_px": (52.5, 31.0)}
+    (problem,) = problems_of(Rig.from_pinhole, **numbers, **wrong)
+    assert "must be on the row 30 of principal_point_px" in problem
+    (problem,) = problems_of(
+        Rig.from_pinhole,
+        **numbers,
+        principal_point_right_px=(52.5, 30.0),
+        disparity_offset_px=12.5,
+    )
+    assert "gives a disparity of -12.5 px at infinity, and disparity_offset_px=12.5" in problem
+
+
+def test_views_of_two_cameras_stand_alone() -> None:
+    stereo = {"principal_point_px": (40.0, 30.0)}
+    rig = Rig.paper_prototype().replace(calibration=CALIBRATION)
+    (problem,) = problems_of(rig.replace, stereo=stereo)
+    assert "must not be given beside calibration" in problem
+
+
+def test_files_of_rigs_without_stereo_do_not_mention_it() -> None:
+    assert "stereo" not in Rig.paper_prototype().model_dump()
+    assert (
+        "stereo"
+        in Rig.of_pinhole(
+            focal_length_px=500.0, baseline_m=0.1, principal_point_px=(40.0, 30.0)
+        ).model_dump()
+    )

@@ -61,16 +61,18 @@ def test_kitti_by_hand(tmp_path):
 
 
 def test_infinity_within_the_range_ends_the_search_far_away(tmp_path):
-    found = read(tmp_path, MIDDLEBURY.replace("doffs=50", "doffs=-50"))
+    converging = MIDDLEBURY.replace("doffs=50", "doffs=-50").replace("0 350;", "0 250;")
+    found = read(tmp_path, converging)
     assert found.depth_range_m(101) == pytest.approx((200 / 50, FARTHEST_M))
-    with pytest.raises(InputError, match="disparities=20 reaches to infinity only"):
+    with pytest.raises(InputError, match="disparities up to 19 px reach to infinity only"):
         found.depth_range_m(20)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "error", "words"),
     [
-        ("baseline=200", "baseline=1200", RigError, "baseline_m=1.2 must be below 1"),
+        ("baseline=200", "baseline=-200", RigError, "baseline_m=-0.2 must be above 0"),
+        ("doffs=50", "doffs=-50", InputError, "Are cam0 and cam1 swapped"),
         ("baseline=200\n", "", InputError, "has no baseline"),
         ("cam1=[1000 0 350; 0", "cam1=[1000 0 x; 0", InputError, "must be a matrix of 9 numbers"),
         ("ndisp=101", "ndisp=0", InputError, "ndisp=0 must be a whole number"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from d3s.atomic import make_folder
 from d3s.batch.ahead import Timed, read_ahead
-from d3s.batch.writing import CAMERA, PREVIEW, Written, write_frame
+from d3s.batch.writing import CAMERA, DISPARITIES, PREVIEW, Written, write_frame
 from d3s.capture import FileSource, Frame, FrameFiles, Refused
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options
@@ -29,7 +29,7 @@ from d3s.runtime.compile import load_compiler
 from d3s.types import Image, Progress
 
 DEFAULT_FORMATS = ("npz", "png", PREVIEW)
-ALL_FORMATS = (*(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES), PREVIEW)
+ALL_FORMATS = (*(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES), *DISPARITIES, PREVIEW)
 """NPZ with everything, the formats that other programs read, and a picture for people."""
 
 _WARM_UP_ROWS = 64
@@ -108,10 +108,8 @@ class DepthJob:
     def targets(self, name: str, output: Path) -> dict[str, Path]:
         """Files of the results of a frame, by format; the camera that some need comes last."""
         start = f"{name}_" if name else ""
-        files = {
-            one: output / (f"{start}preview.png" if one == PREVIEW else f"{start}depth.{one}")
-            for one in self.formats
-        }
+        names = {PREVIEW: "preview.png", **{one: one for one in DISPARITIES}}
+        files = {one: output / f"{start}{names.get(one, f'depth.{one}')}" for one in self.formats}
         if any(not FORMATS[f".{one}"].has_camera_inside for one in files if f".{one}" in FORMATS):
             files[CAMERA] = camera_file.beside(output / f"{start}depth.png")
         return files

@@ -11,10 +11,13 @@ from d3s.errors import D3SError, InputError
 from d3s.estimate import DepthMap
 from d3s.files.depth_files import MILLIMETRE_M
 from d3s.files.depth_png import fitting_unit_m
+from d3s.files.disparity import DISPARITY_SUFFIXES, write_disparity
 from d3s.files.raw import path_text
 from d3s.view.preview import write_preview
 
 PREVIEW, CAMERA, PNG = "preview", "camera", "png"
+DISPARITIES = {f"disparity{suffix}": suffix for suffix in DISPARITY_SUFFIXES}
+"""Formats of disparity, with the suffixes of their files."""
 
 
 @dataclass(kw_only=True)
@@ -83,14 +86,18 @@ def write_frame(
 
 def _jobs(
     found: DepthMap, title: str, targets: dict[str, Path], overwrite: bool, png_unit_m: float
-) -> dict[str, Callable[[], None]]:
+) -> dict[str, Callable[[], object]]:
     """One call for each file, by format; the camera is written with the file that it is for."""
-    jobs: dict[str, Callable[[], None]] = {}
+    jobs: dict[str, Callable[[], object]] = {}
     for kind, path in targets.items():
         if kind == PREVIEW:
             words = f"{title}: {found.density:.0%} have a depth"
             jobs[kind] = lambda path=path, words=words: write_preview(  # type: ignore[misc]
                 path, found.depth_m, title=words, overwrite=overwrite
+            )
+        elif kind in DISPARITIES:
+            jobs[kind] = lambda path=path: write_disparity(  # type: ignore[misc]
+                path, found.disparity_px, overwrite=overwrite
             )
         elif kind != CAMERA:
             jobs[kind] = lambda path=path: found.save(  # type: ignore[misc]
@@ -118,7 +125,7 @@ def _png_unit_m(
 def _leave_out(path: Path, error: InputError, overwrite: bool, result: Written) -> None:
     """Note the reason; an earlier result of this name would be taken for the new one."""
     result.left_out[path.name] = str(error).removeprefix(f"{path_text(path)}: ")
-    if path.suffix == f".{PNG}":
+    if path.name.endswith(f"depth.{PNG}"):
         result.png_unit_m = None
     if overwrite:
         with suppress(OSError):

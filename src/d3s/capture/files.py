@@ -48,8 +48,9 @@ def load_pair(
 ) -> LoadedPair:
     """Read both views, from two files or from one.
 
-    Two files are the views themselves, rectified. One file is a raw frame, which the calibrated
-    `rig` splits; with `side_by_side` it is both views, the left one in its left half. PNG, TIFF,
+    Two files are the views themselves, rectified; or the pictures of a stereo camera, which a `rig`
+    of `Rig.from_file` rectifies. One file is a raw frame, which the calibrated `rig` splits; with
+    `side_by_side` it is both views, the left one in its left half. PNG, TIFF,
     PGM, PPM, JPEG, BMP, WebP, PFM and NPY are read, by the rules of `read_image`: a file that is
     cut is refused, and an image is turned by its EXIF orientation, with a remark.
 
@@ -60,7 +61,7 @@ def load_pair(
     right
         The right view, of the same size.
     rig
-        The camera, for a raw frame.
+        The camera, for a raw frame or for pictures that are to be rectified.
     side_by_side
         Whether the one file has both views beside each other.
     linear
@@ -96,9 +97,12 @@ def load_pair(
                 "side_by_side is for one file with both views, and there are two files: "
                 f"{path_text(left)} and {path_text(right)}. Leave one of them."
             )
-        return _two(left, right, linear, max_pixels)
+        return _two(left, right, rig, linear, max_pixels)
     found = _read(left, linear, max_pixels)
-    views = _halves(left, found.image) if side_by_side else _split(left, found.image, rig)
+    if side_by_side:
+        views = _rectified(*_halves(left, found.image), rig)
+    else:
+        views = _split(left, found.image, rig)
     return LoadedPair(left=views[0], right=views[1], remarks=_remarks(found))
 
 
@@ -185,16 +189,23 @@ class _Read(NamedTuple):
     turned: str
 
 
-def _two(left: _Path, right: _Path, linear: bool | None, max_pixels: int) -> LoadedPair:
+def _rectified(left: Image, right: Image, rig: Splitter | None) -> tuple[Image, Image]:
+    return (left, right) if rig is None else rig.rectify(left, right)
+
+
+def _two(
+    left: _Path, right: _Path, rig: Splitter | None, linear: bool | None, max_pixels: int
+) -> LoadedPair:
     first = _read(left, linear, max_pixels)
     second = _read(right, linear, max_pixels)
-    if first.image.shape != second.image.shape:
+    views = _rectified(first.image, second.image, rig)
+    if views[0].shape != views[1].shape:
         raise InputError(
             f"{path_text(left)} has {_size(first.image)} and {path_text(right)} has "
             f"{_size(second.image)}: both views must have one size. Are both rectified, and of one "
             "pair?"
         )
-    return LoadedPair(left=first.image, right=second.image, remarks=_remarks(first, second))
+    return LoadedPair(left=views[0], right=views[1], remarks=_remarks(first, second))
 
 
 def _remarks(*read: _Read) -> tuple[str, ...]:

@@ -9,10 +9,13 @@ from d3s.types import Image
 
 
 class Splitter(Protocol):
-    """Anything that splits a raw frame into a rectified pair: a calibrated `Rig`."""
+    """Anything that makes rectified pairs of raw frames, or of raw pictures: a `Rig`."""
 
     def split(self, raw: Any, /) -> tuple[Image, Image]:
         """Left and right view."""
+
+    def rectify(self, left: Any, right: Any, /) -> tuple[Image, Image]:
+        """Left and right view, of the pictures of both cameras; as they are if rectified."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

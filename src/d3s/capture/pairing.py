@@ -15,6 +15,7 @@ _SIDE = re.compile(
     r"(?:(?P<before>.*)[-_. ])?(?P<side>left|right)(?:[-_. ](?P<after>.*))?",
     re.IGNORECASE | re.DOTALL,
 )
+_MIDDLEBURY = "im0", "im1"  # names of the views in a scene of this data set
 _RULE = (
     "A pair is left.png right.png. Several are a folder with names that end in _left and _right, "
     "two folders with the same names in both, or left/*.png right/*.png."
@@ -120,6 +121,11 @@ def _in_folders(folders: list[Path], one_file_each: bool) -> FoundFiles:
         ]
         return _paired(sided, ignored)
     sided = [one for path in images if (one := _from_stem(path)) is not None]
+    numbered = {path.stem: path for path in images if path.stem in _MIDDLEBURY}
+    if not sided and len(numbered) == 2:
+        frame = FrameFiles(folders[0].resolve().name, *(numbered[name] for name in _MIDDLEBURY))
+        others = [path for path in images if path not in frame.files]
+        return FoundFiles((frame,), ignored=(*ignored, *others))
     if not sided:
         raise InputError(
             f"{path_text(folders[0])} has no image whose name says left or right, of "

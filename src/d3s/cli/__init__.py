@@ -4,6 +4,8 @@ In come arguments; out go calls of the library, lines on stdout, and an exit cod
 
 calibrate, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
+rig       commands on rigs: `d3s rig import`
+camera    camera of a command: a file, a name, or numbers
 output    common options, exit codes, checks of the output folder
 progress  progress bar
 units     lengths, shapes and depth ranges with units
@@ -38,6 +40,7 @@ from d3s.cli.evaluate import evaluate
 from d3s.cli.info import info
 from d3s.cli.output import BAD_INPUT
 from d3s.cli.reproduce import reproduce
+from d3s.cli.rig import rig
 from d3s.cli.simulate import simulate
 from d3s.errors import D3SError
 
@@ -87,6 +90,7 @@ app.command()(depth)
 app.command()(info)
 app.command(help=CONVERT_HELP)(convert)
 app.command()(calibrate)
+app.add_typer(rig, name="rig")
 app.command()(simulate)
 app.add_typer(evaluate, name="evaluate")
 app.command()(compare)

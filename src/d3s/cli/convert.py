@@ -15,7 +15,7 @@ from d3s.formats import DEPTH_SUFFIXES, FORMATS, NPZ
 
 if TYPE_CHECKING:
     from d3s.files import DepthImage, Points
-
+    from d3s.rig import Rig
 
 _BOTH_WAYS = " ".join(
     one.suffixes[0] for one in FORMATS if one.depth and one.reads_depth and one is not NPZ
@@ -32,7 +32,7 @@ HELP = (
 class _Settings(NamedTuple):
     """Settings that all conversions of one command share."""
 
-    focal_length_px: float | None
+    rig: "Rig | None"
     unit_m: float | None  # None for 1 mm, or another if that does not fit
     input_unit_m: float | None
     force: bool
@@ -91,7 +91,7 @@ def convert(
     from d3s.rig import Rig
 
     settings = _Settings(
-        None if rig is None else Rig.load(rig).optics.focal_length_px,
+        None if rig is None else Rig.load(rig),
         None if unit is None else _unit_m(unit, "--unit"),
         None if input_unit is None else _unit_m(input_unit, "--input-unit"),
         force,
@@ -197,9 +197,10 @@ def _convert(source: Path, targets: list[Path], settings: _Settings) -> list[dic
     from d3s.view.preview import ENDING
 
     content = read_depth(source, unit_m=settings.input_unit_m)
-    if settings.focal_length_px is not None and isinstance(content, DepthImage):
+    if settings.rig is not None and isinstance(content, DepthImage):
+        focal_length_px = settings.rig.optics.focal_length_px
         with named(source):
-            content = content.with_camera(settings.focal_length_px)
+            content = content.with_camera(focal_length_px, settings.rig.principal_point_px)
     for target in targets:  # all checked before the first is written
         with named(target):
             if not target.name.endswith(ENDING):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.camera import Numbers, chosen_rig
 from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, value_of
 from d3s.cli.progress import progress_bar
 from d3s.cli.start import seconds_since_start
-from d3s.cli.units import depth_range_m, length_m
+from d3s.cli.units import depth_range_m, disparity_range_px, length_m
 from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from d3s.estimate import Options
     from d3s.rig import Rig
 
-PAPER = "paper"
 _MOST_REMARKS = 3
 _NUMBER = re.compile(r"-?\d[\d.]*")
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
@@ -37,7 +37,8 @@ def depth(
         list[Path],
         typer.Argument(
             help="Left and right view; or one raw frame; or several: left/*.png right/*.png, two "
-            "folders, or one folder with names that end in _left and _right.",
+            "folders, or one folder with names that end in _left and _right; or the folder of a "
+            "Middlebury scene.",
             metavar="LEFT RIGHT | RAW | FOLDER",
             show_default=False,
             readable=False,  # files that cannot be read are refused one by one
@@ -50,7 +51,8 @@ def depth(
         str | None,
         typer.Option(
             metavar="FILE|paper",
-            help="Rig file of the camera; or paper, the paper's prototype as designed.",
+            help="Rig file of the camera, or a calibration file that d3s rig import reads; or "
+            "paper, the paper's prototype as designed. If left, calib.txt beside the views.",
             show_default=False,
         ),
     ] = None,
@@ -59,8 +61,8 @@ def depth(
         typer.Option(help="Any rectified pair, without a rig file: its focal length in pixels."),
     ] = None,
     baseline: Annotated[
-        float | None,
-        typer.Option(parser=length_m, metavar="LENGTH", help="And its baseline, such as 193mm."),
+        str | None,
+        typer.Option(metavar="LENGTH", help="And its baseline, such as 193mm."),
     ] = None,
     disparity_offset_px: Annotated[
         float | None,
@@ -95,7 +97,17 @@ def depth(
         typer.Option(
             parser=depth_range_m,
             metavar="NEAREST:FARTHEST",
-            help="Depths to look for, such as 0.25:2.5; what the camera can see if left.",
+            help="Depths to look for, such as 0.25:2.5 or 1.8:inf; what the camera can see if "
+            "left.",
+            show_default=False,
+        ),
+    ] = None,
+    disparity_range: Annotated[
+        Any,
+        typer.Option(
+            parser=disparity_range_px,
+            metavar="SMALLEST:LARGEST",
+            help="Or disparities to look for, in pixels, such as 0:70.",
             show_default=False,
         ),
     ] = None,
@@ -115,7 +127,8 @@ def depth(
         typer.Option(
             "--format",
             metavar="NAME,NAME...",
-            help=f"Files to write: {_FORMAT_NAMES}, and preview (a picture).",
+            help=f"Files to write: {_FORMAT_NAMES}, disparity.pfm, disparity.png (16 bit, as KITTI "
+            "has it), and preview (a picture).",
         ),
     ] = "npz,png,preview",
     unit: Annotated[
@@ -149,8 +162,11 @@ def depth(
     _check_combination(raw, side_by_side, force, skip_done)
     _check_rig_name(save_rig)
     found = find_frames(inputs, one_file_each=raw or side_by_side)
-    camera = _rig(rig, focal_length_px, baseline, disparity_offset_px)
-    name, options = _method(method, option or (), depth_range)
+    pinhole = Numbers(focal_length_px, baseline, disparity_offset_px)
+    camera, remarks = chosen_rig(rig, pinhole, found)
+    for remark in () if quiet else remarks:
+        typer.echo(f"Note: {remark}", err=True)
+    name, options = _method(method, option or (), _range_m(depth_range, disparity_range, camera))
     _check_limits(min_confidence, max_sigma)
     job = DepthJob(
         rig=camera,
@@ -200,34 +216,18 @@ def _check_rig_name(save_rig: Path | None) -> None:
         )
 
 
-def _rig(
-    rig: str | None,
-    focal_length_px: float | None,
-    baseline_m: float | None,
-    disparity_offset_px: float | None,
-) -> "Rig":
-    """Camera by its file, by name, or as a pinhole pair."""
-    from d3s.rig import Rig
-
-    pinhole = (focal_length_px, baseline_m, disparity_offset_px)
-    if rig is not None:
-        if any(value is not None for value in pinhole):
-            raise typer.BadParameter(
-                "--rig says all of the camera: leave it, or --focal-length-px, --baseline and "
-                "--disparity-offset-px."
-            )
-        return Rig.paper_prototype() if rig == PAPER else Rig.load(rig)
-    if focal_length_px is None or baseline_m is None:
-        raise typer.BadParameter(
-            "which camera took this? Give its rig file with --rig, or --rig paper for the paper's "
-            "prototype; for any other rectified pair give --focal-length-px and --baseline."
-        )
-    with value_of("--focal-length-px, --baseline or --disparity-offset-px"):
-        return Rig.from_pinhole(
-            focal_length_px=focal_length_px,
-            baseline_m=baseline_m,
-            disparity_offset_px=disparity_offset_px or 0.0,
-        )
+def _range_m(
+    depth_range_m: tuple[float, float] | None,
+    disparity_range_px: tuple[float, float] | None,
+    camera: "Rig",
+) -> tuple[float, float] | None:
+    """Depths to look for, of --depth-range or of --disparity-range."""
+    if disparity_range_px is None:
+        return depth_range_m
+    if depth_range_m is not None:
+        raise typer.BadParameter("--depth-range and --disparity-range: leave one of them.")
+    with value_of("--disparity-range"):
+        return camera.optics.depth_range_m(disparity_range_px)
 
 
 def _method(

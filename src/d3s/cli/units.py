@@ -11,7 +11,8 @@ _PER_METRE = {unit: round(1 / metres) for unit, metres in _METRES.items()}
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _LENGTH = re.compile(rf"\s*({_NUMBER})\s*([a-zµ]*)\s*", re.ASCII)
 _SHAPE = re.compile(r"\s*(\d{1,9})\s*[x×]\s*(\d{1,9})\s*", re.ASCII)
-_FARTHEST_M = 100.0  # beyond what cameras less than a metre apart can measure
+_FARTHEST_M = 100.0  # beyond what most cameras can measure
+_INFINITE = "inf", "infinity", "∞"
 _LENGTH_FORMS = "Write metres, or a number with its unit: 1.0, 0.3m, 300mm, 25cm"
 
 
@@ -35,17 +36,39 @@ def shape_px(text: str) -> tuple[int, int]:
 
 
 def depth_range_m(text: str) -> tuple[float, float]:
-    """Nearest and farthest depth in metres, from 0.25:2.5 or 25cm:2.5m."""
+    """Nearest and farthest depth in metres, from 0.25:2.5, 25cm:2.5m or 1.8:inf."""
     nearest, sign, farthest = text.partition(":")
     if not sign:
         raise typer.BadParameter(
-            f"{text!r} is not a range of depths. Write NEAREST:FARTHEST, such as 0.25:2.5 or "
-            "25cm:2.5m."
+            f"{text!r} is not a range of depths. Write NEAREST:FARTHEST, such as 0.25:2.5, "
+            "25cm:2.5m or 1.8:inf."
         )
-    range_m = length_m(nearest), length_m(farthest)
-    if range_m[0] > _FARTHEST_M:
+    is_open = farthest.strip().lower() in _INFINITE
+    range_m = length_m(nearest), math.inf if is_open else length_m(farthest)
+    if range_m[0] > _FARTHEST_M and not has_unit(nearest):
         raise typer.BadParameter(
-            f"{text!r} begins {range_m[0]:g} m away. A bare number is metres; for others say the "
-            "unit, such as 300mm:2000mm."
+            f"{text!r} begins {range_m[0]:g} m away. A bare number is metres; say the unit, such "
+            "as 300mm:2000mm or 300m:2000m."
         )
     return range_m
+
+
+def has_unit(text: str) -> bool:
+    """Whether a length, such as 193mm, names its unit."""
+    found = _LENGTH.fullmatch(text)
+    return found is not None and bool(found[2])
+
+
+def disparity_range_px(text: str) -> tuple[float, float]:
+    """Smallest and largest disparity in pixels, from 0:70."""
+    smallest, sign, largest = text.partition(":")
+    try:
+        range_px = float(smallest), float(largest)
+    except ValueError:
+        range_px = math.nan, math.nan
+    if not sign or not all(map(math.isfinite, range_px)):
+        raise typer.BadParameter(
+            f"{text!r} is not a range of disparities. Write SMALLEST:LARGEST in pixels, such as "
+            "0:70."
+        )
+    return range_px

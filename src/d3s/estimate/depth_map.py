@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options
+from d3s.optics.stereo import disparity_error_px
 from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image
@@ -129,6 +130,27 @@ class DepthMap:
     def density(self) -> float:
         """Share of the pixels that have a depth, 0 to 1."""
         return float(self.valid.mean())
+
+    @property
+    def disparity_px(self) -> Image:
+        """Disparity x_left - x_right of each pixel, in pixels; float32, NaN where there is none.
+
+        That of `depth_m` in rectified views: f B / Z plus the disparity at infinity. It can be
+        negative if that is.
+        """
+        return self.rig.optics.disparity_px(self.depth_m).astype(np.float32)
+
+    @property
+    def sigma_px(self) -> Image:
+        """Standard deviation of `disparity_px`, in pixels; float32, NaN where there is none."""
+        optics = self.rig.optics
+        sigma = disparity_error_px(
+            self.sigma_m,
+            self.depth_m,
+            focal_length_px=optics.focal_length_px,
+            baseline_m=optics.baseline_m,
+        )
+        return sigma.astype(np.float32)
 
     def __repr__(self) -> str:
         from d3s.estimate.summary import short_text

@@ -64,7 +64,8 @@ def estimate(
         any real type and unit. Gain and offset do not matter if both views share them. NaN,
         infinite and masked pixels count as missing. The arrays are not changed.
     rig
-        The camera that took the pair. `Rig.from_pinhole` describes any other rectified stereo pair.
+        The camera that took the pair. `Rig.from_pinhole` describes any other rectified stereo pair,
+        and `Rig.from_file` reads the calibration of one.
     method
         "joint", our method; "consensus", the paper's algorithm as printed; or another method of
         `d3s.estimate.methods.METHODS`: "sgbm", "bm", "sift", "phase", "guo2017", "li2010",
@@ -150,10 +151,18 @@ def estimate_quietly(
     """
     if not isinstance(rig, Rig):
         raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
-    method_options = checked_options(method, options)
+    method_options = _over_known_range(checked_options(method, options), rig)
     function, _ = METHODS[method].load()
     pair = checked_pair(left, right)
     return _with_warnings(function(*pair, rig, method_options), pair)
+
+
+def _over_known_range(options: Options, rig: Rig) -> Options:
+    """Options that search the disparities that the rig knows of, unless they name depths."""
+    known = None if rig.stereo is None else rig.stereo.disparity_range_px
+    if known is None or options.depth_range_m is not None or options.candidates_m is not None:
+        return options
+    return options.replace(depth_range_m=rig.optics.depth_range_m(known))
 
 
 def _with_warnings(found: DepthMap, pair: CheckedPair) -> DepthMap:
@@ -161,7 +170,7 @@ def _with_warnings(found: DepthMap, pair: CheckedPair) -> DepthMap:
     from d3s.estimate.diagnosis import diagnose, warnings_of  # compiled loops: slow to import
 
     started = perf_counter()
-    words = warnings_of(diagnose(pair, found), found.rig.optics)
+    words = warnings_of(diagnose(pair, found), found.rig.optics, found.rig.stereo)
     times_s = found.timings_s | {"diagnosis": perf_counter() - started}
     return replace(
         found, intensity=pair.left, warnings=(*found.warnings, *words), timings_s=times_s

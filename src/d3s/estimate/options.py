@@ -1,5 +1,6 @@
 """Options of the methods, each with its default and the reason for the default."""
 
+import math
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -7,6 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import OptionsError, RecordError
 from d3s.record import Converted, Record
+from d3s.rig.optics import FARTHEST_M
 
 Depth = Annotated[float, Field(ge=1e-4, le=1e4)]
 
@@ -52,7 +54,7 @@ class Options(Record):
     error: ClassVar[type[RecordError]] = OptionsError
 
     # Default: from the depth whose blur fills a window to the depth at which 0.1 px of disparity is
-    # 1 % of the depth (0.25 to 2.5 m for the prototype).
+    # 1 % of the depth (0.25 to 2.5 m for the prototype). An infinite end stands for `FARTHEST_M`.
     depth_range_m: Converted[tuple[Depth, Depth] | None] = Field(
         default=None,
         validate_default=True,
@@ -68,6 +70,13 @@ class Options(Record):
         validate_default=True,
         description="the depths to try, increasing, instead of a range",
     )
+
+    @field_validator("depth_range_m", mode="before")
+    @classmethod
+    def _is_open_at_the_far_end(cls, ends: Any) -> Any:
+        if isinstance(ends, list | tuple) and len(ends) == 2 and ends[1] == math.inf:
+            return ends[0], FARTHEST_M
+        return ends
 
     @field_validator("depth_range_m")
     @classmethod

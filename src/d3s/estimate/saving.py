@@ -90,6 +90,7 @@ def as_image(depth_map: DepthMap, *, colour: NDArray[Any] | None = None) -> Dept
         intensity=depth_map.intensity,
         colour=None if colour is None else colour_levels(colour),
         focal_length_px=depth_map.rig.optics.focal_length_px,
+        principal_point_px=depth_map.rig.principal_point_px,
         notes={
             "camera": depth_map.rig.name,
             "method": depth_map.method,

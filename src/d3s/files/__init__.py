@@ -14,12 +14,14 @@ orientation   EXIF orientation, and images turned upright
 png, tiff, photos, netpbm, npy      image formats (photos: JPEG, BMP and WebP)
 depth_png, exr, points              depth formats (points: PLY and CSV)
 ros_messages, mcap                  ROS messages of depth, and recordings of them
+disparity     `write_disparity`: disparity as Middlebury and KITTI have it
 note, camera_file                   the unit and the camera, inside a file of depth or beside it
 """
 
 from d3s.files.arrays import read_npz, write_npz
 from d3s.files.depth_files import read_depth, write_depth
 from d3s.files.depth_image import DepthImage, Points
+from d3s.files.disparity import write_disparity
 from d3s.files.images import list_images, read_image, write_image
 from d3s.formats import IMAGE_SUFFIXES
 
@@ -32,6 +34,7 @@ __all__ = [
     "read_image",
     "read_npz",
     "write_depth",
+    "write_disparity",
     "write_image",
     "write_npz",
 ]

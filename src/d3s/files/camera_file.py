@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from d3s.errors import InputError
-from d3s.files.depth_image import DepthImage
+from d3s.files.depth_image import DepthImage, middle_px
 from d3s.files.raw import cut_short, named, path_text, read_file
 
 SUFFIX = ".camera.json"
@@ -21,11 +21,12 @@ _CLOSE_PX = 1e-6
 
 
 class Camera(NamedTuple):
-    """Pinhole camera whose principal point is the middle of its view."""
+    """Pinhole camera."""
 
     rows: int
     cols: int
     focal_length_px: float
+    principal_point_px: tuple[float, float] | None = None  # the middle of the view if None
 
 
 def beside(path: str | os.PathLike[str]) -> Path:
@@ -47,8 +48,8 @@ def encode(image: DepthImage) -> bytes | None:
     return (json.dumps(camera, indent=2) + "\n").encode("ascii")
 
 
-def focal_length_px(path: str | os.PathLike[str], shape: tuple[int, ...]) -> float | None:
-    """Focal length, in pixels, in the camera file beside a depth file; None if there is none."""
+def camera_of(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Camera | None:
+    """Camera in the camera file beside a depth file; None if there is none."""
     beside_it = beside(path)
     if not os.path.lexists(beside_it):
         return None
@@ -58,7 +59,7 @@ def focal_length_px(path: str | os.PathLike[str], shape: tuple[int, ...]) -> flo
             f"{path_text(beside_it)}: is of views of {camera.rows} x {camera.cols} px, and the "
             f"depths have {shape[0]} x {shape[1]}."
         )
-    return camera.focal_length_px
+    return camera
 
 
 def read(path: str | os.PathLike[str]) -> Camera:
@@ -78,10 +79,13 @@ def _camera(raw: bytes) -> Camera:
         raise cut_short("is not a camera file")
     focal = float(matrix[0, 0])
     expected = np.diag([focal, focal, 1.0])
-    expected[:2, 2] = (cols - 1) / 2, (rows - 1) / 2
-    if not 0 < focal < _LARGEST or not np.allclose(matrix, expected, rtol=0, atol=_CLOSE_PX):
+    expected[:2, 2] = matrix[:2, 2]
+    is_pinhole = 0 < focal < _LARGEST and np.all(np.abs(matrix) < _LARGEST)
+    if not is_pinhole or not np.allclose(matrix, expected, rtol=0, atol=_CLOSE_PX):
         raise InputError(
-            "has a camera that is none of ours: one focal length above 0, and the principal point "
-            "in the middle of the view."
+            "has a camera that is none of ours: one focal length above 0, the principal point, and "
+            "nothing else."
         )
-    return Camera(rows, cols, focal)
+    point = float(matrix[0, 2]), float(matrix[1, 2])
+    is_middle = np.allclose(point, middle_px((rows, cols)), rtol=0, atol=_CLOSE_PX)
+    return Camera(rows, cols, focal, None if is_middle else point)

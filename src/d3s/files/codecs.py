@@ -76,6 +76,7 @@ def _depth_image(values: NDArray[Any], entries: dict[str, Any]) -> DepthImage:
     return DepthImage(
         depth_m=_depths(grey),
         focal_length_px=note.focal_length_px(entries),
+        principal_point_px=note.principal_point_px(entries, grey.shape),
         notes=note.notes_for_people(entries),
     )
 
@@ -110,6 +111,7 @@ def _read_depth_npz(raw: bytes, _: int, __: float | None) -> DepthImage:
     matrix = found.get("K")
     if matrix is not None and matrix.shape == (3, 3) and matrix.dtype.kind == "f":
         entries["focal_length_px"] = float(matrix[0, 0])
+        entries["principal_point_px"] = matrix[:2, 2].tolist()
     image = _with_layers(_depth_image(found["depth_m"], entries), found)
     more = set(found) - {"depth_m", "K", "note", *image.layers}
     options = ("rig and options",) if "note" in found else ()

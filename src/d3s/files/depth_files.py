@@ -4,7 +4,6 @@ The suffix chooses the format when one is written. A file that is read is known 
 """
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from d3s import atomic, formats
@@ -199,4 +198,7 @@ def _with_camera(image: DepthImage, path: str | os.PathLike[str]) -> DepthImage:
     """Depth image with the camera of the file beside it, if it has none itself."""
     if image.focal_length_px is not None:
         return image
-    return replace(image, focal_length_px=camera_file.focal_length_px(path, image.depth_m.shape))
+    camera = camera_file.camera_of(path, image.depth_m.shape)
+    if camera is None:
+        return image
+    return image.with_camera(camera.focal_length_px, camera.principal_point_px)

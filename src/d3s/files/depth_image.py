@@ -1,8 +1,8 @@
 """Content of files of depth, as plain arrays: an image of depths, or points in space.
 
-The axes are those of the left camera: x right, y down, z forward, the origin at its lens. Its
-principal point is the middle of the view, ((cols - 1) / 2, (rows - 1) / 2) with pixel centres at
-whole numbers: the views of a calibrated rig are cut that way.
+The axes are those of the left camera: x right, y down, z forward, the origin at its lens. Pixel
+centres are at whole numbers. Unless it is known, the principal point is the middle of the view,
+((cols - 1) / 2, (rows - 1) / 2): the views of a calibrated two-lens camera are cut that way.
 """
 
 from collections.abc import Mapping
@@ -35,6 +35,7 @@ class DepthImage:
     intensity: Image | None = None
     colour: NDArray[np.uint8] | None = None  # (rows, cols, 3), for the eye
     focal_length_px: float | None = None
+    principal_point_px: tuple[float, float] | None = None  # (x, y); the middle of the view if None
     notes: Notes = field(default_factory=dict)  # texts for people, by name
     more: tuple[str, ...] = ()  # names of what the file holds and other formats cannot
 
@@ -69,13 +70,26 @@ class DepthImage:
         """Matrix K (3, 3) of the left camera, in pixels; None if its focal length is not known."""
         if self.focal_length_px is None:
             return None
-        rows, cols = self.depth_m.shape
         matrix = np.diag([self.focal_length_px, self.focal_length_px, 1.0])
-        matrix[:2, 2] = (cols - 1) / 2, (rows - 1) / 2
+        matrix[:2, 2] = self.centre_px
         return matrix
 
-    def with_camera(self, focal_length_px: float) -> Self:
-        """Copy with a focal length in pixels, for an image without one.
+    @property
+    def centre_px(self) -> tuple[float, float]:
+        """Principal point (x, y), or the middle of the view."""
+        return self.principal_point_px or middle_px(self.depth_m.shape)
+
+    def with_camera(
+        self, focal_length_px: float, principal_point_px: tuple[float, float] | None = None
+    ) -> Self:
+        """Copy with the camera of a rig, for an image without one.
+
+        Parameters
+        ----------
+        focal_length_px
+            Focal length in pixels.
+        principal_point_px
+            Principal point (x, y); None for the middle of the view.
 
         Raises
         ------
@@ -87,7 +101,8 @@ class DepthImage:
                 f"knows its camera, of focal length {self.focal_length_px:g} px, and the rig has "
                 f"{focal_length_px:g} px. Leave the rig, or name the one it was taken with."
             )
-        return replace(self, focal_length_px=focal_length_px)
+        point = self.principal_point_px if self.focal_length_px else principal_point_px
+        return replace(self, focal_length_px=focal_length_px, principal_point_px=point)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,10 +144,10 @@ def points_of(image: DepthImage) -> Points:
     focal_length_px = check_camera(image)
     rows, cols = np.nonzero(np.isfinite(image.depth_m))
     z = image.depth_m[rows, cols]
-    height, width = image.depth_m.shape
+    x, y = image.centre_px
     return Points(
-        x_m=_across(cols, width, z, focal_length_px),
-        y_m=_across(rows, height, z, focal_length_px),
+        x_m=_across(cols, x, z, focal_length_px),
+        y_m=_across(rows, y, z, focal_length_px),
         z_m=z,
         colour=None if image.colour is None else image.colour[rows, cols],
         notes=image.notes,
@@ -181,7 +196,12 @@ def check_camera(image: DepthImage) -> float:
     return image.focal_length_px
 
 
-def _across(places: NDArray[np.int64], size: int, z: Image, focal_length_px: float) -> Image:
+def middle_px(shape: tuple[int, ...]) -> tuple[float, float]:
+    """Middle (x, y) of an image of (rows, cols)."""
+    return (shape[1] - 1) / 2, (shape[0] - 1) / 2
+
+
+def _across(places: NDArray[np.int64], centre: float, z: Image, focal_length_px: float) -> Image:
     """Coordinate x or y of points, in metres: (place - principal point) z / f."""
-    across = (places - (size - 1) / 2) / focal_length_px * z
+    across = (places - centre) / focal_length_px * z
     return across.astype(np.float32)

@@ -74,6 +74,7 @@ def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage
     return DepthImage(
         depth_m=depth_m,
         focal_length_px=note.focal_length_px(entries),
+        principal_point_px=note.principal_point_px(entries, depth_m.shape),
         notes=note.notes_for_people(entries),
     )
 

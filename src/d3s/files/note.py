@@ -5,7 +5,7 @@ import reprlib
 from typing import Any
 
 from d3s.errors import InputError
-from d3s.files.depth_image import DepthImage, Points
+from d3s.files.depth_image import DepthImage, Points, middle_px
 from d3s.files.raw import cut_short
 
 KEY = "d3s"
@@ -27,9 +27,8 @@ def make_note(content: DepthImage | Points, **more: Any) -> str:
     """Note of a depth image or of points, with `more` entries."""
     entries: dict[str, Any] = {KEY: VERSION, "unit": "m", **content.notes, **more}
     if isinstance(content, DepthImage) and content.focal_length_px is not None:
-        rows, cols = content.depth_m.shape
         entries["focal_length_px"] = content.focal_length_px
-        entries["principal_point_px"] = [(cols - 1) / 2, (rows - 1) / 2]
+        entries["principal_point_px"] = list(content.centre_px)
     return json.dumps(entries, allow_nan=False)
 
 
@@ -58,6 +57,22 @@ def parsed(text: str) -> dict[str, Any]:
 def focal_length_px(entries: dict[str, Any]) -> float | None:
     """Focal length in a note, in pixels; None if the note has none."""
     return positive_number(entries, "focal_length_px") if "focal_length_px" in entries else None
+
+
+def principal_point_px(
+    entries: dict[str, Any], shape: tuple[int, ...]
+) -> tuple[float, float] | None:
+    """Principal point (x, y) in a note; None if it has none, or the middle of the view."""
+    point: Any = entries.get("principal_point_px")
+    if point is None:
+        return None
+    is_pair = isinstance(point, list) and len(point) == 2
+    if not is_pair or not all(
+        type(one) in (int, float) and -_LARGEST < one < _LARGEST for one in point
+    ):
+        raise cut_short(f"has principal_point_px={reprlib.repr(point)} in its note")
+    found = float(point[0]), float(point[1])
+    return None if found == middle_px(shape) else found
 
 
 def positive_number(entries: dict[str, Any], name: str) -> float:

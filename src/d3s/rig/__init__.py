@@ -8,17 +8,22 @@ part                base class of the records of a rig
 optics              `Optics`: two lenses and one sensor, as designed
 lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
 calibration         `Calibration` and `Provenance`: measurements of one camera and their origin
-rig                 `Rig`: optics, calibration and name, with the TOML file
+stereo              `Stereo` and `RawCamera`: two cameras side by side, rectified or raw
+pinhole             numbers of a rectified pair that is sharp at all depths
+rig                 `Rig`: optics, calibration, stereo camera and name, with the TOML file
 places              places of the pixels of a view in the raw frame
 interpolation       kernel that adds no blur
 warp                view of a lens with distortion and vignetting, resampled
 split               raw frame in, rectified pair out
+rectify             pictures of two cameras in, rectified pair out
 stereo_calibration  calibration files of stereo data sets, as rigs
+imports             calibrations of stereo cameras in files of other programs, as rigs
 """
 
 from d3s.rig.calibration import Calibration, Provenance
 from d3s.rig.lens_maps import LensMaps
 from d3s.rig.optics import Optics
 from d3s.rig.rig import Rig
+from d3s.rig.stereo import RawCamera, Stereo
 
-__all__ = ["Calibration", "LensMaps", "Optics", "Provenance", "Rig"]
+__all__ = ["Calibration", "LensMaps", "Optics", "Provenance", "RawCamera", "Rig", "Stereo"]

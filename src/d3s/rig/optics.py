@@ -1,5 +1,6 @@
 """Optics of the camera, as designed: two lenses and one sensor."""
 
+import math
 from typing import Annotated
 
 from numpy.typing import ArrayLike
@@ -12,8 +13,11 @@ from d3s.record import unit_remark
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
+FARTHEST_M = 1e4
+"""Farthest depth of a search that reaches to infinity: the options of the methods end there."""
+
 Baseline = Annotated[
-    float, Field(gt=0, lt=1, description="the distance between the two lens centres")
+    float, Field(gt=0, le=1e7, description="the distance between the two lens centres")
 ]
 DisparityOffset = Annotated[
     float, Field(ge=-1e5, le=1e5, description="the disparity of a point at infinity, left - right")
@@ -47,10 +51,10 @@ class Optics(RigPart):
     0.81 m and 0.88 m
     >>> print(f"{optics.disparity_px(1.0):.2f} px")
     23.23 px
-    >>> optics.replace(baseline_m=3.84)
+    >>> optics.replace(baseline_m=-3.84e-3)
     Traceback (most recent call last):
         ...
-    d3s.errors.RigError: baseline_m=3.84 must be below 1: it is in metres. Did you pass millimetres?
+    d3s.errors.RigError: baseline_m=-0.00384 must be above 0: it is in metres.
     """
 
     # Fields that the validators of later fields compare with come first.
@@ -102,9 +106,9 @@ class Optics(RigPart):
     @field_validator("baseline_m")
     @classmethod
     def _baseline_fits_the_distance(cls, baseline_m: float, info: ValidationInfo) -> float:
-        # A baseline below 1 mm, passed in millimetres, is below 1 and passes the limit of the
-        # field: only the comparison with the lenses detects it. The sensor distance of a pinhole
-        # pair is nominal, so the comparison does not apply.
+        # A baseline in millimetres is a possible one in metres: only the comparison with the lenses
+        # detects it. The sensor distance of a pinhole pair is nominal, so the comparison does not
+        # apply: `Rig.from_pinhole` asks.
         distance_m, radius_m = (
             info.data.get(name) for name in ("sensor_distance_m", "aperture_radius_m")
         )
@@ -171,6 +175,37 @@ class Optics(RigPart):
             baseline_m=self.baseline_m,
             disparity_offset_px=self.disparity_offset_px,
         )
+
+    def depth_range_m(self, disparity_range_px: tuple[float, float]) -> tuple[float, float]:
+        """Nearest and farthest depth of the disparities between two, in metres.
+
+        The farthest is `FARTHEST_M` if the smallest disparity is at infinity, or beyond.
+
+        Parameters
+        ----------
+        disparity_range_px
+            Smallest and largest disparity x_left - x_right, in pixels.
+
+        Raises
+        ------
+        InputError
+            If the second is not larger, or all of them are at infinity or beyond.
+        """
+        smallest, largest = disparity_range_px
+        if not smallest < largest:
+            raise InputError(
+                f"disparity_range_px={disparity_range_px} must be the smallest, then a larger one."
+            )
+        offset_px = self.disparity_offset_px
+        scale_px_m = self.focal_length_px * self.baseline_m
+        nearest_m = scale_px_m / (largest - offset_px) if largest > offset_px else math.inf
+        if not nearest_m < FARTHEST_M:
+            raise InputError(
+                f"disparities up to {largest:g} px reach to infinity only: the disparity there is "
+                f"{offset_px:g} px. Search more disparities."
+            )
+        farthest_m = scale_px_m / (smallest - offset_px) if smallest > offset_px else math.inf
+        return nearest_m, min(farthest_m, FARTHEST_M)
 
     def blur_radius_px(self, depth_m: ArrayLike, camera: int) -> FloatArray:
         """Signed radius of the blur disk of one camera, in pixels; positive nearer than focus."""

@@ -65,12 +65,12 @@ def split(raw: Any, calibration: Calibration) -> tuple[Image, Image]:
             f"raw has shape {frame.values.shape}, and the rig was calibrated for {expected}. "
             "Give the whole frame, of the same camera and in the same mode."
         )
-    frame, value_range = _finite_range(frame)
+    frame, value_range = finite_range(frame)
     views = [_view(frame, calibration, value_range, camera) for camera in (0, 1)]
     return views[0], views[1]
 
 
-def _finite_range(frame: ScaledFrame) -> tuple[ScaledFrame, tuple[float, float]]:
+def finite_range(frame: ScaledFrame) -> tuple[ScaledFrame, tuple[float, float]]:
     """Frame with NaN for non-finite values, and its smallest and largest finite value."""
     values = frame.values
     low, high = float(values.min()), float(values.max())
@@ -129,10 +129,10 @@ def _resample(
     columns = np.empty((shape[1], lines.shape[0]), dtype=np.float32)
     along = np.array([a - b * d / e, b / e, c - b * f / e])
     run_over_rows(_sample_rows, lines.shape[0], flat, lines.shape[1], along, table, columns)
-    limits = _limits(*value_range)
+    limits = clipping_limits(*value_range)
     out, clipped = np.empty(shape, dtype=np.float32), np.zeros((shape[0], 2), dtype=np.bool_)
     run_over_rows(_sample_columns, shape[0], columns, lines, matrix, table, limits, out, clipped)
-    _hold(out, clipped, limits[[0, 3]])
+    hold(out, clipped, limits[[0, 3]])
     if unit != 1:
         out *= np.float32(unit)
     return out
@@ -155,7 +155,7 @@ def _resample_warped(
     # A plateau has one value all over the view, beyond all others: `estimate` knows it by that.
     ends = np.outer(value_range, unit / np.array([view.least_light, view.largest_light]))
     held = np.array([ends[0].min(), ends[1].max()], dtype=np.float32)
-    limits = np.concatenate([_limits(*value_range), held])
+    limits = np.concatenate([clipping_limits(*value_range), held])
     out, clipped = np.empty(shape, dtype=np.float32), np.zeros((shape[0], 2), dtype=np.bool_)
     run_over_rows(
         sample_columns,
@@ -170,18 +170,28 @@ def _resample_warped(
         out,
         clipped,
     )
-    _hold(out, clipped, held)
+    hold(out, clipped, held)
     return out
 
 
-def _limits(low: float, high: float) -> Image:
+def clipping_limits(low: float, high: float) -> Image:
     """Smallest and largest value of a frame; between them, those from which on a value is near."""
     margin = _NEAR_LIMIT * (high - low) if np.isfinite(high - low) else 0.0
     return np.array([low, low + margin, high - margin, high], dtype=np.float32)
 
 
-def _hold(view: Image, clipped: NDArray[np.bool_], ends: Image) -> None:
-    """Clip a view that has plateaus: the kernel overshoots beside them, and they stay extreme."""
+def hold(view: Image, clipped: NDArray[np.bool_], ends: Image) -> None:
+    """Clip a view that has plateaus: the kernel overshoots beside them, and they stay extreme.
+
+    Parameters
+    ----------
+    view
+        View, changed in place.
+    clipped
+        (rows, 2), whether a row has a dark and a bright plateau.
+    ends
+        Values of dark and bright plateaus.
+    """
     is_clipped = clipped.any(axis=0)
     if is_clipped.any():
         np.clip(view, *np.where(is_clipped, ends, (-np.inf, np.inf)), out=view)

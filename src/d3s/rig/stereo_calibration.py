@@ -14,13 +14,16 @@ from pathlib import Path
 
 from d3s.errors import InputError, RigError
 from d3s.record import short_repr
+from d3s.rig.optics import FARTHEST_M
 from d3s.rig.rig import Rig
 
-FARTHEST_M = 1e4
-"""Farthest depth of a search that reaches to infinity: the options of the methods end there."""
+__all__ = ["FARTHEST_M", "StereoCalibration", "read_stereo_calibration"]
 
+_SAME_PX = 0.5  # difference of doffs and principal points, which are rounded
 _LARGEST_FILE = 100_000  # bytes; these files have a few lines
-_KITTI_LEFT, _KITTI_RIGHT = "P_rect_02", "P_rect_03"  # the colour cameras
+# Names of the two projections of KITTI: of the colour cameras before the grey ones, of the raw data
+# and of the stereo benchmarks before those of the object and odometry benchmarks.
+_KITTI_PAIRS = ("P_rect_02", "P_rect_03"), ("P_rect_00", "P_rect_01"), ("P2", "P3"), ("P0", "P1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +40,14 @@ class StereoCalibration:
         none.
     shape
         Rows and columns of a view; None if the file has none.
+    format
+        Name of the format.
     """
 
     rig: Rig
     disparities: int | None = None
     shape: tuple[int, int] | None = None
+    format: str = "calibration of a stereo data set"
 
     def depth_range_m(self, disparities: int) -> tuple[float, float]:
         """Nearest and farthest depth of the disparities from 0 to `disparities` - 1.
@@ -53,18 +59,7 @@ class StereoCalibration:
         InputError
             When all these disparities are at infinity, or beyond.
         """
-        optics = self.rig.optics
-        nearest_px = disparities - 1 - optics.disparity_offset_px
-        farthest_px = -optics.disparity_offset_px
-        scale_px_m = optics.focal_length_px * optics.baseline_m
-        nearest_m = scale_px_m / nearest_px if nearest_px > 0 else math.inf
-        if not nearest_m < FARTHEST_M:
-            raise InputError(
-                f"disparities={disparities} reaches to infinity only: the disparity there is "
-                f"{optics.disparity_offset_px:g} px. Search more disparities."
-            )
-        farthest_m = scale_px_m / farthest_px if farthest_px > 0 else math.inf
-        return nearest_m, min(farthest_m, FARTHEST_M)
+        return self.rig.optics.depth_range_m((0.0, disparities - 1.0))
 
 
 def read_stereo_calibration(path: str | os.PathLike[str]) -> StereoCalibration:
@@ -75,21 +70,22 @@ def read_stereo_calibration(path: str | os.PathLike[str]) -> StereoCalibration:
     InputError
         When the file cannot be read, or lacks a value.
     RigError
-        When a value is out of its range, such as a baseline of 1 m or more.
+        When a value is out of its range, such as a baseline of 0.
     """
     lines = _lines(Path(path))
     try:
         if "cam0" in lines:
             return _middlebury(lines, name=Path(path).parent.name or "stereo pair")
-        if _KITTI_LEFT in lines:
-            return _kitti(lines, name=f"KITTI {Path(path).stem}")
+        for names in _KITTI_PAIRS:
+            if names[0] in lines:
+                return _kitti(lines, names, name=f"KITTI {Path(path).stem}")
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except RigError as error:
         raise RigError(*error.problems, path=path) from error
     raise InputError(
         f"{path} is no calibration file of a stereo data set: it has neither cam0=[...] as those "
-        f"of Middlebury and ETH3D, nor {_KITTI_LEFT}: as those of KITTI."
+        f"of Middlebury and ETH3D, nor {_KITTI_PAIRS[0][0]}: as those of KITTI."
     )
 
 
@@ -114,30 +110,51 @@ def _middlebury(lines: Mapping[str, str], name: str) -> StereoCalibration:
     left, right = (_numbers(lines, camera, 9) for camera in ("cam0", "cam1"))
     # doffs is the difference of the principal points, which the matrices have as well.
     offset_px = _number(lines, "doffs") if "doffs" in lines else right[2] - left[2]
+    if abs(right[2] - left[2] - offset_px) > _SAME_PX:
+        raise InputError(
+            f"has doffs={offset_px:g}, and the principal points of cam0 and cam1 differ by "
+            f"{right[2] - left[2]:g} px. Are cam0 and cam1 swapped? Get the file again."
+        )
     size = [_count(lines, side) for side in ("height", "width")]
+    disparities = _count(lines, "ndisp")
+    rows, cols = size
+    shape = None if rows is None or cols is None else (rows, cols)
     return StereoCalibration(
-        rig=Rig.from_pinhole(
+        rig=Rig.of_pinhole(
             focal_length_px=left[0],
             baseline_m=_number(lines, "baseline") / 1000,
             disparity_offset_px=-offset_px,
+            principal_point_px=(left[2], left[5]),
+            shape=shape,
+            disparity_range_px=None if disparities is None else (0.0, max(disparities - 1.0, 1.0)),
             name=name[:100],
         ),
-        disparities=_count(lines, "ndisp"),
-        shape=None if size[0] is None or size[1] is None else (size[0], size[1]),
+        disparities=disparities,
+        shape=shape,
+        format="calib.txt of Middlebury or ETH3D",
     )
 
 
-def _kitti(lines: Mapping[str, str], name: str) -> StereoCalibration:
-    left, right = (_numbers(lines, camera, 12) for camera in (_KITTI_LEFT, _KITTI_RIGHT))
+def _kitti(lines: Mapping[str, str], names: tuple[str, str], name: str) -> StereoCalibration:
+    left, right = (_numbers(lines, camera, 12) for camera in names)
     if not left[0] > 0:
-        raise InputError(f"{_KITTI_LEFT} has a focal length of {left[0]:g} px. Get the file again.")
+        raise InputError(f"{names[0]} has a focal length of {left[0]:g} px. Get the file again.")
+    size = f"S_rect_{names[0][-2:]}"
+    shape = None
+    if size in lines:
+        cols, rows = _numbers(lines, size, 2)
+        shape = int(rows), int(cols)
     return StereoCalibration(
-        rig=Rig.from_pinhole(
+        rig=Rig.of_pinhole(
             focal_length_px=left[0],
             baseline_m=(left[3] - right[3]) / left[0],
             disparity_offset_px=left[2] - right[2],
+            principal_point_px=(left[2], left[6]),
+            shape=shape,
             name=name[:100],
-        )
+        ),
+        shape=shape,
+        format="calibration of KITTI",
     )
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from d3s.estimate.diagnosis.light import Comparison
 from d3s.estimate.diagnosis.measure import Diagnosis, Found
-from d3s.rig import Optics
+from d3s.rig import Optics, Stereo
 
 # Each limit is the size from which a cause matters; a number of standard deviations guards against
 # chance. The limits were set on the tuning textures; docs/estimator_results.md has what they miss.
@@ -56,7 +56,9 @@ Words = dict[Cause, str]
 _UNLIKE = {Cause.ROWS, Cause.CONTRAST, Cause.SHADING, Cause.GAMMA}
 
 
-def warnings_of(diagnosis: Diagnosis, optics: Optics) -> tuple[str, ...]:
+def warnings_of(
+    diagnosis: Diagnosis, optics: Optics, stereo: Stereo | None = None
+) -> tuple[str, ...]:
     """Return a sentence for each likely cause; none for a good pair.
 
     Parameters
@@ -65,8 +67,10 @@ def warnings_of(diagnosis: Diagnosis, optics: Optics) -> tuple[str, ...]:
         Result of `diagnose`.
     optics
         The camera.
+    stereo
+        Its views, if it is a stereo camera of two cameras.
     """
-    words: Words = _of_views(diagnosis) or _of_pair(diagnosis, optics)
+    words: Words = _of_views(diagnosis) or _of_pair(diagnosis, optics, _rows_remedy(stereo))
     if not words and diagnosis.is_empty:
         words = {Cause.EMPTY: _EMPTY}
     return _sentences(words)
@@ -78,16 +82,16 @@ _EMPTY = (
 )
 
 
-def _of_pair(diagnosis: Diagnosis, optics: Optics) -> Words:
+def _of_pair(diagnosis: Diagnosis, optics: Optics, remedy: str) -> Words:
     """Causes that the pair as a whole shows."""
     words: Words = {}
     found, comparison = diagnosis.found, diagnosis.comparison
     if found is not None:
         if found.mirrored > _MOST:
             return {Cause.SWAPPED: _swapped(found)}
-        words |= _of_blocks(diagnosis, found, optics)
+        words |= _of_blocks(diagnosis, found, optics, remedy)
     if comparison is not None:
-        words = _of_rows(comparison) | words | _of_light(comparison)
+        words = _of_rows(comparison, remedy) | words | _of_light(comparison)
     words |= _of_clipping(diagnosis)
     if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)
@@ -132,12 +136,12 @@ def _swapped(found: Found) -> str:
     )
 
 
-def _of_blocks(diagnosis: Diagnosis, found: Found, optics: Optics) -> Words:
+def _of_blocks(diagnosis: Diagnosis, found: Found, optics: Optics, remedy: str) -> Words:
     """Causes that the search of blocks shows."""
     words: Words = {}
     low, high = found.rows_px
     if max(abs(low), abs(high)) > _FOUND_ROWS_PX and found.rows_agree > _MOST:
-        words[Cause.ROWS] = _rows(low, high)
+        words[Cause.ROWS] = _rows(low, high, remedy)
     words |= _of_range(diagnosis, found, optics)
     is_clipped = diagnosis.clipped > _CLIPPED
     is_measured = diagnosis.comparison is not None or is_clipped
@@ -192,17 +196,31 @@ def _of_range(diagnosis: Diagnosis, found: Found, optics: Optics) -> Words:
     }
 
 
-def _of_rows(comparison: Comparison) -> Words:
+def _of_rows(comparison: Comparison, remedy: str) -> Words:
     """Rows that disagree where depth was found: in the middle, or towards an edge."""
     terms = comparison.rows_px, comparison.rows_x_px, comparison.rows_y_px
     if not any(one.exceeds(_ROWS_PX, _SIGMAS) for one in terms):
         return {}
     middle = terms[0].value
     reach = sum(abs(one.value) for one in terms[1:] if one.exceeds(0.0, _SIGMAS))
-    return {Cause.ROWS: _rows(middle - reach, middle + reach)}
+    return {Cause.ROWS: _rows(middle - reach, middle + reach, remedy)}
 
 
-def _rows(low_px: float, high_px: float) -> str:
+def _rows_remedy(stereo: Stereo | None) -> str:
+    if stereo is None:
+        return "Rectify the pair anew, or calibrate the rig again."
+    if stereo.raw_cameras is None:
+        return (
+            "The rig takes the pictures for rectified ones: rectify them, or give the calibration "
+            "of the raw cameras."
+        )
+    return (
+        "Check that the calibration is of these cameras, that the left one comes first in it, and "
+        "that the pictures are raw; or calibrate again."
+    )
+
+
+def _rows(low_px: float, high_px: float, remedy: str) -> str:
     size = max(abs(low_px), abs(high_px))
     if high_px - low_px < 0.5 * size:
         middle = 0.5 * (low_px + high_px)
@@ -210,7 +228,7 @@ def _rows(low_px: float, high_px: float) -> str:
         amount = f"points of the right view lie {abs(middle):.1f} px {side} those of the left one"
     else:
         amount = f"they differ by {low_px:.1f} to {high_px:.1f} px over the frame"
-    return f"{amount}. Rectify the pair anew, or calibrate the rig again."
+    return f"{amount}. {remedy}"
 
 
 def _of_light(comparison: Comparison) -> Words:

@@ -1,0 +1,110 @@
+"""Camera of a command: a rig file, a calibration file of others, a name, or numbers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from d3s.cli.output import value_of
+from d3s.cli.units import has_unit, length_m
+
+if TYPE_CHECKING:
+    from d3s.capture import FoundFiles
+    from d3s.rig import Rig
+
+PAPER = "paper"
+_CALIBRATION = "calib.txt"  # beside the views of Middlebury and ETH3D
+_METRE_LONG = 1.0
+
+
+class Numbers(NamedTuple):
+    """Numbers of a rectified pair, as they were given; None if they were not."""
+
+    focal_length_px: float | None
+    baseline: str | None
+    disparity_offset_px: float | None
+
+
+def chosen_rig(
+    rig: str | None, numbers: Numbers, found: "FoundFiles"
+) -> "tuple[Rig, tuple[str, ...]]":
+    """Camera, and remarks on it.
+
+    Parameters
+    ----------
+    rig
+        File, or the name of the paper's prototype; None if not given.
+    numbers
+        Numbers of a rectified pair.
+    found
+        Frames, beside which a calibration may be.
+    """
+    from d3s.rig import Rig
+    from d3s.rig.imports import read_rig
+
+    if rig is not None:
+        if any(value is not None for value in numbers):
+            raise typer.BadParameter(
+                "--rig says all of the camera: leave it, or --focal-length-px, --baseline and "
+                "--disparity-offset-px."
+            )
+        if rig == PAPER:
+            return Rig.paper_prototype(), ()
+        return _from_file(Path(rig))
+    if any(value is not None for value in numbers):
+        return _from_numbers(numbers)
+    beside = _beside(found)
+    if beside is None:
+        raise _no_camera()
+    imported = read_rig([beside])
+    return imported.rig, (f"the camera is that of {beside}.", *imported.remarks)
+
+
+def _from_file(path: Path) -> "tuple[Rig, tuple[str, ...]]":
+    from d3s.rig import Rig
+    from d3s.rig.imports import read_rig
+
+    if path.suffix.lower() == ".toml" or not path.is_file():
+        return Rig.load(path), ()
+    imported = read_rig([path])
+    return imported.rig, imported.remarks
+
+
+def _from_numbers(numbers: Numbers) -> "tuple[Rig, tuple[str, ...]]":
+    from d3s.rig import Rig
+
+    if numbers.focal_length_px is None or numbers.baseline is None:
+        raise _no_camera()
+    try:
+        baseline_m = length_m(numbers.baseline)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(str(error), param_hint="--baseline") from error
+    with value_of("--focal-length-px, --baseline or --disparity-offset-px"):
+        camera = Rig.of_pinhole(
+            focal_length_px=numbers.focal_length_px,
+            baseline_m=baseline_m,
+            disparity_offset_px=numbers.disparity_offset_px or 0.0,
+        )
+    if baseline_m < _METRE_LONG or has_unit(numbers.baseline):
+        return camera, ()
+    text = numbers.baseline.strip()
+    return camera, (
+        f"--baseline {text} is taken for {text} m. Is it in millimetres? Then say {text}mm.",
+    )
+
+
+def _no_camera() -> typer.BadParameter:
+    return typer.BadParameter(
+        "which camera took this? Give its rig file or its calibration file with --rig, or --rig "
+        "paper for the paper's prototype; for any other rectified pair give --focal-length-px and "
+        "--baseline."
+    )
+
+
+def _beside(found: "FoundFiles") -> Path | None:
+    """Calibration file in the folder of all views; None if there is none."""
+    folders = {one.left.parent for one in found.frames if one.right is not None}
+    if len(folders) != 1:
+        return None
+    path = folders.pop() / _CALIBRATION
+    return path if path.is_file() else None

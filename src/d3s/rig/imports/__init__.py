@@ -1,0 +1,120 @@
+"""Calibrations of stereo cameras in the files of other programs, as rigs.
+
+source            text of a file, and its values by name
+values            numbers, matrices and cameras among them, checked
+pair              two cameras as a rig, with its rectification if they need one
+opencv            files that a program saved with OpenCV
+kalibr            camera chains of Kalibr
+ros               CameraInfo of ROS
+intrinsics_json   JSON of OAK and RealSense cameras
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from d3s.errors import D3SError, InputError, RigError
+from d3s.rig.imports.intrinsics_json import is_oak, is_realsense, read_oak, read_realsense
+from d3s.rig.imports.kalibr import is_kalibr, read_kalibr
+from d3s.rig.imports.opencv import is_opencv, read_opencv
+from d3s.rig.imports.pair import CameraPair, rig_of
+from d3s.rig.imports.ros import is_ros, read_ros
+from d3s.rig.imports.source import Source, read_source, unknown
+from d3s.rig.rig import Rig
+from d3s.rig.stereo_calibration import read_stereo_calibration
+
+__all__ = ["ImportedRig", "read_rig"]
+
+_UNITS_M = 1e-6, 1e3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedRig:
+    """Rig of calibration files, their format, and what a person should look at."""
+
+    rig: Rig
+    format: str
+    remarks: tuple[str, ...] = ()
+
+
+def read_rig(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    rectified: bool = False,
+    swap: bool = False,
+    unit_m: float | None = None,
+    shape: tuple[int, int] | None = None,
+    fisheye: bool = False,
+) -> ImportedRig:
+    """Read calibration files, or a rig file; behind `Rig.from_file`.
+
+    Parameters
+    ----------
+    paths, rectified, swap, unit_m, shape, fisheye
+        As for `Rig.from_file`, which also has the exceptions.
+    """
+    if not paths:
+        raise InputError("there is no file to read a camera from. Name a calibration file.")
+    if unit_m is not None and not _UNITS_M[0] <= unit_m <= _UNITS_M[1]:
+        raise InputError(f"unit_m={unit_m} must be in metres: 0.001 for millimetres.")
+    if any(Path(os.fsdecode(path)).suffix.lower() == ".toml" for path in paths):
+        return _rig_file(paths)
+    sources = [read_source(path) for path in paths]
+    lines = next((one for one in sources if one.values is None), None)
+    if lines is not None:
+        return _of_lines(lines, len(sources), swap=swap, unit_m=unit_m)
+    where = " and ".join(str(one.path) for one in sources)
+    try:
+        pair, name = _pair(sources, shape=shape, fisheye=fisheye, swap=swap)
+        if unit_m is not None:
+            pair = replace(pair, unit_m=unit_m, unit_is_known=True)
+        rig = rig_of(pair, rectified=rectified)
+    except RigError as error:
+        raise RigError(*error.problems, path=where) from error
+    except D3SError as error:
+        known = any(str(error).startswith(str(one.path)) for one in sources)
+        raise InputError(str(error) if known else f"{where}: {error}") from error
+    return ImportedRig(rig=rig, format=name, remarks=pair.remarks(rig))
+
+
+def _pair(
+    sources: Sequence[Source], *, shape: tuple[int, int] | None, fisheye: bool, swap: bool
+) -> tuple[CameraPair, str]:
+    """Cameras of the files, and the name of their format."""
+    first = sources[0]
+    if all(map(is_ros, sources)):
+        return read_ros(sources[::-1] if swap else sources), "CameraInfo of ROS"
+    singles = {
+        "camera chain of Kalibr": (is_kalibr, read_kalibr),
+        "calibration of an OAK camera": (is_oak, read_oak),
+        "intrinsics of a RealSense camera": (is_realsense, read_realsense),
+    }
+    for name, (is_format, read) in singles.items():
+        if is_format(first):
+            if len(sources) > 1:
+                raise first.error(f"is the {name}, which has both cameras. Give this file alone.")
+            pair = read(first)
+            return pair.swapped() if swap else pair, name
+    for source in sources:
+        if not is_opencv(source):
+            raise unknown(source)
+    pair = read_opencv(sources, shape=shape, fisheye=fisheye)
+    return pair.swapped() if swap else pair, "calibration of OpenCV"
+
+
+def _rig_file(paths: Sequence[str | os.PathLike[str]]) -> ImportedRig:
+    if len(paths) > 1:
+        raise InputError(
+            f"{paths[0]} and {paths[1]}: a rig file has the whole camera. Give it alone."
+        )
+    return ImportedRig(rig=Rig.load(paths[0]), format="rig file")
+
+
+def _of_lines(source: Source, files: int, *, swap: bool, unit_m: float | None) -> ImportedRig:
+    if files > 1:
+        raise source.error("has both views of a data set. Give this file alone.")
+    if swap or unit_m is not None:
+        raise source.error("has rectified views, their order and their unit: leave swap and unit.")
+    found = read_stereo_calibration(source.path)
+    return ImportedRig(rig=found.rig, format=found.format)

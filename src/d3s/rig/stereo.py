@@ -1,0 +1,154 @@
+"""Stereo camera: principal point and size of its rectified views, and the cameras before that."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from d3s.record import Converted
+from d3s.rig.calibration import Extent, Pixel
+from d3s.rig.part import RigPart
+from d3s.types import FloatArray
+
+_PINHOLE_COUNTS = 0, 4, 5, 8, 12, 14  # coefficients that OpenCV's pinhole model may have
+_FISHEYE_COUNTS = 0, 4
+_ORTHONORMAL = 1e-4  # files with few digits are rounded
+
+
+def _rotation(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    matrix = np.array(rows)
+    is_rotation = np.allclose(matrix @ matrix.T, np.eye(3), rtol=0, atol=_ORTHONORMAL)
+    if not is_rotation or np.linalg.det(matrix) < 0:
+        raise ValueError("must be a rotation matrix: orthonormal rows, determinant 1.")
+    return rows
+
+
+Length = Annotated[float, Field(gt=0, le=1e6)]
+Coefficient = Annotated[float, Field(ge=-1e9, le=1e9)]
+Cosine = Annotated[float, Field(ge=-1.001, le=1.001)]
+Row = tuple[Cosine, Cosine, Cosine]
+IDENTITY = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+class RawCamera(RigPart):
+    """Camera as it is, before rectification: lens model, size, and rotation to the rectified view.
+
+    The models are those of OpenCV. "pinhole" has 0, 4, 5, 8, 12 or 14 coefficients of distortion:
+    k1, k2, p1, p2, k3 (radial and tangential), k4 to k6 (rational), and further ones. "fisheye" has
+    k1 to k4 of the equidistant model.
+    """
+
+    model: Literal["pinhole", "fisheye"] = Field(description="the lens model, as OpenCV has it")
+    rows_px: Extent = Field(description="the height of the pictures")
+    cols_px: Extent = Field(description="the width of the pictures")
+    focal_lengths_px: Converted[tuple[Length, Length]] = Field(
+        description="the focal length along x and along y"
+    )
+    principal_point_px: Converted[tuple[Pixel, Pixel]] = Field(
+        description="(x, y) of the principal point in the pictures"
+    )
+    distortion: Annotated[Converted[tuple[Coefficient, ...]], Field(max_length=14)] = Field(
+        default=(), validate_default=True, description="the coefficients of the lens model"
+    )
+    rotation: Annotated[Converted[tuple[Row, Row, Row]], AfterValidator(_rotation)] = Field(
+        default=IDENTITY,
+        validate_default=True,
+        description="3 rows of the rotation from this camera to its rectified view",
+    )
+
+    @field_validator("distortion")
+    @classmethod
+    def _fits_the_model(cls, values: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        model = info.data.get("model")
+        counts = _FISHEYE_COUNTS if model == "fisheye" else _PINHOLE_COUNTS
+        if model is not None and len(values) not in counts:
+            known = ", ".join(map(str, counts[:-1]))
+            raise ValueError(f"must have {known} or {counts[-1]} values for a {model} camera.")
+        return values
+
+    @field_validator("rotation", mode="before")
+    @classmethod
+    def _rows_are_tuples(cls, rows: object) -> object:
+        # The base class converts the outer list only.
+        if isinstance(rows, list | tuple):
+            return tuple(tuple(row) if isinstance(row, list) else row for row in rows)
+        return rows
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Matrix K (3, 3) of the camera, in pixels."""
+        matrix = np.diag([*self.focal_lengths_px, 1.0])
+        matrix[:2, 2] = self.principal_point_px
+        return matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the pictures."""
+        return self.rows_px, self.cols_px
+
+
+class Stereo(RigPart):
+    """Two cameras side by side: rectified views, and the cameras before rectification if known.
+
+    The principal point of the right view has the same y, and its x is smaller by
+    `optics.disparity_offset_px`.
+    """
+
+    principal_point_px: Converted[tuple[Pixel, Pixel]] = Field(
+        description="(x, y) of the principal point of the rectified left view"
+    )
+    rows_px: Extent | None = Field(
+        default=None, description="the height of the rectified views, if known"
+    )
+    cols_px: Extent | None = Field(
+        default=None,
+        validate_default=True,
+        description="the width of the rectified views, if known",
+    )
+    disparity_range_px: Converted[tuple[Pixel, Pixel] | None] = Field(
+        default=None,
+        validate_default=True,
+        description="the smallest and the largest disparity of the scene, if known",
+    )
+    left: RawCamera | None = Field(
+        default=None, description="the left camera before rectification, if its pictures are raw"
+    )
+    right: RawCamera | None = Field(
+        default=None,
+        validate_default=True,
+        description="the right camera before rectification, if its pictures are raw",
+    )
+
+    @field_validator("cols_px", "right")
+    @classmethod
+    def _needs_its_counterpart(cls, value: object, info: ValidationInfo) -> object:
+        other = {"cols_px": "rows_px", "right": "left"}[str(info.field_name)]
+        if other in info.data and (info.data[other] is None) != (value is None):
+            raise ValueError(f"needs {other} beside it. Give both, or neither.")
+        return value
+
+    @field_validator("disparity_range_px")
+    @classmethod
+    def _is_range(cls, ends: tuple[float, float] | None) -> tuple[float, float] | None:
+        if ends is not None and not ends[0] < ends[1]:
+            raise ValueError("must be the smallest disparity, then a larger one.")
+        return ends
+
+    @field_validator("left")
+    @classmethod
+    def _needs_the_size(cls, camera: RawCamera | None, info: ValidationInfo) -> RawCamera | None:
+        if camera is not None and info.data.get("cols_px", 0) is None:
+            raise ValueError("needs rows_px and cols_px of the rectified views beside it.")
+        return camera
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Rows and columns of the rectified views; None if not known."""
+        return (
+            None if self.rows_px is None or self.cols_px is None else (self.rows_px, self.cols_px)
+        )
+
+    @property
+    def raw_cameras(self) -> tuple[RawCamera, RawCamera] | None:
+        """Left and right camera before rectification; None if the pictures are rectified."""
+        return None if self.left is None or self.right is None else (self.left, self.right)
