@@ -11,6 +11,7 @@ import numpy as np
 
 from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.board import Board
+from d3s.calibrate.colour import ColourSensor
 from d3s.calibrate.distortion import Distortion, find_distortion
 from d3s.calibrate.fields import Fields, largest_crop
 from d3s.calibrate.frames import Captures
@@ -32,6 +33,7 @@ class Setup(NamedTuple):
     fit_ruler: bool | None  # apply the offset of the ruler; None: if it is significant
     name: str  # of the camera
     provenance: Provenance  # residuals still empty
+    sensor: ColourSensor | None = None  # None: a mono sensor
 
 
 class Alignment(NamedTuple):
@@ -189,6 +191,8 @@ def draft_rig(
         noise_read=noise.read,
         noise_gain=noise.gain,
         noise_column=noise.column,
+        bayer=None if setup.sensor is None else setup.sensor.order,
+        channel_gains=None if setup.sensor is None else setup.sensor.gains,
         virtual_baselines_m=(0.1 * optics.baseline_m,),
         a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
         b_cubic_m=(0.0, 0.0, 0.0, 0.0),

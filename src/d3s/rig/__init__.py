@@ -8,6 +8,8 @@ part                base class of the records of a rig
 optics              `Optics`: two lenses and one sensor, as designed
 lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
 calibration         `Calibration` and `Provenance`: measurements of one camera and their origin
+bayer               luminance of raw frames of colour sensors
+find_bayer          Bayer pattern of a raw frame, noticed and its order found
 rig                 `Rig`: optics, calibration and name, with the TOML file
 places              places of the pixels of a view in the raw frame
 interpolation       kernel that adds no blur

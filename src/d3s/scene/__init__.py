@@ -21,6 +21,7 @@ Scenes, as data::
     lens_file      errors of both lenses as a TOML file
     sensor         noise, mismatch, saturation, quantisation
     typical_lens   errors of a stock lens, by ray trace
+    colour         coloured textures, and light behind the filters of a colour sensor
 
 Rendering, in the order of the light::
 

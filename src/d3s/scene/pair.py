@@ -126,6 +126,11 @@ def simulate(
     sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
     check_lenses(lenses)
+    if sensor.bayer is not None:
+        raise SceneError(
+            f"bayer={sensor.bayer!r} is for raw frames: a rectified pair was resampled, and has "
+            "no pattern of colours any more. Use simulate_raw, --raw on the command line."
+        )
     seed_sequence(seed)  # refuses a bad seed before rendering
     source = _read_files(scene)
     frame = Window.frame(_checked_shape(shape, source))
@@ -187,7 +192,7 @@ def _read_depth(path: str) -> Image:
             f"depth_m={path!r} must be {', '.join(_DEPTH_SUFFIXES)}, with floats in metres: whole "
             "numbers do not say their unit."
         )
-    return read_image(path, allow_nan=True)
+    return read_image(path, linear=True, allow_nan=True)
 
 
 def _checked_shape(shape: Any, scene: _ImageWithDepth | LayeredScene) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError, RecordError, SceneError
 from d3s.record import Converted, Record, short_repr
+from d3s.rig.bayer import Bayer
 from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray, Image
 
@@ -132,6 +133,16 @@ class Sensor(Record):
         le=10**9,
         description="the seed of fixed patterns and hot pixels, one per sensor",
     )
+    bayer: Bayer | None = Field(
+        default=None,
+        description="the colours of the first 2 x 2 pixels of a colour sensor, for raw frames; "
+        "none for a mono sensor",
+    )
+    channel_shares: Converted[tuple[_Gain, _Gain, _Gain] | None] = Field(
+        default=None,
+        validate_default=True,
+        description="the share of light that the red, green and blue filters pass; all by default",
+    )
     saturates: bool = Field(default=False, description="whether the image is clipped to [0, 1]")
     bits: int | None = Field(
         default=None, description="8, 10 or 12 bits of grey levels, clipped; None: not quantised"
@@ -150,6 +161,15 @@ class Sensor(Record):
         if full_well_e is not None and read_noise_e >= full_well_e:
             raise ValueError(f"must be below full_well_e={full_well_e:g}: both are in electrons.")
         return read_noise_e
+
+    @field_validator("channel_shares")
+    @classmethod
+    def _is_of_filters(
+        cls, shares: tuple[float, float, float] | None, info: ValidationInfo
+    ) -> tuple[float, float, float] | None:
+        if shares is not None and "bayer" in info.data and info.data["bayer"] is None:
+            raise ValueError("needs bayer beside it: a mono sensor has no filters.")
+        return shares
 
     @field_validator("bits")
     @classmethod
