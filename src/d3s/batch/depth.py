@@ -20,7 +20,7 @@ from d3s.estimate.diagnosis.words import Cause
 from d3s.files import camera_file, exr
 from d3s.files.depth_files import FORMATS
 from d3s.files.raw import path_text
-from d3s.formats import DEPTH_SUFFIXES, EXR
+from d3s.formats import DEPTH_SUFFIXES, EXR, PLY
 from d3s.rig import Rig
 from d3s.types import Image, Progress
 from d3s.view.preview import write_preview
@@ -78,6 +78,7 @@ class DepthJob:
     options: Options | Mapping[str, Any] | None = None
     side_by_side: bool = False
     linear: bool | None = None
+    bayer: str | None = None
     min_confidence: float | None = None
     max_sigma_m: float | None = None
     formats: tuple[str, ...] = DEFAULT_FORMATS
@@ -85,6 +86,11 @@ class DepthJob:
     def __post_init__(self) -> None:
         check_formats(self.formats)
         check_limits(min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m)
+
+    @property
+    def needs_colour(self) -> bool:
+        """Whether a format is written that shows the colours of the left view."""
+        return any(f".{one}" in PLY.suffixes for one in self.formats)
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
@@ -161,7 +167,14 @@ def estimate_files(
     skipped = [one.name for one, done in zip(frames, is_done, strict=True) if done]
     to_do = [one for one, done in zip(frames, is_done, strict=True) if not done]
     results = _Results(job=job, folder=folder, overwrite=overwrite or skip_done)
-    source = FileSource(to_do, rig=job.rig, side_by_side=job.side_by_side, linear=job.linear)
+    source = FileSource(
+        to_do,
+        rig=job.rig,
+        side_by_side=job.side_by_side,
+        linear=job.linear,
+        bayer=job.bayer,
+        keep_colour=job.needs_colour,
+    )
     with source:
         for number, outcome in enumerate(source):
             results.add(to_do[number], outcome)
@@ -228,6 +241,7 @@ def _depth_map(frame: Frame, job: DepthJob, *, is_first: bool) -> tuple[DepthMap
     swapped = next((words for words in found.warnings if words.startswith(Cause.SWAPPED)), None)
     if swapped is not None:
         raise InputError(swapped)
+    found = replace(found, warnings=(*frame.warnings, *found.warnings), colour=frame.colour)
     return found.filter(min_confidence=job.min_confidence, max_sigma_m=job.max_sigma_m), time_s
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.rig.bayer import (
+    MONO,
     Bayer,
     channel_means,
     channel_noise,
@@ -20,9 +21,6 @@ from d3s.rig.bayer import (
 )
 from d3s.rig.find_bayer import FoundBayer, find_bayer
 from d3s.types import Image
-
-MONO = "none"
-"""Said of frames that have no colours, whatever they look like."""
 
 _FRAMES = 5  # frames that are looked at, from the nearest to the farthest
 

@@ -33,6 +33,7 @@ class DepthImage:
     sigma_m: Image | None = None
     confidence: Image | None = None
     intensity: Image | None = None
+    colour: NDArray[np.uint8] | None = None  # (rows, cols, 3), as screens show it
     focal_length_px: float | None = None
     notes: Notes = field(default_factory=dict)  # texts for people, by name
     more: tuple[str, ...] = ()  # names of what the file holds and other formats cannot
@@ -47,6 +48,11 @@ class DepthImage:
                 raise InputError(
                     f"{name} has shape {shape} and depth {self.depth_m.shape}: they must be alike."
                 )
+
+        if self.colour is not None and self.colour.shape != (*self.depth_m.shape, 3):
+            raise InputError(
+                f"colour has shape {self.colour.shape}: it must be {(*self.depth_m.shape, 3)}."
+            )
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -94,12 +100,13 @@ class Points:
     sigma_m: Image | None = None  # of z
     confidence: Image | None = None
     intensity: Image | None = None
+    colour: NDArray[np.uint8] | None = None  # (points, 3), as screens show it
     notes: Notes = field(default_factory=dict)
 
     @property
     def columns(self) -> dict[str, Image]:
-        """Coordinates and layers, by name."""
-        names = [one.name for one in fields(self) if one.name != "notes"]
+        """Coordinates and layers of numbers, by name."""
+        names = [one.name for one in fields(self) if one.name not in ("notes", "colour")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
@@ -119,6 +126,7 @@ def points_of(image: DepthImage) -> Points:
         x_m=_across(cols, width, z, focal_length_px),
         y_m=_across(rows, height, z, focal_length_px),
         z_m=z,
+        colour=None if image.colour is None else image.colour[rows, cols],
         notes=image.notes,
         **{name: getattr(image, name)[rows, cols] for name in image.layers},
     )

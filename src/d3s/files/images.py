@@ -31,7 +31,7 @@ def read_image(
     path: str | os.PathLike[str],
     *,
     max_pixels: int = MAX_PIXELS,
-    linear: bool | None = None,
+    linear: bool | None = True,
     allow_nan: bool = False,
 ) -> Image:
     """Read a grey image, (rows, columns), linear in intensity with full scale 1.
@@ -55,7 +55,7 @@ def read_image(
     linear
         Whether integers are proportional to intensity, as from a sensor. With False the sRGB curve
         is undone first, as photographs need it; floats have no such curve and stay as they are.
-        None: grey integers are, and colour images are taken for photographs.
+        None: as `load_pair` has it, grey integers are and colour images are photographs.
     allow_nan
         Whether floats may be NaN or infinite, as the holes of a depth map are.
 

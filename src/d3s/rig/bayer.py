@@ -31,6 +31,9 @@ Bayer = Literal["RGGB", "BGGR", "GRBG", "GBRG"]
 
 ORDERS: tuple[str, ...] = get_args(Bayer)
 
+MONO = "none"
+"""Said of frames that have no colours, whatever they look like."""
+
 RED, GREEN, BLUE = range(3)
 
 # Share of red and blue at the lowest frequencies. With less, a red object on green of the same
@@ -170,6 +173,35 @@ def luminance(
         if held is not None:
             out[held] = extreme.reduce(out, axis=None)
     return out
+
+
+def colours(
+    frame: NDArray[Any], order: str, gains: tuple[float, float, float] | None = None
+) -> Image:
+    """Red, green and blue of a raw frame at full size, (rows, cols, 3), to look at.
+
+    Each channel is interpolated between its own pixels. Depth is not estimated from these.
+
+    Parameters
+    ----------
+    frame, order, gains
+        As for `luminance`.
+    """
+    import cv2
+
+    shape = frame.shape[0], frame.shape[1]
+    if gains is None:
+        gains = gains_of_means(channel_means(frame, order))
+    even = np.asarray(frame, dtype=np.float32) * on_sites(gains, order, shape)
+    tent = np.array([1.0, 2.0, 1.0], dtype=np.float32) / 2
+    planes = []
+    for channel in (RED, GREEN, BLUE):
+        sites = on_sites(np.arange(3) == channel, order, shape)
+        plane = cv2.sepFilter2D(
+            even * sites, cv2.CV_32F, tent, tent, borderType=cv2.BORDER_REFLECT_101
+        )
+        planes.append(plane / 2 if channel == GREEN else plane)  # twice as many are green
+    return np.stack(planes, axis=2)
 
 
 @cache

@@ -147,7 +147,7 @@ def fast_window(window: Window) -> Window:
 
 
 def _read_mask(path: str) -> Coverage:
-    mask = read_image(path, linear=True)
+    mask = read_image(path)
     try:
         return checked_mask(mask)
     except ValueError as error:

@@ -192,7 +192,7 @@ def _read_depth(path: str) -> Image:
             f"depth_m={path!r} must be {', '.join(_DEPTH_SUFFIXES)}, with floats in metres: whole "
             "numbers do not say their unit."
         )
-    return read_image(path, linear=True, allow_nan=True)
+    return read_image(path, allow_nan=True)
 
 
 def _checked_shape(shape: Any, scene: _ImageWithDepth | LayeredScene) -> tuple[int, int]:

@@ -122,7 +122,7 @@ def read_scene(files: SceneFiles, disparities: int | None = None) -> StereoScene
     InputError, RigError
         When a file cannot be used, or the files do not fit together.
     """
-    left, right = (read_image(one, linear=True) for one in (files.left, files.right))
+    left, right = read_image(files.left), read_image(files.right)
     calibration = read_stereo_calibration(files.calibration)
     disparity_px = _read_disparity_px(files.truth, files.layout)
     shapes = {files.right: right.shape, files.truth: disparity_px.shape}
@@ -149,7 +149,7 @@ def read_scene(files: SceneFiles, disparities: int | None = None) -> StereoScene
 
 def _read_disparity_px(path: str, layout: str) -> FloatArray:
     """Disparity in px, NaN where it is unknown."""
-    values = read_image(path, linear=True, allow_nan=True).astype(np.float64)
+    values = read_image(path, allow_nan=True).astype(np.float64)
     if layout == "kitti":
         values = np.rint(values * _KITTI_LEVELS) / _KITTI_PER_PX
         return np.where(values > 0, values, np.nan)
@@ -166,7 +166,7 @@ def _occluded(files: SceneFiles, disparity_px: FloatArray) -> Mask:
         shape = other_px.shape
         visible = np.isfinite(other_px)
     else:
-        mask = read_image(files.visible, linear=True)
+        mask = read_image(files.visible)
         shape, visible = mask.shape, mask > _VISIBLE_ABOVE
     if shape != known.shape:
         raise InputError(
