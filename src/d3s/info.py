@@ -140,7 +140,7 @@ def _image(path: Path, found: Format) -> Info:
     if channels < 3:
         bayer = find_bayer(values[:, :, 0])
         if bayer.is_bayer:
-            facts["bayer"] = f"likely {bayer.order}" if bayer.order else "likely, order not clear"
+            facts["bayer"] = f"likely {bayer.words}" if bayer.order else "likely, order not clear"
     return Info(
         path=str(path),
         kind="image" if samples.full_scale is not None else "image of floats",

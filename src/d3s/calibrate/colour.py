@@ -19,7 +19,7 @@ from d3s.rig.bayer import (
     gains_of_means,
     on_sites,
 )
-from d3s.rig.find_bayer import FoundBayer, find_bayer
+from d3s.rig.find_bayer import FoundBayer, find_bayer, swapped
 from d3s.types import Image
 
 _FRAMES = 5  # frames that are looked at, from the nearest to the farthest
@@ -133,9 +133,8 @@ def _found_order(found: Sequence[FoundBayer]) -> Bayer | None:
 
 
 def _remark(order: str) -> str:
-    other = order.translate(str.maketrans("RB", "BR"))
     return (
         f"The frames are those of a colour sensor, taken as {order}. Red and blue cannot be told "
-        f"apart from the frames; {other} gives the same depth. Say the order with --bayer, or "
-        "--bayer none for a mono sensor."
+        f"apart from the frames; {swapped(order)} gives the same depth. Say the order with "
+        "--bayer, or --bayer none for a mono sensor."
     )

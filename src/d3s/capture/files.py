@@ -225,7 +225,7 @@ class FileSource:
 
 
 class _Rules(NamedTuple):
-    """How files are read."""
+    """Rules for reading files."""
 
     linear: bool | None
     bayer: str | None  # order of the colours, MONO, or None: not said
@@ -319,7 +319,7 @@ def unsaid_warning(image: Image) -> str:
     found = find_bayer(image)
     if not found.is_bayer:
         return ""
-    likely = f" (likely {found.order})" if found.order else ""
+    likely = f" (likely {found.words})" if found.order else ""
     return (
         f"looks like the raw frame of a colour sensor{likely}, and was not said to be one: its "
         "depth is biased. Say the order of its colours with --bayer, or bayer in Python, and "

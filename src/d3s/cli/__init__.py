@@ -6,6 +6,7 @@ calibrate, compare, convert, demo, depth, doctor, evaluate, info, reproduce, sim
           one command each
 output    common options, exit codes, checks of the output folder
 progress  progress bar
+light     options on colour sensors and on how files store light
 units     lengths, shapes and depth ranges with units
 sweep     options and execution of commands with many trials
 """

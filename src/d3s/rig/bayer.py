@@ -81,7 +81,17 @@ def site_channels(order: str) -> NDArray[np.int64]:
 
 
 def on_sites(values: Any, order: str, shape: tuple[int, int]) -> Image:
-    """Image of a shape with one value of three, red, green and blue, at each pixel."""
+    """Image with one value of three at each pixel.
+
+    Parameters
+    ----------
+    values
+        Values of red, green and blue pixels.
+    order
+        Colours of the first 2 x 2 pixels.
+    shape
+        Rows and columns of the image.
+    """
     block = np.asarray(values, dtype=np.float32)[site_channels(order)]
     rows, cols = shape
     return np.tile(block, (-(-rows // 2), -(-cols // 2)))[:rows, :cols]
@@ -171,7 +181,7 @@ def luminance(
     for extreme in (np.fmax, np.fmin):  # which pass over NaN
         held = _clipped(frame, float(extreme.reduce(frame, axis=None)))
         if held is not None:
-            out[held] = extreme.reduce(out, axis=None)
+            out[held & ~np.isnan(out)] = extreme.reduce(out, axis=None)
     return out
 
 

@@ -29,8 +29,8 @@ _SEEN = 7.0
 # texture as many standard deviations from 0 as a line may be.
 _PAIRED = 0.5
 # A line counts if it is at least this share of the brightness: pixels of one sensor are not quite
-# alike.
-_LEAST_SHARE = 0.002
+# alike, and a drawn pattern whose period is an even number of pixels has weak lines too.
+_LEAST_SHARE = 0.005
 # The order is clear if the difference of the two pixels of one diagonal has so much more energy
 # than that of the other diagonal, which are the green ones.
 _CLEAR = 2.0
@@ -57,6 +57,16 @@ class FoundBayer(NamedTuple):
     order: str | None
     lines: tuple[float, float, float]
     significance: tuple[float, float, float]
+
+    @property
+    def words(self) -> str:
+        """Orders that the colours may have; empty if they are not clear."""
+        return "" if self.order is None else f"{self.order} or {swapped(self.order)}"
+
+
+def swapped(order: str) -> str:
+    """Order with red in the place of blue."""
+    return order.translate(str.maketrans("RB", "BR"))
 
 
 _NOTHING = FoundBayer(False, None, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
