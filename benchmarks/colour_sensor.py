@@ -35,7 +35,7 @@ SENSORS: dict[str, tuple[float, float, float] | None] = {
     "colour, as much light": (0.65, 1.0, 0.75),
     "colour, same exposure": (0.27, 0.42, 0.30),
 }
-REPORT_PATTERNS = ("text", "brick", "gravel", "bark")
+REPORT_PATTERNS = ("text", "gravel")
 COLOURS = (0.0, 0.5, 1.0)
 DEPTHS_M = (0.4, 0.85, 1.3)  # out of focus, in focus, far
 BOARDS_M = tuple(float(one) for one in np.geomspace(0.28, 1.5, 9))

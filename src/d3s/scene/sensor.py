@@ -6,7 +6,6 @@ quantisation are linear. The default `Sensor` is ideal: the image equals the lig
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from numbers import Real
 from typing import Annotated, Any, ClassVar
 
@@ -18,6 +17,7 @@ from d3s.errors import InputError, RecordError, SceneError
 from d3s.record import Converted, Record, short_repr
 from d3s.rig.bayer import Bayer
 from d3s.runtime.parallel import run_together
+from d3s.scene.fixed_patterns import fixed_patterns, hot_pixels
 from d3s.types import FloatArray, Image
 
 PointPx = tuple[float, float]
@@ -26,10 +26,6 @@ _BITS = (8, 10, 12)
 # Limit on the light: far above any scene, and far below the largest Poisson count.
 _BRIGHTEST = 1e6
 _FARTHEST_PX = 1e6
-# Separates the fixed patterns from streams that a caller seeds with the same small numbers: NumPy
-# pads entropy with zeros, so SeedSequence((0, 0)) is the stream of default_rng(0).
-_PATTERN_KEY = int.from_bytes(b"FPN")
-_HOT_KEY = int.from_bytes(b"HOT")
 
 
 def _below_full_scale(value: float) -> float:
@@ -221,7 +217,7 @@ class Sensor(Record):
         if signal is image:
             signal = image.copy()
         if self.hot_pixels > 0:
-            hot = _hot_pixels(image.shape, self.pattern_seed, camera, self.hot_pixels)
+            hot = hot_pixels(image.shape, self.pattern_seed, camera, self.hot_pixels)
             signal.reshape(-1)[hot] = 1.0
         return self._digitised(signal)
 
@@ -259,7 +255,7 @@ class Sensor(Record):
         if self.gain[camera] != 1:
             light = light * np.float32(self.gain[camera])
         if self.gain_pattern > 0:
-            pattern = _fixed_patterns(image.shape, self.pattern_seed, camera)[0]
+            pattern = fixed_patterns(image.shape, self.pattern_seed, camera)[0]
             pattern = pattern * np.float32(self.gain_pattern)
             pattern += 1
             pattern *= light
@@ -277,7 +273,7 @@ class Sensor(Record):
         if self.offset[camera] != 0:
             signal = signal + np.float32(self.offset[camera])
         if self.offset_pattern > 0:
-            pattern = _fixed_patterns(signal.shape, self.pattern_seed, camera)[1]
+            pattern = fixed_patterns(signal.shape, self.pattern_seed, camera)[1]
             pattern = pattern * np.float32(self.offset_pattern)
             pattern += signal
             signal = pattern
@@ -376,26 +372,6 @@ def _vignette(shape: tuple[int, ...], loss: float, centre_px: PointPx | None) ->
     corner2 = max(x2[0], x2[-1]) + max(y2[0], y2[-1])
     scale = loss / (corner2 or 1.0)  # a single pixel has no corner
     return np.subtract.outer((1 - scale * y2).astype(np.float32), (scale * x2).astype(np.float32))
-
-
-@lru_cache(maxsize=4)  # two views of two sensors
-def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> Image:
-    """Standard normal numbers (2, rows, cols): gain and offset pattern of each pixel."""
-    seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_PATTERN_KEY,))
-    patterns = np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
-    patterns.setflags(write=False)
-    return patterns
-
-
-@lru_cache(maxsize=4)
-def _hot_pixels(
-    shape: tuple[int, ...], pattern_seed: int, camera: int, share: float
-) -> NDArray[np.int64]:
-    """Numbers of the hot pixels, counted along rows. A larger share has those of a smaller one."""
-    seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_HOT_KEY,))
-    hot = np.flatnonzero(np.random.default_rng(seed).random(shape, dtype=np.float32) < share)
-    hot.setflags(write=False)
-    return hot
 
 
 def _top_level(bits: int) -> int:
