@@ -23,7 +23,7 @@ _LARGEST = 3.0  # amplitude over its surroundings at which a tile counts no more
 # Distance in bins of the surroundings of a line: beyond the main lobe of the window.
 _RING = (3, 5)
 # A line is seen if the mean over tiles, of values of spread 1, is this many of its standard
-# deviations from 0. Of a hundred thousand frames of random texture, none has 5.
+# deviations from 0: chance alone never goes so far, and texture is not quite chance.
 _SEEN = 7.0
 # Correlation, over the tiles, of the lines along rows and columns: 1 or -1 for colours, and of
 # texture as many standard deviations from 0 as a line may be.
