@@ -36,9 +36,10 @@ MONO = "none"
 
 RED, GREEN, BLUE = range(3)
 
-# Share of red and blue at the lowest frequencies. With none, red on blue would not be seen, and grey
-# has more noise; with more, false detail grows, and the noise of red and blue, which get less light.
-# Chosen on leaves, stone and wood, grey and of independent colours, in and out of focus.
+# Share of red and blue at the lowest frequencies. With none, red on blue would not be seen, and
+# grey has more noise; with more, false detail grows, and so does the noise of red and blue, which
+# get less light. Chosen on leaves, stone and wood, grey and of independent colours, in and out of
+# focus.
 SHARE = 0.3
 
 # cos(w) -> (cos x + cos y) / 2 turns the half-band filter 1/2 + 9/16 cos w - 1/16 cos 3w into one
