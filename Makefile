@@ -95,6 +95,9 @@ calibration: .venv/installed-dev
 	$(BIN)/python benchmarks/calibration.py --page docs/calibration_results.md
 	$(BIN)/python benchmarks/calibration_lenses.py --page docs/calibration_results.md
 
+colour: .venv/installed-dev
+	$(BIN)/python benchmarks/colour_sensor.py --page docs/calibration_results.md
+
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py
 

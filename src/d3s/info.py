@@ -33,6 +33,7 @@ from d3s.formats import (
     format_of_bytes,
 )
 from d3s.rig import LensMaps, Optics, Rig
+from d3s.rig.find_bayer import find_bayer
 from d3s.scene.folder import DISTANCES_NAME, RECIPE_NAME
 from d3s.scene.recipe import Recipe
 
@@ -136,6 +137,10 @@ def _image(path: Path, found: Format) -> Info:
     if samples.full_scale is not None:
         facts["share_at_0"] = float(np.mean(colours == 0))
         facts["share_at_full_scale"] = float(np.mean(colours == samples.full_scale))
+    if channels < 3:
+        bayer = find_bayer(values[:, :, 0])
+        if bayer.is_bayer:
+            facts["bayer"] = f"likely {bayer.words}" if bayer.order else "likely, order not clear"
     return Info(
         path=str(path),
         kind="image" if samples.full_scale is not None else "image of floats",
@@ -316,6 +321,10 @@ def _rig_facts(rig: Rig) -> Facts:
             "frame_px": [rig.calibration.frame_rows_px, rig.calibration.frame_cols_px],
             "calibrated_on": rig.calibration.provenance.created,
         }
+        if rig.calibration.bayer is not None:
+            gains = rig.calibration.channel_gains
+            facts["bayer"] = rig.calibration.bayer
+            facts["channel_gains"] = None if gains is None else list(gains)
         if rig.calibration.lenses is not None:
             shape = rig.calibration.crop_rows_px, rig.calibration.crop_cols_px
             facts["lenses"] = _lens_facts(rig.calibration.lenses, optics, shape)

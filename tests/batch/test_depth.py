@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from d3s import DepthMap, atomic
 from d3s.batch import DepthJob, estimate_files
@@ -303,3 +304,31 @@ def test_large_files_are_read_if_told(tmp_path):
     batch = estimate_files(given, small, tmp_path / "out")
     assert "--max-pixels" in batch.refused[0].reason
     assert len(estimate_files(given, QUICK, tmp_path / "out").done) == 1
+
+
+def test_point_cloud_has_the_colours_of_the_input(tmp_path):
+    tint = np.array([1.0, 0.7, 0.4])
+    for name, view in zip(("left", "right"), views(), strict=True):
+        picture = np.rint(255 * np.clip(view[:, :, np.newaxis], 0, 1) ** (1 / 2.2) * tint)
+        Image.fromarray(picture.astype(np.uint8)).save(tmp_path / f"{name}.png")
+    given = find_frames([tmp_path / "left.png", tmp_path / "right.png"]).frames
+    (done,) = estimate_files(given, DepthJob(rig=RIG, formats=("ply",)), tmp_path / "out").done
+    points = read_depth(done.files[0])
+    assert points.colour is not None
+    red, green, blue = points.colour.mean(axis=0)
+    assert red > green > blue > 0
+    assert done.remarks
+
+
+def test_unsaid_frame_of_a_colour_sensor_has_a_warning(tmp_path):
+    shares = np.tile([[0.6, 1.0], [1.0, 0.7]], (300, 300))
+    for name, small in zip(("left", "right"), views(), strict=True):
+        view = np.tile(small, (3, 3))  # with tiles enough to be sure
+        rows, cols = view.shape
+        write_image(tmp_path / f"{name}.png", view * shares[:rows, :cols].astype(np.float32))
+    given = find_frames([tmp_path / "left.png", tmp_path / "right.png"]).frames
+    (done,) = estimate_files(given, QUICK, tmp_path / "out").done
+    assert any("colour sensor" in words for words in done.warnings)
+    said = DepthJob(rig=RIG, method="bm", formats=("npz",), bayer="RGGB")
+    (done,) = estimate_files(given, said, tmp_path / "said").done
+    assert not any("colour sensor" in words for words in done.warnings)

@@ -461,3 +461,41 @@ def test_places_are_told_as_they_are(tmp_path, pair, name):
     assert result.exit_code == 0, result.stderr
     assert f"Files in {tmp_path / name}: depth.npz" in result.stdout
     assert Path(tmp_path / name / "depth.npz").is_file()
+
+
+def test_frames_of_colour_sensors_are_said_or_noticed(tmp_path, out):
+    rng = np.random.default_rng(0)
+    shares = np.tile([[0.5, 1.0], [1.0, 0.7]], (60, 130))
+    raw = (0.5 + 0.1 * rng.normal(size=(120, 260))) * shares
+    write_image(tmp_path / "raw.png", raw.astype(np.float32).clip(0, 1))
+    rig = Rig.paper_prototype().replace(calibration=calibration())
+    rig.save(tmp_path / "mono.toml")
+    given = (tmp_path / "raw.png", "--method", "bm", "--format", "npz")
+    unsaid = run(*given, "--rig", tmp_path / "mono.toml", "-o", tmp_path / "a")
+    assert "looks like the raw frame of a colour sensor" in words(unsaid)
+    said = run(*given, "--rig", tmp_path / "mono.toml", "-o", tmp_path / "b", "--bayer", "rggb")
+    assert "looks like" not in words(said)
+    wrong = run(*given, "--rig", tmp_path / "mono.toml", "--bayer", "RGB")
+    assert wrong.exit_code == 2
+    gains = (2.0, 1.0, 1 / 0.7)
+    coloured = rig.calibration.replace(bayer="RGGB", channel_gains=gains)
+    rig.replace(calibration=coloured).save(tmp_path / "colour.toml")
+    known = run(*given, "--rig", tmp_path / "colour.toml", "-o", tmp_path / "c")
+    assert "looks like" not in words(known)
+    other = run(*given, "--rig", tmp_path / "colour.toml", "--bayer", "GRBG", "-o", tmp_path / "d")
+    assert other.exit_code == 3
+    assert "the rig was calibrated with RGGB frames" in words(other)
+
+
+def test_encoding_of_colour_files_is_said_and_can_be_chosen(tmp_path):
+    for name, view in zip(("left", "right"), views(), strict=True):
+        levels = np.rint(255 * view.clip(0, 1)).astype(np.uint8)
+        Image.fromarray(np.stack([levels] * 3, axis=2)).save(tmp_path / f"{name}.png")
+    given = (tmp_path / "left.png", tmp_path / "right.png", *QUICK)
+    curved = run(*given, "-o", tmp_path / "a")
+    assert "the curve of sRGB was undone" in " ".join(curved.stdout.split())
+    linear = run(*given, "-o", tmp_path / "b", "--encoding", "linear")
+    assert "taken as linear" in " ".join(linear.stdout.split())
+    first, second = (DepthMap.load(tmp_path / one / "depth.npz") for one in "ab")
+    np.testing.assert_allclose(second.intensity, views()[0].clip(0, 1), atol=0.003)
+    assert first.intensity.mean() < second.intensity.mean()

@@ -194,6 +194,35 @@ def test_a_raw_frame():
     assert read_image("out/raw.png").shape == (2160, 3840)
 
 
+@pytest.mark.slow
+def test_a_raw_frame_of_a_colour_sensor():
+    colours = ("--bayer", "grbg", "--channel-shares", "0.5,1,0.25", "--colour", "0.5")
+    done("--raw", "--depth", "1.0", "--texture", "noise", *colours)
+    frame = read_image("out/raw.png")[980:1180, 600:1300]
+    red, green, blue = frame[::2, 1::2].mean(), frame[::2, ::2].mean(), frame[1::2, ::2].mean()
+    assert red / green == pytest.approx(0.5, abs=0.1)
+    assert blue / green == pytest.approx(0.25, abs=0.06)
+    assert recipe().sensor.bayer == "GRBG"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--depth", "1", "--bayer", "RGGB"), "--bayer is for --raw"),
+        (("--depth", "1", "--channel-shares", "1,1,1"), "--channel-shares is for --bayer"),
+        (
+            ("--raw", "--depth", "1", "--bayer", "RGGB", "--channel-shares", "1,1"),
+            "must be three numbers",
+        ),
+        (("--scene", "random", "--colour", "0.5"), "--colour is for --scene plane"),
+    ],
+)
+def test_options_of_colour_are_refused_where_they_do_nothing(arguments, words):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.replace("│", " ").split())
+
+
 def test_quiet_says_nothing():
     result = done(*RANDOM, "--count", "2", "--quiet")
     assert result.output == ""

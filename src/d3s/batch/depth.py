@@ -23,7 +23,7 @@ from d3s.files.codecs import CHECKS
 from d3s.files.depth_files import FORMATS
 from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
-from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
+from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS, PLY
 from d3s.rig import Rig
 from d3s.runtime.compile import load_compiler
 from d3s.types import Image, Progress
@@ -89,6 +89,7 @@ class DepthJob:
     options: Options | Mapping[str, Any] | None = None
     side_by_side: bool = False
     linear: bool | None = None
+    bayer: str | None = None
     min_confidence: float | None = None
     max_sigma_m: float | None = None
     formats: tuple[str, ...] = DEFAULT_FORMATS
@@ -100,6 +101,11 @@ class DepthJob:
         if self.unit_m is not None:
             check_unit(self.unit_m)
         check_limits(min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m)
+
+    @property
+    def needs_colour(self) -> bool:
+        """Whether a format is written that shows the colours of the left view."""
+        return any(f".{one}" in PLY.suffixes for one in self.formats)
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
@@ -182,6 +188,8 @@ def estimate_files(
         side_by_side=job.side_by_side,
         linear=job.linear,
         max_pixels=job.max_pixels,
+        bayer=job.bayer,
+        keep_colour=job.needs_colour,
     )
     with source:
         for number, one in enumerate(read_ahead(source, meanwhile=load_compiler)):
@@ -257,6 +265,7 @@ def _depth_map(frame: Frame, job: DepthJob, *, is_first: bool) -> tuple[DepthMap
     swapped = next((words for words in found.warnings if words.startswith(Cause.SWAPPED)), None)
     if swapped is not None:
         raise InputError(swapped)
+    found = replace(found, warnings=(*frame.warnings, *found.warnings), colour=frame.colour)
     return found.filter(min_confidence=job.min_confidence, max_sigma_m=job.max_sigma_m), time_s
 
 

@@ -8,6 +8,7 @@ verdict. `d3s.calibrate` is this package and can be called:
 
 pipeline        `calibrate`: the steps in their order
 steps           groups of steps that calibration and cross-validation share
+colour          order, gains and noise of a colour sensor
 captures        read raw frames and check them; distance_table: distances.csv
 frames          frames in memory: caches, work in parallel, rectified pairs, thumbnails
 fields          the parts of the frame that the two lenses light, and the views cut from these

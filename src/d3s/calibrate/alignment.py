@@ -11,6 +11,7 @@ import numpy as np
 
 from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.board import Board
+from d3s.calibrate.colour import ColourSensor
 from d3s.calibrate.distortion import Distortion, find_distortion
 from d3s.calibrate.fields import Fields, largest_crop
 from d3s.calibrate.frames import Captures
@@ -35,6 +36,7 @@ class Setup(NamedTuple):
     fit_ruler: bool | None  # apply the offset of the ruler; None: if it is significant
     name: str  # of the camera
     provenance: Provenance  # residuals still empty
+    sensor: ColourSensor | None = None  # None: a mono sensor
 
 
 class Alignment(NamedTuple):
@@ -45,7 +47,6 @@ class Alignment(NamedTuple):
     anchors: Anchors  # of views without distortion, as are the next two
     rectification: Rectification
     geometry: Geometry
-    coma_px: float = 0.0  # at the field radius, whose shift of detail was taken out of the places
 
     @property
     def left_out(self) -> dict[int, str]:
@@ -66,7 +67,7 @@ class Alignment(NamedTuple):
         """
         along, mixed, down = self.distortion.bend_per_m
         bowl, saddle = 0.5 * (along + down), 0.5 * (along - down)
-        doubt = _BOWL_PER_COMA * self.coma_px
+        doubt = _BOWL_PER_COMA * self.distortion.coma_px
         bowl *= _BOWL_PER_M**2 / (_BOWL_PER_M**2 + doubt**2)
         return Board(self.geometry.slopes, (bowl + saddle, mixed, bowl - saddle))
 
@@ -202,6 +203,8 @@ def draft_rig(
         noise_read=noise.read,
         noise_gain=noise.gain,
         noise_column=noise.column,
+        bayer=None if setup.sensor is None else setup.sensor.order,
+        channel_gains=None if setup.sensor is None else setup.sensor.gains,
         virtual_baselines_m=(0.1 * optics.baseline_m,),
         a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
         b_cubic_m=(0.0, 0.0, 0.0, 0.0),

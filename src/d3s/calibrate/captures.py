@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.colour import ColourSensor, find_sensor
 from d3s.calibrate.distance_table import (
     FEWEST_FRAMES,
     MOST_FRAMES,
@@ -22,7 +23,11 @@ from d3s.calibrate.distance_table import (
 )
 from d3s.calibrate.frames import Captures, FrameCache, on_each_frame
 from d3s.errors import CapturesError, InputError
-from d3s.files import list_images, read_image
+from d3s.files import list_images
+from d3s.files.codecs import check_finite
+from d3s.files.light import read_light
+from d3s.files.raw import named
+from d3s.rig.bayer import luminance
 from d3s.rig.split import checked_frame
 from d3s.types import Image, Progress
 
@@ -39,7 +44,13 @@ _LEAST_OVER_NOISE = 3.0  # contrast between cells over the contrast of noise alo
 _LARGEST = 2.0
 
 
-def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None = None) -> Captures:
+def read_captures(
+    folder: str | os.PathLike[str],
+    *,
+    bayer: str | None = None,
+    linear: bool | None = None,
+    progress: Progress | None = None,
+) -> Captures:
     """Read the frames that distances.csv of a folder names, and check each once.
 
     Frames are sorted by distance, also where the table lists them from far to near, which a remark
@@ -50,6 +61,11 @@ def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None =
     ----------
     folder
         Folder with distances.csv, as `distance_table` describes it, and the images that it names.
+    bayer
+        Order of the colours of a colour sensor, "none" for a mono sensor; None: found.
+    linear
+        Whether integers are proportional to intensity; None: grey ones are, and of colour images
+        the sRGB curve is undone, as `load_pair` does.
     progress
         Called with the number of frames that were checked, and of all.
 
@@ -65,18 +81,36 @@ def read_captures(folder: str | os.PathLike[str], *, progress: Progress | None =
     table = read_table(path)
     rows = sorted(table, key=lambda row: row.distance_m)
     names = tuple(row.name for row in rows)
-    read = lru_cache(_LATEST_FRAMES)(lambda number: read_image(path / names[number]))
-    frames = FrameCache(read)
+    curves: dict[str, str] = {}
+
+    def read_file(number: int) -> Image:
+        with named(path / names[number]):
+            image = read_light(path / names[number], linear=linear)
+            check_finite(image.grey, "A sensor gives none.")
+        curves[names[number]] = image.words
+        return image.grey
+
+    read = lru_cache(_LATEST_FRAMES)(read_file)
+    sensor = _sensor(read, len(names), bayer)
+    frames = FrameCache(_as_luminance(read, sensor))
     every = Captures(
         names=names,
         distances_m=tuple(row.distance_m for row in rows),
         shape=_UNKNOWN,
-        remarks=_order_remark([row.distance_m for row in table]) + _remarks(path, names),
+        remarks=_order_remark([row.distance_m for row in table])
+        + _remarks(path, names)
+        + _sensor_remark(sensor),
         source=frames,
         is_cached=frames.__contains__,
+        sensor=sensor,
+        raw_source=None if sensor is None else read,
     )
     kept = _without_rejected(every, path, progress)
-    return replace(kept, digests={name: _digest(path / name) for name in (TABLE_NAME, *kept.names)})
+    return replace(
+        kept,
+        remarks=kept.remarks + _colour_remarks(curves),
+        digests={name: _digest(path / name) for name in (TABLE_NAME, *kept.names)},
+    )
 
 
 def captures_of(
@@ -84,6 +118,7 @@ def captures_of(
     distances_m: Sequence[float] | NDArray[Any],
     *,
     names: Sequence[str] | None = None,
+    bayer: str | None = None,
     progress: Progress | None = None,
 ) -> Captures:
     """Captures from arrays, checked as `read_captures` checks files.
@@ -98,6 +133,8 @@ def captures_of(
         each take. Frames are sorted by it.
     names
         Names of the frames. Default: "frame 0", "frame 1", ...
+    bayer
+        Order of the colours of a colour sensor, "none" for a mono sensor; None: found.
     progress
         Called with the number of frames that were checked, and of all.
 
@@ -116,15 +153,46 @@ def captures_of(
         single: Image = np.asarray(values, dtype=np.float32)
         return single if unit == 1 else single * np.float32(unit)
 
+    sensor = _sensor(read, len(names), bayer)
     every = Captures(
         names=names,
         distances_m=tuple(distances[number] for number in order),
         shape=_UNKNOWN,
-        remarks=_order_remark(distances),
-        source=lru_cache(_LATEST_FRAMES)(read),
+        remarks=_order_remark(distances) + _sensor_remark(sensor),
+        source=lru_cache(_LATEST_FRAMES)(_as_luminance(read, sensor)),
+        sensor=sensor,
+        raw_source=None if sensor is None else read,
     )
     kept = _without_rejected(every, None, progress)
     return replace(kept, digests={name: _digest_of(images[numbers[name]]) for name in kept.names})
+
+
+def _sensor(read: Callable[[int], Image], count: int, bayer: str | None) -> ColourSensor | None:
+    try:
+        return find_sensor(read, count, bayer)
+    except InputError as error:
+        raise CapturesError(str(error)) from error
+
+
+def _as_luminance(
+    read: Callable[[int], Image], sensor: ColourSensor | None
+) -> Callable[[int], Image]:
+    if sensor is None:
+        return read
+    return lambda number: luminance(read(number), sensor.order, sensor.gains)
+
+
+def _colour_remarks(words: dict[str, str]) -> tuple[str, ...]:
+    """One remark for all files that were treated alike."""
+    names = {one: [name for name in words if words[name] == one] for one in words.values() if one}
+    return tuple(
+        f"{some[0]}{f' and {len(some) - 1} other frames' if len(some) > 1 else ''}: {one}"
+        for one, some in sorted(names.items())
+    )
+
+
+def _sensor_remark(sensor: ColourSensor | None) -> tuple[str, ...]:
+    return (sensor.remark,) if sensor is not None and sensor.remark else ()
 
 
 def _checked_lists(

@@ -58,7 +58,7 @@ class Distortion(NamedTuple):
     right_per_dpt: tuple[float, float] = (0.0, 0.0)
     left_sigma: LensNumbers = _NONE
     right_sigma: LensNumbers = _NONE
-    coma_px: float = 0.0  # of both lenses at the field radius, if the matches have its shifts
+    coma_px: float = 0.0  # of both lenses at the field radius
     bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # δZ = a X² + b XY + c Y², in 1/m
     bend_sigma_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     before_rms_px: float = float("nan")  # residual of the homographies of all pairs

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.colour import ColourSensor
 from d3s.errors import InputError
 from d3s.rig import Calibration
 from d3s.rig.split import split
@@ -42,15 +43,28 @@ class Captures:
     left_out: dict[str, str] = field(default_factory=dict)  # rejected: the reason by file name
     remarks: tuple[str, ...] = ()
     is_cached: Callable[[int], bool] = field(repr=False, default=lambda _: True)
+    sensor: ColourSensor | None = None  # None: a mono sensor
+    raw_source: Callable[[int], Image] | None = field(repr=False, default=None)  # of colours
 
     def __len__(self) -> int:
         return len(self.names)
 
     def image(self, number: int) -> Image:
-        """One frame with full scale 1, (rows, cols). Do not write to it."""
+        """One frame with full scale 1, (rows, cols). Do not write to it.
+
+        Of a colour sensor it is the luminance.
+        """
+        self._check(number)
+        return self.source(number)
+
+    def raw(self, number: int) -> Image:
+        """One frame as the sensor gives it, with full scale 1, (rows, cols)."""
+        self._check(number)
+        return self.source(number) if self.raw_source is None else self.raw_source(number)
+
+    def _check(self, number: int) -> None:
         if not 0 <= number < len(self):
             raise InputError(f"frame {number} is not one of {len(self)}, counted from 0.")
-        return self.source(number)
 
     def some(self, numbers: Sequence[int]) -> "Captures":
         """Captures of these frames only, in this order."""
@@ -61,6 +75,7 @@ class Captures:
             distances_m=tuple(self.distances_m[number] for number in order),
             source=lambda number: self.image(order[number]),
             is_cached=lambda number: self.is_cached(order[number]),
+            raw_source=None if self.raw_source is None else lambda number: self.raw(order[number]),
         )
 
 
@@ -159,7 +174,8 @@ class SplitViews:
     ) -> None:
         self._captures = captures
         self._frames = tuple(frames)
-        self._calibration = calibration
+        # The frames of a colour sensor are luminance already.
+        self._calibration = calibration.replace(bayer=None, channel_gains=None)
         self._cache: dict[int, tuple[Levels, Levels]] = {}
         size = 4 * calibration.crop_rows_px * calibration.crop_cols_px
         uncached = [n for n, frame in enumerate(self._frames) if not captures.is_cached(frame)]

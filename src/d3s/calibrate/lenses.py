@@ -96,7 +96,7 @@ def find_lenses(
     alignment = _without_shifts(alignment, focus.applied_to(rig), captures, setup)
     rig = draft_rig(setup, alignment, fields, noise, captures.shape)
     rig = with_lenses(rig, illumination_left=light.left, illumination_right=light.right)
-    coma = 0.0, 0.0, alignment.coma_px
+    coma = 0.0, 0.0, alignment.distortion.coma_px
     rig = with_lenses(focus.applied_to(rig), coma_left_px=coma, coma_right_px=coma)
     views = SplitViews(captures, alignment.frames, calibration_of(rig))
     cells = measure_cells(
@@ -136,7 +136,8 @@ def _without_shifts(alignment: Alignment, rig: Rig, captures: Captures, setup: S
 
     fitted = align_matches(matches, distances_m, distortion.field_radius_px, setup)
     coma_px = find_coma(ruler_errors_m, fitted.distortion.coma_px)
-    return align(coma_px)._replace(coma_px=coma_px)
+    aligned = align(coma_px)
+    return aligned._replace(distortion=aligned.distortion._replace(coma_px=coma_px))
 
 
 def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.calibrate.colour import GREEN_DIFFERENCES, ColourSensor
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError
@@ -28,8 +29,6 @@ _FEWEST_LEVELS = 3
 # The 64 squared second differences of a block are correlated, and worth 64 / 3.78 independent ones.
 # Their mean has nearly a gamma distribution of this shape: half as much.
 _SHAPE = _BLOCK_PX**2 / 2 / (1 + 2 * (16 + 1) / 36) ** 2
-_MEDIAN_OVER_MEAN = (1 - 1 / (9 * _SHAPE)) ** 3  # Wilson and Hilferty
-_MEDIAN_SPREAD = 1.2533 / np.sqrt(_SHAPE)  # relative, of the variance of one block
 _BAND_PX = 64  # height of the blocks of rows for the noise of columns
 _SECOND_DIFFERENCE = 6.0  # variance of 1, -2, 1 on independent numbers of variance 1
 _QUIET_SPREADS = 3.0  # a frame is quiet within so many spreads of the quietest one
@@ -79,14 +78,18 @@ def find_noise(captures: Captures, fields: Fields) -> Noise:
     masks = fields.mask(0), fields.mask(1)
     edges = np.linspace(0.0, max(fields.light) * 1.25, _LEVELS + 1)
     found: dict[int, list[_Level]] = {level: [] for level in range(_LEVELS)}
+    sensor = captures.sensor
+    shape = _SHAPE if sensor is None else _SHAPE / 2  # half of the pixels are green
+    median_over_mean = (1 - 1 / (9 * shape)) ** 3  # Wilson and Hilferty
+    median_spread = 1.2533 / np.sqrt(shape)  # relative, of the variance of one block
     for number in numbers:
-        mean, variance = _block_statistics(captures.image(number), fields, masks)
+        mean, variance = _block_statistics(captures.raw(number), fields, masks, sensor)
         for level in range(_LEVELS):
             inside = (mean >= edges[level]) & (mean < edges[level + 1])
             count = int(np.count_nonzero(inside))
             if count >= _FEWEST_BLOCKS:
-                middle = float(np.median(variance[inside])) / _MEDIAN_OVER_MEAN
-                spread = _MEDIAN_SPREAD / np.sqrt(count)
+                middle = float(np.median(variance[inside])) / median_over_mean
+                spread = median_spread / np.sqrt(count)
                 found[level].append(_Level(number, float(mean[inside].mean()), middle, spread))
     column = _column_sigma(captures, fields, numbers)
     quiet = [_quietest(levels) for levels in found.values() if levels]
@@ -95,7 +98,24 @@ def find_noise(captures: Captures, fields: Fields) -> Noise:
             "the noise of the sensor could not be found: the board shows fewer than "
             f"{_FEWEST_LEVELS} levels of brightness. Take one with black, grey and white."
         )
-    return _fit_line(quiet, numbers)._replace(column=column)
+    noise = _fit_line(quiet, numbers)._replace(column=column)
+    return noise if sensor is None else _of_luminance(noise, sensor)
+
+
+def _of_luminance(noise: Noise, sensor: ColourSensor) -> Noise:
+    """Noise of the luminance of a colour sensor, from that of its green pixels."""
+    read = noise.read * np.sqrt(sensor.read_factor)
+    gain = noise.gain * sensor.shot_factor
+    before = np.maximum(noise.variance_at(noise.intensity), 1e-300)
+    factor = (read**2 + gain * noise.intensity) / before
+    return noise._replace(
+        read=float(read),
+        gain=float(gain),
+        read_std=float(noise.read_std * np.sqrt(sensor.read_factor)),
+        gain_std=float(noise.gain_std * sensor.shot_factor),
+        variance=noise.variance * factor,
+        variance_std=noise.variance_std * factor,
+    )
 
 
 def _column_sigma(captures: Captures, fields: Fields, numbers: list[int]) -> float:
@@ -119,20 +139,21 @@ def _column_sigma(captures: Captures, fields: Fields, numbers: list[int]) -> flo
 
 
 def _block_statistics(
-    frame: Image, fields: Fields, masks: tuple[Mask, Mask]
+    frame: Image, fields: Fields, masks: tuple[Mask, Mask], sensor: ColourSensor | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and noise variance of all blocks that are lit and not clipped."""
-    import cv2
-
+    """Mean and noise variance of all blocks that are lit and not clipped; of green, in colour."""
     low, high = frame.min(), frame.max()
-    difference = np.array([1.0, -2.0, 1.0]) / np.sqrt(6.0)
+    is_inside = (frame > low) & (frame < high)
+    if sensor is not None:
+        frame = sensor.green_frame(frame)
+    squares_of_frame = None if sensor is None else _green_squares(frame)
     means, variances = [], []
     for box, mask in zip((fields.left, fields.right), masks, strict=True):
         part = np.ascontiguousarray(box.of(frame), dtype=np.float32)
         rows, cols = (size // _BLOCK_PX for size in part.shape)
         inner = np.s_[: rows * _BLOCK_PX, : cols * _BLOCK_PX]
-        squares = cv2.sepFilter2D(part, cv2.CV_32F, difference, difference) ** 2
-        usable = mask & (part > low) & (part < high)
+        squares = _squares(part) if squares_of_frame is None else box.of(squares_of_frame)
+        usable = np.logical_and(mask, box.of(is_inside))
 
         def averaged(values: NDArray[np.generic], rows: int = rows, cols: int = cols) -> FloatArray:
             blocks = values.reshape(rows, _BLOCK_PX, cols, _BLOCK_PX)
@@ -140,9 +161,26 @@ def _block_statistics(
 
         is_whole = averaged(usable[inner]) == 1
         is_whole[[0, -1]] = is_whole[:, [0, -1]] = False  # the filter mirrors the image there
-        means.append(averaged(part[inner])[is_whole])
-        variances.append(averaged(squares[inner])[is_whole])
+        share = 1.0 if sensor is None else 0.5  # half of the pixels are green, and the rest is 0
+        means.append(averaged(part[inner])[is_whole] / share)
+        variances.append(averaged(squares[inner])[is_whole] / share)
     return np.concatenate(means), np.concatenate(variances)
+
+
+def _squares(part: Image) -> Image:
+    """Squared second differences in both directions, which have the variance of white noise."""
+    import cv2
+
+    difference = np.array([1.0, -2.0, 1.0]) / np.sqrt(6.0)
+    return np.asarray(cv2.sepFilter2D(part, cv2.CV_32F, difference, difference) ** 2)
+
+
+def _green_squares(green: Image) -> Image:
+    """Squared second differences along both diagonals of green pixels, and 0 at the others."""
+    import cv2
+
+    differences = cv2.filter2D(green, cv2.CV_32F, GREEN_DIFFERENCES / 6.0)
+    return np.asarray(np.where(green != 0, differences**2, np.float32(0)))
 
 
 def _quietest(levels: list[_Level]) -> tuple[_Level, list[int]]:

@@ -43,6 +43,8 @@ def calibrate(
     regions: tuple[Box, Box] | None = None,
     fit_ruler: bool | None = None,
     name: str = "calibrated camera",
+    bayer: str | None = None,
+    linear: bool | None = None,
     progress: Progress | None = None,
 ) -> tuple[Rig, Report]:
     """Calibrate a camera from raw frames of a board at known distances.
@@ -68,6 +70,13 @@ def calibrate(
         where it exceeds four standard deviations and half a millimetre.
     name
         Name of the camera in the rig file.
+    bayer
+        Colours of the first 2 x 2 pixels of a colour sensor, as its data sheet has them: "RGGB",
+        "BGGR", "GRBG" or "GBRG". "none" for a mono sensor. Default: found from the frames, with a
+        remark.
+    linear
+        Whether integers in files are proportional to the light. Default: those of grey images are;
+        of colour images the sRGB curve is undone.
     progress
         Called with the percent that is done, and 100.
 
@@ -109,14 +118,15 @@ def calibrate(
     built = _checked_design(design)
     built.replace(name=name)  # refuse a bad name before the work
     percent = Percent(progress, PERCENT)
-    pictures = Thumbnails(_read(captures, distances_m, percent.of("reading")))
+    frames = _read(captures, distances_m, bayer, linear, percent.of("reading"))
+    pictures = Thumbnails(frames)
     provenance = Provenance(
         residuals={},
         input_sha256=pictures.captures().digests,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         d3s_version=__version__,
     )
-    setup = Setup(built, fit_ruler, name, provenance)
+    setup = Setup(built, fit_ruler, name, provenance, frames.sensor)
     rig, report = _run_steps(pictures, setup, left_lens, regions, progress)
     if report.verdict.grade == "bad":
         reasons = " ".join(one.words for one in report.verdict.remarks if one.grade == "bad")
@@ -225,17 +235,25 @@ def _depth_range_remark(depths_m: Sequence[float], optics: Optics) -> tuple[str,
     )
 
 
-def _read(captures: Any, distances_m: Any, progress: Progress | None) -> Captures:
+def _read(
+    captures: Any,
+    distances_m: Any,
+    bayer: str | None,
+    linear: bool | None,
+    progress: Progress | None,
+) -> Captures:
     if isinstance(captures, str | os.PathLike):
         if distances_m is not None:
             raise InputError(
                 "distances_m is for frames as arrays: those of a folder are in its distances.csv. "
                 "Leave it."
             )
-        return read_captures(captures, progress=progress)
+        return read_captures(captures, bayer=bayer, linear=linear, progress=progress)
+    if linear is not None:
+        raise InputError("linear is for files of a folder: arrays are taken as they are. Leave it.")
     if distances_m is None:
         raise InputError("distances_m must be given with frames as arrays, one for each.")
-    return captures_of(captures, distances_m, progress=progress)
+    return captures_of(captures, distances_m, bayer=bayer, progress=progress)
 
 
 def _checked_design(design: Any) -> Rig:

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from d3s.errors import InputError
 from d3s.types import Image
 
@@ -36,6 +39,8 @@ class Frame:
     raw: Image | None = None  # image of the sensor, which a calibrated rig splits
     time_s: float | None = None  # of the exposure, on a monotonic clock of the source
     remarks: tuple[str, ...] = ()  # changes to the images that a person might not expect
+    warnings: tuple[str, ...] = ()  # what is likely wrong with the images
+    colour: NDArray[np.uint8] | None = None  # of the left view, (rows, columns, 3), for screens
 
     def __post_init__(self) -> None:
         """Check that there is one capture."""

@@ -8,6 +8,7 @@ rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
 output    common options, exit codes, checks of the output folder
 progress  progress bar
+light     options on colour sensors and on how files store light
 units     lengths, shapes and depth ranges with units
 start     time since the command began
 sweep     options and execution of commands with many trials

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
 from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def calibrate(
         str | None,
         typer.Option(help="What to call the camera; as the rig file if left.", show_default=False),
     ] = None,
+    bayer: Bayer = None,
+    encoding: FileEncoding = None,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
     as_json: Annotated[
@@ -93,6 +96,8 @@ def calibrate(
                 left_lens=left_lens.value,
                 fit_ruler=fit_ruler,
                 name=output.stem if name is None else name,
+                bayer=order_of(bayer),
+                linear=is_linear(encoding),
                 progress=progress,
             )
         except CalibrationError as error:

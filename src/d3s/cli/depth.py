@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.camera import Numbers, chosen_rig
+from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
 from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, value_of
 from d3s.cli.progress import progress_bar
 from d3s.cli.start import seconds_since_start
@@ -80,6 +81,8 @@ def depth(
     side_by_side: Annotated[
         bool, typer.Option("--side-by-side", help="Each file has both views, left and right half.")
     ] = False,
+    bayer: Bayer = None,
+    encoding: FileEncoding = None,
     method: Annotated[
         str,
         typer.Option("--method", "-m", help="joint, consensus, sgbm, or another of d3s compare."),
@@ -173,6 +176,8 @@ def depth(
         method=name,
         options=options,
         side_by_side=side_by_side,
+        linear=is_linear(encoding),
+        bayer=order_of(bayer),
         min_confidence=min_confidence,
         max_sigma_m=max_sigma,
         formats=_formats(formats, unit),

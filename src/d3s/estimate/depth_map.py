@@ -61,6 +61,9 @@ class DepthMap:
         The left view, float32, NaN where a pixel is missing; shifted and scaled if float32 cannot
         hold the given values exactly. It may be the array that was given, not a copy. None if the
         depth map was made without it.
+    colour
+        Colours of the left view, (rows, cols, 3) uint8 by the sRGB curve, as screens show them, for
+        point clouds and pictures. None for grey views.
 
     Notes
     -----
@@ -120,6 +123,7 @@ class DepthMap:
     warnings: tuple[str, ...] = ()
     timings_s: dict[str, float] = field(default_factory=dict)
     intensity: Image | None = None
+    colour: NDArray[np.uint8] | None = None
 
     @property
     def valid(self) -> NDArray[np.bool_]:

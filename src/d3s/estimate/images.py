@@ -6,6 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
+from d3s.files.images import as_grey
+from d3s.files.light import as_colour, samples_of
+from d3s.files.screen import for_screens
 from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.types import Image
 
@@ -39,15 +42,15 @@ def checked_pair(left: Any, right: Any) -> CheckedPair:
     Parameters
     ----------
     left, right
-        Grey images (rows, cols) of real numbers of any type. Masked pixels, infinities and values
-        much larger than all others become NaN.
+        Grey images (rows, cols) of real numbers of any type, or colour images (rows, cols, 3).
+        Masked pixels, infinities and values much larger than all others become NaN.
 
     Raises
     ------
     InputError
         If a view is no grey image of 1 to 64 million pixels, or the shapes differ.
     """
-    given = _checked(left, "left"), _checked(right, "right")
+    given = _checked(_grey(left), "left"), _checked(_grey(right), "right")
     if given[0].shape != given[1].shape:
         raise InputError(
             f"left has shape {given[0].shape} and right {given[1].shape}: they must be alike. "
@@ -137,6 +140,38 @@ def _empty(shape: tuple[int, ...]) -> Image:
     return np.empty(shape, dtype=np.float32)
 
 
+def is_colour_array(image: Any) -> bool:
+    """Whether an argument is an image in colour, (rows, cols, 3 or 4) of real numbers."""
+    return (
+        isinstance(image, np.ndarray)
+        and image.ndim == 3
+        and image.shape[2] in (3, 4)
+        and image.size > 0
+        and image.dtype.kind in "uif"
+    )
+
+
+def colour_of(image: Any) -> NDArray[np.uint8] | None:
+    """Colours of a view as screens show them, (rows, cols, 3); None for a grey view."""
+    if not is_colour_array(image):
+        return None
+    values = np.ma.filled(image[:, :, :3], 0)
+    if values.dtype == np.uint8:
+        return np.ascontiguousarray(values)
+    linear = as_colour(samples_of(values))
+    return for_screens(linear, white=1.0 if values.dtype == np.uint16 else None)
+
+
+def _grey(image: Any) -> Any:
+    """Luminance of a view in colour, by the rule for files; any other argument as it is."""
+    if not is_colour_array(image):
+        return image
+    grey = as_grey(samples_of(np.asarray(image)), linear=None, allow_nan=True)
+    if isinstance(image, np.ma.MaskedArray):
+        grey[np.ma.getmaskarray(image)[:, :, :3].any(axis=2)] = np.nan
+    return grey
+
+
 def _checked(image: Any, name: str) -> NDArray[Any]:
     """Check type and shape of one view; masked pixels become NaN."""
     if isinstance(image, np.ma.MaskedArray) and image.dtype.kind in "buif":
@@ -148,8 +183,8 @@ def _checked(image: Any, name: str) -> NDArray[Any]:
     if values.dtype.kind not in "buif":
         raise InputError(f"{name} has dtype {values.dtype}: it must be real numbers.")
     if values.ndim != 2:
-        remedy = " Turn colour into grey first." if values.ndim == 3 else ""
-        raise InputError(f"{name} has shape {values.shape}: it must be (rows, cols).{remedy}")
+        remedy = ", or (rows, cols, 3) in colour" if values.ndim == 3 else ""
+        raise InputError(f"{name} has shape {values.shape}: it must be (rows, cols){remedy}.")
     if not 0 < values.size <= _LARGEST_PX:
         remedy = " Shrink both views, and the focal length of the rig with them."
         raise InputError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from d3s.errors import DepthWarning, InputError
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import CheckedPair, checked_pair
+from d3s.estimate.images import CheckedPair, checked_pair, colour_of
 from d3s.estimate.options import Options
 from d3s.record import short_repr
 from d3s.rig import Rig
@@ -62,7 +62,9 @@ def estimate(
     left, right
         Grey images (rows, cols) of one shape, at most 64 million pixels each, linear in intensity:
         any real type and unit. Gain and offset do not matter if both views share them. NaN,
-        infinite and masked pixels count as missing. The arrays are not changed.
+        infinite and masked pixels count as missing. The arrays are not changed. Colour images
+        (rows, cols, 3) become grey by the rule for files: the sRGB curve of uint8 and uint16 is
+        undone, floats are linear, and red, green and blue have the weights of Rec. 709.
     rig
         The camera that took the pair. `Rig.from_pinhole` describes any other rectified stereo pair,
         and `Rig.from_file` reads the calibration of one.
@@ -154,7 +156,9 @@ def estimate_quietly(
     method_options = _over_known_range(checked_options(method, options), rig)
     function, _ = METHODS[method].load()
     pair = checked_pair(left, right)
-    return _with_warnings(function(*pair, rig, method_options), pair)
+    found = function(*pair, rig, method_options)
+    colour = colour_of(left)
+    return _with_warnings(found if colour is None else replace(found, colour=colour), pair)
 
 
 def _over_known_range(options: Options, rig: Rig) -> Options:

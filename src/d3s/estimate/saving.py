@@ -88,7 +88,7 @@ def as_image(depth_map: DepthMap, *, colour: NDArray[Any] | None = None) -> Dept
         sigma_m=depth_map.sigma_m,
         confidence=depth_map.confidence,
         intensity=depth_map.intensity,
-        colour=None if colour is None else colour_levels(colour),
+        colour=depth_map.colour if colour is None else colour_levels(colour),
         focal_length_px=depth_map.rig.optics.focal_length_px,
         principal_point_px=depth_map.rig.principal_point_px,
         notes={
@@ -110,6 +110,8 @@ def _as_arrays(depth_map: DepthMap) -> dict[str, NDArray[Any]]:
         "warnings": depth_map.warnings,
         "timings_s": depth_map.timings_s,
     }
+    if depth_map.colour is not None:
+        arrays["colour"] = depth_map.colour
     return {
         **{name: array for name, array in arrays.items() if array is not None},
         "K": np.asarray(as_image(depth_map).intrinsics),
@@ -119,8 +121,10 @@ def _as_arrays(depth_map: DepthMap) -> dict[str, NDArray[Any]]:
 
 def _from_arrays(arrays: dict[str, NDArray[Any]]) -> DepthMap:
     facts = _checked_note(arrays)
+    layers = _checked_layers(arrays)
     return DepthMap(
-        **_checked_layers(arrays),
+        **layers,
+        colour=_checked_colour(arrays, layers["depth_m"].shape),
         rig=Rig(**facts["rig"]),
         method=facts["method"],
         options=_options(facts["method"], facts["options"]),
@@ -162,6 +166,19 @@ def _checked_layers(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
                 f"shape (rows, cols) is needed"
             )
     return found
+
+
+def _checked_colour(
+    arrays: dict[str, NDArray[Any]], shape: tuple[int, ...]
+) -> NDArray[np.uint8] | None:
+    """Colours of the left view, if the file has them."""
+    colour = arrays.get("colour")
+    if colour is not None and (colour.dtype != np.uint8 or colour.shape != (*shape, 3)):
+        raise cut_short(
+            f"has colour of shape {colour.shape} and type {colour.dtype}, and uint8 of "
+            f"{(*shape, 3)} is needed"
+        )
+    return colour
 
 
 def _options(method: str, values: dict[str, Any]) -> Options:

@@ -113,7 +113,10 @@ def _read_depth_npz(raw: bytes, _: int, __: float | None) -> DepthImage:
         entries["focal_length_px"] = float(matrix[0, 0])
         entries["principal_point_px"] = matrix[:2, 2].tolist()
     image = _with_layers(_depth_image(found["depth_m"], entries), found)
-    more = set(found) - {"depth_m", "K", "note", *image.layers}
+    colour = found.get("colour")
+    if colour is not None and colour.dtype == np.uint8:
+        image = replace(image, colour=colour)
+    more = set(found) - {"depth_m", "K", "note", "colour", *image.layers}
     options = ("rig and options",) if "note" in found else ()
     return replace(image, more=(*sorted(more), *options))
 

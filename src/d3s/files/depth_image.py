@@ -33,7 +33,7 @@ class DepthImage:
     sigma_m: Image | None = None
     confidence: Image | None = None
     intensity: Image | None = None
-    colour: NDArray[np.uint8] | None = None  # (rows, cols, 3), for the eye
+    colour: NDArray[np.uint8] | None = None  # (rows, cols, 3), as screens show it
     focal_length_px: float | None = None
     principal_point_px: tuple[float, float] | None = None  # (x, y); the middle of the view if None
     notes: Notes = field(default_factory=dict)  # texts for people, by name
@@ -115,7 +115,7 @@ class Points:
     sigma_m: Image | None = None  # of z
     confidence: Image | None = None
     intensity: Image | None = None
-    colour: NDArray[np.uint8] | None = None  # (points, 3): red, green, blue
+    colour: NDArray[np.uint8] | None = None  # (points, 3), as screens show it
     notes: Notes = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -128,8 +128,8 @@ class Points:
 
     @property
     def columns(self) -> dict[str, Image]:
-        """Coordinates and layers, by name; without the colour."""
-        names = [one.name for one in fields(self) if one.name not in ("colour", "notes")]
+        """Coordinates and layers of numbers, by name."""
+        names = [one.name for one in fields(self) if one.name not in ("notes", "colour")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 

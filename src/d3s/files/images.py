@@ -28,7 +28,7 @@ def read_image(
     path: str | os.PathLike[str],
     *,
     max_pixels: int = MAX_PIXELS,
-    linear: bool = True,
+    linear: bool | None = True,
     allow_nan: bool = False,
 ) -> Image:
     """Read a grey image, (rows, columns), linear in intensity with full scale 1.
@@ -52,6 +52,7 @@ def read_image(
     linear
         Whether integers are proportional to intensity, as from a sensor. With False the sRGB curve
         is undone first, as photographs need it; floats have no such curve and stay as they are.
+        None: as `load_pair` has it, grey integers are and colour images are photographs.
     allow_nan
         Whether floats may be NaN or infinite, as the holes of a depth map are.
 
@@ -148,7 +149,17 @@ def read_samples(path: str | os.PathLike[str], max_pixels: int = MAX_PIXELS) -> 
     return upright(reader(raw, max_pixels))
 
 
-def as_grey(samples: Samples, *, linear: bool, allow_nan: bool) -> Image:
+def is_colour(samples: Samples) -> bool:
+    """Whether an image has red, green and blue."""
+    return samples.values.ndim == 3 and samples.values.shape[2] >= 3
+
+
+def takes_linear(samples: Samples, linear: bool | None) -> bool:
+    """Whether integers are taken as linear: as said, or else those of a grey image."""
+    return not is_colour(samples) if linear is None else linear
+
+
+def as_grey(samples: Samples, *, linear: bool | None, allow_nan: bool) -> Image:
     """Grey image, (rows, columns), of samples.
 
     Parameters
@@ -156,10 +167,12 @@ def as_grey(samples: Samples, *, linear: bool, allow_nan: bool) -> Image:
     samples
         Grey, RGB or RGBA; transparency is ignored.
     linear
-        Whether integers are proportional to intensity; if not, the sRGB curve is undone.
+        Whether integers are proportional to intensity; if not, the sRGB curve is undone. None:
+        those of a grey image are.
     allow_nan
         Whether floats may be NaN or infinite.
     """
+    linear = takes_linear(samples, linear)
     values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
     if samples.full_scale is not None and linear and values.shape[2] < 3:
         # Exactly the quotient in double precision, rounded once: both numbers have 16 bits.
@@ -167,7 +180,7 @@ def as_grey(samples: Samples, *, linear: bool, allow_nan: bool) -> Image:
             values[:, :, 0], np.float32(samples.full_scale), dtype=np.float32, order="C"
         )
         return grey
-    levels = None if samples.full_scale is None else _levels(samples.full_scale, linear)
+    levels = None if samples.full_scale is None else levels_of(samples.full_scale, linear)
     grey = _grey_in_blocks(values, levels)
     if levels is None and not allow_nan:
         check_finite(grey, "Where they are holes, as in a depth map, read with allow_nan=True.")
@@ -195,7 +208,7 @@ def _luminance(channels: NDArray[Any]) -> NDArray[Any]:
     return luminance
 
 
-def _levels(full_scale: int, linear: bool) -> NDArray[np.float64]:
+def levels_of(full_scale: int, linear: bool) -> NDArray[np.float64]:
     """Intensity of each integer from 0 to full scale."""
     levels = np.arange(full_scale + 1) / full_scale
     if linear:

@@ -10,7 +10,7 @@ from d3s.errors import InputError
 from d3s.files import note
 from d3s.files.depth_image import Points
 from d3s.files.raw import cut_short
-from d3s.types import Image
+from d3s.files.screen import for_screens
 
 _MAX_POINTS = 64_000_000
 
@@ -24,8 +24,6 @@ _NAMES = {
     "sigma_m": "sigma",
 }
 _COLOURS = ("red", "green", "blue")
-# Percentile of the intensity that becomes white: for the eye, the numbers stand beside it.
-_WHITE_PERCENT = 99.5
 
 # Types by either of their names in PLY, in NumPy's spelling.
 _TYPES = ("char", "uchar", "short", "ushort", "int", "uint", "float", "double")
@@ -46,14 +44,14 @@ class _Header(NamedTuple):
 
 
 def encode_ply(points: Points) -> bytes:
-    """PLY file of points, little-endian; without a colour, intensities are written as grey."""
+    """PLY file of points, little-endian; without colours, intensities are also written as grey."""
     columns: dict[str, NDArray[Any]] = {
         _NAMES[name]: values.astype("<f4", copy=False) for name, values in points.columns.items()
     }
     if points.colour is not None:
-        columns |= dict(zip(_COLOURS, points.colour.T, strict=True))
+        columns |= {name: points.colour[:, i] for i, name in enumerate(_COLOURS)}
     elif points.intensity is not None:
-        columns |= dict.fromkeys(_COLOURS, _grey_levels(points.intensity))
+        columns |= dict.fromkeys(_COLOURS, for_screens(points.intensity, white=None))
     record = np.empty(len(points.z_m), [(name, values.dtype) for name, values in columns.items()])
     for name, values in columns.items():
         record[name] = values
@@ -87,18 +85,16 @@ def read_ply(raw: bytes) -> Points:
             for name, column in _NAMES.items()
             if column in (record.dtype.names or ())
         }
-    return Points(**columns, colour=_colour_of(record), notes=note.notes_for_people(header.note))
+    return Points(**columns, colour=_colours(record), notes=note.notes_for_people(header.note))
 
 
-def _colour_of(record: NDArray[Any]) -> NDArray[np.uint8] | None:
-    """Colour (points, 3) of 8 bit; None if there is none, or all of it is grey."""
-    kinds = [record.dtype[name] for name in _COLOURS if name in (record.dtype.names or ())]
-    if kinds != [np.dtype(np.uint8)] * len(_COLOURS):
+def _colours(record: NDArray[Any]) -> NDArray[np.uint8] | None:
+    """Colours of points; None if there are none, or only greys."""
+    names = record.dtype.names or ()
+    if not all(name in names and record.dtype[name] == np.uint8 for name in _COLOURS):
         return None
-    red, green, blue = (record[name] for name in _COLOURS)
-    if np.array_equal(red, green) and np.array_equal(green, blue):
-        return None
-    return np.stack([red, green, blue], axis=1)
+    found = np.stack([record[name] for name in _COLOURS], axis=1)
+    return found if (found != found[:, :1]).any() else None
 
 
 def encode_csv(points: Points) -> bytes:
@@ -113,16 +109,6 @@ def encode_csv(points: Points) -> bytes:
         for block in (table[row : row + _CSV_ROWS] for row in range(0, len(table), _CSV_ROWS))
     ]
     return (",".join(columns) + "\n" + "".join(blocks)).encode("ascii")
-
-
-def _grey_levels(intensity: Image) -> NDArray[np.uint8]:
-    """Levels of 8 bit by the sRGB curve, which screens expect; black for NaN."""
-    known = intensity[np.isfinite(intensity)]
-    white = float(np.percentile(known, _WHITE_PERCENT)) if known.size else 1.0
-    linear = np.clip(np.nan_to_num(intensity) / max(white, 1e-30), 0, 1)
-    curved = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    levels: NDArray[np.uint8] = np.rint(255 * curved).astype(np.uint8)
-    return levels
 
 
 def _header(raw: bytes) -> _Header:

@@ -8,6 +8,8 @@ part                base class of the records of a rig
 optics              `Optics`: two lenses and one sensor, as designed
 lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
 calibration         `Calibration` and `Provenance`: measurements of one camera and their origin
+bayer               luminance of raw frames of colour sensors
+find_bayer          Bayer pattern of a raw frame, noticed and its order found
 stereo              `Stereo` and `RawCamera`: two cameras side by side, rectified or raw
 pinhole             numbers of a rectified pair that is sharp at all depths
 rig                 `Rig`: optics, calibration, stereo camera and name, with the TOML file

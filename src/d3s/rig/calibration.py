@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.record import Converted, FrozenTable, OneLine, Sha256
+from d3s.rig.bayer import Bayer
 from d3s.rig.lens_maps import LensMaps
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
@@ -63,6 +64,7 @@ class Provenance(RigPart):
 
 
 Pixel = Annotated[float, Field(ge=-1e5, le=1e5)]
+ChannelGain = Annotated[float, Field(ge=0.01, le=100)]
 Extent = Annotated[int, Field(gt=0, le=65536)]
 VirtualBaseline = Annotated[float, Field(gt=-0.1, lt=0.1), AfterValidator(_nonzero)]
 Coefficient = Annotated[float, Field(ge=-1e18, le=1e18)]
@@ -124,6 +126,17 @@ class Calibration(RigPart):
         lt=1,
         description="the noise sigma of the offset of a column of a raw frame, of full scale",
     )
+    bayer: Bayer | None = Field(
+        default=None,
+        description="the colours of the first 2 x 2 pixels of a raw frame, along its rows; none "
+        "for a mono sensor",
+    )
+    channel_gains: Converted[tuple[ChannelGain, ChannelGain, ChannelGain] | None] = Field(
+        default=None,
+        validate_default=True,
+        description="the factors on red, green and blue pixels that make grey even; found from "
+        "each frame if a colour sensor has none",
+    )
     virtual_baselines_m: Annotated[
         Converted[tuple[VirtualBaseline, ...]], Field(max_length=32), AfterValidator(_increasing)
     ] = Field(description="the virtual baselines that the consensus compares, increasing")
@@ -164,6 +177,15 @@ class Calibration(RigPart):
         if other in info.data and (info.data[other] is None) != (value is None):
             raise ValueError(f"needs {other} beside it. Give both, or neither.")
         return value
+
+    @field_validator("channel_gains")
+    @classmethod
+    def _is_of_a_colour_sensor(
+        cls, gains: tuple[float, float, float] | None, info: ValidationInfo
+    ) -> tuple[float, float, float] | None:
+        if gains is not None and "bayer" in info.data and info.data["bayer"] is None:
+            raise ValueError("needs bayer beside it: a mono sensor has one channel.")
+        return gains
 
     @field_validator("tuned_window_px")
     @classmethod

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
+from d3s.rig.bayer import luminance
 from d3s.rig.calibration import Calibration
 from d3s.rig.interpolation import BEFORE, BEHIND, PHASES, TAPS, dot_16, is_plateau, weights
 from d3s.rig.places import view_to_raw_matrices
@@ -65,6 +66,9 @@ def split(raw: Any, calibration: Calibration) -> tuple[Image, Image]:
             f"raw has shape {frame.values.shape}, and the rig was calibrated for {expected}. "
             "Give the whole frame, of the same camera and in the same mode."
         )
+    if calibration.bayer is not None:
+        grey = luminance(frame.values, calibration.bayer, calibration.channel_gains)
+        frame = frame._replace(values=grey)
     frame, value_range = finite_range(frame)
     views = [_view(frame, calibration, value_range, camera) for camera in (0, 1)]
     return views[0], views[1]

@@ -20,7 +20,9 @@ Scenes, as data::
     typical_lenses a stock lens as traced, and the differences between two of a kind
     lens_file      errors of both lenses as a TOML file
     sensor         noise, mismatch, saturation, quantisation
+    fixed_patterns gain, offset and hot pixels of one sensor
     typical_lens   errors of a stock lens, by ray trace
+    colour         coloured textures, and light behind the filters of a colour sensor
 
 Rendering, in the order of the light::
 

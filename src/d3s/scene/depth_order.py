@@ -25,6 +25,7 @@ class PlacedLayer(NamedTuple):
     layer: Layer
     mask: Coverage | None  # None: everywhere
     name: str
+    channel: int | None = None  # 0 red, 1 green, 2 blue; None: as a mono sensor sees it
 
 
 class _Piece(NamedTuple):

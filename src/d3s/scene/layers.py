@@ -174,7 +174,7 @@ def _surface(one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, W
     """Textured surface of a layer; a photo without a width fills both views."""
     matrices = [one.layer.plane.surface_matrix(view) for view in views]
     extent = np.max([_corner_reach(*both) for both in zip(matrices, frames, strict=True)], axis=0)
-    return surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]))
+    return surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]), one.channel)
 
 
 def _corner_reach(matrix: FloatArray, frame: Window) -> FloatArray:

@@ -126,6 +126,11 @@ def simulate(
     sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
     check_camera(rig, mounts)
     check_lenses(lenses)
+    if sensor.bayer is not None:
+        raise SceneError(
+            f"bayer={sensor.bayer!r} is for raw frames: a rectified pair was resampled, and has "
+            "no pattern of colours any more. Use simulate_raw, --raw on the command line."
+        )
     seed_sequence(seed)  # refuses a bad seed before rendering
     source = _read_files(scene)
     frame = Window.frame(_checked_shape(shape, source))

@@ -11,6 +11,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import SceneError
 from d3s.files.images import list_images, read_image
+from d3s.files.light import read_light
+from d3s.files.raw import named
 from d3s.scene.geometry import ScenePart, Window
 from d3s.scene.sampling import Raster
 from d3s.types import Image
@@ -92,11 +94,11 @@ class Pyramid:
 class PhotoSurface:
     """Photo with a physical width, mirrored beyond its borders (a `Surface`)."""
 
-    def __init__(self, photo: "Photo", width_m: float) -> None:
+    def __init__(self, photo: "Photo", width_m: float, channel: int | None = None) -> None:
         self.angle_rad, self.contrast = photo.angle_rad, photo.contrast
         self.grey, self.shading, self.seed = photo.grey, photo.shading, photo.number
         self.base_pitch_m = width_m / photo.pyramid.shape[1]
-        self._pyramid = photo.pyramid
+        self._pyramid = photo.channel_pyramid(channel)
 
     def raster(self, level: int, texels: Window) -> Raster:
         """Texels at the pitch base_pitch_m * 2**level, numbered from the middle of the photo."""
@@ -205,17 +207,31 @@ class Photo(ScenePart):
         """Image (rows, cols), linear, full scale 1."""
         return self.pyramid.image
 
+    def channel_pyramid(self, channel: int | None) -> Pyramid:
+        """Image of one channel of a colour file, at all resolutions; of a grey one, the image.
+
+        Channels are 0 red, 1 green, 2 blue; None for grey.
+        """
+        if channel is None or isinstance(self.image, np.ndarray):
+            return self.pyramid
+        linear = self.encoding == "linear"
+        found = _channels_of(str(Path(self.file)), self._written, linear)
+        return self.pyramid if found is None else found[channel]
+
+    @property
+    def _written(self) -> int:
+        """Time of the last change of the file: part of the cache key."""
+        try:
+            return Path(self.file).stat().st_mtime_ns
+        except (OSError, ValueError):
+            return 0  # reading the file raises the error
+
     @cached_property
     def pyramid(self) -> Pyramid:
         """Image at all resolutions, linear, full scale 1."""
         if isinstance(self.image, np.ndarray):
             return Pyramid(self.image)
-        path = Path(self.file)
-        try:
-            written = path.stat().st_mtime_ns  # part of the cache key: a changed file is read again
-        except (OSError, ValueError):
-            written = 0  # reading the file raises the error
-        return _pyramid_of(str(path), written, self.encoding == "linear")
+        return _pyramid_of(str(Path(self.file)), self._written, self.encoding == "linear")
 
     @property
     def file(self) -> str:
@@ -224,6 +240,16 @@ class Photo(ScenePart):
             return str(self.image)
         images = list_images(self.image)
         return str(images[self.number % len(images)])
+
+
+@lru_cache(maxsize=4)
+def _channels_of(path: str, written: int, linear: bool) -> tuple[Pyramid, ...] | None:
+    """Red, green and blue of a file; None if it is grey."""
+    with named(path):
+        colour = read_light(path, linear=linear, keep_colour=True).colour
+    if colour is None:
+        return None
+    return tuple(Pyramid(np.ascontiguousarray(colour[:, :, one])) for one in range(3))
 
 
 @lru_cache(maxsize=8)

@@ -17,7 +17,9 @@ from pydantic import Field
 from d3s.errors import SceneError
 from d3s.record import short_repr
 from d3s.rig import Optics, Rig
+from d3s.rig.bayer import Bayer
 from d3s.scene.blur import BlurModel, Psf
+from d3s.scene.colour import CHANNELS, behind_filters
 from d3s.scene.depth_order import PlacedLayer
 from d3s.scene.field_blur import FieldLens, field_lenses
 from d3s.scene.geometry import Mount, ScenePart, View, Window
@@ -127,6 +129,7 @@ def simulate_raw(
     layout: RawLayout = RawLayout(),  # noqa: B008 - frozen
     mounts: tuple[Mount, Mount] = DEFAULT_MOUNTS,
     lenses: tuple[LensErrors, LensErrors] = (PERFECT_LENS, PERFECT_LENS),
+    bayer: Bayer | None = None,
 ) -> RawFrame:
     """Render the raw frame of a scene, with its truth.
 
@@ -153,6 +156,8 @@ def simulate_raw(
         Mounting errors of the left and the right lens.
     lenses
         Errors of the left and the right lens itself, such as distortion and field curvature.
+    bayer
+        Order of the colours of a colour sensor, such as "RGGB"; as the sensor has it by default.
 
     Returns
     -------
@@ -165,6 +170,8 @@ def simulate_raw(
         Names the value that is wrong, before anything is rendered.
     """
     sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
+    if bayer is not None:
+        sensor = sensor.replace(bayer=bayer)
     check_camera(rig, mounts)
     check_lenses(lenses)
     noise_seed = seed_sequence(seed)
@@ -180,7 +187,7 @@ def simulate_raw(
     half = (layout.rows_px, layout.cols_px // 2)
     placed = placed_layers(scene.layers_for(rig.optics, half), rig.optics, half)
     both = field_lenses(lenses, views, blur_model)
-    light, depth = _light_and_depth(placed, both, fields, layout, sensor)
+    light, depth = _filtered_light_and_depth(placed, both, fields, layout, sensor)
     rng = generator(noise_seed)
     # Gain, offset and vignetting are already in the light; the rest belongs to the sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
@@ -193,6 +200,24 @@ def simulate_raw(
         mounts=mounts,
         lenses=(lenses[0], lenses[1]),
     )
+
+
+def _filtered_light_and_depth(
+    placed: list[PlacedLayer],
+    lenses: tuple[FieldLens, FieldLens],
+    fields: tuple[Window, Window],
+    layout: RawLayout,
+    sensor: Sensor,
+) -> tuple[Image, Image]:
+    """Light on the whole sensor, behind its colour filters if it has some, and the depth."""
+    if sensor.bayer is None:
+        return _light_and_depth(placed, lenses, fields, layout, sensor)
+    lights = []
+    for channel in range(CHANNELS):
+        in_channel = [one._replace(channel=channel) for one in placed]
+        light, depth = _light_and_depth(in_channel, lenses, fields, layout, sensor)
+        lights.append(light)
+    return behind_filters(lights, sensor.bayer, sensor.channel_shares or (1.0, 1.0, 1.0)), depth
 
 
 def _light_and_depth(

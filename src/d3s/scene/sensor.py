@@ -6,7 +6,6 @@ quantisation are linear. The default `Sensor` is ideal: the image equals the lig
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from numbers import Real
 from typing import Annotated, Any, ClassVar
 
@@ -16,7 +15,9 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError, RecordError, SceneError
 from d3s.record import Converted, Record, short_repr
+from d3s.rig.bayer import Bayer
 from d3s.runtime.parallel import run_together
+from d3s.scene.fixed_patterns import fixed_patterns, hot_pixels
 from d3s.types import FloatArray, Image
 
 PointPx = tuple[float, float]
@@ -25,10 +26,6 @@ _BITS = (8, 10, 12)
 # Limit on the light: far above any scene, and far below the largest Poisson count.
 _BRIGHTEST = 1e6
 _FARTHEST_PX = 1e6
-# Separates the fixed patterns from streams that a caller seeds with the same small numbers: NumPy
-# pads entropy with zeros, so SeedSequence((0, 0)) is the stream of default_rng(0).
-_PATTERN_KEY = int.from_bytes(b"FPN")
-_HOT_KEY = int.from_bytes(b"HOT")
 
 
 def _below_full_scale(value: float) -> float:
@@ -132,6 +129,16 @@ class Sensor(Record):
         le=10**9,
         description="the seed of fixed patterns and hot pixels, one per sensor",
     )
+    bayer: Bayer | None = Field(
+        default=None,
+        description="the colours of the first 2 x 2 pixels of a colour sensor, for raw frames; "
+        "none for a mono sensor",
+    )
+    channel_shares: Converted[tuple[_Gain, _Gain, _Gain] | None] = Field(
+        default=None,
+        validate_default=True,
+        description="the share of light that the red, green and blue filters pass; all by default",
+    )
     saturates: bool = Field(default=False, description="whether the image is clipped to [0, 1]")
     bits: int | None = Field(
         default=None, description="8, 10 or 12 bits of grey levels, clipped; None: not quantised"
@@ -150,6 +157,15 @@ class Sensor(Record):
         if full_well_e is not None and read_noise_e >= full_well_e:
             raise ValueError(f"must be below full_well_e={full_well_e:g}: both are in electrons.")
         return read_noise_e
+
+    @field_validator("channel_shares")
+    @classmethod
+    def _is_of_filters(
+        cls, shares: tuple[float, float, float] | None, info: ValidationInfo
+    ) -> tuple[float, float, float] | None:
+        if shares is not None and "bayer" in info.data and info.data["bayer"] is None:
+            raise ValueError("needs bayer beside it: a mono sensor has no filters.")
+        return shares
 
     @field_validator("bits")
     @classmethod
@@ -201,7 +217,7 @@ class Sensor(Record):
         if signal is image:
             signal = image.copy()
         if self.hot_pixels > 0:
-            hot = _hot_pixels(image.shape, self.pattern_seed, camera, self.hot_pixels)
+            hot = hot_pixels(image.shape, self.pattern_seed, camera, self.hot_pixels)
             signal.reshape(-1)[hot] = 1.0
         return self._digitised(signal)
 
@@ -239,7 +255,7 @@ class Sensor(Record):
         if self.gain[camera] != 1:
             light = light * np.float32(self.gain[camera])
         if self.gain_pattern > 0:
-            pattern = _fixed_patterns(image.shape, self.pattern_seed, camera)[0]
+            pattern = fixed_patterns(image.shape, self.pattern_seed, camera)[0]
             pattern = pattern * np.float32(self.gain_pattern)
             pattern += 1
             pattern *= light
@@ -257,7 +273,7 @@ class Sensor(Record):
         if self.offset[camera] != 0:
             signal = signal + np.float32(self.offset[camera])
         if self.offset_pattern > 0:
-            pattern = _fixed_patterns(signal.shape, self.pattern_seed, camera)[1]
+            pattern = fixed_patterns(signal.shape, self.pattern_seed, camera)[1]
             pattern = pattern * np.float32(self.offset_pattern)
             pattern += signal
             signal = pattern
@@ -356,26 +372,6 @@ def _vignette(shape: tuple[int, ...], loss: float, centre_px: PointPx | None) ->
     corner2 = max(x2[0], x2[-1]) + max(y2[0], y2[-1])
     scale = loss / (corner2 or 1.0)  # a single pixel has no corner
     return np.subtract.outer((1 - scale * y2).astype(np.float32), (scale * x2).astype(np.float32))
-
-
-@lru_cache(maxsize=4)  # two views of two sensors
-def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> Image:
-    """Standard normal numbers (2, rows, cols): gain and offset pattern of each pixel."""
-    seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_PATTERN_KEY,))
-    patterns = np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
-    patterns.setflags(write=False)
-    return patterns
-
-
-@lru_cache(maxsize=4)
-def _hot_pixels(
-    shape: tuple[int, ...], pattern_seed: int, camera: int, share: float
-) -> NDArray[np.int64]:
-    """Numbers of the hot pixels, counted along rows. A larger share has those of a smaller one."""
-    seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_HOT_KEY,))
-    hot = np.flatnonzero(np.random.default_rng(seed).random(shape, dtype=np.float32) < share)
-    hot.setflags(write=False)
-    return hot
 
 
 def _top_level(bits: int) -> int:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field
 
 from d3s.record import OneLine
 from d3s.runtime.parallel import run_together
+from d3s.scene.colour import mixed_raster
 from d3s.scene.geometry import ScenePart, Window
 from d3s.scene.photos import Photo, PhotoSurface
 from d3s.scene.sampling import Raster
@@ -72,17 +73,46 @@ class Texture(ScenePart):
         default=0.0, ge=0, le=0.5, description="the amplitude of slow shading, 0.1 to 0.4 m long"
     )
 
+    colour: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="the share of the pattern that red, green and blue have each for themselves; "
+        "none is grey",
+    )
+
     @property
     def base_pitch_m(self) -> float:
         """Pitch of the finest raster, in metres."""
         return _FINEST_PITCH_M * self.scale
 
     def raster(self, level: int, texels: Window) -> Raster:
-        """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
+        """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface.
+
+        Those of a coloured pattern are the mean of its channels.
+        """
+        return self.channel_raster(level, texels, None)
+
+    def channel_raster(self, level: int, texels: Window, channel: int | None) -> Raster:
+        """Texels of one channel; see `raster`.
+
+        Parameters
+        ----------
+        level, texels
+            As for `raster`.
+        channel
+            0 red, 1 green, 2 blue; None for the mean of the three.
+        """
+        if not self.colour:
+            return self._drawn(level, texels, self.seed)
+        return mixed_raster(
+            lambda seed: self._drawn(level, texels, seed), self.seed, self.colour, channel
+        )
+
+    def _drawn(self, level: int, texels: Window, seed: int) -> Raster:
         values = np.empty(texels.shape, dtype=np.float32)
         blocks = [
-            (block, _pattern_block(self.pattern, self.seed, level, block))
-            for block in _blocks(texels)
+            (block, _pattern_block(self.pattern, seed, level, block)) for block in _blocks(texels)
         ]
 
         def copy(some: list[tuple[Window, Image]]) -> None:
@@ -157,12 +187,38 @@ def _named(name: str) -> Texture | Photo:
     raise ValueError(f"is neither a pattern nor a file or folder. {hint}")
 
 
-def surface_of(texture: Texture | Photo, extent_m: tuple[float, float]) -> Surface:
-    """Surface of a texture; a photo without a width fills `extent_m`, (height, width) in m."""
+class PatternChannel:
+    """One channel of a coloured pattern (a `Surface`): 0 red, 1 green, 2 blue."""
+
+    def __init__(self, texture: Texture, channel: int) -> None:
+        self.contrast, self.grey, self.shading = texture.contrast, texture.grey, texture.shading
+        self.seed, self.angle_rad = texture.seed, texture.angle_rad
+        self.base_pitch_m = texture.base_pitch_m
+        self._texture, self._channel = texture, channel
+
+    def raster(self, level: int, texels: Window) -> Raster:
+        """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
+        return self._texture.channel_raster(level, texels, self._channel)
+
+
+def surface_of(
+    texture: Texture | Photo, extent_m: tuple[float, float], channel: int | None = None
+) -> Surface:
+    """Surface of a texture; a photo without a width fills `extent_m`, (height, width) in m.
+
+    Parameters
+    ----------
+    texture
+        Pattern or photo.
+    extent_m
+        Height and width of the view on the surface, in metres.
+    channel
+        0 red, 1 green, 2 blue; None for grey. A grey texture has it in all channels.
+    """
     if isinstance(texture, Texture):
-        return texture
+        return texture if channel is None else PatternChannel(texture, channel)
     rows, cols = texture.pyramid.shape
     width_m = texture.width_m
     if width_m is None:
         width_m = max(extent_m[1], extent_m[0] * cols / rows) * _FILL
-    return PhotoSurface(texture, width_m)
+    return PhotoSurface(texture, width_m, channel)

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from d3s.cli.light import Encoding
 from d3s.cli.progress import progress_bar
 from d3s.cli.simulate.options import (
-    Encoding,
+    BayerOrder,
     ImageFormat,
     PsfName,
     SceneName,
@@ -124,6 +125,14 @@ def simulate(
     shading: Annotated[
         float | None, _option(_TEXTURE, "Amplitude of slow shading; none by default.")
     ] = None,
+    colour: Annotated[
+        float | None,
+        _option(
+            _TEXTURE,
+            "Share of a pattern that red, green and blue have each for themselves, 0 to 1; grey by "
+            "default.",
+        ),
+    ] = None,
     encoding: Annotated[
         Encoding | None,
         _option(_TEXTURE, "How an image file stores light; srgb by default. Floats are linear."),
@@ -193,6 +202,23 @@ def simulate(
     ] = None,
     bits: Annotated[
         int | None, _option(_SENSOR, "Grey levels of 8, 10 or 12 bits; not quantised by default.")
+    ] = None,
+    bayer: Annotated[
+        BayerOrder | None,
+        _option(
+            _SENSOR,
+            "Raw frames of a colour sensor: the colours of its first 2 x 2 pixels.",
+            case_sensitive=False,
+        ),
+    ] = None,
+    channel_shares: Annotated[
+        str | None,
+        _option(
+            _SENSOR,
+            "Share of light that its red, green and blue filters pass, 0.6,1,0.7 for instance; all "
+            "by default.",
+            metavar="R,G,B",
+        ),
     ] = None,
     seed: Annotated[
         int,

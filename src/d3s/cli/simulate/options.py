@@ -45,18 +45,20 @@ class TruthFormat(StrEnum):
     PFM = "pfm"
 
 
-class Encoding(StrEnum):
-    """Values of --encoding."""
+class BayerOrder(StrEnum):
+    """Values of --bayer."""
 
-    SRGB = "srgb"
-    LINEAR = "linear"
+    RGGB = "RGGB"
+    BGGR = "BGGR"
+    GRBG = "GRBG"
+    GBRG = "GBRG"
 
 
 _TEXTURED = (SceneName.PLANE, SceneName.TILTED, SceneName.BENT)
 _BEND_OPTIONS = ("bend_x", "bend_xy", "bend_y")
 _TEXTURE_OPTIONS = (
     *("texture", "texture_seed", "texture_scale", "texture_width"),
-    *("contrast", "grey", "shading"),
+    *("contrast", "grey", "shading", "colour"),
 )
 # Scenes that an option applies to; options that are not listed apply to all.
 _SCENES_OF_OPTION: dict[str, tuple[SceneName, ...]] = {
@@ -94,6 +96,12 @@ def check_combination(given: set[str], options: dict[str, Any]) -> None:
     _check_required(given, scene)
     if "raw" in given:
         _check_raw(given)
+    elif "bayer" in given:
+        raise typer.BadParameter(
+            "--bayer is for --raw: a rectified pair was resampled, and has no pattern of colours."
+        )
+    if "channel_shares" in given and "bayer" not in given:
+        raise typer.BadParameter("--channel-shares is for --bayer: a mono sensor has no filters.")
     if "wavelength" in given and options["psf"] != PsfName.DIFFRACTION:
         raise typer.BadParameter("--wavelength is for --psf diffraction: no other depends on it.")
     if "lens_seed" in given and options["lens"] != "typical":

@@ -132,11 +132,13 @@ def _pattern_fields(options: dict[str, Any]) -> dict[str, Any]:
         "pattern": options["texture"],
         "seed": options["texture_seed"],
         "scale": options["texture_scale"],
+        "colour": options["colour"],
     }
 
 
 def _photo_fields(options: dict[str, Any]) -> dict[str, Any]:
     path = Path(options["texture"])
+    _refuse(options, "colour", "a pattern. An image has colours of its own")
     _refuse(options, "texture_scale", "a pattern. For an image, give --texture-width")
     if not path.is_dir():
         _refuse(options, "texture_seed", "a pattern, or a folder of images")
@@ -160,7 +162,24 @@ def _sensor_table(options: dict[str, Any]) -> dict[str, Any]:
         fields["gain"] = (1.0, options["gain_right"])
     if options["offset_right"] is not None:
         fields["offset"] = (0.0, options["offset_right"])
+    if options["bayer"] is not None:
+        fields["bayer"] = options["bayer"].value
+    if options["channel_shares"] is not None:
+        fields["channel_shares"] = _three_numbers(options["channel_shares"])
     return _without_none(fields)
+
+
+def _three_numbers(text: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(one) for one in text.split(","))
+    except ValueError:
+        numbers = ()
+    if len(numbers) != 3:
+        raise typer.BadParameter(
+            f"--channel-shares {text!r} must be three numbers: red, green and blue, such as "
+            "0.6,1,0.7."
+        )
+    return numbers
 
 
 def _lens_fields(lens: str | None, seed: int | None) -> dict[str, Any]:

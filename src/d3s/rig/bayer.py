@@ -1,0 +1,262 @@
+"""Luminance of raw frames of colour sensors, whose pixels lie behind a Bayer pattern of filters.
+
+Each 2 x 2 block has one red, two green and one blue pixel. Multiplied by its channel gain, each
+pixel shows the same grey. What remains of colour is a modulation of the finest kind: red minus
+blue changes sign with every column and every row, and red and blue minus green like the fields of
+a chessboard.
+
+A demosaicing would guess the two missing colours of each pixel, from edges around it, and leave
+noise and errors that depend on the content. Depth needs no colours. It needs one linear, shift
+invariant image in which both lenses show the same point alike:
+
+    luminance = green + W * ((red + blue) / 2 - green)
+
+Green pixels form a lattice at 45 degrees whose first false frequency is far off, at the corner
+(pi, pi): it is interpolated by a half-band filter, flat to the second order. Red and blue have a
+false frequency at (pi, 0) and (0, pi), where fine detail is. They count below half of that only:
+W is 0.3 times a binomial of 9 pixels, which is zero, eightfold, at all three false frequencies.
+"""
+
+from functools import cache
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import InputError
+from d3s.types import FloatArray, Image, Mask
+
+Bayer = Literal["RGGB", "BGGR", "GRBG", "GBRG"]
+"""Colours of the first 2 x 2 pixels of a frame, along its rows."""
+
+ORDERS: tuple[str, ...] = get_args(Bayer)
+
+MONO = "none"
+"""Said of frames that have no colours, whatever they look like."""
+
+RED, GREEN, BLUE = range(3)
+
+# Share of red and blue at the lowest frequencies. With none, red on blue would not be seen, and
+# grey has more noise; with more, false detail grows, and so does the noise of red and blue, which
+# get less light. Chosen on leaves, stone and wood, grey and of independent colours, in and out of
+# focus.
+SHARE = 0.3
+
+# cos(w) -> (cos x + cos y) / 2 turns the half-band filter 1/2 + 9/16 cos w - 1/16 cos 3w into one
+# for the lattice of green pixels, flat at (0, 0) and zero at (pi, pi) (McClellan, 1973).
+_STEP = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]) / 4
+_BINOMIAL = np.array([1.0, 8.0, 28.0, 56.0, 70.0, 56.0, 28.0, 8.0, 1.0]) / 256
+
+_FEWEST_CLIPPED = 9  # pixels at the largest value: fewer are no plateau
+# Grey that is lit: above this share of the brightest.
+_LIT = 0.25
+
+
+class ChannelNoise(NamedTuple):
+    """Share of the noise variance of green pixels, and of red and blue ones, in the luminance."""
+
+    green: float
+    red_blue: float
+
+
+def check_order(order: Any) -> Bayer:
+    """Order of the colours, in capitals.
+
+    Raises
+    ------
+    InputError
+        If it is none of the four.
+    """
+    if isinstance(order, str) and order.upper() in ORDERS:
+        return cast(Bayer, order.upper())
+    raise InputError(
+        f"bayer={order!r} must be {', '.join(ORDERS)}: the colours of the first two pixels of the "
+        "first row, then of the second."
+    )
+
+
+def site_channels(order: str) -> NDArray[np.int64]:
+    """Channel of the first 2 x 2 pixels: 0 red, 1 green, 2 blue."""
+    letters = [RED if one == "R" else GREEN if one == "G" else BLUE for one in check_order(order)]
+    return np.array(letters).reshape(2, 2)
+
+
+def on_sites(values: Any, order: str, shape: tuple[int, int]) -> Image:
+    """Image with one value of three at each pixel.
+
+    Parameters
+    ----------
+    values
+        Values of red, green and blue pixels.
+    order
+        Colours of the first 2 x 2 pixels.
+    shape
+        Rows and columns of the image.
+    """
+    block = np.asarray(values, dtype=np.float32)[site_channels(order)]
+    rows, cols = shape
+    return np.tile(block, (-(-rows // 2), -(-cols // 2)))[:rows, :cols]
+
+
+def channel_means(frame: NDArray[Any], order: str) -> FloatArray:
+    """Mean of red, green and blue over the lit part of a frame; NaN if no part is lit."""
+    rows, cols = (size // 2 for size in frame.shape)
+    blocks = np.asarray(frame[: 2 * rows, : 2 * cols], dtype=np.float32).reshape(rows, 2, cols, 2)
+    grey = blocks.mean(axis=(1, 3))
+    known = grey[np.isfinite(grey)]
+    if not known.size:
+        return np.full(3, np.nan)
+    top = float(np.fmax.reduce(frame, axis=None))
+    lit = (grey > _LIT * np.percentile(known, 99)) & (blocks.max(axis=(1, 3)) < top)
+    sites = site_channels(order)
+    sums, counts = np.zeros(3), np.zeros(3)
+    for i, j in np.ndindex(2, 2):
+        sums[sites[i, j]] += blocks[:, i, :, j][lit].sum(dtype=np.float64)
+        counts[sites[i, j]] += np.count_nonzero(lit)
+    return np.asarray(sums / counts if counts.all() else np.full(3, np.nan))
+
+
+def gains_of_means(means: FloatArray) -> tuple[float, float, float]:
+    """Factors on red, green and blue that make their means equal; that of green is 1.
+
+    Raises
+    ------
+    InputError
+        If a channel has no light.
+    """
+    if not (np.isfinite(means).all() and (means > 0).all()):
+        raise InputError(
+            f"the means of red, green and blue are {', '.join(f'{one:.3g}' for one in means)}: "
+            "each must be above 0. Is the frame lit, and is it raw?"
+        )
+    red, green, blue = (float(means[GREEN] / one) for one in means)
+    return red, green, blue
+
+
+def luminance(
+    frame: NDArray[Any], order: str, gains: tuple[float, float, float] | None = None
+) -> Image:
+    """Luminance at full size of a raw frame of a colour sensor; linear, with the unit of the frame.
+
+    Pixels that were clipped get one value above all others, so that they are still known by it.
+    NaN spreads to the pixels around it.
+
+    Parameters
+    ----------
+    frame
+        Raw frame (rows, cols) of numbers, one colour each pixel.
+    order
+        Colours of its first 2 x 2 pixels.
+    gains
+        Factors on red, green and blue that make grey even. None: their means over the lit part of
+        this frame are made equal.
+
+    Raises
+    ------
+    InputError
+        If the order is unknown, or the frame is too small or dark to find the gains from.
+    """
+    import cv2
+
+    if min(frame.shape) < len(_BINOMIAL):
+        raise InputError(
+            f"a frame of {frame.shape[0]} x {frame.shape[1]} px is too small for a Bayer pattern."
+        )
+    shape = frame.shape[0], frame.shape[1]
+    if gains is None:
+        gains = gains_of_means(channel_means(frame, order))
+    even = np.asarray(frame, dtype=np.float32) * on_sites(gains, order, shape)
+    is_green = on_sites((0, 1, 0), order, shape)
+    green = even * is_green
+    # The border is mirrored at the outermost pixel, which keeps the colours in their order.
+    out: Image = np.asarray(
+        cv2.filter2D(green, cv2.CV_32F, _green_kernel(), borderType=cv2.BORDER_REFLECT_101),
+        dtype=np.float32,
+    )
+    even -= 2 * green  # red and blue, less green
+    weights = np.float32(np.sqrt(2 * SHARE)) * _BINOMIAL.astype(np.float32)
+    out += np.asarray(
+        cv2.sepFilter2D(even, cv2.CV_32F, weights, weights, borderType=cv2.BORDER_REFLECT_101),
+        dtype=np.float32,
+    )
+    for extreme in (np.fmax, np.fmin):  # which pass over NaN
+        held = _clipped(frame, float(extreme.reduce(frame, axis=None)))
+        if held is not None:
+            out[held & ~np.isnan(out)] = extreme.reduce(out, axis=None)
+    return out
+
+
+def colours(
+    frame: NDArray[Any], order: str, gains: tuple[float, float, float] | None = None
+) -> Image:
+    """Red, green and blue of a raw frame at full size, (rows, cols, 3), to look at.
+
+    Each channel is interpolated between its own pixels. Depth is not estimated from these.
+
+    Parameters
+    ----------
+    frame, order, gains
+        As for `luminance`.
+    """
+    import cv2
+
+    shape = frame.shape[0], frame.shape[1]
+    if gains is None:
+        gains = gains_of_means(channel_means(frame, order))
+    even = np.asarray(frame, dtype=np.float32) * on_sites(gains, order, shape)
+    tent = np.array([1.0, 2.0, 1.0], dtype=np.float32) / 2
+    planes = []
+    for channel in (RED, GREEN, BLUE):
+        sites = on_sites(np.arange(3) == channel, order, shape)
+        plane = cv2.sepFilter2D(
+            even * sites, cv2.CV_32F, tent, tent, borderType=cv2.BORDER_REFLECT_101
+        )
+        planes.append(plane / 2 if channel == GREEN else plane)  # twice as many are green
+    return np.stack(planes, axis=2)
+
+
+@cache
+def _green_kernel() -> Image:
+    """Interpolation of the green lattice, (7, 7): 1 at its own pixels, 3/2 c - 1/2 c³ between."""
+    from scipy.signal import convolve2d
+
+    cubed = convolve2d(convolve2d(_STEP, _STEP), _STEP)
+    kernel = -0.5 * cubed
+    kernel[2:5, 2:5] += 1.5 * _STEP
+    kernel[3, 3] += 1.0
+    return np.asarray(kernel, dtype=np.float32)
+
+
+def _clipped(frame: NDArray[Any], limit: float) -> Mask | None:
+    """Pixels near those that, with their neighbours of the same colour, have the value `limit`."""
+    import cv2
+
+    at_limit = np.asarray(frame == limit, dtype=np.uint8)
+    if np.count_nonzero(at_limit) < _FEWEST_CLIPPED:
+        return None
+    same_colour = np.zeros((5, 5), dtype=np.uint8)
+    same_colour[::2, ::2] = 1
+    plateau = cv2.erode(at_limit, same_colour)
+    return np.asarray(cv2.dilate(plateau, np.ones((7, 7), dtype=np.uint8)) > 0)
+
+
+@cache
+def channel_noise() -> ChannelNoise:
+    """Noise variance of the luminance that disturbs a fit, for noise of variance 1 in a channel.
+
+    The mean of its spectrum over the frequencies of a smoothed gradient, as `joint` compares the
+    views by: exp(-2 f²) f_x² / f². Noise of single pixels would be 1, if all pixels were alike.
+    """
+    cycles = np.fft.fftfreq(128) * 2 * np.pi
+    x, y = np.meshgrid(cycles, cycles)
+    step = (np.cos(x) + np.cos(y)) / 2
+    green = 1.0 + 1.5 * step - 0.5 * step**3
+    smooth = ((1 + np.cos(x)) / 2 * (1 + np.cos(y)) / 2) ** 4 * 2 * SHARE
+    squared = x**2 + y**2
+    weight = np.exp(-2 * squared) * x**2 / np.maximum(squared, 1e-9)
+    weight /= weight.sum()
+    # Half of the pixels are green, and half are red or blue.
+    return ChannelNoise(
+        green=float(0.5 * (weight * (green - smooth) ** 2).sum()),
+        red_blue=float(0.5 * (weight * smooth**2).sum()),
+    )

@@ -1,0 +1,156 @@
+"""Notice the Bayer pattern of a colour sensor in a raw frame, and find the order of its colours.
+
+Colour filters change the brightness with a period of exactly two pixels: along rows and columns
+alike by (red - blue) / 4, and like the fields of a chessboard by (red + blue - 2 green) / 4. Such
+lines in the spectrum stand out of their neighbours, with one sign all over a frame of one tint; and
+where the colours change, the lines along rows and columns change together. Fine texture has a
+period near two pixels here and there, with another sign in each place and direction. Columns that
+are read by two amplifiers differ along rows only.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.types import FloatArray
+
+_TILE_PX = 32
+_MOST_TILES = 1024
+_FEWEST_TILES = 12
+_LIT = 0.15  # tiles that count are brighter than this share of the brightest
+_LARGEST = 3.0  # amplitude over its surroundings at which a tile counts no more
+# Distance in bins of the surroundings of a line: beyond the main lobe of the window.
+_RING = (3, 5)
+# A line is seen if the mean over tiles, of values of spread 1, is this many of its standard
+# deviations from 0: chance alone never goes so far, and texture is not quite chance.
+_SEEN = 7.0
+# Correlation, over the tiles, of the lines along rows and columns: 1 or -1 for colours, and of
+# texture as many standard deviations from 0 as a line may be.
+_PAIRED = 0.5
+# A line counts if it is at least this share of the brightness: pixels of one sensor are not quite
+# alike, and a drawn pattern whose period is an even number of pixels has weak lines too.
+_LEAST_SHARE = 0.005
+# The order is clear if the difference of the two pixels of one diagonal has so much more energy
+# than that of the other diagonal, which are the green ones.
+_CLEAR = 2.0
+
+
+class FoundBayer(NamedTuple):
+    """Result of `find_bayer`.
+
+    Attributes
+    ----------
+    is_bayer
+        Whether the frame has the pattern of a colour sensor.
+    order
+        Colours of the first 2 x 2 pixels; None if there is no pattern, or it is not clear which
+        pixels are green. Which of the other two is red cannot be seen: the brighter one is taken.
+    lines
+        Amplitudes of the modulation along rows, along columns and along both, as shares of the
+        brightness.
+    significance
+        The same over their standard deviations.
+    """
+
+    is_bayer: bool
+    order: str | None
+    lines: tuple[float, float, float]
+    significance: tuple[float, float, float]
+
+    @property
+    def words(self) -> str:
+        """Orders that the colours may have; empty if they are not clear."""
+        return "" if self.order is None else f"{self.order} or {swapped(self.order)}"
+
+
+def swapped(order: str) -> str:
+    """Order with red in the place of blue."""
+    return order.translate(str.maketrans("RB", "BR"))
+
+
+_NOTHING = FoundBayer(False, None, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+
+def find_bayer(frame: NDArray[Any]) -> FoundBayer:
+    """Find the Bayer pattern of a raw frame (rows, cols), if it has one.
+
+    It is not seen in a frame without light or smaller than 128 x 128 px, nor where colours do not
+    differ: such frames are as those of a mono sensor.
+    """
+    tiles = _lit_tiles(frame)
+    if len(tiles) < _FEWEST_TILES:
+        return _NOTHING
+    brightness = tiles.mean(axis=(1, 2))
+    ramp = np.hanning(_TILE_PX + 1)[:_TILE_PX]
+    window = np.outer(ramp, ramp)
+    window /= window.sum()
+    spectrum = np.fft.fft2((tiles - brightness[:, np.newaxis, np.newaxis]) * window)
+    half = _TILE_PX // 2
+    places = ((0, half), (half, 0), (half, half))  # along rows, along columns, along both
+    shares = np.stack([spectrum[:, i, j].real / brightness for i, j in places], axis=1)
+    around = np.stack([_surroundings(spectrum, *place) / brightness for place in places], axis=1)
+    over = np.clip(shares / np.maximum(around, 1e-12), -_LARGEST, _LARGEST)
+    significance = over.sum(axis=0) / np.sqrt(np.maximum((over**2).sum(axis=0), len(tiles)))
+    lines = np.median(shares, axis=0)
+    seen = (np.abs(significance) > _seen_from(len(tiles))) & (np.abs(lines) > _LEAST_SHARE)
+    if not (seen[2] or (seen[0] and seen[1]) or _are_paired(over[:, 0], over[:, 1])):
+        return FoundBayer(False, None, _three(lines), _three(significance))
+    return FoundBayer(True, _order(shares, lines), _three(lines), _three(significance))
+
+
+def _are_paired(across: FloatArray, down: FloatArray) -> bool:
+    """Whether the lines along rows and columns go together, as red and blue make them."""
+    energy = float(np.sqrt((across**2).sum() * (down**2).sum()))
+    together = abs(float((across * down).sum())) / max(energy, 1e-12)
+    return together > max(_PAIRED, _seen_from(across.size) / float(np.sqrt(across.size)))
+
+
+def _seen_from(tiles: int) -> float:
+    """Significance from which on a line is seen: few tiles cannot reach that of many."""
+    return min(_SEEN, 0.8 * float(np.sqrt(tiles)))
+
+
+def _three(values: FloatArray) -> tuple[float, float, float]:
+    first, second, third = (float(one) for one in values)
+    return first, second, third
+
+
+def _order(shares: FloatArray, lines: FloatArray) -> str | None:
+    """Order of the colours; None if the green pixels are not clear."""
+    across, down = shares[:, 0], shares[:, 1]
+    first = float(np.median((across - down) ** 2))  # of the pixels right above and left below
+    second = float(np.median((across + down) ** 2))  # of the pixels left above and right below
+    if second > _CLEAR * first:
+        return "RGGB" if lines[0] + lines[1] > 0 else "BGGR"
+    if first > _CLEAR * second:
+        return "GBRG" if lines[0] > lines[1] else "GRBG"
+    return None
+
+
+def _lit_tiles(frame: NDArray[Any]) -> FloatArray:
+    """Tiles of the lit part of a frame, evenly chosen, (count, rows, cols); without NaN."""
+    rows, cols = (size // _TILE_PX for size in frame.shape)
+    if min(rows, cols) < 1:
+        return np.empty((0, _TILE_PX, _TILE_PX))
+    inner = frame[: rows * _TILE_PX, : cols * _TILE_PX]
+    blocks = inner.reshape(rows, _TILE_PX, cols, _TILE_PX).transpose(0, 2, 1, 3)
+    thin = blocks[:, :, ::5, ::5].astype(np.float64).mean(axis=(2, 3))
+    known = thin[np.isfinite(thin)]
+    if not known.size or known.max() <= 0:
+        return np.empty((0, _TILE_PX, _TILE_PX))
+    lit = np.argwhere(thin > _LIT * np.percentile(known, 99))  # NaN is not
+    chosen = lit[:: max(1, -(-len(lit) // _MOST_TILES))]
+    tiles = blocks[chosen[:, 0], chosen[:, 1]].astype(np.float64)
+    return np.asarray(tiles[np.isfinite(tiles).all(axis=(1, 2)) & (tiles.mean(axis=(1, 2)) > 0)])
+
+
+def _surroundings(spectrum: NDArray[np.complex128], row: int, col: int) -> FloatArray:
+    """RMS of one part of the spectrum around a place, beyond the main lobe of the window."""
+    first, last = _RING
+    offsets = np.arange(-last, last + 1)
+    far = np.maximum(np.abs(offsets)[:, np.newaxis], np.abs(offsets)) >= first
+    i, j = np.nonzero(far)
+    ring = spectrum[:, (row + offsets[i]) % _TILE_PX, (col + offsets[j]) % _TILE_PX]
+    # Of a line, which is real, twice the power of one part.
+    return np.asarray(np.sqrt((np.abs(ring) ** 2).mean(axis=1)))

@@ -1,0 +1,205 @@
+"""Luminance of raw frames of colour sensors, and frames that are noticed to be such."""
+
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+from calibrations import calibration
+from d3s.errors import InputError, RigError
+from d3s.rig import Rig
+from d3s.rig.bayer import (
+    ORDERS,
+    SHARE,
+    channel_means,
+    channel_noise,
+    colours,
+    gains_of_means,
+    luminance,
+    on_sites,
+    site_channels,
+)
+from d3s.rig.find_bayer import find_bayer
+
+SHAPE = (96, 130)
+GAINS = (1.6, 1.0, 1.25)
+
+
+def mosaic(red: Any, green: Any, blue: Any, order: str = "RGGB") -> np.ndarray:
+    """Raw frame of three images."""
+    planes = [
+        np.broadcast_to(np.asarray(one, dtype=np.float32), SHAPE) for one in (red, green, blue)
+    ]
+    return np.choose(on_sites((0, 1, 2), order, SHAPE).astype(int), planes).astype(np.float32)
+
+
+def wave(x: float, y: float) -> np.ndarray:
+    rows, cols = np.mgrid[: SHAPE[0], : SHAPE[1]]
+    return np.asarray(np.cos(x * cols + y * rows), dtype=np.float32)
+
+
+def inner(image: np.ndarray) -> np.ndarray:
+    return image[8:-8, 8:-8]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_plain_colour_becomes_one_grey_in_every_order(order):
+    grey = luminance(mosaic(0.2, 0.5, 0.9, order), order, (1.0, 1.0, 1.0))
+    expected = (1 - SHARE) * 0.5 + SHARE * 0.5 * (0.2 + 0.9)
+    np.testing.assert_allclose(grey, expected, atol=1e-6)
+
+
+def test_letters_are_the_first_two_rows():
+    np.testing.assert_array_equal(site_channels("GRBG"), [[1, 0], [2, 1]])
+
+
+def test_gains_make_grey_even():
+    grey = 0.5 + 0.3 * wave(0.3, 0.2)
+    raw = mosaic(grey / GAINS[0], grey / GAINS[1], grey / GAINS[2])
+    np.testing.assert_allclose(gains_of_means(channel_means(raw, "RGGB")), GAINS, rtol=0.01)
+    np.testing.assert_allclose(inner(luminance(raw, "RGGB", GAINS)), inner(grey), atol=2e-3)
+
+
+# With c = (cos x + cos y) / 2, green is passed by 1/2 + 3/4 c - 1/4 c³, worked by hand.
+@pytest.mark.parametrize(
+    ("x", "y", "passed"), [(0.3, 0.0, 0.9997), (0.6, 0.5, 0.984), (1.2, 0.0, 0.932)]
+)
+def test_grey_detail_is_kept_and_not_moved(x, y, passed):
+    grey = wave(x, y)
+    found = inner(luminance(mosaic(grey, grey, grey), "RGGB", (1.0, 1.0, 1.0)))
+    strength = (found * inner(grey)).mean() / (inner(grey) ** 2).mean()
+    assert strength == pytest.approx(passed, abs=0.005)
+    # A shift would leave the wave turned by 90 degrees.
+    rows, cols = np.mgrid[: SHAPE[0], : SHAPE[1]]
+    turned = inner(np.sin(x * cols + y * rows))
+    assert abs((found * turned).mean()) < 0.01
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.3, 0.0), (0.0, 0.4), (0.4, 0.4)])
+def test_coloured_detail_leaves_no_false_waves(x, y):
+    one = wave(x, y)
+    found = inner(luminance(mosaic(one, 0 * one, -one), "RGGB", (1.0, 1.0, 1.0)))
+    # Red minus blue is no luminance: nothing of it remains, neither there nor at pi - x.
+    assert np.abs(found).max() < 2e-3
+
+
+def test_noise_spectrum_is_the_one_told_to_the_estimator():
+    rng = np.random.default_rng(0)
+    share = channel_noise()
+    for sigma, expected in (((0, 1, 0), share.green), ((1, 0, 1), share.red_blue)):
+        power = []
+        for _ in range(12):
+            noise = rng.standard_normal(SHAPE).astype(np.float32) * on_sites(sigma, "RGGB", SHAPE)
+            grey = luminance(noise, "RGGB", (1.0, 1.0, 1.0))
+            # A gradient of the smoothed image, divided by f: the weight of the docstring.
+            spectrum = np.abs(np.fft.fft2(grey)) ** 2 / grey.size
+            fy, fx = (2 * np.pi * np.fft.fftfreq(size) for size in SHAPE)
+            squared = fx**2 + fy[:, np.newaxis] ** 2
+            weight = np.exp(-2 * squared) * fx**2 / np.maximum(squared, 1e-9)
+            power.append((spectrum * weight).sum() / weight.sum())
+        assert np.mean(power) == pytest.approx(expected, rel=0.12)
+
+
+def test_clipped_pixels_stay_above_all_others():
+    grey = np.clip(
+        0.5 + 0.7 * gaussian_filter(np.random.default_rng(1).normal(size=SHAPE), 6) * 10, 0.05, 1
+    )
+    raw = np.minimum(mosaic(grey * 0.7, grey * 1.4, grey * 0.9), 1).astype(np.float32)
+    found = luminance(raw, "RGGB", (2.0, 1.0, 1.55))
+    is_green = on_sites((0, 1, 0), "RGGB", SHAPE) > 0
+    clipped = cv2.erode(np.uint8((raw == 1) | ~is_green), np.ones((7, 7), np.uint8)) > 0
+    assert clipped.any()
+    assert (found[clipped] == found.max()).all()
+
+
+def test_missing_pixel_is_missing_around_it_only():
+    raw = mosaic(0.5 + 0.1 * wave(0.3, 0.2), 0.5, 0.5)
+    raw[40, 60] = np.nan
+    missing = np.isnan(luminance(raw, "RGGB", (1.0, 1.0, 1.0)))
+    assert missing[40, 60]
+    assert missing.sum() <= 81
+
+
+def test_colours_come_back():
+    found = colours(mosaic(0.2, 0.5, 0.9, "GBRG"), "GBRG", (1.0, 1.0, 1.0))
+    np.testing.assert_allclose(
+        inner(found), np.broadcast_to([0.2, 0.5, 0.9], inner(found).shape), atol=1e-6
+    )
+
+
+def test_wrong_order_and_dark_frame_are_refused_in_words():
+    with pytest.raises(InputError, match="'RGBG' must be RGGB, BGGR, GRBG, GBRG"):
+        luminance(mosaic(1, 1, 1), "RGBG")
+    with pytest.raises(InputError, match="Is the frame lit"):
+        luminance(np.zeros(SHAPE, np.float32), "RGGB")
+
+
+def test_split_of_a_colour_sensor_is_that_of_its_luminance():
+    rng = np.random.default_rng(2)
+    shape = (120, 260)
+    raw = rng.integers(1000, 60000, shape).astype(np.uint16)
+    rig = Rig.paper_prototype().replace(calibration=calibration())
+    coloured = rig.replace(
+        calibration=rig.calibration.replace(bayer="GRBG", channel_gains=(1.5, 1.0, 1.2))
+    )
+    expected = rig.split(luminance(raw, "GRBG", (1.5, 1.0, 1.2)) / np.float32(65535))
+    for view, other in zip(coloured.split(raw), expected, strict=True):
+        np.testing.assert_allclose(view, other, atol=1e-5)
+
+
+def test_rig_file_holds_the_colours(tmp_path):
+    rig = Rig.paper_prototype().replace(
+        calibration=calibration().replace(bayer="BGGR", channel_gains=(1.5, 1.0, 1.25))
+    )
+    rig.save(tmp_path / "rig.toml")
+    assert Rig.load(tmp_path / "rig.toml") == rig
+    with pytest.raises(RigError, match=r"channel_gains.*needs bayer"):
+        calibration().replace(channel_gains=(1.5, 1.0, 1.25))
+
+
+# Noticing -----------------------------------------------------------------------------------------
+
+
+def scene(seed: int, sigma: float) -> list[np.ndarray]:
+    """Red, green and blue of a scene with much grey and some colour."""
+    rng = np.random.default_rng(seed)
+    grey, *own = (gaussian_filter(rng.normal(size=(200, 240)), sigma) * sigma for _ in range(4))
+    return [np.asarray(0.5 + 0.2 * (0.8 * grey + 0.4 * one), dtype=np.float32) for one in own]
+
+
+def raw_of(planes: list[np.ndarray], order: str, shares: tuple[float, ...]) -> np.ndarray:
+    sites = on_sites((0, 1, 2), order, (200, 240)).astype(int)
+    return np.choose(sites, [s * p for s, p in zip(shares, planes, strict=True)]).astype(np.float32)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shares", [(0.6, 1.0, 0.5), (0.9, 1.0, 0.8), (1.0, 1.0, 1.0)])
+def test_frame_of_a_colour_sensor_is_noticed_with_its_green_pixels(order, shares):
+    for seed in range(3):
+        noise = 0.01 * np.random.default_rng(seed + 50).normal(size=(200, 240))
+        found = find_bayer(raw_of(scene(seed, 1.5), order, shares) + noise)
+        assert found.is_bayer
+        assert found.order is not None
+        assert (found.order[0] == "G") == (order[0] == "G")
+
+
+def test_mono_frame_is_none_whatever_its_texture():
+    rng = np.random.default_rng(0)
+    rows, cols = np.mgrid[:200, :240]
+    textures = [
+        rng.normal(size=(200, 240)),
+        gaussian_filter(rng.normal(size=(200, 240)), 0.6),
+        np.cos(3.1 * cols) + 0.5 * rng.normal(size=(200, 240)),  # stripes of nearly two pixels
+        np.cos(3.1 * cols) * np.cos(3.1 * rows) + 0.5 * rng.normal(size=(200, 240)),
+        np.float64((cols // 9 + rows // 9) % 2) * 2,
+        np.where(cols % 2, 0.3, 0.0) + rng.normal(size=(200, 240)),  # two amplifiers
+    ]
+    for texture in textures:
+        frame = np.clip(0.5 + 0.1 * texture, 0, None)
+        assert not find_bayer(frame).is_bayer
+        assert not find_bayer((60000 * frame / frame.max()).astype(np.uint16)).is_bayer
+    assert not find_bayer(np.zeros((200, 240))).is_bayer
+    assert not find_bayer(np.full((200, 240), 0.5)).is_bayer
+    assert not find_bayer(np.full((5, 7), 0.5)).is_bayer
