@@ -37,6 +37,7 @@ class Setup(NamedTuple):
     name: str  # of the camera
     provenance: Provenance  # residuals still empty
     sensor: ColourSensor | None = None  # None: a mono sensor
+    coma_px: float | None = None  # at the field radius, if it is known already
 
 
 class Alignment(NamedTuple):

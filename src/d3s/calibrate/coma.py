@@ -24,8 +24,8 @@ _HIGHEST = 2.4  # frequency times smoothing, beyond which pictures have no contr
 _MOST_BLUR = 120.0  # frequency times blur radius up to which transfer functions are tabulated
 _TABLE_STEPS = 40  # per unit
 _MOST_SHIFT = 1.5  # of detail against that of the light, over the latter
-_TRIALS_PX = (-1.6, -0.8, 0.0, 0.8, 1.6)  # of coma at the field radius
-_FIT_SIGMA_PX = 0.8  # standard deviation of coma by the fit of places: tuning camera
+_TRIALS = (-1.6e-3, -0.8e-3, 0.0, 0.8e-3, 1.6e-3)  # of coma, over the field radius
+_FIT_SIGMA = 0.8e-3  # of coma by the fit of places, over the field radius: tuning camera
 _SIGMAS = 1.5  # coma that is less certain counts as 0
 _STRIDE = 5  # one pair of so many decides on the spectrum
 _SLOPES = np.linspace(-0.5, 2.0, 26)  # of spectra: contrast falls with this power of the frequency
@@ -236,7 +236,9 @@ def without_coma(matches: Matches, coma_px: float) -> Matches:
     return matches.changed(changed)
 
 
-def find_coma(ruler_errors_m: Callable[[float], FloatArray], fitted_px: float) -> float:
+def find_coma(
+    ruler_errors_m: Callable[[float], FloatArray], fitted_px: float, field_radius_px: float
+) -> float:
     """Coma at the field radius from the ruler and from the places; 0 if in doubt.
 
     The shift of detail by coma changes the size of the board in frames with other blur, and so the
@@ -249,24 +251,28 @@ def find_coma(ruler_errors_m: Callable[[float], FloatArray], fitted_px: float) -
         Depths less the distances by the ruler, for a coma in pixels; NaN for rejected frames.
     fitted_px
         Coma that fits the places best, together with distortion.
+    field_radius_px
+        Unit of places in a view: with smaller pixels, coma has more of them.
     """
-    errors = [ruler_errors_m(coma) for coma in _TRIALS_PX]
+    trials_px = field_radius_px * np.array(_TRIALS)
+    errors = [ruler_errors_m(coma) for coma in trials_px.tolist()]
     spreads = [robust_sigma(one[np.isfinite(one)]) for one in errors if np.isfinite(one).any()]
     limit = 3 * min(spreads, default=1.0)
     misfits = [
         float(np.mean(np.minimum(np.nan_to_num(one, nan=limit) ** 2, limit**2))) for one in errors
     ]
-    best = int(np.clip(np.argmin(misfits), 1, len(_TRIALS_PX) - 2))
+    best = int(np.clip(np.argmin(misfits), 1, len(trials_px) - 2))
     before, here, after = misfits[best - 1 : best + 2]
     curvature = before - 2 * here + after
-    information, total = _FIT_SIGMA_PX**-2, _FIT_SIGMA_PX**-2 * fitted_px
+    information = (_FIT_SIGMA * field_radius_px) ** -2
+    total = information * fitted_px
     if curvature > 0:
-        step = _TRIALS_PX[1] - _TRIALS_PX[0]
+        step = trials_px[1] - trials_px[0]
         move = float(np.clip(0.5 * (before - after) / curvature, -1, 1))
         weight = len(errors[0]) * curvature / (2 * min(misfits) * step**2)
-        information, total = information + weight, total + weight * (_TRIALS_PX[best] + move * step)
+        information, total = information + weight, total + weight * (trials_px[best] + move * step)
     coma_px = total / information
-    return coma_px if abs(coma_px) > _SIGMAS * information**-0.5 else 0.0
+    return float(coma_px) if abs(coma_px) > _SIGMAS * information**-0.5 else 0.0
 
 
 def _fitting_spectrum(

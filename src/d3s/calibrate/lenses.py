@@ -41,6 +41,7 @@ from d3s.types import FloatArray
 
 # Part of the views that the focus of the axis is found from: farther out it is another one.
 _MIDDLE_PX = 700
+_FEWEST_FOR_COMA = 16  # frames: of fewer, each error of the ruler would pass for coma
 _WINDOW_SPREAD = 0.06  # field radii, over which the rows of windows are averaged for a cell
 
 
@@ -134,8 +135,13 @@ def _without_shifts(alignment: Alignment, rig: Rig, captures: Captures, setup: S
             depths_m = np.full(len(distances_m), np.nan)
         return np.asarray(depths_m - np.asarray(distances_m))
 
-    fitted = align_matches(matches, distances_m, distortion.field_radius_px, setup)
-    coma_px = find_coma(ruler_errors_m, fitted.distortion.coma_px)
+    if setup.coma_px is not None:
+        coma_px = setup.coma_px
+    elif len(alignment.frames) < _FEWEST_FOR_COMA:
+        coma_px = 0.0
+    else:
+        fitted = align_matches(matches, distances_m, distortion.field_radius_px, setup)
+        coma_px = find_coma(ruler_errors_m, fitted.distortion.coma_px, distortion.field_radius_px)
     aligned = align(coma_px)
     return aligned._replace(distortion=aligned.distortion._replace(coma_px=coma_px))
 

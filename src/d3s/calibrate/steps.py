@@ -125,7 +125,7 @@ def cross_validate(
         Alignment by all frames. Of the frames that fit each other, the first, third, ... calibrate,
         the others test.
     fields, noise
-        Results from all frames; neither depends on the distances.
+        Results from all frames, as is coma.
     setup
         As for `align_views`.
     progress
@@ -138,6 +138,8 @@ def cross_validate(
         failed.
     """
     frames = aligned.frames
+    # Half the frames are too few for coma.
+    setup = setup._replace(coma_px=aligned.distortion.coma_px)
     percent = Percent(progress, PERCENT_OF_TEST, start=sum(PERCENT.values()))
     try:
         training, tested = captures.some(frames[::2]), frames[1::2]

@@ -32,10 +32,18 @@ class Pinhole(RigPart):
     focal_length_px: float = Field(ge=10, le=1e5, description="the focal length in pixels")
     baseline_m: Baseline
     disparity_offset_px: DisparityOffset = 0.0
-    principal_point_px: tuple[Pixel, Pixel] | None = None
-    principal_point_right_px: tuple[Pixel, Pixel] | None = None
-    shape: tuple[Extent, Extent] | None = None
-    disparity_range_px: tuple[Pixel, Pixel] | None = None
+    principal_point_px: tuple[Pixel, Pixel] | None = Field(
+        default=None, description="(x, y) of the principal point of the left view"
+    )
+    principal_point_right_px: tuple[Pixel, Pixel] | None = Field(
+        default=None, description="(x, y) of the principal point of the right view"
+    )
+    shape: tuple[Extent, Extent] | None = Field(
+        default=None, description="rows and columns of the views"
+    )
+    disparity_range_px: tuple[Pixel, Pixel] | None = Field(
+        default=None, description="the least and the largest disparity to search"
+    )
     name: RigName = "pinhole pair"
 
     @field_validator("principal_point_right_px")
