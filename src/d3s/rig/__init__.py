@@ -7,7 +7,7 @@ it with the numbers of the camera. Wrong values raise `RigError`, which names ev
 part                base class of the records of a rig
 optics              `Optics`: two lenses and one sensor, as designed
 lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
-calibration         `Calibration` and `Provenance`: measurements of one camera and their origin
+calibration         `Calibration`, `Provenance`, `Change`: measurements and their origin
 rig                 `Rig`: optics, calibration and name, with the TOML file
 places              places of the pixels of a view in the raw frame
 interpolation       kernel that adds no blur
@@ -16,9 +16,9 @@ split               raw frame in, rectified pair out
 stereo_calibration  calibration files of stereo data sets, as rigs
 """
 
-from d3s.rig.calibration import Calibration, Provenance
+from d3s.rig.calibration import Calibration, Change, Provenance
 from d3s.rig.lens_maps import LensMaps
 from d3s.rig.optics import Optics
 from d3s.rig.rig import Rig
 
-__all__ = ["Calibration", "LensMaps", "Optics", "Provenance", "Rig"]
+__all__ = ["Calibration", "Change", "LensMaps", "Optics", "Provenance", "Rig"]

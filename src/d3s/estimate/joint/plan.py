@@ -1,6 +1,7 @@
 """Plan of an estimate: everything that follows from options, camera and frame size alone."""
 
 from collections.abc import Sequence
+from math import hypot
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from d3s.estimate.joint.model import Model
 from d3s.estimate.lens_field import LensField, lens_field, widest
 from d3s.estimate.options import JointOptions
 from d3s.rig import LensMaps, Optics, Rig
+from d3s.rig.calibration import aged_px
 from d3s.types import FloatArray, Mask
 
 # Smoothing of the shrunk views, by scale, in pixels of the frame: enough to prevent aliasing.
@@ -114,7 +116,11 @@ def fitting_scales(
 
 
 def make_plan(
-    optics: Optics, options: JointOptions, shape: tuple[int, int], lenses: LensMaps | None = None
+    optics: Optics,
+    options: JointOptions,
+    shape: tuple[int, int],
+    lenses: LensMaps | None = None,
+    known_sigma_px: float | None = None,
 ) -> Plan:
     """Make the plan of an estimate.
 
@@ -128,6 +134,8 @@ def make_plan(
         Rows and columns of the frame.
     lenses
         Errors of the lenses over the field, if known.
+    known_sigma_px
+        Standard deviation of the disparity by errors of the calibration; that of `lenses` if left.
 
     Raises
     ------
@@ -141,7 +149,9 @@ def make_plan(
     rectification = options.rectification_sigma_px
     if rectification is None:
         known = 0.0 if lenses is None else lenses.disparity_sigma_px
-        rectification = _FOREIGN_RECTIFICATION_PX if is_sharp else known
+        known = known if known_sigma_px is None else known_sigma_px
+        aged = hypot(_FOREIGN_RECTIFICATION_PX, aged_px(options.calibration_age_days))
+        rectification = aged if is_sharp else known
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
     # One shift more at each end, so that a valley at the end of the range has two sides.
