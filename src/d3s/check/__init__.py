@@ -3,6 +3,7 @@
 pipeline     `check`: all steps, repeated until nothing is left to take out
 frames       raw frames or pairs, and their views with a drift taken out
 blocks       blocks of the left view compared with their matches in the right one
+coarse       rows that are pixels apart
 drift        rows, roll, scale, turn, light and focus from the blocks of all frames
 fit          robust regression, with a sigma from the scatter of the frames
 walls        disparity of walls at known distances

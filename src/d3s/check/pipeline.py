@@ -8,6 +8,7 @@ import numpy as np
 
 from d3s.capture import Frame
 from d3s.check.blocks import Blocks, compare_blocks
+from d3s.check.coarse import coarse_drift
 from d3s.check.drift import MIDDLE_DPT, measure_drift
 from d3s.check.frames import as_frames, mended_views
 from d3s.check.mend import mended
@@ -21,7 +22,9 @@ from d3s.rig import Rig
 from d3s.types import Progress
 from d3s.version import __version__
 
-_ROUNDS = 3  # a drift is taken out before it is measured again, until nothing is left
+ROUNDS = 4
+"""Most rounds: a drift is taken out before it is measured again, until nothing is left."""
+
 _IN_VIEWS = ("rows_px", "roll_rad", "scale", "gain", "shading_x", "shading_y", "shading_r")
 _IN_RIG = (*_IN_VIEWS, "turn_rad", "focus_dpt")
 
@@ -93,7 +96,7 @@ def check(
     distances = checked_distances(distances_m, len(given))
     applied: dict[str, float] = {}
     rounds: list[_Round] = []
-    for number in range(_ROUNDS):
+    for number in range(ROUNDS):
         done = number * len(given)
         walls = distances, distance_sigma_m
         rounds.append(_measured(rig, given, applied, walls, progress, done))
@@ -101,11 +104,13 @@ def check(
         current = _rig_of(rig, given, applied)
         quantities = measure_drift(found.blocks, current, found.shape)
         step = _to_take_out(quantities, rig, given, current)
-        if not step or number == _ROUNDS - 1:
+        if number == 0 and any(one.name == "rows_px" and one.reason for one in quantities):
+            step = coarse_drift([mended_views(frame, rig, applied) for frame in given])
+        if not step or number == ROUNDS - 1:
             break
         applied = {name: applied.get(name, 0.0) + step.get(name, 0.0) for name in applied | step}
     if progress is not None:
-        progress(_ROUNDS * len(given), _ROUNDS * len(given))
+        progress(ROUNDS * len(given), ROUNDS * len(given))
     if distances:
         quantities += measure_walls(found.walls, current)
     raws = [frame.raw for frame in given if frame.raw is not None]
@@ -140,7 +145,7 @@ def _measured(
         if distances:
             found_walls.append(wall_of(depth_map, distances[number], ruler_m))
         if progress is not None:
-            progress(done + number + 1, _ROUNDS * len(frames))
+            progress(done + number + 1, ROUNDS * len(frames))
     return _Round(blocks, found_walls, densities, shape or (0, 0))
 
 

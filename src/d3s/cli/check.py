@@ -35,7 +35,7 @@ def check(
         typer.Argument(
             help="Raw frames of different scenes, best ten or more; or a folder of them. With "
             "--pairs, as for d3s depth.",
-            metavar="FRAME...",
+            metavar="FRAMES",
             show_default=False,
             readable=False,  # files that cannot be read are refused one by one
         ),
@@ -88,6 +88,7 @@ def check(
     drifted, or the mended rig is written; 5 the camera has drifted; 6 the frames cannot tell.
     """
     import d3s
+    from d3s.check.pipeline import ROUNDS
     from d3s.check.walls import RULER_M, checked_distances
     from d3s.rig import Rig
 
@@ -102,7 +103,7 @@ def check(
     with value_of("--distance"):
         checked_distances(distance or (), len(given))
     words = f"Checking {camera.name} by {len(given)} frames."
-    with progress_bar(3 * len(given), words, quiet=quiet or as_json) as progress:
+    with progress_bar(ROUNDS * len(given), words, quiet=quiet or as_json) as progress:
         found = d3s.check(
             camera,
             given,
