@@ -16,6 +16,7 @@ from d3s.capture import FileSource, Frame, FrameFiles, Refused
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options, estimate
 from d3s.estimate.depth_map import check_limits
+from d3s.estimate.diagnosis.watch import Drift, DriftWatch
 from d3s.estimate.diagnosis.words import Cause
 from d3s.files import camera_file, exr
 from d3s.files.depth_files import FORMATS
@@ -55,6 +56,7 @@ class Batch:
     done: tuple[Done, ...]
     refused: tuple[Refused, ...]
     skipped: tuple[str, ...] = ()  # names of frames whose results were there
+    drift: Drift | None = None  # of the camera, if all frames together show one
 
     @property
     def empty(self) -> tuple[Done, ...]:
@@ -169,7 +171,12 @@ def estimate_files(
                 progress(len(skipped) + number + 1, len(frames))
     if not (was_there or results.done):
         folder.rmdir()
-    return Batch(done=tuple(results.done), refused=tuple(results.refused), skipped=tuple(skipped))
+    return Batch(
+        done=tuple(results.done),
+        refused=tuple(results.refused),
+        skipped=tuple(skipped),
+        drift=results.watch.drift(),
+    )
 
 
 def _is_done(files: FrameFiles, job: DepthJob, folder: Path) -> bool:
@@ -185,6 +192,7 @@ class _Results:
     overwrite: bool
     done: list[Done] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    watch: DriftWatch = field(default_factory=DriftWatch)
 
     def add(self, files: FrameFiles, outcome: Frame | Refused) -> None:
         """Estimate and write the depth of a frame, or note why there is none."""
@@ -207,6 +215,7 @@ class _Results:
             self.refused.append(Refused(path_text(files.left), str(error)))
         else:
             self.done.append(_summary(outcome, found, targets, time_s))
+            self.watch.add(path_text(outcome.name or files.left.name), found)
 
     def _with_words(self, error: OutputError) -> OutputError:
         """Error that ends the batch, since the next frame would meet it too."""

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from d3s.estimate.options import Options
 from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image
+
+if TYPE_CHECKING:
+    from d3s.estimate.diagnosis.light import Comparison
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,6 +54,10 @@ class DepthMap:
         The left view, float32, NaN where a pixel is missing; shifted and scaled if float32 cannot
         hold the given values exactly. It may be the array that was given, not a copy. None if the
         depth map was made without it.
+    comparison
+        Rows and light of both views compared at their matches, by which a
+        `d3s.estimate.diagnosis.DriftWatch` notices a camera that has moved. None if it was not
+        measured; it is not saved.
 
     Notes
     -----
@@ -103,6 +110,7 @@ class DepthMap:
     warnings: tuple[str, ...] = ()
     timings_s: dict[str, float] = field(default_factory=dict)
     intensity: Image | None = None
+    comparison: "Comparison | None" = None
 
     @property
     def valid(self) -> NDArray[np.bool_]:

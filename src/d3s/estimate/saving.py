@@ -108,6 +108,7 @@ def _from_arrays(arrays: dict[str, NDArray[Any]]) -> DepthMap:
     facts = _checked_note(arrays)
     return DepthMap(
         **_checked_layers(arrays),
+        comparison=None,  # not saved
         rig=Rig(**facts["rig"]),
         method=facts["method"],
         options=_options(facts["method"], facts["options"]),
