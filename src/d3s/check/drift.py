@@ -20,6 +20,7 @@ _LEFT_GAIN, _LEFT_SHADING, _LEFT_FOCUS_DPT = 0.002, 0.003, 0.005
 # Rows that lenses add and no rectification takes out: bends over the view, and a change with the
 # depth; in pixels at the side of a view, and per dioptre.
 _BEND_PX, _BEND_PX_DPT = 0.05, 0.03
+_TURN_PX_DPT = 0.2  # rows per dioptre by a turn, before any measurement: half a degree
 _EXTRA_BLUR_PX2 = 0.3  # difference of blur that a change of focus does not explain
 MIDDLE_DPT = 1.5
 """1/Z at which rows are measured: in the middle of the range of a calibration."""
@@ -86,8 +87,8 @@ def _rows(blocks: Blocks, groups: FloatArray, rig: Rig, side: float) -> list[Qua
     y = (blocks.y_px / side)[good]
     depth = blocks.vergence_dpt[good] - MIDDLE_DPT
     terms = [np.ones_like(x), x, y, depth, x * x, x * y, y * y, depth * x, depth * y]
-    free = [np.inf] * 4
-    prior = np.array([*free, *[_BEND_PX] * 3, *[_BEND_PX_DPT] * 2])
+    free = [np.inf] * 3
+    prior = np.array([*free, _TURN_PX_DPT, *[_BEND_PX] * 3, *[_BEND_PX_DPT] * 2])
     sigmas = np.hypot(blocks.rows_sigma_px, _BLOCK_ROWS_PX)[good]
     samples = Samples(np.stack(terms, axis=1), blocks.rows_px[good], sigmas, groups[good])
     fit = fit_groups(samples, prior)
