@@ -7,7 +7,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # pytest-xdist starts one worker a core; a plain `pytest` works as well.
 PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-all test-lowest lint bench twin ablation warnings calibration pictures docs clean
+.PHONY: help demo test test-all test-lowest lint bench twin ablation warnings calibration drift pictures docs clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -31,6 +31,7 @@ help:
 	@echo "make ablation  effect of each part of the estimator; writes the tables of docs/estimator_results.md"
 	@echo "make warnings  false alarms and named faults of the warnings; writes their tables"
 	@echo "make calibration  how right calibrations are, on simulated captures (two hours, 8 GB of disk)"
+	@echo "make drift     how well a drift of the camera is found and mended (needs Mitsuba for rooms)"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      build the documentation into docs/_build/html"
 	@echo "make clean     remove .venv and everything that was built"
@@ -93,6 +94,9 @@ warnings: .venv/installed-dev
 calibration: .venv/installed-dev
 	$(BIN)/python benchmarks/calibration.py --page docs/calibration_results.md
 	$(BIN)/python benchmarks/calibration_lenses.py --page docs/calibration_results.md
+
+drift: .venv/installed-dev
+	$(BIN)/python benchmarks/drift.py --page docs/check_results.md
 
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py

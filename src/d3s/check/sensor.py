@@ -55,7 +55,7 @@ def measure_noise(raws: Sequence[Image], calibration: Calibration | None) -> Qua
         return unknown("noise", NOISE, "too little of the frames is lit and not clipped.")
     quietest = int(np.argmin(ratios))
     value = ratios[quietest] - 1
-    if value > 0 and whites[quietest] > _WHITE:
+    if value > NOISE / 2 and whites[quietest] > _WHITE:
         return unknown("noise", NOISE, "fine texture all over hides it. Take blurred frames too.")
     return Quantity("noise", value, _NOISE_SIGMA, NOISE)
 

@@ -174,15 +174,17 @@ def _write(
             lines.append(f"Mended rig: {output}")
         else:
             lines.append(f"{output} was not written: there is nothing that a rig file could mend.")
-    earlier = []
+    checks = []
     if log:
         try:
-            earlier = read_log(log_path(rig))
-            lines.append(f"Log:        {append_log(found, rig)}")
+            read_log(log_path(rig))  # nothing is added to a file that is no log
+            path = append_log(found, rig)
+            checks = read_log(path)
+            lines.append(f"Log:        {path}")
         except D3SError as error:
             lines.append(f"No log: {error}")
     if report is not None:
-        numbers = write_check(found, report, earlier=earlier, overwrite=force)
+        numbers = write_check(found, report, log=checks, overwrite=force)
         lines.append(f"Report:     {report}\nNumbers:    {numbers}")
     return lines
 

@@ -34,7 +34,7 @@ _FEWEST = 3  # places of a cell that is drawn
 
 
 def write_check(
-    report: CheckReport, path: Path, *, earlier: Sequence[Entry] = (), overwrite: bool = False
+    report: CheckReport, path: Path, *, log: Sequence[Entry] = (), overwrite: bool = False
 ) -> Path:
     """Write the page and its numbers; returns the path of the JSON file.
 
@@ -44,8 +44,8 @@ def write_check(
         Result of `d3s.check`.
     path
         Path of the HTML page. The JSON file has the same name with the suffix .json.
-    earlier
-        Earlier checks of the same camera, for the trend.
+    log
+        Checks of the same camera, oldest first and this one last, for the trend.
     overwrite
         Replace files that exist.
 
@@ -55,18 +55,18 @@ def write_check(
         If a file cannot be written, or exists and `overwrite` is false.
     """
     numbers = path.with_suffix(".json")
-    write_text(path, check_page(report, earlier), overwrite=overwrite)
+    write_text(path, check_page(report, log), overwrite=overwrite)
     text = json.dumps(report.as_json(), indent=1, allow_nan=False) + "\n"
     write_text(numbers, text, overwrite=overwrite)
     return numbers
 
 
-def check_page(report: CheckReport, earlier: Sequence[Entry] = ()) -> str:
+def check_page(report: CheckReport, log: Sequence[Entry] = ()) -> str:
     """HTML page with all figures embedded."""
-    return html_page(f"Check of {report.rig.name}", _parts(report, earlier))
+    return html_page(f"Check of {report.rig.name}", _parts(report, log))
 
 
-def _parts(report: CheckReport, earlier: Sequence[Entry]) -> Iterator[str]:
+def _parts(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
     yield heading(f"Check of {report.rig.name}", 1)
     rows, cols = report.shape
     yield words(
@@ -76,7 +76,7 @@ def _parts(report: CheckReport, earlier: Sequence[Entry]) -> Iterator[str]:
     )
     yield _verdict(report)
     yield from _quantities_part(report)
-    yield from _trend_part(report, earlier)
+    yield from _trend_part(report, log)
     yield from _maps_part(report)
     yield from _history_part(report)
     yield from _frames_part(report)
@@ -113,54 +113,46 @@ def _quantities_part(report: CheckReport) -> Iterator[str]:
         yield html_table(("unknown", "why"), reasons)
 
 
-def _trend_part(report: CheckReport, earlier: Sequence[Entry]) -> Iterator[str]:
-    if not earlier:
-        return
+def _trend_part(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
+    limits = {one.name: one.limit for one in report.quantities}
     names = [
         name
         for name in _TRENDS
-        if sum(one.values.get(name) is not None for one in earlier) and _is_known(report, name)
+        if name in limits and sum(one.values.get(name) is not None for one in log) > 1
     ]
     if not names:
         return
     yield heading("Trend")
     yield words(
-        f"{len(earlier) + 1} checks of this camera. Bars: one sigma. Dashed: the change that "
+        f"{len(log)} checks of this camera. Bars: one sigma. Dashed: the change that "
         "matters. Another colour: another rig file, so the change counts from there."
     )
     yield grid(
-        figure_block(plot_trend(report[name], report.made, earlier), KINDS[name].title.capitalize())
+        figure_block(plot_trend(name, limits[name], log), KINDS[name].title.capitalize())
         for name in names
     )
 
 
-def _is_known(report: CheckReport, name: str) -> bool:
-    return any(one.name == name and np.isfinite(one.value) for one in report.quantities)
-
-
-def plot_trend(now: Quantity, made: str, earlier: Sequence[Entry]) -> "Figure":
+def plot_trend(name: str, limit: float, log: Sequence[Entry]) -> "Figure":
     """Change of one quantity over the time of the checks.
 
     Parameters
     ----------
-    now
-        Quantity of the latest check.
-    made
-        Time of the latest check.
-    earlier
-        Checks before it, oldest first.
+    name
+        Key of `KINDS`.
+    limit
+        Change that matters.
+    log
+        Checks, oldest first.
     """
     from matplotlib.figure import Figure
 
-    known = [one for one in earlier if one.values.get(now.name) is not None]
-    times = [datetime.fromisoformat(one.made) for one in known] + [datetime.fromisoformat(made)]
-    factor = now.kind.factor
-    values = factor * np.array([*(one.values[now.name] for one in known), now.value], dtype=float)
-    sigmas = factor * np.array(
-        [*(one.sigmas.get(now.name) or 0.0 for one in known), now.sigma], dtype=float
-    )
+    kind = KINDS[name]
+    known = [one for one in log if one.values.get(name) is not None]
+    times = [datetime.fromisoformat(one.made) for one in known]
+    values = kind.factor * np.array([one.values[name] for one in known], dtype=float)
+    sigmas = kind.factor * np.array([one.sigmas.get(name) or 0.0 for one in known], dtype=float)
     digests = [one.rig_sha256 for one in known]
-    digests.append(digests[-1] if digests else "")
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
     days = np.array([(one - times[0]).total_seconds() / 86400 for one in times])
@@ -170,10 +162,10 @@ def plot_trend(now: Quantity, made: str, earlier: Sequence[Entry]) -> "Figure":
             days[own], values[own], np.abs(sigmas[own]), fmt="o-", capsize=3, color=f"C{number}"
         )
     for side in (-1, 1):
-        axes.axhline(side * factor * now.limit, linestyle="--", linewidth=1, color="0.5")
+        axes.axhline(side * kind.factor * limit, linestyle="--", linewidth=1, color="0.5")
     axes.axhline(0, linewidth=0.8, color="0.7")
     axes.set_xlabel(f"days since {times[0].date().isoformat()}")
-    axes.set_ylabel(f"{now.kind.title} ({now.kind.unit})" if now.kind.unit else now.kind.title)
+    axes.set_ylabel(f"{kind.title} ({kind.unit})" if kind.unit else kind.title)
     return figure
 
 
