@@ -1,9 +1,11 @@
 """`d3s.check` finds what was moved, leaves what was not, and says when it cannot know."""
 
+import cv2
 import numpy as np
 import pytest
 
 import d3s
+from check_frames import small_rig
 from d3s.check.mend import mended
 from d3s.check.sensor import measure_noise
 from d3s.errors import InputError
@@ -141,8 +143,12 @@ def test_noise_is_compared_with_the_calibration(rig, sigma, state):
     assert found.value == pytest.approx(sigma / 0.005 - 1, abs=0.05)
 
 
-def test_sharp_texture_hides_noise(rig, frames):
-    assert measure_noise(frames, rig.calibration).state == "unknown"
+def test_sharp_texture_is_not_taken_for_noise(frames):
+    quiet = small_rig(noise_read=0.0005).calibration
+    smooth = [frame.round(2) for frame in frames]
+    found = measure_noise([cv2.GaussianBlur(one, (0, 0), 0.7) for one in smooth], quiet)
+    assert found.state == "unknown"
+    assert "texture" in found.reason
 
 
 def test_dirt_is_counted(good, rig, frames):
