@@ -22,11 +22,14 @@ from d3s.types import FloatArray, Image, Mask
 _BLOCK_PX = 32
 _SMOOTHING_PX = 2.0  # of both views: a tenth of the noise is left, and most of the texture
 _MARGIN_PX = 8  # that the smoothing and the derivatives need
-_LEAST_COVER = 0.7  # share of the pixels of a block that need a depth
+_LEAST_COVER = 0.6  # share of the pixels of a block that need a depth
 _ONE_SURFACE_PX = 2.0  # extent of the disparities of a block
 _DERIVATIVE = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12
 _NOISE_AREA_PX = 4 * np.pi * _SMOOTHING_PX**2  # pixels of smoothed noise that are worth one
+_HOLE_PX = 4.0  # standard deviation of the Gaussian that fills holes of the depth
+_DERIVATIVE_REACH_PX, _STEP_PX = 4, 1.0  # of second derivatives; a step in disparity
 _TERMS = 5
+_CLEAR_SHARE = 0.6  # of the squared second derivatives that must be texture and not noise
 
 
 class Blocks(NamedTuple):
@@ -61,17 +64,21 @@ def compare_blocks(left: Image, right: Image, depth_map: DepthMap, rig: Rig) -> 
         Camera of the views.
     """
     is_known = np.isfinite(depth_map.depth_m)
-    depth_m = np.where(is_known, depth_map.depth_m, 1.0).astype(np.float64)
+    depth_m = _filled(depth_map.depth_m, is_known)
     disparity, blur = _predicted(depth_m, rig)
     views = [np.nan_to_num(view, nan=0.0).astype(np.float32) for view in (left, right)]
     seen, moved = _aligned(views[0], views[1], disparity)
-    is_known &= _is_inside(left, right, disparity)
+    is_known &= _is_inside(left, right, disparity) & _is_smooth(disparity)
     terms, difference = _regressors(seen, moved, blur)
     weight = is_known.astype(np.float32)
     cover = _means(weight)
     low, high = _ends(np.where(is_known, disparity, np.nan))
     is_good = (cover > _LEAST_COVER) & (high - low < _ONE_SURFACE_PX)
-    values, variances = _solved(terms, difference, weight, cover, is_good)
+    sums = _sums(terms, difference, weight, is_good)
+    samples = cover[is_good] * _BLOCK_PX**2 / _NOISE_AREA_PX
+    values, variances, left_over = _solved(sums, samples)
+    predicted = _means(weight * (0.5 * (blur[0] + blur[2])))[is_good]
+    blurs, blur_variances = _without_noise(sums, left_over, predicted, samples)
     down, across = np.nonzero(is_good)
     rows, cols = depth_m.shape
     share = cover[is_good]
@@ -86,10 +93,35 @@ def compare_blocks(left: Image, right: Image, depth_map: DepthMap, rig: Rig) -> 
         rows_px=values[:, 2],
         rows_sigma_px=np.sqrt(variances[:, 2]),
         light=ratio,
-        blur_px2=values[:, 4],
-        blur_sigma_px2=np.sqrt(variances[:, 4]),
+        blur_px2=blurs,
+        blur_sigma_px2=np.sqrt(blur_variances),
     )
     return Blocks(*(part[is_lit] for part in found))
+
+
+def _filled(depth_m: Image, is_known: Mask) -> FloatArray:
+    """Depth with holes filled from their surroundings, so that derivatives beside them are right.
+
+    Filled pixels count for nothing else.
+    """
+    import cv2  # imported here: slow to load
+
+    vergence = np.where(is_known, 1 / np.where(is_known, depth_m, 1.0), 0.0)
+    out, share = vergence, is_known.astype(np.float64)
+    for sigma in (_HOLE_PX, 4 * _HOLE_PX):
+        smooth, cover = (cv2.GaussianBlur(one, (0, 0), sigma) for one in (vergence, share))
+        is_near = (cover > 1e-3) & (out == 0)
+        out = np.where(is_near, smooth / np.maximum(cover, 1e-3), out)
+    return np.asarray(1 / np.where(out > 0, out, 1.0))
+
+
+def _is_smooth(disparity: FloatArray) -> Mask:
+    """Pixels without a step of the disparity within the reach of the derivatives."""
+    import cv2
+
+    side = np.ones((2 * _DERIVATIVE_REACH_PX + 1,) * 2, np.uint8)
+    values = disparity.astype(np.float32)
+    return np.asarray(cv2.dilate(values, side) - cv2.erode(values, side) < _STEP_PX)
 
 
 def _predicted(depth_m: FloatArray, rig: Rig) -> tuple[FloatArray, FloatArray]:
@@ -108,7 +140,7 @@ def _predicted(depth_m: FloatArray, rig: Rig) -> tuple[FloatArray, FloatArray]:
 
 def _aligned(left: Image, right: Image, disparity: FloatArray) -> tuple[Image, Image]:
     """Smoothed left view, and the smoothed right one at the matches."""
-    import cv2  # imported here: slow to load
+    import cv2
 
     smooth = [cv2.GaussianBlur(view, (0, 0), _SMOOTHING_PX) for view in (left, right)]
     rows, cols = left.shape
@@ -150,29 +182,69 @@ def _regressors(seen: Image, moved: Image, blur: FloatArray) -> tuple[list[Image
     xy = cv2.sepFilter2D(across, -1, one, _DERIVATIVE)
     yy = cv2.sepFilter2D(down, -1, one, _DERIVATIVE)
     predicted = (blur[0] * xx + 2 * blur[1] * xy + blur[2] * yy).astype(np.float32)
-    terms = [np.ones_like(mean), across, down, mean, -(xx + yy)]
+    centred = mean - np.float32(mean.mean())
+    terms = [np.ones_like(mean), across, down, centred, -(xx + yy)]
     return [np.asarray(term) for term in terms], np.asarray(seen - moved + predicted)
 
 
-def _solved(
-    terms: list[Image], difference: Image, weight: Image, cover: FloatArray, is_good: Mask
-) -> tuple[FloatArray, FloatArray]:
-    """Coefficients (blocks, terms) of the good blocks, and their variances."""
+class _Sums(NamedTuple):
+    """Normal equations of the good blocks."""
+
+    normal: FloatArray  # (blocks, terms, terms)
+    right: FloatArray  # (blocks, terms)
+    square: FloatArray  # (blocks,): mean square of the difference
+
+
+def _sums(terms: list[Image], difference: Image, weight: Image, is_good: Mask) -> _Sums:
+    """Mean products of the terms and of the difference of the views."""
     normal = np.empty((int(is_good.sum()), _TERMS, _TERMS))
     right = np.empty(normal.shape[:2])
     for i, first in enumerate(terms):
-        weighted = weight * first
+        # In double precision: terms of blurred texture are nearly proportional to each other.
+        weighted = weight * first.astype(np.float64)
         right[:, i] = _means(weighted * difference)[is_good]
         for j in range(i, _TERMS):
             normal[:, i, j] = normal[:, j, i] = _means(weighted * terms[j])[is_good]
+    return _Sums(normal, right, _means(weight * difference**2)[is_good])
+
+
+def _solved(sums: _Sums, samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients (blocks, terms), their variances, and the mean square that is left."""
+    inverse = _inverse(sums.normal)
+    values = np.einsum("bij,bj->bi", inverse, sums.right)
+    left_over = np.maximum(sums.square - np.einsum("bi,bi->b", values, sums.right), 1e-14)
+    share = left_over / np.maximum(samples - _TERMS, 2.0)
+    return values, share[:, np.newaxis] * np.einsum("bii->bi", inverse), left_over
+
+
+def _inverse(normal: FloatArray) -> FloatArray:
     # A block of one grey value has no derivatives: its variances become huge.
-    size = np.einsum("bii->b", normal)[:, np.newaxis, np.newaxis]
-    inverse = np.linalg.inv(normal + 1e-10 * size * np.eye(_TERMS) + 1e-30 * np.eye(_TERMS))
-    values = np.einsum("bij,bj->bi", inverse, right)
-    left_over = _means(weight * difference**2)[is_good] - np.einsum("bi,bi->b", values, right)
-    samples = cover[is_good] * _BLOCK_PX**2 / _NOISE_AREA_PX
-    share = np.maximum(left_over, 1e-14) / np.maximum(samples - _TERMS, 2.0)
-    return values, share[:, np.newaxis] * np.einsum("bii->bi", inverse)
+    size = np.abs(np.einsum("bii->bi", normal))[:, np.newaxis]
+    return np.linalg.inv(normal + (1e-9 * size + 1e-24) * np.eye(_TERMS))
+
+
+def _without_noise(
+    sums: _Sums, left_over: FloatArray, predicted: FloatArray, samples: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Blur of the blocks, and its variance, with the share of noise in the terms taken out.
+
+    Noise of the mean of both views makes its second derivatives larger than those of the texture,
+    and the blur too small. The mean has a quarter of the variance of the difference; the rest is
+    that of white noise smoothed by a Gaussian.
+    """
+    one, two = _SMOOTHING_PX**-2, 2 * _SMOOTHING_PX**-4
+    shares = np.zeros((_TERMS, _TERMS))
+    shares[[1, 2], [1, 2]] = one / 2
+    shares[3, 3], shares[4, 4], shares[3, 4], shares[4, 3] = 1.0, two, one, one
+    noise = left_over / 4
+    clean = sums.normal - noise[:, np.newaxis, np.newaxis] * shares
+    is_clear = clean[:, 4, 4] > _CLEAR_SHARE * sums.normal[:, 4, 4]
+    clean = np.where(is_clear[:, np.newaxis, np.newaxis], clean, sums.normal)
+    right = sums.right + (noise * predicted)[:, np.newaxis] * shares[4]
+    inverse = _inverse(clean)
+    blur = np.einsum("bj,bj->b", inverse[:, 4], right)
+    variance = left_over / np.maximum(samples - _TERMS, 2.0) * np.abs(inverse[:, 4, 4])
+    return blur, np.where(is_clear, variance, np.inf)
 
 
 def _means(image: Image | FloatArray) -> FloatArray:
