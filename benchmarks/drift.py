@@ -21,6 +21,7 @@ import d3s
 from d3s.check import CheckReport
 from d3s.check.quantities import KINDS
 from d3s.cli import app
+from d3s.estimate.diagnosis import Cause, DriftWatch
 from drift_frames import Camera, drifted, plain_walls, rooms, scenes, walls
 from sheets import Sheet, write_parts
 
@@ -41,9 +42,13 @@ PER_SET = 10
 SCENES, ROOMS = 40, 10
 WALLS_M = (0.8, 2.0)
 WALL_TEXTURES = 2
+WATCHED, DRIFTS_AT = 20, 10  # frames of a batch, and the first that has drifted
 ZERO_M, ZERO_PX, ZERO_TEXTURES = 1.0, 0.2, 4
 TWO_M, STRETCH = (0.5, 2.0), 0.01
 WITHIN_SHARE, WITHIN_SIGMAS = 0.2, 3.0
+
+
+PARTS = ("found", "depth", "walls", "good", "unknown", "warnings")
 
 
 class Counts(NamedTuple):
@@ -230,6 +235,39 @@ def _states(reports: Sequence[CheckReport], rig: d3s.Rig) -> tuple[str, str, str
     return f"{alarms}", f"{unknown}", f"{kept} of {len(reports)}", words
 
 
+def warnings_sheet(camera: Camera) -> Sheet:
+    """Table of the warnings of `d3s.estimate`: single frames, and batches that drift midway."""
+    lines = []
+    good = [_estimated(camera, camera.rig, number, 0.0) for number in range(WATCHED)]
+    drifts = {"none": {}, "scale 0.05 %": {"scale": 5e-4}, "gain 3 %": {"gain": 0.03}, **DRIFTS}
+    for drift, values in track(drifts.items(), "Warnings", transient=True):
+        gain = values.get("gain", 0.0)
+        moved = {name: value for name, value in values.items() if name != "gain"}
+        before = drifted(camera.rig, moved)
+        bad = [_estimated(camera, before, number, gain) for number in range(WATCHED)]
+        warned = sum(
+            any(words.startswith((Cause.ROWS, Cause.CONTRAST)) for words in one.warnings)
+            for one in bad
+        )
+        watch = DriftWatch()
+        for number in range(WATCHED):
+            watch.add(f"{number}", (good if number < DRIFTS_AT else bad)[number])
+        found = watch.drift()
+        dated = ("no", "", "") if found is None else ("yes", found.first, _listed(found.quantities))
+        lines.append((drift, f"{warned} of {WATCHED}", *dated))
+    headings = ("drift", "single frames warned", "batch warned", "from frame on", "named")
+    return Sheet("Warnings", headings, lines, words=(0, 2, 4))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _estimated(camera: Camera, rig: d3s.Rig, number: int, gain: float) -> d3s.DepthMap:
+    (frame,) = camera.noisy([number], 300, gain)
+    return d3s.estimate(*rig.split(frame), rig)
+
+
 def unknown_sheet(folder: Path, camera: Camera) -> Sheet:
     """Table of frames that cannot tell: verdict, and exit code of the command."""
     plain = plain_walls(folder, 3)
@@ -277,7 +315,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few sets, for a first look")
     parser.add_argument("--patterns", choices=("report", "tuning"), default="report")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="folder of the frames")
-    parser.add_argument("--only", choices=("found", "depth", "walls", "good", "unknown"))
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page")
     return parser.parse_args(words)
 
@@ -295,6 +333,8 @@ def main(words: Sequence[str]) -> None:
         sheets["walls"] = walls_sheet(args.folder, args.patterns)
     if wanted("unknown"):
         sheets["unknown"] = unknown_sheet(args.folder, scene)
+    if wanted("warnings"):
+        sheets["warnings"] = warnings_sheet(scene)
     if wanted("depth"):
         seen = walls(args.folder, WALLS_M, args.patterns, WALL_TEXTURES)
         sheets["depth"] = depth_sheet(scene, seen)
