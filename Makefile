@@ -31,7 +31,7 @@ help:
 	@echo "make ablation  effect of each part of the estimator; writes the tables of docs/estimator_results.md"
 	@echo "make warnings  false alarms and named faults of the warnings; writes their tables"
 	@echo "make calibration  how right calibrations are, on simulated captures (two hours, 8 GB of disk)"
-	@echo "make drift     how well a drift of the camera is found and mended (needs Mitsuba for rooms)"
+	@echo "make drift     how well a drift of the camera is found and mended; writes its tables (rooms need Mitsuba)"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      build the documentation into docs/_build/html"
 	@echo "make clean     remove .venv and everything that was built"
