@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import d3s
 from d3s.check.blocks import Blocks, compare_blocks
 from d3s.check.drift import measure_drift
-from d3s.check.quantities import CORE, KINDS, Quantity
+from d3s.check.quantities import ALARM_SIGMAS, CORE, KINDS, Quantity
 from d3s.check.sensor import find_spots, measure_noise
 from d3s.cli import app
 from d3s.estimate.diagnosis import Cause, DriftWatch
@@ -64,7 +64,7 @@ class Counts(NamedTuple):
     good: int  # without drift
 
 
-FULL, QUICK = Counts(4, 2, 100), Counts(1, 1, 5)
+FULL, QUICK = Counts(2, 2, 100), Counts(1, 1, 5)
 
 
 class Planes(NamedTuple):
@@ -262,7 +262,7 @@ def _states(sets: Sequence[Sequence[Quantity]]) -> tuple[str, str, str]:
         any(one.state == "unknown" and one.name in CORE for one in found) for found in sets
     )
     nearest, name = max(
-        (abs(one.value) / max(one.limit, 5 * one.sigma), one.name)
+        (abs(one.value) / max(one.limit, ALARM_SIGMAS * one.sigma), one.name)
         for found in sets
         for one in found
         if np.isfinite(one.value) and one.limit > 0

@@ -3,7 +3,7 @@
 Within a block of one surface, with S the mean of both views at the estimated disparity, the left
 view less the right one is::
 
-    left - right = c + u S_x + v S_y + g S + h (S_xx + S_yy)
+    left - right = c + u S_x + v S_y + g S - h (S_xx + S_yy)
 
 v are rows by which the right view lies lower, u is what is left of the disparity, g the difference
 of contrast, and h the half difference of blur variances beyond what the rig predicts. All five are

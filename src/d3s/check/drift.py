@@ -12,7 +12,7 @@ from d3s.types import FloatArray
 
 # Changes that matter: rows and disparity in pixels at the side of a view, shares of the light, and
 # focus in dioptres. Rows of 0.15 px, and 0.1 px at a side, are about what sigma holds.
-ROWS_PX, SIDE_PX, TURN_RAD, GAIN, SHADING, FOCUS_DPT = 0.15, 0.1, 5e-3, 0.01, 0.03, 0.03
+ROWS_PX, SIDE_PX, TURN_RAD, GAIN, SHADING, FOCUS_DPT = 0.15, 0.1, 5e-3, 0.01, 0.03, 0.04
 # What good calibrations leave, in the same units; the turn is rows per dioptre. From simulated
 # cameras with typical lenses and tuning textures.
 _LEFT_ROWS_PX, _LEFT_SIDE_PX, _LEFT_TURN_PX_DPT = 0.03, 0.02, 0.05

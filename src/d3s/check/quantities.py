@@ -1,6 +1,6 @@
 """Quantities that a check measures: their units, limits and states.
 
-A quantity has drifted if it exceeds its limit and five standard deviations. It is unknown if the
+A quantity has drifted if it exceeds its limit and four standard deviations. It is unknown if the
 standard deviation is so large that a drift of four limits could hide; else it is steady.
 """
 
@@ -10,7 +10,9 @@ import numpy as np
 
 State = Literal["steady", "drifted", "unknown"]
 
-_ALARM_SIGMAS = 5.0
+ALARM_SIGMAS = 4.0
+"""Standard deviations beyond which a quantity has drifted. On simulated cameras without drift they
+are two to three times the scatter of sets of ten frames, so that alarms by chance are rare."""
 _HIDDEN_LIMITS = 4.0
 
 
@@ -66,9 +68,9 @@ class Quantity(NamedTuple):
         """Whether it has drifted, is steady, or is not known well enough."""
         if self.reason or not (np.isfinite(self.value) and np.isfinite(self.sigma)):
             return "unknown"
-        if abs(self.value) > max(self.limit, _ALARM_SIGMAS * self.sigma):
+        if abs(self.value) > max(self.limit, ALARM_SIGMAS * self.sigma):
             return "drifted"
-        return "unknown" if _ALARM_SIGMAS * self.sigma > _HIDDEN_LIMITS * self.limit else "steady"
+        return "unknown" if ALARM_SIGMAS * self.sigma > _HIDDEN_LIMITS * self.limit else "steady"
 
     def shown(self, which: Literal["value", "sigma", "limit"]) -> str:
         """Number in the unit of the tables, without the unit; empty if it is not known."""

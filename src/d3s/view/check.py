@@ -104,7 +104,7 @@ def _quantities_part(report: CheckReport) -> Iterator[str]:
     yield html_table(headings, rows, numbers=(1, 2, 3), kinds=kinds)
     yield words(
         "Change since the calibration, its standard deviation, and the change that matters. A "
-        "quantity has drifted if it is beyond its limit and beyond 5 sigma; it is unknown if a "
+        "quantity has drifted if it is beyond its limit and beyond 4 sigma; it is unknown if a "
         "drift of 4 limits could hide.",
         "small",
     )
