@@ -22,7 +22,7 @@ from d3s.render.store import load_or_render
 from d3s.types import Image
 
 NOISE = 0.01
-SHAPE, ROOM_SHAPE = (400, 600), (260, 400)
+SHAPE, ROOM_SHAPE = (400, 600), (400, 600)
 ROOM_SAMPLES = 128
 ROOM_MARGIN_PX = 24  # of a rendered room that its views leave out
 PATTERNS = {"report": (REPORT_PATTERNS, 9000), "tuning": (TUNING_PATTERNS, 100)}

@@ -68,7 +68,7 @@ def fit_groups(samples: Samples, prior_sigmas: FloatArray) -> Fit | None:
     )
     count = numbers.size
     scatter = (count - 1) / count * np.square(without - without.mean(axis=0)).sum(axis=0)
-    # Both hold the noise of blocks; the second also the prior, the first what frames have in common.
+    # Both hold the noise of blocks; the second also the prior, the first common errors of frames.
     return Fit(values, np.sqrt(np.maximum(scatter, np.diag(whole))))
 
 
