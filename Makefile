@@ -7,7 +7,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # pytest-xdist starts one worker a core; a plain `pytest` works as well.
 PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-all test-lowest lint bench twin ablation warnings calibration pictures docs dist clean
+.PHONY: help demo test test-all test-lowest lint bench twin ablation warnings calibration drift colour pictures docs dist clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -31,6 +31,7 @@ help:
 	@echo "make ablation  effect of each part of the estimator; writes the tables of docs/estimator_results.md"
 	@echo "make warnings  false alarms and named faults of the warnings; writes their tables"
 	@echo "make calibration  how right calibrations are, on simulated captures (two hours, 8 GB of disk)"
+	@echo "make drift     how well a drift of the camera is found and mended; writes its tables (rooms need Mitsuba)"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      run the tutorials and build the documentation into docs/_build/html"
 	@echo "make dist      build wheel and sdist into dist, to install elsewhere"
@@ -97,6 +98,9 @@ calibration: .venv/installed-dev
 
 colour: .venv/installed-dev
 	$(BIN)/python benchmarks/colour_sensor.py --page docs/calibration_results.md
+
+drift: .venv/installed-dev
+	$(BIN)/python benchmarks/drift.py --page docs/check_results.md
 
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py

@@ -14,6 +14,7 @@ import typer.main
 
 import d3s
 import stereo_cameras
+from check_frames import raw_of, small_rig
 from d3s.cli import app
 from d3s.estimate import candidates
 from d3s.estimate.flags import share_of_each
@@ -35,7 +36,7 @@ sys.path.insert(0, str(DOCS))
 
 import method_figures
 
-GUIDES = ("index", "first_depth", "stereo", "method", "how_good", "build")
+GUIDES = ("index", "first_depth", "stereo", "method", "how_good", "build", "check")
 RIG = Rig.paper_prototype()
 
 # Replacements in the commands of the pages that shorten the test.
@@ -152,6 +153,25 @@ def test_camera_of_your_own(folder):
     assert abs(np.nanmedian(frame.depth_m) - boards.DISTANCES_M[BOARD]) < 0.01
 
 
+@pytest.mark.slow
+def test_check_of_a_camera(folder):
+    """With a camera that has not moved."""
+    small_rig().save("rig.toml")
+    Path("frames").mkdir()
+    for seed in range(6):
+        scene = d3s.RandomScene(seed=seed, patterns=("stone",), nearest_m=0.4, farthest_m=1.2)
+        write_image(f"frames/{seed}.png", np.clip(raw_of(scene, seed), 0, 1))
+    texture = d3s.Texture(pattern="stone", seed=4)
+    for name, depth_m in (("wall", 1.0), ("near", 0.5), ("far", 2.0)):
+        wall = raw_of(d3s.Plane(depth_m=depth_m, texture=texture), 7)
+        write_image(f"{name}.png", np.clip(wall, 0, 1))
+    runner = PageRunner(DOCS / "check.md", {})
+    assert runner.scope["report"].verdict == "drifted"
+    assert runner.scope["report"]["roll_rad"].value == pytest.approx(0.004, abs=5e-4)
+    assert Path("page.html").exists()
+    assert not Path("new.toml").exists()
+
+
 def test_front_page(folder):
     """With a pair of the camera in the rig file."""
     RIG.save("rig.toml")
@@ -175,7 +195,12 @@ def test_options_that_are_named_exist(guide):
     """Every option in the text, such as `--depth-range`, is an option of a command."""
     first = typer.main.get_command(app).commands.values()
     commands = [*first, *(two for one in first for two in getattr(one, "commands", {}).values())]
-    known = {name for one in commands for option in one.params for name in option.opts}
+    known = {
+        name
+        for one in commands
+        for option in one.params
+        for name in (*option.opts, *option.secondary_opts)
+    }
     text = (DOCS / f"{guide}.md").read_text()
     assert set(re.findall(r"`(--[a-z][a-z-]+)", text)) <= known | {"--debug"}
 

@@ -8,6 +8,7 @@ from d3s.version import __version__
 if TYPE_CHECKING:
     from d3s.calibrate import Report, calibrate
     from d3s.capture import load_pair
+    from d3s.check import CheckReport, check
     from d3s.errors import CalibrationError, D3SError, DepthWarning
     from d3s.estimate import ConsensusOptions, DepthMap, Flag, JointOptions, estimate
     from d3s.rig import Calibration, Optics, Provenance, Rig
@@ -25,6 +26,7 @@ __all__ = [
     "BentPlane",
     "Calibration",
     "CalibrationError",
+    "CheckReport",
     "ConsensusOptions",
     "D3SError",
     "DepthMap",
@@ -51,6 +53,7 @@ __all__ = [
     "TiltedPlane",
     "__version__",
     "calibrate",
+    "check",
     "estimate",
     "load_pair",
     "simulate",
@@ -64,6 +67,7 @@ _HOMES = {
     "BentPlane": "d3s.scene.scenes",
     "Calibration": "d3s.rig",
     "CalibrationError": "d3s.errors",
+    "CheckReport": "d3s.check",
     "ConsensusOptions": "d3s.estimate",
     "D3SError": "d3s.errors",
     "DepthMap": "d3s.estimate",
@@ -89,6 +93,7 @@ _HOMES = {
     "Texture": "d3s.scene.textures",
     "TiltedPlane": "d3s.scene.scenes",
     "calibrate": "d3s.calibrate",
+    "check": "d3s.check",
     "estimate": "d3s.estimate",
     "load_pair": "d3s.capture",
     "simulate": "d3s.scene.pair",
@@ -101,7 +106,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'd3s' has no attribute {name!r}")
     home = import_module(_HOMES[name])
-    # `d3s.estimate` and `d3s.calibrate` are callable packages: return the package itself.
+    # `d3s.estimate`, `d3s.calibrate` and `d3s.check` are callable packages: return the package.
     return home if _HOMES[name] == f"d3s.{name}" else getattr(home, name)
 
 

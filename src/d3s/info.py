@@ -320,11 +320,18 @@ def _rig_facts(rig: Rig) -> Facts:
             "views_px": [rig.calibration.crop_rows_px, rig.calibration.crop_cols_px],
             "frame_px": [rig.calibration.frame_rows_px, rig.calibration.frame_cols_px],
             "calibrated_on": rig.calibration.provenance.created,
+            "rectification_sigma_px": rig.rectification_sigma_px(),
+            "rectification_sigma_after_a_year_px": rig.rectification_sigma_px(365.25),
         }
         if rig.calibration.bayer is not None:
             gains = rig.calibration.channel_gains
             facts["bayer"] = rig.calibration.bayer
             facts["channel_gains"] = None if gains is None else list(gains)
+        if rig.calibration.history:
+            facts["changes"] = [
+                {"made": one.made, "reason": one.reason, **one.drift}
+                for one in rig.calibration.history
+            ]
         if rig.calibration.lenses is not None:
             shape = rig.calibration.crop_rows_px, rig.calibration.crop_cols_px
             facts["lenses"] = _lens_facts(rig.calibration.lenses, optics, shape)

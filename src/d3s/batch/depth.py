@@ -15,6 +15,7 @@ from d3s.capture import FileSource, Frame, FrameFiles, Refused
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
+from d3s.estimate.diagnosis.watch import Drift, DriftWatch
 from d3s.estimate.diagnosis.words import Cause
 from d3s.estimate.methods import estimate_quietly
 from d3s.estimate.summary import Summary, summarise
@@ -61,6 +62,7 @@ class Batch:
     done: tuple[Done, ...]
     refused: tuple[Refused, ...]
     skipped: tuple[str, ...] = ()  # names of frames whose results were there
+    drift: Drift | None = None  # of the camera, if all frames together show one
 
     @property
     def empty(self) -> tuple[Done, ...]:
@@ -198,7 +200,12 @@ def estimate_files(
                 progress(len(skipped) + number + 1, len(frames))
     if not (was_there or results.done):
         folder.rmdir()
-    return Batch(done=tuple(results.done), refused=tuple(results.refused), skipped=tuple(skipped))
+    return Batch(
+        done=tuple(results.done),
+        refused=tuple(results.refused),
+        skipped=tuple(skipped),
+        drift=results.watch.drift(),
+    )
 
 
 def _is_done(files: FrameFiles, job: DepthJob, folder: Path) -> bool:
@@ -214,6 +221,7 @@ class _Results:
     overwrite: bool
     done: list[Done] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    watch: DriftWatch = field(default_factory=DriftWatch)
 
     def add(self, files: FrameFiles, one: Timed) -> None:
         """Estimate and write the depth of a frame, or note why there is none."""
@@ -244,6 +252,7 @@ class _Results:
         else:
             times_s = one.read_s, time_s, time.perf_counter() - started
             self.done.append(_done(frame, found, summarise(found), written, times_s))
+            self.watch.add(path_text(frame.name or files.left.name), found)
 
     def _with_words(self, error: OutputError) -> OutputError:
         """Error that ends the batch, since the next frame would meet it too."""

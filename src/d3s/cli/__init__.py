@@ -2,7 +2,7 @@
 
 In come arguments; out go calls of the library, lines on stdout, and an exit code.
 
-calibrate, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
+calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
@@ -31,6 +31,7 @@ from typer.core import TyperGroup
 
 import d3s
 from d3s.cli.calibrate import calibrate
+from d3s.cli.check import check
 from d3s.cli.compare import compare
 from d3s.cli.convert import HELP as CONVERT_HELP
 from d3s.cli.convert import convert
@@ -81,7 +82,8 @@ app = typer.Typer(
     cls=_Commands,
     help="Metric depth with an honest error bar from one snapshot of a tiny two-lens camera.",
     epilog="Exit codes: 0 done, 1 nothing usable came out, 2 wrong use, 3 bad input or a place "
-    "that cannot be written, 4 some of several inputs or items failed.",
+    "that cannot be written, 4 some of several inputs or items failed, 5 a camera has drifted, 6 "
+    "frames cannot tell whether it has.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -92,6 +94,7 @@ app.command()(info)
 app.command(help=CONVERT_HELP)(convert)
 app.command()(calibrate)
 app.add_typer(rig, name="rig")
+app.command()(check)
 app.command()(simulate)
 app.add_typer(evaluate, name="evaluate")
 app.command()(compare)

@@ -1,7 +1,6 @@
 """`d3s calibrate`: from captures of a board at known distances to a rig file."""
 
 import json
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
+from d3s.cli.output import NOTHING_USABLE, check_places
 from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from d3s.calibrate.report import Report
-
-NOTHING_USABLE = 1
 
 
 class Half(StrEnum):
@@ -84,7 +82,7 @@ def calibrate(
 
     page = _page(output, report)
     files = output, page, page.with_suffix(".json")
-    _check_places(*files, force=force)
+    check_places(*files, force=force)
     _check_inputs(captures, design, *files)
     built = None if design is None else Rig.load(design)
     rig, problem = None, ""
@@ -133,23 +131,6 @@ def _page(output: Path, report: Path | None) -> Path:
     if output.resolve() in (page.resolve(), page.with_suffix(".json").resolve()):
         raise typer.BadParameter(f"--output {output} is the name of the report too. Choose two.")
     return page
-
-
-def _check_places(*paths: Path, force: bool) -> None:
-    """Refuse paths that exist or cannot be written, before the work."""
-    from d3s.errors import OutputError
-
-    for path in paths:
-        if not path.parent.is_dir():
-            raise OutputError(f"{path} cannot be written: {path.parent} is no folder. Make it.")
-        if path.is_dir():
-            raise OutputError(f"{path} cannot be written: it is a folder. Name a file in it.")
-        if os.path.lexists(path) and not force:
-            raise OutputError(
-                f"{path} exists. Choose another name, or allow it to be replaced with --force."
-            )
-        if not os.access(Path(os.path.realpath(path)).parent, os.W_OK | os.X_OK):
-            raise OutputError(f"{path} cannot be written. Choose a folder you may write to.")
 
 
 def _check_inputs(captures: Path, design: Path | None, *paths: Path) -> None:

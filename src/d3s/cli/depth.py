@@ -290,12 +290,15 @@ def _print_outcomes(
             "skipped": list(batch.skipped),
             "refused": [one._asdict() for one in refused],
             "ignored": [str(path) for path in found.ignored],
+            "drift": None if batch.drift is None else batch.drift._asdict(),
         }
         typer.echo(json.dumps(values, indent=2, allow_nan=False))
     elif not quiet:
         _print_table(batch, len(found.ignored), output)
         for line in warning_lines([one for one in batch.done if one.density]):
             typer.echo(line, err=True)
+        if batch.drift is not None:
+            typer.echo(f"Warning: {batch.drift.words}", err=True)
     for name, reason in refused:
         named = reason if reason.startswith(name) else f"{name}: {reason}"
         typer.echo(f"Refused: {named}", err=True)

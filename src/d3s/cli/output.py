@@ -10,7 +10,7 @@ import typer
 
 from d3s.errors import D3SError
 
-NOTHING_USABLE, BAD_INPUT, SOME_FAILED = 1, 3, 4
+NOTHING_USABLE, BAD_INPUT, SOME_FAILED, DRIFTED, NOT_KNOWN = 1, 3, 4, 5, 6
 """Exit codes besides 0 (done) and 2 (wrong use)."""
 
 Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
@@ -63,3 +63,26 @@ def check_free(folder: Path, files: Iterable[Path], *, force: bool) -> None:
         raise OutputError(
             f"{taken[0]} exists{others}. Choose another --output, or replace with --force."
         )
+
+
+def check_places(*paths: Path, force: bool) -> None:
+    """Refuse paths of files that exist or cannot be written, before the work.
+
+    Raises
+    ------
+    OutputError
+        Naming the first of them.
+    """
+    from d3s.errors import OutputError
+
+    for path in paths:
+        if not path.parent.is_dir():
+            raise OutputError(f"{path} cannot be written: {path.parent} is no folder. Make it.")
+        if path.is_dir():
+            raise OutputError(f"{path} cannot be written: it is a folder. Name a file in it.")
+        if os.path.lexists(path) and not force:
+            raise OutputError(
+                f"{path} exists. Choose another name, or allow it to be replaced with --force."
+            )
+        if not os.access(Path(os.path.realpath(path)).parent, os.W_OK | os.X_OK):
+            raise OutputError(f"{path} cannot be written. Choose a folder you may write to.")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
 
+    from d3s.estimate.diagnosis.light import Comparison
     from d3s.estimate.pixels import Distance, PixelDepth
     from d3s.files.depth_image import Points
 
@@ -64,6 +65,10 @@ class DepthMap:
     colour
         Colours of the left view, (rows, cols, 3) uint8 by the sRGB curve, as screens show them, for
         point clouds and pictures. None for grey views.
+    comparison
+        Rows and light of both views compared at their matches, by which a
+        `d3s.estimate.diagnosis.DriftWatch` notices a camera that has moved. None if it was not
+        measured; it is not saved.
 
     Notes
     -----
@@ -124,6 +129,7 @@ class DepthMap:
     timings_s: dict[str, float] = field(default_factory=dict)
     intensity: Image | None = None
     colour: NDArray[np.uint8] | None = None
+    comparison: "Comparison | None" = None
 
     @property
     def valid(self) -> NDArray[np.bool_]:

@@ -174,10 +174,15 @@ def _with_warnings(found: DepthMap, pair: CheckedPair) -> DepthMap:
     from d3s.estimate.diagnosis import diagnose, warnings_of  # compiled loops: slow to import
 
     started = perf_counter()
-    words = warnings_of(diagnose(pair, found), found.rig.optics, found.rig.stereo)
+    diagnosis = diagnose(pair, found)
+    words = warnings_of(diagnosis, found.rig.optics, found.rig.stereo)
     times_s = found.timings_s | {"diagnosis": perf_counter() - started}
     return replace(
-        found, intensity=pair.left, warnings=(*found.warnings, *words), timings_s=times_s
+        found,
+        intensity=pair.left,
+        warnings=(*found.warnings, *words),
+        timings_s=times_s,
+        comparison=diagnosis.comparison,
     )
 
 

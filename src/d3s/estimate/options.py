@@ -196,14 +196,22 @@ class JointOptions(Options):
     )
     # The second round changes a disparity by 0.01 px, a third has no significant effect.
     rounds: int = Field(default=2, ge=1, le=10, description="the rounds of least squares")
-    # The images do not reveal it. Default: what the calibration says that its lens maps leave
-    # (`disparity_sigma_px`); 0 for a rig with lenses but without such maps, as in the simulator;
-    # 0.1 px for a pinhole pair, which was rectified by other software.
+    # The images do not reveal it. Default: what the calibration says that its lens maps and a check
+    # leave (`Rig.rectification_sigma_px`); 0 for a rig that says nothing of its errors, as in the
+    # simulator; 0.1 px for a pinhole pair, which was rectified by other software.
     rectification_sigma_px: float | None = Field(
         default=None,
         ge=0,
         le=10,
         description="the standard deviation of the disparity from rectification errors",
+    )
+    # Lenses that are glued and plates that warm up drift: 0.1 px in a year unless the rig knows
+    # better. Not from the clock: the same pair would give another sigma every day.
+    calibration_age_days: float = Field(
+        default=0.0,
+        ge=0,
+        le=36525,
+        description="the days since the calibration or the last check, by which sigma grows",
     )
     # The documentation states error and density for this threshold, at any depth and noise.
     min_confidence: MinConfidence = 0.5

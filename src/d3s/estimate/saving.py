@@ -125,6 +125,7 @@ def _from_arrays(arrays: dict[str, NDArray[Any]]) -> DepthMap:
     return DepthMap(
         **layers,
         colour=_checked_colour(arrays, layers["depth_m"].shape),
+        comparison=None,  # not saved
         rig=Rig(**facts["rig"]),
         method=facts["method"],
         options=_options(facts["method"], facts["options"]),

@@ -7,7 +7,7 @@ it with the numbers of the camera. Wrong values raise `RigError`, which names ev
 part                base class of the records of a rig
 optics              `Optics`: two lenses and one sensor, as designed
 lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
-calibration         `Calibration` and `Provenance`: measurements of one camera and their origin
+calibration         `Calibration`, `Provenance`, `Change`: measurements and their origin
 bayer               luminance of raw frames of colour sensors
 find_bayer          Bayer pattern of a raw frame, noticed and its order found
 stereo              `Stereo` and `RawCamera`: two cameras side by side, rectified or raw
@@ -22,10 +22,19 @@ stereo_calibration  calibration files of stereo data sets, as rigs
 imports             calibrations of stereo cameras in files of other programs, as rigs
 """
 
-from d3s.rig.calibration import Calibration, Provenance
+from d3s.rig.calibration import Calibration, Change, Provenance
 from d3s.rig.lens_maps import LensMaps
 from d3s.rig.optics import Optics
 from d3s.rig.rig import Rig
 from d3s.rig.stereo import RawCamera, Stereo
 
-__all__ = ["Calibration", "LensMaps", "Optics", "Provenance", "RawCamera", "Rig", "Stereo"]
+__all__ = [
+    "Calibration",
+    "Change",
+    "LensMaps",
+    "Optics",
+    "Provenance",
+    "RawCamera",
+    "Rig",
+    "Stereo",
+]

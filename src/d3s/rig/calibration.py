@@ -15,6 +15,23 @@ from d3s.rig.lens_maps import LensMaps
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
+LEAST_SIGMA_PX = 0.01
+"""Least standard deviation of the disparity of calibrated lenses: no calibration is better."""
+
+DRIFT_PX_PER_YEAR = 0.1
+"""Drift of the disparity that is assumed of a camera whose drift is not known."""
+
+_DAYS_PER_YEAR = 365.25
+
+
+def aged_px(age_days: float, px_per_year: float | None = None) -> float:
+    """Standard deviation of the disparity by drift over some days, in pixels.
+
+    `DRIFT_PX_PER_YEAR` is assumed if the drift in a year is not known.
+    """
+    rate = DRIFT_PX_PER_YEAR if px_per_year is None else px_per_year
+    return rate * age_days / _DAYS_PER_YEAR
+
 
 def _zoned_time(text: str) -> str:
     try:
@@ -61,6 +78,27 @@ class Provenance(RigPart):
         max_length=64, description="when the calibration was made, as ISO 8601 with the time zone"
     )
     d3s_version: OneLine = Field(description="the version of D3S that made it")
+
+
+class Change(RigPart):
+    """Change of a calibration after it was made: what had drifted, and by how much."""
+
+    made: Annotated[str, AfterValidator(_zoned_time)] = Field(
+        max_length=64, description="when it was changed, as ISO 8601 with the time zone"
+    )
+    reason: OneLine = Field(max_length=500, description="why it was changed")
+    frames: int = Field(ge=1, le=10**6, description="the number of frames that showed the drift")
+    drift: Annotated[
+        dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]],
+        Field(max_length=20),
+        AfterValidator(FrozenTable),
+    ] = Field(description="what was taken out, each with a name that ends with its unit")
+    drift_sigma: Annotated[
+        dict[OneLine, Annotated[float, Field(ge=0, le=1e12)]],
+        Field(max_length=20),
+        AfterValidator(FrozenTable),
+    ] = Field(description="the standard deviation of each")
+    d3s_version: OneLine = Field(description="the version of D3S that changed it")
 
 
 Pixel = Annotated[float, Field(ge=-1e5, le=1e5)]
@@ -167,6 +205,23 @@ class Calibration(RigPart):
     lenses: LensMaps | None = Field(
         default=None, description="the errors of the lenses over the field, if known"
     )
+    drift_sigma_px: float | None = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="the standard deviation of the disparity after a drift was mended, if known",
+    )
+    drift_px_per_year: float | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        description="the disparity by which the camera drifts in a year, if known",
+    )
+    history: Annotated[Converted[tuple[Change, ...] | None], Field(max_length=200)] = Field(
+        default=None,
+        validate_default=True,
+        description="what was changed since the calibration, if anything",
+    )
     provenance: Provenance = Field(description="where the calibration comes from")
 
     @field_validator("frame_cols_px", "noise_gain")
@@ -217,6 +272,24 @@ class Calibration(RigPart):
         The sign of the virtual baseline has no effect.
         """
         return _cubic_at_magnitude(self.b_cubic_m, virtual_baseline_m)
+
+    def rectification_sigma_px(self, age_days: float = 0.0) -> float:
+        """Standard deviation of the disparity by errors of the calibration, in pixels.
+
+        What the maps of the lenses leave, what a check has left, and a drift that grows with the
+        age. It is at least `LEAST_SIGMA_PX` if lenses were calibrated or checked; only a rig whose
+        calibration says nothing of its errors, such as a simulated one, has 0.
+
+        Parameters
+        ----------
+        age_days
+            Days since the calibration or the last check.
+        """
+        known = [] if self.lenses is None else [self.lenses.disparity_sigma_px]
+        if self.drift_sigma_px is not None:
+            known.append(self.drift_sigma_px)
+        total = math.hypot(*known, aged_px(age_days, self.drift_px_per_year))
+        return max(total, LEAST_SIGMA_PX) if known else total
 
     @property
     def tuned(self) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import os
 import warnings
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +19,7 @@ from pydantic import (
 from d3s.atomic import write_text
 from d3s.document import DocumentKind
 from d3s.errors import InputError, RigError
-from d3s.rig.calibration import Calibration
+from d3s.rig.calibration import Calibration, aged_px
 from d3s.rig.optics import Optics
 from d3s.rig.part import RigPart
 from d3s.rig.pinhole import LONG_BASELINE_M, Pinhole, RigName, long_baseline
@@ -293,6 +295,38 @@ class Rig(RigPart):
         """
         values = self.model_dump(exclude_none=True)
         write_text(path, RIG_FILE.format(values), overwrite=overwrite)
+
+    def rectification_sigma_px(self, age_days: float = 0.0) -> float:
+        """Standard deviation of the disparity by errors of the calibration, in pixels.
+
+        That of `Calibration.rectification_sigma_px`; without a calibration, the drift that grows
+        with the age.
+
+        Parameters
+        ----------
+        age_days
+            Days since the calibration or the last check.
+        """
+        if self.calibration is None:
+            return aged_px(age_days)
+        return self.calibration.rectification_sigma_px(age_days)
+
+    def check(self, frames: Iterable[Any], *, distances_m: Sequence[float] = ()) -> Any:
+        """Find what has drifted since the calibration, from ordinary frames; see `d3s.check`.
+
+        Parameters
+        ----------
+        frames
+            Raw frames of the camera, or pairs (left, right) of rectified views.
+        distances_m
+            If the frames show a wall square to the axis: its distance, or one for each frame.
+
+        Returns
+        -------
+        d3s.check.CheckReport
+            Each quantity with its standard deviation and state, and the mended rig.
+        """
+        return import_module("d3s.check.pipeline").check(self, frames, distances_m=distances_m)
 
     def split(self, raw: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Split a raw frame into the rectified left and right view, full scale 1.

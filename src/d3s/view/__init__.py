@@ -11,6 +11,7 @@ demo              figure and page of `d3s demo`
 optics            blur, disparity and smallest possible error over depth
 scene             contact sheets of simulated pairs, textures and scenes
 calibration       report of a calibration, with its plots in calibration_plots and field_plots
+check             report of a check, with the trend of earlier ones
 league, methods   charts of `d3s compare`, with one colour per method
 stereo            chart of `d3s evaluate stereo`
 reproduction, reproduction_accuracy, reproduction_consensus

@@ -63,6 +63,9 @@ class Diagnosis(NamedTuple):
     comparison: Comparison | None
     grain: Value | None
     found: Found | None
+    shape: tuple[int, int] = (1, 1)  # rows and columns of a view
+    # Standard deviation of the disparity that sigma holds; None for pairs rectified elsewhere.
+    held_px: float | None = None
 
 
 def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
@@ -109,7 +112,17 @@ def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
         comparison=comparison,
         grain=grain if _rests_on_noise(depth_map) else None,
         found=found,
+        shape=(depth_map.depth_m.shape[0], depth_map.depth_m.shape[1]),
+        held_px=_held_px(depth_map),
     )
+
+
+def _held_px(depth_map: DepthMap) -> float | None:
+    if depth_map.rig.optics.aperture_radius_m == 0:
+        return None
+    given = getattr(depth_map.options, "rectification_sigma_px", None)
+    age_days = getattr(depth_map.options, "calibration_age_days", 0.0)
+    return depth_map.rig.rectification_sigma_px(age_days) if given is None else float(given)
 
 
 def _rests_on_noise(depth_map: DepthMap) -> bool:

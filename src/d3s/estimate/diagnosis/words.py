@@ -6,8 +6,11 @@ Every warning begins with its `Cause` and a colon.
 import math
 from enum import StrEnum
 
+import numpy as np
+
 from d3s.estimate.diagnosis.light import Comparison
 from d3s.estimate.diagnosis.measure import Diagnosis, Found
+from d3s.estimate.diagnosis.watch import edge_disparities
 from d3s.rig import Optics, Stereo
 
 # Each limit is the size from which a cause matters; a number of standard deviations guards against
@@ -17,6 +20,9 @@ _GAIN = 0.03  # 5 % moves planes at 2 m by up to 0.17 cm, 20 % by up to 0.8 cm
 _SHADING = 0.12  # from the middle to an edge; real pairs in one light nearly have it
 _TONE = 0.08  # from medium to bright parts; the same
 _ROWS_PX = 0.5
+# Cameras with lenses are rectified by their calibration, so less is a drift: of the rows, and of
+# the disparity at the edges of the frame. Sigma holds three times its share of the disparity.
+_LENS_ROWS_PX, _EDGE_PX, _HELD_SIGMAS = 0.3, 0.2, 3.0
 _GRAIN = 1.4  # about half of the errors are then within one sigma, in place of two thirds
 _CLIPPED, _MISSING = 0.1, 0.5
 _POOR_DENSITY, _EMPTY_DENSITY = 0.15, 0.05
@@ -92,6 +98,7 @@ def _of_pair(diagnosis: Diagnosis, optics: Optics, remedy: str) -> Words:
         words |= _of_blocks(diagnosis, found, optics, remedy)
     if comparison is not None:
         words = _of_rows(comparison, remedy) | words | _of_light(comparison)
+        words = _of_drift(comparison, diagnosis) | words
     words |= _of_clipping(diagnosis)
     if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)
@@ -206,9 +213,38 @@ def _of_rows(comparison: Comparison, remedy: str) -> Words:
     return {Cause.ROWS: _rows(middle - reach, middle + reach, remedy)}
 
 
+def _of_drift(comparison: Comparison, diagnosis: Diagnosis) -> Words:
+    """Rows of a camera with lenses by which disparity is wrong, more than sigma holds."""
+    held_px = diagnosis.held_px
+    if held_px is None:
+        return {}
+    values, sigmas = edge_disparities(comparison, diagnosis.shape)
+    edge_px = max(_EDGE_PX, _HELD_SIGMAS * held_px)
+    limits = (_LENS_ROWS_PX, edge_px, edge_px)
+    beyond = [
+        abs(value) > max(limit, _SIGMAS * sigma)
+        for value, sigma, limit in zip(values, sigmas, limits, strict=False)
+    ]
+    if not any(beyond):
+        return {}
+    parts = []
+    if beyond[0]:
+        side = "below" if values[0] > 0 else "above"
+        parts.append(
+            f"points of the right view lie {abs(values[0]):.2f} px {side} those of the left one"
+        )
+    edges = float(np.hypot(*np.where(beyond[1:], values[1:3], 0.0)))
+    if edges:
+        parts.append(
+            f"a roll or scale moves disparity by {edges:.2f} px at the edges, and sigma holds "
+            f"{held_px:.2g} px"
+        )
+    return {Cause.ROWS: f"{'; '.join(parts)}. Find and mend the drift with d3s check."}
+
+
 def _rows_remedy(stereo: Stereo | None) -> str:
     if stereo is None:
-        return "Rectify the pair anew, or calibrate the rig again."
+        return "Rectify the pair anew, or mend the rig with d3s check."
     if stereo.raw_cameras is None:
         return (
             "The rig takes the pictures for rectified ones: rectify them, or give the calibration "

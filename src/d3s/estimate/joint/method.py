@@ -115,7 +115,8 @@ def run_joint(
     clock = _Clock()
     shape = left.shape[0], left.shape[1]
     lenses = None if rig.calibration is None else rig.calibration.lenses
-    plan = make_plan(rig.optics, options, shape, lenses)
+    known_sigma_px = rig.rectification_sigma_px(options.calibration_age_days)
+    plan = make_plan(rig.optics, options, shape, lenses, known_sigma_px)
     unseen = _unseen(left, right)
     views = backend.prefilter.centre(left, right)
     noise = _noise(views, plan, backend)

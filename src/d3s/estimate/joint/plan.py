@@ -1,5 +1,6 @@
 """Plan of an estimate: everything that follows from options, camera and frame size alone."""
 
+from math import hypot
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from d3s.estimate.lens_field import (
 )
 from d3s.estimate.options import JointOptions
 from d3s.rig import LensMaps, Optics
+from d3s.rig.calibration import aged_px
 from d3s.types import FloatArray, Mask
 
 # Smoothing of the shrunk views, by scale, in pixels of the frame: enough to prevent aliasing.
@@ -73,7 +75,11 @@ class Plan(NamedTuple):
 
 
 def make_plan(
-    optics: Optics, options: JointOptions, shape: tuple[int, int], lenses: LensMaps | None = None
+    optics: Optics,
+    options: JointOptions,
+    shape: tuple[int, int],
+    lenses: LensMaps | None = None,
+    known_sigma_px: float | None = None,
 ) -> Plan:
     """Make the plan of an estimate.
 
@@ -87,6 +93,8 @@ def make_plan(
         Rows and columns of the frame.
     lenses
         Errors of the lenses over the field, if known.
+    known_sigma_px
+        Standard deviation of the disparity by errors of the calibration; that of `lenses` if left.
 
     Raises
     ------
@@ -100,7 +108,9 @@ def make_plan(
     rectification = options.rectification_sigma_px
     if rectification is None:
         known = 0.0 if lenses is None else lenses.disparity_sigma_px
-        rectification = _FOREIGN_RECTIFICATION_PX if is_sharp else known
+        known = known if known_sigma_px is None else known_sigma_px
+        aged = hypot(_FOREIGN_RECTIFICATION_PX, aged_px(options.calibration_age_days))
+        rectification = aged if is_sharp else known
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
     # One shift more at each end, so that a valley at the end of the range has two sides.
