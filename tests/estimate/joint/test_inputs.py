@@ -421,7 +421,11 @@ def test_grey_levels(plane, dtype, full):
             np.zeros((4, 6)),
             r"left has shape \(4, 5\) and right \(4, 6\): .*alike",
         ),
-        (np.zeros((4, 5, 3)), np.zeros((4, 5, 3)), "left has shape .* Turn colour into grey first"),
+        (
+            np.zeros((4, 5, 7)),
+            np.zeros((4, 5, 7)),
+            r"left has shape .* or \(rows, cols, 3\) in colour",
+        ),
         (np.zeros((4, 5)), np.zeros(5), r"right has shape \(5,\): it must be \(rows, cols\)"),
         (np.zeros((0, 5)), np.zeros((0, 5)), "left has 0 pixels"),
         (np.zeros((4, 5), complex), np.zeros((4, 5)), "left has dtype complex128: .*real numbers"),
