@@ -3,8 +3,8 @@
 Light through the point p of the unit pupil lands at M p + q: M is the tensor of the blur radii, and
 coma of the size b adds q = 2 (b · p) p + b p², whose mean is b. So a wave k is multiplied by
 F(z) - i k·n: z is the length of M k, F is the transfer function 2 J1(z) / z of an even spot, and n
-is the mean of q cos(p · M k). Two pictures with unlike blur are matched by a shift that depends on their
-texture. For blur wider than the detail it is up to a pixel.
+is the mean of q cos(p · M k). Two pictures with unlike blur are matched by a shift that depends on
+their texture. For blur wider than the detail it is up to a pixel.
 """
 
 from collections.abc import Callable
