@@ -25,8 +25,10 @@ _MOST_BLUR = 120.0  # frequency times blur radius up to which transfer functions
 _TABLE_STEPS = 40  # per unit
 _MOST_SHIFT = 1.5  # of detail against that of the light, over the latter
 _TRIALS = (-1.6e-3, -0.8e-3, 0.0, 0.8e-3, 1.6e-3)  # of coma, over the field radius
-_FIT_SIGMA = 0.8e-3  # of coma by the fit of places, over the field radius: tuning camera
-_SIGMAS = 1.5  # coma that is less certain counts as 0
+# Standard deviation of coma by the fit of places, over the field radius, and how many of them make
+# it certain. From the tuning camera, and from cameras 1 and 2 of the reports.
+_FIT_SIGMA = 0.8e-3
+_SIGMAS = 1.5
 _STRIDE = 5  # one pair of so many decides on the spectrum
 _SLOPES = np.linspace(-0.5, 2.0, 26)  # of spectra: contrast falls with this power of the frequency
 
