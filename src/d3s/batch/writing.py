@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from d3s.errors import D3SError, InputError
@@ -92,17 +93,13 @@ def _jobs(
     for kind, path in targets.items():
         if kind == PREVIEW:
             words = f"{title}: {found.density:.0%} have a depth"
-            jobs[kind] = lambda path=path, words=words: write_preview(  # type: ignore[misc]
-                path, found.depth_m, title=words, overwrite=overwrite
+            jobs[kind] = partial(
+                write_preview, path, found.depth_m, title=words, overwrite=overwrite
             )
         elif kind in DISPARITIES:
-            jobs[kind] = lambda path=path: write_disparity(  # type: ignore[misc]
-                path, found.disparity_px, overwrite=overwrite
-            )
+            jobs[kind] = partial(write_disparity, path, found.disparity_px, overwrite=overwrite)
         elif kind != CAMERA:
-            jobs[kind] = lambda path=path: found.save(  # type: ignore[misc]
-                path, overwrite=overwrite, unit_m=png_unit_m
-            )
+            jobs[kind] = partial(found.save, path, overwrite=overwrite, unit_m=png_unit_m)
     return jobs
 
 

@@ -247,19 +247,12 @@ class LensMaps(RigPart):
         optics
             Focus and aperture on the axis.
         """
-        lens = optics.lens(camera)
-        gain = lens.aperture_gaussian_width * optics.focal_length_px * lens.aperture_radius_m
-        on_axis = np.asarray(vergence_dpt) - (lens.optical_power_dpt - 1 / lens.sensor_distance_m)
-        across, mixed, down = self.focus_dpt(camera, x, y)
-        across, down, mixed = on_axis - across, on_axis - down, -mixed
+        width = optics.lens(camera).aperture_gaussian_width
+        across, mixed, down = width * self.blur_radii_px(camera, x, y, vergence_dpt, optics)
         extra = polynomial_at((self.extra_blur_left_px2, self.extra_blur_right_px2)[camera], x, y)
-        # The square of the symmetric tensor u - K.
+        # The square of the symmetric tensor gain (u - K).
         return np.stack(
-            [
-                gain**2 * (across**2 + mixed**2) + extra,
-                gain**2 * mixed * (across + down),
-                gain**2 * (down**2 + mixed**2) + extra,
-            ]
+            [across**2 + mixed**2 + extra, mixed * (across + down), down**2 + mixed**2 + extra]
         )
 
     def blur_radii_px(
@@ -282,7 +275,8 @@ class LensMaps(RigPart):
         per_dpt = optics.focal_length_px * lens.aperture_radius_m
         on_axis = np.asarray(vergence_dpt) - (lens.optical_power_dpt - 1 / lens.sensor_distance_m)
         across, mixed, down = self.focus_dpt(camera, x, y)
-        return per_dpt * np.stack([on_axis - across, -mixed, on_axis - down])
+        tensor = np.broadcast_arrays(on_axis - across, -mixed, on_axis - down)
+        return per_dpt * np.stack(tensor)
 
     def blur_shift_px(
         self, camera: int, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike, optics: Optics
