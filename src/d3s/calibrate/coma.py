@@ -8,7 +8,7 @@ their texture. For blur wider than the detail it is up to a pixel.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import smoothing_px
 from d3s.calibrate.robust import robust_sigma
 from d3s.rig import LensMaps, Optics
+from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray
 
 _RADII, _ANGLES = 14, 12  # frequencies that integrals over the spectrum are computed at
@@ -257,7 +258,7 @@ def find_coma(
         Unit of places in a view: with smaller pixels, coma has more of them.
     """
     trials_px = field_radius_px * np.array(_TRIALS)
-    errors = [ruler_errors_m(coma) for coma in trials_px.tolist()]
+    errors = run_together(*(partial(ruler_errors_m, coma) for coma in trials_px.tolist()))
     spreads = [robust_sigma(one[np.isfinite(one)]) for one in errors if np.isfinite(one).any()]
     limit = 3 * min(spreads, default=1.0)
     misfits = [

@@ -178,15 +178,24 @@ def _sum_over_shifts(
 
 def _interpolated(samples: FloatArray, place: FloatArray) -> FloatArray:
     """Quintic spline through samples (shifts, windows), at places (places, 1 or windows)."""
-    from scipy.interpolate import BSpline  # importing scipy takes longer than the rest of d3s
-    from scipy.ndimage import spline_filter1d
+    from scipy.ndimage import spline_filter1d  # importing scipy takes longer than the rest of d3s
 
     spline = spline_filter1d(samples, order=5, axis=0, mode="mirror")
-    basis = BSpline.basis_element(np.arange(-3.0, 4.0), extrapolate=False)
-    whole = np.floor(place)
-    window = np.arange(samples.shape[1])
-    total = np.zeros((place.shape[0], samples.shape[1]))
-    for step in range(-2, 4):
-        weight = np.nan_to_num(basis(place - whole - step))
-        total += weight * spline[whole.astype(np.int64) + step, window]
+    total = np.empty((place.shape[0], samples.shape[1]))
+    _sum_of_splines(spline, np.broadcast_to(place, total.shape), total)
     return total
+
+
+@compiled
+def _sum_of_splines(spline: FloatArray, place: FloatArray, out: FloatArray) -> None:
+    """Write the sum of quintic B-splines with coefficients (shifts, windows) to `out`."""
+    for i in range(place.shape[0]):
+        for window in range(place.shape[1]):
+            whole = int(np.floor(place[i, window]))
+            total = 0.0
+            for step in range(-2, 4):
+                distance = abs(place[i, window] - whole - step)
+                weight = (3 - distance) ** 5 - 6 * max(2 - distance, 0.0) ** 5
+                weight += 15 * max(1 - distance, 0.0) ** 5
+                total += weight * spline[whole + step, window]
+            out[i, window] = total / 120

@@ -5,6 +5,7 @@ The search runs in single precision on views without offset; `kernels` holds its
 
 import math
 import time
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair
-from d3s.estimate.lens_field import scale_of_smoothing
+from d3s.estimate.lens_field import LensField, scale_of_smoothing
 from d3s.estimate.options import ConsensusOptions
 from d3s.rig import Rig
 from d3s.runtime.parallel import run_over_rows, run_together
@@ -122,7 +123,15 @@ def _grids(plan: Plan) -> kernels.Grids | None:
     if plan.field is None:
         return None
     scale = scale_of_smoothing(plan.settings.prefilter_sigma_px)
-    return correction_grids(plan.field, plan.candidates_m, scale).astype(np.float32)
+    return _kept_grids(plan.field, tuple(plan.candidates_m.tolist()), scale)
+
+
+@lru_cache(maxsize=4)
+def _kept_grids(field: LensField, depths_m: tuple[float, ...], scale: int) -> kernels.Grids:
+    """Corrections at candidate depths, kept for the next frame: they take a third of the time."""
+    grids = correction_grids(field, np.array(depths_m), scale).astype(np.float32)
+    grids.setflags(write=False)
+    return grids
 
 
 def _sizes(shape: tuple[int, ...], plan: Plan) -> kernels.Sizes:
