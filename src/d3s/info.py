@@ -359,6 +359,8 @@ def _lens_facts(lenses: LensMaps, optics: Optics, shape: tuple[int, int]) -> Fac
     return facts | {
         "disparity_at_1_m_rms_px": float(np.sqrt(np.mean(left_over_px**2))),
         "disparity_sigma_px": lenses.disparity_sigma_px,
+        "edge_sigma_px": lenses.edge_sigma_px,
+        "scale_sigma": lenses.scale_sigma,
     }
 
 

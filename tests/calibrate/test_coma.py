@@ -122,11 +122,13 @@ def test_coma_is_the_one_that_agrees_with_the_ruler():
     def errors_m(coma_px, truth=-0.9):
         return 3e-3 * (coma_px - truth) * np.sin(3 * distances_m) + ruler
 
-    assert find_coma(errors_m, 0.3, 1000.0) == pytest.approx(-0.9, abs=0.2)
+    found = find_coma(errors_m, 0.3, 1000.0)
+    assert found.size_px == pytest.approx(-0.9, abs=3 * found.sigma_px)
+    assert found.sigma_px == pytest.approx(1e-3 / (3e-3 * np.sqrt(25 / 2)), rel=0.4)
 
     def flat_m(coma_px):
         return ruler + 1e-6 * coma_px
 
     # Depths that do not depend on coma say nothing of it: the places decide, if they are clear.
-    assert find_coma(flat_m, -1.4, 1000.0) == pytest.approx(-1.4, abs=0.1)
-    assert find_coma(flat_m, -0.4, 1000.0) == 0.0
+    assert find_coma(flat_m, -1.4, 1000.0).size_px == pytest.approx(-1.4, abs=0.1)
+    assert find_coma(flat_m, -0.4, 1000.0).size_px == 0.0

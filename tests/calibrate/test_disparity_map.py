@@ -9,9 +9,10 @@ from d3s.calibrate.disparity_map import (
     LEAST_SIGMA_PX,
     CellDisparity,
     DisparityMap,
+    RemainingSigma,
     fit_disparity_map,
     measure_cells,
-    remaining_sigma_px,
+    remaining_sigma,
 )
 from d3s.estimate.lens_field import lens_field
 from d3s.rig import LensMaps
@@ -108,16 +109,22 @@ def test_sigma_is_what_noise_does_not_explain():
     cells = cells_of(sigma_px=0.03)
     # The mean of three windows of the joint method.
     noise = rng.normal(0, 0.03 / np.sqrt(3), cells.residual_px.shape)
-    assert remaining_sigma_px(cells._replace(residual_px=noise)) < 0.007
-    more = noise + rng.normal(0, 0.04, noise.shape)
+    assert remaining_sigma(cells._replace(residual_px=noise)).axis_px < 0.007
+    square, vergence = cells.x**2 + cells.y**2, cells.vergence_dpt
+    spread = np.sqrt(0.04**2 + (0.06 * square) ** 2 + (0.02 * vergence) ** 2)
+    found = remaining_sigma(
+        cells._replace(residual_px=noise + spread * rng.normal(0, 1, noise.shape))
+    )
     # Other textures have a quarter more.
-    assert remaining_sigma_px(cells._replace(residual_px=more)) == pytest.approx(0.05, rel=0.05)
+    assert found.axis_px == pytest.approx(1.25 * 0.04, rel=0.2)
+    assert found.edge_px == pytest.approx(1.25 * 0.06, rel=0.2)
+    assert found.per_dpt_px == pytest.approx(0.02, rel=0.2)
 
 
 def test_sigma_is_never_zero():
-    assert remaining_sigma_px(cells_of()) == LEAST_SIGMA_PX
-    unknown = cells_of(np.nan)
-    assert remaining_sigma_px(unknown) == LEAST_SIGMA_PX
+    least = RemainingSigma(LEAST_SIGMA_PX, 0.0, 0.0)
+    assert remaining_sigma(cells_of()) == least
+    assert remaining_sigma(cells_of(np.nan)) == least
 
 
 def test_cells_of_a_simulated_board():

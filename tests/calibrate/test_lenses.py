@@ -1,5 +1,7 @@
 """Sigma of a calibrated rig, what is left over the field, and progress of all steps."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -29,15 +31,46 @@ def cells_of(frames: int, residual_px: float) -> CellDisparity:
     )
 
 
+def geometry_of(share: float) -> SimpleNamespace:
+    """Depths of boards whose standard deviation is this share of them; one frame was rejected."""
+    depths_m = np.array([0.3, np.nan, 0.9, 1.8])
+    return SimpleNamespace(depths_m=depths_m, depth_sigmas_m=share * depths_m)
+
+
+def sigmas_of(cells: CellDisparity | None, map_rms_px: float, share: float = 0.0) -> list[float]:
+    """Sigma on the axis, at the field radius and of the scale."""
+    lenses = lens_maps_of(with_sigma(RIG, cells, map_rms_px, geometry_of(share)))
+    return [lenses.disparity_sigma_px, lenses.edge_sigma_px, lenses.scale_sigma]
+
+
 def test_sigma_is_that_of_the_test():
-    tested = lens_maps_of(with_sigma(RIG, cells_of(8, 0.1), 0.01)).disparity_sigma_px
+    rng = np.random.default_rng(2)
+    cells = cells_of(8, 0.0)
+    cells = cells._replace(
+        residual_px=rng.normal(0, 0.1, cells.residual_px.shape),
+        vergence_dpt=np.broadcast_to(1 / cells.depths_m[:, None, None], cells.residual_px.shape),
+    )
     # Other textures have a quarter more than the 0.1 px of these boards.
-    assert tested == pytest.approx(0.125, rel=0.01)
+    axis_px, edge_px, scale = sigmas_of(cells, 0.01)
+    assert axis_px == pytest.approx(0.125, rel=0.1)
+    assert edge_px < 0.1
+    assert scale < 0.002
+
+
+def test_scale_is_as_uncertain_as_the_distances():
+    # The mean disparity of boards of the test grows by a tenth of a percent.
+    cells = cells_of(8, 0.0)
+    vergence = np.broadcast_to(1 / cells.depths_m[:, None, None], cells.residual_px.shape)
+    per_dpt_px = RIG.optics.focal_length_px * RIG.optics.baseline_m
+    wrong = cells._replace(residual_px=0.001 * per_dpt_px * vergence, vergence_dpt=vergence)
+    assert sigmas_of(wrong, 0.01)[2] == pytest.approx(0.001, rel=0.05)
+    assert sigmas_of(wrong, 0.01, share=0.004)[2] == pytest.approx(0.004)
+    assert sigmas_of(None, 0.01, share=0.004)[2] == pytest.approx(0.004)
 
 
 def test_sigma_without_a_test_is_twice_what_the_map_left():
-    assert lens_maps_of(with_sigma(RIG, None, 0.02)).disparity_sigma_px == pytest.approx(0.04)
-    assert lens_maps_of(with_sigma(RIG, None, 0.0)).disparity_sigma_px == LEAST_SIGMA_PX
+    assert sigmas_of(None, 0.02) == pytest.approx([0.04, 0.0, 0.0])
+    assert sigmas_of(None, 0.0) == [LEAST_SIGMA_PX, 0.0, 0.0]
 
 
 def test_rows_are_those_of_the_frames_between(camera):

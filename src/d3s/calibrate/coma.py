@@ -239,9 +239,16 @@ def without_coma(matches: Matches, coma_px: float) -> Matches:
     return matches.changed(changed)
 
 
+class Coma(NamedTuple):
+    """Coma at the field radius, in pixels, and its standard deviation."""
+
+    size_px: float
+    sigma_px: float
+
+
 def find_coma(
     ruler_errors_m: Callable[[float], FloatArray], fitted_px: float, field_radius_px: float
-) -> float:
+) -> Coma:
     """Coma at the field radius from the ruler and from the places; 0 if in doubt.
 
     The shift of detail by coma changes the size of the board in frames with other blur, and so the
@@ -274,8 +281,8 @@ def find_coma(
         move = float(np.clip(0.5 * (before - after) / curvature, -1, 1))
         weight = len(errors[0]) * curvature / (2 * min(misfits) * step**2)
         information, total = information + weight, total + weight * (trials_px[best] + move * step)
-    coma_px = total / information
-    return float(coma_px) if abs(coma_px) > _SIGMAS * information**-0.5 else 0.0
+    coma_px, sigma_px = float(total / information), float(information**-0.5)
+    return Coma(coma_px if abs(coma_px) > _SIGMAS * sigma_px else 0.0, sigma_px)
 
 
 def _fitting_spectrum(

@@ -35,7 +35,7 @@ _PRIOR_PX = 0.3  # standard deviation of a coefficient
 _LEAST_SIGMA_PX = 0.01  # of a cell
 LEAST_SIGMA_PX = 0.005
 """Least standard deviation of the disparity of a calibrated camera: no calibration is perfect."""
-_ROUNDS = 6
+_ROUNDS, _SIGMA_ROUNDS = 6, 4
 _WINDOWS = 3  # independent windows of the joint method in a cell
 # Other textures differ more from the board than other frames of it: fine detail is shifted
 # otherwise than coarse detail. From the tuning textures, seen by a tuning camera.
@@ -290,7 +290,15 @@ def _in_powers(
     )
 
 
-def remaining_sigma_px(cells: CellDisparity) -> float:
+class RemainingSigma(NamedTuple):
+    """Standard deviation of the disparity that a calibration leaves, as three parts."""
+
+    axis_px: float
+    edge_px: float  # at the field radius; it grows with the square of the distance from the axis
+    per_dpt_px: float  # times the vergence 1/Z
+
+
+def remaining_sigma(cells: CellDisparity) -> RemainingSigma:
     """Standard deviation of the disparity that a calibration leaves, without that by noise.
 
     Parameters
@@ -298,13 +306,25 @@ def remaining_sigma_px(cells: CellDisparity) -> float:
     cells
         Disparity of boards that were not calibrated with, less that of the boards and the maps.
     """
+    from scipy.optimize import nnls  # importing scipy takes longer than the rest of d3s
+
     known = np.isfinite(cells.residual_px) & np.isfinite(cells.sigma_px)
+    if not known.any():
+        return RemainingSigma(LEAST_SIGMA_PX, 0.0, 0.0)
+    square = np.broadcast_to(cells.x**2 + cells.y**2, known.shape)[known]
+    vergence = cells.vergence_dpt[known]
     noise = cells.sigma_px[known] ** 2 / _WINDOWS
-    if not noise.size:
-        return LEAST_SIGMA_PX
-    weights = (noise + _LEAST_SIGMA_PX**2) ** -2
-    excess = float(np.average(cells.residual_px[known] ** 2 - noise, weights=weights))
-    return max(_OTHER_TEXTURES * float(np.sqrt(max(excess, 0.0))), LEAST_SIGMA_PX)
+    excess = cells.residual_px[known] ** 2 - noise
+    terms = np.stack([np.ones_like(square), square**2, vergence**2], axis=1)
+    variances = np.array([_LEAST_SIGMA_PX**2, 0.0, 0.0])
+    for _ in range(_SIGMA_ROUNDS):
+        # A square of Gaussian errors scatters by its own mean.
+        weights = 1 / (noise + terms @ variances + _LEAST_SIGMA_PX**2)
+        variances = nnls(terms * weights[:, np.newaxis], excess * weights)[0]
+    axis_px, edge_px, per_dpt_px = np.sqrt(variances).tolist()
+    return RemainingSigma(
+        max(_OTHER_TEXTURES * axis_px, LEAST_SIGMA_PX), _OTHER_TEXTURES * edge_px, per_dpt_px
+    )
 
 
 def _rms(values: FloatArray) -> float:

@@ -183,8 +183,10 @@ def _lens_findings(found: LensMaps, side: float) -> Iterator[Finding]:
         yield Finding(f"focus along columns {where}", along_y, None, " dpt", 3)
     left, right = (float(found.illumination(camera, 0.0, 0.0)) for camera in (0, 1))
     yield Finding("light of the right axis, of the left", 100 * right / left, None, " %", 1)
-    sigma_px = found.disparity_sigma_px
-    yield Finding("disparity left over, standard deviation", sigma_px, None, " px", 4)
+    axis_px, edge_px = found.disparity_sigma_px, found.edge_sigma_px * side**2
+    yield Finding("disparity left over on the axis, standard deviation", axis_px, None, " px", 4)
+    yield Finding("the same more at the sides", edge_px, None, " px", 4)
+    yield Finding("scale of depths, standard deviation", 100 * found.scale_sigma, None, " %", 3)
 
 
 def _field_findings(found: FieldResiduals) -> Iterator[Finding]:

@@ -65,6 +65,7 @@ class Geometry(NamedTuple):
     anchor_left_px: Place  # corrected for d∞
     anchor_right_px: Place
     anchor_difference_sigma_px: Place  # of x, which is that of d∞, and of y
+    depth_sigmas_m: FloatArray  # (frames,): of the next, the offset of the ruler being unknown
     depths_m: FloatArray  # (frames,): of the board on the left axis; NaN where rejected
     distance_errors_m: FloatArray  # (frames,): distance by the ruler plus offset, minus depth
     disparities: tuple[FrameDisparity, ...]
@@ -241,8 +242,9 @@ def _geometry(
     left_out: dict[int, str],
 ) -> Geometry:
     count = fit.frames
-    depths, errors, residuals = np.full((3, len(data.distances_m)), np.nan)
+    depths, sigmas, errors, residuals = np.full((4, len(data.distances_m)), np.nan)
     depths[data.frames] = fit.depths_m
+    sigmas[data.frames] = free.depth_sigmas_m
     errors[data.frames] = data.typed_m + fit.ruler_m - fit.depths_m
     disparity = np.array([one.disparity_px for one in data.disparities])
     residuals[data.frames] = disparity - fit.infinity_px - fit.focal_baseline / fit.depths_m
@@ -263,6 +265,7 @@ def _geometry(
         anchor_left_px=left_px,
         anchor_right_px=right_px,
         anchor_difference_sigma_px=(fit.sigma_of(count + 1), data.rectification.sigma[2]),
+        depth_sigmas_m=sigmas,
         depths_m=depths,
         distance_errors_m=errors,
         disparities=tuple(data.disparities),

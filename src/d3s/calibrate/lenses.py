@@ -4,6 +4,7 @@ Detail is shifted by blur that changes over the field. So the places on the boar
 soon as the focus is known, and all that follows from them is found again.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,20 +19,22 @@ from d3s.calibrate.alignment import (
     with_lenses,
     without_blur_shift,
 )
-from d3s.calibrate.coma import find_coma, with_detail_shift, without_coma
+from d3s.calibrate.coma import Coma, find_coma, with_detail_shift, without_coma
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
     LEAST_SIGMA_PX,
     CellDisparity,
     DisparityMap,
+    RemainingSigma,
     fit_disparity_map,
     measure_cells,
-    remaining_sigma_px,
+    remaining_sigma,
 )
 from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.focus_map import FocusMap, find_focus_map
 from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
+from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.illumination import Illumination, find_illumination
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.percent import Percent
@@ -136,14 +139,29 @@ def _without_shifts(alignment: Alignment, rig: Rig, captures: Captures, setup: S
         return np.asarray(depths_m - np.asarray(distances_m))
 
     if setup.coma_px is not None:
-        coma_px = setup.coma_px
+        coma = Coma(setup.coma_px, 0.0)
     elif len(alignment.frames) < _FEWEST_FOR_COMA:
-        coma_px = 0.0
+        coma = Coma(0.0, 0.0)
     else:
         fitted = align_matches(matches, distances_m, distortion.field_radius_px, setup)
-        coma_px = find_coma(ruler_errors_m, fitted.distortion.coma_px, distortion.field_radius_px)
-    aligned = align(coma_px)
-    return aligned._replace(distortion=aligned.distortion._replace(coma_px=coma_px))
+        coma = find_coma(ruler_errors_m, fitted.distortion.coma_px, distortion.field_radius_px)
+    aligned = align(coma.size_px)
+    return aligned._replace(
+        distortion=aligned.distortion._replace(coma_px=coma.size_px),
+        geometry=_with_doubt(aligned.geometry, align, coma),
+    )
+
+
+def _with_doubt(geometry: Geometry, align: Callable[[float], Alignment], coma: Coma) -> Geometry:
+    """Geometry whose depths have a sigma that includes that of coma."""
+    if not coma.sigma_px:
+        return geometry
+    try:
+        other = align(coma.size_px + coma.sigma_px).geometry
+    except CalibrationError:  # with this coma the frames do not fit each other
+        return geometry
+    change = np.nan_to_num(other.depths_m - geometry.depths_m)
+    return geometry._replace(depth_sigmas_m=np.hypot(geometry.depth_sigmas_m, change))
 
 
 def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
@@ -178,8 +196,8 @@ def _local_means(
     return np.where(square.min(axis=-1) < (2 * _WINDOW_SPREAD) ** 2, means, np.nan)
 
 
-def with_sigma(rig: Rig, cells: CellDisparity | None, map_rms_px: float) -> Rig:
-    """Rig whose disparity has the standard deviation that a test has found.
+def with_sigma(rig: Rig, cells: CellDisparity | None, map_rms_px: float, geometry: Geometry) -> Rig:
+    """Rig whose disparity and scale have the standard deviations that calibration and test found.
 
     Parameters
     ----------
@@ -189,9 +207,19 @@ def with_sigma(rig: Rig, cells: CellDisparity | None, map_rms_px: float) -> Rig:
         Disparity left on frames that were not calibrated with; None if there was no test.
     map_rms_px
         Disparity that the map left on the frames it was fitted to, used without a test.
+    geometry
+        Depths of the boards that were calibrated with.
     """
-    sigma_px = 2 * map_rms_px if cells is None else remaining_sigma_px(cells)
-    return with_lenses(rig, disparity_sigma_px=max(sigma_px, LEAST_SIGMA_PX))
+    share = geometry.depth_sigmas_m / geometry.depths_m
+    scale = float(np.sqrt(mean_of_known(share**2)))
+    left = RemainingSigma(2 * map_rms_px, 0.0, 0.0) if cells is None else remaining_sigma(cells)
+    tested = left.per_dpt_px / (rig.optics.focal_length_px * rig.optics.baseline_m)
+    return with_lenses(
+        rig,
+        disparity_sigma_px=max(left.axis_px, LEAST_SIGMA_PX),
+        edge_sigma_px=left.edge_px,
+        scale_sigma=max(scale, tested),
+    )
 
 
 def _noise_sigma(calibration: Calibration) -> float:

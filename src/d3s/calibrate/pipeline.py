@@ -187,7 +187,10 @@ def _run_steps(
                 remarks=report.remarks + tested.remarks,
             )
         # The rig file has the residuals, by which the calibration can be judged again.
-        rig = with_sigma(tuned.rig, cells, tuned.lenses.disparity_map.after_rms_px)
+        lenses = tuned.lenses
+        rig = with_sigma(
+            tuned.rig, cells, lenses.disparity_map.after_rms_px, lenses.alignment.geometry
+        )
         calibration = calibration_of(rig)
         provenance = calibration.provenance.replace(residuals=report.residuals)
         rig = rig.replace(calibration=calibration.replace(provenance=provenance))

@@ -192,7 +192,21 @@ class LensMaps(RigPart):
         default=0.0,
         ge=0,
         le=10,
-        description="the standard deviation of the disparity that these maps leave",
+        description="the standard deviation of the disparity that these maps leave on the axis",
+    )
+    edge_sigma_px: float = Field(
+        default=0.0,
+        ge=0,
+        le=10,
+        description="more of it at `field_radius_px`, in proportion to the square of the distance "
+        "from the axis",
+    )
+    scale_sigma: float = Field(
+        default=0.0,
+        ge=0,
+        le=0.1,
+        description="the relative standard deviation of all depths by the distances that the "
+        "camera was calibrated with",
     )
 
     def focus_dpt(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:

@@ -106,6 +106,13 @@ def test_sigma_has_the_disparity_that_maps_leave(plane):
     )
     per_px = without.depth_m**2 / (TUNED.optics.focal_length_px * TUNED.optics.baseline_m)
     np.testing.assert_allclose(found.sigma_m, np.hypot(without.sigma_m, 0.2 * per_px), rtol=1e-4)
+    edge = _rig(LensMaps(field_radius_px=100.0, edge_sigma_px=0.3, scale_sigma=0.01))
+    found = d3s.estimate(pair.left, pair.right, edge, method="consensus", options=OPTIONS)
+    y, x = np.mgrid[:60, :160] - np.array([29.5, 79.5])[:, None, None]
+    off_axis = 0.3 * (x**2 + y**2) / 100**2 * per_px
+    parts = without.sigma_m, off_axis, 0.01 * without.depth_m
+    expected = np.sqrt(sum(part**2 for part in parts))
+    np.testing.assert_allclose(found.sigma_m, expected, rtol=1e-4)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from d3s.estimate.joint.numpy_backend.confidence import NumpyConfidence
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.types import (
     UNKNOWN_PX,
+    CalibrationSigma,
     CellFit,
     ConfidenceParameters,
     DepthPlanes,
@@ -152,7 +153,8 @@ def test_depth_planes(shape, cell, rig):
     [
         {"min_confidence": 0.0},
         {"min_confidence": 1.0},
-        {"rectification_sigma_px": 0.3},
+        {"calibration": CalibrationSigma(0.3)},
+        {"calibration": CalibrationSigma(0.1, 2e-4, 0.01), "offset_px": 3.5},
         {"farthest_m": 1e4},
         {"nearest_m": 1e-4, "offset_px": 7.5},
         {"sigma_at_half_confidence_px": 0.02, "sigma_at_half_confidence_per_px": 1e-4},
@@ -329,16 +331,19 @@ def test_depth_and_sigma_by_hand(ops, rig, depth_m):
     disparity = offset + per_dpt / depth_m
 
     def sigma_m(**changes):
-        return _one(ops, disparity, rig=rig, **{"rectification_sigma_px": 0.0, **changes})[1]
+        return _one(ops, disparity, rig=rig, **{"calibration": CalibrationSigma(0.0), **changes})[1]
 
-    depth, sigma, _, flags = _one(ops, disparity, rig=rig, rectification_sigma_px=0.0)
+    depth, sigma, _, flags = _one(ops, disparity, rig=rig, calibration=CalibrationSigma(0.0))
     assert flags == 0
     assert depth == pytest.approx(depth_m, rel=1e-5)
     # Eq. 18: dZ = Z² / (f b) dd.
     assert sigma == pytest.approx(0.02 * depth_m**2 / per_dpt, rel=1e-5)
     # The rectification has its own part, and the two are independent.
-    both = sigma_m(rectification_sigma_px=0.03)
+    both = sigma_m(calibration=CalibrationSigma(0.03))
     assert both == pytest.approx(np.hypot(0.02, 0.03) / 0.02 * sigma, rel=1e-4)
+    # A scale that is off by a hundredth takes a hundredth of the depth with it.
+    scaled = sigma_m(calibration=CalibrationSigma(0.0, per_px=0.01))
+    assert scaled == pytest.approx(np.hypot(sigma, 0.01 * depth_m), rel=1e-4)
     # So has a bend of the surface.
     assert sigma_m(bend=0.03) == pytest.approx(both, rel=1e-6)
     # A probability of 0.03, of which 0.01 is harmless, that the disparity is wrong by 1.5 px.
@@ -371,7 +376,7 @@ def test_confidence_by_hand(ops):
     assert confidence(40.0, sigma=0.48) == pytest.approx(0.5, abs=1e-3)
     # Neither texture beyond the threshold nor errors of the rectification have a part in it.
     assert confidence(sigma=0.2, correlation=0.3) == confidence(sigma=0.2)
-    assert confidence(sigma=0.2, rectification_sigma_px=3.0) == confidence(sigma=0.2)
+    assert confidence(sigma=0.2, calibration=CalibrationSigma(3.0)) == confidence(sigma=0.2)
 
 
 @BOTH

@@ -291,6 +291,19 @@ def test_sigma_has_what_the_maps_leave_unless_the_options_say_otherwise(plane):
     np.testing.assert_allclose(found.sigma_m, expected, rtol=1e-4)
 
 
+def test_sigma_grows_off_the_axis_and_with_the_depth(plane):
+    pair = plane(0.9)
+    maps = LensMaps(field_radius_px=100.0, edge_sigma_px=0.3, scale_sigma=0.01)
+    found = d3s.estimate(pair.left, pair.right, lens_rig(maps))
+    plain = d3s.estimate(pair.left, pair.right, lens_rig(LensMaps(field_radius_px=100.0)))
+    rows, cols = plain.depth_m.shape
+    y, x = np.mgrid[:rows, :cols] - np.array([rows - 1, cols - 1])[:, None, None] / 2
+    per_px = plain.depth_m**2 / (RIG.optics.focal_length_px * RIG.optics.baseline_m)
+    parts = plain.sigma_m, 0.3 * (x**2 + y**2) / 100**2 * per_px, 0.01 * plain.depth_m
+    expected = np.sqrt(sum(part**2 for part in parts))
+    np.testing.assert_allclose(found.sigma_m, expected, rtol=1e-4)
+
+
 def test_known_lenses_mend_depth_and_sigma_beside_the_axis():
     depth_m, shape = 0.9, (120, 500)
     views = lens_pair(depth_m, SMALL, shape=shape)

@@ -46,7 +46,7 @@ def as_depth_map(
         Plan of the search, with the rig and the options.
     """
     flags = _flags(found, pair, left_smoothed, plan)
-    variance_m2 = found.variance_m2 + _lens_variances_m2(plan)[found.candidate]
+    variance_m2 = found.variance_m2 + _lens_variance_m2(found, plan)
     keep = flags == 0
     nan = np.float32(np.nan)
     depth = plan.candidates_m.astype(np.float32)[found.candidate]
@@ -62,13 +62,18 @@ def as_depth_map(
     )
 
 
-def _lens_variances_m2(plan: Plan) -> FloatArray:
-    """Variance of each candidate from the disparity that the calibration of the lenses leaves."""
+def _lens_variance_m2(found: SearchResult, plan: Plan) -> FloatArray:
+    """Variance of each depth by errors that the calibration of the lenses leaves."""
     calibration, optics = plan.rig.calibration, plan.rig.optics
     lenses = None if calibration is None else calibration.lenses
-    sigma_px = 0.0 if lenses is None else lenses.disparity_sigma_px
-    per_px = plan.candidates_m**2 / (optics.focal_length_px * optics.baseline_m)
-    return np.asarray((per_px * sigma_px) ** 2)
+    if lenses is None:
+        return np.zeros(())
+    down, across = (np.arange(size) - (size - 1) / 2 for size in found.candidate.shape)
+    square = (across**2 + down[:, np.newaxis] ** 2) / lenses.field_radius_px**2
+    variance_px2 = lenses.disparity_sigma_px**2 + (lenses.edge_sigma_px * square) ** 2
+    depth_m = plan.candidates_m[found.candidate]
+    per_px = depth_m**2 / (optics.focal_length_px * optics.baseline_m)
+    return np.asarray(per_px**2 * variance_px2 + (lenses.scale_sigma * depth_m) ** 2)
 
 
 def _flags(

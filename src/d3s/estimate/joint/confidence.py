@@ -74,7 +74,7 @@ def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParam
         cell_side=plan.cell_px,
         per_dpt_px=plan.model.per_dpt_px,
         offset_px=plan.model.offset_px,
-        rectification_sigma_px=plan.rectification_sigma_px,
+        calibration=plan.calibration,
         nearest_m=plan.depth_range_m[0] * (1 - _RANGE_SHARE),
         farthest_m=plan.depth_range_m[1] * (1 + _RANGE_SHARE),
         min_confidence=plan.options.min_confidence,

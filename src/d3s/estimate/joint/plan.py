@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
 from d3s.estimate.joint.model import Model
+from d3s.estimate.joint.types import CalibrationSigma
 from d3s.estimate.lens_field import (
     BLUR_RADIUS_PX,
     DEFOCUS_PX2,
@@ -58,7 +59,7 @@ class Plan(NamedTuple):
     ]  # by scale, interval of disparities it is too coarse for
     shifts: NDArray[np.int64]  # in pixels of the search scale, consecutive
     allowed: Mask  # shifts that may be chosen
-    rectification_sigma_px: float
+    calibration: CalibrationSigma
     field: LensField | None = None  # lenses with errors over the field, if any are known
 
     @property
@@ -105,12 +106,6 @@ def make_plan(
     is_sharp = optics.aperture_radius_m == 0
     scale = options.search_scale or (1 if is_sharp and options.finest_scale == 1 else 2)
     finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else _DEFOCUSED_PX)
-    rectification = options.rectification_sigma_px
-    if rectification is None:
-        known = 0.0 if lenses is None else lenses.disparity_sigma_px
-        known = known if known_sigma_px is None else known_sigma_px
-        aged = hypot(_FOREIGN_RECTIFICATION_PX, aged_px(options.calibration_age_days))
-        rectification = aged if is_sharp else known
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
     # One shift more at each end, so that a valley at the end of the range has two sides.
@@ -142,9 +137,25 @@ def make_plan(
         },
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
-        rectification_sigma_px=rectification,
+        calibration=_calibration_sigma(optics, options, lenses, known_sigma_px),
         field=field,
     )
+
+
+def _calibration_sigma(
+    optics: Optics, options: JointOptions, lenses: LensMaps | None, known_sigma_px: float | None
+) -> CalibrationSigma:
+    """Errors of the calibration: by the options, else by what the camera is known to have."""
+    if options.rectification_sigma_px is not None:
+        return CalibrationSigma(options.rectification_sigma_px)
+    if optics.aperture_radius_m == 0:
+        aged = hypot(_FOREIGN_RECTIFICATION_PX, aged_px(options.calibration_age_days))
+        return CalibrationSigma(aged)
+    if lenses is None:
+        return CalibrationSigma(known_sigma_px or 0.0)
+    everywhere = lenses.disparity_sigma_px if known_sigma_px is None else known_sigma_px
+    off_axis = lenses.edge_sigma_px / lenses.field_radius_px**2
+    return CalibrationSigma(everywhere, off_axis, lenses.scale_sigma)
 
 
 def _finer_px(optics: Optics, model: Model, scale: int) -> tuple[float, float]:

@@ -43,7 +43,9 @@ class _Numbers(NamedTuple):
 
     per_dpt_px: np.float32
     offset_px: np.float32
-    rectification_variance: np.float32
+    known_variance: np.float32
+    known_per_px2: np.float32
+    known_per_px: np.float32
     nearest_m: np.float32
     farthest_m: np.float32
     min_confidence: np.float32
@@ -105,7 +107,9 @@ def _numbers(parameters: ConfidenceParameters) -> _Numbers:
     numbers = (
         parameters.per_dpt_px,
         parameters.offset_px,
-        parameters.rectification_sigma_px**2,
+        parameters.calibration.everywhere_px**2,
+        parameters.calibration.per_px2,
+        parameters.calibration.per_px,
         parameters.nearest_m,
         parameters.farthest_m,
         parameters.min_confidence,
@@ -193,7 +197,8 @@ def _depth_planes(
     zero, one, over = np.float32(0), np.float32(1), np.float32(1) / numbers.per_dpt_px
     # Flags of pixels without a depth: all but CARRIED.
     nan, reasons = np.float32(np.nan), np.int32(~_CARRIED)
-    cols = out.depth_m.shape[1]
+    rows, cols = out.depth_m.shape
+    middle_row, middle_col = np.float32((rows - 1) / 2), np.float32((cols - 1) / 2)
     work = np.empty(cells.precision.shape[1] + 2, dtype=np.float32)
     lines, more_lines = np.empty((4, cols), np.float32), np.empty((2, cols), np.float32)
     bits = np.empty(cols, dtype=np.int32)
@@ -210,6 +215,7 @@ def _depth_planes(
         _pixel_flags(cells.flags[row // cell_side], cell_side, bits)
         depth, sigma = out.depth_m[row], out.sigma_m[row]
         confidence, flags = out.confidence[row], out.flags[row]
+        down = np.float32(row) - middle_row
         for col in range(cols):
             apart = disparity[col] - numbers.offset_px
             far = numbers.per_dpt_px / apart
@@ -219,9 +225,11 @@ def _depth_planes(
             random[col] = np.sqrt(variance)
             doubt = wrong[col] - numbers.harmless
             doubt = doubt if doubt > zero else zero
-            sigma_px = np.sqrt(
-                variance + numbers.rectification_variance + numbers.wrong_px2 * doubt
-            )
+            across = np.float32(col) - middle_col
+            off_axis = numbers.known_per_px2 * (across * across + down * down)
+            scaled = numbers.known_per_px * (disparity[col] - numbers.offset_px)
+            known = numbers.known_variance + off_axis * off_axis + scaled * scaled
+            sigma_px = np.sqrt(variance + known + numbers.wrong_px2 * doubt)
             sigma[col] = depth[col] * depth[col] * sigma_px * over
         for col in range(cols):
             apart = disparity[col] - numbers.offset_px
