@@ -112,7 +112,8 @@ class Pipeline:
         self._problem = ""
         self._ending = ""
         self._stopping = threading.Event()
-        self._last: Frame | None = None  # in order
+        self._last_number = -1  # of the frames in order
+        self._last_camera_s: float | None = None
         self._last_s: float | None = None
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
@@ -283,12 +284,25 @@ class Pipeline:
         if not outcome.whole:
             tally.broken += 1
             return
-        if self._last is not None and _is_older(outcome, self._last):
+        if self._is_older(outcome):
             tally.out_of_order += 1
             return
-        self._last, self._last_s = outcome, grabbed_s
+        self._last_number, self._last_s = outcome.number, grabbed_s
         put = self._frames.put if self._drop else self._frames.put_and_wait
         put(_Grabbed(outcome, grabbed_s))
+
+    def _is_older(self, frame: Frame) -> bool:
+        """Whether a frame is not after the last one, by number or by the clock of the camera.
+
+        The clock is compared with that of the frame just before, in order or not: a camera that
+        was plugged in again may begin at zero, which is one frame out of order and not all.
+        """
+        before_s, self._last_camera_s = self._last_camera_s, frame.camera_time_s
+        if frame.number <= self._last_number:
+            return True
+        if before_s is None or frame.camera_time_s is None:
+            return False
+        return frame.camera_time_s < before_s
 
     def _record(self, frame: Frame) -> None:
         if self._recorder is None:
@@ -331,15 +345,6 @@ class Pipeline:
         self._tally.computed = serial
         self.rates["computed"].tick()
         self.results.put(result)
-
-
-def _is_older(frame: Frame, last: Frame) -> bool:
-    """Whether a frame is not after the last one, by number or by the clock of the camera."""
-    if frame.number <= last.number:
-        return True
-    if frame.camera_time_s is None or last.camera_time_s is None:
-        return False
-    return frame.camera_time_s < last.camera_time_s
 
 
 def _number(name: str, value: Any) -> float:

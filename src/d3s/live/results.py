@@ -54,6 +54,8 @@ class Result:
         Time of both steps, and of waiting for them.
     remarks
         Remarks and warnings of the source.
+    position
+        Place on the time line of saved frames, from 0; None for live frames.
     """
 
     serial: int
@@ -69,6 +71,7 @@ class Result:
     estimate_s: float = 0.0
     waited_s: float = 0.0
     remarks: tuple[str, ...] = ()
+    position: int | None = None
     _filtered: dict[Filter, DepthMap] = field(default_factory=dict)
 
     @property
@@ -111,9 +114,7 @@ def compute(frame: Frame, rig: Rig, settings: Settings, *, serial: int, grabbed_
     begun = time.monotonic()
     left, right = frame.pair(rig)
     split = time.monotonic()
-    depth_map = estimate_quietly(
-        left, right, rig, method=settings.method, options=settings.options
-    )
+    depth_map = estimate_quietly(left, right, rig, method=settings.method, options=settings.options)
     ended = time.monotonic()
     return Result(
         serial=serial,
