@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.types import Image
 
-Counts = NDArray[np.uint8] | NDArray[np.uint16]
+Counts = NDArray[np.uint8 | np.uint16]
 """Image of a sensor as it sends it, (rows, cols)."""
 
 
