@@ -9,9 +9,12 @@ handler.
 import asyncio
 import functools
 import importlib
+import io
+import math
 import secrets
 import threading
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.live.needs import check_points
+from d3s.live.results import Result
 from d3s.live.security import HEADERS, LOOPBACK
 from d3s.live.server import Page
 from d3s.live.shows import Show
@@ -33,7 +37,7 @@ MOST_CLIENT_BYTES = 65_536
 
 _SECRET_HEADER = "X-D3S-Secret"
 _TUNNEL = b"ShareUrl"  # in the type of the messages that open and close a tunnel
-_POINT_SIZE = 0.0012  # of a point at a metre: about the distance of neighbours
+_ROOM = 1.1  # of the first view, to the size of the picture
 _WAIT_S = 0.5
 # viser's page is one file with scripts and styles inside.
 _HEADERS = HEADERS | {
@@ -98,7 +102,8 @@ class PointsPage:
     def __enter__(self) -> Self:
         """Start to follow the results."""
         self._viser.scene.set_up_direction("-y")  # y is down in our coordinates
-        self._viser.on_client_connect(_look_forward)
+        self._viser.gui.configure_theme(show_share_button=False)
+        self._viser.on_client_connect(self._look_forward)
         self._show.results.listeners.append(self._changed.set)
         self._changed.set()
         self._thread.start()
@@ -110,7 +115,8 @@ class PointsPage:
         self._changed.set()
         self._show.results.listeners.remove(self._changed.set)
         self._thread.join()
-        self._viser.stop()
+        with redirect_stdout(io.StringIO()):
+            self._viser.stop()
 
     def _work(self) -> None:
         """Send points of the newest result, while anybody watches."""
@@ -123,9 +129,18 @@ class PointsPage:
                 continue
             xyz_m, colours = points_of(result.shown(limits), self._most)
             self._viser.scene.add_point_cloud(
-                "/depth", xyz_m, colours, point_size=_POINT_SIZE, precision="float32"
+                "/depth", xyz_m, colours, point_size=_spacing_m(xyz_m, result), precision="float32"
             )
             sent = (result, limits)
+
+    def _look_forward(self, client: Any) -> None:
+        """Begin with the view of the left lens, with some room around it."""
+        result = self._show.results.peek()
+        client.camera.position = (0.0, 0.0, 0.0)
+        client.camera.look_at = (0.0, 0.0, 1.0)
+        if result is not None:
+            focal_px = result.depth_map.rig.optics.focal_length_px
+            client.camera.fov = 2 * math.atan(_ROOM * max(result.shape) / 2 / focal_px)
 
     # Proxy ----------------------------------------------------------------------------------------
 
@@ -152,10 +167,10 @@ class PointsPage:
         names = request.headers.get("Sec-WebSocket-Protocol", "")
         protocols = [one.strip() for one in names.split(",") if one.strip()]
         async with session.ws_connect(
-            f"ws://{LOOPBACK}:{self._port}/", protocols=protocols, max_msg_size=0
+            f"ws://{LOOPBACK}:{self._port}/", protocols=protocols, max_msg_size=0, compress=0
         ) as inner:
             outer = web.WebSocketResponse(
-                protocols=protocols, max_msg_size=MOST_CLIENT_BYTES, heartbeat=20.0
+                protocols=protocols, max_msg_size=MOST_CLIENT_BYTES, heartbeat=20.0, compress=False
             )
             await outer.prepare(request)
             await _pump(outer, inner)
@@ -164,6 +179,7 @@ class PointsPage:
 
 async def _pump(outer: web.WebSocketResponse, inner: ClientWebSocketResponse) -> None:
     """Pass messages in both directions until one side closes; requests for a tunnel are dropped."""
+
     async def outwards() -> None:
         async for message in inner:
             if message.type is WSMsgType.BINARY:
@@ -186,7 +202,7 @@ async def _pump(outer: web.WebSocketResponse, inner: ClientWebSocketResponse) ->
 
 
 def _guarded_server(secret: str) -> Any:
-    """viser's server on this machine, which refuses requests without the secret.
+    """Viser's server on this machine, which refuses requests without the secret.
 
     viser does not let its callers check requests, so the function that it serves with is wrapped
     while it starts.
@@ -205,7 +221,8 @@ def _guarded_server(secret: str) -> Any:
 
     library.serve = guarded  # type: ignore[attr-defined]
     try:
-        server = viser.ViserServer(host=LOOPBACK, port=0, verbose=False)
+        with redirect_stdout(io.StringIO()):  # it prints its own address, which refuses everybody
+            server = viser.ViserServer(host=LOOPBACK, port=0, verbose=False)
     finally:
         library.serve = original  # type: ignore[attr-defined]
     if not is_guarded.is_set() or not _without_tunnel(server):
@@ -241,7 +258,9 @@ def _without_tunnel(server: Any) -> bool:
     return True
 
 
-def _look_forward(client: Any) -> None:
-    """Begin a little behind the camera, with its view."""
-    client.camera.position = (0.0, 0.0, -0.15)
-    client.camera.look_at = (0.0, 0.0, 1.0)
+def _spacing_m(xyz_m: NDArray[Any], result: Result) -> float:
+    """Distance of neighbouring points at the middle depth, which is the size to draw them at."""
+    if not len(xyz_m):
+        return 1e-3
+    step_px = math.sqrt(result.depth_map.depth_m.size / len(xyz_m))
+    return float(np.median(xyz_m[:, 2])) * step_px / result.depth_map.rig.optics.focal_length_px

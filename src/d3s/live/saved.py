@@ -191,7 +191,7 @@ def open_reel(path: str | os.PathLike[str], rig: Rig | None = None) -> Reel:
 
 
 def _recording_reel(path: Path, rig: Rig | None) -> FrameReel:
-    from d3s.recording.reader import Recording
+    from d3s.recording import Recording
 
     recording = Recording(path)
     camera = rig or recording.rig
