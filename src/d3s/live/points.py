@@ -247,7 +247,7 @@ def _with_secret(inner: Callable[..., Any] | None, secret: str) -> Callable[...,
 def _without_tunnel(server: Any) -> bool:
     """Take away the handlers that open and close tunnels; tells whether they are gone."""
     messages = importlib.import_module("viser._messages")
-    sockets = getattr(server, "_websock_server", None)
+    sockets: Any = getattr(server, "_websock_server", None)
     try:
         for kind in (messages.ShareUrlRequest, messages.ShareUrlDisconnect):
             sockets.unregister_handler(kind)
