@@ -27,7 +27,10 @@ def with_arrays(result, **arrays):
     return replace(result, depth_map=replace(result.depth_map, **arrays), _filtered={})
 
 
-def picture(result, panel, limits=Filter()):
+ALL = Filter()
+
+
+def picture(result, panel, limits=ALL):
     encoded, legend = draw(result, panel, limits, AutoRange())
     return cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1], legend
 

@@ -193,9 +193,11 @@ def test_failed_recording_is_told_and_everything_is_closed(quick):
     recorder.error = OutputError("the disk is full")
     pipeline = Pipeline(FakeCamera(), RIG, new_recorder=lambda: recorder)
     pipeline.start_recording()
-    with pytest.raises(OutputError, match="full"), pipeline:
-        wait_until(lambda: pipeline.counts.computed > 0)
-        assert "disk is full" in pipeline.state
+    pipeline.start()
+    wait_until(lambda: pipeline.counts.computed > 0)
+    assert "disk is full" in pipeline.state
+    with pytest.raises(OutputError, match="full"):
+        pipeline.close()
     assert recorder.is_closed
     assert not any(thread.is_alive() for thread in pipeline._threads)
 

@@ -93,12 +93,14 @@ def test_tunnel_cannot_be_asked_for(running, monkeypatch, is_dropped_on_the_way)
         monkeypatch.setattr(points, "_TUNNEL", b"nothing that is ever sent")
 
     async def run():
-        async with aiohttp.ClientSession() as session:
-            async with session.ws_connect(
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(
                 f"{address}points", origin=origin(address), protocols=["viser-v1.1.1"]
-            ) as socket:
-                await socket.send_bytes(msgspec.msgpack.encode({"type": "ShareUrlRequest"}))
-                await asyncio.sleep(0.5)
+            ) as socket,
+        ):
+            await socket.send_bytes(msgspec.msgpack.encode({"type": "ShareUrlRequest"}))
+            await asyncio.sleep(0.5)
 
     asyncio.run(run())
     assert asked == []
