@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.live import points
 from d3s.live.feed import Feed
 from d3s.live.live import LiveShow
 from d3s.live.page import live_page
@@ -15,8 +16,7 @@ from d3s.live.server import Server
 from live_pages import DEPTHS_M, RIG, FakeCamera, views
 
 pytest.importorskip("viser")
-
-from d3s.live import points
+msgspec = pytest.importorskip("msgspec")
 
 
 @pytest.fixture(scope="module")
@@ -31,23 +31,37 @@ def running():
 
 def status(address, **headers):
     async def run():
-        async with aiohttp.ClientSession() as session:
-            async with session.get(address, headers=headers) as answer:
-                return answer.status, await answer.text()
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(address, headers=headers) as answer,
+        ):
+            return answer.status, await answer.text()
 
     return asyncio.run(run())
 
 
 def handshake(address, **headers):
     async def run():
-        async with aiohttp.ClientSession() as session:
-            async with session.ws_connect(address, headers=headers, protocols=["viser-v1.1.1"]):
-                return 101
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(address, headers=headers, protocols=["viser-v1.1.1"]),
+        ):
+            return 101
 
     try:
         return asyncio.run(run())
     except aiohttp.WSServerHandshakeError as error:
         return error.status
+
+
+async def ask_for_tunnel(address, headers):
+    """Send the message by which a client of viser opens a public tunnel."""
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.ws_connect(address, protocols=["viser-v1.1.1"]) as socket,
+    ):
+        await socket.send_bytes(msgspec.msgpack.encode({"type": "ShareUrlRequest"}))
+        await asyncio.sleep(0.5)
 
 
 def origin(address) -> str:
@@ -84,47 +98,26 @@ def test_checks_of_our_server_hold_for_points(running):
 @pytest.mark.parametrize("is_dropped_on_the_way", [True, False])
 def test_tunnel_cannot_be_asked_for(running, monkeypatch, is_dropped_on_the_way):
     """Neither through the proxy, which drops the request, nor by viser, which has no handler."""
-    import msgspec
-
     page, address = running
     asked = []
     monkeypatch.setattr(page._viser, "request_share_url", lambda *_, **__: asked.append(1))
     if not is_dropped_on_the_way:
         monkeypatch.setattr(points, "_TUNNEL", b"nothing that is ever sent")
 
-    async def run():
-        async with (
-            aiohttp.ClientSession() as session,
-            session.ws_connect(
-                f"{address}points", origin=origin(address), protocols=["viser-v1.1.1"]
-            ) as socket,
-        ):
-            await socket.send_bytes(msgspec.msgpack.encode({"type": "ShareUrlRequest"}))
-            await asyncio.sleep(0.5)
-
-    asyncio.run(run())
+    asyncio.run(ask_for_tunnel(f"{address}points", headers={"Origin": origin(address)}))
     assert asked == []
 
 
 def test_tunnel_opens_without_our_guard(monkeypatch):
     """The message of the test above is the one that opens a tunnel, where nothing guards."""
-    import msgspec
-
     monkeypatch.setattr(points, "_without_tunnel", lambda _: True)
     server = points._guarded_server("secret")
     asked = []
     monkeypatch.setattr(server, "request_share_url", lambda *_, **__: asked.append(1))
 
-    async def run():
-        async with aiohttp.ClientSession(headers={"X-D3S-Secret": "secret"}) as session:
-            async with session.ws_connect(
-                f"ws://127.0.0.1:{server.get_port()}/", protocols=["viser-v1.1.1"]
-            ) as socket:
-                await socket.send_bytes(msgspec.msgpack.encode({"type": "ShareUrlRequest"}))
-                await asyncio.sleep(0.5)
-
+    address = f"ws://127.0.0.1:{server.get_port()}/"
     try:
-        asyncio.run(run())
+        asyncio.run(ask_for_tunnel(address, headers={"X-D3S-Secret": "secret"}))
     finally:
         server.stop()
     assert asked == [1]

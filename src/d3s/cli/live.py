@@ -1,5 +1,6 @@
 """`d3s live` and `d3s view`: depth in a browser, live and saved."""
 
+import gc
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -218,7 +219,10 @@ def _serve(
 
         pages.append(stack.enter_context(PointsPage(show)).page)
 
+    stack.callback(gc.unfreeze)
+
     def ready(address: str) -> None:
+        gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread
         warning = warning_of(host)
         if warning:
             typer.echo(f"Warning: {warning}", err=True)
