@@ -183,8 +183,8 @@ def report(name: str, single_s: float, single_cpu_s: float, found: Measured) -> 
         f"(asked < {1e3 * limit_s:.0f}: {_held(found.latency_s < limit_s)})"
     )
     print(
-        f"  processor time a map      {1e3 * found.cpu_s:7.1f} ms  (alone {1e3 * single_cpu_s:.1f} ms: "
-        f"{single_cpu_s / found.cpu_s:.1%} goes to the estimate)"
+        f"  processor time a map      {1e3 * found.cpu_s:7.1f} ms  "
+        f"(alone {1e3 * single_cpu_s:.1f} ms, {single_cpu_s / found.cpu_s:.1%})"
     )
     print(f"  drawn                     {found.shown_hz:7.1f} a second")
     period_s = 1 / found.rate_hz
