@@ -265,7 +265,7 @@ async function measure() {
     if (points.length < 2) return;
     const [a, b] = points;
     const [between, line] = await Promise.all([
-      link.ask({ ask: "distance", serial, a, b }).catch((error) => ({ text: `no distance: ${error.message}` })),
+      link.ask({ ask: "distance", serial, a, b }).catch(() => ({ text: "A to B: no distance, since a point has no depth" })),
       link.ask({ ask: "profile", serial, a, b }),
     ]);
     byId("distance").textContent = between.distance_m === undefined
