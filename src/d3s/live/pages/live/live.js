@@ -59,6 +59,7 @@ function showAbilities() {
   byId("points").hidden = !points;
   byId("pause").hidden = !page.live;
   byId("losses-card").hidden = !page.live;
+  byId("actions").hidden = !(page.live || snapshot || points);
   byId("options").hidden = page.abilities.estimate === false;
   byId("timeline").hidden = !(positions > 1);
   byId("position").max = Math.max((positions || 1) - 1, 0);
