@@ -1,8 +1,10 @@
 """`LiveShow`: a pipeline on a page, with recording and snapshots."""
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +135,11 @@ def write_snapshot(result: Result, settings: Settings, folder: Path | None) -> d
     if folder is None:
         raise InputError("there is no folder for snapshots. Start with --output FOLDER.")
     make_folder(folder)
-    stamp = time.strftime(_TIME)
-    path = folder / f"snapshot_{stamp}_{result.number:06d}.npz"
-    result.shown(settings.shown).save(path, overwrite=True)
+    name = f"snapshot_{time.strftime(_TIME)}_{result.number:06d}"
+    path = folder / f"{name}.npz"
+    for number in count(2):
+        if not os.path.lexists(path):
+            break
+        path = folder / f"{name}_{number}.npz"
+    result.shown(settings.shown).save(path)
     return {"text": f"Saved {path.name}.", "file": path.name}

@@ -89,9 +89,14 @@ class Pipeline:
 
     Examples
     --------
-    >>> with Pipeline(source, rig) as pipeline:  # doctest: +SKIP
-    ...     pipeline.results.listeners.append(lambda: print(pipeline.results.read().number))
-    ...     time.sleep(10)
+    >>> import d3s
+    >>> from d3s.capture import open_source
+    >>> rig = d3s.Rig.paper_prototype()
+    >>> with Pipeline(open_source("twin:60x100", rig), rig) as pipeline:
+    ...     while pipeline.results.peek() is None:
+    ...         time.sleep(0.1)
+    >>> pipeline.results.read().shape
+    (60, 100)
     """
 
     def __init__(
