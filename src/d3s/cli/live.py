@@ -11,8 +11,16 @@ import typer
 from d3s.cli.depth import parsed_method
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
 from d3s.cli.output import Quiet, value_of
-from d3s.cli.progress import progress_bar
-from d3s.cli.source import SOURCES, Exposure, Gain, Rate, SideBySide, SourceRig, rig_of_word
+from d3s.cli.source import (
+    SOURCES,
+    Exposure,
+    Gain,
+    Rate,
+    SideBySide,
+    SourceRig,
+    opened,
+    rig_of_word,
+)
 from d3s.cli.units import depth_range_m, length_m
 
 if TYPE_CHECKING:
@@ -113,7 +121,7 @@ def live(
     Prints the address of the page, which holds a secret token: who has the address can watch. The
     page answers this machine only, unless --host says otherwise. Ctrl-C ends it.
     """
-    from d3s.capture import SourceOptions, open_source
+    from d3s.capture import SourceOptions
     from d3s.live.live import LiveShow
     from d3s.live.needs import check_server
     from d3s.live.pipeline import Pipeline
@@ -121,31 +129,29 @@ def live(
     check_server()
     camera = _rig_of(source, rig)
     settings = _settings(method, option or [], fast, depth_range, min_confidence, max_sigma)
-    with progress_bar(8, "Rendering the twin.", quiet=quiet or not _is_twin(source)) as progress:
-        options = SourceOptions(
-            side_by_side=side_by_side,
-            linear=is_linear(encoding),
-            bayer=order_of(bayer),
-            rate_hz=rate,
-            exposure_s=exposure,
-            gain=gain,
-            progress=progress,
-            keep_raw=True,  # for recordings
-        )
-        opened = open_source(source, camera, options)
+    options = SourceOptions(
+        side_by_side=side_by_side,
+        linear=is_linear(encoding),
+        bayer=order_of(bayer),
+        rate_hz=rate,
+        exposure_s=exposure,
+        gain=gain,
+        keep_raw=True,  # for recordings
+    )
+    frames = opened(source, camera, options, quiet=quiet)
     pipeline = Pipeline(
-        opened,
+        frames,
         camera,
         settings=settings,
-        drop=opened.frame_count is None,  # files wait, cameras do not
+        drop=frames.frame_count is None,  # files wait, cameras do not
         new_recorder=lambda: _new_recorder(output, camera, source),
     )
     with ExitStack() as stack:
-        stack.callback(opened.close)
+        stack.callback(frames.close)
         if record:  # from the first frame on
             pipeline.start_recording()
         stack.enter_context(pipeline)
-        show = LiveShow(pipeline, title=_name(opened, source), folder=output, has_points=points)
+        show = LiveShow(pipeline, title=_name(frames, source), folder=output, has_points=points)
         _serve(stack, show, points, host, port, browser=browser, seconds=seconds, quiet=quiet)
     if not quiet:
         typer.echo(_summary(pipeline.counts))
@@ -279,8 +285,8 @@ def _is_twin(source: str) -> bool:
     return source.partition(":")[0] == _TWIN
 
 
-def _name(opened: "Source", source: str) -> str:
-    return str(getattr(opened, "name", "") or source)
+def _name(frames: "Source", source: str) -> str:
+    return str(getattr(frames, "name", "") or source)
 
 
 def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":
