@@ -11,7 +11,7 @@ from d3s.capture import Frame, Refused
 from d3s.errors import InputError, OptionsError, OutputError
 from d3s.live import results
 from d3s.live.counts import Rate
-from d3s.live.pipeline import Pipeline
+from d3s.live.pipeline import STALE_S, Pipeline
 from d3s.live.settings import Filter, Settings
 from d3s.live.slot import Newest, Slot
 from live_pages import DEPTHS_M, RIG, FakeCamera, views
@@ -221,10 +221,12 @@ def test_source_that_fails_or_ends_is_told():
 
     class Short(FakeCamera):
         def __iter__(self):
-            yield from ()
+            yield frame(0)
 
     with Pipeline(Short(), RIG) as pipeline:
         wait_until(lambda: "ended" in pipeline.state)
+        wait_until(lambda: pipeline.silent_s > STALE_S)
+        assert not pipeline.is_stale
 
 
 def test_depth_is_that_of_the_frame():

@@ -11,7 +11,7 @@ from typing import Any
 from d3s.atomic import make_folder
 from d3s.errors import InputError
 from d3s.live.pictures import PANELS
-from d3s.live.pipeline import STALE_S, Pipeline
+from d3s.live.pipeline import Pipeline
 from d3s.live.results import Result
 from d3s.live.settings import Settings
 from d3s.live.slot import Newest
@@ -80,10 +80,9 @@ class LiveShow:
     def status(self) -> dict[str, Any]:
         """State, rates and losses."""
         pipeline = self.pipeline
-        silent_s = pipeline.silent_s
         return {
             "state": pipeline.state,
-            "stale": silent_s is not None and silent_s > STALE_S,
+            "stale": pipeline.is_stale,
             "recording": pipeline.is_recording,
             "rates": {name: rate.per_s() for name, rate in pipeline.rates.items()},
             "counts": asdict(pipeline.counts),

@@ -23,6 +23,7 @@ from d3s.rig import Rig
 STALE_S = 1.0
 """Seconds without a new frame after which a camera is said to be silent."""
 
+_ENDED = "the source has ended"
 _CLOSE_S = 5.0  # for threads to end
 
 
@@ -268,6 +269,12 @@ class Pipeline:
         return None if self._last_s is None else time.monotonic() - self._last_s
 
     @property
+    def is_stale(self) -> bool:
+        """Whether the last result is old, and that is not as it should be: no source has ended."""
+        silent_s = self.silent_s
+        return silent_s is not None and silent_s > STALE_S and self._ending != _ENDED
+
+    @property
     def state(self) -> str:
         """State in words for people: running, waiting, silent, ended or failed, and why."""
         if self._ending:
@@ -295,7 +302,7 @@ class Pipeline:
                 if self._stopping.is_set():
                     break
                 self._handle(outcome)
-            self._ending = "the source has ended"
+            self._ending = _ENDED
         except D3SError as error:
             self._ending = f"the source has failed: {error}"
         except BaseException as error:
