@@ -4,6 +4,7 @@ In come arguments; out go calls of the library, lines on stdout, and an exit cod
 
 calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
+live      `d3s live` and `d3s view`
 record    `d3s record`, `d3s replay` and `d3s recover`
 convert_recording
           conversions of recordings by `d3s convert`
@@ -44,6 +45,7 @@ from d3s.cli.depth import depth
 from d3s.cli.doctor import doctor
 from d3s.cli.evaluate import evaluate
 from d3s.cli.info import info
+from d3s.cli.live import live, view
 from d3s.cli.output import BAD_INPUT
 from d3s.cli.record import record, recover, replay
 from d3s.cli.reproduce import reproduce
@@ -95,6 +97,8 @@ app = typer.Typer(
 # In the order of the help text: what a newcomer needs first.
 app.command()(demo)
 app.command()(depth)
+app.command()(live)
+app.command()(view)
 app.command()(info)
 app.command(help=CONVERT_HELP)(convert)
 app.command()(record)
