@@ -1,0 +1,196 @@
+"""Alignment of simulated misassemblies: what `d3s.align` shows, against the truth.
+
+Each camera is built wrongly in one way, or in all ways at once, by a known amount, and looks at a
+wall with a texture that no choice was made on. Frames are rendered once and kept in a folder.
+
+    python benchmarks/align.py FOLDER              report textures, full frames
+    python benchmarks/align.py FOLDER --tuning     textures on which choices were made
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import d3s
+from d3s.align import measure
+from d3s.types import Image
+
+REPORT = ("text", "brick", "gravel", "bark")
+TUNING = ("stone", "leaves")
+NOISE = 0.01
+WALL_M, SLOPE_M, SLOPE_RAD = 0.42, 0.5, np.radians(60)
+ROLL_RAD, ROWS_PX, FOCUS_M, PARTITION_PX, GAIN = np.radians(0.6), 10.0, 10e-6, 30, 0.05
+WITHIN = 0.1  # asked: each within a tenth
+HERTZ = 2.0  # asked
+TRUTH = {
+    "roll_rad": ROLL_RAD,
+    "rows_px": ROWS_PX,
+    "focus_m": FOCUS_M,
+    "partition_px": float(PARTITION_PX),
+    "gain": float(np.log1p(GAIN)),
+}
+
+
+class Case(NamedTuple):
+    """A misassembly: which quantities are off, and what the camera looks at."""
+
+    name: str
+    off: tuple[str, ...]
+    is_sloped: bool = False
+
+
+CASES = (
+    Case("roll", ("roll_rad",)),
+    Case("rows", ("rows_px",)),
+    Case("focus", ("focus_m",)),
+    Case("focus, sloped wall", ("focus_m",), is_sloped=True),
+    Case("partition", ("partition_px",)),
+    Case("gain", ("gain",)),
+    Case("all at once", tuple(TRUTH)),
+)
+
+
+def render(case: Case, texture: str, sign: int, scale: int = 1) -> Image:
+    """Raw frame without noise; `scale` divides its size, and keeps its blur in pixels.
+
+    Parameters
+    ----------
+    case
+        Misassembly.
+    texture
+        Pattern of the wall.
+    sign
+        1 or -1: direction in which the camera is off.
+    scale
+        Factor on the pixel pitch.
+    """
+    by = {name: sign * TRUTH[name] if name in case.off else 0.0 for name in TRUTH}
+    optics = design(scale).optics
+    # A lens farther from the sensor focuses as a stronger one would, and magnifies more.
+    power = by["focus_m"] / optics.sensor_distance_m**2
+    optics = optics.replace(optical_power_right_dpt=optics.optical_power_right_dpt - power)
+    mount = d3s.Mount(
+        roll_rad=by["roll_rad"],
+        shift_y_px=by["rows_px"],
+        scale=1 - by["focus_m"] / optics.sensor_distance_m,
+    )
+    off = round(by["partition_px"])
+    layout = d3s.RawLayout(
+        rows_px=2160 // scale,
+        cols_px=3840 // scale + 2 * abs(off),
+        field_radius_px=1060 / scale,
+    )
+    texture_of = d3s.Texture(pattern=texture, seed=4)
+    wall: d3s.Plane | d3s.TiltedPlane = d3s.Plane(depth_m=WALL_M, texture=texture_of)
+    if case.is_sloped:
+        wall = d3s.TiltedPlane(depth_m=SLOPE_M, tilt_x_rad=SLOPE_RAD, texture=texture_of)
+    frame = d3s.simulate_raw(
+        wall,
+        d3s.Rig(optics=optics),
+        noise=d3s.Sensor(gain=(1.0, float(np.exp(by["gain"])))),
+        layout=layout,
+        mounts=(d3s.Mount(), mount),
+    ).image
+    first = abs(off) - off
+    return frame[:, first : first + 3840 // scale]
+
+
+def design(scale: int = 1) -> d3s.Rig:
+    """Camera as designed: the paper's prototype, or one with larger pixels and aperture."""
+    rig = d3s.Rig.paper_prototype()
+    optics = rig.optics
+    return d3s.Rig(
+        optics=optics.replace(
+            pixel_pitch_m=optics.pixel_pitch_m * scale,
+            aperture_radius_m=optics.aperture_radius_m * scale,
+        )
+    )
+
+
+def noisy(frame: Image, seed: int) -> Image:
+    """Frame with noise of the sensor, rounded to 12 bits."""
+    noise = np.random.default_rng(seed).standard_normal(frame.shape, dtype=np.float32)
+    return np.clip(np.rint((frame + NOISE * noise) * 4095) / 4095, 0, 1).astype(np.float32)
+
+
+def _frame(folder: Path, case: Case, texture: str, sign: int) -> Image:
+    path = folder / f"{case.name.replace(', ', '_').replace(' ', '_')}_{texture}_{sign:+d}.npy"
+    if not path.exists():
+        np.save(path, render(case, texture, sign).astype(np.float16))
+    return np.load(path).astype(np.float32)
+
+
+def run(folder: Path, textures: tuple[str, ...]) -> list[dict[str, object]]:
+    """Rows of the table: truth, what was shown, and the time of a frame."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    work = [(case, texture) for texture in textures for case in CASES]
+    for number, (case, texture) in enumerate(track(work, "Rendering and measuring.")):
+        sign = 1 if number % 2 == 0 else -1
+        raw = noisy(_frame(folder, case, texture, sign), number)
+        distance = None if case.is_sloped else WALL_M
+        measure(raw, design(), distance_m=distance)
+        start = time.perf_counter()
+        found = measure(raw, design(), distance_m=distance)
+        seconds = time.perf_counter() - start
+        for name in case.off:
+            reading = found[name]
+            shown = reading.value - (reading.target if name == "focus_m" else 0.0)
+            truth = sign * TRUTH[name]
+            rows.append(
+                {
+                    "case": case.name,
+                    "texture": texture,
+                    "quantity": name,
+                    "truth": truth * reading.kind.factor,
+                    "shown": shown * reading.kind.factor,
+                    "sigma": reading.sigma * reading.kind.factor,
+                    "unit": reading.kind.unit,
+                    "error": shown / truth - 1,
+                    "advice": reading.advice,
+                    "seconds": seconds,
+                }
+            )
+    return rows
+
+
+def main() -> None:
+    """Print the table, and write the numbers beside the frames."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--tuning", action="store_true")
+    parser.add_argument("--textures", nargs="*")
+    given = parser.parse_args()
+    textures = tuple(given.textures or (TUNING if given.tuning else REPORT))
+    rows = run(given.folder, textures)
+    table = Table("case", "texture", "quantity", "truth", "shown", "sigma", "error", "advice")
+    for row in rows:
+        error = row["error"]
+        colour = "green" if isinstance(error, float) and abs(error) <= WITHIN else "red"
+        table.add_row(
+            str(row["case"]),
+            str(row["texture"]),
+            str(row["quantity"]),
+            f"{row['truth']:.2f} {row['unit']}",
+            f"{row['shown']:.2f}",
+            f"{row['sigma']:.2f}",
+            f"[{colour}]{error:+.1%}[/{colour}]",
+            str(row["advice"]),
+        )
+    Console(width=200).print(table)
+    seconds = float(np.median([float(str(row["seconds"])) for row in rows]))
+    within = sum(abs(float(str(row["error"]))) <= WITHIN for row in rows)
+    print(f"{within} of {len(rows)} within {WITHIN:.0%}; {1 / seconds:.1f} frames a second")
+    kind = "tuning" if given.tuning else "report"
+    (given.folder / f"align_{kind}.json").write_text(json.dumps(rows, indent=2))
+
+
+if __name__ == "__main__":
+    main()
