@@ -328,7 +328,9 @@ class Rig(RigPart):
         """
         return import_module("d3s.check.pipeline").check(self, frames, distances_m=distances_m)
 
-    def split(self, raw: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def split(
+        self, raw: Any, *, full_scale: float | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Split a raw frame into the rectified left and right view, full scale 1.
 
         The rows of both views agree, and a point at infinity has the same column in both. Each
@@ -342,6 +344,9 @@ class Rig(RigPart):
         raw
             Frame (rows, cols), upright as for the calibration: uint8 or uint16 with their full
             scale, or floats with full scale 1.
+        full_scale
+            Largest value of the sensor, such as 4095 for 12 bits in uint16; that of the type if
+            None.
 
         Returns
         -------
@@ -357,7 +362,8 @@ class Rig(RigPart):
         if self.stereo is not None and self.stereo.raw_cameras is not None:
             from d3s.rig.rectify import halves, rectify
 
-            return rectify(*halves(raw, self.stereo.raw_cameras), self.stereo, self.optics)
+            both = halves(raw, self.stereo.raw_cameras)
+            return rectify(*both, self.stereo, self.optics, full_scale)
         if self.calibration is None:
             raise InputError(
                 f"the rig {self.name!r} has no calibration, so it cannot split raw frames. "
@@ -365,7 +371,7 @@ class Rig(RigPart):
             )
         from d3s.rig.split import split
 
-        return split(raw, self.calibration)
+        return split(raw, self.calibration, full_scale)
 
     def rectify(self, left: Any, right: Any) -> tuple[Any, Any]:
         """Rectify the pictures of a stereo camera, which `Rig.from_file` has read.
