@@ -1,0 +1,108 @@
+"""Settings of the pipeline that change while it runs: method, options and filter."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from d3s.errors import InputError
+from d3s.estimate import DepthMap, Options
+from d3s.estimate.depth_map import check_limits
+from d3s.estimate.methods import checked_options
+from d3s.record import short_repr
+
+FAST = {"finest_scale": 2, "search_scale": 4}
+"""Options of "joint" for more frames a second; docs/speed.md has what they cost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Depths that are shown, as in `DepthMap.filter`.
+
+    Raises
+    ------
+    InputError
+        If a limit is not a number in its range.
+    """
+
+    min_confidence: float | None = None
+    max_sigma_m: float | None = None
+    carried: bool = True  # whether depths that rest on texture elsewhere in the window are shown
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        check_limits(min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m)
+        if not isinstance(self.carried, bool):
+            raise InputError(f"carried={short_repr(self.carried)} must be true or false.")
+
+    def apply(self, depth_map: DepthMap) -> DepthMap:
+        """Depth map without the depths beyond the limits."""
+        if self == Filter():
+            return depth_map
+        return depth_map.filter(
+            min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m, carried=self.carried
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Method and options of the estimate, and the filter of what is shown.
+
+    Parameters
+    ----------
+    method
+        Name of a method of `d3s.estimate`.
+    options
+        Options of the method; the default of every field if None.
+    shown
+        Filter of the depths that are shown.
+    version
+        Number of changes until now: a page that has drawn another version draws again.
+    """
+
+    method: str = "joint"
+    options: Options | None = None
+    shown: Filter = Filter()
+    version: int = 0
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """Settings with some values replaced, checked.
+
+        Parameters
+        ----------
+        changes
+            `method`; `options`, a table of the fields to change, where None sets a field to its
+            default; and the fields of `Filter`.
+
+        Raises
+        ------
+        InputError
+            If a name is unknown, or a value is out of its range.
+        OptionsError
+            If an option is unknown or out of range.
+        """
+        filters = {name: changes[name] for name in Filter.__dataclass_fields__ if name in changes}
+        unknown = set(changes) - set(filters) - {"method", "options"}
+        if unknown:
+            known = ", ".join(("method", "options", *Filter.__dataclass_fields__))
+            raise InputError(f"{short_repr(min(unknown))} is no setting. There are {known}.")
+        method = changes.get("method", self.method)
+        options = self.options if method == self.method else None
+        if "options" in changes:
+            options = _changed_options(method, options, changes["options"])
+        elif method != self.method:
+            options = checked_options(method, None)
+        return replace(
+            self,
+            method=method,
+            options=options,
+            shown=replace(self.shown, **filters),
+            version=self.version + 1,
+        )
+
+
+def _changed_options(method: Any, options: Options | None, changes: Any) -> Options:
+    if not isinstance(changes, Mapping):
+        raise InputError(f"options={short_repr(changes)} must be a table of fields and values.")
+    given = {} if options is None else options.model_dump(exclude_unset=True)
+    merged = {**given, **changes}
+    return checked_options(method, {name: one for name, one in merged.items() if one is not None})

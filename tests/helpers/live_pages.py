@@ -1,0 +1,91 @@
+"""Small live pages for tests: frames that alternate between two depths, and a server around them."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import NamedTuple, Self
+
+import d3s
+from d3s.capture import Frame, Refused
+from d3s.live.feed import Feed
+from d3s.live.live import LiveShow
+from d3s.live.page import live_page
+from d3s.live.pipeline import Pipeline
+from d3s.live.server import Server
+from d3s.rig import Rig
+
+RIG = Rig.paper_prototype()
+SHAPE = (100, 200)
+DEPTHS_M = (0.7, 0.9)  # of even and odd frames
+
+
+@cache
+def views(index: int):
+    scene = d3s.Plane(depth_m=DEPTHS_M[index])
+    pair = d3s.simulate(scene, RIG, noise=0.01, shape=SHAPE)
+    return pair.left, pair.right
+
+
+def depth_of(number: int) -> float:
+    return DEPTHS_M[number % 2]
+
+
+class FakeCamera:
+    """Frames at a rate, or a given list of outcomes; `hold` keeps it silent."""
+
+    frame_count = None
+
+    def __init__(self, outcomes=None, *, rate_hz: float = 50.0) -> None:
+        self._outcomes = outcomes
+        self._period_s = 1 / rate_hz
+        self._closed = threading.Event()
+        self.hold = threading.Event()
+
+    def __iter__(self) -> Iterator[Frame | Refused]:
+        if self._outcomes is not None:
+            yield from self._outcomes
+            self._closed.wait()
+            return
+        number = 0
+        while not self._closed.wait(self._period_s):
+            if not self.hold.is_set():
+                yield Frame(number=number, views=views(number % 2), time_s=time.monotonic())
+            number += 1
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Running(NamedTuple):
+    address: str
+    server: Server
+    feed: Feed
+    pipeline: Pipeline
+    camera: FakeCamera
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.server.gate.port}"
+
+    @property
+    def socket(self) -> str:
+        return f"{self.address}live/socket"
+
+
+@contextmanager
+def running_live(folder=None, *, rate_hz: float = 50.0, new_recorder=None) -> Iterator[Running]:
+    camera = FakeCamera(rate_hz=rate_hz)
+    with Pipeline(camera, RIG, new_recorder=new_recorder) as pipeline:
+        feed = Feed(LiveShow(pipeline, title="Test", folder=folder))
+        server = Server([live_page(feed)])
+        with server.running() as address:
+            yield Running(address, server, feed, pipeline, camera)
+        feed.close()
