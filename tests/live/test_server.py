@@ -40,8 +40,16 @@ async def next_frame(socket, *, after=None, version=None, panels=PANELS):
     while True:
         message = await socket.receive(timeout=60)
         assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT), message
-        if message.type is aiohttp.WSMsgType.BINARY:
-            return unpacked(message.data)
+        header, pictures = opened(message)
+        if header["is"] == "frame":
+            return header, pictures
+
+
+def opened(message):
+    """Header and pictures of a message with or without pictures."""
+    if message.type is aiohttp.WSMsgType.BINARY:
+        return unpacked(message.data)
+    return json.loads(message.data), []
 
 
 async def answer_to(socket, **question):
@@ -191,11 +199,8 @@ def test_silence_is_told(live):
         after = header["serial"]
         while True:
             await socket.send_json({"ask": "frame", "after": after, "version": 0, "panels": []})
-            message = await socket.receive(timeout=20)
-            if message.type is aiohttp.WSMsgType.BINARY:
-                after = unpacked(message.data)[0]["serial"]
-                continue
-            state = json.loads(message.data)
+            state, _ = opened(await socket.receive(timeout=20))
+            after = state.get("serial", after)
             if state["stale"]:
                 return state
 
