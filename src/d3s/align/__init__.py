@@ -7,6 +7,13 @@ matching     places that both halves show
 geometry     rows, roll, scale and turn of the baseline
 focus        sharpness over the field, and the focus difference
 gain         brightness of one half over the other
+steps        steps in the order of the work, and their verdicts
+watch        `Watch`: readings averaged over frames, and the best sharpness
+sources      sources of raw frames
+session      `Session`: a source that is measured in threads
+filing       captures that are checked and filed with distances.csv
+calibrating  calibration of the filed captures
+feed         sessions of the page, whose files are in the folder `page`
 """
 
 from d3s.align.measure import Alignment, measure

@@ -255,4 +255,3 @@ def parsed_distances(text: str) -> tuple[float, ...]:
         shown = f"{wrong[0]:g}" if wrong else "nothing"
         raise InputError(f"distances are in metres, above 0 and up to 20, not {shown}.")
     return tuple(sorted(set(found)))
-

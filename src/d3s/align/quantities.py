@@ -47,13 +47,13 @@ KINDS: dict[str, Kind] = {
         "clipped, right lens", "%", 100.0, 2, "overexposed", _CLIPPED, "", ("▼", "")
     ),
     "sharpness_left": Kind(
-        "sharpness, left lens", "% of best", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
+        "sharpness, left lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
     ),
     "sharpness_right": Kind(
-        "sharpness, right lens", "% of best", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
+        "sharpness, right lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
     ),
     "partition_px": Kind(
-        "partition, from the middle",
+        "partition, place",
         "px",
         1.0,
         1,
@@ -63,7 +63,7 @@ KINDS: dict[str, Kind] = {
         ("→", "←"),
     ),
     "partition_light": Kind(
-        "partition, light in its shadow",
+        "partition, light",
         "%",
         100.0,
         0,
@@ -73,7 +73,7 @@ KINDS: dict[str, Kind] = {
         ("▼", ""),
     ),
     "fields": Kind(
-        "fields, right over left",
+        "fields, right / left",
         "%",
         100.0,
         0,
@@ -113,7 +113,7 @@ KINDS: dict[str, Kind] = {
         ("▼", "▲"),
     ),
     "turn_rad": Kind(
-        "baseline against the rows",
+        "baseline, turn",
         "°",
         180 / math.pi,
         2,
@@ -133,7 +133,7 @@ KINDS: dict[str, Kind] = {
         ("▼", "▲"),
     ),
     "gain": Kind(
-        "gain, right over left",
+        "gain, right / left",
         "%",
         100.0,
         1,
@@ -189,13 +189,36 @@ class Reading(NamedTuple):
             return self.reason or "wait: the frames so far do not tell it well enough"
         return ""
 
-    def shown(self, number: float, *, sign: bool = False) -> str:
-        """Return a number in the unit of the tables; empty if it is not known."""
-        if not math.isfinite(number):
-            return ""
-        unit = self.kind.unit
-        space = "" if unit in ("", "°") else " "
-        return f"{number * self.kind.factor:{'+' if sign else ''}.{self.kind.digits}f}{space}{unit}"
+    def shown(self, number: float, *, sign: bool = False, more_digits: int = 0) -> str:
+        """Return a number in the unit of the tables; empty if it is not known.
+
+        Parameters
+        ----------
+        number
+            Value, sigma, target or limit.
+        sign
+            Whether a positive number has a plus.
+        more_digits
+            Digits in addition to those of the value.
+        """
+        return (
+            f"{self._bare(number, sign, more_digits)}{self._unit}" if math.isfinite(number) else ""
+        )
+
+    def _bare(self, number: float, sign: bool = False, more_digits: int = 0) -> str:
+        rounded = round(number * self.kind.factor, self.kind.digits + more_digits) + 0.0
+        return f"{rounded:{'+' if sign else ''}.{self.kind.digits + more_digits}f}"
+
+    @property
+    def _unit(self) -> str:
+        return self.kind.unit if self.kind.unit in ("", "°") else f" {self.kind.unit}"
+
+    @property
+    def should_be(self) -> str:
+        """Range that is good, with its unit."""
+        if not self.kind.minus:
+            return f"at most {self.shown(self.target + self.limit)}"
+        return f"{self._bare(self.target)} ± {self.shown(self.limit)}"
 
     def as_json(self) -> dict[str, Any]:
         """Values and words, as JSON can hold them; None for numbers that are not known."""
@@ -206,8 +229,9 @@ class Reading(NamedTuple):
             "state": self.state,
             **{name: one if math.isfinite(one) else None for name, one in numbers.items()},
             "shown": {
-                name: self.shown(one, sign=name == "value" and self.name not in _UNSIGNED)
-                for name, one in numbers.items()
+                "value": self.shown(self.value, sign=self.name not in _UNSIGNED),
+                "sigma": self.shown(self.sigma, more_digits=1),
+                "should_be": self.should_be,
             },
             "arrow": self.arrow,
             "advice": self.advice,

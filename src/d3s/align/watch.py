@@ -37,7 +37,7 @@ class Watch:
         bayer: str | None = None,
     ) -> None:
         self._rig = rig
-        self._left_lens = left_lens
+        self.left_lens: Half = left_lens
         self._bayer = bayer
         self._distance_m = distance_m
         self._values: dict[str, deque[float]] = {}
@@ -66,7 +66,7 @@ class Watch:
             raw,
             self._rig,
             distance_m=self._distance_m,
-            left_lens=self._left_lens,
+            left_lens=self.left_lens,
             bayer=self._bayer,
         )
         readings = {**found.readings, **self._sharpness(found)}

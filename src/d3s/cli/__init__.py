@@ -2,7 +2,7 @@
 
 In come arguments; out go calls of the library, lines on stdout, and an exit code.
 
-calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
+align, calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
@@ -30,6 +30,7 @@ import typer
 from typer.core import TyperGroup
 
 import d3s
+from d3s.cli.align import align
 from d3s.cli.calibrate import calibrate
 from d3s.cli.check import check
 from d3s.cli.compare import compare
@@ -92,6 +93,7 @@ app.command()(demo)
 app.command()(depth)
 app.command()(info)
 app.command(help=CONVERT_HELP)(convert)
+app.command()(align)
 app.command()(calibrate)
 app.add_typer(rig, name="rig")
 app.command()(check)
