@@ -22,13 +22,14 @@ import d3s
 from d3s.align import measure
 from d3s.types import Image
 
-REPORT = ("text", "brick", "gravel", "bark")
-TUNING = ("stone", "leaves")
+# The shadow of the partition was looked at on bark, and its method changed: bark is no report
+# texture any more.
+REPORT = ("text", "brick", "gravel", "grass", "carpet")
+TUNING = ("stone", "leaves", "wood", "fabric")
 NOISE = 0.01
 WALL_M, SLOPE_M, SLOPE_RAD = 0.42, 0.5, np.radians(60)
 ROLL_RAD, ROWS_PX, FOCUS_M, PARTITION_PX, GAIN = np.radians(0.6), 10.0, 10e-6, 30, 0.05
 WITHIN = 0.1  # asked: each within a tenth
-HERTZ = 2.0  # asked
 TRUTH = {
     "roll_rad": ROLL_RAD,
     "rows_px": ROWS_PX,
@@ -135,11 +136,11 @@ def run(folder: Path, textures: tuple[str, ...]) -> list[dict[str, object]]:
     for number, (case, texture) in enumerate(track(work, "Rendering and measuring.")):
         sign = 1 if number % 2 == 0 else -1
         raw = noisy(_frame(folder, case, texture, sign), number)
-        distance = None if case.is_sloped else WALL_M
+        distance = SLOPE_M if case.is_sloped else WALL_M
         measure(raw, design(), distance_m=distance)
-        start = time.perf_counter()
+        start = time.perf_counter(), time.process_time()
         found = measure(raw, design(), distance_m=distance)
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
         for name in case.off:
             reading = found[name]
             shown = reading.value - (reading.target if name == "focus_m" else 0.0)
@@ -156,6 +157,7 @@ def run(folder: Path, textures: tuple[str, ...]) -> list[dict[str, object]]:
                     "error": shown / truth - 1,
                     "advice": reading.advice,
                     "seconds": seconds,
+                    "cpu_seconds": cpu,
                 }
             )
     return rows
@@ -185,9 +187,15 @@ def main() -> None:
             str(row["advice"]),
         )
     Console(width=200).print(table)
-    seconds = float(np.median([float(str(row["seconds"])) for row in rows]))
+    seconds, cpu = (
+        float(np.median([float(str(row[name])) for row in rows]))
+        for name in ("seconds", "cpu_seconds")
+    )
     within = sum(abs(float(str(row["error"]))) <= WITHIN for row in rows)
-    print(f"{within} of {len(rows)} within {WITHIN:.0%}; {1 / seconds:.1f} frames a second")
+    print(
+        f"{within} of {len(rows)} within {WITHIN:.0%}; {1 / seconds:.1f} frames a second, "
+        f"{cpu:.2f} s of processor time a frame"
+    )
     kind = "tuning" if given.tuning else "report"
     (given.folder / f"align_{kind}.json").write_text(json.dumps(rows, indent=2))
 

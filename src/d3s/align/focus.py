@@ -36,8 +36,7 @@ _LEAST_TEXTURE = 1.0  # energy of DoG(1, 2) over that of its noise
 _BLOCK_PX2 = 0.05  # error of the blur difference of one block
 _FOCUS_DPT = 0.1  # standard deviation of the mean focus around the design
 _POWER_PRIOR_DPT = 1.0
-_UNKNOWN_DPT = 0.1  # standard deviation of D from which on it is unknown
-_ROUNDS = 2
+_GUESS_SHARE = 0.2  # relative error of D where the distance is not known
 
 
 class Sharpness(NamedTuple):
@@ -223,22 +222,15 @@ def measure_focus(
     noises
         Noise variance of the left and the right half.
     """
-    design = Blur.of(optics)
-    kappa = optics.kappa_dpt
     vergences, is_known = vergences_dpt
-    # Where nothing is known: as near as makes the blur of the design clear.
-    middle = float(np.median(vergences)) if is_known else 2 * kappa
-    found = None
-    for _ in range(1 if is_known else _ROUNDS):
-        away = vergences - float(np.median(vergences)) + middle
-        found = _fit(image, matched, fields, away, optics, noises, is_known=is_known)
-        if found is None:
-            return None
-        focus, offset = found
-        if not is_known and abs(focus.power_dpt) > 2 * focus.sigma_dpt:
-            nearer = middle + offset / (-2 * design.gain**2 * focus.power_dpt)
-            middle = float(np.clip(nearer, 0.2 * kappa, 6 * kappa))
-    return focus if is_known else focus._replace(distance_m=None)
+    if not is_known:
+        # As near as makes the blur of the design clear; its amount then is a guess, too.
+        vergences = vergences - float(np.median(vergences)) + 2 * optics.kappa_dpt
+    found = _fit(image, matched, fields, vergences, optics, noises, is_known=is_known)
+    if found is None or is_known:
+        return found
+    sigma = float(np.hypot(found.sigma_dpt, _GUESS_SHARE * found.power_dpt))
+    return found._replace(sigma_dpt=sigma, distance_m=None)
 
 
 def _fit(
@@ -250,8 +242,8 @@ def _fit(
     noises: list[float],
     *,
     is_known: bool,
-) -> tuple[Focus, float] | None:
-    """Focus difference at these vergences, and the blur difference that it does not explain."""
+) -> Focus | None:
+    """Focus difference from blocks at these vergences."""
     design, kappa = Blur.of(optics), optics.kappa_dpt
     nearest = 1 / max(float(np.max(vergences)), 1e-3)
     plan = Comparison((0, 0), (0, 1), (nearest, nearest))
@@ -284,8 +276,7 @@ def _fit(
     if fit is None:
         return None
     distance = 1 / float(np.median(vergences))
-    focus = Focus(float(fit.values[0]), float(fit.sigmas[0]), distance)
-    return focus, float(fit.values[1])
+    return Focus(float(fit.values[0]), float(fit.sigmas[0]), distance)
 
 
 def focus_reading(found: Focus | None, optics: Optics, problem: str) -> Reading:
@@ -307,7 +298,7 @@ def focus_reading(found: Focus | None, optics: Optics, problem: str) -> Reading:
         return unknown("focus_m", target, limit, "the design has no aperture: nothing blurs")
     if found is None:
         return unknown("focus_m", target, limit, problem or NO_TEXTURE)
-    if found.sigma_dpt > _UNKNOWN_DPT:
+    if found.distance_m is None and per_dpt * found.sigma_dpt > limit:
         half_m = 0.5 / optics.kappa_dpt
         reason = f"type the distance of a wall, best {half_m:.2f} m, or show things near and far"
         return unknown("focus_m", target, limit, reason)

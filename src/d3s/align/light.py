@@ -18,10 +18,13 @@ FIELDS_LIMIT = 0.1  # difference of the areas of both fields
 _FULL = 0.998  # of full scale: a pixel from here on is clipped
 _STEP_PX = 4  # every fourth row is enough for statistics of light
 _WHITE_PERCENT = 99.0
-_COLUMN_PERCENT = 95.0  # over the rows of a column: the light on white parts
+_COLUMN_PERCENT = 98.0  # over the rows of a column: the light on white parts
 _REACH_SHARE = 0.05  # of the width: columns beside the shadow that tell the full light
 _SMOOTH_PX = 4.0  # sigma of the smoothing along the columns of the profile
-_SHADOW_SIGMA_PX = 1.0  # least standard deviation of its place: texture changes the light
+_SHADOW_SIGMA_PX = 0.5  # least standard deviation of its place: texture changes the light
+_SHADOW_SIGMA_SHARE = 0.04  # and this share of its width, from frames of tuning textures
+# Columns beside the shadow that tell the full light, as shares of the reach.
+_BESIDE = (0.2, 0.85)
 _DARKNESS_SIGMA = 0.02
 _FIELDS_SIGMA = 0.02
 
@@ -106,7 +109,7 @@ def _shadow(image: Image, fields: Fields) -> Shadow:
     last = min(round(rough) + 2 * reach, image.shape[1])
     low = max(fields.left.row, fields.right.row)
     high = min(fields.left.row + fields.left.rows, fields.right.row + fields.right.rows)
-    part = image[low:high:_STEP_PX, first:last]
+    part = image[low : high : _STEP_PX // 2, first:last]
     black = float(np.percentile(image[::16, ::16], 1))
     light = np.maximum(np.percentile(part, _COLUMN_PERCENT, axis=0) - black, 0)
     light = gaussian_filter1d(light, min(_SMOOTH_PX, reach / 8))
@@ -122,7 +125,8 @@ def _shadow(image: Image, fields: Fields) -> Shadow:
 
 def _edge(light: FloatArray, reach: int) -> tuple[float, float]:
     """Columns from the darkest one to half of the light beside the shadow, and this light."""
-    beside = float(np.median(light[reach // 2 : 2 * reach])) if light.size > reach else 0.0
+    first, last = (round(share * reach) for share in _BESIDE)
+    beside = float(np.median(light[first:last])) if light.size > last else 0.0
     half = (float(light[0]) + beside) / 2
     above = np.flatnonzero(light > half)
     if not above.size or above[0] == 0:
@@ -158,7 +162,7 @@ def light_readings(light: Light, shape: tuple[int, int], pixel_pitch_m: float) -
             unknown("fields", 0.0, FIELDS_LIMIT, reason),
         ]
     off = light.shadow.column_px - (shape[1] - 1) / 2
-    sigma = max(_SHADOW_SIGMA_PX, 0.03 * light.shadow.width_px)
+    sigma = max(_SHADOW_SIGMA_PX, _SHADOW_SIGMA_SHARE * light.shadow.width_px)
     sizes = [box.rows * box.cols for box in (light.fields.left, light.fields.right)]
     boxes = " and ".join(
         f"{box.cols} x {box.rows} px" for box in (light.fields.left, light.fields.right)

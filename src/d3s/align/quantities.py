@@ -46,12 +46,8 @@ KINDS: dict[str, Kind] = {
     "clipped_right": Kind(
         "clipped, right lens", "%", 100.0, 2, "overexposed", _CLIPPED, "", ("▼", "")
     ),
-    "sharpness_left": Kind(
-        "sharpness, left lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
-    ),
-    "sharpness_right": Kind(
-        "sharpness, right lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
-    ),
+    "sharpness_left": Kind("sharpness, left lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")),
+    "sharpness_right": Kind("sharpness, right lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")),
     "partition_px": Kind(
         "partition, place",
         "px",
