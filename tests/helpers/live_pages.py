@@ -1,4 +1,4 @@
-"""Small live pages for tests: frames that alternate between two depths, and a server around them."""
+"""Small live pages for tests: frames that alternate between two depths, and their server."""
 
 import threading
 import time

@@ -4,6 +4,7 @@ In come arguments; out go calls of the library, lines on stdout, and an exit cod
 
 align, calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
+live      `d3s live` and `d3s view`
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
 output    common options, exit codes, checks of the output folder
@@ -41,6 +42,7 @@ from d3s.cli.depth import depth
 from d3s.cli.doctor import doctor
 from d3s.cli.evaluate import evaluate
 from d3s.cli.info import info
+from d3s.cli.live import live, view
 from d3s.cli.output import BAD_INPUT
 from d3s.cli.reproduce import reproduce
 from d3s.cli.rig import rig
@@ -91,6 +93,8 @@ app = typer.Typer(
 # In the order of the help text: what a newcomer needs first.
 app.command()(demo)
 app.command()(depth)
+app.command()(live)
+app.command()(view)
 app.command()(info)
 app.command(help=CONVERT_HELP)(convert)
 app.command()(align)

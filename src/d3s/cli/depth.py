@@ -169,7 +169,9 @@ def depth(
     camera, remarks = chosen_rig(rig, pinhole, found)
     for remark in () if quiet else remarks:
         typer.echo(f"Note: {remark}", err=True)
-    name, options = _method(method, option or (), _range_m(depth_range, disparity_range, camera))
+    name, options = chosen_method(
+        method, option or (), _range_m(depth_range, disparity_range, camera)
+    )
     _check_limits(min_confidence, max_sigma)
     job = DepthJob(
         rig=camera,
@@ -235,14 +237,24 @@ def _range_m(
         return camera.optics.depth_range_m(disparity_range_px)
 
 
-def _method(
+def chosen_method(
     method: str, options: Sequence[str], depth_range_m: tuple[float, float] | None
 ) -> "tuple[str, Options]":
-    """Name of the method, and its options."""
+    """Name of the method, and its options.
+
+    Parameters
+    ----------
+    method
+        Name, which may hold options: joint:window=9.
+    options
+        Texts FIELD=VALUE.
+    depth_range_m
+        Nearest and farthest depth to look for; None for the default.
+    """
     from d3s.estimate.methods import checked_options, parse_method, parse_option
 
     with value_of("--method"):
-        name, given = parse_method(method)  # which may hold options: joint:window=9
+        name, given = parse_method(method)
         checked_options(name, given)
     with value_of("--option"):
         checked = checked_options(name, given | dict(map(parse_option, options)))

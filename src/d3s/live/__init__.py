@@ -12,6 +12,7 @@ results     one frame with its views, depth map, light and times
 pipeline    `Pipeline`: grab, compute, newest result
 shows       protocol of what a page can show
 live        `LiveShow`: a pipeline on a page
+saved       `SavedShow`: saved depth maps, recordings and folders on a page
 pictures    colours, JPEG and colour scales
 measure     pixel, distance and profile at a click
 feed        `Feed`: sessions of the live page
@@ -19,6 +20,7 @@ channel     messages between page and server
 server      `Server` and `Page`: any number of pages
 page        the live page as a page of a server
 security    checks of token, Host and Origin
+needs       packages of the extras
 
 Pages are in the folder `pages`: HTML, CSS and JavaScript without a build step, of which `shared`
 is for all pages.

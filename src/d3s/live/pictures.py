@@ -176,7 +176,7 @@ def draw(result: Result, panel: Panel, limits: Filter, ranges: AutoRange) -> tup
     Raises
     ------
     InputError
-        If there is no such picture, as of a view that was not saved.
+        If it cannot be encoded.
     """
     size = _shown_size(result.shape, panel.width)
     if panel.kind in ("left", "right"):
@@ -204,7 +204,8 @@ def _grey(
     """View as screens show it: by a square root, near the sRGB curve."""
     view = result.left if side == "left" else result.right
     if view is None:
-        raise InputError(f"there is no {side} view: it was not saved with the depth map.")
+        blank = np.full((size[1], size[0], 3), _bgr(NO_VALUE_COLOUR), dtype=np.uint8)
+        return blank, {"low": 0.0, "high": 1.0, "unit": "", "absent": True}
     small = cv2.resize(view, size, interpolation=cv2.INTER_AREA)
     levels = np.sqrt(np.clip(np.nan_to_num(small), 0, 1))
     return (255 * levels).astype(np.uint8), {"low": 0.0, "high": 1.0, "unit": "of full scale"}

@@ -37,11 +37,18 @@ class Recorder(Protocol):
     def dropped(self) -> int:
         """Frames that did not fit into the queue."""
 
+    @property
+    def state(self) -> str:
+        """State for people: "recording", or "failed: " and the reason."""
+
     def put(self, frame: Frame) -> Any:
         """Take a frame; called in the grab thread."""
 
+    def refuse(self, refused: Refused) -> None:
+        """Note a frame that the source could not read; called in the grab thread."""
+
     def close(self) -> None:
-        """Write what is queued, and finish the file."""
+        """Write what is queued, and finish the file; raises if the recording has failed."""
 
 
 @dataclass
@@ -127,7 +134,13 @@ class Pipeline:
         return self
 
     def close(self) -> None:
-        """Stop both threads, finish a recording, and close the source. Closing twice is fine."""
+        """Stop both threads, finish a recording, and close the source. Closing twice is fine.
+
+        Raises
+        ------
+        OutputError
+            If a recording has failed; all else is closed by then.
+        """
         self._stopping.set()
         self._source.close()
         self._frames.close()
@@ -205,12 +218,20 @@ class Pipeline:
                 self._recorder = self._new_recorder()
 
     def stop_recording(self) -> None:
-        """Finish the recording that is under way, if any."""
+        """Finish the recording that is under way, if any.
+
+        Raises
+        ------
+        OutputError
+            If the recording has failed: frames until then are in the file.
+        """
         with self._recorder_lock:
             recorder, self._recorder = self._recorder, None
-            if recorder is None:
-                return
+        if recorder is None:
+            return
+        try:
             recorder.close()
+        finally:
             written, dropped = self._recorded
             self._recorded = written + recorder.written, dropped + recorder.dropped
 
@@ -221,13 +242,20 @@ class Pipeline:
         """Counters until now."""
         recorder = self._recorder
         written, dropped = self._recorded
+        tally = vars(self._tally)
+        tally = tally | {"out_of_order": tally["out_of_order"] + self._passed_over()}
         return Counts(
-            **vars(self._tally),
+            **tally,
             not_computed=self._frames.replaced,
             not_shown=self.results.unread,
             recorded=written + (recorder.written if recorder else 0),
             not_recorded=dropped + (recorder.dropped if recorder else 0),
         )
+
+    def _passed_over(self) -> int:
+        """Frames out of order that the camera itself did not pass on."""
+        faults: Mapping[str, int] = getattr(self._source, "fault_counts", {})
+        return faults.get("out of order", 0)
 
     @property
     def silent_s(self) -> float | None:
@@ -240,8 +268,11 @@ class Pipeline:
         if self._ending:
             return self._ending
         camera = self.camera
-        if camera is not None and camera.state.startswith("lost"):
+        if camera is not None and camera.state != "grabbing":
             return camera.state
+        recorder = self._recorder
+        if recorder is not None and recorder.state.startswith("failed"):
+            return f"the recording has {recorder.state}"
         silent_s = self.silent_s
         if silent_s is None:
             return f"waiting for the first frame. {self._problem}".strip()
@@ -275,6 +306,7 @@ class Pipeline:
         if isinstance(outcome, Refused):
             tally.refused += 1
             self._problem = f"{outcome.name}: {outcome.reason}" if outcome.name else outcome.reason
+            self._record(outcome)
             return
         grabbed_s = time.monotonic()
         self._record(outcome)
@@ -304,18 +336,14 @@ class Pipeline:
             return False
         return frame.camera_time_s < before_s
 
-    def _record(self, frame: Frame) -> None:
-        if self._recorder is None:
-            return
+    def _record(self, outcome: Frame | Refused) -> None:
         with self._recorder_lock:
-            recorder = self._recorder
-            if recorder is None:
+            if self._recorder is None:
                 return
-            try:
-                recorder.put(frame)
-            except (D3SError, OSError) as error:
-                self._problem = f"the recording has stopped: {error}"
-                self._recorder = None
+            if isinstance(outcome, Refused):
+                self._recorder.refuse(outcome)
+            else:
+                self._recorder.put(outcome)
 
     def _compute(self) -> None:
         try:

@@ -9,9 +9,10 @@ folder of the package, read once at the start.
 """
 
 import asyncio
+import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
@@ -158,6 +159,30 @@ class Server:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+    def run(self, ready: Callable[[str], None], *, seconds: float | None = None) -> None:
+        """Serve until Ctrl-C, SIGTERM, or for a time.
+
+        Parameters
+        ----------
+        ready
+            Called with the address once the server listens.
+        seconds
+            Time after which it ends; None for no end.
+        """
+        with suppress(KeyboardInterrupt, asyncio.CancelledError):
+            asyncio.run(self._run(ready, seconds))
+
+    async def _run(self, ready: Callable[[str], None], seconds: float | None) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            with suppress(ValueError, NotImplementedError):  # not in the main thread
+                asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        ready(await self.start())
+        try:
+            await (asyncio.Event().wait() if seconds is None else asyncio.sleep(seconds))
+        finally:
+            await self.stop()
 
     @contextmanager
     def running(self) -> Iterator[str]:

@@ -11,8 +11,13 @@ from d3s.live.slot import Newest
 class Show(Protocol):
     """Results that change with time, with settings and actions: what a `Feed` serves to pages."""
 
-    results: Newest[Result]
-    settings: Settings
+    @property
+    def results(self) -> Newest[Result]:
+        """Newest result."""
+
+    @property
+    def settings(self) -> Settings:
+        """Settings as they are now."""
 
     @property
     def title(self) -> str:

@@ -42,12 +42,12 @@ function place(value, low, high, isLog) {
 // Round numbers from low to high; at least three, round or not.
 function ticks(low, high, isLog) {
   const found = [];
-  if (isLog) {
+  if (isLog && high > 4 * low) {
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++)
       for (const digit of [1, 2, 3, 5, 7]) found.push(digit * 10 ** power);
   } else {
     const step = 10 ** Math.floor(Math.log10((high - low) / 2));
-    const wide = (high - low) / step > 5 ? 2 * step : step;
+    const wide = [1, 2, 5].map((by) => by * step).find((one) => (high - low) / one <= 6) || 10 * step;
     for (let value = Math.ceil(low / wide) * wide; value <= high + 1e-9; value += wide) found.push(value);
   }
   const inside = found.filter((value) => value >= low && value <= high);
@@ -82,7 +82,7 @@ export function drawProfile(canvas, profile) {
   }
   let low = Math.min(...known.map(([d, s]) => d - s));
   let high = Math.max(...known.map(([d, s]) => d + s));
-  const room = Math.max(0.05 * (high - low), 1e-3 * high);
+  const room = Math.max(0.12 * (high - low), 1e-3 * high);
   [low, high] = [low - room, high + room];
   const bottom = PROFILE_HEIGHT - 16;
   const x = (i) => (i / Math.max(profile.depth_m.length - 1, 1)) * width;

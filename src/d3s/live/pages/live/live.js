@@ -179,6 +179,7 @@ function drawPanel(panel) {
   drawPoints(context, picture);
   if (panel.colours.length) drawBar(panel.bar, panel.colours, legend);
   if (legend.flags) panel.legendList.replaceChildren(...legend.flags.map(flagItem));
+  if (legend.absent) panel.detail.textContent = "not saved";
   if (panel.kind === "depth") panel.detail.textContent = `${(100 * page.frame.density).toFixed(0)} % of pixels`;
 }
 

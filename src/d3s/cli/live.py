@@ -1,0 +1,323 @@
+"""`d3s live` and `d3s view`: depth in a browser, live and saved."""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from d3s.cli.camera import Numbers, chosen_rig
+from d3s.cli.depth import chosen_method
+from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
+from d3s.cli.output import Quiet, value_of
+from d3s.cli.progress import progress_bar
+from d3s.cli.units import depth_range_m, length_m
+
+if TYPE_CHECKING:
+    from d3s.capture import Source
+    from d3s.live.counts import Counts
+    from d3s.live.pipeline import Recorder
+    from d3s.live.server import Page
+    from d3s.live.settings import Settings
+    from d3s.live.shows import Show
+    from d3s.rig import Rig
+
+_RECORDING = ".mcap"
+_TWIN = "twin"
+
+RigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rig",
+        metavar="FILE|paper",
+        help="Rig file of the camera, or paper, the paper's prototype as designed. A recording has "
+        "its own.",
+        show_default=False,
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option("--method", "-m", help="joint, consensus, sgbm, or another of d3s compare."),
+]
+OneOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FIELD=VALUE",
+        help="Option of the method, such as min_confidence=0.6. Repeatable.",
+        show_default=False,
+    ),
+]
+Fast = Annotated[
+    bool, typer.Option("--fast", help="More frames a second, with less detail; joint only.")
+]
+DepthRange = Annotated[
+    Any,
+    typer.Option(
+        parser=depth_range_m,
+        metavar="NEAREST:FARTHEST",
+        help="Depths to look for, such as 0.25:2.5.",
+        show_default=False,
+    ),
+]
+MinConfidence = Annotated[
+    float | None, typer.Option(help="Show depths that are as confident, 0 to 1.")
+]
+MaxSigma = Annotated[
+    float | None,
+    typer.Option(
+        parser=length_m, metavar="LENGTH", help="Show depths that are as certain, such as 5mm."
+    ),
+]
+Host = Annotated[
+    str,
+    typer.Option(
+        help="Address to listen at. Any other than this lets other machines watch and control the "
+        "camera, if they have the printed address, over a connection that is not encrypted."
+    ),
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for any that is free.")
+]
+Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+]
+Points = Annotated[
+    bool, typer.Option("--points", help="Also a page of 3D points, by the package viser.")
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(min=0, help="End after so many seconds; Ctrl-C if left.", show_default=False),
+]
+
+
+def live(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="uvc:0 for a camera on USB, basler or basler:SERIAL, twin for a simulated scene, "
+            "fake:SCRIPT.toml; a video, a recording (.mcap), or a file or folder of images.",
+        ),
+    ] = _TWIN,
+    rig: RigOption = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for recordings and snapshots.")
+    ] = Path("live"),
+    record: Annotated[bool, typer.Option("--record", help="Record from the start.")] = False,
+    side_by_side: Annotated[
+        bool, typer.Option("--side-by-side", help="Each image has both views, left and right half.")
+    ] = False,
+    bayer: Bayer = None,
+    encoding: FileEncoding = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="Frames a second, of the twin or asked of a camera.", show_default=False),
+    ] = None,
+    exposure: Annotated[
+        float | None, typer.Option(help="Exposure time in seconds.", show_default=False)
+    ] = None,
+    gain: Annotated[
+        float | None, typer.Option(help="Gain, in the unit of the camera.", show_default=False)
+    ] = None,
+    method: Method = "joint",
+    option: OneOption = None,
+    fast: Fast = False,
+    depth_range: DepthRange = None,
+    min_confidence: MinConfidence = None,
+    max_sigma: MaxSigma = None,
+    points: Points = False,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    browser: Browser = True,
+    seconds: Seconds = None,
+    quiet: Quiet = False,
+) -> None:
+    """Watch the depth of a camera in the browser, with an error bar for each pixel.
+
+    Prints the address of the page, which holds a secret token: who has the address can watch. The
+    page answers this machine only, unless --host says otherwise. Ctrl-C ends it.
+    """
+    from d3s.capture.opening import SourceOptions, open_source
+    from d3s.live.live import LiveShow
+    from d3s.live.needs import check_server
+    from d3s.live.pipeline import Pipeline
+
+    check_server()
+    camera = _rig_of(source, rig)
+    settings = _settings(method, option or [], fast, depth_range, min_confidence, max_sigma)
+    with progress_bar(8, "Rendering the twin.", quiet=quiet or not _is_twin(source)) as progress:
+        options = SourceOptions(
+            side_by_side=side_by_side,
+            linear=is_linear(encoding),
+            bayer=order_of(bayer),
+            rate_hz=rate,
+            exposure_s=exposure,
+            gain=gain,
+            progress=progress,
+        )
+        opened = open_source(source, camera, options)
+    pipeline = Pipeline(
+        opened,
+        camera,
+        settings=settings,
+        drop=opened.frame_count is None,  # files wait, cameras do not
+        new_recorder=lambda: _new_recorder(output, camera, source),
+    )
+    with ExitStack() as stack:
+        stack.enter_context(pipeline)
+        if record:
+            pipeline.start_recording()
+        show = LiveShow(pipeline, title=_name(opened, source), folder=output, has_points=points)
+        _serve(stack, show, points, host, port, browser=browser, seconds=seconds, quiet=quiet)
+    if not quiet:
+        typer.echo(_summary(pipeline.counts))
+
+
+def view(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="Depth map (.npz) of d3s depth, a recording (.mcap), an image that holds both "
+            "views, or a folder of depth maps or images.",
+            metavar="FILE|FOLDER",
+            show_default=False,
+        ),
+    ],
+    rig: RigOption = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for snapshots.")] = Path(
+        "live"
+    ),
+    method: Method = "joint",
+    option: OneOption = None,
+    fast: Fast = False,
+    depth_range: DepthRange = None,
+    min_confidence: MinConfidence = None,
+    max_sigma: MaxSigma = None,
+    points: Points = False,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    browser: Browser = True,
+    seconds: Seconds = None,
+    quiet: Quiet = False,
+) -> None:
+    """Look at saved depth in the browser: a depth map, a recording, or a folder.
+
+    Several frames have a time line. Frames of a camera are estimated as they are shown. The page
+    is closed to others, as that of d3s live.
+    """
+    from d3s.live.needs import check_server
+    from d3s.live.saved import SavedShow, open_reel
+
+    check_server()
+    settings = _settings(method, option or [], fast, depth_range, min_confidence, max_sigma)
+    reel = open_reel(path, None if rig is None else _named_rig(rig))
+    with ExitStack() as stack:
+        show = SavedShow(reel, title=path.name, settings=settings, folder=output, has_points=points)
+        stack.enter_context(show)
+        _serve(stack, show, points, host, port, browser=browser, seconds=seconds, quiet=quiet)
+
+
+def _serve(
+    stack: ExitStack,
+    show: "Show",
+    points: bool,
+    host: str,
+    port: int,
+    *,
+    browser: bool,
+    seconds: float | None,
+    quiet: bool,
+) -> None:
+    """Serve the page of a show until it ends."""
+    from d3s.live.feed import Feed
+    from d3s.live.page import live_page
+    from d3s.live.security import warning_of
+    from d3s.live.server import Server
+
+    feed = Feed(show)
+    stack.callback(feed.close)
+    pages: list[Page] = [live_page(feed)]
+    if points:
+        from d3s.live.points import PointsPage
+
+        pages.append(stack.enter_context(PointsPage(show)).page)
+
+    def ready(address: str) -> None:
+        warning = warning_of(host)
+        if warning:
+            typer.echo(f"Warning: {warning}", err=True)
+        if not quiet:
+            typer.echo(f"Open {address}\nCtrl-C ends it.")
+        if browser:
+            typer.launch(address)
+
+    Server(pages, host=host, port=port).run(ready, seconds=seconds)
+
+
+def _settings(
+    method: str,
+    options: list[str],
+    fast: bool,
+    depth_range_m: tuple[float, float] | None,
+    min_confidence: float | None,
+    max_sigma_m: float | None,
+) -> "Settings":
+    from d3s.live.settings import FAST, Filter, Settings
+
+    name, checked = chosen_method(method, options, depth_range_m)
+    if fast:
+        with value_of("--fast"):
+            checked = checked.replace(**FAST)
+    with value_of("--min-confidence or --max-sigma"):
+        shown = Filter(min_confidence=min_confidence, max_sigma_m=max_sigma_m)
+    return Settings(method=name, options=checked, shown=shown)
+
+
+def _rig_of(source: str, rig: str | None) -> "Rig":
+    """Camera of a source: as given, of the recording, or the paper's for the twin."""
+    from d3s.rig import Rig
+
+    if rig is not None:
+        return _named_rig(rig)
+    if _is_twin(source):
+        return Rig.paper_prototype()
+    if Path(source).suffix.lower() == _RECORDING:
+        from d3s.recording.reader import Recording
+
+        with Recording(source) as recording:
+            if recording.rig is not None:
+                return recording.rig
+    raise typer.BadParameter(
+        f"which camera is {source}? Give its rig file, or paper for the paper's prototype.",
+        param_hint="--rig",
+    )
+
+
+def _named_rig(rig: str) -> "Rig":
+    from d3s.capture import FoundFiles
+
+    return chosen_rig(rig, Numbers(None, None, None), FoundFiles(()))[0]
+
+
+def _is_twin(source: str) -> bool:
+    return source.partition(":")[0] == _TWIN
+
+
+def _name(opened: "Source", source: str) -> str:
+    return str(getattr(opened, "name", "") or source)
+
+
+def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":
+    """Recording in a new file, named by the time."""
+    from d3s.atomic import make_folder
+    from d3s.recording.recorder import Recorder
+
+    make_folder(folder)
+    path = folder / f"recording_{time.strftime('%Y%m%d_%H%M%S')}{_RECORDING}"
+    return Recorder(path, rig=rig, notes={"source": source})
+
+
+def _summary(counts: "Counts") -> str:
+    """Counters that are not 0, in one line."""
+    words = [f"{value} {name.replace('_', ' ')}" for name, value in vars(counts).items() if value]
+    return f"Frames: {', '.join(words) or 'none'}."
