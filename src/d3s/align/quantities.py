@@ -25,7 +25,7 @@ class Kind(NamedTuple):
     meaning: str  # of a value above the target
     plus: str  # what to do if the value is above the target; {} is the length or angle to turn by
     minus: str  # the same if it is below
-    arrows: tuple[str, str]  # for a value above and below the target
+    arrows: tuple[str, str]  # for a value above and below the target; L and R name a lens
 
 
 _LESS = "expose less, or dim the light", "▼"
@@ -76,7 +76,7 @@ KINDS: dict[str, Kind] = {
         "the field of the right lens is larger",
         "centre the plate, and look for what shades the left lens",
         "centre the plate, and look for what shades the right lens",
-        ("→", "←"),
+        ("L", "R"),
     ),
     "rows_px": Kind(
         "rows",
@@ -136,7 +136,7 @@ KINDS: dict[str, Kind] = {
         "the right view is brighter",
         "clean the left lens, and look for what shades it",
         "clean the right lens, and look for what shades it",
-        ("←", "→"),
+        ("L", "R"),
     ),
 }
 """Quantities by name."""

@@ -48,6 +48,11 @@ async function show(blob) {
   document.body.dataset.frame = frame.number;
 }
 
+// Numbers stay on the line of their units.
+function joined(text) {
+  return text.replace(/(\d) (µm|px|m|%|dpt)/g, "$1\u00a0$2");
+}
+
 function stepNow() {
   return frame.steps.find((step) => step.name === frame.next) || null;
 }
@@ -62,7 +67,7 @@ function showNow() {
   byId("now").className = step ? step.state : "good";
   byId("now-sign").textContent = step ? signOf(step) : "✓";
   byId("now-title").textContent = step ? step.title : "All steps";
-  byId("now-words").textContent = step ? step.advice : "Good. Fix everything, then calibrate.";
+  byId("now-words").textContent = step ? joined(step.advice) : "Good. Fix everything, then calibrate.";
 }
 
 function showSteps() {
@@ -109,7 +114,7 @@ function showReadings() {
           cell(one.shown.value || "–", "value number"),
           cell(one.shown.sigma, "number optional"),
           cell(one.shown.should_be, "number"),
-          cell([one.advice, one.note].filter(Boolean).join("; "), "words"),
+          cell(joined([one.advice, one.note].filter(Boolean).join("; ")), "words"),
         ),
       );
     }
@@ -132,9 +137,24 @@ function draw() {
     context.closePath();
     context.stroke();
   }
+  nameLenses(context, factor);
   line(context, ((frame.cols - 1) / 2 + 0.5) * factor, height, "#ffd24d", [6, 6]);
   if (frame.shadow) line(context, (frame.shadow.column_px + 0.5) * factor, height, "#ff5ab3", []);
   drawSharpness(context, factor);
+}
+
+function nameLenses(context, factor) {
+  const size = Math.max(12, Math.min(22, context.canvas.clientWidth / 40));
+  context.font = `600 ${size}px system-ui, sans-serif`;
+  context.textBaseline = "top";
+  frame.outlines.forEach((outline, camera) => {
+    const name = camera === 0 ? "left lens" : "right lens";
+    const x = factor * Math.min(...outline.map((place) => place[0])) + 6;
+    context.fillStyle = "rgba(0, 0, 0, 0.6)";
+    context.fillRect(x - 4, 4, context.measureText(name).width + 8, 1.35 * size);
+    context.fillStyle = "#fff";
+    context.fillText(name, x, 4 + 0.15 * size);
+  });
 }
 
 function line(context, x, height, colour, dash) {
@@ -165,8 +185,9 @@ function drawSharpness(context, factor) {
 
 function disc(context, x, y, share) {
   if (!(share > 0)) return;
+  const most = context.canvas.clientWidth / 80;
   context.beginPath();
-  context.arc(x, y, 2 + 11 * share, 0, 2 * Math.PI);
+  context.arc(x, y, 1 + most * share, 0, 2 * Math.PI);
   context.fill();
 }
 
@@ -176,6 +197,11 @@ function showState(header) {
   byId("state").textContent = header.state;
   byId("problem").hidden = !header.problem;
   byId("problem").textContent = header.problem;
+  const typed = byId("distance");
+  if (document.activeElement !== typed && header.typed_m !== typedNow) {
+    typedNow = header.typed_m;
+    typed.value = typedNow === null ? "" : typedNow;
+  }
   const captures = header.captures;
   byId("captures").hidden = !captures;
   if (captures) showFiled(captures);
@@ -189,6 +215,7 @@ function showState(header) {
 }
 
 let filedNow = "";
+let typedNow = null; // distance that the server knows
 
 function showFiled(captures) {
   byId("folder").textContent = `Folder: ${captures.folder}`;
