@@ -64,7 +64,8 @@ def check_frames(frames: Sequence[Image], *, left_lens: Half = "right") -> Check
     for name, half in zip(("left", "right"), light.halves, strict=True):
         if half.clipped > CLIPPED_LIMIT:
             problems.append(
-                f"{half.clipped:.1%} of the half of the {name} lens is clipped. Expose less."
+                f"{100 * half.clipped:.1f} % of the half of the {name} lens is clipped. "
+                "Expose less."
             )
     rejection = rejection_of(last)
     if rejection and not problems:
@@ -85,13 +86,6 @@ def _motion(first: Image, last: Image) -> tuple[float, str]:
 
     if first.shape != last.shape:
         return math.nan, "The size of the frames has changed. Take it again."
-    means = [float(frame[::8, ::8].mean()) for frame in (first, last)]
-    change = abs(means[1] / max(means[0], 1e-9) - 1)
-    if change > BRIGHTNESS_SHARE:
-        return math.nan, (
-            f"The brightness changes by {change:.0%} from frame to frame. Does the light flicker, "
-            "or is the exposure automatic?"
-        )
     step = max(1, round(first.shape[0] / _SHIFT_ROWS_PX))
     size = first.shape[1] // step, first.shape[0] // step
     small = [cv2.resize(one, size, interpolation=cv2.INTER_AREA) for one in (first, last)]
@@ -103,6 +97,13 @@ def _motion(first: Image, last: Image) -> tuple[float, str]:
         return shift, "The frames show different things. Wait until nothing moves."
     if shift > MOTION_PX:
         return shift, f"The picture moves by {shift:.1f} px. Wait until nothing moves."
+    means = [float(frame[::8, ::8].mean()) for frame in (first, last)]
+    change = abs(means[1] / max(means[0], 1e-9) - 1)
+    if change > BRIGHTNESS_SHARE:
+        return shift, (
+            f"The brightness changes by {100 * change:.0f} % from frame to frame. Does the light "
+            "flicker, or is the exposure automatic?"
+        )
     return shift, ""
 
 

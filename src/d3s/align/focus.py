@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.align.matching import NO_TEXTURE, Matched
+from d3s.align.matching import Matched
 from d3s.align.quantities import Reading, unknown
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.spectra import Blur, Comparison, block_size, compare_blocks
@@ -36,6 +36,7 @@ _LEAST_TEXTURE = 1.0  # energy of DoG(1, 2) over that of its noise
 _BLOCK_PX2 = 0.05  # error of the blur difference of one block
 _FOCUS_DPT = 0.1  # standard deviation of the mean focus around the design
 _POWER_PRIOR_DPT = 1.0
+_TOO_BLURRED = "too blurred or too plain: show finer texture, nearer to where it is sharp"
 _GUESS_SHARE = 0.2  # relative error of D where the distance is not known
 
 
@@ -225,7 +226,7 @@ def measure_focus(
     vergences, is_known = vergences_dpt
     if not is_known:
         # As near as makes the blur of the design clear; its amount then is a guess, too.
-        vergences = vergences - float(np.median(vergences)) + 2 * optics.kappa_dpt
+        vergences = vergences + 2 * optics.kappa_dpt
     found = _fit(image, matched, fields, vergences, optics, noises, is_known=is_known)
     if found is None or is_known:
         return found
@@ -297,7 +298,7 @@ def focus_reading(found: Focus | None, optics: Optics, problem: str) -> Reading:
     if optics.aperture_radius_m == 0:
         return unknown("focus_m", target, limit, "the design has no aperture: nothing blurs")
     if found is None:
-        return unknown("focus_m", target, limit, problem or NO_TEXTURE)
+        return unknown("focus_m", target, limit, problem or _TOO_BLURRED)
     if found.distance_m is None and per_dpt * found.sigma_dpt > limit:
         half_m = 0.5 / optics.kappa_dpt
         reason = f"type the distance of a wall, best {half_m:.2f} m, or show things near and far"

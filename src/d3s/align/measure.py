@@ -33,6 +33,7 @@ SHARPNESS_LIMIT = 0.1
 _SHARPNESS_BLOCK_PX = 96
 _SMALLEST_BLOCK_PX = 32
 _SMALLEST_FRAME_PX = 64
+_MIDDLE_GROUP = 4.0  # of the ninths of a field
 _NO_SHARPNESS = Sharpness(np.empty((0, 2)), np.empty(0), np.empty(0))
 _NO_MATCH = Matched(np.empty((0, 2)), np.empty((0, 2)), np.empty(0))
 _NEVER_SHARP = "turn the focus through its sharpest point once: the best is not known yet"
@@ -73,7 +74,7 @@ def measure(
         The camera as designed. If it is calibrated, rows, roll and scale should be as calibrated,
         and its disparity tells the distance.
     distance_m
-        Distance of the wall or board that the frame shows, if it is known.
+        Distance of the wall or board in the middle of the frame, if it is known.
     left_lens
         Half of the upright frame that the left lens lights.
     bayer
@@ -184,7 +185,10 @@ def _vergences(
         return np.empty(0), False, distance_m
     optics = rig.optics
     per_dpt = optics.focal_length_px * optics.baseline_m
-    away = (geometry.disparity_px - np.median(geometry.disparity_px)) / per_dpt
+    # The typed distance is that of what is in the middle of the field.
+    in_middle = geometry.groups == _MIDDLE_GROUP
+    middle_px = np.median(geometry.disparity_px[in_middle if in_middle.any() else slice(None)])
+    away = (geometry.disparity_px - middle_px) / per_dpt
     if distance_m is not None:
         return away + 1 / distance_m, True, distance_m
     if geometry.is_absolute:
