@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _COLOURS = {"good": "green", "turn": "red", "unknown": "yellow"}
 _WORDS = {"good": "good", "turn": "turn it", "unknown": "cannot know"}
 _REFRESH_S = 0.2
+_IN_JSON = ("number", "name", "seconds", "distance_m", "texture", "matches", "steps", "next")
 
 
 def align(
@@ -138,32 +139,31 @@ def align(
 # Terminal -----------------------------------------------------------------------------------------
 
 
-def _newest(session: "Session", frames: int | None) -> "Iterator[Shown | None]":
-    """Measured frames as they come; None when there is nothing new for a while."""
-    import threading
+def _measured(session: "Session", frames: int | None) -> "Iterator[Shown]":
+    """Measured frames as they come, each once."""
+    import queue
 
-    changed = threading.Event()
-    session.newest.listeners.append(changed.set)
+    arrived: queue.SimpleQueue[Shown | None] = queue.SimpleQueue()
+    session.newest.listeners.append(lambda: arrived.put(session.newest.peek()))
     seen, count = None, 0
     while frames is None or count < frames:
         has_ended = session.is_done
-        shown = session.newest.read()
+        try:
+            shown = arrived.get(timeout=_REFRESH_S)
+        except queue.Empty:
+            if has_ended:
+                return
+            continue
         if shown is not None and shown is not seen:
             seen, count = shown, count + 1
             yield shown
-            continue
-        if has_ended:
-            return
-        changed.wait(_REFRESH_S)
-        changed.clear()
-        yield None
 
 
 def _print_json(session: "Session", frames: int | None) -> "Alignment | None":
     from d3s.align.feed import frame_json
 
     last = None
-    for shown in _newest(session, frames):
+    for shown in _measured(session, frames):
         if shown is not None:
             last = shown.alignment
             values = frame_json(shown)
@@ -190,10 +190,9 @@ def _print_tables(session: "Session", frames: int | None) -> "Alignment | None":
     console = Console()
     last = None
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        for shown in _newest(session, frames):
-            if shown is not None:
-                last = shown
-                live.update(_table(shown, session.state), refresh=console.is_terminal)
+        for shown in _measured(session, frames):
+            last = shown
+            live.update(_table(shown, session.state), refresh=console.is_terminal)
     if last is not None:
         console.print(_table(last, session.state))
     _say_problem(session)
@@ -272,10 +271,12 @@ def _capture(session: "Session", planned: list[float]) -> None:
         if typed.lower() in ("end", ""):
             break
         try:
-            captured = session.capture(float(typed.replace(",", ".")))
+            distance_m = float(typed.replace(",", "."))
         except ValueError:
             typer.echo(f"{typed!r} is no number of metres, such as 0.25.")
             continue
+        try:
+            captured = session.capture(distance_m)
         except D3SError as error:
             typer.echo(str(error))
             if session.has_ended:
