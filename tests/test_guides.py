@@ -36,7 +36,7 @@ sys.path.insert(0, str(DOCS))
 
 import method_figures
 
-GUIDES = ("index", "first_depth", "stereo", "method", "how_good", "build", "check")
+GUIDES = ("index", "first_depth", "stereo", "method", "how_good", "build", "align", "check")
 RIG = Rig.paper_prototype()
 
 # Replacements in the commands of the pages that shorten the test.
