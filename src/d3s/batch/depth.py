@@ -11,7 +11,7 @@ from typing import Any
 from d3s.atomic import make_folder
 from d3s.batch.ahead import Timed, read_ahead
 from d3s.batch.writing import CAMERA, DISPARITIES, PREVIEW, Written, write_frame
-from d3s.capture import FileSource, Frame, FrameFiles, Refused
+from d3s.capture import FileSource, Frame, FrameFiles, Refused, Source
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
@@ -25,6 +25,8 @@ from d3s.files.depth_files import FORMATS
 from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
 from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS, PLY
+from d3s.recording.frames import is_recording, places_of
+from d3s.recording.reader import Recording
 from d3s.rig import Rig
 from d3s.runtime.compile import load_compiler
 from d3s.types import Image, Progress
@@ -184,16 +186,7 @@ def estimate_files(
     skipped = [one.name for one, done in zip(frames, is_done, strict=True) if done]
     to_do = [one for one, done in zip(frames, is_done, strict=True) if not done]
     results = _Results(job=job, folder=folder, overwrite=overwrite or skip_done)
-    source = FileSource(
-        to_do,
-        rig=job.rig,
-        side_by_side=job.side_by_side,
-        linear=job.linear,
-        max_pixels=job.max_pixels,
-        bayer=job.bayer,
-        keep_colour=job.needs_colour,
-    )
-    with source:
+    with _source(to_do, job) as source:
         for number, one in enumerate(read_ahead(source, meanwhile=load_compiler)):
             results.add(to_do[number], one)
             if progress is not None:
@@ -205,6 +198,21 @@ def estimate_files(
         refused=tuple(results.refused),
         skipped=tuple(skipped),
         drift=results.watch.drift(),
+    )
+
+
+def _source(frames: Sequence[FrameFiles], job: DepthJob) -> Source:
+    """Source of frames, of files or of one recording."""
+    if frames and is_recording(frames[0].left):
+        return Recording(frames[0].left, only=places_of(frames))
+    return FileSource(
+        frames,
+        rig=job.rig,
+        side_by_side=job.side_by_side,
+        linear=job.linear,
+        max_pixels=job.max_pixels,
+        bayer=job.bayer,
+        keep_colour=job.needs_colour,
     )
 
 

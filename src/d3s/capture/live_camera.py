@@ -212,7 +212,8 @@ class LiveCamera:
             missing = self._end_outage(self._outage, step_s, now_s)
         else:
             if missing:
-                self._note(FaultKind.DROPPED, f"{missing} frames are missing.", missing)
+                words = f"frames of the camera are missing: {missing}."
+                self._note(FaultKind.DROPPED, words, missing)
             if step_s is not None:
                 period_s = step_s / (missing + 1)
                 before_s = period_s if self._period_s is None else self._period_s

@@ -36,6 +36,7 @@ class SourceOptions:
     rate_hz: float | None = None  # of the twin, or asked of a camera
     exposure_s: float | None = None  # of a camera
     gain: float | None = None
+    keep_raw: bool = False  # leave raw files as they are, though the rig could split them
     progress: Progress | None = None  # of rendering the twin
 
 
@@ -88,7 +89,7 @@ def _open_path(path: Path, rig: Rig | None, options: SourceOptions) -> Source:
     found = find_frames([path], one_file_each=options.side_by_side or not _has_sides(path))
     return FileSource(
         found.frames,
-        rig=rig if can_split else None,
+        rig=rig if can_split and not options.keep_raw else None,
         side_by_side=options.side_by_side,
         linear=options.linear,
         bayer=options.bayer,

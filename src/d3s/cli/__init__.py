@@ -5,8 +5,10 @@ In come arguments; out go calls of the library, lines on stdout, and an exit cod
 align, calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
 live      `d3s live` and `d3s view`
+record    `d3s record`, `d3s replay` and `d3s recover`
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
+source    source of a command: its word, and options of cameras
 output    common options, exit codes, checks of the output folder
 progress  progress bar
 light     options on colour sensors and on how files store light
@@ -44,6 +46,7 @@ from d3s.cli.evaluate import evaluate
 from d3s.cli.info import info
 from d3s.cli.live import live, view
 from d3s.cli.output import BAD_INPUT
+from d3s.cli.record import record, recover, replay
 from d3s.cli.reproduce import reproduce
 from d3s.cli.rig import rig
 from d3s.cli.simulate import simulate
@@ -97,6 +100,9 @@ app.command()(live)
 app.command()(view)
 app.command()(info)
 app.command(help=CONVERT_HELP)(convert)
+app.command()(record)
+app.command()(replay)
+app.command()(recover)
 app.command()(align)
 app.command()(calibrate)
 app.add_typer(rig, name="rig")

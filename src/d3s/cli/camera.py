@@ -50,7 +50,7 @@ def chosen_rig(
             )
         if rig == PAPER:
             return Rig.paper_prototype(), ()
-        return _from_file(Path(rig))
+        return rig_of_file(Path(rig))
     if any(value is not None for value in numbers):
         return _from_numbers(numbers)
     beside = _beside(found)
@@ -60,7 +60,30 @@ def chosen_rig(
     return imported.rig, (f"the camera is that of {beside}.", *imported.remarks)
 
 
-def _from_file(path: Path) -> "tuple[Rig, tuple[str, ...]]":
+def recorded_rig(path: Path, rig: str | None, numbers: Numbers) -> "tuple[Rig, tuple[str, ...]]":
+    """Camera of a recording, unless another is given, and remarks on it.
+
+    Parameters
+    ----------
+    path
+        The recording.
+    rig
+        File, or the name of the paper's prototype; None if not given.
+    numbers
+        Numbers of a rectified pair.
+    """
+    from d3s.batch.replay import rig_of
+    from d3s.capture import FoundFiles
+    from d3s.recording import Recording
+
+    if rig is not None or any(value is not None for value in numbers):
+        return chosen_rig(rig, numbers, FoundFiles(()))
+    with Recording(path) as recording:
+        return rig_of(recording), ()
+
+
+def rig_of_file(path: Path) -> "tuple[Rig, tuple[str, ...]]":
+    """Rig of a rig file or of a calibration file, and remarks on it."""
     from d3s.rig import Rig
     from d3s.rig.imports import read_rig
 

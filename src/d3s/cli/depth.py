@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.camera import Numbers, chosen_rig
+from d3s.cli.camera import Numbers, chosen_rig, recorded_rig
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
 from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, value_of
 from d3s.cli.progress import progress_bar
@@ -39,7 +39,7 @@ def depth(
         typer.Argument(
             help="Left and right view; or one raw frame; or several: left/*.png right/*.png, two "
             "folders, or one folder with names that end in _left and _right; or the folder of a "
-            "Middlebury scene.",
+            "Middlebury scene; or a recording (.mcap).",
             metavar="LEFT RIGHT | RAW | FOLDER",
             show_default=False,
             readable=False,  # files that cannot be read are refused one by one
@@ -161,15 +161,20 @@ def depth(
     """
     from d3s.batch import DepthJob, estimate_files
     from d3s.capture import find_frames
+    from d3s.recording.frames import find_recorded, is_recording
 
     _check_combination(raw, side_by_side, force, skip_done)
     _check_rig_name(save_rig)
-    found = find_frames(inputs, one_file_each=raw or side_by_side)
     pinhole = Numbers(focal_length_px, baseline, disparity_offset_px)
-    camera, remarks = chosen_rig(rig, pinhole, found)
+    if len(inputs) == 1 and is_recording(inputs[0]):
+        found = find_recorded(inputs[0])
+        camera, remarks = recorded_rig(inputs[0], rig, pinhole)
+    else:
+        found = find_frames(inputs, one_file_each=raw or side_by_side)
+        camera, remarks = chosen_rig(rig, pinhole, found)
     for remark in () if quiet else remarks:
         typer.echo(f"Note: {remark}", err=True)
-    name, options = chosen_method(
+    name, options = parsed_method(
         method, option or (), _range_m(depth_range, disparity_range, camera)
     )
     _check_limits(min_confidence, max_sigma)
@@ -237,24 +242,24 @@ def _range_m(
         return camera.optics.depth_range_m(disparity_range_px)
 
 
-def chosen_method(
+def parsed_method(
     method: str, options: Sequence[str], depth_range_m: tuple[float, float] | None
 ) -> "tuple[str, Options]":
-    """Name of the method, and its options.
+    """Name of a method and its options, of the words of a command.
 
     Parameters
     ----------
     method
         Name, which may hold options: joint:window=9.
     options
-        Texts FIELD=VALUE.
+        Options as FIELD=VALUE.
     depth_range_m
-        Nearest and farthest depth to look for; None for the default.
+        Depths to look for, if they were given.
     """
     from d3s.estimate.methods import checked_options, parse_method, parse_option
 
     with value_of("--method"):
-        name, given = parse_method(method)
+        name, given = parse_method(method)  # which may hold options: joint:window=9
         checked_options(name, given)
     with value_of("--option"):
         checked = checked_options(name, given | dict(map(parse_option, options)))

@@ -1,5 +1,6 @@
 """`d3s live` and `d3s view`: depth in a browser, live and saved."""
 
+import gc
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.camera import Numbers, chosen_rig
-from d3s.cli.depth import chosen_method
+from d3s.cli.depth import parsed_method
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
 from d3s.cli.output import Quiet, value_of
 from d3s.cli.progress import progress_bar
+from d3s.cli.source import SOURCES, Exposure, Gain, Rate, SideBySide, SourceRig, rig_of_word
 from d3s.cli.units import depth_range_m, length_m
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 _RECORDING = ".mcap"
 _TWIN = "twin"
 
-RigOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rig",
-        metavar="FILE|paper",
-        help="Rig file of the camera, or paper, the paper's prototype as designed. A recording has "
-        "its own.",
-        show_default=False,
-    ),
-]
 Method = Annotated[
     str,
     typer.Option("--method", "-m", help="joint, consensus, sgbm, or another of d3s compare."),
@@ -92,33 +83,18 @@ Seconds = Annotated[
 
 
 def live(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="uvc:0 for a camera on USB, basler or basler:SERIAL, twin for a simulated scene, "
-            "fake:SCRIPT.toml; a video, a recording (.mcap), or a file or folder of images.",
-        ),
-    ] = _TWIN,
-    rig: RigOption = None,
+    source: Annotated[str, typer.Argument(help=SOURCES, metavar="[SOURCE]")] = _TWIN,
+    rig: SourceRig = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for recordings and snapshots.")
     ] = Path("live"),
     record: Annotated[bool, typer.Option("--record", help="Record from the start.")] = False,
-    side_by_side: Annotated[
-        bool, typer.Option("--side-by-side", help="Each image has both views, left and right half.")
-    ] = False,
+    side_by_side: SideBySide = False,
     bayer: Bayer = None,
     encoding: FileEncoding = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(help="Frames a second, of the twin or asked of a camera.", show_default=False),
-    ] = None,
-    exposure: Annotated[
-        float | None, typer.Option(help="Exposure time in seconds.", show_default=False)
-    ] = None,
-    gain: Annotated[
-        float | None, typer.Option(help="Gain, in the unit of the camera.", show_default=False)
-    ] = None,
+    rate: Rate = None,
+    exposure: Exposure = None,
+    gain: Gain = None,
     method: Method = "joint",
     option: OneOption = None,
     fast: Fast = False,
@@ -137,7 +113,7 @@ def live(
     Prints the address of the page, which holds a secret token: who has the address can watch. The
     page answers this machine only, unless --host says otherwise. Ctrl-C ends it.
     """
-    from d3s.capture.opening import SourceOptions, open_source
+    from d3s.capture import SourceOptions, open_source
     from d3s.live.live import LiveShow
     from d3s.live.needs import check_server
     from d3s.live.pipeline import Pipeline
@@ -154,6 +130,7 @@ def live(
             exposure_s=exposure,
             gain=gain,
             progress=progress,
+            keep_raw=True,  # for recordings
         )
         opened = open_source(source, camera, options)
     pipeline = Pipeline(
@@ -183,7 +160,7 @@ def view(
             show_default=False,
         ),
     ],
-    rig: RigOption = None,
+    rig: SourceRig = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for snapshots.")] = Path(
         "live"
     ),
@@ -210,7 +187,7 @@ def view(
 
     check_server()
     settings = _settings(method, option or [], fast, depth_range, min_confidence, max_sigma)
-    reel = open_reel(path, None if rig is None else _named_rig(rig))
+    reel = open_reel(path, rig_of_word(rig))
     with ExitStack() as stack:
         show = SavedShow(reel, title=path.name, settings=settings, folder=output, has_points=points)
         stack.enter_context(show)
@@ -242,7 +219,10 @@ def _serve(
 
         pages.append(stack.enter_context(PointsPage(show)).page)
 
+    stack.callback(gc.unfreeze)
+
     def ready(address: str) -> None:
+        gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread
         warning = warning_of(host)
         if warning:
             typer.echo(f"Warning: {warning}", err=True)
@@ -264,7 +244,7 @@ def _settings(
 ) -> "Settings":
     from d3s.live.settings import FAST, Filter, Settings
 
-    name, checked = chosen_method(method, options, depth_range_m)
+    name, checked = parsed_method(method, options, depth_range_m)
     if fast:
         with value_of("--fast"):
             checked = checked.replace(**FAST)
@@ -277,26 +257,21 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
     """Camera of a source: as given, of the recording, or the paper's for the twin."""
     from d3s.rig import Rig
 
-    if rig is not None:
-        return _named_rig(rig)
+    given = rig_of_word(rig)
+    if given is not None:
+        return given
     if _is_twin(source):
         return Rig.paper_prototype()
     if Path(source).suffix.lower() == _RECORDING:
-        from d3s.recording.reader import Recording
+        from d3s.batch.replay import rig_of
+        from d3s.recording import Recording
 
         with Recording(source) as recording:
-            if recording.rig is not None:
-                return recording.rig
+            return rig_of(recording)
     raise typer.BadParameter(
         f"which camera is {source}? Give its rig file, or paper for the paper's prototype.",
         param_hint="--rig",
     )
-
-
-def _named_rig(rig: str) -> "Rig":
-    from d3s.capture import FoundFiles
-
-    return chosen_rig(rig, Numbers(None, None, None), FoundFiles(()))[0]
 
 
 def _is_twin(source: str) -> bool:

@@ -19,6 +19,7 @@ feed        `Feed`: sessions of the live page
 channel     messages between page and server
 server      `Server` and `Page`: any number of pages
 page        the live page as a page of a server
+points      `PointsPage`: 3D points by viser, behind our own checks
 security    checks of token, Host and Origin
 needs       packages of the extras
 

@@ -329,12 +329,11 @@ class Pipeline:
         The clock is compared with that of the frame just before, in order or not: a camera that
         was plugged in again may begin at zero, which is one frame out of order and not all.
         """
-        before_s, self._last_camera_s = self._last_camera_s, frame.camera_time_s
-        if frame.number <= self._last_number:
-            return True
-        if before_s is None or frame.camera_time_s is None:
-            return False
-        return frame.camera_time_s < before_s
+        before_s, now_s = self._last_camera_s, frame.camera_time_s
+        if now_s is not None:
+            self._last_camera_s = now_s
+        went_back = before_s is not None and now_s is not None and now_s < before_s
+        return went_back or frame.number <= self._last_number
 
     def _record(self, outcome: Frame | Refused) -> None:
         with self._recorder_lock:

@@ -41,7 +41,17 @@ class Reel(Protocol):
         """Whether depth is estimated when a frame is shown, so that options matter."""
 
     def result(self, position: int, settings: Settings, serial: int) -> Result:
-        """Result of a frame."""
+        """Result of a frame.
+
+        Parameters
+        ----------
+        position
+            Number of the frame, from 0.
+        settings
+            Method and options, if it is estimated.
+        serial
+            Number of the result.
+        """
 
     def close(self) -> None:
         """Release files."""
@@ -191,10 +201,10 @@ def open_reel(path: str | os.PathLike[str], rig: Rig | None = None) -> Reel:
 
 
 def _recording_reel(path: Path, rig: Rig | None) -> FrameReel:
-    from d3s.recording.reader import Recording
+    from d3s.recording import Recording
 
     recording = Recording(path)
-    camera = rig or recording.rig
+    camera = rig or recording.rig()
     if camera is None:
         recording.close()
         raise _no_rig(path)

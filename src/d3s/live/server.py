@@ -213,13 +213,13 @@ class Server:
         if request.method != "GET":
             return web.Response(status=405, text="Only GET is answered.\n", headers=HEADERS)
         name, slash, rest = rest.partition("/")
+        page = self._pages.get(name)
+        if page is not None and page.answer is not None and (slash or is_socket):
+            return await page.answer(request, rest)
         if name and not slash:  # so that relative addresses of the page work
             return _moved(f"/{token}/{name}/") if name in self._files else _not_found()
         if not name:
             return _moved(f"/{token}/{self.pages[0].name}/")
-        page = self._pages.get(name)
-        if page is not None and page.answer is not None:
-            return await page.answer(request, rest)
         if page is not None and page.serve is not None and rest == "socket" and is_socket:
             return await self._serve_socket(request, page.serve)
         content = self._files.get(name, {}).get(rest or "index.html")

@@ -280,6 +280,21 @@ class Rig(RigPart):
         except RigError as error:
             raise RigError(*error.problems, path=path) from error.__cause__
 
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Rig of the text of a rig file, such as one inside of a recording.
+
+        Raises
+        ------
+        RigError
+            Naming every field that is missing, unknown or wrong.
+        """
+        return cls(**{"name": None, **RIG_FILE.parse(text.encode())})
+
+    def to_text(self) -> str:
+        """Text of the rig file; `Rig.from_text` returns an equal rig."""
+        return RIG_FILE.format(self.model_dump(exclude_none=True))
+
     @property
     def principal_point_px(self) -> tuple[float, float] | None:
         """Principal point (x, y) of the rectified left view; None if it is the middle of it."""
@@ -293,8 +308,7 @@ class Rig(RigPart):
         OutputError
             If the file cannot be written, or has other content and `overwrite` is not set.
         """
-        values = self.model_dump(exclude_none=True)
-        write_text(path, RIG_FILE.format(values), overwrite=overwrite)
+        write_text(path, self.to_text(), overwrite=overwrite)
 
     def rectification_sigma_px(self, age_days: float = 0.0) -> float:
         """Standard deviation of the disparity by errors of the calibration, in pixels.
