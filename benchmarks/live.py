@@ -171,7 +171,9 @@ def report(name: str, single_s: float, found: Measured) -> None:
         f"  live                      {1e3 / found.rate_hz:7.1f} ms  {found.rate_hz:6.1f} a second"
         f"  (asked >= {ASKED[name]:g}: {_held(found.rate_hz >= ASKED[name])})"
     )
-    print(f"  share of the rate alone   {share:7.1%}  (asked >= 85 %: {_held(share >= ASKED_SHARE)})")
+    print(
+        f"  share of the rate alone   {share:7.1%}  (asked >= 85 %: {_held(share >= ASKED_SHARE)})"
+    )
     print(
         f"  latency until drawn       {1e3 * found.latency_s:7.1f} ms  "
         f"(asked < {1e3 * limit_s:.0f}: {_held(found.latency_s < limit_s)})"

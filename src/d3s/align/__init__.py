@@ -13,6 +13,7 @@ sources      sources of raw frames
 session      `Session`: a source that is measured in threads
 filing       captures that are checked and filed with distances.csv
 calibrating  calibration of the filed captures
+values       readings and state as JSON
 feed         sessions of the page, whose files are in the folder `page`
 """
 

@@ -31,10 +31,12 @@ FOCUS_SHARE, FOCUS_LEAST_M = 0.25, 2e-6
 _ACROSS = 5  # blocks across a field, and down
 _ROOM_SHARE = 0.25  # of the side of a field: largest block
 _FEWEST_BLOCKS = 6
+_MIDDLE_SHARE = 0.6  # of the field, for the focus difference: curved fields end its effect
 _SIGMAS_PX = (1.0, 2.0, 4.0)  # of the Gaussians
 _LEAST_TEXTURE = 1.0  # energy of DoG(1, 2) over that of its noise
 _BLOCK_PX2 = 0.05  # error of the blur difference of one block
 _FOCUS_DPT = 0.1  # standard deviation of the mean focus around the design
+_CURVATURE_DPT, _TILT_DPT = 3.0, 0.3  # change of the focus at the edge of the field, of lenses
 _POWER_PRIOR_DPT = 1.0
 _TOO_BLURRED = "too blurred or too plain: show finer texture, nearer to where it is sharp"
 _GUESS_SHARE = 0.2  # relative error of D where the distance is not known
@@ -66,7 +68,9 @@ class Block(NamedTuple):
     place: int  # number of the match
 
 
-def cut_blocks(image: Image, matched: Matched, fields: Fields, side_px: int) -> list[Block]:
+def cut_blocks(
+    image: Image, matched: Matched, fields: Fields, side_px: int, *, share: float = 1.0
+) -> list[Block]:
     """Cut blocks at matched places, evenly over the field, each within both fields.
 
     Parameters
@@ -79,14 +83,21 @@ def cut_blocks(image: Image, matched: Matched, fields: Fields, side_px: int) -> 
         Fields of both lenses.
     side_px
         Side of a block.
+    share
+        Share of the width and of the height of the field, around its middle.
     """
     half = side_px // 2
     box = fields.left
-    x, y = matched.left_px.T
-    cells = np.floor(_ACROSS * (x - box.col) / box.cols) * _ACROSS
-    cells += np.floor(_ACROSS * (y - box.row) / box.rows)
+    across, down = (
+        (place - first) / size
+        for place, first, size in zip(
+            matched.left_px.T, (box.col, box.row), (box.cols, box.rows), strict=True
+        )
+    )
+    across, down = (0.5 + (place - 0.5) / share for place in (across, down))
+    cells = np.floor(_ACROSS * across) * _ACROSS + np.floor(_ACROSS * down)
     blocks = []
-    inside = np.ones(matched.size, dtype=np.bool_)
+    inside = (np.abs(across - 0.5) < 0.5) & (np.abs(down - 0.5) < 0.5)
     for outline, places in (
         (fields.left_outline_px, matched.left_px),
         (fields.right_outline_px, matched.right_px),
@@ -253,7 +264,7 @@ def _fit(
     if size is None:
         return None
     values, weights, places = [], [], []
-    for block in cut_blocks(image, matched, fields, size.side_px):
+    for block in cut_blocks(image, matched, fields, size.side_px, share=_MIDDLE_SHARE):
         depth = 1 / max(float(vergences[block.place]), 1e-3)
         one = plan._replace(depths_m=(depth, depth))
         compared, usable = compare_blocks([(block.left, block.right)], noises, size, one)
@@ -265,14 +276,24 @@ def _fit(
     if len(values) < _FEWEST_BLOCKS:
         return None
     x, y = (matched.left_px[places] - (fields.left.col, fields.left.row)).T
-    across = np.clip(np.floor(3 * x / fields.left.cols), 0, 2)
-    groups = across + 3 * np.clip(np.floor(3 * y / fields.left.rows), 0, 2)
+    across, down = (
+        np.clip(np.floor(1.5 + 3 / _MIDDLE_SHARE * (place / size - 0.5)), 0, 2)
+        for place, size in ((x, fields.left.cols), (y, fields.left.rows))
+    )
+    groups = across + 3 * down
+    axis_px = fields.left_outline_px.min(axis=0) / 2 + fields.left_outline_px.max(axis=0) / 2
     factor = -2 * design.gain**2
-    terms = np.stack([factor * (vergences[places] - kappa), np.ones(len(places))], axis=1)
-    sigmas = _BLOCK_PX2 * np.sqrt(np.median(weights) / np.array(weights))
     designed = optics.optical_power_left_dpt - optics.optical_power_right_dpt
-    offset_px2 = abs(factor * designed) * _FOCUS_DPT if is_known else np.inf
-    prior = np.array([_POWER_PRIOR_DPT, np.hypot(offset_px2, _BLOCK_PX2)])
+    px2_per_dpt = abs(factor * designed)
+    u, v = ((matched.left_px[places] - axis_px) / (0.5 * fields.left.rows)).T
+    # Field curvature and tilt change the blur towards the edge of the field: free terms take them.
+    terms = np.stack(
+        [factor * (vergences[places] - kappa), np.ones_like(u), u * u + v * v, u, v], axis=1
+    )
+    sigmas = _BLOCK_PX2 * np.sqrt(np.median(weights) / np.array(weights))
+    offset_px2 = np.hypot(px2_per_dpt * _FOCUS_DPT, _BLOCK_PX2) if is_known else np.inf
+    bend_px2 = np.hypot(px2_per_dpt * np.array([_CURVATURE_DPT, _TILT_DPT, _TILT_DPT]), _BLOCK_PX2)
+    prior = np.array([_POWER_PRIOR_DPT, offset_px2, *bend_px2])
     fit = fit_groups(Samples(terms, np.array(values), sigmas, groups), prior)
     if fit is None:
         return None

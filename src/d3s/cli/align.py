@@ -10,7 +10,10 @@ import typer
 
 from d3s.cli.calibrate import Half
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
+from d3s.cli.live import Browser, Host, Port
 from d3s.cli.output import NOT_KNOWN, NOTHING_USABLE, value_of
+from d3s.cli.progress import progress_bar
+from d3s.cli.source import Exposure, Gain, Rate, rig_of_word
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -33,8 +36,9 @@ def align(
         ),
     ],
     rig: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
+            metavar="FILE|paper",
             help="Rig file of the camera as designed, or as calibrated earlier; the paper's "
             "prototype if left.",
             show_default=False,
@@ -78,16 +82,12 @@ def align(
             show_default=False,
         ),
     ] = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to serve the page at. Others than 127.0.0.1 let other machines in."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the page; 0 for any that is free.")
-    ] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    rate: Rate = None,
+    exposure: Exposure = None,
+    gain: Gain = None,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    browser: Browser = True,
     bayer: Bayer = None,
     encoding: FileEncoding = None,
 ) -> None:
@@ -108,7 +108,7 @@ def align(
     from d3s.cli.units import length_m
     from d3s.rig import Rig
 
-    camera = Rig.paper_prototype() if rig is None else Rig.load(rig)
+    camera = rig_of_word(rig) or Rig.paper_prototype()
     order = order_of(bayer)
     with value_of("--distance"):
         distance_m = None if distance is None else length_m(distance)
@@ -118,7 +118,17 @@ def align(
         raise typer.BadParameter("--distances needs --captures and --text.")
     watch = Watch(camera, distance_m=distance_m, left_lens=left_lens.value, bayer=order)
     folder = None if captures is None else CaptureFolder(captures)
-    opened = open_raw(source, camera, SourceOptions(linear=is_linear(encoding), bayer=order))
+    is_twin = source.partition(":")[0] == "twin"
+    with progress_bar(8, "Rendering the twin.", quiet=not is_twin) as progress:
+        options = SourceOptions(
+            linear=is_linear(encoding),
+            bayer=order,
+            rate_hz=rate,
+            exposure_s=exposure,
+            gain=gain,
+            progress=progress,
+        )
+        opened = open_raw(source, camera, options)
     session = Session(
         opened,
         watch,
@@ -160,7 +170,7 @@ def _measured(session: "Session", frames: int | None) -> "Iterator[Shown]":
 
 
 def _print_json(session: "Session", frames: int | None) -> "Alignment | None":
-    from d3s.align.feed import frame_json
+    from d3s.align.values import frame_json
 
     last = None
     for shown in _measured(session, frames):
@@ -319,6 +329,9 @@ def _serve(session: "Session", host: str, port: int, *, browser: bool) -> None:
     import time
     import webbrowser
 
+    from d3s.live.needs import check_server
+
+    check_server()
     from d3s.align.feed import align_pages
     from d3s.live.security import warning_of
     from d3s.live.server import Server
