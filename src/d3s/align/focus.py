@@ -21,7 +21,7 @@ from d3s.align.matching import Matched
 from d3s.align.quantities import Reading, unknown
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.spectra import Blur, Comparison, block_size, compare_blocks
-from d3s.check.fit import Samples, fit_groups
+from d3s.check.fit import Fit, Samples, fit_groups
 from d3s.estimate.consensus.prefilter import noise_variance
 from d3s.rig import Optics
 from d3s.types import FloatArray, Image, Mask
@@ -31,7 +31,10 @@ FOCUS_SHARE, FOCUS_LEAST_M = 0.25, 2e-6
 _ACROSS = 5  # blocks across a field, and down
 _ROOM_SHARE = 0.25  # of the side of a field: largest block
 _FEWEST_BLOCKS = 6
-_MIDDLE_SHARE = 0.6  # of the field, for the focus difference: curved fields end its effect
+_MIDDLE_SHARE = 0.6  # of the field, for the focus difference of lenses with a curved field
+_BEND_TERM = 2  # of the fit: curvature of the field
+_CURVED_SIGMAS = 3.0  # from which on a field counts as curved
+_CURVED_DPT = 0.04  # error of D of lenses with a curved field, from simulated stock lenses
 _SIGMAS_PX = (1.0, 2.0, 4.0)  # of the Gaussians
 _LEAST_TEXTURE = 1.0  # energy of DoG(1, 2) over that of its noise
 _BLOCK_PX2 = 0.05  # error of the blur difference of one block
@@ -238,36 +241,63 @@ def measure_focus(
     if not is_known:
         # As near as makes the blur of the design clear; its amount then is a guess, too.
         vergences = vergences + 2 * optics.kappa_dpt
-    found = _fit(image, matched, fields, vergences, optics, noises, is_known=is_known)
-    if found is None or is_known:
-        return found
-    sigma = float(np.hypot(found.sigma_dpt, _GUESS_SHARE * found.power_dpt))
-    return found._replace(sigma_dpt=sigma, distance_m=None)
+    scene = _Scene(image, matched, fields, vergences, optics, noises)
+    blocks = _compare_blocks(scene, share=1.0)
+    curved = None if blocks is None else _solve(scene, blocks, is_known=is_known, has_bend=True)
+    if blocks is None or curved is None:
+        return None
+    power, sigma = (float(part[0]) for part in curved)
+    if abs(curved.values[_BEND_TERM]) < _CURVED_SIGMAS * curved.sigmas[_BEND_TERM]:
+        flat = _solve(scene, blocks, is_known=is_known, has_bend=False)
+        if flat is not None:
+            # The field may be curved a little: the change that it makes is part of the error.
+            change = float(flat.values[0]) - power
+            power, sigma = float(flat.values[0]), float(np.hypot(flat.sigmas[0], change))
+    else:
+        # Near the axis the field is flat enough for the model of the blur to hold nearly.
+        middle = _compare_blocks(scene, share=_MIDDLE_SHARE)
+        near = None if middle is None else _solve(scene, middle, is_known=is_known, has_bend=True)
+        if near is not None:
+            power, sigma = (float(part[0]) for part in near)
+        sigma = float(np.hypot(sigma, _CURVED_DPT))
+    if not is_known:
+        return Focus(power, float(np.hypot(sigma, _GUESS_SHARE * power)), None)
+    return Focus(power, sigma, 1 / float(np.median(vergences)))
 
 
-def _fit(
-    image: Image,
-    matched: Matched,
-    fields: Fields,
-    vergences: FloatArray,
-    optics: Optics,
-    noises: list[float],
-    *,
-    is_known: bool,
-) -> Focus | None:
-    """Focus difference from blocks at these vergences."""
-    design, kappa = Blur.of(optics), optics.kappa_dpt
-    nearest = 1 / max(float(np.max(vergences)), 1e-3)
+class _Scene(NamedTuple):
+    """What the focus difference is found from."""
+
+    image: Image
+    matched: Matched
+    fields: Fields
+    vergences_dpt: FloatArray  # of each match
+    optics: Optics
+    noises: list[float]
+
+
+class _BlurBlocks(NamedTuple):
+    """Blur variance of the left less that of the right block."""
+
+    values_px2: FloatArray  # (blocks,)
+    weights: FloatArray
+    places: list[int]  # numbers of the matches
+
+
+def _compare_blocks(scene: _Scene, *, share: float) -> _BlurBlocks | None:
+    """Compare blocks of the middle share of the field; None if too few have texture."""
+    design = Blur.of(scene.optics)
+    nearest = 1 / max(float(np.max(scene.vergences_dpt)), 1e-3)
     plan = Comparison((0, 0), (0, 1), (nearest, nearest))
-    room = _ROOM_SHARE * min(fields.left.rows, fields.left.cols)
-    size = block_size(plan, design, room)
+    box = scene.fields.left
+    size = block_size(plan, design, _ROOM_SHARE * min(box.rows, box.cols))
     if size is None:
         return None
     values, weights, places = [], [], []
-    for block in cut_blocks(image, matched, fields, size.side_px, share=_MIDDLE_SHARE):
-        depth = 1 / max(float(vergences[block.place]), 1e-3)
+    for block in cut_blocks(scene.image, scene.matched, scene.fields, size.side_px, share=share):
+        depth = 1 / max(float(scene.vergences_dpt[block.place]), 1e-3)
         one = plan._replace(depths_m=(depth, depth))
-        compared, usable = compare_blocks([(block.left, block.right)], noises, size, one)
+        compared, usable = compare_blocks([(block.left, block.right)], scene.noises, size, one)
         if usable.all():
             value, weight = compared.blocks_px2(design)
             values.append(float(value[0]))
@@ -275,30 +305,36 @@ def _fit(
             places.append(block.place)
     if len(values) < _FEWEST_BLOCKS:
         return None
-    x, y = (matched.left_px[places] - (fields.left.col, fields.left.row)).T
-    across, down = (
-        np.clip(np.floor(1.5 + 3 / _MIDDLE_SHARE * (place / size - 0.5)), 0, 2)
-        for place, size in ((x, fields.left.cols), (y, fields.left.rows))
-    )
-    groups = across + 3 * down
-    axis_px = fields.left_outline_px.min(axis=0) / 2 + fields.left_outline_px.max(axis=0) / 2
-    factor = -2 * design.gain**2
+    return _BlurBlocks(np.array(values), np.array(weights), places)
+
+
+def _solve(scene: _Scene, blocks: _BlurBlocks, *, is_known: bool, has_bend: bool) -> Fit | None:
+    """Power difference first, then an offset, and with `has_bend` curvature and tilt of the field.
+
+    Field curvature and tilt change the blur towards the edge of the field.
+    """
+    optics, places = scene.optics, scene.matched.left_px[blocks.places]
+    factor = -2 * Blur.of(optics).gain ** 2
     designed = optics.optical_power_left_dpt - optics.optical_power_right_dpt
     px2_per_dpt = abs(factor * designed)
-    u, v = ((matched.left_px[places] - axis_px) / (0.5 * fields.left.rows)).T
-    # Field curvature and tilt change the blur towards the edge of the field: free terms take them.
-    terms = np.stack(
-        [factor * (vergences[places] - kappa), np.ones_like(u), u * u + v * v, u, v], axis=1
+    ends = scene.fields.left_outline_px.min(axis=0), scene.fields.left_outline_px.max(axis=0)
+    u, v = ((places - (ends[0] + ends[1]) / 2) / (0.5 * scene.fields.left.rows)).T
+    reach = max(float(np.abs([u, v]).max()), 1e-6)
+    groups = sum(
+        scale * np.clip(np.floor(1.5 * (place / reach + 1)), 0, 2)
+        for scale, place in ((1.0, u), (3.0, v))
     )
-    sigmas = _BLOCK_PX2 * np.sqrt(np.median(weights) / np.array(weights))
-    offset_px2 = np.hypot(px2_per_dpt * _FOCUS_DPT, _BLOCK_PX2) if is_known else np.inf
-    bend_px2 = np.hypot(px2_per_dpt * np.array([_CURVATURE_DPT, _TILT_DPT, _TILT_DPT]), _BLOCK_PX2)
-    prior = np.array([_POWER_PRIOR_DPT, offset_px2, *bend_px2])
-    fit = fit_groups(Samples(terms, np.array(values), sigmas, groups), prior)
-    if fit is None:
-        return None
-    distance = 1 / float(np.median(vergences))
-    return Focus(float(fit.values[0]), float(fit.sigmas[0]), distance)
+    vergences = scene.vergences_dpt[blocks.places]
+    terms = [factor * (vergences - optics.kappa_dpt), np.ones_like(u)]
+    offset_px2 = float(np.hypot(px2_per_dpt * _FOCUS_DPT, _BLOCK_PX2)) if is_known else np.inf
+    prior = [_POWER_PRIOR_DPT, offset_px2]
+    if has_bend:
+        terms += [u * u + v * v, u, v]
+        bends = (_CURVATURE_DPT, _TILT_DPT, _TILT_DPT)
+        prior += [float(np.hypot(px2_per_dpt * bend, _BLOCK_PX2)) for bend in bends]
+    sigmas = _BLOCK_PX2 * np.sqrt(np.median(blocks.weights) / blocks.weights)
+    samples = Samples(np.stack(terms, axis=1), blocks.values_px2, sigmas, np.asarray(groups))
+    return fit_groups(samples, np.array(prior))
 
 
 def focus_reading(found: Focus | None, optics: Optics, problem: str) -> Reading:

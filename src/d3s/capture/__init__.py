@@ -14,6 +14,9 @@ order       order and format of the frames of a camera
 device      the protocol of devices, and their pace
 twin        a moving scene of the simulator as a device
 fake        a device with faults by a script
+video       video files
+uvc         cameras on USB that OpenCV reads
+basler      cameras of Basler
 """
 
 from d3s.capture.files import FileSource, LoadedPair, load_pair

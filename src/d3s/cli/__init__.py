@@ -6,6 +6,8 @@ align, calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, 
           one command each
 live      `d3s live` and `d3s view`
 record    `d3s record`, `d3s replay` and `d3s recover`
+convert_recording
+          conversions of recordings by `d3s convert`
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
 source    source of a command: its word, and options of cameras

@@ -58,8 +58,7 @@ class Index:
     places: list[tuple[str, int, int]] = field(default_factory=list)  # topic, time, chunk
     attachments: dict[str, bytes] = field(default_factory=dict)
     notes: dict[str, dict[str, str]] = field(default_factory=dict)
-    is_cut: bool = False
-    whole_bytes: int = 0  # up to the end of the last whole record
+    is_cut: bool = False  # whether the end of the file is missing
 
     def chunks_of(self, topic: str) -> list[tuple[int, Span]]:
         """Time and chunk of each message of a topic, in the order of the file."""
@@ -110,7 +109,7 @@ class McapReader:
         return [
             RawMessage(self.index.topics[one.channel_id].name, one.log_time, one.data)
             for one in self._records(chunk)
-            if isinstance(one, Message)
+            if isinstance(one, Message) and one.channel_id in self.index.topics
         ]
 
     def _scan(self) -> Index:
@@ -118,15 +117,33 @@ class McapReader:
         self._file.seek(0)
         if self._file.read(len(_MAGIC)) != _MAGIC:
             raise InputError("does not begin like an MCAP file. Is it a recording?")
-        self.index = index = Index(whole_bytes=len(_MAGIC))
+        self.index = index = Index()
         for span in self._spans(size):
             if span.opcode == _DATA_END:
                 break
             self._take(span, index)
-            index.whole_bytes = span.start + span.length
-        else:
-            index.is_cut = True
+        self._file.seek(max(size - len(_MAGIC), len(_MAGIC)))
+        index.is_cut = self._file.read() != _MAGIC
+        self._take_without_index(index)
         return index
+
+    def _take_without_index(self, index: Index) -> None:
+        """Find the messages of chunks that have no index, as the last one of a file may not."""
+        from mcap.records import Message
+
+        indexed = {chunk for _, _, chunk in index.places}
+        for number in sorted(set(range(len(index.chunks))) - indexed):
+            try:
+                records = self._records(index.chunks[number])
+            except InputError:
+                continue
+            self._learn(records, index)
+            index.places += [
+                (index.topics[one.channel_id].name, one.log_time, number)
+                for one in records
+                if isinstance(one, Message) and one.channel_id in index.topics
+            ]
+        index.places.sort(key=lambda place: place[2])
 
     def _spans(self, size: int) -> Iterator[Span]:
         """Records up to the first that is not whole."""
