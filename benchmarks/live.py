@@ -52,23 +52,25 @@ class Measured(NamedTuple):
 
     rate_hz: float
     shown_hz: float
+    cpu_s: float  # processor time of this process per depth map, of all threads
     latency_s: float
     stages_s: dict[str, float]  # per depth map
     counts: str
 
 
-def alone_s(frames, rig, settings, seconds) -> float:
-    """Median time of split and estimate, one frame after the other."""
-    times = []
+def alone_s(frames, rig, settings, seconds) -> tuple[float, float]:
+    """Median time of split and estimate, one frame after the other, and their processor time."""
+    times, processor = [], []
     end = time.perf_counter() + seconds
     number = 0
     while time.perf_counter() < end or len(times) < 4:
-        begun = time.perf_counter()
+        begun, cpu = time.perf_counter(), time.process_time()
         left, right = frames[number % len(frames)].pair(rig)
         estimate_quietly(left, right, rig, method=settings.method, options=settings.options)
         times.append(time.perf_counter() - begun)
+        processor.append(time.process_time() - cpu)
         number += 1
-    return statistics.median(times[1:])
+    return statistics.median(times[1:]), statistics.median(processor[1:])
 
 
 def piped(frames, rig, settings, seconds, browser) -> Measured:
@@ -82,11 +84,12 @@ def piped(frames, rig, settings, seconds, browser) -> Measured:
             _wait_for(lambda: len(feed.latencies_s) > 5)
             feed.latencies_s.clear()
             feed.encode_s.clear()
-            before, begun = pipeline.counts, time.monotonic()
+            before, begun, cpu = pipeline.counts, time.monotonic(), time.process_time()
             results = []
             pipeline.results.listeners.append(lambda: results.append(pipeline.results.peek()))
             time.sleep(seconds)
             after, spent_s = pipeline.counts, time.monotonic() - begun
+            cpu = time.process_time() - cpu
             latencies = list(feed.latencies_s)
             encode_s = sum(feed.encode_s)
             pictures = len(feed.encode_s)
@@ -106,6 +109,7 @@ def piped(frames, rig, settings, seconds, browser) -> Measured:
     return Measured(
         rate_hz=computed / spent_s,
         shown_hz=seen / spent_s,
+        cpu_s=cpu / max(computed, 1),
         latency_s=statistics.median(latencies),
         stages_s=stages,
         counts=f"{after.grabbed - before.grabbed} frames, {lost}, {skipped}",
@@ -161,7 +165,7 @@ async def watch_in_browser(address: str, seconds: float) -> None:
 # Report -------------------------------------------------------------------------------------------
 
 
-def report(name: str, single_s: float, found: Measured) -> None:
+def report(name: str, single_s: float, single_cpu_s: float, found: Measured) -> None:
     """Print one run against what is asked."""
     share = found.rate_hz * single_s
     limit_s = 2 / found.rate_hz + ALLOWED_S
@@ -177,6 +181,10 @@ def report(name: str, single_s: float, found: Measured) -> None:
     print(
         f"  latency until drawn       {1e3 * found.latency_s:7.1f} ms  "
         f"(asked < {1e3 * limit_s:.0f}: {_held(found.latency_s < limit_s)})"
+    )
+    print(
+        f"  processor time a map      {1e3 * found.cpu_s:7.1f} ms  "
+        f"(alone {1e3 * single_cpu_s:.1f} ms, {single_cpu_s / found.cpu_s:.1%})"
     )
     print(f"  drawn                     {found.shown_hz:7.1f} a second")
     period_s = 1 / found.rate_hz
@@ -211,9 +219,9 @@ def main() -> None:
     print(f"{rows} x {cols} px, twin at {RATE_HZ:g} Hz, one watcher: {who} with all panels")
     for name, options in (("default", {}), ("fast", FAST)):
         settings = Settings().changed({"options": options})
-        single_s = alone_s(frames, rig, settings, arguments.seconds / 2)
+        single = alone_s(frames, rig, settings, arguments.seconds / 2)
         found = piped(frames, rig, settings, arguments.seconds, arguments.browser)
-        report(name, single_s, found)
+        report(name, *single, found)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,18 @@ sys.path.insert(0, str(DOCS))
 
 import method_figures
 
-GUIDES = ("index", "first_depth", "stereo", "method", "how_good", "build", "align", "check", "recording")
+GUIDES = (
+    "index",
+    "first_depth",
+    "stereo",
+    "method",
+    "how_good",
+    "build",
+    "align",
+    "check",
+    "recording",
+    "live",
+)
 RIG = Rig.paper_prototype()
 
 # Replacements in the commands of the pages that shorten the test.
@@ -172,6 +183,14 @@ def test_check_of_a_camera(folder):
     assert runner.scope["report"]["roll_rad"].value == pytest.approx(0.004, abs=5e-4)
     assert Path("page.html").exists()
     assert not Path("new.toml").exists()
+
+
+def test_live_page(folder):
+    """The Python block; the commands serve until Ctrl-C, and tests/cli/test_live.py runs them."""
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "live.md").read_text(), re.DOTALL)
+    scope: dict[str, object] = {}
+    exec(code, scope)
+    assert str(scope["address"]).startswith("http://127.0.0.1:")
 
 
 def test_cameras_and_recordings(folder):

@@ -141,9 +141,10 @@ def live(
         new_recorder=lambda: _new_recorder(output, camera, source),
     )
     with ExitStack() as stack:
-        stack.enter_context(pipeline)
-        if record:
+        stack.callback(opened.close)
+        if record:  # from the first frame on
             pipeline.start_recording()
+        stack.enter_context(pipeline)
         show = LiveShow(pipeline, title=_name(opened, source), folder=output, has_points=points)
         _serve(stack, show, points, host, port, browser=browser, seconds=seconds, quiet=quiet)
     if not quiet:

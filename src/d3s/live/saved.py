@@ -208,7 +208,15 @@ def _recording_reel(path: Path, rig: Rig | None) -> FrameReel:
     if camera is None:
         recording.close()
         raise _no_rig(path)
-    return FrameReel(recording.frame, recording.frame_count, camera, recording.close)
+    if not recording.frame_count:
+        recording.close()
+        raise InputError(f"{path_text(path)} has no frames.")
+    times_s = recording.times_s
+
+    def frame(position: int) -> Frame:
+        return replace(recording.frame(position), time_s=times_s[position])
+
+    return FrameReel(frame, recording.frame_count, camera, recording.close)
 
 
 def _image_reel(path: Path, rig: Rig | None) -> FrameReel:

@@ -59,6 +59,7 @@ function showAbilities() {
   byId("points").hidden = !points;
   byId("pause").hidden = !page.live;
   byId("losses-card").hidden = !page.live;
+  byId("actions").hidden = !(page.live || snapshot || points);
   byId("options").hidden = page.abilities.estimate === false;
   byId("timeline").hidden = !(positions > 1);
   byId("position").max = Math.max((positions || 1) - 1, 0);
@@ -265,7 +266,7 @@ async function measure() {
     if (points.length < 2) return;
     const [a, b] = points;
     const [between, line] = await Promise.all([
-      link.ask({ ask: "distance", serial, a, b }).catch((error) => ({ text: `no distance: ${error.message}` })),
+      link.ask({ ask: "distance", serial, a, b }).catch(() => ({ text: "A to B: no distance, since a point has no depth" })),
       link.ask({ ask: "profile", serial, a, b }),
     ]);
     byId("distance").textContent = between.distance_m === undefined
