@@ -31,7 +31,7 @@ FOCUS_SHARE, FOCUS_LEAST_M = 0.25, 2e-6
 _ACROSS = 5  # blocks across a field, and down
 _ROOM_SHARE = 0.25  # of the side of a field: largest block
 _FEWEST_BLOCKS = 6
-_MIDDLE_SHARE = 0.6  # of the field, for the focus difference of lenses with a curved field
+_MIDDLE_SHARE = 0.5  # of the width and height of the field, for the focus difference
 _BEND_TERM = 2  # of the fit: curvature of the field
 _CURVED_SIGMAS = 3.0  # from which on a field counts as curved
 _CURVED_DPT = 0.04  # error of D of lenses with a curved field, from simulated stock lenses
@@ -242,7 +242,7 @@ def measure_focus(
         # As near as makes the blur of the design clear; its amount then is a guess, too.
         vergences = vergences + 2 * optics.kappa_dpt
     scene = _Scene(image, matched, fields, vergences, optics, noises)
-    blocks = _compare_blocks(scene, share=1.0)
+    blocks = _compare_blocks(scene)
     curved = None if blocks is None else _solve(scene, blocks, is_known=is_known, has_bend=True)
     if blocks is None or curved is None:
         return None
@@ -254,11 +254,6 @@ def measure_focus(
             change = float(flat.values[0]) - power
             power, sigma = float(flat.values[0]), float(np.hypot(flat.sigmas[0], change))
     else:
-        # Near the axis the field is flat enough for the model of the blur to hold nearly.
-        middle = _compare_blocks(scene, share=_MIDDLE_SHARE)
-        near = None if middle is None else _solve(scene, middle, is_known=is_known, has_bend=True)
-        if near is not None:
-            power, sigma = (float(part[0]) for part in near)
         sigma = float(np.hypot(sigma, _CURVED_DPT))
     if not is_known:
         return Focus(power, float(np.hypot(sigma, _GUESS_SHARE * power)), None)
@@ -266,7 +261,7 @@ def measure_focus(
 
 
 class _Scene(NamedTuple):
-    """What the focus difference is found from."""
+    """Inputs of the focus difference."""
 
     image: Image
     matched: Matched
@@ -284,8 +279,11 @@ class _BlurBlocks(NamedTuple):
     places: list[int]  # numbers of the matches
 
 
-def _compare_blocks(scene: _Scene, *, share: float) -> _BlurBlocks | None:
-    """Compare blocks of the middle share of the field; None if too few have texture."""
+def _compare_blocks(scene: _Scene) -> _BlurBlocks | None:
+    """Compare blocks of the middle of the field; None if too few have texture.
+
+    Most lenses have a curved field: towards its edge, the blur is another one.
+    """
     design = Blur.of(scene.optics)
     nearest = 1 / max(float(np.max(scene.vergences_dpt)), 1e-3)
     plan = Comparison((0, 0), (0, 1), (nearest, nearest))
@@ -294,7 +292,8 @@ def _compare_blocks(scene: _Scene, *, share: float) -> _BlurBlocks | None:
     if size is None:
         return None
     values, weights, places = [], [], []
-    for block in cut_blocks(scene.image, scene.matched, scene.fields, size.side_px, share=share):
+    cut = cut_blocks(scene.image, scene.matched, scene.fields, size.side_px, share=_MIDDLE_SHARE)
+    for block in cut:
         depth = 1 / max(float(scene.vergences_dpt[block.place]), 1e-3)
         one = plan._replace(depths_m=(depth, depth))
         compared, usable = compare_blocks([(block.left, block.right)], scene.noises, size, one)

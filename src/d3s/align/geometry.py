@@ -41,7 +41,7 @@ class Frame(NamedTuple):
 
     @property
     def targets(self) -> dict[str, float]:
-        """What rows, roll and scale should be: 0, or as calibrated."""
+        """Targets of rows, roll and scale: 0, or as calibrated."""
         if self.to_right is None:
             return {"rows_px": 0.0, "roll_rad": 0.0, "scale": 0.0}
         linear = self.to_right[:, :2]

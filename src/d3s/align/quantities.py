@@ -177,7 +177,7 @@ class Reading(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What to do, as a sentence without a full stop; empty if there is nothing to do."""
+        """Instruction, a sentence without a full stop; empty if there is nothing to do."""
         if self.state == "turn":
             words = self.kind.plus if self.value > self.target else self.kind.minus
             return words.format(self.amount or self.shown(abs(self.value - self.target)))

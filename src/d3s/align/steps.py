@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What to do now: that of the first reading that is off, else of the first unknown one."""
+        """Instruction of the first reading that is off, else of the first unknown one."""
         for state in ("turn", "unknown"):
             for one in self.readings:
                 if one.state == state and not (state == "unknown" and one.name in OPTIONAL):
