@@ -45,9 +45,10 @@ GUIDES = (
     "method",
     "how_good",
     "build",
+    "align",
     "check",
-    "live",
     "recording",
+    "live",
 )
 RIG = Rig.paper_prototype()
 

@@ -277,10 +277,10 @@ def _check(frame: Image, name: str) -> _Check:
         if _LARGEST < largest < np.inf
         else ""
     )
-    return _Check((frame.shape[0], frame.shape[1]), problem, "" if problem else _rejection(frame))
+    return _Check((frame.shape[0], frame.shape[1]), problem, "" if problem else rejection_of(frame))
 
 
-def _rejection(frame: Image) -> str:
+def rejection_of(frame: Image) -> str:
     """Reason to reject a frame; empty if there is none."""
     if not np.isfinite(frame.sum(dtype=np.float64)):
         return "has values that are NaN or infinite."

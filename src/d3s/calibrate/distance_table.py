@@ -36,13 +36,42 @@ class Row(NamedTuple):
 
 
 def read_table(folder: Path) -> list[Row]:
-    """Read distances.csv of a folder: its rows, in their order.
+    """Read distances.csv of a folder: its rows, in their order, enough for a calibration.
 
     Raises
     ------
     CapturesError
         If lines are wrong or files are missing; the error names all of them.
     """
+    rows, problems, count = _read(folder)
+    if count < FEWEST_FRAMES:
+        problems.append(
+            f"names {count} frames: a calibration needs at least {FEWEST_FRAMES}, and 20 to "
+            "50 for a good one."
+        )
+    if count > MOST_FRAMES:
+        problems.append(f"names {count} frames: a calibration takes at most {MOST_FRAMES}.")
+    if problems:
+        raise CapturesError(*problems, path=folder / TABLE_NAME)
+    return rows
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """Read distances.csv of a folder as `read_table` does, however few frames it has.
+
+    Raises
+    ------
+    CapturesError
+        If lines are wrong or files are missing; the error names all of them.
+    """
+    rows, problems, _ = _read(folder)
+    if problems:
+        raise CapturesError(*problems, path=folder / TABLE_NAME)
+    return rows
+
+
+def _read(folder: Path) -> tuple[list[Row], list[str], int]:
+    """Rows, problems as sentences, and the number of lines."""
     lines = [
         (line, cells)
         for line, cells in _cells(folder / TABLE_NAME)
@@ -57,16 +86,7 @@ def read_table(folder: Path) -> list[Row]:
     problems += check_distances(
         [row.distance_m for row in rows], [f"{row.name} (line {row.line})" for row in rows]
     )
-    if len(lines) < FEWEST_FRAMES:
-        problems.append(
-            f"names {len(lines)} frames: a calibration needs at least {FEWEST_FRAMES}, and 20 to "
-            "50 for a good one."
-        )
-    if len(lines) > MOST_FRAMES:
-        problems.append(f"names {len(lines)} frames: a calibration takes at most {MOST_FRAMES}.")
-    if problems:
-        raise CapturesError(*problems, path=folder / TABLE_NAME)
-    return rows
+    return rows, problems, len(lines)
 
 
 def check_distances(distances_m: list[float], names: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ _FRAMES = 7  # frames that are used, from the nearest to the farthest
 _CELLS_ACROSS = 480  # cells over the width of the frame: the resolution of the outlines
 _FILLED_CELLS = 6  # radius of dark ink that is filled in
 _PARTITION_WITHIN = (0.2, 0.8)  # range of the partition, as shares of the width of the frame
-_DARKEST_SHARE = 0.6  # largest light in the shadow of the partition, of the light beside it
+DARKEST_SHARE = 0.6  # largest light in the shadow of the partition, of the light beside it
 _LEAST_LIGHT = 0.1  # least light of the weaker field, as a share of the other
 # Lit cells have at least this share of the light of the field: half of the light at the edge of a
 # field that loses a third by vignetting.
@@ -158,7 +158,7 @@ def _partition(light: Image) -> int:
             "only one field of light was found, and a camera of two lenses has two, with a shadow "
             "between them. Is a lens covered, or are these frames of one view?"
         )
-    if across[darkest] > _DARKEST_SHARE * beside:
+    if across[darkest] > DARKEST_SHARE * beside:
         raise CalibrationError(
             "no shadow of a partition was found between two fields of light: the darkest column "
             f"still has {across[darkest] / beside:.0%} of the light beside it. Give the boxes of "

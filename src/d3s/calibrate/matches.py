@@ -34,7 +34,9 @@ from d3s.types import FloatArray, Mask, Progress
 Place = tuple[float, float]
 """x and y."""
 
-_HALF_WINDOW_PX = 15  # in pixels of the small pictures
+HALF_WINDOW_PX = 15
+"""Half the side of a window, in pixels of the small pictures."""
+
 _FEWEST_WINDOWS = 20
 _LARGEST_SIGMA_PX = 0.5
 _EARLIER_RATIO = 1.125  # distance over that of the earlier frame to compare with
@@ -248,7 +250,7 @@ def _match(
     if link is None:
         return None
     centres = _grid(first.picture.shape)
-    centres = centres[_is_within(first, centres)]
+    centres = centres[is_within(first, centres)]
     # In the first pass the windows are carried over by the features' homography, which is rough.
     rough = _refined(first, second, link.matrix, centres)
     found = None if rough is None else _refined(first, second, rough.matrix, centres)
@@ -265,7 +267,7 @@ def _match(
         features_second_px=second.raw_px(link.features_px[1]),
         turn_rad=turn_rad(found.matrix, np.array([(cols - 1) / 2, (rows - 1) / 2])),
         detail_per_px2=mean_square_frequency(
-            first.picture, second.picture, found.matrix, found.first_px, _HALF_WINDOW_PX
+            first.picture, second.picture, found.matrix, found.first_px, HALF_WINDOW_PX
         )
         / first.step_px**2,
     )
@@ -283,9 +285,9 @@ def _refined(
     first: View, second: View, matrix: FloatArray, centres_px: FloatArray
 ) -> _Refined | None:
     """Windows of two pictures that agree on a homography, and this homography."""
-    aligned = align_windows(first.picture, second.spline, matrix, centres_px, _HALF_WINDOW_PX)
+    aligned = align_windows(first.picture, second.spline, matrix, centres_px, HALF_WINDOW_PX)
     is_found = aligned.sigma_px < _LARGEST_SIGMA_PX
-    is_found[is_found] = _is_within(second, aligned.places_px[is_found])
+    is_found[is_found] = is_within(second, aligned.places_px[is_found])
     first_px, second_px = centres_px[is_found], aligned.places_px[is_found]
     fit = robust_homography(first_px, second_px, aligned.sigma_px[is_found])
     if fit is None or np.count_nonzero(fit.is_kept) < _FEWEST_WINDOWS:
@@ -293,17 +295,17 @@ def _refined(
     return _Refined(first_px[fit.is_kept], second_px[fit.is_kept], fit.sigma_px, fit.matrix)
 
 
-def _is_within(view: View, places_px: FloatArray) -> Mask:
+def is_within(view: View, places_px: FloatArray) -> Mask:
     """Whether the window around each place is lit everywhere."""
     col, row = np.rint(places_px).astype(np.int64).T
     rows, cols = view.from_rim_px.shape
     row, col = np.clip(row, 0, rows - 1), np.clip(col, 0, cols - 1)
-    return np.asarray(view.from_rim_px[row, col] > _HALF_WINDOW_PX)
+    return np.asarray(view.from_rim_px[row, col] > HALF_WINDOW_PX)
 
 
 def _grid(shape: tuple[int, ...]) -> FloatArray:
     """Centres (windows, 2) of slightly overlapping windows over the whole picture."""
-    margin, step = _HALF_WINDOW_PX + 2, 2 * _HALF_WINDOW_PX
+    margin, step = HALF_WINDOW_PX + 2, 2 * HALF_WINDOW_PX
     along, down = (np.arange(margin, size - margin, step, dtype=np.float64) for size in shape[::-1])
     return np.stack(np.meshgrid(along, down), axis=-1).reshape(-1, 2)
 

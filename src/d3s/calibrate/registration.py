@@ -42,6 +42,9 @@ class Features(NamedTuple):
     descriptors: NDArray[Any]  # (features, length)
 
 
+_NO_FEATURES = Features(np.empty((0, 2)), np.empty((0, 1), np.uint8))
+
+
 class View(NamedTuple):
     """One view of one frame, low-pass filtered and subsampled, with its features."""
 
@@ -65,7 +68,7 @@ class Link(NamedTuple):
     features_px: tuple[FloatArray, FloatArray]  # (features, 2) in each of the pictures
 
 
-def make_view(image: Image, box: Box, mask: Mask) -> View:
+def make_view(image: Image, box: Box, mask: Mask, *, with_sift: bool = True) -> View:
     """Cut one view from a raw frame, subsample it and find its features.
 
     Parameters
@@ -76,6 +79,8 @@ def make_view(image: Image, box: Box, mask: Mask) -> View:
         The part of the frame that the lens lights.
     mask
         (box.rows, box.cols): pixels within the outline of the field.
+    with_sift
+        Whether SIFT features are found, which `motion_link` needs and `across_link` does not.
     """
     import cv2
 
@@ -87,14 +92,17 @@ def make_view(image: Image, box: Box, mask: Mask) -> View:
     origin = np.array([box.col + first, box.row + first], dtype=np.float64)
     grey = _even_contrast(picture)
     factor = 2 if min(grey.shape) >= _ROWS_PX // 2 else 1
-    coarse = np.asarray(cv2.pyrDown(grey), dtype=np.uint8) if factor == 2 else grey
+    sift = _NO_FEATURES
+    if with_sift:
+        coarse = np.asarray(cv2.pyrDown(grey), dtype=np.uint8) if factor == 2 else grey
+        sift = _features(coarse, cv2.SIFT_create(nfeatures=_FEATURES), factor)  # type: ignore[attr-defined]
     return View(
         picture,
         spline_of(picture),
         _from_rim_px(mask[first::step, first::step]),
         origin,
         step,
-        _features(coarse, cv2.SIFT_create(nfeatures=_FEATURES), factor),  # type: ignore[attr-defined]
+        sift,
         _features(grey, cv2.ORB_create(nfeatures=2 * _FEATURES), 1),  # type: ignore[attr-defined]
     )
 
@@ -131,7 +139,7 @@ def _even_contrast(picture: Image) -> NDArray[np.uint8]:
 def _features(grey: NDArray[np.uint8], detector: "cv2.Feature2D", factor: int) -> Features:
     keypoints, descriptors = detector.detectAndCompute(grey, None)
     if descriptors is None or not len(keypoints):
-        return Features(np.empty((0, 2)), np.empty((0, 1), np.uint8))
+        return _NO_FEATURES
     places = np.array([keypoint.pt for keypoint in keypoints], dtype=np.float64)
     return Features(places * factor, descriptors)
 
@@ -140,23 +148,28 @@ def motion_link(first: View, second: View) -> Link | None:
     """Homography between two frames of one view, from SIFT features; None if too few agree."""
     import cv2
 
-    return _link(first.sift, second.sift, cv2.findHomography, _RANSAC_PX)
+    places = agreeing_features(first.sift, second.sift)
+    return _link(places, cv2.findHomography, _RANSAC_PX)
 
 
 def across_link(left: View, right: View) -> Link | None:
     """Similarity between the views of one frame, from ORB features; None if too few agree."""
+    return similarity_link(agreeing_features(left.orb, right.orb))
+
+
+def similarity_link(places: tuple[FloatArray, FloatArray]) -> Link | None:
+    """Similarity that most pairs of places agree on; None if too few do."""
     import cv2
 
-    return _link(left.orb, right.orb, cv2.estimateAffinePartial2D, 2 * _RANSAC_PX)
+    return _link(places, cv2.estimateAffinePartial2D, 2 * _RANSAC_PX)
 
 
 def _link(
-    first: Features, second: Features, fit: Callable[..., Any], tolerance_px: float
+    places: tuple[FloatArray, FloatArray], fit: Callable[..., Any], tolerance_px: float
 ) -> Link | None:
-    """Fit by RANSAC to the features that pass the ratio test; `fit` is a function of OpenCV."""
+    """Fit by RANSAC to features that pass the ratio test; `fit` is a function of OpenCV."""
     import cv2
 
-    places = _agreeing(first, second)
     if len(places[0]) < FEWEST_FEATURES:
         return None
     cv2.setRNGSeed(0)
@@ -173,7 +186,7 @@ def _link(
     return Link(matrix, (places[0][keep], places[1][keep]))
 
 
-def _agreeing(first: Features, second: Features) -> tuple[FloatArray, FloatArray]:
+def agreeing_features(first: Features, second: Features) -> tuple[FloatArray, FloatArray]:
     """Places of the features that pass the ratio test, (features, 2) in each picture."""
     import cv2
 

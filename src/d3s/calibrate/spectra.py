@@ -15,7 +15,7 @@ import numpy as np
 
 from d3s.estimate.consensus.prefilter import noise_variance
 from d3s.rig import Optics
-from d3s.types import FloatArray, Image
+from d3s.types import FloatArray, Image, Mask
 
 # Largest frequency times sigma of the blur, in radians: beyond it the shape of the blur matters,
 # not only its width.
@@ -99,6 +99,14 @@ class Comparison(NamedTuple):
         function is taken at the mean variance of both images by the model. A gain, which multiplies
         all waves alike, is removed.
         """
+        blocks, energies = self.blocks_px2(blur)
+        mean = float(energies @ blocks / energies.sum())
+        spread = float(np.sqrt(energies @ (blocks - mean) ** 2 / energies.sum()))
+        spread = max(spread, MODEL_SHARE * abs(mean))
+        return mean, spread / math.sqrt(max(self.independent - 1.0, 1.0))
+
+    def blocks_px2(self, blur: Blur) -> tuple[FloatArray, FloatArray]:
+        """Difference of variances of each block, as `measured_px2`, and its weight."""
         middle = max(0.5 * sum(self.variances_px2(blur)), _SMALLEST_BLUR_PX2)
         rate = _log_power_rate(self.squares, middle)
         mean_rate, mean_ratio = (
@@ -109,11 +117,7 @@ class Comparison(NamedTuple):
         rate = rate - mean_rate
         products = (self.weights * rate * (self.log_ratios - mean_ratio)).sum(axis=1)
         energies = (self.weights * rate**2).sum(axis=1)
-        blocks = products / energies
-        mean = float(energies @ blocks / energies.sum())
-        spread = float(np.sqrt(energies @ (blocks - mean) ** 2 / energies.sum()))
-        spread = max(spread, MODEL_SHARE * abs(mean))
-        return mean, spread / math.sqrt(max(self.independent - 1.0, 1.0))
+        return products / energies, energies
 
 
 def _log_power_rate(squares: FloatArray, variance_px2: float) -> FloatArray:
@@ -185,44 +189,83 @@ def compare_frames(
     return found
 
 
-def _compare(images: tuple[Image, Image], plan: Comparison, design: Blur) -> list[Comparison]:
-    """Compare blocks of both images; empty if no block has enough waves."""
-    magnification = plan.depths_m[1] / plan.depths_m[0]
+class BlockSize(NamedTuple):
+    """Side of blocks in pixels, and the number of waves that are compared."""
+
+    side_px: int
+    waves: int
+
+
+def block_size(plan: Comparison, design: Blur, room_px: float) -> BlockSize | None:
+    """Size of blocks that suits the expected blur; None if so many pixels hold too few waves.
+
+    Parameters
+    ----------
+    plan
+        Cameras and depths of both images.
+    design
+        Blur as designed.
+    room_px
+        Largest side of a block of the second image.
+    """
     sigma_px = math.sqrt(max(*plan.variances_px2(design), 1.0))
     highest = min(_HIGHEST_RAD_PER_PX, _LARGEST_PHASE / sigma_px)
     side = max(_SMALLEST_BLOCK_PX, math.ceil(2.0 * math.pi * _WAVES / highest))
-    side = min(side, math.floor(min(images[0].shape) / magnification))
+    side = min(side, math.floor(room_px))
     waves = math.floor(highest * side / (2.0 * math.pi))
-    if waves < _LOWEST_WAVE + 2:
+    return None if waves < _LOWEST_WAVE + 2 else BlockSize(side, waves)
+
+
+def compare_blocks(
+    pairs: Sequence[Sequence[Image]], noises: Sequence[float], size: BlockSize, plan: Comparison
+) -> tuple[Comparison, Mask]:
+    """Compare blocks that show the same texture: spectra, and which blocks have enough waves.
+
+    Parameters
+    ----------
+    pairs
+        Block of the first and of the second image, square, of each place.
+    noises
+        Noise variance of both images.
+    size
+        Size of blocks of the second image.
+    plan
+        Cameras and depths of both images.
+    """
+    rows = [_power_ratios(pair, noises, size.waves) for pair in pairs]
+    if not rows:
+        return plan, np.zeros(0, dtype=np.bool_)
+    log_ratios, squares, weights = (np.array(part) for part in zip(*rows, strict=True))
+    usable = np.asarray((weights > 0).sum(axis=1) >= 3)
+    squares = squares * (2.0 * math.pi / size.side_px) ** 2
+    compared = plan._replace(
+        log_ratios=log_ratios[usable],
+        squares=squares[usable],
+        weights=weights[usable],
+        independent=_INDEPENDENT * np.count_nonzero(usable),
+    )
+    return compared, usable
+
+
+def _compare(images: tuple[Image, Image], plan: Comparison, design: Blur) -> list[Comparison]:
+    """Compare blocks of both images; empty if no block has enough waves."""
+    magnification = plan.depths_m[1] / plan.depths_m[0]
+    size = block_size(plan, design, min(images[0].shape) / magnification)
+    if size is None:
         return []
-    sides = round(side * magnification), side
-    places = _block_corners(images[0].shape, sides[0])
+    sides = round(size.side_px * magnification), size.side_px
     noises = [noise_variance(image[::2, ::2]) for image in images]
-    rows = []
-    for place in places:
+    pairs = []
+    for place in _block_corners(images[0].shape, sides[0]):
         there = _matching_corner(place, images, sides, magnification)
         blocks = [
-            image[y : y + size, x : x + size]
-            for image, (y, x), size in zip(images, (place, there), sides, strict=True)
+            image[y : y + side, x : x + side]
+            for image, (y, x), side in zip(images, (place, there), sides, strict=True)
         ]
         if not any(np.isnan(block).any() for block in blocks):
-            rows.append(_power_ratios(blocks, noises, waves))
-    if not rows:
-        return []
-    log_ratios, squares, weights = (np.array(part) for part in zip(*rows, strict=True))
-    usable = (weights > 0).sum(axis=1) >= 3
-    if not usable.any():
-        return []
-    squares = squares * (2.0 * math.pi / side) ** 2
-    worth = _INDEPENDENT * np.count_nonzero(usable)
-    return [
-        plan._replace(
-            log_ratios=log_ratios[usable],
-            squares=squares[usable],
-            weights=weights[usable],
-            independent=worth,
-        )
-    ]
+            pairs.append(blocks)
+    compared, usable = compare_blocks(pairs, noises, size, plan)
+    return [compared] if usable.any() else []
 
 
 def _block_corners(shape: tuple[int, ...], side: int) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 In come arguments; out go calls of the library, lines on stdout, and an exit code.
 
-calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
+align, calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
 live      `d3s live` and `d3s view`
 record    `d3s record`, `d3s replay` and `d3s recover`
@@ -35,6 +35,7 @@ import typer
 from typer.core import TyperGroup
 
 import d3s
+from d3s.cli.align import align
 from d3s.cli.calibrate import calibrate
 from d3s.cli.check import check
 from d3s.cli.compare import compare
@@ -104,6 +105,7 @@ app.command(help=CONVERT_HELP)(convert)
 app.command()(record)
 app.command()(replay)
 app.command()(recover)
+app.command()(align)
 app.command()(calibrate)
 app.add_typer(rig, name="rig")
 app.command()(check)

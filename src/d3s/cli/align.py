@@ -1,0 +1,356 @@
+"""`d3s align`: what to turn and which way, while a camera is built; and captures to calibrate."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from d3s.cli.calibrate import Half
+from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
+from d3s.cli.live import Browser, Host, Port
+from d3s.cli.output import NOT_KNOWN, NOTHING_USABLE, value_of
+from d3s.cli.progress import progress_bar
+from d3s.cli.source import Exposure, Gain, Rate, rig_of_word
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from d3s.align.measure import Alignment
+    from d3s.align.session import Calibrated, Session, Shown
+
+_COLOURS = {"good": "green", "turn": "red", "unknown": "yellow"}
+_WORDS = {"good": "good", "turn": "turn it", "unknown": "cannot know"}
+_REFRESH_S = 0.2
+_IN_JSON = ("number", "name", "seconds", "distance_m", "texture", "matches", "steps", "next")
+
+
+def align(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Camera or raw frames: uvc:0, basler, twin:raw, a recording, a file or a folder.",
+            metavar="SOURCE",
+        ),
+    ],
+    rig: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|paper",
+            help="Rig file of the camera as designed, or as calibrated earlier; the paper's "
+            "prototype if left.",
+            show_default=False,
+        ),
+    ] = None,
+    distance: Annotated[
+        str | None,
+        typer.Option(
+            help="Distance of the wall before the camera, such as 0.4 or 40cm; needed for the "
+            "focus difference unless things near and far are in view.",
+            show_default=False,
+        ),
+    ] = None,
+    left_lens: Annotated[
+        Half, typer.Option(help="Half of the upright frame that the left lens lights.")
+    ] = Half.RIGHT,
+    text: Annotated[
+        bool, typer.Option("--text", help="Print a table in the terminal, and open no page.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one line of JSON for each frame, and no table.")
+    ] = False,
+    frames: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Stop after so many frames; at the end if left.", show_default=False
+        ),
+    ] = None,
+    captures: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to file captures for the calibration in; continued if it has some.",
+            show_default=False,
+        ),
+    ] = None,
+    distances: Annotated[
+        str | None,
+        typer.Option(
+            help="Distances to capture, in metres: 0.25,0.3,0.4 or 0.25:1.2:12 for twelve. With "
+            "--text; the page has a field for them.",
+            show_default=False,
+        ),
+    ] = None,
+    rate: Rate = None,
+    exposure: Exposure = None,
+    gain: Gain = None,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    browser: Browser = True,
+    bayer: Bayer = None,
+    encoding: FileEncoding = None,
+) -> None:
+    """Help somebody with a screwdriver: light, focus, partition, rows, roll and focus difference.
+
+    A page shows one light a step, in the order of the work, and which way to turn; --text shows
+    the same in the terminal. Both need raw frames with both halves of the sensor, of a wall with
+    fine texture. With --captures, frames of a board at typed distances are checked and filed, and
+    calibrated at the end. After --text, the exit code is 1 if something is to turn, and 6 if
+    something could not be known.
+    """
+    from d3s.align.calibrating import calibration_of
+    from d3s.align.filing import CaptureFolder, parsed_distances
+    from d3s.align.session import Session
+    from d3s.align.sources import open_raw
+    from d3s.align.watch import Watch
+    from d3s.capture import SourceOptions
+    from d3s.cli.units import length_m
+    from d3s.rig import Rig
+
+    camera = rig_of_word(rig) or Rig.paper_prototype()
+    order = order_of(bayer)
+    with value_of("--distance"):
+        distance_m = None if distance is None else length_m(distance)
+    with value_of("--distances"):
+        planned = () if distances is None else parsed_distances(distances)
+    if planned and (captures is None or not text):
+        raise typer.BadParameter("--distances needs --captures and --text.")
+    watch = Watch(camera, distance_m=distance_m, left_lens=left_lens.value, bayer=order)
+    folder = None if captures is None else CaptureFolder(captures)
+    is_twin = source.partition(":")[0] == "twin"
+    with progress_bar(8, "Rendering the twin.", quiet=not is_twin) as progress:
+        options = SourceOptions(
+            linear=is_linear(encoding),
+            bayer=order,
+            rate_hz=rate,
+            exposure_s=exposure,
+            gain=gain,
+            progress=progress,
+        )
+        opened = open_raw(source, camera, options)
+    session = Session(
+        opened,
+        watch,
+        captures=folder,
+        calibrate=calibration_of(camera, left_lens=left_lens.value, bayer=order),
+    )
+    with session:
+        if as_json:
+            _finish(_print_json(session, frames))
+        elif text and folder is not None:
+            _capture(session, list(planned))
+        elif text:
+            _finish(_print_tables(session, frames))
+        else:
+            _serve(session, host, port, browser=browser)
+
+
+# Terminal -----------------------------------------------------------------------------------------
+
+
+def _measured(session: "Session", frames: int | None) -> "Iterator[Shown]":
+    """Measured frames as they come, each once."""
+    import queue
+
+    arrived: queue.SimpleQueue[Shown | None] = queue.SimpleQueue()
+    session.newest.listeners.append(lambda: arrived.put(session.newest.peek()))
+    seen, count = None, 0
+    while frames is None or count < frames:
+        has_ended = session.is_done
+        try:
+            shown = arrived.get(timeout=_REFRESH_S)
+        except queue.Empty:
+            if has_ended:
+                return
+            continue
+        if shown is not None and shown is not seen:
+            seen, count = shown, count + 1
+            yield shown
+
+
+def _print_json(session: "Session", frames: int | None) -> "Alignment | None":
+    from d3s.align.values import frame_json
+
+    last = None
+    for shown in _measured(session, frames):
+        if shown is not None:
+            last = shown.alignment
+            values = frame_json(shown)
+            kept = (
+                "number",
+                "name",
+                "seconds",
+                "distance_m",
+                "texture",
+                "matches",
+                "steps",
+                "next",
+            )
+            typer.echo(json.dumps({name: values[name] for name in kept}, allow_nan=False))
+    _say_problem(session)
+    return last
+
+
+def _print_tables(session: "Session", frames: int | None) -> "Alignment | None":
+    """Table that is drawn again with every frame; on something else than a terminal, once."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console()
+    last = None
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        for shown in _measured(session, frames):
+            last = shown
+            live.update(_table(shown, session.state), refresh=console.is_terminal)
+    if last is not None:
+        console.print(_table(last, session.state))
+    _say_problem(session)
+    return None if last is None else last.alignment
+
+
+def _say_problem(session: "Session") -> None:
+    if session.problem:
+        typer.echo(f"d3s: {session.problem}", err=True)
+
+
+def _finish(last: "Alignment | None") -> None:
+    """Exit code by the last frame."""
+    from d3s.align.steps import steps_of
+
+    if last is None:
+        raise typer.Exit(NOTHING_USABLE)
+    states = {step.state for step in steps_of(last.readings)}
+    if "turn" in states:
+        raise typer.Exit(NOTHING_USABLE)
+    if "unknown" in states:
+        raise typer.Exit(NOT_KNOWN)
+
+
+def _table(shown: "Shown", state: str) -> "Group":
+    from rich.console import Group
+    from rich.markup import escape
+    from rich.table import Table
+
+    from d3s.align.steps import next_step, steps_of
+
+    steps = steps_of(shown.alignment.readings)
+    table = Table("quantity", "is", "sigma", "should be", "")
+    lines = []
+    for number, step in enumerate(steps, 1):
+        table.add_row(f"[bold]{number}. {step.title}[/bold]")
+        for one in step.readings:
+            shown_as = one.as_json()["shown"]
+            colour = _COLOURS[one.state]
+            sign = f"{one.arrow} {_WORDS[one.state]}".strip()
+            table.add_row(
+                f"   {one.kind.title}",
+                shown_as["value"],
+                shown_as["sigma"],
+                one.should_be,
+                f"[{colour}]{sign}[/{colour}]",
+            )
+            words = "; ".join(part for part in (one.advice, one.note) if part)
+            if one.state != "good" and words:
+                lines.append(f"  [{colour}]{one.kind.title}[/{colour}]: {escape(words)}")
+        table.add_section()
+    following = next_step(steps)
+    if following is None:
+        now = "[bold green]All steps are good.[/bold green]"
+    else:
+        colour = _COLOURS[following.state]
+        now = f"[bold {colour}]{following.title}: {escape(following.advice)}[/bold {colour}]"
+    name = f" {shown.name}" if shown.name else ""
+    return Group(f"Frame {shown.number}{escape(name)}, {escape(state)}.", table, *lines, now)
+
+
+def _capture(session: "Session", planned: list[float]) -> None:
+    """Ask for distances, file a frame at each, and calibrate at the end."""
+    from d3s.errors import D3SError
+
+    if session.captures is None:
+        return
+    done = {one.distance_m for one in session.captures.filed}
+    planned = [one for one in planned if one not in done]
+    typer.echo(f"{len(done)} frames are filed in {session.captures.folder}.")
+    while True:
+        default = f"{planned[0]:g}" if planned else ""
+        typed = typer.prompt(
+            "Distance of the board in metres (end to finish)", default=default or "end"
+        ).strip()
+        if typed.lower() in ("end", ""):
+            break
+        try:
+            distance_m = float(typed.replace(",", "."))
+        except ValueError:
+            typer.echo(f"{typed!r} is no number of metres, such as 0.25.")
+            continue
+        try:
+            captured = session.capture(distance_m)
+        except D3SError as error:
+            typer.echo(str(error))
+            if session.has_ended:
+                break
+            continue
+        if captured.filed is None:
+            typer.echo("Not filed. " + " ".join(captured.checked.problems))
+            continue
+        typer.echo(f"Filed as {captured.filed.name}.")
+        planned = [one for one in planned if one != captured.filed.distance_m]
+    if session.captures.missing:
+        typer.echo(f"{session.captures.missing} more frames are needed to calibrate.")
+        return
+    if typer.confirm("Calibrate now?", default=True):
+        _calibrate(session)
+
+
+def _calibrate(session: "Session") -> None:
+    typer.echo("Calibrating: this takes a minute or more.", err=True)
+    _print_calibrated(session.run_calibration())
+
+
+def _print_calibrated(found: "Calibrated") -> None:
+    values = found.values
+    typer.echo(f"Verdict: {values['grade']}. {values['summary']}")
+    for remark in values["remarks"]:
+        typer.echo(f"  {remark['words']} {remark['remedy']}")
+    typer.echo(f"Report:   {found.page_path}")
+    if found.rig_path is None:
+        typer.echo(f"d3s: {found.problem} No rig was written.", err=True)
+        raise typer.Exit(NOTHING_USABLE)
+    typer.echo(f"Rig file: {found.rig_path}")
+
+
+# Page ---------------------------------------------------------------------------------------------
+
+
+def _serve(session: "Session", host: str, port: int, *, browser: bool) -> None:
+    """Serve the page until the keyboard interrupts."""
+    import time
+    import webbrowser
+
+    from d3s.live.needs import check_server
+
+    check_server()
+    from d3s.align.feed import align_pages
+    from d3s.live.security import warning_of
+    from d3s.live.server import Server
+
+    warning = warning_of(host)
+    if warning:
+        typer.echo(f"d3s: {warning}", err=True)
+    with Server(align_pages(session), host=host, port=port).running() as address:
+        typer.echo(f"Page: {address}\nEnd with Ctrl+C.")
+        if browser:
+            webbrowser.open(address)
+        with _until_interrupt():
+            while True:
+                time.sleep(1)
+
+
+@contextmanager
+def _until_interrupt() -> Iterator[Any]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("")
