@@ -31,7 +31,7 @@ def run(*arguments):
 
 
 def test_tables_files_and_page(monkeypatch):
-    from d3s.evaluate import jobs
+    from d3s import tasks as jobs
 
     Path("page.md").write_text(f"# Mine\n\n{MARKS[0]}\n{MARKS[1]}\n")
     real = jobs.Task.run
@@ -80,7 +80,7 @@ def test_json_for_programs():
 
 
 def test_stopped_and_gone_on_with(monkeypatch):
-    from d3s.evaluate import jobs
+    from d3s import tasks as jobs
 
     real, calls = jobs.Task.run, []
 

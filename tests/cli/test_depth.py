@@ -202,7 +202,8 @@ def test_some_bad_inputs_are_listed_and_the_rest_done(tmp_path, out):
     write_image(folder / "c_left.png", views()[0])
     result = run(folder, *QUICK, "--output", out)
     assert result.exit_code == 4
-    assert [path.name for path in out.iterdir()] == ["a_depth.npz"]
+    names = sorted(path.name for path in out.iterdir())
+    assert names == ["a_depth.npz", "manifest.csv", "manifest.jsonl"]
     assert "b_left.png: does not begin like an image" in words(result)
     assert "c_left.png: there is no right view of this name" in words(result)
     assert (

@@ -5,9 +5,9 @@ import os
 import time
 
 import pytest
+from d3s.runtime.processes import WorkerEndedError, call_in_processes
 
 from d3s.errors import D3SError
-from d3s.runtime.processes import WorkerEndedError, call_in_processes
 
 
 def test_results_have_the_index_of_their_item():

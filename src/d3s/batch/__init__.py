@@ -3,11 +3,19 @@
 Files of frames and a rig come in; files of depth, a summary of each, and the refused frames with
 their reasons go out. All that can be done is done.
 
-depth     `estimate_files`: depth maps of frames, written to a folder
-ahead     frames read one ahead
-writing   files of one frame, in all formats that can hold it
+depth         `estimate_files`: depth maps of frames, written to a folder
+job           `DepthJob`: rig, method, options and formats
+frame         one frame, read, estimated and written, here or in a worker
+results       `Batch` and `Done`: the outcomes
+manifest      a line of JSON for each frame, and a table
+done_before   results that are there before: what may be replaced, and what is whole
+ahead         frames read one ahead
+writing       files of one frame, in all formats that can hold it
+zarr_store    all frames as one Zarr group
 """
 
-from d3s.batch.depth import Batch, DepthJob, Done, estimate_files
+from d3s.batch.depth import estimate_files
+from d3s.batch.job import DepthJob
+from d3s.batch.results import Batch, Done
 
 __all__ = ["Batch", "DepthJob", "Done", "estimate_files"]
