@@ -65,7 +65,17 @@ class DocumentKind:
         RecordError
             If the file cannot be read, is not TOML, or has another schema version.
         """
-        document = self._parse(self._decode(self._read(path)))
+        return self.parse(self._read(path))
+
+    def parse(self, content: bytes) -> dict[str, Any]:
+        """Values of the content of a file, without the version, as `read` returns them.
+
+        Raises
+        ------
+        RecordError
+            If it is not TOML, or has another schema version.
+        """
+        document = self._parse(self._decode(content))
         self._check_version(document)
         return {key: document[key] for key in document if key != "schema_version"}
 

@@ -74,6 +74,10 @@ class CalibrationError(D3SError):
         self.left_out = dict(left_out or {})
 
 
+class CameraError(D3SError):
+    """Camera that is not there, was lost, or does not do what it is asked."""
+
+
 class OutputError(D3SError, OSError):
     """Result that could not be written, or would have replaced an existing file."""
 

@@ -22,8 +22,13 @@ def write(path, rows=6, cols=10):
 def test_a_frame_has_a_pair_or_a_raw_frame():
     pair = Frame(number=3, name="a", views=(VIEWS[0], VIEWS[1]))
     assert (pair.number, pair.name, pair.time_s, pair.remarks) == (3, "a", None, ())
-    for wrong in ({}, {"views": (VIEWS[0], VIEWS[1]), "raw": VIEWS[0]}):
-        with pytest.raises(InputError, match="one of the two"):
+    counts = np.zeros((6, 10), np.uint16)
+    for wrong in (
+        {},
+        {"views": (VIEWS[0], VIEWS[1]), "raw": VIEWS[0]},
+        {"raw": VIEWS[0], "counts": counts, "full_scale": 4095},
+    ):
+        with pytest.raises(InputError, match="one of the three"):
             Frame(number=0, **wrong)
 
 
@@ -97,3 +102,45 @@ def test_remarks_reach_the_frame(tmp_path):
         cv2.imwrite(str(tmp_path / f"{side}.png"), colour)
     (frame,) = FileSource(find_frames([tmp_path]).frames)
     assert "is in colour" in frame.remarks[0]
+
+
+def test_counts_need_a_full_scale_and_are_grey_integers():
+    counts = np.zeros((6, 10), np.uint16)
+    for full_scale in (0, -1, 70000):
+        with pytest.raises(InputError, match=r"full_scale=.* must be 1 to 65535"):
+            Frame(number=0, counts=counts, full_scale=full_scale)
+    for wrong in (counts.astype(np.int32), np.zeros((6, 10, 3), np.uint8)):
+        with pytest.raises(InputError, match="must be uint8 or uint16"):
+            Frame(number=0, counts=wrong, full_scale=255)
+
+
+def test_counts_are_split_with_their_full_scale():
+    rig = d3s.Rig.paper_prototype().replace(
+        calibration=calibration(frame_rows_px=120, frame_cols_px=260)
+    )
+    counts = RNG.integers(0, 4096, (120, 260), dtype=np.uint16)
+    frame = Frame(number=0, counts=counts, full_scale=4095)
+    expected = rig.split(counts.astype(np.float32) / np.float32(4095))
+    for view, other in zip(frame.pair(rig), expected, strict=True):
+        assert view.dtype == np.float32
+        np.testing.assert_allclose(view, other, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(frame.light(), counts / 4095, atol=1e-7)
+    assert frame.levels().max() <= 65535
+    np.testing.assert_allclose(frame.levels() / 65535, counts / 4095, atol=1e-5)
+    assert frame.shape == (120, 260)
+
+
+def test_counts_above_their_full_scale_are_refused():
+    rig = d3s.Rig.paper_prototype().replace(
+        calibration=calibration(frame_rows_px=120, frame_cols_px=260)
+    )
+    counts = np.full((120, 260), 4096, np.uint16)
+    with pytest.raises(InputError, match="values up to 4096, and full_scale=4095"):
+        Frame(number=0, counts=counts, full_scale=4095).pair(rig)
+
+
+def test_a_frame_that_is_not_whole_is_not_used():
+    counts = np.zeros((120, 260), np.uint16)
+    frame = Frame(number=7, counts=counts, full_scale=4095, whole=False)
+    with pytest.raises(InputError, match="frame 7 is not whole"):
+        frame.pair(d3s.Rig.paper_prototype())

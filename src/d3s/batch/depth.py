@@ -11,11 +11,12 @@ from typing import Any
 from d3s.atomic import clear_leftovers, make_folder
 from d3s.batch.ahead import read_ahead
 from d3s.batch.done_before import DoneBefore, check_targets, found_record, places_of
-from d3s.batch.frame import Plan, make_frame, record_of, source_of
+from d3s.batch.frame import Plan, described, make_frame, record_of
+from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import DepthJob
 from d3s.batch.manifest import FOUND, Manifest
 from d3s.batch.results import Batch, Done
-from d3s.capture import FrameFiles, Refused
+from d3s.capture import Refused
 from d3s.errors import OutputError
 from d3s.estimate.diagnosis.watch import DriftSample, DriftWatch
 from d3s.files.raw import path_text
@@ -27,7 +28,7 @@ _NO_LIMITS = Limits()
 
 
 def estimate_files(
-    frames: Sequence[FrameFiles],
+    frames: Sequence[AnyFrame],
     job: DepthJob,
     output: str | os.PathLike[str],
     *,
@@ -48,7 +49,7 @@ def estimate_files(
     Parameters
     ----------
     frames
-        Files of each frame, as `find_frames` finds them.
+        Frames, as `find_inputs` or `d3s.capture.find_frames` finds them.
     job
         The rig, the method, and the formats to write.
     output
@@ -105,7 +106,7 @@ def estimate_files(
 
 
 def _outcomes(
-    frames: Sequence[FrameFiles],
+    frames: Sequence[AnyFrame],
     plan: Plan,
     places: dict[str, int],
     where: Where,
@@ -114,36 +115,34 @@ def _outcomes(
     """Outcomes of frames, as they come; keys are the names of the frames."""
     if not frames:
         return
-    described = (_described(one, places) for one in frames)
     if isinstance(where, Here):
-        # Here the next frame is read while one is estimated.
-        with source_of(list(frames), plan.job) as source:
-            read = read_ahead(source, meanwhile=load_compiler)
-            tasks = (
-                Task(one["name"], lambda frame: record_of(plan, next(read), frame), one)
-                for one in described
-            )
-            yield from run(tasks, where)
+        yield from _outcomes_here(frames, plan, places)
         return
     path = plan.save()
     if isinstance(where, Cluster):
         where = where.seeing(*_seen(frames, path.parent))
-        described = (_absolute(one) for one in described)
     work = partial(make_frame, os.fspath(path))
+    tasks = (Task(one.name, work, _absolute(described(one, places))) for one in frames)
     try:
-        yield from run((Task(one["name"], work, one) for one in described), where, limits=limits)
+        yield from run(tasks, where, limits=limits)
     finally:
         path.unlink(missing_ok=True)
         clear_leftovers(plan.folder)  # of workers that were killed
+        if plan.store is not None:
+            plan.store.clear_leftovers()
 
 
-def _described(frame: FrameFiles, places: dict[str, int]) -> dict[str, Any]:
-    return {
-        "name": frame.name,
-        "left": os.fspath(frame.left),
-        "right": None if frame.right is None else os.fspath(frame.right),
-        "place": places.get(frame.name),
-    }
+def _outcomes_here(
+    frames: Sequence[AnyFrame], plan: Plan, places: dict[str, int]
+) -> Generator[Outcome, None, None]:
+    """Outcomes of frames in this process: the next one is read while one is estimated."""
+    jobs = [described(one, places) for one in frames]
+    with closing(plan.reader):
+        read = read_ahead(map(plan.reader.read, jobs), meanwhile=load_compiler)
+        tasks = (
+            Task(one["name"], lambda frame: record_of(plan, next(read), frame), one) for one in jobs
+        )
+        yield from run(tasks)
 
 
 def _absolute(frame: dict[str, Any]) -> dict[str, Any]:
@@ -155,7 +154,7 @@ def _absolute(frame: dict[str, Any]) -> dict[str, Any]:
     return {**frame, **paths}
 
 
-def _seen(frames: Sequence[FrameFiles], folder: Path) -> tuple[list[str], list[str]]:
+def _seen(frames: Sequence[AnyFrame], folder: Path) -> tuple[list[str], list[str]]:
     """A file of each folder of inputs, and the folder of the results, which workers must see."""
     first: dict[Path, Path] = {}
     for frame in frames:
@@ -171,7 +170,7 @@ class _Results:
     """Results so far, and the manifest that has them."""
 
     plan: Plan
-    frames: Sequence[FrameFiles]
+    frames: Sequence[AnyFrame]
     manifest: Manifest | None
     on_refused: Callable[[Refused], None] | None
     done: dict[int, Done] = field(default_factory=dict)
@@ -181,7 +180,7 @@ class _Results:
     def __post_init__(self) -> None:
         self._numbers = {one.name: number for number, one in enumerate(self.frames)}
 
-    def begin(self, skipped: list[FrameFiles], to_do: list[FrameFiles], where: Where) -> None:
+    def begin(self, skipped: list[AnyFrame], to_do: list[AnyFrame], where: Where) -> None:
         """Note the run; frames that are whole and have no line get one."""
         if self.manifest is None:
             return
@@ -215,7 +214,7 @@ class _Results:
             return
         if outcome.error == OutputError.__name__:
             raise self._with_words(outcome.reason) from outcome.exception
-        refused = Refused(path_text(files.left), outcome.reason)
+        refused = Refused(_refused_name(files), outcome.reason)
         self.refused[number] = refused
         self._tell(files, outcome, {"reason": outcome.reason, "trace": outcome.trace or None})
         if self.on_refused is not None:
@@ -241,11 +240,11 @@ class _Results:
         if self.manifest is not None:
             self.manifest.close()
 
-    def _is_told(self, frame: FrameFiles) -> bool:
+    def _is_told(self, frame: AnyFrame) -> bool:
         earlier = None if self.manifest is None else self.manifest.earlier.get(frame.name)
         return earlier is not None and earlier.is_whole
 
-    def _tell(self, files: FrameFiles, outcome: Outcome, values: dict[str, Any]) -> None:
+    def _tell(self, files: AnyFrame, outcome: Outcome, values: dict[str, Any]) -> None:
         if self.manifest is not None:
             values = {name: value for name, value in values.items() if name != "name"}
             values["tries"] = outcome.tries
@@ -260,7 +259,12 @@ class _Results:
         return OutputError(f"{reason} {words}")
 
 
-def _inputs(frame: FrameFiles) -> list[str]:
+def _refused_name(frame: AnyFrame) -> str:
+    place = f" frame {frame.place}" if isinstance(frame, SourceFrame) else ""
+    return f"{path_text(frame.left)}{place}"
+
+
+def _inputs(frame: AnyFrame) -> list[str]:
     return [os.path.abspath(path) for path in frame.files]  # noqa: PTH100
 
 

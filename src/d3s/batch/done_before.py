@@ -6,11 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from d3s.batch.frame import Plan, source_of
+from d3s.batch.frame import Plan, described
+from d3s.batch.inputs import AnyFrame
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.manifest import Manifest
 from d3s.batch.results import FIGURES
-from d3s.capture import Frame, FrameFiles
+from d3s.capture import Frame
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.summary import summarise
@@ -41,7 +42,7 @@ class DoneBefore:
         self._names = set(os.listdir(plan.folder))  # noqa: PTH208 - names only, for many frames
         self._finished = set() if plan.store is None else plan.store.finished()
 
-    def has(self, frame: FrameFiles) -> bool:
+    def has(self, frame: AnyFrame) -> bool:
         """Whether the results of a frame are whole."""
         if self._plan.store is not None and self._places.get(frame.name) not in self._finished:
             return False
@@ -57,7 +58,7 @@ class DoneBefore:
         )
 
 
-def places_of(frames: Sequence[FrameFiles], plan: Plan) -> dict[str, int]:
+def places_of(frames: Sequence[AnyFrame], plan: Plan) -> dict[str, int]:
     """Places of frames in the array of all frames, which is made if it is not there.
 
     Frames that are there keep their places, and others come after them.
@@ -72,11 +73,11 @@ def places_of(frames: Sequence[FrameFiles], plan: Plan) -> dict[str, int]:
     places = plan.store.places()
     for frame in frames:
         places.setdefault(frame.name, len(places))
-    plan.store.create(list(places), _first_shape(frames, plan.job), _attributes(plan.job))
+    plan.store.create(list(places), _first_shape(frames, plan), _attributes(plan.job))
     return places
 
 
-def found_record(plan: Plan, frame: FrameFiles) -> dict[str, Any]:
+def found_record(plan: Plan, frame: AnyFrame) -> dict[str, Any]:
     """Figures of a frame that is whole but in no manifest: by its NPZ file, if it has one."""
     targets = plan.job.targets(frame.name, plan.folder)
     names = [path.name for path in targets.values() if os.path.lexists(path)]
@@ -88,7 +89,7 @@ def found_record(plan: Plan, frame: FrameFiles) -> dict[str, Any]:
 
 
 def check_targets(
-    frames: Sequence[FrameFiles], job: DepthJob, folder: Path, may_replace: bool
+    frames: Sequence[AnyFrame], job: DepthJob, folder: Path, may_replace: bool
 ) -> None:
     """Refuse to replace an input at all, and earlier results unless `may_replace`.
 
@@ -134,7 +135,7 @@ def check_targets(
         )
 
 
-def _check_inputs(frames: Sequence[FrameFiles], taken: list[Path]) -> None:
+def _check_inputs(frames: Sequence[AnyFrame], taken: list[Path]) -> None:
     if not taken:
         return
     inputs = {os.path.realpath(path) for frame in frames for path in frame.files}
@@ -145,12 +146,13 @@ def _check_inputs(frames: Sequence[FrameFiles], taken: list[Path]) -> None:
         )
 
 
-def _first_shape(frames: Sequence[FrameFiles], job: DepthJob) -> tuple[int, int]:
+def _first_shape(frames: Sequence[AnyFrame], plan: Plan) -> tuple[int, int]:
     """Rows and columns of the first frame that can be read."""
-    for outcome in source_of(list(frames), job):
+    for frame in frames:
+        outcome = plan.reader.read(described(frame, {})).outcome
         if isinstance(outcome, Frame):
             try:
-                rows, cols = outcome.pair(job.rig)[0].shape
+                rows, cols = outcome.pair(plan.job.rig)[0].shape
             except D3SError:
                 continue
             return rows, cols

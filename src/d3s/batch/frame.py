@@ -12,10 +12,12 @@ from typing import Any
 
 from d3s.atomic import write_text
 from d3s.batch.ahead import Timed
+from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import STORE, ZARR, DepthJob
+from d3s.batch.reading import Reader
 from d3s.batch.writing import Written, write_frame
 from d3s.batch.zarr_store import DepthStore
-from d3s.capture import FileSource, Frame, FrameFiles, Refused
+from d3s.capture import Frame, Refused
 from d3s.errors import InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.diagnosis.watch import drift_sample
@@ -39,6 +41,11 @@ class Plan:
     def store(self) -> DepthStore | None:
         """Array of all frames, if it is among the formats."""
         return DepthStore(self.folder / STORE) if ZARR in self.job.formats else None
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Reader of the frames, in this process."""
+        return Reader(self.job)
 
     def save(self) -> Path:
         """Write the plan into the folder of the results, for workers; returns the file."""
@@ -71,25 +78,26 @@ def make_frame(plan: str, frame: Mapping[str, Any]) -> dict[str, Any]:
         Name of the frame, its files, and its place in the array of all frames.
     """
     loaded = load_plan(plan)
-    right = frame["right"]
-    files = FrameFiles(frame["name"], Path(frame["left"]), None if right is None else Path(right))
-    started = time.perf_counter()
-    (outcome,) = source_of([files], loaded.job)
-    read = Timed(outcome, time.perf_counter() - started)
-    return record_of(loaded, read, frame)
+    return record_of(loaded, loaded.reader.read(frame), frame)
 
 
-def source_of(frames: list[FrameFiles], job: DepthJob) -> FileSource:
-    """Source of the frames of files, by the rules of a job."""
-    return FileSource(
-        frames,
-        rig=job.rig,
-        side_by_side=job.side_by_side,
-        linear=job.linear,
-        max_pixels=job.max_pixels,
-        bayer=job.bayer,
-        keep_colour=job.needs_colour,
-    )
+def described(frame: AnyFrame, places: Mapping[str, int]) -> dict[str, Any]:
+    """Description of a frame, as JSON holds it.
+
+    Parameters
+    ----------
+    frame
+        Name and files of the frame.
+    places
+        Places in the array of all frames, by name.
+    """
+    return {
+        "name": frame.name,
+        "left": os.fspath(frame.left),
+        "right": None if frame.right is None else os.fspath(frame.right),
+        "number": frame.place if isinstance(frame, SourceFrame) else None,
+        "place": places.get(frame.name),
+    }
 
 
 def record_of(plan: Plan, read: Timed, frame: Mapping[str, Any]) -> dict[str, Any]:

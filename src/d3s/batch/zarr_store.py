@@ -6,6 +6,7 @@ is missing reads as NaN without a word: the array `done`, written last, says whi
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from functools import cached_property
@@ -22,6 +23,10 @@ from d3s.estimate.flags import Flag
 _LAYERS = {"depth_m": "f4", "sigma_m": "f4", "confidence": "f4", "flags": "u2", "intensity": "f4"}
 _DONE = "done"
 _KIND = "d3s depth maps"
+# Names of chunks without folders: c.12.0.0. A folder for each frame and layer would be slow.
+_FLAT: Any = {"name": "default", "separator": "."}
+_CHUNK = re.compile(r"c\.(\d+)")
+_UNFINISHED = ".partial"  # end of the names under which zarr writes
 
 
 class DepthStore:
@@ -72,6 +77,7 @@ class DepthStore:
             chunks=(1,),
             dtype="u1",
             fill_value=0,
+            chunk_key_encoding=_FLAT,
             dimension_names=("frame",),
             attributes={"long_name": "whether the frame is whole: 1, or 0", "units": "1"},
         )
@@ -102,10 +108,15 @@ class DepthStore:
 
     def finished(self) -> set[int]:
         """Places of the frames that are whole, by the chunks that are there."""
-        try:
-            return {int(entry) for entry in os.listdir(self.path / _DONE / "c")}  # noqa: PTH208
-        except OSError:
-            return set()
+        found = (_CHUNK.fullmatch(name) for name in _names(self.path / _DONE))
+        return {int(one[1]) for one in found if one is not None}
+
+    def clear_leftovers(self) -> None:
+        """Remove unfinished chunks of writers that were killed; no other may be writing."""
+        for layer in (*_LAYERS, _DONE):
+            for name in _names(self.path / layer):
+                if name.endswith(_UNFINISHED):
+                    (self.path / layer / name).unlink(missing_ok=True)
 
     def write(self, place: int, depth_map: DepthMap) -> None:
         """Write the depth map of a frame; its mark in `done` comes last.
@@ -191,6 +202,14 @@ class DepthStore:
             compressors=BloscCodec(
                 cname="zstd", clevel=1, shuffle="shuffle", typesize=np.dtype(kind).itemsize
             ),
+            chunk_key_encoding=_FLAT,
             dimension_names=("frame", "row", "col"),
             attributes=attributes,
         )
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - names only, for many frames
+    except OSError:
+        return []

@@ -1,4 +1,4 @@
-"""One frame, and the protocol of everything that yields frames."""
+"""One frame, and the protocols of everything that yields frames."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.types import Image
 
+Counts = NDArray[np.uint8 | np.uint16]
+"""Image of a sensor as it sends it, (rows, cols)."""
+
 
 class Splitter(Protocol):
     """Anything that makes rectified pairs of raw frames, or of raw pictures: a `Rig`."""
 
-    def split(self, raw: Any, /) -> tuple[Image, Image]:
+    def split(self, raw: Any, /, *, full_scale: float | None = None) -> tuple[Image, Image]:
         """Left and right view."""
 
     def rectify(self, left: Any, right: Any, /) -> tuple[Image, Image]:
@@ -23,29 +26,58 @@ class Splitter(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Frame:
-    """One capture: a rectified pair, or a raw frame that holds both views.
+    """One capture: a rectified pair, or a raw frame that holds both views, as floats or as counts.
 
-    Images are float32, (rows, columns), linear in intensity with full scale 1.
+    Floats are float32, (rows, columns), linear in intensity with full scale 1. Counts are the
+    integers of the sensor, (rows, columns), linear too, with their full scale beside them.
 
     Raises
     ------
     InputError
-        When it has neither a pair nor a raw frame, or both.
+        When it has none of views, raw and counts, or more than one; or counts without a full scale.
     """
 
     number: int  # position in the source, from 0; a frame that was lost leaves a gap
     name: str = ""  # for results and messages; empty if the source has none
     views: tuple[Image, Image] | None = None  # left and right, rectified, of one shape
     raw: Image | None = None  # image of the sensor, which a calibrated rig splits
-    time_s: float | None = None  # of the exposure, on a monotonic clock of the source
+    counts: Counts | None = None  # the same as integers
+    full_scale: int = 0  # largest value that counts can have, such as 4095
+    time_s: float | None = None  # of the arrival, by `time.monotonic`; of a recording, as recorded
+    camera_time_s: float | None = None  # of the exposure, on the clock of the camera
+    lost_before: int = 0  # frames that were lost between the frame before and this one
+    whole: bool = True  # False: parts of the image did not arrive, and no pixel is to be used
     remarks: tuple[str, ...] = ()  # changes to the images that a person might not expect
     warnings: tuple[str, ...] = ()  # what is likely wrong with the images
     colour: NDArray[np.uint8] | None = None  # of the left view, (rows, columns, 3), for screens
 
     def __post_init__(self) -> None:
         """Check that there is one capture."""
-        if (self.views is None) == (self.raw is None):
-            raise InputError("a frame has views or raw, one of the two.")
+        if [self.views is None, self.raw is None, self.counts is None].count(False) != 1:
+            raise InputError("a frame has views, raw or counts, one of the three.")
+        if self.counts is None:
+            return
+        if self.counts.ndim != 2 or self.counts.dtype.newbyteorder("=") not in (
+            np.dtype(np.uint8),
+            np.dtype(np.uint16),
+        ):
+            raise InputError(
+                f"counts has dtype {self.counts.dtype} and shape {self.counts.shape}: it must be "
+                "uint8 or uint16, (rows, columns)."
+            )
+        largest = np.iinfo(self.counts.dtype).max
+        if not 1 <= self.full_scale <= largest:
+            raise InputError(
+                f"full_scale={self.full_scale} must be 1 to {largest}: the largest value that the "
+                f"sensor can give in {self.counts.dtype}, such as 4095 for 12 bits."
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the raw frame, or of each view."""
+        image = self.counts if self.counts is not None else self.raw
+        rows, cols = (image if image is not None else self.views[0]).shape  # type: ignore[index]
+        return rows, cols
 
     def pair(self, rig: Splitter) -> tuple[Image, Image]:
         """Left and right view; of a raw frame, as the rig splits it.
@@ -53,11 +85,46 @@ class Frame:
         Raises
         ------
         InputError
-            When the rig is not calibrated, or for frames of another size.
+            When the rig is not calibrated, or for frames of another size; when counts are above
+            their full scale, or the frame is not whole.
         """
+        if not self.whole:
+            raise InputError(
+                f"frame {self.number} is not whole: part of its image did not arrive. Use another; "
+                "if many are like it, check the cable and lower the frame rate."
+            )
         if self.views is not None:
             return self.views
-        return rig.split(self.raw)
+        if self.counts is None:
+            return rig.split(self.raw)
+        return rig.split(self.counts, full_scale=self.full_scale)
+
+    def light(self) -> Image:
+        """Raw frame as float32 with full scale 1.
+
+        Raises
+        ------
+        InputError
+            When the frame has views, which are no raw frame.
+        """
+        if self.raw is not None:
+            return self.raw
+        if self.counts is None:
+            raise InputError(f"frame {self.number} is a rectified pair, and no raw frame.")
+        return np.divide(self.counts, np.float32(self.full_scale), dtype=np.float32)
+
+    def levels(self) -> NDArray[np.uint16]:
+        """Raw frame with the full scale of 16 bits, as files have it and `d3s.load_pair` reads it.
+
+        Raises
+        ------
+        InputError
+            When the frame has views, which are no raw frame.
+        """
+        if self.counts is not None and self.full_scale == np.iinfo(np.uint16).max:
+            return self.counts.astype(np.uint16, copy=False)
+        scaled = np.clip(self.light(), 0, 1) * np.float32(np.iinfo(np.uint16).max)
+        return np.asarray(np.rint(np.nan_to_num(scaled)), dtype=np.uint16)
 
 
 class Refused(NamedTuple):
@@ -90,3 +157,53 @@ class Source(Protocol):
 
     def __exit__(self, *error: object) -> None:
         """Close the source."""
+
+
+class Setting(NamedTuple):
+    """Value of a setting of a camera, and the range it can have; None if that is not known."""
+
+    value: float
+    range: tuple[float, float] | None = None
+
+
+class CameraSettings(NamedTuple):
+    """Settings of a camera; None where it has none, or does not tell."""
+
+    exposure_s: Setting | None = None
+    gain: Setting | None = None  # in the unit of the camera, most often dB
+
+
+class Camera(Source, Protocol):
+    """Source of live frames. It waits for each, and goes on when a camera was lost and is back.
+
+    Another thread may read `state` and `settings`, call `configure`, and `close` it: that ends the
+    iteration.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name for people, such as the model and serial number."""
+
+    @property
+    def state(self) -> str:
+        """State for people: "grabbing", or "lost: " and the reason."""
+
+    @property
+    def settings(self) -> CameraSettings:
+        """Settings as they are now."""
+
+    def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
+        """Change settings; None leaves one as it is.
+
+        Parameters
+        ----------
+        exposure_s
+            Exposure time in seconds.
+        gain
+            Gain in the unit of the camera.
+
+        Raises
+        ------
+        InputError
+            When the camera has no such setting, or the value is out of its range.
+        """

@@ -4,8 +4,10 @@ In come arguments; out go calls of the library, lines on stdout, and an exit cod
 
 calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
+record    `d3s record`, `d3s replay` and `d3s recover`
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
+source    source of a command: its word, and options of cameras
 output    common options, exit codes, checks of the output folder
 progress  progress bar
 light     options on colour sensors and on how files store light
@@ -41,6 +43,7 @@ from d3s.cli.doctor import doctor
 from d3s.cli.evaluate import evaluate
 from d3s.cli.info import info
 from d3s.cli.output import BAD_INPUT
+from d3s.cli.record import record, recover, replay
 from d3s.cli.reproduce import reproduce
 from d3s.cli.rig import rig
 from d3s.cli.simulate import simulate
@@ -92,6 +95,9 @@ app.command()(demo)
 app.command()(depth)
 app.command()(info)
 app.command(help=CONVERT_HELP)(convert)
+app.command()(record)
+app.command()(replay)
+app.command()(recover)
 app.command()(calibrate)
 app.add_typer(rig, name="rig")
 app.command()(check)

@@ -34,9 +34,9 @@ def depth(
         list[Path],
         typer.Argument(
             help="Left and right view; or one raw frame; or several: left/*.png right/*.png, two "
-            "folders, or one folder with names that end in _left and _right; or the folder of a "
-            "Middlebury scene.",
-            metavar="LEFT RIGHT | RAW | FOLDER",
+            "folders, or folders with names that end in _left and _right; or the folder of a "
+            "Middlebury scene; or recordings (.mcap), videos, and Zarr arrays.",
+            metavar="LEFT RIGHT | RAW | FOLDER | RECORDING",
             show_default=False,
             readable=False,  # files that cannot be read are refused one by one
         ),
@@ -180,17 +180,17 @@ def depth(
     Does all that can be done and names the rest: exit code 4 if some inputs or files failed, 3 if
     all did, and 1 if no pixel has a depth. Lengths are metres, or have a unit: 3.84mm, 25cm, 0.3m.
     """
-    from d3s.batch import DepthJob, estimate_files
-    from d3s.capture import find_frames
+    from d3s.batch import DepthJob, estimate_files, find_inputs
 
     _check_combination(raw, side_by_side, force, skip_done)
     _check_rig_name(save_rig)
-    found = find_frames(inputs, one_file_each=raw or side_by_side)
+    found = find_inputs(inputs, one_file_each=raw or side_by_side, side_by_side=side_by_side)
     pinhole = Numbers(focal_length_px, baseline, disparity_offset_px)
     camera, remarks = chosen_rig(rig, pinhole, found)
     for remark in () if quiet else remarks:
         typer.echo(f"Note: {remark}", err=True)
-    name, options = _method(method, option or (), _range_m(depth_range, disparity_range, camera))
+    depths_m = _range_m(depth_range, disparity_range, camera)
+    name, options = parsed_method(method, option or (), depths_m)
     _check_limits(min_confidence, max_sigma)
     job = DepthJob(
         rig=camera,
@@ -294,10 +294,20 @@ def _range_m(
         return camera.optics.depth_range_m(disparity_range_px)
 
 
-def _method(
+def parsed_method(
     method: str, options: Sequence[str], depth_range_m: tuple[float, float] | None
 ) -> "tuple[str, Options]":
-    """Name of the method, and its options."""
+    """Name of a method and its options, of the words of a command.
+
+    Parameters
+    ----------
+    method
+        Name, which may hold options: joint:window=9.
+    options
+        Options as FIELD=VALUE.
+    depth_range_m
+        Depths to look for, if they were given.
+    """
     from d3s.estimate.methods import checked_options, parse_method, parse_option
 
     with value_of("--method"):

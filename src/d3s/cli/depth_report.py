@@ -14,14 +14,14 @@ from d3s.cli.start import seconds_since_start
 
 if TYPE_CHECKING:
     from d3s.batch import Batch, Done
-    from d3s.capture import FoundFiles
+    from d3s.batch.inputs import Found
 
 _MOST_REMARKS = 3
 _NUMBER = re.compile(r"-?\d[\d.]*")
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
 
 
-def exit_code(found: "FoundFiles", batch: "Batch") -> int:
+def exit_code(found: "Found", batch: "Batch") -> int:
     """Exit code of the command."""
     refused = len(found.refused) + len(batch.refused)
     usable = len(batch.done) - len(batch.empty) + len(batch.skipped)
@@ -31,7 +31,7 @@ def exit_code(found: "FoundFiles", batch: "Batch") -> int:
 
 
 def print_outcomes(
-    found: "FoundFiles", batch: "Batch", output: Path, *, quiet: bool, as_json: bool
+    found: "Found", batch: "Batch", output: Path, *, quiet: bool, as_json: bool
 ) -> None:
     """Print the results; refusals go to stderr, with --quiet too.
 
@@ -133,6 +133,9 @@ def _waited(batch: "Batch") -> str:
     """Time since the program began, and what it went into beside the frames of the table."""
     in_all_s = seconds_since_start()
     frames_s = sum(one.time_s + one.write_s for one in batch.done)
+    if frames_s > in_all_s or len(batch.done) > _MOST_ROWS:  # with several workers
+        rate = len(batch.done) / in_all_s
+        return f"{in_all_s:.1f} s in all, {rate:.3g} frames a second with the start."
     rest = "start-up and reading" if len(batch.done) == 1 else "start-up and waiting for files"
     return f"{in_all_s:.1f} s in all, of which {in_all_s - frames_s:.1f} s for {rest}."
 

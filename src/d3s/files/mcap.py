@@ -18,7 +18,7 @@ builtin_interfaces/Time stamp
 string frame_id{_RULE}MSG: builtin_interfaces/Time
 int32 sec
 uint32 nanosec"""
-_DEFINITIONS = {
+DEFINITIONS = {
     "sensor_msgs/msg/Image": f"""std_msgs/Header header
 uint32 height
 uint32 width
@@ -111,7 +111,7 @@ def _recording(frames: Iterable[tuple[float, DepthImage]], frame_id: str) -> byt
 
     buffer = io.BytesIO()
     writer: Any = Writer(buffer)
-    schemas = {name: writer.register_msgdef(name, text) for name, text in _DEFINITIONS.items()}
+    schemas = {name: writer.register_msgdef(name, text) for name, text in DEFINITIONS.items()}
     for number, (time_s, image) in enumerate(frames):
         head = ros_messages.header(time_s, frame_id)
         for topic, kind, message in _messages(image, head):

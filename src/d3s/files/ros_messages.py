@@ -55,6 +55,23 @@ def depth_16uc1(depth_m: Image, head: Message) -> Message:
     return _image(np.nan_to_num(steps, nan=0.0).astype("<u2"), "16UC1", head)
 
 
+def image_of_counts(counts: NDArray[Any], head: Message, bayer: str | None = None) -> Message:
+    """`sensor_msgs/Image` of the integers of a sensor: mono8 or mono16, or Bayer of 8 or 16 bits.
+
+    Parameters
+    ----------
+    counts
+        uint8 or uint16, (rows, cols).
+    head
+        Header of the message.
+    bayer
+        Order of the colours, such as "RGGB"; None for a mono sensor.
+    """
+    bits = 8 * counts.itemsize
+    encoding = f"mono{bits}" if bayer is None else f"bayer_{bayer.lower()}{bits}"
+    return _image(counts.astype(counts.dtype.newbyteorder("<"), copy=False), encoding, head)
+
+
 def _image(values: NDArray[Any], encoding: str, head: Message) -> Message:
     rows, cols = values.shape
     return {

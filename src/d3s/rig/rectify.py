@@ -23,7 +23,9 @@ _SIDES = "left", "right"
 _CACHED_MAPS = 2  # 8 bytes for each pixel of a view
 
 
-def rectify(left: Any, right: Any, stereo: Stereo, optics: Optics) -> tuple[Image, Image]:
+def rectify(
+    left: Any, right: Any, stereo: Stereo, optics: Optics, full_scale: float | None = None
+) -> tuple[Image, Image]:
     """Rectify both pictures; see `Rig.rectify`.
 
     Parameters
@@ -34,13 +36,15 @@ def rectify(left: Any, right: Any, stereo: Stereo, optics: Optics) -> tuple[Imag
         Both cameras, and the size and principal point of the rectified views.
     optics
         Focal length and disparity at infinity of the rectified views.
+    full_scale
+        Largest value of the sensor; None for that of the type of the pictures.
     """
     cameras, shape = stereo.raw_cameras, stereo.shape
     if cameras is None or shape is None:
         raise InputError("the rig has no cameras to rectify: its pictures are rectified already.")
     views = []
     for side, picture, camera in zip(_SIDES, (left, right), cameras, strict=True):
-        frame = checked_frame(picture, side)
+        frame = checked_frame(picture, side, full_scale)
         if frame.values.shape != camera.shape:
             raise InputError(_wrong_size(side, frame.values.shape, camera.shape))
         frame, value_range = finite_range(frame)

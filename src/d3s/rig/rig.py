@@ -280,6 +280,21 @@ class Rig(RigPart):
         except RigError as error:
             raise RigError(*error.problems, path=path) from error.__cause__
 
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Rig of the text of a rig file, such as one inside of a recording.
+
+        Raises
+        ------
+        RigError
+            Naming every field that is missing, unknown or wrong.
+        """
+        return cls(**{"name": None, **RIG_FILE.parse(text.encode())})
+
+    def to_text(self) -> str:
+        """Text of the rig file; `Rig.from_text` returns an equal rig."""
+        return RIG_FILE.format(self.model_dump(exclude_none=True))
+
     @property
     def principal_point_px(self) -> tuple[float, float] | None:
         """Principal point (x, y) of the rectified left view; None if it is the middle of it."""
@@ -293,8 +308,7 @@ class Rig(RigPart):
         OutputError
             If the file cannot be written, or has other content and `overwrite` is not set.
         """
-        values = self.model_dump(exclude_none=True)
-        write_text(path, RIG_FILE.format(values), overwrite=overwrite)
+        write_text(path, self.to_text(), overwrite=overwrite)
 
     def rectification_sigma_px(self, age_days: float = 0.0) -> float:
         """Standard deviation of the disparity by errors of the calibration, in pixels.
@@ -328,7 +342,9 @@ class Rig(RigPart):
         """
         return import_module("d3s.check.pipeline").check(self, frames, distances_m=distances_m)
 
-    def split(self, raw: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def split(
+        self, raw: Any, *, full_scale: float | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Split a raw frame into the rectified left and right view, full scale 1.
 
         The rows of both views agree, and a point at infinity has the same column in both. Each
@@ -342,6 +358,9 @@ class Rig(RigPart):
         raw
             Frame (rows, cols), upright as for the calibration: uint8 or uint16 with their full
             scale, or floats with full scale 1.
+        full_scale
+            Largest value of the sensor, such as 4095 for 12 bits in uint16; that of the type if
+            None.
 
         Returns
         -------
@@ -357,7 +376,8 @@ class Rig(RigPart):
         if self.stereo is not None and self.stereo.raw_cameras is not None:
             from d3s.rig.rectify import halves, rectify
 
-            return rectify(*halves(raw, self.stereo.raw_cameras), self.stereo, self.optics)
+            both = halves(raw, self.stereo.raw_cameras)
+            return rectify(*both, self.stereo, self.optics, full_scale)
         if self.calibration is None:
             raise InputError(
                 f"the rig {self.name!r} has no calibration, so it cannot split raw frames. "
@@ -365,7 +385,7 @@ class Rig(RigPart):
             )
         from d3s.rig.split import split
 
-        return split(raw, self.calibration)
+        return split(raw, self.calibration, full_scale)
 
     def rectify(self, left: Any, right: Any) -> tuple[Any, Any]:
         """Rectify the pictures of a stereo camera, which `Rig.from_file` has read.

@@ -29,15 +29,24 @@ class ScaledFrame(NamedTuple):
     unit: float
 
 
-def checked_frame(raw: Any, name: str = "raw") -> ScaledFrame:
+def checked_frame(raw: Any, name: str = "raw", full_scale: float | None = None) -> ScaledFrame:
     """Validate a raw frame, with its scale; masked pixels become NaN.
 
     Integers of 8 and 16 bits have the full scale of their type, floats have full scale 1.
 
+    Parameters
+    ----------
+    raw
+        Frame (rows, cols).
+    name
+        Name of the frame in the text of an error.
+    full_scale
+        Largest value of the sensor, such as 4095 for 12 bits in uint16; None for that of the type.
+
     Raises
     ------
     InputError
-        If the frame is not a grey image; the text calls it `name`.
+        If the frame is not a grey image, or has values above its full scale.
     """
     try:
         values = np.asarray(raw)
@@ -54,12 +63,48 @@ def checked_frame(raw: Any, name: str = "raw") -> ScaledFrame:
         )
     if isinstance(raw, np.ma.MaskedArray):
         values = np.ma.filled(raw.astype(np.float64), np.nan)
-    return ScaledFrame(values, 1 / _FULL_SCALES.get(dtype, 1.0))
+    if full_scale is None:
+        return ScaledFrame(values, 1 / _FULL_SCALES.get(dtype, 1.0))
+    check_full_scale(values, full_scale, name)
+    return ScaledFrame(values, 1 / full_scale)
 
 
-def split(raw: Any, calibration: Calibration) -> tuple[Image, Image]:
-    """Split a raw frame into the left and right view; see `Rig.split`."""
-    frame = checked_frame(raw)
+def check_full_scale(values: NDArray[Any], full_scale: float, name: str = "raw") -> None:
+    """Raise an `InputError` if integers have values above the full scale of their sensor.
+
+    Parameters
+    ----------
+    values
+        Frame (rows, cols).
+    full_scale
+        Largest value of the sensor.
+    name
+        Name of the frame in the text of the error.
+    """
+    largest = values.max() if values.dtype.kind == "u" and values.size else 0
+    if not full_scale > 0 or largest > full_scale:
+        raise InputError(
+            f"{name} has values up to {largest}, and full_scale={full_scale:g} must be the largest "
+            "that the sensor gives: 4095 for 12 bits. Cameras that send 12 bits in the upper part "
+            "of 16 have 65520."
+        )
+
+
+def split(
+    raw: Any, calibration: Calibration, full_scale: float | None = None
+) -> tuple[Image, Image]:
+    """Split a raw frame into the left and right view; see `Rig.split`.
+
+    Parameters
+    ----------
+    raw
+        Frame of the sensor.
+    calibration
+        Places of both views in it.
+    full_scale
+        Largest value of the sensor; None for that of the type of `raw`.
+    """
+    frame = checked_frame(raw, full_scale=full_scale)
     expected = calibration.frame_rows_px, calibration.frame_cols_px
     if expected[0] is not None and frame.values.shape != expected:
         raise InputError(
