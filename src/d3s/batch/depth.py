@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from d3s.atomic import clear_leftovers, make_folder
+from d3s.atomic import make_folder
 from d3s.batch.ahead import read_ahead
 from d3s.batch.done_before import DoneBefore, check_targets, found_record, places_of
 from d3s.batch.frame import Plan, described, make_frame, record_of
@@ -92,6 +92,7 @@ def estimate_files(
     where = place_of(workers, tasks=len(to_do))
     results = _Results(plan, frames, manifest if len(frames) > 1 else None, on_refused)
     with ExitStack() as stack:
+        stack.callback(plan.clear_leftovers)
         stack.callback(results.close)
         results.begin(skipped, to_do, where)
         outcomes = stack.enter_context(closing(_outcomes(to_do, plan, places, where, limits)))
@@ -123,13 +124,7 @@ def _outcomes(
         where = where.seeing(*_seen(frames, path.parent))
     work = partial(make_frame, os.fspath(path))
     tasks = (Task(one.name, work, _absolute(described(one, places))) for one in frames)
-    try:
-        yield from run(tasks, where, limits=limits)
-    finally:
-        path.unlink(missing_ok=True)
-        clear_leftovers(plan.folder)  # of workers that were killed
-        if plan.store is not None:
-            plan.store.clear_leftovers()
+    yield from run(tasks, where, limits=limits)
 
 
 def _outcomes_here(

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from d3s.atomic import write_text
+from d3s.atomic import clear_leftovers, write_text
 from d3s.batch.ahead import Timed
 from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import STORE, ZARR, DepthJob
@@ -26,6 +27,7 @@ from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
 
 _WARM_UP_ROWS = 64
+_PASSING = re.compile(r"\.d3s-(plan|seen|note)-.*")  # files of a run that are no results
 _warm: set[str] = set()  # methods whose loops this process has loaded
 
 
@@ -54,6 +56,15 @@ class Plan:
         fields = {"job": self.job.as_json(), "folder": folder, "overwrite": self.overwrite}
         write_text(path, json.dumps(fields), overwrite=True)
         return path
+
+    def clear_leftovers(self) -> None:
+        """Remove what this run needed beside results, and what killed workers have left."""
+        clear_leftovers(self.folder)
+        for name in os.listdir(self.folder):  # noqa: PTH208 - names only, for many frames
+            if _PASSING.fullmatch(name):
+                (self.folder / name).unlink(missing_ok=True)
+        if self.store is not None:
+            self.store.clear_leftovers()
 
 
 @cache
