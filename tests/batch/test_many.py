@@ -147,7 +147,7 @@ def test_bad_frames_are_named_and_all_others_are_done(tmp_path, monkeypatch):
         NPZ,
         tmp_path / "out",
         workers=2,
-        limits=Limits(time_s=5, memory_bytes=1_000_000_000),
+        limits=Limits(time_s=8, memory_bytes=700_000_000),
         on_refused=refused.append,
     )
     assert [one.name for one in batch.done] == [f"{i:03}" for i in range(6)]
@@ -155,8 +155,8 @@ def test_bad_frames_are_named_and_all_others_are_done(tmp_path, monkeypatch):
     assert sorted(refused) == sorted(batch.refused)
     assert reasons.pop("cut_left.png").startswith(str(cut))
     assert reasons == {
-        "hangs_left.png": "took longer than the limit of 5 s.",
-        "eats_left.png": "took more memory than the limit of 1 GB, 3 times.",
+        "hangs_left.png": "took longer than the limit of 8 s.",
+        "eats_left.png": "took more memory than the limit of 700 MB, 3 times.",
         "leaves_left.png": "ended its worker with code 3, 3 times.",
     }
     told = {one["frame"]: one["outcome"] for one in lines(tmp_path / "out")}

@@ -38,10 +38,8 @@ def hang(seconds: float) -> None:
 
 def eat(size_bytes: int) -> int:
     """Take memory and keep it for a while."""
-    held = bytearray(size_bytes)
-    for start in range(0, size_bytes, 4096):
-        held[start] = 1
-    time.sleep(5)
+    held = b"\1" * size_bytes
+    time.sleep(60)
     return len(held)
 
 

@@ -12,7 +12,7 @@ def make_frame(plan: str, frame: Mapping[str, Any]) -> dict[str, Any]:
     if frame["name"] == "hangs":
         poison.hang(600)
     elif frame["name"] == "eats":
-        poison.eat(1_500_000_000)
+        poison.eat(900_000_000)
     elif frame["name"] == "leaves":
         os._exit(3)
     return real.make_frame(plan, frame)

@@ -35,12 +35,12 @@ def test_outcomes_are_those_of_processes(cluster, tmp_path):
         Task("hangs", poison.hang, 600),
         Task("eats", poison.eat, 700 * MEGABYTE),
     ]
-    found = outcomes([*tasks, *bad], where, time_s=3, memory_bytes=500 * MEGABYTE)
+    found = outcomes([*tasks, *bad], where, time_s=6, memory_bytes=500 * MEGABYTE)
     assert all(found[one.key].result == 2 * one.job for one in tasks)
     told = {one.key: (found[one.key].kind, found[one.key].reason) for one in bad}
     assert told["refused"] == (Kind.REFUSED, "item=x must be there. Look for it.")
     assert told["failed"][0] == Kind.FAILED
-    assert told["hangs"] == (Kind.TIMED_OUT, "took longer than the limit of 3 s.")
+    assert told["hangs"] == (Kind.TIMED_OUT, "took longer than the limit of 6 s.")
     assert told["eats"] == (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.")
     assert not list(tmp_path.iterdir())  # no note is left
 
@@ -139,13 +139,17 @@ def test_dask_is_an_extra(monkeypatch):
 def test_notes_of_earlier_tries_decide(tmp_path):
     rules = node.Rules("run", node.package_digest(), 2, None, None, str(tmp_path))
     notes = node._Notes(rules, "a")
-    assert node._final(notes.read(), rules) is None
+    assert notes.read() == ([], 0.0)
     notes.add(Kind.DIED, "took more memory than the limit of 1 GB")
-    assert node._final(notes.read(), rules) is None
+    notes.add_time(1.5)
+    notes.add_time(2.0)
+    earlier, spent_s = notes.read()
+    assert spent_s == 3.5
+    assert node._final(earlier, rules) is None
     notes.add(Kind.DIED, "took more memory than the limit of 1 GB")
-    died = node._final(notes.read(), rules)
+    died = node._final(notes.read()[0], rules)
     assert died.reason == "took more memory than the limit of 1 GB, 2 times."
     notes.add(Kind.TIMED_OUT, "took longer than the limit of 1 s")
-    assert node._final(notes.read(), rules).kind == Kind.TIMED_OUT
+    assert node._final(notes.read()[0], rules).kind == Kind.TIMED_OUT
     notes.remove()
     assert not list(Path(tmp_path).iterdir())

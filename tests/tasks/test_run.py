@@ -62,7 +62,7 @@ def test_bad_tasks_are_named_with_their_reasons_and_stop_no_other(tmp_path):
     }
     good = [Task(str(number), poison.double, number) for number in range(20)]
     tasks = [*good[:5], *bad.values(), *good[5:]]
-    found = outcomes(tasks, Processes(2), time_s=4, memory_bytes=500 * MEGABYTE)
+    found = outcomes(tasks, Processes(2), time_s=8, memory_bytes=500 * MEGABYTE)
     assert all(found[one.key].result == 2 * one.job for one in good)
     assert found["third"].result == found["third"].tries == 3
     reasons = {key: (found[key].kind, found[key].reason, found[key].tries) for key in bad}
@@ -74,7 +74,7 @@ def test_bad_tasks_are_named_with_their_reasons_and_stop_no_other(tmp_path):
             "was killed in its worker, as happens when memory runs out, 3 times.",
             3,
         ),
-        "hangs": (Kind.TIMED_OUT, "took longer than the limit of 4 s.", 1),
+        "hangs": (Kind.TIMED_OUT, "took longer than the limit of 8 s.", 1),
         "eats": (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.", 3),
     }
 

@@ -14,6 +14,7 @@ done_before   results that are there before: what may be replaced, and what is w
 ahead         frames read one ahead
 writing       files of one frame, in all formats that can hold it
 zarr_store    all frames as one Zarr group
+calibrations  `calibrate_folders`: the rigs of many cameras
 replay        `replay`: depth of a recording again, compared with the recorded one
 """
 

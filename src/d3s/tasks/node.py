@@ -24,6 +24,7 @@ from d3s.tasks.task import Kind, Outcome, as_json
 from d3s.tasks.worker import THREADS, answer, quiet
 
 _LOOK_S = 0.2
+_NOTE_S = 1.0  # between two notes of the time of a long task
 _SHARE_OF_MEMORY = 0.9  # of a worker's limit: Dask itself ends it at 0.95, without a reason
 
 
@@ -73,12 +74,12 @@ def call(text: str) -> str:
         reason = "this worker has another d3s than the client. Install the same one everywhere."
         return _told(Outcome(key="", kind=Kind.REFUSED, reason=reason), 1)
     notes = _Notes(rules, line["key"])
-    earlier = notes.read()
+    earlier, spent_s = notes.read()
     final = _final(earlier, rules)
     if final is not None:
         notes.remove()
         return _told(final, len(earlier))
-    with _watched(rules, notes):
+    with _watched(rules, notes, spent_s):
         fields = answer(text)
     notes.remove()
     return json.dumps({**fields, "tries": len(earlier) + 1})
@@ -107,15 +108,26 @@ class _Notes:
         name = hashlib.sha256(f"{rules.run}\n{key}".encode()).hexdigest()[:24]
         self._path = folder / f".d3s-note-{name}.jsonl"
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> tuple[list[dict[str, Any]], float]:
+        """Reasons, and the time of all tries in seconds."""
         try:
-            return [json.loads(line) for line in self._path.read_text().splitlines()]
+            lines = [json.loads(line) for line in self._path.read_text().splitlines()]
         except (OSError, ValueError):
-            return []
+            return [], 0.0
+        spent_s = sum(float(one["time_s"]) for one in lines if "time_s" in one)
+        return [one for one in lines if "reason" in one], spent_s
 
     def add(self, kind: Kind, reason: str) -> None:
+        """Note why this try is ended."""
+        self._write({"kind": kind.value, "reason": reason})
+
+    def add_time(self, time_s: float) -> None:
+        """Note time that this try has taken, since the note before."""
+        self._write({"time_s": time_s})
+
+    def _write(self, line: dict[str, Any]) -> None:
         with suppress(OSError), self._path.open("a") as file:
-            file.write(json.dumps({"kind": kind.value, "reason": reason}) + "\n")
+            file.write(json.dumps(line) + "\n")
 
     def remove(self) -> None:
         with suppress(OSError):
@@ -123,15 +135,32 @@ class _Notes:
 
 
 @contextmanager
-def _watched(rules: Rules, notes: _Notes) -> Iterator[None]:
-    """End this process if the block takes too long, or too much memory."""
+def _watched(rules: Rules, notes: _Notes, spent_s: float) -> Iterator[None]:
+    """End this process if the block takes too long, or too much memory.
+
+    Parameters
+    ----------
+    rules
+        Limits.
+    notes
+        Where the reason goes; and, every second, the time so far: a kill does not set the limit
+        back.
+    spent_s
+        Time of earlier tries.
+    """
     memory_bytes = rules.memory_bytes or _share_of_worker()
     ended = threading.Event()
-    deadline = None if rules.time_s is None else time.monotonic() + rules.time_s
+    begun = time.monotonic()
+    deadline = None if rules.time_s is None else begun + rules.time_s - spent_s
 
     def watch() -> None:
+        noted = begun
         while not ended.wait(_LOOK_S):
-            if deadline is not None and time.monotonic() > deadline:
+            now = time.monotonic()
+            if deadline is not None and now - noted > _NOTE_S:
+                notes.add_time(now - noted)
+                noted = now
+            if deadline is not None and now > deadline:
                 notes.add(Kind.TIMED_OUT, f"took longer than the limit of {rules.time_s:g} s")
                 os._exit(1)
             if memory_bytes is not None and process_bytes(os.getpid()) > memory_bytes:

@@ -70,6 +70,11 @@ class _Try:
     task: Task
     tries: int = 0
     started: float = 0.0
+    earlier_s: float = 0.0  # time of earlier tries: a kill does not set the limit back
+
+    def time_s(self) -> float:
+        """Time of all tries so far."""
+        return self.earlier_s + time.monotonic() - self.started
 
 
 @dataclass(eq=False)
@@ -122,7 +127,7 @@ class _Team:
             now = time.monotonic()
             if now >= next_look:
                 next_look = now + _LOOK_S
-                self._look(now)
+                self._look()
 
     def end(self) -> None:
         """End all workers: idle ones by the end of their input, busy ones at once."""
@@ -210,9 +215,10 @@ class _Team:
                 kind=kind,
                 reason=f"{reason}{times}.",
                 tries=one.tries,
-                time_s=time.monotonic() - one.started,
+                time_s=one.time_s(),
             )
         else:
+            one.earlier_s = one.time_s()
             self._waiting.appendleft(one)
 
     def _count_dead_start(self, worker: _Worker, reason: str) -> None:
@@ -223,14 +229,14 @@ class _Team:
                 "messages are above; try --workers 1, which needs none."
             )
 
-    def _look(self, now: float) -> None:
+    def _look(self) -> None:
         """Kill workers that take too long, or too much memory."""
         limit_s = (self._limits if self._is_warm else self._limits.first()).time_s
         for worker in self._workers:
             one = worker.doing
             if one is None or worker.why_killed:
                 continue
-            if limit_s is not None and now - one.started > limit_s:
+            if limit_s is not None and one.time_s() > limit_s:
                 worker.kill(Kind.TIMED_OUT, f"took longer than the limit of {limit_s:g} s")
             elif process_bytes(worker.process.pid) > self._memory_bytes:
                 limit = in_words(self._memory_bytes)
