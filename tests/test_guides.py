@@ -7,6 +7,7 @@ here, and slow commands run with smaller inputs.
 import re
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import typer.main
 import d3s
 import stereo_cameras
 from check_frames import raw_of, small_rig
+from d3s.capture.fake import FakeScript, Kind
 from d3s.cli import app
 from d3s.estimate import candidates
 from d3s.estimate.flags import share_of_each
@@ -36,7 +38,7 @@ sys.path.insert(0, str(DOCS))
 
 import method_figures
 
-GUIDES = ("index", "first_depth", "stereo", "method", "how_good", "build", "check")
+GUIDES = ("index", "first_depth", "stereo", "method", "how_good", "build", "check", "recording")
 RIG = Rig.paper_prototype()
 
 # Replacements in the commands of the pages that shorten the test.
@@ -170,6 +172,23 @@ def test_check_of_a_camera(folder):
     assert runner.scope["report"]["roll_rad"].value == pytest.approx(0.004, abs=5e-4)
     assert Path("page.html").exists()
     assert not Path("new.toml").exists()
+
+
+def test_cameras_and_recordings(folder):
+    runner = PageRunner(
+        DOCS / "recording.md", {"record twin": "record twin:40x60", "--seconds 2": "--frames 3"}
+    )
+    assert (
+        "3 of 3 recorded depth maps have the same bytes" in runner.output["d3s replay depth.mcap"]
+    )
+    assert runner.scope["camera"].state == "grabbing"
+    assert runner.scope["recorder"].written == 3
+    script = re.search(r"```toml\n(.*?)```", (DOCS / "recording.md").read_text(), re.DOTALL)[1]
+    Path("script.toml").write_text(script)
+    assert FakeScript.load("script.toml").faults[0].seconds == 3
+    rows = {row[0] for row in table_rows(DOCS / "recording.md")}
+    kinds = {kind for row in rows for kind in row.split(", ")}
+    assert set(get_args(Kind)) <= kinds
 
 
 def test_front_page(folder):

@@ -190,6 +190,20 @@ def test_settings_change_while_it_runs():
         camera.configure(exposure_s=9)
 
 
+def test_settings_are_set_again_after_an_outage():
+    class Forgetful(FakeDevice):
+        def open(self):
+            super().open()
+            self._exposure_s = 0.01
+
+    script = FakeScript(rate_hz=RATE_HZ, faults=[FakeFault(kind="unplug", at=10, seconds=0.1)])
+    camera = LiveCamera(Forgetful(script), retry_s=0.02)
+    camera.configure(exposure_s=0.002)
+    take(camera, 20)
+    assert camera.fault_counts[FaultKind.UNPLUGGED] == 1
+    assert camera.settings.exposure_s.value == 0.002
+
+
 def test_closing_in_another_thread_ends_a_camera_that_waits():
     camera = watched({"kind": "freeze", "at": 1, "seconds": 60.0})
     threading.Timer(0.2, camera.close).start()

@@ -15,6 +15,9 @@ zarr_frames frames from Zarr arrays
 device      the protocol of devices, and their pace
 twin        a moving scene of the simulator as a device
 fake        a device with faults by a script
+video       video files
+uvc         cameras on USB that OpenCV reads
+basler      cameras of Basler
 """
 
 from d3s.capture.files import FileSource, LoadedPair, load_pair

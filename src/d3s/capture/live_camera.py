@@ -88,6 +88,7 @@ class LiveCamera:
         self._arrived_s: float | None = None  # last new frame
         self._period_s: float | None = None
         self._order = Order()
+        self._asked: dict[str, float] = {}  # settings
         device.open()
         self._is_open = True
 
@@ -126,8 +127,10 @@ class LiveCamera:
         return self._lost
 
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
-        """Change settings of the device."""
+        """Change settings of the device; they are set again when it was lost and is back."""
         self._device.configure(exposure_s=exposure_s, gain=gain)
+        asked = {"exposure_s": exposure_s, "gain": gain}
+        self._asked |= {name: value for name, value in asked.items() if value is not None}
 
     def close(self) -> None:
         """Release the device, and end the iteration, in whichever thread it is."""
@@ -175,6 +178,7 @@ class LiveCamera:
         if not self._is_open:
             self._device.open()
             self._is_open, self._order, self._waited_s = True, Order(), 0.0
+            self._device.configure(**self._asked)
         return self._device.grab(_STEP_S)
 
     def _pass_over(self, frame: Frame | None, waited_s: float) -> None:

@@ -5,6 +5,8 @@ In come arguments; out go calls of the library, lines on stdout, and an exit cod
 calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
 record    `d3s record`, `d3s replay` and `d3s recover`
+convert_recording
+          conversions of recordings by `d3s convert`
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
 source    source of a command: its word, and options of cameras

@@ -1,4 +1,4 @@
-"""`d3s convert`: depth from one format to others."""
+"""`d3s convert`: depth from one format to others, and recordings to folders and back."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from d3s.cli.convert_recording import RecordingOptions, convert_recording, is_conversion
 from d3s.cli.output import BAD_INPUT, SOME_FAILED, Force, Quiet, value_of
 from d3s.cli.units import length_m
 from d3s.errors import D3SError, InputError
@@ -25,7 +26,9 @@ HELP = (
     f"Convert depth between formats: {_BOTH_WAYS}, from .npz, and to {_OUT_ONLY}.\n\n"
     "The suffix chooses the format, and a name that ends in preview.png is a picture in colours "
     "with a bar. What a format cannot hold is said. With --to every file is converted that can be; "
-    "the others are named, and the exit code is 4, or 3 if none could be converted."
+    "the others are named, and the exit code is 4, or 3 if none could be converted.\n\n"
+    "A recording (.mcap) becomes a folder of images, or a ROS 2 bag with --bag; a folder of images "
+    "or a ROS 2 bag becomes a recording. No bit of a frame is lost."
 )
 
 
@@ -42,7 +45,8 @@ def convert(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="A file of depth, then the files to write; with --to, files of depth alone.",
+            help="A file of depth, then the files to write; with --to, files of depth alone. Or a "
+            "recording and a folder, in either order.",
             metavar="IN OUT...",
             readable=False,
         ),
@@ -81,6 +85,24 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    bag: Annotated[bool, typer.Option("--bag", help="The folder to write is a ROS 2 bag.")] = False,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Topic of raw frames in a ROS 2 bag; or given twice, those of the left and the "
+            "right view.",
+            show_default=False,
+        ),
+    ] = None,
+    full_scale: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help="Largest value of these frames, such as 4095.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Annotated[
@@ -90,6 +112,14 @@ def convert(
     """Convert depth between formats; the help text is `HELP`."""
     from d3s.rig import Rig
 
+    if not to and is_conversion(files):
+        options = RecordingOptions(bag, tuple(topic or ()), full_scale, rig, force, quiet, as_json)
+        convert_recording(files[0], files[1], options)
+        return
+    if bag or topic or full_scale is not None:
+        raise typer.BadParameter(
+            "--bag, --topic and --full-scale are for a recording (.mcap) and a folder."
+        )
     settings = _Settings(
         None if rig is None else Rig.load(rig),
         None if unit is None else _unit_m(unit, "--unit"),

@@ -164,7 +164,7 @@ def from_bag(
             chosen = _chosen(bag, images, source)
             with RecordingWriter(path, rig=rig, overwrite=overwrite) as target:
                 return _frames_of(bag, chosen, target, full_scale, progress)
-    except ReaderError as error:
+    except (ReaderError, FileNotFoundError) as error:
         raise InputError(f"{path_text(source)}: is no ROS 2 bag: {error}") from error
 
 

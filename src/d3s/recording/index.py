@@ -110,7 +110,7 @@ class McapReader:
         return [
             RawMessage(self.index.topics[one.channel_id].name, one.log_time, one.data)
             for one in self._records(chunk)
-            if isinstance(one, Message)
+            if isinstance(one, Message) and one.channel_id in self.index.topics
         ]
 
     def _scan(self) -> Index:
@@ -126,7 +126,26 @@ class McapReader:
             index.whole_bytes = span.start + span.length
         else:
             index.is_cut = True
+        self._take_without_index(index)
         return index
+
+    def _take_without_index(self, index: Index) -> None:
+        """Find the messages of chunks that have no index, as the last one of a file may not."""
+        from mcap.records import Message
+
+        indexed = {chunk for _, _, chunk in index.places}
+        for number in sorted(set(range(len(index.chunks))) - indexed):
+            try:
+                records = self._records(index.chunks[number])
+            except InputError:
+                continue
+            self._learn(records, index)
+            index.places += [
+                (index.topics[one.channel_id].name, one.log_time, number)
+                for one in records
+                if isinstance(one, Message) and one.channel_id in index.topics
+            ]
+        index.places.sort(key=lambda place: place[2])
 
     def _spans(self, size: int) -> Iterator[Span]:
         """Records up to the first that is not whole."""
