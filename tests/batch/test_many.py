@@ -11,6 +11,7 @@ import pytest
 import poison_frames
 from d3s import DepthMap
 from d3s.batch import DepthJob, depth, estimate_files, find_inputs
+from d3s.batch.calibrations import calibrate_folders
 from d3s.batch.manifest import LINES, TABLE, lines_of
 from d3s.batch.zarr_store import DepthStore
 from d3s.errors import InputError, OutputError
@@ -264,6 +265,48 @@ def test_recordings_are_done_in_any_number(tmp_path):
     found = find_inputs([tmp_path / "first.mcap", tmp_path / "second.mcap"])
     assert len(found.frames) == 1
     assert "first.mcap" in found.refused[0].name
+
+
+def test_frames_of_a_video(tmp_path):
+    import cv2
+
+    path, sides = tmp_path / "night.avi", [np.hstack(views(i)) for i in range(4)]
+    rows, cols = sides[0].shape
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"FFV1"), 10, (cols, rows), False)
+    for image in sides:
+        writer.write(np.rint(255 * np.clip(image, 0, 1)).astype(np.uint8))
+    writer.release()
+    found = find_inputs([path], one_file_each=True, side_by_side=True)
+    assert [one.name for one in found.frames] == [f"{i:06}" for i in range(4)]
+    job = replace(NPZ, side_by_side=True)
+    batch = estimate_files(found.frames, job, tmp_path / "out", workers=2)
+    assert [one.density > 0.3 for one in batch.done] == [True] * 4
+    backwards = estimate_files(found.frames[::-1], job, tmp_path / "back")
+    assert len(backwards.done) == 4
+    assert contents(tmp_path / "out") == contents(tmp_path / "back")
+    beyond = [found.frames[0]._replace(name="later", place=9), found.frames[0]]
+    batch = estimate_files(beyond, job, tmp_path / "beyond")
+    assert "ends before frame 9" in batch.refused[0].reason
+    assert len(batch.done) == 1
+
+
+def test_cameras_are_calibrated_in_any_number(tmp_path):
+    """With frames that show nothing: what is refused is named by its folder."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    folders = [tmp_path / "one", tmp_path / "two"]
+    found = calibrate_folders(folders, tmp_path / "rigs", workers=2)
+    assert [Path(one.name).name for one in found.refused] == ["one", "two"]
+    assert "distances.csv" in found.refused[0].reason
+    (tmp_path / "other").mkdir()
+    with pytest.raises(InputError, match="have one name"):
+        calibrate_folders([tmp_path / "one", tmp_path / "other/../one"], tmp_path / "rigs")
+    (tmp_path / "rigs/one.html").touch()
+    with pytest.raises(OutputError, match=r"one.html exists.*--skip-done"):
+        calibrate_folders(folders, tmp_path / "rigs")
+    again = calibrate_folders(folders, tmp_path / "rigs", skip_done=True, workers=1)
+    assert again.skipped == ("one",)
+    assert len(again.refused) == 1
 
 
 def test_arrays_that_hold_no_frames_are_told(tmp_path):

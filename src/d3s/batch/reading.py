@@ -15,7 +15,13 @@ from d3s.errors import D3SError
 from d3s.rig import Rig
 
 
-def open_frames(path: str, *, rig: Rig | None = None, side_by_side: bool = False) -> Source:
+def open_frames(
+    path: str,
+    *,
+    rig: Rig | None = None,
+    side_by_side: bool = False,
+    linear: bool | None = None,
+) -> Source:
     """Open a recording, a video or a Zarr array.
 
     Parameters
@@ -26,6 +32,8 @@ def open_frames(path: str, *, rig: Rig | None = None, side_by_side: bool = False
         The camera, which splits or rectifies frames of videos and arrays.
     side_by_side
         Whether frames of videos and arrays have both views side by side.
+    linear
+        Whether integers of videos are proportional to intensity; None as `load_pair`.
 
     Raises
     ------
@@ -34,7 +42,7 @@ def open_frames(path: str, *, rig: Rig | None = None, side_by_side: bool = False
     """
     if is_zarr(path):
         return ZarrSource(path, rig=rig, side_by_side=side_by_side)
-    return open_source(path, rig, SourceOptions(side_by_side=side_by_side))
+    return open_source(path, rig, SourceOptions(side_by_side=side_by_side, linear=linear))
 
 
 class Reader:
@@ -103,7 +111,9 @@ class Reader:
     def _open(self, path: str) -> None:
         self.close()
         job = self._job
-        self._source = open_frames(path, rig=job.rig, side_by_side=job.side_by_side)
+        self._source = open_frames(
+            path, rig=job.rig, side_by_side=job.side_by_side, linear=job.linear
+        )
         self._path, self._place, self._next = path, 0, iter(self._source)
 
     def _forward(self, path: str, place: int) -> Frame | Refused:
