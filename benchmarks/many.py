@@ -33,6 +33,7 @@ SCENES = 30  # distinct ones; further frames have other noise
 RIG = d3s.Rig.paper_prototype()
 TODAY = ("npz", "png", "figure")  # the default before there was a plain preview
 FORMATS = (("npz",), ("png",), ("preview",), ("figure",), ("zarr",), ("npz", "png", "preview"))
+WORKERS = 64  # of the cluster that is extrapolated to
 ROUNDS = 3  # places take turns, and each keeps its best time
 
 
@@ -186,6 +187,39 @@ def costs_sheet(found: Mapping[str, tuple[float, float]]) -> Sheet:
     return Sheet("Writing a frame", ("formats", "time (ms)", "size (kB)"), lines)
 
 
+def sizes_sheet(best: Mapping[str, float], found: Mapping[str, tuple[float, float]]) -> Sheet:
+    """Table of times and sizes of many frames, by the measured rates."""
+    here, cluster = best["2 processes, npz"], best["Dask on loopback, 2 workers, npz"]
+    lines = [
+        (
+            f"{count:,}",
+            _duration(count / best["one process, npz"]),
+            _duration(count / here),
+            _duration(count / (cluster / 2 * WORKERS)),
+            _size(count * found["npz"][1]),
+            _size(count * found["zarr"][1]),
+        )
+        for count in (10, 300, 30_000, 1_000_000)
+    ]
+    cores = f"{WORKERS} workers of a cluster (extrapolated)"
+    headings = ("frames", "one process", "2 processes", cores, "npz", "zarr")
+    return Sheet("Many frames", headings, lines, words=())
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.2g} s"
+
+
+def _size(size: float) -> str:
+    for factor, unit in ((1e12, "TB"), (1e9, "GB")):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size / 1e6:.3g} MB"
+
+
 def growth_sheet(found: Mapping[str, Mapping[str, float]]) -> Sheet:
     """Table of the coordinator."""
     lines = [
@@ -235,6 +269,7 @@ def main() -> None:
     sheets: dict[str, Callable[[], Sheet]] = {
         "places": partial(places_sheet, found["rates"]),
         "formats": partial(costs_sheet, found["costs"]),
+        "sizes": partial(sizes_sheet, found["rates"], found["costs"]),
         "coordinator": partial(growth_sheet, found["growth"]),
     }
     for make in sheets.values():

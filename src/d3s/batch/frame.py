@@ -33,7 +33,7 @@ _warm: set[str] = set()  # methods whose loops this process has loaded
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What all frames of a batch share: the job, and where its results go."""
+    """Common part of all frames of a batch: the job, and where its results go."""
 
     job: DepthJob
     folder: Path

@@ -33,7 +33,7 @@ _COLUMNS = ("frame", "outcome", *FIGURES, "tries", "run", "inputs", "files", "re
 
 
 class Earlier(NamedTuple):
-    """What a manifest has of a frame."""
+    """Last line of a frame in a manifest, in short."""
 
     outcome: str
     files: tuple[str, ...]

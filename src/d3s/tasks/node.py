@@ -29,7 +29,7 @@ _SHARE_OF_MEMORY = 0.9  # of a worker's limit: Dask itself ends it at 0.95, with
 
 
 class Rules(NamedTuple):
-    """What a task on a cluster is held to."""
+    """Limits of a task on a cluster, and facts on its run."""
 
     run: str  # name of the run, for its notes
     digest: str  # of the package that the client has

@@ -41,7 +41,7 @@ class Drift(NamedTuple):
 
 
 class DriftSample(NamedTuple):
-    """What one frame tells of a drift; JSON can hold it."""
+    """Contribution of one frame to the search for a drift; JSON can hold it."""
 
     values: list[float]  # of `edge_disparities`
     sigmas: list[float]
