@@ -30,7 +30,7 @@ from d3s.render.store import load_or_render
 from d3s.rig import Rig
 from d3s.scene.pair import Pair
 from d3s.scene.sensor import expose_pair
-from d3s.tasks import Job, Workers, results
+from d3s.tasks import Cluster, Job, Workers, results
 from d3s.types import Progress
 
 EDGE_REACH_PX = 12
@@ -157,7 +157,11 @@ def evaluate_rooms(
     sweep, rig = sweep or RoomSweep(), rig or Rig.paper_prototype()
     sweep.check()
     render_rooms(sweep, rig, keep)
-    work = partial(_measure_room, os.fspath(keep))
+    place = os.fspath(keep)
+    if isinstance(workers, Cluster):  # which may have another working folder
+        place = os.path.abspath(place)  # noqa: PTH100 - links stay as they are
+        workers = workers.seeing((), [place])
+    work = partial(_measure_room, place)
     tasks = pair_tasks(ROOMS.name, ROOMS.measure, sweep, rig, contenders, {})
     answers = results(
         [task._replace(work=work) for task in tasks],

@@ -34,7 +34,7 @@ from d3s.evaluate.sweep import run_contender
 from d3s.evaluate.table import SweepTable, csv_text, for_json
 from d3s.record import short_repr
 from d3s.runtime.versions import versions
-from d3s.tasks import Job, Task, Workers, results
+from d3s.tasks import Cluster, Job, Task, Workers, results
 from d3s.types import Image, Progress
 
 STEREO_METHODS = ("joint", "sgbm", "bm")
@@ -135,7 +135,11 @@ def evaluate_stereo(
         one.checked_options()
     trials = checked_lights(lights)
     _check_disparities(disparities)
+    if isinstance(workers, Cluster):  # which may have another working folder
+        folder = os.path.abspath(folder)  # noqa: PTH100 - links stay as they are
     found = find_scenes(folder)
+    if isinstance(workers, Cluster):
+        workers = workers.seeing([os.fspath(found.scenes[0].left)], ())
     tasks = stereo_tasks(found, contenders, trials, disparities, with_occluded=with_occluded)
     answers = results(tasks, workers=workers, folder=kept, progress=progress)
     return StereoResults(
