@@ -71,8 +71,8 @@ def test_bad_tasks_are_named_with_their_reasons_and_stop_no_other(tmp_path):
         "leaves": (Kind.DIED, "ended its worker with code 3, 3 times.", 3),
         "killed": (
             Kind.DIED,
-            "was killed in its worker, as happens when memory runs out, 3 times.",
-            3,
+            "was killed in its worker from outside, 10 times.",
+            10,
         ),
         "hangs": (Kind.TIMED_OUT, "took longer than the limit of 8 s.", 1),
         "eats": (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.", 3),

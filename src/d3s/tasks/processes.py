@@ -28,6 +28,8 @@ from d3s.tasks.worker import THREADS
 _LOOK_S = 0.25  # between two looks at the memory and the time of workers
 _SHARE_OF_MEMORY = 0.9  # of the machine, for all workers together
 _MOST_DEAD_STARTS = 10  # workers in a row that die before they are ready
+_MOST_KILLS = 10  # of the workers of one task, from outside
+_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
 _END_S = 5.0  # for a worker without work to end by itself
 _PIECE_BYTES = 1 << 16
 
@@ -70,6 +72,7 @@ class _Try:
     task: Task
     tries: int = 0
     started: float = 0.0
+    kills: int = 0  # of its workers from outside, which are no fault of the task
     earlier_s: float = 0.0  # time of earlier tries: a kill does not set the limit back
 
     def time_s(self) -> float:
@@ -86,6 +89,7 @@ class _Worker:
     is_ready: bool = False
     doing: _Try | None = None
     why_killed: tuple[Kind, str] | None = None
+    memory_bytes: int = 0  # when it was last looked at
 
     @property
     def input(self) -> IO[bytes]:
@@ -207,9 +211,14 @@ class _Team:
         one = worker.doing
         if one is None:
             self._count_dead_start(worker, reason)
-        elif kind == Kind.TIMED_OUT or one.tries >= self._limits.tries:
+            return
+        if code in _FROM_OUTSIDE and not worker.why_killed and self._was_small(worker):
+            one.kills += 1
+            kind, reason = Kind.DIED, "was killed in its worker from outside"
+        if kind == Kind.TIMED_OUT or self._is_given_up(one):
             self._is_warm = True
-            times = f", {one.tries} times" if one.tries > 1 else ""
+            is_often = one.tries > 1 and kind != Kind.TIMED_OUT
+            times = f", {one.tries} times" if is_often else ""
             yield Outcome(
                 key=one.task.key,
                 kind=kind,
@@ -220,6 +229,13 @@ class _Team:
         else:
             one.earlier_s = one.time_s()
             self._waiting.appendleft(one)
+
+    def _was_small(self, worker: _Worker) -> bool:
+        """Whether a worker that was killed had so little memory that it was not for that."""
+        return 2 * worker.memory_bytes < self._memory_bytes
+
+    def _is_given_up(self, one: _Try) -> bool:
+        return one.tries - one.kills >= self._limits.tries or one.kills >= _MOST_KILLS
 
     def _count_dead_start(self, worker: _Worker, reason: str) -> None:
         self._dead_starts += not worker.is_ready
@@ -238,7 +254,9 @@ class _Team:
                 continue
             if limit_s is not None and one.time_s() > limit_s:
                 worker.kill(Kind.TIMED_OUT, f"took longer than the limit of {limit_s:g} s")
-            elif process_bytes(worker.process.pid) > self._memory_bytes:
+                continue
+            worker.memory_bytes = process_bytes(worker.process.pid)
+            if worker.memory_bytes > self._memory_bytes:
                 limit = in_words(self._memory_bytes)
                 worker.kill(Kind.DIED, f"took more memory than the limit of {limit}")
 
