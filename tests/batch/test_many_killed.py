@@ -211,6 +211,8 @@ def test_scheduler_restarted_in_the_middle(tmp_path):
                 own.scheduler.kill()
                 own.scheduler.wait()
                 own.start_scheduler()
+                for _ in range(2):  # a worker ends with its scheduler
+                    own.add_worker()
 
         where = Cluster(own.address, patience_s=60)
         batch = estimate_files(given, JOB, tmp_path / "out", workers=where, progress=restart)
