@@ -81,7 +81,7 @@ class FakeClient:
         if not self.answers:
             raise TimeoutError
 
-    def run(self, function, *arguments):
+    def run(self, function, *arguments, on_error):
         return self.answers.pop(0)
 
 
@@ -95,6 +95,7 @@ def told(**changes):
         (None, [], "the scheduler at tcp://10.0.0.1:8786 has no d3s"),
         ("1", [], "has had no worker for 30 s. Start workers first"),
         ("1", [{"tcp://w": None}], "worker tcp://w has no d3s. Install"),
+        ("1", [{"tcp://w": KeyError("x")}], "worker tcp://w cannot answer: KeyError: 'x'"),
         (
             "1",
             [{"tcp://w": greeting.versions()["d3s"]}, {"tcp://w": told(missing=["/data/a.png"])}],

@@ -2,7 +2,7 @@
 
 import os
 import pydoc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +57,7 @@ def greet(
             "same d3s there, or start it in an environment that has it."
         )
     _wait_for_worker(client, wait_s)
-    found = client.run(pydoc.locate, _VERSION)
+    found = _answers(client, pydoc.locate, _VERSION)
     missing = {worker: "has no d3s" for worker, version in found.items() if version is None}
     _refuse(missing, "Install the same d3s on all workers.")
     ours = versions()["d3s"]
@@ -69,10 +69,23 @@ def greet(
     _refuse(other, "Install the same d3s on all workers.")
     with _marks(written) as marks:
         seen = [(path, Path(path).stat().st_size) for path in (*read, *marks)]
-        told = client.run(node.describe, seen, list(written))
+        told = _answers(client, node.describe, seen, list(written))
     _refuse(_differences(told), "Install the same packages on all workers.")
     _refuse(_unseen(told), "Workers need the same folders under the same paths.")
     return _greeting(client)
+
+
+def _answers(client: Any, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """Answers of all workers; one that ends meanwhile is asked by its first task."""
+    told = client.run(function, *arguments, on_error="return")
+    gone = [worker for worker, one in told.items() if isinstance(one, OSError)]
+    wrong = {
+        worker: f"cannot answer: {type(one).__name__}: {one}"
+        for worker, one in told.items()
+        if isinstance(one, Exception) and worker not in gone
+    }
+    _refuse(wrong, "Start it again, with the same d3s as here.")
+    return {worker: one for worker, one in told.items() if worker not in gone}
 
 
 def _wait_for_worker(client: Any, wait_s: float) -> None:

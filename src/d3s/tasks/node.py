@@ -21,7 +21,7 @@ from d3s.runtime.digest import package_digest
 from d3s.runtime.versions import versions
 from d3s.tasks.memory import in_words, process_bytes
 from d3s.tasks.task import Kind, Outcome, as_json
-from d3s.tasks.worker import THREADS, answer, quiet
+from d3s.tasks.worker import THREADS, answer, prepare, quiet
 
 _LOOK_S = 0.2
 _NOTE_S = 1.0  # between two notes of the time of a long task
@@ -79,6 +79,7 @@ def call(text: str) -> str:
     if final is not None:
         notes.remove()
         return _told(final, len(earlier))
+    prepare(text)
     with _watched(rules, notes, spent_s):
         fields = answer(text)
     notes.remove()

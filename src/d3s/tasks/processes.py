@@ -194,6 +194,8 @@ class _Team:
             del worker.read[: end + 1]
             if "ready" in line:
                 worker.is_ready, self._dead_starts = True, 0
+            elif "begun" in line and worker.doing is not None:
+                worker.doing.started = time.monotonic()
             elif worker.doing is not None:
                 one, worker.doing = worker.doing, None
                 self._is_warm = True
@@ -214,6 +216,7 @@ class _Team:
             return
         if code in _FROM_OUTSIDE and not worker.why_killed and self._was_small(worker):
             one.kills += 1
+            one.earlier_s = one.time_s()
             kind, reason = Kind.DIED, "was killed in its worker from outside"
         if kind == Kind.TIMED_OUT or self._is_given_up(one):
             self._is_warm = True
@@ -227,7 +230,6 @@ class _Team:
                 time_s=one.time_s(),
             )
         else:
-            one.earlier_s = one.time_s()
             self._waiting.appendleft(one)
 
     def _was_small(self, worker: _Worker) -> bool:

@@ -116,8 +116,8 @@ class Limits:
     tries
         Number of times that a task is begun whose worker dies.
     time_s
-        Longest time of a task in seconds, all its tries together; None for no limit. The first
-        tasks of a run have at least `FIRST_S`: loops may have to be compiled.
+        Longest time of a task in seconds; None for no limit. Kills from outside do not set it back.
+        The first tasks of a run have at least `FIRST_S`: loops may have to be compiled.
     memory_bytes
         Most memory of a worker process; None for its share of nine tenths of the machine. On a
         cluster, None leaves memory to the settings of the cluster.

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from logging import ERROR, getLogger
 from queue import SimpleQueue
 from typing import Any
@@ -40,7 +41,15 @@ def main() -> None:
     quiet()
     answers.write(b'{"ready": true}\n')
     for job in _lines(jobs):
+        prepare(job)
+        answers.write(b'{"begun": true}\n')
         answers.write(f"{json.dumps(answer(job))}\n".encode())
+
+
+def prepare(text: str) -> None:
+    """Import the function of a line: that takes seconds in a new worker, which are not its time."""
+    with suppress(Exception):  # `answer` meets the same error, and tells it
+        function_of(json.loads(text)["call"])
 
 
 def answer(text: str) -> dict[str, Any]:
