@@ -1,4 +1,4 @@
-"""Describe a file in words and numbers: an image, depth, points, a rig, a recipe, a folder."""
+"""Describe a file: an image, depth, points, a recording, a rig, a recipe, a folder."""
 
 import os
 import re
@@ -23,6 +23,7 @@ from d3s.formats import (
     EXR,
     FORMATS,
     IMAGE_SUFFIXES,
+    MCAP,
     NPY,
     NPZ,
     PFM,
@@ -32,6 +33,7 @@ from d3s.formats import (
     Format,
     format_of_bytes,
 )
+from d3s.recording.describe import describe
 from d3s.rig import LensMaps, Optics, Rig
 from d3s.rig.find_bayer import find_bayer
 from d3s.scene.folder import DISTANCES_NAME, RECIPE_NAME
@@ -98,6 +100,8 @@ def info(path: str | os.PathLike[str]) -> Info:
         return _text(place)
     if found is NPZ:
         return _archive(place)
+    if found is MCAP:
+        return Info(path=str(place), kind="recording", facts=describe(place))
     if found is PLY or _is_depth(place, found):
         return _depth(place, found)
     return _image(place, found)

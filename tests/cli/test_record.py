@@ -157,3 +157,13 @@ def test_convert_to_a_folder_and_a_bag_and_back(tmp_path, recording):
     wrong = run("convert", "a.npz", "b.png", "--bag")
     assert wrong.exit_code == 2
     assert "are for a recording" in wrong.stderr
+
+
+def test_info_of_a_recording(tmp_path, recording):
+    facts = json.loads(run("info", recording, "--json").stdout)
+    found = facts[0] if isinstance(facts, list) else facts
+    assert (found["kind"], found["frames"], found["rows"]) == ("recording", 2, SHAPE[0])
+    assert found["rig"] == "paper prototype"
+    assert found["topics"]["/left/image_rect"] == "2 of sensor_msgs/msg/Image"
+    (tmp_path / "cut.mcap").write_bytes(recording.read_bytes()[:-50])
+    assert "recording" in run("info", tmp_path / "cut.mcap").stdout

@@ -62,6 +62,20 @@ def test_a_killed_process_leaves_every_frame(tmp_path, delay_s):
     check(path, tmp_path, killed(path, delay_s))
 
 
+def test_a_limit_of_the_system_keeps_every_frame_but_the_last(tmp_path):
+    """A file that may not grow any more, as on a full disk, by the limit of the process."""
+    path = tmp_path / "a.mcap"
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, 2 * ({1_500_000},))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{limited}\n{RECORD}", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "cannot be written further: File too large" in done.stderr
+    check(path, tmp_path, len(done.stdout.splitlines()))
+
+
 @pytest.mark.slow
 def test_fifty_killed_processes_leave_every_frame(tmp_path):
     for number, delay_s in enumerate(np.random.default_rng(3).uniform(0, 0.4, 50)):

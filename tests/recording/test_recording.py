@@ -222,6 +222,11 @@ def test_a_slow_disk_drops_frames_and_counts_them_in_the_file(tmp_path, monkeypa
     with Recording(tmp_path / "a.mcap") as recording:
         found = list(recording)
         assert recording.dropped() == kept.count(False)
+    content = (tmp_path / "a.mcap").read_bytes()
+    (tmp_path / "cut.mcap").write_bytes(content[: content.index(b"d3s_end") - 20])
+    with Recording(tmp_path / "cut.mcap") as recording:
+        assert recording.is_cut
+        assert recording.dropped() == kept.count(False)
     assert [one.number for one in found] == [i for i, one in enumerate(kept) if one]
     # The gap is known where it was.
     for before, one in pairwise(found):

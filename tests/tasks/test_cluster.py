@@ -35,12 +35,12 @@ def test_outcomes_are_those_of_processes(cluster, tmp_path):
         Task("hangs", poison.hang, 600),
         Task("eats", poison.eat, 700 * MEGABYTE),
     ]
-    found = outcomes([*tasks, *bad], where, time_s=6, memory_bytes=500 * MEGABYTE)
+    found = outcomes([*tasks, *bad], where, time_s=10, memory_bytes=500 * MEGABYTE)
     assert all(found[one.key].result == 2 * one.job for one in tasks)
     told = {one.key: (found[one.key].kind, found[one.key].reason) for one in bad}
     assert told["refused"] == (Kind.REFUSED, "item=x must be there. Look for it.")
     assert told["failed"][0] == Kind.FAILED
-    assert told["hangs"] == (Kind.TIMED_OUT, "took longer than the limit of 6 s.")
+    assert told["hangs"] == (Kind.TIMED_OUT, "took longer than the limit of 10 s.")
     assert told["eats"] == (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.")
     assert not list(tmp_path.iterdir())  # no note is left
 

@@ -1,6 +1,7 @@
 """Depth maps of many frames, written to a folder: here, in processes, or on a cluster."""
 
 import os
+import struct
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
@@ -170,7 +171,7 @@ class _Results:
     on_refused: Callable[[Refused], None] | None
     done: dict[int, Done] = field(default_factory=dict)
     refused: dict[int, Refused] = field(default_factory=dict)
-    samples: dict[int, DriftSample] = field(default_factory=dict)
+    samples: dict[int, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._numbers = {one.name: number for number, one in enumerate(self.frames)}
@@ -188,7 +189,7 @@ class _Results:
         for one in skipped:
             earlier = self.manifest.earlier.get(one.name)
             if earlier is not None and earlier.drift is not None:
-                self.samples[self._numbers[one.name]] = DriftSample(*earlier.drift)
+                self.samples[self._numbers[one.name]] = _packed(DriftSample(*earlier.drift))
 
     def add(self, outcome: Outcome) -> None:
         """Add the outcome of a frame.
@@ -204,7 +205,7 @@ class _Results:
             record = outcome.result
             self.done[number] = Done.from_record(record, self.plan.folder)
             if record["drift"] is not None:
-                self.samples[number] = DriftSample(*record["drift"])
+                self.samples[number] = _packed(DriftSample(*record["drift"]))
             self._tell(files, outcome, record)
             return
         if outcome.error == OutputError.__name__:
@@ -220,7 +221,8 @@ class _Results:
         watch = DriftWatch()
         for number in sorted(self.samples):
             files = self.frames[number]
-            watch.add_sample(path_text(files.name or files.left.name), self.samples[number])
+            sample = _unpacked(self.samples[number])
+            watch.add_sample(path_text(files.name or files.left.name), sample)
         return Batch(
             done=tuple(self.done[number] for number in sorted(self.done)),
             refused=tuple(self.refused[number] for number in sorted(self.refused)),
@@ -252,6 +254,16 @@ class _Results:
             count = len(self.done)
             words = f"{count} frames before it are finished. --skip-done goes on from there."
         return OutputError(f"{reason} {words}")
+
+
+def _packed(sample: DriftSample) -> bytes:
+    """Sample in few bytes: a batch may have a million."""
+    return struct.pack("9d", *sample.values, *sample.sigmas, sample.held_px)
+
+
+def _unpacked(packed: bytes) -> DriftSample:
+    numbers = struct.unpack("9d", packed)
+    return DriftSample(list(numbers[:4]), list(numbers[4:8]), numbers[8])
 
 
 def _refused_name(frame: AnyFrame) -> str:

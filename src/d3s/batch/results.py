@@ -14,7 +14,8 @@ class Done:
     """Summary of one depth map that was written; NaN where no pixel has a depth."""
 
     name: str
-    files: tuple[Path, ...]
+    folder: Path
+    file_names: tuple[str, ...]  # in the folder
     density: float  # share of the pixels that have a depth, 0 to 1
     nearest_m: float  # first percentile of the depths
     farthest_m: float  # 99th percentile of the depths
@@ -26,6 +27,11 @@ class Done:
     left_out: dict[str, str]  # files that could not hold the depths: the reason, by name
     remarks: tuple[str, ...]  # on what was done to the images, and on the files
     warnings: tuple[str, ...]  # of the estimate: likely causes of a poor depth map
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that were written."""
+        return tuple(self.folder / name for name in self.file_names)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], folder: Path) -> "Done":
@@ -41,7 +47,8 @@ class Done:
         figures = {name: record[name] for name in FIGURES}
         return cls(
             name=record["name"],
-            files=tuple(folder / name for name in record["files"]),
+            folder=folder,
+            file_names=tuple(record["files"]),
             **figures,
             png_unit_m=record["png_unit_m"],
             left_out=dict(record["left_out"]),

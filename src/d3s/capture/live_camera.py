@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple, Self
@@ -16,7 +17,7 @@ from typing import NamedTuple, Self
 from d3s.capture.device import Device
 from d3s.capture.frames import CameraSettings, Frame, Refused, Splitter
 from d3s.capture.order import FrameFormat, Order
-from d3s.errors import CameraError
+from d3s.errors import CameraError, InputError
 
 GRABBING = "grabbing"
 _STEP_S = 0.1  # of a wait for a frame, and so the time that closing takes
@@ -178,7 +179,8 @@ class LiveCamera:
         if not self._is_open:
             self._device.open()
             self._is_open, self._order, self._waited_s = True, Order(), 0.0
-            self._device.configure(**self._asked)
+            with suppress(InputError):  # another camera of this name may have other ranges
+                self._device.configure(**self._asked)
         return self._device.grab(_STEP_S)
 
     def _pass_over(self, frame: Frame | None, waited_s: float) -> None:

@@ -63,8 +63,11 @@ def open_source(text: str, rig: Rig | None = None, options: SourceOptions | None
     kind, _, rest = text.partition(":")
     if kind in _CAMERAS and not Path(text).exists():
         camera = LiveCamera(_CAMERAS[kind](rest, rig, options), rig=rig)
-        if kind not in ("twin",) and (options.exposure_s, options.gain) != (None, None):
+        try:
             camera.configure(exposure_s=options.exposure_s, gain=options.gain)
+        except BaseException:
+            camera.close()
+            raise
         return camera
     return _open_path(Path(text), rig, options)
 

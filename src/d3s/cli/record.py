@@ -10,7 +10,16 @@ import typer
 
 from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, check_places
 from d3s.cli.progress import progress_bar
-from d3s.cli.source import Exposure, Gain, Rate, SideBySide, SourceRig, SourceWord, rig_of_word
+from d3s.cli.source import (
+    Exposure,
+    Gain,
+    Rate,
+    SideBySide,
+    SourceRig,
+    SourceWord,
+    opened,
+    rig_of_word,
+)
 
 if TYPE_CHECKING:
     from d3s.capture import Source
@@ -46,7 +55,7 @@ def record(
     program is killed or the disk is full; d3s recover then gives the file its index. Exit code 3
     if the disk failed, and 1 if there was no frame.
     """
-    from d3s.capture import SourceOptions, open_source
+    from d3s.capture import SourceOptions
     from d3s.recording import Recorder
     from d3s.recording.mcap_file import check_installed
 
@@ -56,14 +65,14 @@ def record(
     options = SourceOptions(
         side_by_side=side_by_side, rate_hz=rate, exposure_s=exposure, gain=gain, keep_raw=True
     )
-    with open_source(source, camera, options) as opened:
-        notes = {"camera": str(getattr(opened, "name", source))}
+    with opened(source, camera, options, quiet=quiet or as_json) as frames_of:
+        notes = {"camera": str(getattr(frames_of, "name", source))}
         recorder = Recorder(output, rig=camera, notes=notes, overwrite=force)
         try:
             with recorder:
-                _record(opened, recorder, seconds, frames, quiet or as_json)
+                _record(frames_of, recorder, seconds, frames, quiet or as_json)
         finally:
-            _print_outcome(recorder, opened, output, quiet, as_json)
+            _print_outcome(recorder, frames_of, output, quiet, as_json)
     if not recorder.written:
         raise typer.Exit(NOTHING_USABLE)
 
@@ -158,8 +167,8 @@ def replay(
     if output is not None:
         check_places(output, force=force)
     name, options = parsed_method(method, option or (), None)
-    with Recording(recording) as opened:
-        count = opened.frame_count
+    with Recording(recording) as found_frames:
+        count = found_frames.frame_count
     words = f"Estimating the depth of {count} frames."
     with progress_bar(count, words, quiet=quiet or as_json) as progress:
         found = replay_again(

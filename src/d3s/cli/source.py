@@ -4,7 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from d3s.cli.progress import progress_bar
+
 if TYPE_CHECKING:
+    from d3s.capture import Source, SourceOptions
     from d3s.rig import Rig
 
 SOURCES = (
@@ -49,3 +52,28 @@ def rig_of_word(word: str | None) -> "Rig | None":
     if word is None:
         return None
     return Rig.paper_prototype() if word == PAPER else rig_of_file(Path(word))[0]
+
+
+def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: bool) -> "Source":
+    """Source of a word, with a progress bar if it has to be rendered first.
+
+    Parameters
+    ----------
+    word
+        Word of the command line.
+    rig
+        The camera, if it was given.
+    options
+        Options of the source.
+    quiet
+        Whether to print nothing.
+    """
+    from dataclasses import replace
+
+    from d3s.capture import open_source
+    from d3s.capture.twin import DEFAULT_STEPS
+
+    is_twin = word.partition(":")[0] == "twin"
+    words = f"Rendering {DEFAULT_STEPS} frames of the scene."
+    with progress_bar(DEFAULT_STEPS, words, quiet=quiet or not is_twin) as progress:
+        return open_source(word, rig, replace(options, progress=progress))

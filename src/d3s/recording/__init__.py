@@ -7,6 +7,7 @@ recorder    `Recorder`: writes in a thread of its own, and counts what it must d
 writer      `RecordingWriter`: writes one frame after the other
 reader      `Recording`: the frames of a recording, as a source
 index       the places of frames in a file, also in one that was cut
+describe    facts of a recording, for people
 recover     a whole file of one that was cut
 folders     recordings to folders of images, and back
 bags        recordings to ROS 2 bags, and back

@@ -58,8 +58,7 @@ class Index:
     places: list[tuple[str, int, int]] = field(default_factory=list)  # topic, time, chunk
     attachments: dict[str, bytes] = field(default_factory=dict)
     notes: dict[str, dict[str, str]] = field(default_factory=dict)
-    is_cut: bool = False
-    whole_bytes: int = 0  # up to the end of the last whole record
+    is_cut: bool = False  # whether the end of the file is missing
 
     def chunks_of(self, topic: str) -> list[tuple[int, Span]]:
         """Time and chunk of each message of a topic, in the order of the file."""
@@ -118,14 +117,13 @@ class McapReader:
         self._file.seek(0)
         if self._file.read(len(_MAGIC)) != _MAGIC:
             raise InputError("does not begin like an MCAP file. Is it a recording?")
-        self.index = index = Index(whole_bytes=len(_MAGIC))
+        self.index = index = Index()
         for span in self._spans(size):
             if span.opcode == _DATA_END:
                 break
             self._take(span, index)
-            index.whole_bytes = span.start + span.length
-        else:
-            index.is_cut = True
+        self._file.seek(max(size - len(_MAGIC), len(_MAGIC)))
+        index.is_cut = self._file.read() != _MAGIC
         self._take_without_index(index)
         return index
 

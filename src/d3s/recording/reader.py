@@ -138,19 +138,18 @@ class Recording:
             )
 
     def dropped(self) -> int:
-        """Frames that the recorder had to drop.
+        """Frames that the recorder had to drop; of a file that was cut, as its frames say it.
 
         Raises
         ------
         InputError
             When the facts of a frame are damaged.
         """
-        in_all = 0
-        for topic, key in ((topics.FRAME, "dropped_before"), (topics.NOTE, "dropped")):
-            for time, chunk in self._reader.index.chunks_of(topic):
-                facts = _json(self._messages(chunk, time)[topic])
-                in_all += int(facts.get(key, 0))
-        return in_all
+        sums = self._reader.index.notes.get(topics.END_NAME, {})
+        if sums.get("dropped", "").isdecimal():
+            return int(sums["dropped"])
+        facts = [_json(self._messages(chunk, time)[topics.FRAME]) for time, chunk in self._frames]
+        return sum(int(one.get("dropped_before", 0)) for one in facts)
 
     def close(self) -> None:
         """Close the file. Closing twice is fine."""

@@ -8,7 +8,7 @@ LEFT, RIGHT = "/left/image_rect", "/right/image_rect"
 FRAME = "/d3s/frame"
 """Facts of each frame, as JSON: number, times, losses, full scale. One message for each frame."""
 NOTE = "/d3s/note"
-"""What is no frame, as JSON: frames that were refused, and frames that were dropped at the end."""
+"""What is no frame, as JSON: frames that were refused."""
 DEPTH, SIGMA, DEPTH_CAMERA = "/depth/image", "/depth/sigma", "/depth/camera_info"
 
 SCHEMAS = {
@@ -27,6 +27,8 @@ RIG_NAME = "rig.toml"
 """Name of the attached rig file."""
 NOTES_NAME = "d3s"
 """Name of the texts on the whole recording."""
+END_NAME = "d3s_end"
+"""Name of the sums at the end of a recording that was closed."""
 
 
 def definition(schema: str) -> str:

@@ -56,6 +56,7 @@ class RecordingWriter:
         self._start_ns = time.time_ns() - round(1e9 * time.monotonic())  # of time.monotonic
         self._last_ns = 0
         self._times_ns: dict[int, int] = {}  # of frames, by number
+        self._is_closed = False
         self.frames = 0
         self.dropped = 0
         if rig is not None:
@@ -139,10 +140,12 @@ class RecordingWriter:
         OutputError
             When that cannot be written: the file can still be read.
         """
-        if dropped_after:
-            self.dropped += dropped_after
-            note = encode_text(json.dumps({"dropped": dropped_after}))
-            self._write(topics.NOTE, note, self._time_ns(None))
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.dropped += dropped_after
+        sums = {"frames": str(self.frames), "dropped": str(self.dropped)}
+        self._file.note(topics.END_NAME, sums)
         self._file.close()
 
     def __enter__(self) -> Self:

@@ -1,5 +1,6 @@
 """Resample a raw frame into the rectified pair, by an interpolation kernel that adds no blur."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from d3s.rig.interpolation import BEFORE, BEHIND, PHASES, TAPS, dot_16, is_plate
 from d3s.rig.places import view_to_raw_matrices
 from d3s.rig.warp import BLOCK_ROWS, WarpedView, sample_columns, sample_rows, warped_view
 from d3s.runtime.compile import compiled
-from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.parallel import run_over_rows, run_together, thread_count
 from d3s.types import FloatArray, Image
 
 _FULL_SCALES = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0}
@@ -115,8 +116,10 @@ def split(
         grey = luminance(frame.values, calibration.bayer, calibration.channel_gains)
         frame = frame._replace(values=grey)
     frame, value_range = finite_range(frame)
-    views = [_view(frame, calibration, value_range, camera) for camera in (0, 1)]
-    return views[0], views[1]
+    works = [partial(_view, frame, calibration, value_range, camera) for camera in (0, 1)]
+    # With two threads each takes a view, with all its steps. More share the rows of one view.
+    left, right = run_together(*works) if thread_count() == 2 else [work() for work in works]
+    return left, right
 
 
 def finite_range(frame: ScaledFrame) -> tuple[ScaledFrame, tuple[float, float]]:
