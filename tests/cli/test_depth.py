@@ -189,7 +189,8 @@ def test_help_names_every_format():
     told = " ".join(run("--help").stdout.replace("│", " ").split())
     assert (
         "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, mcap, "
-        "disparity.pfm, disparity.png (16 bit, as KITTI has it), and preview" in told
+        "disparity.pfm, disparity.png (16 bit, as KITTI has it), zarr (one array of all frames), "
+        "preview (a picture), and figure" in told
     )
 
 
