@@ -32,6 +32,7 @@ help:
 	@echo "make warnings  false alarms and named faults of the warnings; writes their tables"
 	@echo "make calibration  how right calibrations are, on simulated captures (two hours, 8 GB of disk)"
 	@echo "make drift     how well a drift of the camera is found and mended; writes its tables (rooms need Mitsuba)"
+	@echo "make many      frames a second over many frames, by place and format; writes the tables of docs/many.md"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      run the tutorials and build the documentation into docs/_build/html"
 	@echo "make dist      build wheel and sdist into dist, to install elsewhere"
@@ -101,6 +102,9 @@ colour: .venv/installed-dev
 
 drift: .venv/installed-dev
 	$(BIN)/python benchmarks/drift.py --page docs/check_results.md
+
+many: .venv/installed-dev
+	$(BIN)/python benchmarks/many.py --page docs/many.md
 
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py

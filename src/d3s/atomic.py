@@ -102,6 +102,11 @@ def make_folder(path: str | os.PathLike[str]) -> None:
         raise _refusal(path, error) from error
 
 
+def clear_leftovers(folder: str | os.PathLike[str]) -> None:
+    """Remove unfinished files of killed processes from a folder; others that write there go on."""
+    _clear_leftovers.__wrapped__(Path(os.path.realpath(folder)))
+
+
 def _would_replace(path: str | os.PathLike[str]) -> OutputError:
     return OutputError(
         f"{path} exists and holds something else. Choose another name, or allow it to be "

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from d3s.cli import app
 from d3s.evaluate import PlaneSweep, Program, SceneSweep
 from d3s.evaluate.league_tables import MARKS
+from d3s.tasks import Task
 
 TINY = Program(
     planes=PlaneSweep(depths_m=(0.6, 0.95), patterns=("brick",), shape=(93, 220)),
@@ -31,17 +32,15 @@ def run(*arguments):
 
 
 def test_tables_files_and_page(monkeypatch):
-    from d3s.evaluate import jobs
-
     Path("page.md").write_text(f"# Mine\n\n{MARKS[0]}\n{MARKS[1]}\n")
-    real = jobs.Task.run
+    real = Task.run
 
     def written_to_meanwhile(task):
         with Path("page.md").open("a") as page:
             page.write("more\n")
         return real(task)
 
-    monkeypatch.setattr(jobs.Task, "run", written_to_meanwhile)
+    monkeypatch.setattr(Task, "run", written_to_meanwhile)
     result = run(*HERE, "-o", "out", "--page", "page.md")
     assert result.exit_code == 0, result.stderr
     for words in ("Planes beyond 0.9 m, 1 pairs", "own filter", "s / Mpx", "Chart: out/league.png"):
@@ -80,9 +79,7 @@ def test_json_for_programs():
 
 
 def test_stopped_and_gone_on_with(monkeypatch):
-    from d3s.evaluate import jobs
-
-    real, calls = jobs.Task.run, []
+    real, calls = Task.run, []
 
     def stopped(task):
         calls.append(task)
@@ -90,7 +87,7 @@ def test_stopped_and_gone_on_with(monkeypatch):
             raise KeyboardInterrupt
         return real(task)
 
-    monkeypatch.setattr(jobs.Task, "run", stopped)
+    monkeypatch.setattr(Task, "run", stopped)
     first = run(*HERE, "-o", "out")
     assert first.exit_code == 130
     assert "The same command goes on from here: 1 finished trials are kept in" in first.stderr

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from calibrations import calibration
 from d3s import DepthMap, Rig
 from d3s.cli import app
-from d3s.files import write_image
+from d3s.files import read_image, write_image
 from pairs import DEPTH_M, PINHOLE, views, write_views
 
 QUICK = (*PINHOLE, "--method", "bm", "--format", "npz")
@@ -189,7 +189,8 @@ def test_help_names_every_format():
     told = " ".join(run("--help").stdout.replace("│", " ").split())
     assert (
         "Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr, ply, csv, mcap, "
-        "disparity.pfm, disparity.png (16 bit, as KITTI has it), and preview" in told
+        "disparity.pfm, disparity.png (16 bit, as KITTI has it), zarr (one array of all frames), "
+        "preview (a picture), and figure" in told
     )
 
 
@@ -202,7 +203,8 @@ def test_some_bad_inputs_are_listed_and_the_rest_done(tmp_path, out):
     write_image(folder / "c_left.png", views()[0])
     result = run(folder, *QUICK, "--output", out)
     assert result.exit_code == 4
-    assert [path.name for path in out.iterdir()] == ["a_depth.npz"]
+    names = sorted(path.name for path in out.iterdir())
+    assert names == ["a_depth.npz", "manifest.csv", "manifest.jsonl"]
     assert "b_left.png: does not begin like an image" in words(result)
     assert "c_left.png: there is no right view of this name" in words(result)
     assert (
@@ -499,3 +501,77 @@ def test_encoding_of_colour_files_is_said_and_can_be_chosen(tmp_path):
     first, second = (DepthMap.load(tmp_path / one / "depth.npz") for one in "ab")
     np.testing.assert_allclose(second.intensity, views()[0].clip(0, 1), atol=0.003)
     assert first.intensity.mean() < second.intensity.mean()
+
+
+def folder_of_pairs(tmp_path, count):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(count):
+        write_views(folder / f"{i}_left.png", folder / f"{i}_right.png", seed=i)
+    return folder
+
+
+def test_frames_are_shared_among_workers(tmp_path, out):
+    folder = folder_of_pairs(tmp_path, 3)
+    result = run(folder, *QUICK, "--output", out, "--workers", "2")
+    assert result.exit_code == 0, result.output
+    assert f"Figures of all frames: {out}/manifest.csv" in result.stdout.replace("\n", "")
+    one = run(folder, *QUICK, "--output", tmp_path / "one", "--workers", "1", "--json")
+    told = json.loads(one.stdout)
+    assert told["manifest"] == str(tmp_path / "one/manifest.jsonl")
+    for i in range(3):
+        name = f"{i}_depth.npz"
+        assert (out / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
+
+
+def test_a_drawn_picture_is_made_when_asked_for(pair, out):
+    result = run(*pair, *PINHOLE, "-m", "bm", "--format", "preview,figure", "--output", out)
+    assert result.exit_code == 0, result.output
+    plain, drawn = (read_image(out / f"{name}.png") for name in ("preview", "figure"))
+    assert plain.shape == views()[0].shape
+    assert drawn.shape[1] > 500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--workers", "0"), 2, "must be a whole number from 1 to 1024"),
+        (("--workers", "2", "--scheduler", "tcp://127.0.0.1:9"), 2, "leave one of them"),
+        (("--time-limit", "0"), 2, "time_s=0.0 must be above 0"),
+        (("--memory-limit", "-1"), 2, "must be above 0"),
+        (("--scheduler", "nonsense://x"), 3, "is no address of a scheduler"),
+    ],
+)
+def test_places_that_cannot_be(pair, out, arguments, code, words):
+    if "--scheduler" in arguments:
+        pytest.importorskip("distributed")
+    result = run(*pair, *QUICK, "--output", out, *arguments)
+    assert result.exit_code == code, result.output
+    assert words in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, out, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("d3s.batch.depth.record_of", interrupted)
+    result = run(folder_of_pairs(tmp_path, 2), *QUICK, "--output", out, "--workers", "1")
+    assert result.exit_code == 130
+    assert "The same command with --skip-done instead of --force goes on" in result.stderr
+
+
+def test_an_unexpected_error_of_one_frame_stops_no_other(tmp_path, out, monkeypatch):
+    from d3s.batch import depth
+
+    real = depth.record_of
+
+    def broken(plan, read, frame):
+        if frame["name"] == "1":
+            raise ZeroDivisionError("of everything")
+        return real(plan, read, frame)
+
+    monkeypatch.setattr(depth, "record_of", broken)
+    result = run(folder_of_pairs(tmp_path, 3), *QUICK, "--output", out, "--workers", "1")
+    assert result.exit_code == 4
+    assert "an error that d3s did not expect: ZeroDivisionError: of everything" in result.stderr
+    assert "in broken" in (out / "manifest.jsonl").read_text()

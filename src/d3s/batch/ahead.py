@@ -1,6 +1,5 @@
 """Frames read one ahead, in a thread of their own, while the frame before is estimated."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -15,30 +14,22 @@ class Timed(NamedTuple):
     read_s: float
 
 
-def read_ahead(
-    source: Iterable[Frame | Refused], *, meanwhile: Callable[[], None]
-) -> Iterator[Timed]:
-    """Yield the outcomes of a source in order; the next one is read meanwhile.
+def read_ahead(frames: Iterable[Timed], *, meanwhile: Callable[[], None]) -> Iterator[Timed]:
+    """Yield frames in order; the next one is read meanwhile.
 
     Reading begins with the first call of `next`. One frame more than without is in memory.
 
     Parameters
     ----------
-    source
-        Frames to read.
+    frames
+        Frames, each read as it is taken.
     meanwhile
         Called once, while the first frame is read.
     """
-    outcomes = iter(source)
-
-    def read() -> Timed | None:
-        started = time.perf_counter()
-        outcome = next(outcomes, None)
-        return None if outcome is None else Timed(outcome, time.perf_counter() - started)
-
+    reading = iter(frames)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(read)
+        waiting = pool.submit(next, reading, None)
         meanwhile()
         while (one := waiting.result()) is not None:
-            waiting = pool.submit(read)
+            waiting = pool.submit(next, reading, None)
             yield one

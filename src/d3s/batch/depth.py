@@ -1,165 +1,56 @@
-"""Depth maps of many frames, written to a folder."""
+"""Depth maps of many frames, written to a folder: here, in processes, or on a cluster."""
 
-import errno
 import os
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import struct
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from d3s.atomic import make_folder
-from d3s.batch.ahead import Timed, read_ahead
-from d3s.batch.writing import CAMERA, DISPARITIES, PREVIEW, Written, write_frame
-from d3s.capture import FileSource, Frame, FrameFiles, Refused, Source
-from d3s.errors import D3SError, InputError, OutputError
-from d3s.estimate import DepthMap, Options
-from d3s.estimate.depth_map import check_limits
-from d3s.estimate.diagnosis.watch import Drift, DriftWatch
-from d3s.estimate.diagnosis.words import Cause
-from d3s.estimate.methods import estimate_quietly
-from d3s.estimate.summary import Summary, summarise
-from d3s.files import camera_file
-from d3s.files.codecs import CHECKS
-from d3s.files.depth_files import FORMATS
-from d3s.files.depth_png import check_unit
+from d3s.batch.ahead import read_ahead
+from d3s.batch.done_before import DoneBefore, check_targets, found_record, places_of
+from d3s.batch.frame import Plan, described, make_frame, record_of
+from d3s.batch.inputs import AnyFrame, SourceFrame
+from d3s.batch.job import DepthJob
+from d3s.batch.manifest import FOUND, Manifest
+from d3s.batch.results import Batch, Done
+from d3s.capture import Refused
+from d3s.errors import OutputError
+from d3s.estimate.diagnosis.watch import DriftSample, DriftWatch
 from d3s.files.raw import path_text
-from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS, PLY
-from d3s.recording.frames import is_recording, places_of
-from d3s.recording.reader import Recording
-from d3s.rig import Rig
 from d3s.runtime.compile import load_compiler
-from d3s.types import Image, Progress
+from d3s.tasks import Cluster, Here, Kind, Limits, Outcome, Task, Where, Workers, place_of, run
+from d3s.types import Progress
 
-DEFAULT_FORMATS = ("npz", "png", PREVIEW)
-ALL_FORMATS = (*(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES), *DISPARITIES, PREVIEW)
-"""NPZ with everything, the formats that other programs read, and a picture for people."""
-
-_WARM_UP_ROWS = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class Done:
-    """Summary of one depth map that was written; NaN where no pixel has a depth."""
-
-    name: str
-    files: tuple[Path, ...]
-    density: float  # share of the pixels that have a depth, 0 to 1
-    nearest_m: float  # first percentile of the depths
-    farthest_m: float  # 99th percentile of the depths
-    median_sigma_m: float
-    read_s: float  # time of reading, splitting and rectifying
-    time_s: float  # time of the estimate, without reading and writing
-    write_s: float
-    png_unit_m: float | None  # unit of the PNG, if one was written
-    left_out: dict[str, str]  # files that could not hold the depths: the reason, by name
-    remarks: tuple[str, ...]  # on what was done to the images, and on the files
-    warnings: tuple[str, ...]  # of the estimate: likely causes of a poor depth map
-
-
-@dataclass(frozen=True, kw_only=True)
-class Batch:
-    """Outcomes of all frames."""
-
-    done: tuple[Done, ...]
-    refused: tuple[Refused, ...]
-    skipped: tuple[str, ...] = ()  # names of frames whose results were there
-    drift: Drift | None = None  # of the camera, if all frames together show one
-
-    @property
-    def empty(self) -> tuple[Done, ...]:
-        """Depth maps in which no pixel has a depth."""
-        return tuple(one for one in self.done if one.density == 0)
-
-    @property
-    def incomplete(self) -> tuple[Done, ...]:
-        """Depth maps of which a file is left out, since its format cannot hold them."""
-        return tuple(one for one in self.done if one.left_out)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DepthJob:
-    """Method and options of the estimate, the depths to keep, and the formats to write.
-
-    Raises
-    ------
-    InputError
-        When a format is unknown or needs a package that is not installed, or a limit is no such
-        number.
-    """
-
-    rig: Rig
-    method: str = "joint"
-    options: Options | Mapping[str, Any] | None = None
-    side_by_side: bool = False
-    linear: bool | None = None
-    bayer: str | None = None
-    min_confidence: float | None = None
-    max_sigma_m: float | None = None
-    formats: tuple[str, ...] = DEFAULT_FORMATS
-    unit_m: float | None = None  # of the PNG; None for 1 mm, or another if that does not fit
-    max_pixels: int = MAX_PIXELS  # of a file
-
-    def __post_init__(self) -> None:
-        check_formats(self.formats)
-        if self.unit_m is not None:
-            check_unit(self.unit_m)
-        check_limits(min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m)
-
-    @property
-    def needs_colour(self) -> bool:
-        """Whether a format is written that shows the colours of the left view."""
-        return any(f".{one}" in PLY.suffixes for one in self.formats)
-
-    def estimate(self, left: Image, right: Image) -> DepthMap:
-        """Run the method on a pair, unfiltered."""
-        return estimate_quietly(left, right, self.rig, method=self.method, options=self.options)
-
-    def targets(self, name: str, output: Path) -> dict[str, Path]:
-        """Files of the results of a frame, by format; the camera that some need comes last."""
-        start = f"{name}_" if name else ""
-        names = {PREVIEW: "preview.png", **{one: one for one in DISPARITIES}}
-        files = {one: output / f"{start}{names.get(one, f'depth.{one}')}" for one in self.formats}
-        if any(not FORMATS[f".{one}"].has_camera_inside for one in files if f".{one}" in FORMATS):
-            files[CAMERA] = camera_file.beside(output / f"{start}depth.png")
-        return files
-
-
-def check_formats(formats: Sequence[str]) -> None:
-    """Refuse an empty list of formats, unknown ones, and ones whose package is missing.
-
-    Raises
-    ------
-    InputError
-        Naming the first that is wrong, and the formats that there are.
-    """
-    unknown = [one for one in formats if one not in ALL_FORMATS]
-    if unknown or not formats:
-        wrong = path_text(unknown[0]) or "an empty name" if unknown else "nothing"
-        raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
-    for one in formats:
-        found = DEPTH_SUFFIXES.get(f".{one}")
-        if found is not None and found.name in CHECKS:
-            CHECKS[found.name]()
+_NO_LIMITS = Limits()
 
 
 def estimate_files(
-    frames: Sequence[FrameFiles],
+    frames: Sequence[AnyFrame],
     job: DepthJob,
     output: str | os.PathLike[str],
     *,
     overwrite: bool = False,
     skip_done: bool = False,
+    workers: Workers = 1,
+    limits: Limits = _NO_LIMITS,
     progress: Progress | None = None,
+    on_refused: Callable[[Refused], None] | None = None,
 ) -> Batch:
     """Estimate the depth of many frames, and write each depth map as soon as it is made.
 
-    A frame that cannot be read, or whose views are swapped, is refused, and the next one begun.
+    A frame that cannot be read, or whose views are swapped, is refused, and the next one begun. A
+    frame that dies with its worker three times, or takes too long, is refused as well. Results have
+    the same bytes wherever they are made. With several frames, manifest.jsonl and manifest.csv in
+    the folder tell the outcome and the figures of each.
 
     Parameters
     ----------
     frames
-        Files of each frame, as `find_frames` finds them.
+        Frames, as `find_inputs` or `d3s.capture.find_frames` finds them.
     job
         The rig, the method, and the formats to write.
     output
@@ -169,8 +60,15 @@ def estimate_files(
     skip_done
         Whether frames whose results are all there are left alone, so that work that was stopped
         goes on; incomplete results of other frames are replaced.
+    workers
+        Number of processes, each with one thread. 1 is this process, with as many threads as it
+        has; None is one process for each core. Or a place of `d3s.tasks`, such as a Dask cluster.
+    limits
+        Tries, time and memory of each frame in other processes.
     progress
         Called with (frames done, frames in all).
+    on_refused
+        Called with each frame that is refused, and why, as it happens.
 
     Raises
     ------
@@ -181,155 +79,205 @@ def estimate_files(
     folder = Path(os.fsdecode(output))
     was_there = os.path.lexists(folder)  # no error for an impossible name
     make_folder(folder)
-    _check_targets(frames, job, folder, overwrite or skip_done)
-    is_done = [skip_done and _is_done(one, job, folder) for one in frames]
-    skipped = [one.name for one, done in zip(frames, is_done, strict=True) if done]
+    plan = Plan(job=job, folder=folder, overwrite=overwrite or skip_done)
+    check_targets(frames, job, folder, plan.overwrite)
+    manifest = Manifest(folder, job)
+    note = manifest.check_settings() if skip_done else ""
+    if plan.store is not None and overwrite:
+        plan.store.remove()
+    places = places_of(frames, plan)
+    before = DoneBefore(plan, manifest, places) if skip_done else None
+    is_done = [before is not None and before.has(one) for one in frames]
     to_do = [one for one, done in zip(frames, is_done, strict=True) if not done]
-    results = _Results(job=job, folder=folder, overwrite=overwrite or skip_done)
-    with _source(to_do, job) as source:
-        for number, one in enumerate(read_ahead(source, meanwhile=load_compiler)):
-            results.add(to_do[number], one)
+    skipped = [one for one, done in zip(frames, is_done, strict=True) if done]
+    where = place_of(workers, tasks=len(to_do))
+    results = _Results(plan, frames, manifest if len(frames) > 1 else None, on_refused)
+    with ExitStack() as stack:
+        stack.callback(plan.clear_leftovers)
+        stack.callback(results.close)
+        results.begin(skipped, to_do, where)
+        outcomes = stack.enter_context(closing(_outcomes(to_do, plan, places, where, limits)))
+        for number, outcome in enumerate(outcomes, 1):
+            results.add(outcome)
             if progress is not None:
-                progress(len(skipped) + number + 1, len(frames))
-    if not (was_there or results.done):
-        folder.rmdir()
-    return Batch(
-        done=tuple(results.done),
-        refused=tuple(results.refused),
-        skipped=tuple(skipped),
-        drift=results.watch.drift(),
-    )
+                progress(len(skipped) + number, len(frames))
+    if not was_there:
+        with suppress(OSError):  # not empty: there are results, or reasons
+            folder.rmdir()
+    return results.batch([one.name for one in skipped], note)
 
 
-def _source(frames: Sequence[FrameFiles], job: DepthJob) -> Source:
-    """Source of frames, of files or of one recording."""
-    if frames and is_recording(frames[0].left):
-        return Recording(frames[0].left, only=places_of(frames))
-    return FileSource(
-        frames,
-        rig=job.rig,
-        side_by_side=job.side_by_side,
-        linear=job.linear,
-        max_pixels=job.max_pixels,
-        bayer=job.bayer,
-        keep_colour=job.needs_colour,
-    )
+def _outcomes(
+    frames: Sequence[AnyFrame],
+    plan: Plan,
+    places: dict[str, int],
+    where: Where,
+    limits: Limits,
+) -> Generator[Outcome, None, None]:
+    """Outcomes of frames, as they come; keys are the names of the frames."""
+    if not frames:
+        return
+    if isinstance(where, Here):
+        yield from _outcomes_here(frames, plan, places)
+        return
+    path = plan.save()
+    if isinstance(where, Cluster):
+        where = where.seeing(*_seen(frames, path.parent))
+    work = partial(make_frame, os.fspath(path))
+    tasks = (Task(one.name, work, _absolute(described(one, places))) for one in frames)
+    yield from run(tasks, where, limits=limits)
 
 
-def _is_done(files: FrameFiles, job: DepthJob, folder: Path) -> bool:
-    return all(map(os.path.lexists, job.targets(files.name, folder).values()))
+def _outcomes_here(
+    frames: Sequence[AnyFrame], plan: Plan, places: dict[str, int]
+) -> Generator[Outcome, None, None]:
+    """Outcomes of frames in this process: the next one is read while one is estimated."""
+    jobs = [described(one, places) for one in frames]
+    with closing(plan.reader):
+        read = read_ahead(map(plan.reader.read, jobs), meanwhile=load_compiler)
+        tasks = (
+            Task(one["name"], lambda frame: record_of(plan, next(read), frame), one) for one in jobs
+        )
+        yield from run(tasks)
 
 
-@dataclass(kw_only=True)
+def _absolute(frame: dict[str, Any]) -> dict[str, Any]:
+    """Frame whose paths mean the same on other machines."""
+    paths = {
+        side: None if frame[side] is None else os.path.abspath(frame[side])  # noqa: PTH100
+        for side in ("left", "right")
+    }
+    return {**frame, **paths}
+
+
+def _seen(frames: Sequence[AnyFrame], folder: Path) -> tuple[list[str], list[str]]:
+    """A file of each folder of inputs, and the folder of the results, which workers must see."""
+    first: dict[Path, Path] = {}
+    for frame in frames:
+        for path in frame.files:
+            if path.parent not in first and path.is_file():
+                first[path.parent] = path
+    absolute = [os.path.abspath(path) for path in first.values()]  # noqa: PTH100
+    return absolute, [os.fspath(folder)]
+
+
+@dataclass
 class _Results:
-    """Results so far, and where the next ones go."""
+    """Results so far, and the manifest that has them."""
 
-    job: DepthJob
-    folder: Path
-    overwrite: bool
-    done: list[Done] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
-    watch: DriftWatch = field(default_factory=DriftWatch)
+    plan: Plan
+    frames: Sequence[AnyFrame]
+    manifest: Manifest | None
+    on_refused: Callable[[Refused], None] | None
+    done: dict[int, Done] = field(default_factory=dict)
+    refused: dict[int, Refused] = field(default_factory=dict)
+    samples: dict[int, bytes] = field(default_factory=dict)
 
-    def add(self, files: FrameFiles, one: Timed) -> None:
-        """Estimate and write the depth of a frame, or note why there is none."""
-        frame = one.outcome
-        if isinstance(frame, Refused):
-            self.refused.append(frame)
+    def __post_init__(self) -> None:
+        self._numbers = {one.name: number for number, one in enumerate(self.frames)}
+
+    def begin(self, skipped: list[AnyFrame], to_do: list[AnyFrame], where: Where) -> None:
+        """Note the run; frames that are whole and have no line get one."""
+        if self.manifest is None:
             return
-        targets = self.job.targets(frame.name, self.folder)
-        try:
-            found, time_s = _depth_map(frame, self.job, is_first=not self.done)
-            started = time.perf_counter()
-            written = write_frame(
-                # Without times: the same input gives the same bytes, after any interruption.
-                replace(found, timings_s={}),
-                path_text(frame.name or files.left.name),
-                targets,
-                unit_m=self.job.unit_m,
-                overwrite=self.overwrite,
-            )
-        except OutputError as error:
-            if getattr(error.__cause__, "errno", None) != errno.ENAMETOOLONG:
-                raise self._with_words(error) from error
-            self.refused.append(
-                Refused(path_text(files.left), f"{error} Give the input a shorter one.")
-            )
-        except D3SError as error:
-            self.refused.append(Refused(path_text(files.left), str(error)))
-        else:
-            times_s = one.read_s, time_s, time.perf_counter() - started
-            self.done.append(_done(frame, found, summarise(found), written, times_s))
-            self.watch.add(path_text(frame.name or files.left.name), found)
+        untold = [one for one in skipped if not self._is_told(one)]
+        if untold or to_do:
+            self.manifest.begin(_place_words(where), len(to_do))
+        for one in untold:
+            record = found_record(self.plan, one)
+            self.manifest.add(one.name, _inputs(one), FOUND, record)
+        for one in skipped:
+            earlier = self.manifest.earlier.get(one.name)
+            if earlier is not None and earlier.drift is not None:
+                self.samples[self._numbers[one.name]] = _packed(DriftSample(*earlier.drift))
 
-    def _with_words(self, error: OutputError) -> OutputError:
-        """Error that ends the batch, since the next frame would meet it too."""
+    def add(self, outcome: Outcome) -> None:
+        """Add the outcome of a frame.
+
+        Raises
+        ------
+        OutputError
+            When its results could not be written: the next frame would meet that too.
+        """
+        number = self._numbers[outcome.key]
+        files = self.frames[number]
+        if outcome.kind == Kind.DONE:
+            record = outcome.result
+            self.done[number] = Done.from_record(record, self.plan.folder)
+            if record["drift"] is not None:
+                self.samples[number] = _packed(DriftSample(*record["drift"]))
+            self._tell(files, outcome, record)
+            return
+        if outcome.error == OutputError.__name__:
+            raise self._with_words(outcome.reason) from outcome.exception
+        refused = Refused(_refused_name(files), outcome.reason)
+        self.refused[number] = refused
+        self._tell(files, outcome, {"reason": outcome.reason, "trace": outcome.trace or None})
+        if self.on_refused is not None:
+            self.on_refused(refused)
+
+    def batch(self, skipped: list[str], note: str) -> Batch:
+        """Outcomes in the order of the frames."""
+        watch = DriftWatch()
+        for number in sorted(self.samples):
+            files = self.frames[number]
+            sample = _unpacked(self.samples[number])
+            watch.add_sample(path_text(files.name or files.left.name), sample)
+        return Batch(
+            done=tuple(self.done[number] for number in sorted(self.done)),
+            refused=tuple(self.refused[number] for number in sorted(self.refused)),
+            skipped=tuple(skipped),
+            drift=watch.drift(),
+            remarks=(note,) if note else (),
+            manifest=None if self.manifest is None else self.manifest.path,
+        )
+
+    def close(self) -> None:
+        """Write the table of the manifest."""
+        if self.manifest is not None:
+            self.manifest.close()
+
+    def _is_told(self, frame: AnyFrame) -> bool:
+        earlier = None if self.manifest is None else self.manifest.earlier.get(frame.name)
+        return earlier is not None and earlier.is_whole
+
+    def _tell(self, files: AnyFrame, outcome: Outcome, values: dict[str, Any]) -> None:
+        if self.manifest is not None:
+            values = {name: value for name, value in values.items() if name != "name"}
+            values["tries"] = outcome.tries
+            self.manifest.add(files.name, _inputs(files), outcome.kind.value, values)
+
+    def _with_words(self, reason: str) -> OutputError:
+        """Error that ends the batch."""
         words = "Nothing is finished."
         if self.done:
             count = len(self.done)
             words = f"{count} frames before it are finished. --skip-done goes on from there."
-        return OutputError(f"{error} {words}")
+        return OutputError(f"{reason} {words}")
 
 
-def _depth_map(frame: Frame, job: DepthJob, *, is_first: bool) -> tuple[DepthMap, float]:
-    """Filtered depth map of a frame, and the time of the estimate in seconds."""
-    left, right = frame.pair(job.rig)
-    if is_first:  # compiled loops are loaded, or made, by the first call: no part of its time
-        job.estimate(left[:_WARM_UP_ROWS], right[:_WARM_UP_ROWS])
-    started = time.perf_counter()
-    found = job.estimate(left, right)
-    time_s = time.perf_counter() - started
-    swapped = next((words for words in found.warnings if words.startswith(Cause.SWAPPED)), None)
-    if swapped is not None:
-        raise InputError(swapped)
-    found = replace(found, warnings=(*frame.warnings, *found.warnings), colour=frame.colour)
-    return found.filter(min_confidence=job.min_confidence, max_sigma_m=job.max_sigma_m), time_s
+def _packed(sample: DriftSample) -> bytes:
+    """Sample in few bytes: a batch may have a million."""
+    return struct.pack("9d", *sample.values, *sample.sigmas, sample.held_px)
 
 
-def _done(
-    frame: Frame,
-    found: DepthMap,
-    summary: Summary,
-    written: Written,
-    times_s: tuple[float, float, float],
-) -> Done:
-    return Done(
-        name=frame.name,
-        files=written.files,
-        **summary._asdict(),
-        read_s=times_s[0],
-        time_s=times_s[1],
-        write_s=times_s[2],
-        png_unit_m=written.png_unit_m,
-        left_out=written.left_out,
-        remarks=(*written.remarks, *frame.remarks),
-        warnings=found.warnings,
-    )
+def _unpacked(packed: bytes) -> DriftSample:
+    numbers = struct.unpack("9d", packed)
+    return DriftSample(list(numbers[:4]), list(numbers[4:8]), numbers[8])
 
 
-def _check_targets(
-    frames: Sequence[FrameFiles], job: DepthJob, folder: Path, may_replace: bool
-) -> None:
-    """Refuse to replace an input at all, and earlier results unless `may_replace`."""
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{folder} cannot be written to. Choose a folder you may write to.")
-    inputs = {os.path.realpath(path) for frame in frames for path in frame.files}
-    targets = [path for frame in frames for path in job.targets(frame.name, folder).values()]
-    taken = [path for path in targets if os.path.lexists(path)]
-    own = next((path for path in taken if os.path.realpath(path) in inputs), None)
-    if own is not None:
-        raise OutputError(
-            f"{path_text(own)} is one of the inputs. Choose another folder for results."
-        )
-    folders = [path for path in taken if path.is_dir()]
-    if folders:
-        raise OutputError(
-            f"{path_text(folders[0])} is a folder, where a result should go. Remove it."
-        )
-    if taken and not may_replace:
-        others = f", and {len(taken) - 1} more results" if len(taken) > 1 else ""
-        raise OutputError(
-            f"{path_text(taken[0])} exists{others}. Choose another folder; or replace them: "
-            "--force on the command line, overwrite=True in Python; or go on where an earlier run "
-            "was stopped: --skip-done, skip_done=True."
-        )
+def _refused_name(frame: AnyFrame) -> str:
+    place = f" frame {frame.place}" if isinstance(frame, SourceFrame) else ""
+    return f"{path_text(frame.left)}{place}"
+
+
+def _inputs(frame: AnyFrame) -> list[str]:
+    return [os.path.abspath(path) for path in frame.files]  # noqa: PTH100
+
+
+def _place_words(where: Where) -> str:
+    if isinstance(where, Here):
+        return "this process"
+    if isinstance(where, Cluster):
+        return f"Dask cluster at {where.address}"
+    return f"{where.count} processes"

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,10 @@ from d3s.files.depth_files import MILLIMETRE_M
 from d3s.files.depth_png import fitting_unit_m
 from d3s.files.disparity import DISPARITY_SUFFIXES, write_disparity
 from d3s.files.raw import path_text
-from d3s.view.preview import write_preview
+from d3s.runtime.parallel import thread_count
+from d3s.view.preview import write_plain_preview, write_preview
 
-PREVIEW, CAMERA, PNG = "preview", "camera", "png"
+PREVIEW, FIGURE, CAMERA, PNG = "preview", "figure", "camera", "png"
 DISPARITIES = {f"disparity{suffix}": suffix for suffix in DISPARITY_SUFFIXES}
 """Formats of disparity, with the suffixes of their files."""
 
@@ -49,7 +50,7 @@ def write_frame(
     found
         Depth map to write.
     title
-        Title of the preview.
+        Title of the figure.
     targets
         Files by format, as `DepthJob.targets` names them.
     unit_m
@@ -66,16 +67,8 @@ def write_frame(
     result = Written()
     jobs = _jobs(found, title, targets, overwrite, _png_unit_m(found, targets, unit_m, result))
     try:
-        # The preview is drawn while another thread compresses: zlib runs without Python's lock.
-        with ThreadPoolExecutor(1) as pool:
-            others = {kind: pool.submit(job) for kind, job in jobs.items() if kind != PREVIEW}
-            if PREVIEW in jobs:
-                jobs[PREVIEW]()
-            for kind, one in others.items():
-                try:
-                    one.result()
-                except InputError as error:
-                    _leave_out(targets[kind], error, overwrite, result)
+        for kind, why in _run(jobs).items():
+            _leave_out(targets[kind], why, overwrite, result)
     except D3SError:
         for path in new:
             with suppress(OSError):
@@ -85,6 +78,28 @@ def write_frame(
     return result
 
 
+def _run(jobs: dict[str, Callable[[], object]]) -> dict[str, InputError]:
+    """Write all files; returns the refusals of formats that cannot hold the depths."""
+    left_out = {}
+    is_alone = thread_count() == 1 or len(jobs) < 2
+    # Pictures are made while another thread compresses: zlib runs without Python's lock.
+    with nullcontext() if is_alone else ThreadPoolExecutor(1) as pool:
+        others = {
+            kind: job if pool is None else pool.submit(job).result
+            for kind, job in jobs.items()
+            if kind not in (PREVIEW, FIGURE)
+        }
+        for kind in (PREVIEW, FIGURE):
+            if kind in jobs:
+                jobs[kind]()
+        for kind, one in others.items():
+            try:
+                one()
+            except InputError as error:
+                left_out[kind] = error
+    return left_out
+
+
 def _jobs(
     found: DepthMap, title: str, targets: dict[str, Path], overwrite: bool, png_unit_m: float
 ) -> dict[str, Callable[[], object]]:
@@ -92,6 +107,8 @@ def _jobs(
     jobs: dict[str, Callable[[], object]] = {}
     for kind, path in targets.items():
         if kind == PREVIEW:
+            jobs[kind] = partial(write_plain_preview, path, found.depth_m, overwrite=overwrite)
+        elif kind == FIGURE:
             words = f"{title}: {found.density:.0%} have a depth"
             jobs[kind] = partial(
                 write_preview, path, found.depth_m, title=words, overwrite=overwrite

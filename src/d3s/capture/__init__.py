@@ -11,6 +11,7 @@ files       `load_pair`: a pair of views from files; `FileSource`: the frames of
 pairing     `find_frames`: which files belong together
 live_camera `LiveCamera`: a device that is watched, and opened again when it is lost
 order       order and format of the frames of a camera
+zarr_frames frames from Zarr arrays
 device      the protocol of devices, and their pace
 twin        a moving scene of the simulator as a device
 fake        a device with faults by a script

@@ -5,6 +5,8 @@ In come arguments; out go calls of the library, lines on stdout, and an exit cod
 align, calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
           one command each
 live      `d3s live` and `d3s view`
+depth_report, calibrate_many
+          words and exit code of `d3s depth`; `d3s calibrate` of several cameras
 record    `d3s record`, `d3s replay` and `d3s recover`
 convert_recording
           conversions of recordings by `d3s convert`

@@ -3,13 +3,15 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.calibrate_many import Flags, calibrate_many
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
 from d3s.cli.output import NOTHING_USABLE, check_places
 from d3s.cli.progress import progress_bar
+from d3s.cli.sweep import Scheduler, Workers, chosen_place
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,10 +28,17 @@ class Half(StrEnum):
 
 def calibrate(
     captures: Annotated[
-        Path,
-        typer.Argument(help="Folder with raw frames of a board, and distances.csv.", metavar="DIR"),
+        list[Path],
+        typer.Argument(
+            help="Folder with raw frames of a board, and distances.csv; or several, one for each "
+            "camera.",
+            metavar="DIR...",
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Rig file to write.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Rig file to write; of several cameras, a folder."),
+    ],
     report: Annotated[
         Path | None,
         typer.Option(
@@ -62,6 +71,12 @@ def calibrate(
     ] = None,
     bayer: Bayer = None,
     encoding: FileEncoding = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    skip_done: Annotated[
+        bool,
+        typer.Option("--skip-done", help="Of several cameras, leave those that have a report."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
     as_json: Annotated[
@@ -73,45 +88,76 @@ def calibrate(
     Put a textured board at known distances, nearest first, and take a raw frame at each. The
     folder holds these frames and distances.csv: a file name and its distance in metres a line.
     When nothing usable comes out, the report says why, no rig is written, and the exit code is 1.
+    Several cameras share the cores, and a rig file and a report of each go into one folder.
     """
+    if len(captures) > 1 or scheduler is not None:
+        settings = {
+            "design": None if design is None else str(design.absolute()),
+            "left_lens": left_lens.value,
+            "fit_ruler": fit_ruler,
+            "bayer": order_of(bayer),
+            "linear": is_linear(encoding),
+        }
+        if name is not None or report is not None:
+            raise typer.BadParameter(
+                "--name and --report are for one camera: of several, folders name the results."
+            )
+        where = chosen_place(workers, scheduler)
+        flags = Flags(force, skip_done, quiet, as_json)
+        calibrate_many(captures, output, settings, where, flags)
+        return
+    if skip_done:
+        raise typer.BadParameter("it is for several cameras.", param_hint="--skip-done")
+    _calibrate_one(
+        captures[0],
+        output,
+        _page(output, report),
+        {
+            "design": design,
+            "left_lens": left_lens.value,
+            "fit_ruler": fit_ruler,
+            "name": output.stem if name is None else name,
+            "bayer": order_of(bayer),
+            "linear": is_linear(encoding),
+        },
+        Flags(force, skip_done, quiet, as_json),
+    )
+
+
+def _calibrate_one(
+    captures: Path, output: Path, page: Path, settings: dict[str, Any], flags: Flags
+) -> None:
+    """Calibrate one camera, write its files, and print the verdict."""
     import d3s
     from d3s.calibrate.report import Report
     from d3s.errors import CalibrationError, OutputError
     from d3s.rig import Rig
     from d3s.view.calibration import write_report
 
-    page = _page(output, report)
+    design = settings.pop("design")
     files = output, page, page.with_suffix(".json")
-    check_places(*files, force=force)
+    check_places(*files, force=flags.force)
     _check_inputs(captures, design, *files)
     built = None if design is None else Rig.load(design)
     rig, problem = None, ""
-    with progress_bar(100, f"Calibrating from {captures}.", quiet=quiet or as_json) as progress:
+    silent = flags.quiet or flags.as_json
+    with progress_bar(100, f"Calibrating from {captures}.", quiet=silent) as progress:
         try:
-            rig, found = d3s.calibrate(
-                captures,
-                design=built,
-                left_lens=left_lens.value,
-                fit_ruler=fit_ruler,
-                name=output.stem if name is None else name,
-                bayer=order_of(bayer),
-                linear=is_linear(encoding),
-                progress=progress,
-            )
+            rig, found = d3s.calibrate(captures, design=built, progress=progress, **settings)
         except CalibrationError as error:
             if not isinstance(error.report, Report):
                 raise
             problem, found = str(error), error.report
     if rig is not None:  # before the report, which is less important
-        rig.save(output, overwrite=force)
+        rig.save(output, overwrite=flags.force)
     try:
-        numbers = write_report(found, page, overwrite=force)
+        numbers = write_report(found, page, overwrite=flags.force)
     except OutputError as error:
         outcome = f"No rig was written: {problem}" if rig is None else f"The rig is in {output}."
         raise OutputError(f"{error} {outcome}") from error
-    if as_json:
+    if flags.as_json:
         typer.echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
-    elif not quiet:
+    elif not flags.quiet:
         _print(found)
         _say_files(None if rig is None else output, page, numbers)
     if rig is None:

@@ -9,7 +9,7 @@ from d3s.cli.output import value_of
 from d3s.cli.units import has_unit, length_m
 
 if TYPE_CHECKING:
-    from d3s.capture import FoundFiles
+    from d3s.batch.inputs import Found
     from d3s.rig import Rig
 
 PAPER = "paper"
@@ -25,9 +25,7 @@ class Numbers(NamedTuple):
     disparity_offset_px: float | None
 
 
-def chosen_rig(
-    rig: str | None, numbers: Numbers, found: "FoundFiles"
-) -> "tuple[Rig, tuple[str, ...]]":
+def chosen_rig(rig: str | None, numbers: Numbers, found: "Found") -> "tuple[Rig, tuple[str, ...]]":
     """Camera, and remarks on it.
 
     Parameters
@@ -53,33 +51,14 @@ def chosen_rig(
         return rig_of_file(Path(rig))
     if any(value is not None for value in numbers):
         return _from_numbers(numbers)
+    attached = _attached(found)
+    if attached is not None:
+        return attached, ()
     beside = _beside(found)
     if beside is None:
         raise _no_camera()
     imported = read_rig([beside])
     return imported.rig, (f"the camera is that of {beside}.", *imported.remarks)
-
-
-def recorded_rig(path: Path, rig: str | None, numbers: Numbers) -> "tuple[Rig, tuple[str, ...]]":
-    """Camera of a recording, unless another is given, and remarks on it.
-
-    Parameters
-    ----------
-    path
-        The recording.
-    rig
-        File, or the name of the paper's prototype; None if not given.
-    numbers
-        Numbers of a rectified pair.
-    """
-    from d3s.batch.replay import rig_of
-    from d3s.capture import FoundFiles
-    from d3s.recording import Recording
-
-    if rig is not None or any(value is not None for value in numbers):
-        return chosen_rig(rig, numbers, FoundFiles(()))
-    with Recording(path) as recording:
-        return rig_of(recording), ()
 
 
 def rig_of_file(path: Path) -> "tuple[Rig, tuple[str, ...]]":
@@ -124,7 +103,25 @@ def _no_camera() -> typer.BadParameter:
     )
 
 
-def _beside(found: "FoundFiles") -> Path | None:
+def _attached(found: "Found") -> "Rig | None":
+    """Rig that is attached to all recordings; None if there is none."""
+    from d3s.capture.opening import RECORDING_SUFFIX
+    from d3s.errors import InputError
+    from d3s.recording import Recording
+
+    paths = dict.fromkeys(one.left for one in found.frames)
+    rigs = []
+    for path in paths:
+        if path.suffix.lower() != RECORDING_SUFFIX:
+            return None
+        with Recording(path) as recording:
+            rigs.append(recording.rig())
+    if any(rig != rigs[0] for rig in rigs):
+        raise InputError("the recordings are of several cameras. Name one with --rig, or do each.")
+    return rigs[0] if rigs else None
+
+
+def _beside(found: "Found") -> Path | None:
     """Calibration file in the folder of all views; None if there is none."""
     folders = {one.left.parent for one in found.frames if one.right is not None}
     if len(folders) != 1:

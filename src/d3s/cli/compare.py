@@ -10,6 +10,7 @@ import typer
 from d3s.cli.output import Force, Quiet, value_of
 from d3s.cli.sweep import (
     LensName,
+    Scheduler,
     Workers,
     contenders_of,
     method_option,
@@ -54,6 +55,7 @@ def compare(
         int | None, typer.Option(help="Seed of the scenes and of the noise; 0 if left.")
     ] = None,
     workers: Workers = None,
+    scheduler: Scheduler = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small league for a first look, of two minutes.")
     ] = False,
@@ -96,7 +98,9 @@ def compare(
         read_page(one, *marks_of(program.lens))
     camera = default_rig(contenders, program.lens) if rig is None else Rig.load(rig)
     files = league_files(output, program.lens)
-    with sweep_run(files, program.pairs, workers=workers, force=force, quiet=quiet) as run:
+    with sweep_run(
+        files, program.pairs, workers=workers, scheduler=scheduler, force=force, quiet=quiet
+    ) as run:
         found = compare_methods(contenders, program=program, rig=camera, **run)
         write_league(found, output, overwrite=force)
         _draw(found, files["chart"])

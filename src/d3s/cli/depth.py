@@ -1,31 +1,27 @@
 """`d3s depth`: depth maps of pictures."""
 
-import json
-import math
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.camera import Numbers, chosen_rig, recorded_rig
+from d3s.cli.camera import Numbers, chosen_rig
+from d3s.cli.depth_report import exit_code, print_outcomes
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
-from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, value_of
-from d3s.cli.progress import progress_bar
-from d3s.cli.start import seconds_since_start
+from d3s.cli.output import Force, Json, Quiet, value_of
+from d3s.cli.progress import Failures, progress_bar
+from d3s.cli.sweep import INTERRUPTED, Scheduler, chosen_place
 from d3s.cli.units import depth_range_m, disparity_range_px, length_m
 from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
 
 if TYPE_CHECKING:
-    from d3s.batch import Batch, Done
-    from d3s.capture import FoundFiles
+    from d3s import tasks
     from d3s.estimate import Options
     from d3s.rig import Rig
 
-_MOST_REMARKS = 3
-_NUMBER = re.compile(r"-?\d[\d.]*")
-_MOST_ROWS = 40  # of the table; a long one has its first and last rows
+_FRAMES_A_WORKER = 8
 _HINTS = {"npz": " (everything)", "png": " (16 bit, mm)"}
 _FORMAT_NAMES = ", ".join(
     f"{name}{_HINTS.get(name, '')}"
@@ -38,9 +34,9 @@ def depth(
         list[Path],
         typer.Argument(
             help="Left and right view; or one raw frame; or several: left/*.png right/*.png, two "
-            "folders, or one folder with names that end in _left and _right; or the folder of a "
-            "Middlebury scene; or a recording (.mcap).",
-            metavar="LEFT RIGHT | RAW | FOLDER",
+            "folders, or folders with names that end in _left and _right; or the folder of a "
+            "Middlebury scene; or recordings (.mcap), videos, and Zarr arrays.",
+            metavar="LEFT RIGHT | RAW | FOLDER | RECORDING",
             show_default=False,
             readable=False,  # files that cannot be read are refused one by one
         ),
@@ -131,7 +127,8 @@ def depth(
             "--format",
             metavar="NAME,NAME...",
             help=f"Files to write: {_FORMAT_NAMES}, disparity.pfm, disparity.png (16 bit, as KITTI "
-            "has it), and preview (a picture).",
+            "has it), zarr (one array of all frames), preview (a picture), and figure (a drawn "
+            "one, with a scale).",
         ),
     ] = "npz,png,preview",
     unit: Annotated[
@@ -147,6 +144,30 @@ def depth(
     max_pixels: Annotated[
         int, typer.Option(min=1, help="Read files of up to so many pixels.")
     ] = MAX_PIXELS,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="COUNT",
+            help="Processes to share the frames among, each with one thread; 1 is one process with "
+            "all threads. If left, one for each core from 16 frames on.",
+            show_default=False,
+        ),
+    ] = None,
+    scheduler: Scheduler = None,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="Give up a frame after this time, with several workers."
+        ),
+    ] = 600.0,
+    memory_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GB",
+            help="And a worker above so much memory; its share of the machine if left.",
+            show_default=False,
+        ),
+    ] = None,
     skip_done: Annotated[
         bool, typer.Option("--skip-done", help="Go on where an earlier run was stopped.")
     ] = False,
@@ -159,24 +180,17 @@ def depth(
     Does all that can be done and names the rest: exit code 4 if some inputs or files failed, 3 if
     all did, and 1 if no pixel has a depth. Lengths are metres, or have a unit: 3.84mm, 25cm, 0.3m.
     """
-    from d3s.batch import DepthJob, estimate_files
-    from d3s.capture import find_frames
-    from d3s.recording.frames import find_recorded, is_recording
+    from d3s.batch import DepthJob, estimate_files, find_inputs
 
     _check_combination(raw, side_by_side, force, skip_done)
     _check_rig_name(save_rig)
+    found = find_inputs(inputs, one_file_each=raw or side_by_side, side_by_side=side_by_side)
     pinhole = Numbers(focal_length_px, baseline, disparity_offset_px)
-    if len(inputs) == 1 and is_recording(inputs[0]):
-        found = find_recorded(inputs[0])
-        camera, remarks = recorded_rig(inputs[0], rig, pinhole)
-    else:
-        found = find_frames(inputs, one_file_each=raw or side_by_side)
-        camera, remarks = chosen_rig(rig, pinhole, found)
+    camera, remarks = chosen_rig(rig, pinhole, found)
     for remark in () if quiet else remarks:
         typer.echo(f"Note: {remark}", err=True)
-    name, options = parsed_method(
-        method, option or (), _range_m(depth_range, disparity_range, camera)
-    )
+    depths_m = _range_m(depth_range, disparity_range, camera)
+    name, options = parsed_method(method, option or (), depths_m)
     _check_limits(min_confidence, max_sigma)
     job = DepthJob(
         rig=camera,
@@ -195,23 +209,61 @@ def depth(
         camera.save(save_rig, overwrite=force)
     count = len(found.frames)
     silent = quiet or as_json or count < 2
-    with progress_bar(count, f"Estimating the depth of {count} frames.", quiet=silent) as progress:
+    words, failures = f"Estimating the depth of {count} frames.", Failures()
+    with (
+        _how_to_go_on(output, count),
+        progress_bar(count, words, quiet=silent, failures=failures) as progress,
+    ):
         batch = estimate_files(
-            found.frames, job, output, overwrite=force, skip_done=skip_done, progress=progress
+            found.frames,
+            job,
+            output,
+            overwrite=force,
+            skip_done=skip_done,
+            workers=_place(workers, scheduler, count),
+            limits=_limits(time_limit, memory_limit),
+            progress=progress,
+            on_refused=failures.add,
         )
-    _print_outcomes(found, batch, output, quiet=quiet, as_json=as_json)
+    print_outcomes(found, batch, output, quiet=quiet, as_json=as_json)
     code = exit_code(found, batch)
     if code:
         raise typer.Exit(code)
 
 
-def exit_code(found: "FoundFiles", batch: "Batch") -> int:
-    """Exit code of the command."""
-    refused = len(found.refused) + len(batch.refused)
-    usable = len(batch.done) - len(batch.empty) + len(batch.skipped)
-    if usable:
-        return SOME_FAILED if refused or batch.empty or batch.incomplete else 0
-    return NOTHING_USABLE if batch.done else BAD_INPUT
+def _place(workers: int | None, scheduler: str | None, frames: int) -> "tasks.Workers":
+    """Place of the work: without a word, this process for few frames."""
+    from d3s.runtime.parallel import allowed_cores
+
+    if workers is None and scheduler is None:
+        # A worker takes some seconds to start, which a few frames do not pay back.
+        return max(1, min(allowed_cores(), frames // _FRAMES_A_WORKER))
+    return chosen_place(workers, scheduler)
+
+
+def _limits(time_limit_s: float, memory_limit_gb: float | None) -> "tasks.Limits":
+    from d3s.tasks import Limits
+
+    with value_of("--time-limit"):
+        limits = Limits(time_s=time_limit_s)
+    if memory_limit_gb is None:
+        return limits
+    with value_of("--memory-limit"):
+        return Limits(time_s=time_limit_s, memory_bytes=int(1e9 * memory_limit_gb))
+
+
+@contextmanager
+def _how_to_go_on(output: Path, frames: int) -> Iterator[None]:
+    """Say after Ctrl-C how the same work goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(
+            f"d3s: stopped. What is finished of {frames} frames is whole, in {output}. The same "
+            "command with --skip-done instead of --force goes on from here.",
+            err=True,
+        )
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _check_combination(raw: bool, side_by_side: bool, force: bool, skip_done: bool) -> None:
@@ -279,7 +331,7 @@ def _check_limits(min_confidence: float | None, max_sigma_m: float | None) -> No
 
 
 def _formats(text: str, unit_m: float | None) -> tuple[str, ...]:
-    from d3s.batch.depth import check_formats
+    from d3s.batch.job import check_formats
     from d3s.files.depth_png import check_unit
 
     names = tuple(dict.fromkeys(one.strip() for one in text.split(",")))
@@ -291,146 +343,3 @@ def _formats(text: str, unit_m: float | None) -> tuple[str, ...]:
         if "png" not in names:
             raise typer.BadParameter("it is for a PNG, and none is written.", param_hint="--unit")
     return names
-
-
-def _print_outcomes(
-    found: "FoundFiles", batch: "Batch", output: Path, *, quiet: bool, as_json: bool
-) -> None:
-    """Print the results; refusals go to stderr, with --quiet too."""
-    from d3s.estimate.summary import causes
-    from d3s.files.raw import path_text
-
-    refused = [*found.refused, *batch.refused]
-    if as_json:
-        values = {
-            "done": [_as_json(one) for one in batch.done],
-            "skipped": list(batch.skipped),
-            "refused": [one._asdict() for one in refused],
-            "ignored": [str(path) for path in found.ignored],
-            "drift": None if batch.drift is None else batch.drift._asdict(),
-        }
-        typer.echo(json.dumps(values, indent=2, allow_nan=False))
-    elif not quiet:
-        _print_table(batch, len(found.ignored), output)
-        for line in warning_lines([one for one in batch.done if one.density]):
-            typer.echo(line, err=True)
-        if batch.drift is not None:
-            typer.echo(f"Warning: {batch.drift.words}", err=True)
-    for name, reason in refused:
-        named = reason if reason.startswith(name) else f"{name}: {reason}"
-        typer.echo(f"Refused: {named}", err=True)
-    for one in batch.incomplete:
-        for file, reason in one.left_out.items():
-            typer.echo(f"Not written: {path_text(file)}: {reason}", err=True)
-    for one in batch.empty:
-        words = f"{path_text(one.name) or 'the pair'}. {causes(one.warnings)}"
-        typer.echo(f"No depth: {words}", err=True)
-
-
-def warning_lines(done: "Sequence[Done]") -> list[str]:
-    """Return each kind of warning once, as the first frame has it, with the number of others.
-
-    Parameters
-    ----------
-    done
-        Summaries of the frames.
-    """
-    from d3s.files.raw import path_text
-
-    alike: dict[str, list[tuple[str, str]]] = {}
-    for one in done:
-        for words in one.warnings:
-            cause = _NUMBER.sub("", words.partition(":")[0])
-            alike.setdefault(cause, []).append((one.name, words))
-    lines = []
-    for same in alike.values():
-        name, words = same[0]
-        others = f" and {_counted(len(same) - 1, 'more frame')}" if len(same) > 1 else ""
-        place = f"{path_text(name)}{others}: " if len(done) > 1 else ""
-        lines.append(f"Warning: {place}{words}")
-    return lines
-
-
-def _print_table(batch: "Batch", ignored: int, output: Path) -> None:
-    from rich.console import Console
-
-    from d3s.files.raw import path_text
-
-    if batch.done:
-        Console().print(_table(batch.done))
-    remarks = list(dict.fromkeys(remark for one in batch.done for remark in one.remarks))
-    for remark in remarks[:_MOST_REMARKS]:
-        typer.echo(f"Note: {remark}")
-    if len(remarks) > _MOST_REMARKS:
-        typer.echo(f"And {len(remarks) - _MOST_REMARKS} more notes; --json has them all.")
-    if batch.skipped:
-        typer.echo(f"Skipped, since results are there: {_counted(len(batch.skipped), 'frame')}.")
-    if ignored:
-        typer.echo(f"Left alone: {_counted(ignored, 'other file')}.")
-    # Not through rich, which would wrap a long path and read brackets in it as markup.
-    if len(batch.done) == 1:
-        names = ", ".join(path_text(path.name) for path in batch.done[0].files)
-        typer.echo(f"Files in {output}: {names}")
-    elif batch.done:
-        typer.echo(f"Files of {len(batch.done)} frames in {output}.")
-    if batch.done:
-        typer.echo(_waited(batch))
-
-
-def _waited(batch: "Batch") -> str:
-    """Time since the program began, and what it went into beside the frames of the table."""
-    in_all_s = seconds_since_start()
-    frames_s = sum(one.time_s + one.write_s for one in batch.done)
-    rest = "start-up and reading" if len(batch.done) == 1 else "start-up and waiting for files"
-    return f"{in_all_s:.1f} s in all, of which {in_all_s - frames_s:.1f} s for {rest}."
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-_TIMES = ("read (s)", "estimate (s)", "write (s)")
-
-
-def _table(done: "tuple[Done, ...]") -> Any:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from d3s.files.raw import path_text
-
-    table = Table()
-    table.add_column("frame")
-    for heading in ("density", "depth (m)", "median sigma (mm)", *_TIMES):
-        table.add_column(heading, justify="right", no_wrap=heading.startswith("depth"))
-    half = _MOST_ROWS // 2
-    is_long = len(done) > _MOST_ROWS
-    for one in (*done[:half], *done[-half:]) if is_long else done:
-        if is_long and one is done[-half]:
-            table.add_row("...")
-        depths = f"{one.nearest_m:.2f} to {one.farthest_m:.2f}" if one.density else "none"
-        table.add_row(
-            escape(path_text(one.name) or "pair"),
-            f"{one.density:.1%}",
-            depths,
-            f"{1e3 * one.median_sigma_m:.2f}" if one.density else "",
-            *(f"{time_s:.2f}" for time_s in (one.read_s, one.time_s, one.write_s)),
-        )
-    return table
-
-
-def _as_json(one: "Done") -> dict[str, Any]:
-    numbers = ("nearest_m", "farthest_m", "median_sigma_m")
-    values = {name: getattr(one, name) for name in numbers}
-    return {
-        "name": one.name,
-        "density": one.density,
-        **{name: value if math.isfinite(value) else None for name, value in values.items()},
-        "read_s": one.read_s,
-        "time_s": one.time_s,
-        "write_s": one.write_s,
-        "png_unit_m": one.png_unit_m,
-        "left_out": one.left_out,
-        "remarks": list(one.remarks),
-        "warnings": list(one.warnings),
-        "files": [str(path) for path in one.files],
-    }

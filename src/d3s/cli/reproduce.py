@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.output import SOME_FAILED, Quiet
-from d3s.cli.sweep import LensName, Workers, check_workers
+from d3s.cli.sweep import LensName, Scheduler, Workers, chosen_place
 
 if TYPE_CHECKING:
     from d3s import types
@@ -41,6 +41,7 @@ def reproduce(
         typer.Option(help="Lenses of the camera; fig5 is also made with typical, calibrated ones."),
     ] = LensName.PERFECT,
     workers: Workers = None,
+    scheduler: Scheduler = None,
     list_items: Annotated[
         bool, typer.Option("--list", help="Say what there is, and stop.")
     ] = False,
@@ -64,7 +65,7 @@ def reproduce(
             names_of_item = f"{item.name:16} {item.places[0]:8} {item.reference:26}"
             typer.echo(f"{names_of_item} {item.title} ({item.needs})")
         return
-    check_workers(workers)
+    where = chosen_place(workers, scheduler)
     with _watcher(quiet=quiet) as watcher:
         outcomes = make(
             names or (),
@@ -72,7 +73,7 @@ def reproduce(
             quick=quick,
             seed=seed,
             lens=lens.value,
-            workers=workers,
+            workers=where,
             overwrite=force,
             watcher=watcher,
         )

@@ -14,6 +14,7 @@ from d3s.cli.output import value_of
 from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from d3s import tasks
     from d3s.evaluate.contender import Contender
     from d3s.evaluate.league_tables import Marks
     from d3s.types import Progress
@@ -35,6 +36,14 @@ Workers = Annotated[
     typer.Option(
         metavar="COUNT",
         help="Processes to share the work among, each with one thread; one for each core if left.",
+        show_default=False,
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Or the scheduler of a Dask cluster to do the work, such as tcp://10.0.0.1:8786.",
         show_default=False,
     ),
 ]
@@ -64,14 +73,20 @@ def contenders_of(given: Iterable[str] | None, if_left: Iterable[str]) -> "tuple
 class Run(TypedDict):
     """Arguments that every sweep of the library takes, by their names."""
 
-    workers: int | None
+    workers: "tasks.Workers"
     folder: Path
     progress: "Progress | None"
 
 
 @contextmanager
 def sweep_run(
-    files: Mapping[str, Path], pairs: int, *, workers: int | None, force: bool, quiet: bool
+    files: Mapping[str, Path],
+    pairs: int,
+    *,
+    workers: int | None,
+    scheduler: str | None,
+    force: bool,
+    quiet: bool,
 ) -> Iterator[Run]:
     """Context in which a sweep is run and its files are written.
 
@@ -84,8 +99,8 @@ def sweep_run(
         Files that will be written.
     pairs
         Number of pairs of the sweep.
-    workers
-        Number of processes.
+    workers, scheduler
+        Number of processes, or address of the scheduler of a cluster.
     force
         Whether files may be replaced.
     quiet
@@ -102,7 +117,7 @@ def sweep_run(
     """
     from d3s.evaluate.evaluation import check_absent
 
-    check_workers(workers)
+    where = chosen_place(workers, scheduler)
     if not force:
         check_absent(*files.values())
     first = next(iter(files.values()))
@@ -111,15 +126,22 @@ def sweep_run(
         _kept_trials(first.parent, first.stem) as folder,
         progress_bar(pairs, words, quiet=quiet) as progress,
     ):
-        yield {"workers": workers, "folder": folder, "progress": progress}
+        yield {"workers": where, "folder": folder, "progress": progress}
 
 
-def check_workers(workers: int | None) -> None:
-    """Refuse an impossible number of processes as wrong use."""
-    from d3s.evaluate.jobs import checked_workers
+def chosen_place(workers: int | None, scheduler: str | None) -> "tasks.Workers":
+    """Place that --workers or --scheduler names; an impossible one is wrong use."""
+    from d3s.tasks import Cluster, place_of
 
+    if scheduler is not None:
+        if workers is not None:
+            raise typer.BadParameter(
+                "--workers is for this machine and --scheduler for a cluster: leave one of them."
+            )
+        return Cluster(scheduler)
     with value_of("--workers"):
-        checked_workers(workers)
+        place_of(workers)
+    return workers
 
 
 def read_page(path: Path, *marks: "Marks") -> str:

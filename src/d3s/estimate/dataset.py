@@ -13,7 +13,7 @@ from d3s.version import __version__
 if TYPE_CHECKING:
     from xarray import Dataset
 
-_NAMES = {
+NAMES = {
     "depth_m": ("depth along the optical axis from the plane of the lenses", "m"),
     "sigma_m": ("standard deviation of depth_m", "m"),
     "confidence": ("confidence, 0 to 1", "1"),
@@ -34,12 +34,12 @@ def as_dataset(depth_map: DepthMap) -> "Dataset":
         raise InputError("to_xarray needs the package xarray: pip install 'd3s[xarray]'.")
     from xarray import Dataset
 
-    layers = {name: getattr(depth_map, name) for name in _NAMES}
+    layers = {name: getattr(depth_map, name) for name in NAMES}
     found = {name: values for name, values in layers.items() if values is not None}
     rows, cols = depth_map.depth_m.shape
     data = Dataset(
         {
-            name: (("row", "col"), values, {"long_name": _NAMES[name][0], "units": _NAMES[name][1]})
+            name: (("row", "col"), values, {"long_name": NAMES[name][0], "units": NAMES[name][1]})
             for name, values in found.items()
         },
         coords={

@@ -12,7 +12,6 @@ quality         fill rate, Z-accuracy, plane-fit and sub-pixel RMS, temporal noi
 contender       a method with its options, under a name
 sweep           planes and scenes of a sweep, and one noisy pair of them
 table           the table of a sweep, its summariser, CSV and JSON
-jobs            tasks of a sweep in several processes, with results kept on disk
 evaluation      a kind of evaluation, its run over a sweep, and its files
 planes          planes over depth and texture
 scenes          random scenes, by region

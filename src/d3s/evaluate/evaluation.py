@@ -11,11 +11,12 @@ from typing import Any
 from d3s.atomic import make_folder, write_text
 from d3s.errors import OutputError
 from d3s.evaluate.contender import Contender, as_contenders
-from d3s.evaluate.jobs import Job, Task, run_tasks, versions
 from d3s.evaluate.sweep import Sweep
 from d3s.evaluate.table import SweepTable, csv_text, for_json
 from d3s.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
 from d3s.rig import Rig
+from d3s.runtime.versions import versions
+from d3s.tasks import Job, Task, Workers, results
 from d3s.types import Progress
 
 Methods = str | Contender | Sequence[str | Contender]
@@ -90,7 +91,7 @@ def run_evaluation(
     sweep: Sweep | None = None,
     rig: Rig | None = None,
     settings: Mapping[str, Any] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> SweepResults:
@@ -116,7 +117,7 @@ def run_evaluation(
     sweep = sweep or evaluation.sweep()
     rig = rig or sweep.default_rig()
     sweep.check()
-    answers = run_tasks(
+    answers = results(
         pair_tasks(evaluation.name, evaluation.measure, sweep, rig, contenders, settings or {}),
         workers=workers,
         folder=folder,
@@ -160,7 +161,10 @@ def pair_tasks(
         "settings": dict(settings),
     }
     work = partial(_measure_pair, measure, type(sweep))
-    return [Task(work, {**common, "place": list(place)}) for place in sweep.places]
+    return [
+        Task(f"{name} {number}", work, {**common, "place": list(place)})
+        for number, place in enumerate(sweep.places)
+    ]
 
 
 def _measure_pair(measure: Measure, sweep: type[Sweep], job: Job) -> Rows:

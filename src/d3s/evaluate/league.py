@@ -29,7 +29,6 @@ from d3s.estimate.methods import METHODS
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.evaluation import Methods, Rows, join_rows, pair_tasks
 from d3s.evaluate.fattening import SHARES_BESIDE, background_beside, fattening_of
-from d3s.evaluate.jobs import run_tasks
 from d3s.evaluate.metrics import BAD_M, count_pixels, depth_errors_m, mean_or_nan, median_or_nan
 from d3s.evaluate.planes import BEYOND_M
 from d3s.evaluate.ranking import coverage, trust, trust_order
@@ -49,6 +48,7 @@ from d3s.evaluate.tuned_twin import tuned_rig
 from d3s.evaluate.typical_camera import Lens, typical_rig
 from d3s.rig import Rig
 from d3s.scene.sequence import even_distances_m
+from d3s.tasks import Workers, results
 from d3s.types import FloatArray, Progress
 
 STEPS = 100
@@ -228,7 +228,7 @@ def compare(
     *,
     program: Program | None = None,
     rig: Rig | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> League:
@@ -261,7 +261,7 @@ def compare(
             f"league {group}", _measure_pair, sweep, rig, contenders, {"group": group}
         )
     ]
-    answers = run_tasks(tasks, workers=workers, folder=folder, progress=progress)
+    answers = results(tasks, workers=workers, folder=folder, progress=progress)
     rows = join_rows(answers, "rows")
     return League(program=program, rig=rig, contenders=contenders, rows=rows)
 

@@ -29,6 +29,7 @@ from d3s.evaluate.table import (
     worst_error_m,
 )
 from d3s.rig import Rig
+from d3s.tasks import Workers
 from d3s.types import Progress
 
 BEYOND_M = 0.9
@@ -40,7 +41,7 @@ def evaluate_planes(
     *,
     sweep: PlaneSweep | None = None,
     rig: Rig | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> SweepResults:
@@ -55,8 +56,8 @@ def evaluate_planes(
     rig
         The camera; the paper's prototype if left out.
     workers
-        Number of processes, each with one thread; one for each core if left out. The figures are
-        the same for any number.
+        Number of processes, each with one thread; one for each core if left out; or a place of
+        `d3s.tasks`, such as a Dask cluster. The figures are the same everywhere.
     folder
         Where finished planes are kept, so that the same call resumes; nowhere if left out.
     progress

@@ -21,7 +21,6 @@ from d3s.evaluate.evaluation import (
     join_rows,
     pair_tasks,
 )
-from d3s.evaluate.jobs import Job, run_tasks
 from d3s.evaluate.scenes import measure_scene, summarise_regions, summarise_scenes
 from d3s.evaluate.sweep import REPORT_PATTERNS, Shape, Sweep, Trial
 from d3s.evaluate.truth import truth_of
@@ -31,6 +30,7 @@ from d3s.render.store import load_or_render
 from d3s.rig import Rig
 from d3s.scene.pair import Pair
 from d3s.scene.sensor import expose_pair
+from d3s.tasks import Cluster, Job, Workers, results
 from d3s.types import Progress
 
 EDGE_REACH_PX = 12
@@ -121,7 +121,7 @@ def evaluate_rooms(
     keep: str | os.PathLike[str],
     sweep: RoomSweep | None = None,
     rig: Rig | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> SweepResults:
@@ -157,9 +157,13 @@ def evaluate_rooms(
     sweep, rig = sweep or RoomSweep(), rig or Rig.paper_prototype()
     sweep.check()
     render_rooms(sweep, rig, keep)
-    work = partial(_measure_room, os.fspath(keep))
+    place = os.fspath(keep)
+    if isinstance(workers, Cluster):  # which may have another working folder
+        place = os.path.abspath(place)  # noqa: PTH100 - links stay as they are
+        workers = workers.seeing((), [place])
+    work = partial(_measure_room, place)
     tasks = pair_tasks(ROOMS.name, ROOMS.measure, sweep, rig, contenders, {})
-    answers = run_tasks(
+    answers = results(
         [task._replace(work=work) for task in tasks],
         workers=workers,
         folder=folder,

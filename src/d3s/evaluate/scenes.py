@@ -28,6 +28,7 @@ from d3s.evaluate.table import (
     worst_error_m,
 )
 from d3s.rig import Rig
+from d3s.tasks import Workers
 from d3s.types import Progress
 
 
@@ -36,7 +37,7 @@ def evaluate_scenes(
     *,
     sweep: SceneSweep | None = None,
     rig: Rig | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> SweepResults:

@@ -19,6 +19,7 @@ from d3s.evaluate.table import (
     summarise,
 )
 from d3s.rig import Rig
+from d3s.tasks import Workers
 from d3s.types import Progress
 
 
@@ -28,7 +29,7 @@ def evaluate_thresholds(
     *,
     sweep: PlaneSweep | None = None,
     rig: Rig | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> SweepResults:

@@ -6,7 +6,6 @@ out, also if the process is killed or the disk is full. Frames come back bit for
 recorder    `Recorder`: writes in a thread of its own, and counts what it must drop
 writer      `RecordingWriter`: writes one frame after the other
 reader      `Recording`: the frames of a recording, as a source
-frames      names of the frames of a recording, for batches
 index       the places of frames in a file, also in one that was cut
 describe    facts of a recording, for people
 recover     a whole file of one that was cut

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from d3s.errors import InputError
 from d3s.evaluate.typical_camera import Lens
+from d3s.tasks import Workers
 from d3s.types import Progress
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Context:
     seed
         Seed of everything random.
     workers
-        Number of processes; None for one for each core.
+        Number of processes; None for one for each core. Or a place of `d3s.tasks`.
     progress
         Called with the finished and the total amount of work, by items that take long.
     tables_of
@@ -48,7 +49,7 @@ class Context:
     folder: Path
     quick: bool = False
     seed: int = 0
-    workers: int | None = None
+    workers: Workers = None
     progress: Progress | None = None
     tables_of: Callable[[str], Mapping[str, Rows] | None] = lambda name: None
 

@@ -15,12 +15,13 @@ from typing import Any, Literal, NamedTuple
 
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError, OutputError
-from d3s.evaluate.jobs import checked_workers, code_digest
 from d3s.evaluate.typical_camera import Lens
 from d3s.reproduce.item import Context, Item, Result, Rows
 from d3s.reproduce.page import write_page
 from d3s.reproduce.registry import ITEMS, find_items
 from d3s.reproduce.store import ERROR, stored_result, write_result
+from d3s.runtime.versions import code_digest
+from d3s.tasks import Workers, place_of
 from d3s.types import Progress
 from d3s.version import __version__
 
@@ -50,7 +51,7 @@ def reproduce(
     quick: bool = False,
     seed: int = 0,
     lens: Lens = "perfect",
-    workers: int | None = None,
+    workers: Workers = None,
     overwrite: bool = False,
     watcher: Watcher | None = None,
     items: Sequence[Item] = ITEMS,
@@ -71,7 +72,7 @@ def reproduce(
     lens
         Lenses of the camera. With "typical", only items that have been measured with them are made.
     workers
-        Number of processes; None for one for each core.
+        Number of processes; None for one for each core. Or a place of `d3s.tasks`.
     overwrite
         Whether to make items again that are there, and to write to a folder with other files.
     watcher
@@ -88,7 +89,7 @@ def reproduce(
     """
     # Items that read tables of others come after them.
     chosen = sorted(find_items(names, items, lens), key=lambda item: bool(item.uses))
-    checked_workers(workers)
+    place_of(workers)
     root = Path(folder)
     _take(root, overwrite=overwrite)
     outcomes: list[Outcome] = []

@@ -9,7 +9,7 @@ import typer
 from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet, value_of
 from d3s.cli.progress import progress_bar
-from d3s.cli.sweep import INTERRUPTED, Workers, say_files, sweep_run
+from d3s.cli.sweep import INTERRUPTED, Scheduler, Workers, say_files, sweep_run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,6 +54,7 @@ def rooms(
     rig: options.RigFile = None,
     output: options.Output = Path("evaluation"),
     workers: Workers = None,
+    scheduler: Scheduler = None,
     quick: _Quick = False,
     force: Force = False,
     quiet: Quiet = False,
@@ -83,7 +84,9 @@ def rooms(
     if not force:
         check_absent(*files.values(), *(drawings if pictures else ()))
     pairs = _render(sweep, camera, kept, quiet=quiet)
-    with sweep_run(files, len(pairs), workers=workers, force=force, quiet=quiet) as run:
+    with sweep_run(
+        files, len(pairs), workers=workers, scheduler=scheduler, force=force, quiet=quiet
+    ) as run:
         results = evaluate_rooms(contenders, keep=kept, sweep=sweep, rig=camera, **run)
         write_results(results, output, overwrite=force)
     if pictures:

@@ -10,7 +10,7 @@ import typer
 
 from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet, value_of
-from d3s.cli.sweep import Workers, read_page, say_files, say_left_out, sweep_run
+from d3s.cli.sweep import Scheduler, Workers, read_page, say_files, say_left_out, sweep_run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,6 +68,7 @@ def stereo(
         ),
     ] = None,
     workers: Workers = None,
+    scheduler: Scheduler = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -93,7 +94,9 @@ def stereo(
     if page is not None:
         read_page(page, MARKS)  # refused before the work rather than after it
     files = stereo_files(output)
-    with sweep_run(files, pairs, workers=workers, force=force, quiet=quiet) as run:
+    with sweep_run(
+        files, pairs, workers=workers, scheduler=scheduler, force=force, quiet=quiet
+    ) as run:
         results = evaluate_stereo(
             folder,
             contenders,

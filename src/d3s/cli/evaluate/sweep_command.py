@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet, value_of
-from d3s.cli.sweep import Workers, say_files, sweep_run
+from d3s.cli.sweep import Scheduler, Workers, say_files, sweep_run
 
 if TYPE_CHECKING:
     from d3s.evaluate.evaluation import Evaluation
@@ -30,6 +30,7 @@ _AFTER: dict[str, Option] = {
     "rig": (options.RigFile, None),
     "output": (options.Output, Path("evaluation")),
     "workers": (Workers, None),
+    "scheduler": (Scheduler, None),
     "quick": (options.Quick, False),
     "force": (Force, False),
     "quiet": (Quiet, False),
@@ -75,7 +76,7 @@ def sweep_command(
         contenders = options.contenders_of(given["method"])
         rig = sweep.default_rig() if given["rig"] is None else options.rig_of(given["rig"])
         files = result_files(evaluation, given["output"])
-        flags = {name: given[name] for name in ("workers", "force", "quiet")}
+        flags = {name: given[name] for name in ("workers", "scheduler", "force", "quiet")}
         with sweep_run(files, len(sweep.places), **flags) as run:
             results = run_evaluation(
                 evaluation,

@@ -40,6 +40,14 @@ class Drift(NamedTuple):
     words: str  # warning, as a sentence
 
 
+class DriftSample(NamedTuple):
+    """Contribution of one frame to the search for a drift; JSON can hold it."""
+
+    values: list[float]  # of `edge_disparities`
+    sigmas: list[float]
+    held_px: float  # disparity that sigma holds
+
+
 class DriftWatch:
     """Pool the comparisons of the views of many depth maps, and notice a drift.
 
@@ -63,20 +71,17 @@ class DriftWatch:
         self._held_px = 0.0
 
     def add(self, name: str, depth_map: "DepthMap") -> None:
-        """Add the comparison of one frame, if it has one.
+        """Add the comparison of one frame, if it has one."""
+        sample = drift_sample(depth_map)
+        if sample is not None:
+            self.add_sample(name, sample)
 
-        Only cameras with lenses are watched: pairs that were rectified elsewhere have errors of
-        their own.
-        """
-        comparison, optics = depth_map.comparison, depth_map.rig.optics
-        if comparison is None or optics.aperture_radius_m == 0:
-            return
-        values, sigmas = edge_disparities(comparison, depth_map.depth_m.shape)
+    def add_sample(self, name: str, sample: DriftSample) -> None:
+        """Add what `drift_sample` has found in one frame."""
         self._names.append(name)
-        self._values.append(values)
-        self._sigmas.append(np.hypot(sigmas, _SCATTER))
-        age_days = getattr(depth_map.options, "calibration_age_days", 0.0)
-        self._held_px = max(self._held_px, depth_map.rig.rectification_sigma_px(age_days))
+        self._values.append(np.array(sample.values))
+        self._sigmas.append(np.hypot(sample.sigmas, _SCATTER))
+        self._held_px = max(self._held_px, sample.held_px)
 
     def drift(self) -> Drift | None:
         """Return the drift that the frames show, None if there is none or they are too few."""
@@ -103,6 +108,21 @@ class DriftWatch:
             f"{count} of {len(self._names)} frames, {parts}. Sigma holds a disparity of "
             f"{self._held_px:.2g} px. Find and mend it with d3s check.",
         )
+
+
+def drift_sample(depth_map: "DepthMap") -> DriftSample | None:
+    """Return what one frame tells of a drift, None if nothing.
+
+    Only cameras with lenses are watched: pairs that were rectified elsewhere have errors of their
+    own.
+    """
+    comparison, optics = depth_map.comparison, depth_map.rig.optics
+    if comparison is None or optics.aperture_radius_m == 0:
+        return None
+    values, sigmas = edge_disparities(comparison, depth_map.depth_m.shape)
+    age_days = getattr(depth_map.options, "calibration_age_days", 0.0)
+    held_px = depth_map.rig.rectification_sigma_px(age_days)
+    return DriftSample(values.tolist(), sigmas.tolist(), float(held_px))
 
 
 def edge_disparities(

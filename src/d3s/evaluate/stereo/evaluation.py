@@ -10,7 +10,6 @@ from typing import Any
 from d3s.errors import InputError
 from d3s.evaluate.contender import Contender, as_contenders
 from d3s.evaluate.evaluation import Methods, Rows, contenders_of, join_rows, write_texts
-from d3s.evaluate.jobs import Job, Task, run_tasks, versions
 from d3s.evaluate.stereo.folders import FoundScenes, SceneFiles, find_scenes
 from d3s.evaluate.stereo.light import AS_STORED, Light
 from d3s.evaluate.stereo.measures import (
@@ -34,6 +33,8 @@ from d3s.evaluate.stereo.summary import summarise_stereo
 from d3s.evaluate.sweep import run_contender
 from d3s.evaluate.table import SweepTable, csv_text, for_json
 from d3s.record import short_repr
+from d3s.runtime.versions import versions
+from d3s.tasks import Cluster, Job, Task, Workers, results
 from d3s.types import Image, Progress
 
 STEREO_METHODS = ("joint", "sgbm", "bm")
@@ -82,7 +83,7 @@ def evaluate_stereo(
     lights: Sequence[str | Light] = (),
     disparities: int | None = None,
     with_occluded: bool = False,
-    workers: int | None = None,
+    workers: Workers = None,
     kept: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> StereoResults:
@@ -134,9 +135,13 @@ def evaluate_stereo(
         one.checked_options()
     trials = checked_lights(lights)
     _check_disparities(disparities)
+    if isinstance(workers, Cluster):  # which may have another working folder
+        folder = os.path.abspath(folder)  # noqa: PTH100 - links stay as they are
     found = find_scenes(folder)
+    if isinstance(workers, Cluster):
+        workers = workers.seeing([os.fspath(found.scenes[0].left)], ())
     tasks = stereo_tasks(found, contenders, trials, disparities, with_occluded=with_occluded)
-    answers = run_tasks(tasks, workers=workers, folder=kept, progress=progress)
+    answers = results(tasks, workers=workers, folder=kept, progress=progress)
     return StereoResults(
         found=found,
         contenders=contenders,
@@ -190,8 +195,12 @@ def stereo_tasks(
         "with_occluded": with_occluded,
     }
     return [
-        Task(_measure, {**common, "files": one.as_table(), "digest": digest, "light": light.name})
-        for one in found.scenes
+        Task(
+            f"scene {number} {light.name}",
+            _measure,
+            {**common, "files": one.as_table(), "digest": digest, "light": light.name},
+        )
+        for number, one in enumerate(found.scenes)
         for digest in (one.digest(),)
         for light in lights
     ]

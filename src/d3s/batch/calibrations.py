@@ -1,0 +1,191 @@
+"""Calibrations of many cameras: a folder of captures each, a rig file and a report of each out."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from d3s.atomic import make_folder
+from d3s.calibrate import calibrate
+from d3s.calibrate.report import Report
+from d3s.capture import Refused
+from d3s.errors import CalibrationError, InputError, OutputError
+from d3s.files.raw import path_text
+from d3s.rig import Rig
+from d3s.tasks import Cluster, Kind, Limits, Outcome, Task, Workers, place_of, run
+from d3s.types import Progress
+from d3s.view.calibration import write_report
+
+_TABLE = "distances.csv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated:
+    """Calibration of one camera."""
+
+    name: str
+    grade: str  # good, usable or bad
+    summary: str
+    rig: Path | None  # None: nothing usable came out
+    report: Path
+    problem: str = ""  # why there is no rig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrations:
+    """Outcomes of all folders: calibrations, and folders that could not be used at all."""
+
+    done: tuple[Calibrated, ...]
+    refused: tuple[Refused, ...]
+    skipped: tuple[str, ...] = ()
+
+
+def calibrate_folders(
+    folders: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    workers: Workers = None,
+    limits: Limits | None = None,
+    overwrite: bool = False,
+    skip_done: bool = False,
+    progress: Progress | None = None,
+    on_refused: Callable[[Refused], None] | None = None,
+) -> Calibrations:
+    """Calibrate many cameras; each rig file and report is written as soon as it is made.
+
+    Parameters
+    ----------
+    folders
+        Folders of captures, one for each camera; their names name the rigs.
+    output
+        Folder for rig files and reports.
+    settings
+        Arguments of `d3s.calibrate` for all cameras, as JSON holds them; `design` is the path of a
+        rig file.
+    workers
+        Number of processes; one for each core if left out. Or a place of `d3s.tasks`.
+    limits
+        Tries, time and memory of each camera in other processes.
+    overwrite
+        Whether earlier results may be replaced.
+    skip_done
+        Whether folders whose report is there are left alone.
+    progress
+        Called with (cameras done, cameras in all).
+    on_refused
+        Called with each folder that is refused, and why, as it happens.
+
+    Raises
+    ------
+    InputError
+        When two folders have one name.
+    OutputError
+        When results are there already, or cannot be written.
+    """
+    target = Path(os.path.abspath(os.fsdecode(output)))  # noqa: PTH100 - workers may be elsewhere
+    jobs = _jobs(folders, target, settings or {}, overwrite or skip_done)
+    make_folder(target)
+    there = {name: target.joinpath(f"{name}.html").exists() for name in jobs}
+    if any(there.values()) and not (overwrite or skip_done):
+        name = next(name for name, is_there in there.items() if is_there)
+        raise OutputError(
+            f"{target / name}.html exists. Choose another folder, replace with --force, or go on "
+            "with --skip-done."
+        )
+    to_do = {name: job for name, job in jobs.items() if not (skip_done and there[name])}
+    where = place_of(workers, tasks=len(to_do))
+    if isinstance(where, Cluster):
+        where = where.seeing([f"{job['folder']}/{_TABLE}" for job in to_do.values()], [str(target)])
+    tasks = [Task(name, calibrate_folder, job) for name, job in to_do.items()]
+    done, refused = {}, {}
+    with closing(run(tasks, where, limits=limits or Limits())) as outcomes:
+        for number, outcome in enumerate(outcomes, 1):
+            if outcome.kind == Kind.DONE:
+                done[outcome.key] = _calibrated(outcome.result)
+            else:
+                refused[outcome.key] = _refused(outcome, to_do[outcome.key]["folder"])
+                if on_refused is not None:
+                    on_refused(refused[outcome.key])
+            if progress is not None:
+                progress(len(jobs) - len(to_do) + number, len(jobs))
+    return Calibrations(
+        done=tuple(done[name] for name in jobs if name in done),
+        refused=tuple(refused[name] for name in jobs if name in refused),
+        skipped=tuple(name for name in jobs if name not in to_do),
+    )
+
+
+def calibrate_folder(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Calibrate one camera, and write its rig file and its report; returns what was written.
+
+    Parameters
+    ----------
+    job
+        Folder of captures, files to write, and arguments of `d3s.calibrate`.
+    """
+    settings = dict(job["settings"])
+    design = settings.pop("design", None)
+    rig_file, page = Path(job["rig"]), Path(job["report"])
+    rig, problem = None, ""
+    try:
+        rig, report = calibrate(
+            job["folder"],
+            design=None if design is None else Rig.load(design),
+            name=job["name"],
+            **settings,
+        )
+    except CalibrationError as error:
+        if not isinstance(error.report, Report):
+            raise
+        problem, report = str(error), error.report
+    if rig is not None:
+        rig.save(rig_file, overwrite=job["overwrite"])
+    write_report(report, page, overwrite=job["overwrite"])
+    return {
+        "name": job["name"],
+        "grade": report.verdict.grade,
+        "summary": report.verdict.summary,
+        "rig": None if rig is None else os.fspath(rig_file),
+        "report": os.fspath(page),
+        "problem": problem,
+    }
+
+
+def _jobs(
+    folders: Sequence[str | os.PathLike[str]],
+    target: Path,
+    settings: Mapping[str, Any],
+    overwrite: bool,
+) -> dict[str, dict[str, Any]]:
+    """Job of each folder, by the name of its rig."""
+    jobs: dict[str, dict[str, Any]] = {}
+    for folder in folders:
+        path = Path(os.path.abspath(os.fsdecode(folder)))  # noqa: PTH100
+        if path.name in jobs:
+            raise InputError(
+                f"{path_text(folder)} and {jobs[path.name]['folder']} have one name, which names "
+                "the rig. Rename one, or calibrate them apart."
+            )
+        jobs[path.name] = {
+            "name": path.name,
+            "folder": os.fspath(path),
+            "rig": os.fspath(target / f"{path.name}.toml"),
+            "report": os.fspath(target / f"{path.name}.html"),
+            "settings": dict(settings),
+            "overwrite": overwrite,
+        }
+    return jobs
+
+
+def _calibrated(result: Mapping[str, Any]) -> Calibrated:
+    paths = {name: Path(result[name]) if result[name] else None for name in ("rig", "report")}
+    return Calibrated(**{**result, **paths})
+
+
+def _refused(outcome: Outcome, folder: str) -> Refused:
+    if outcome.error == OutputError.__name__:
+        raise OutputError(outcome.reason)
+    return Refused(path_text(folder), outcome.reason)

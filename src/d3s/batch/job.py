@@ -1,0 +1,154 @@
+"""`DepthJob`: the rig, the method and its options, the depths to keep, and the formats to write."""
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from d3s.batch.writing import CAMERA, DISPARITIES, FIGURE, PREVIEW
+from d3s.errors import InputError
+from d3s.estimate import DepthMap, Options
+from d3s.estimate.depth_map import check_limits
+from d3s.estimate.methods import checked_options, estimate_quietly
+from d3s.files import camera_file
+from d3s.files.codecs import CHECKS
+from d3s.files.depth_files import FORMATS
+from d3s.files.depth_png import check_unit
+from d3s.files.raw import path_text
+from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS, PLY
+from d3s.rig import Rig
+from d3s.types import Image
+
+ZARR = "zarr"
+DEFAULT_FORMATS = ("npz", "png", PREVIEW)
+ALL_FORMATS = (
+    *(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES),
+    *DISPARITIES,
+    ZARR,
+    PREVIEW,
+    FIGURE,
+)
+"""NPZ with everything, the formats that other programs read, and pictures for people."""
+
+STORE = "depth.zarr"
+"""Name of the array of all frames, in the folder of the results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthJob:
+    """Method and options of the estimate, the depths to keep, and the formats to write.
+
+    Raises
+    ------
+    InputError
+        When a format is unknown or needs a package that is not installed, or a limit is no such
+        number.
+    """
+
+    rig: Rig
+    method: str = "joint"
+    options: Options | Mapping[str, Any] | None = None
+    side_by_side: bool = False
+    linear: bool | None = None
+    bayer: str | None = None
+    min_confidence: float | None = None
+    max_sigma_m: float | None = None
+    formats: tuple[str, ...] = DEFAULT_FORMATS
+    unit_m: float | None = None  # of the PNG; None for 1 mm, or another if that does not fit
+    max_pixels: int = MAX_PIXELS  # of a file
+
+    def __post_init__(self) -> None:
+        check_formats(self.formats)
+        if self.unit_m is not None:
+            check_unit(self.unit_m)
+        check_limits(min_confidence=self.min_confidence, max_sigma_m=self.max_sigma_m)
+
+    @property
+    def needs_colour(self) -> bool:
+        """Whether a format is written that shows the colours of the left view."""
+        return any(f".{one}" in PLY.suffixes for one in self.formats)
+
+    def estimate(self, left: Image, right: Image) -> DepthMap:
+        """Run the method on a pair, unfiltered."""
+        return estimate_quietly(left, right, self.rig, method=self.method, options=self.options)
+
+    def targets(self, name: str, output: Path) -> dict[str, Path]:
+        """Files of the results of a frame, by format; the camera that some need comes last.
+
+        The array of all frames is not among them.
+        """
+        start = f"{name}_" if name else ""
+        names = {
+            PREVIEW: "preview.png",
+            FIGURE: "figure.png",
+            **{one: one for one in DISPARITIES},
+        }
+        files = {
+            one: output / f"{start}{names.get(one, f'depth.{one}')}"
+            for one in self.formats
+            if one != ZARR
+        }
+        if any(not FORMATS[f".{one}"].has_camera_inside for one in files if f".{one}" in FORMATS):
+            files[CAMERA] = camera_file.beside(output / f"{start}depth.png")
+        return files
+
+    def as_json(self) -> dict[str, Any]:
+        """Fields as JSON holds them; `DepthJob.from_json` makes the same job of them."""
+        return {
+            "rig": self.rig.model_dump(mode="json"),
+            "method": self.method,
+            "options": checked_options(self.method, self.options).model_dump(mode="json"),
+            **{name: getattr(self, name) for name in _PLAIN},
+            "formats": list(self.formats),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "DepthJob":
+        """Job of the fields of `as_json`."""
+        plain = {name: fields[name] for name in _PLAIN}
+        return cls(
+            rig=Rig(**fields["rig"]),
+            method=fields["method"],
+            options=checked_options(fields["method"], fields["options"]),
+            formats=tuple(fields["formats"]),
+            **plain,
+        )
+
+    def digest(self) -> str:
+        """Digest of all that decides the bytes of the results beside the code."""
+        text = json.dumps(self.as_json(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+_PLAIN = (
+    "side_by_side",
+    "linear",
+    "bayer",
+    "min_confidence",
+    "max_sigma_m",
+    "unit_m",
+    "max_pixels",
+)
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Refuse an empty list of formats, unknown ones, and ones whose package is missing.
+
+    Raises
+    ------
+    InputError
+        Naming the first that is wrong, and the formats that there are.
+    """
+    unknown = [one for one in formats if one not in ALL_FORMATS]
+    if unknown or not formats:
+        wrong = path_text(unknown[0]) or "an empty name" if unknown else "nothing"
+        raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
+    if ZARR in formats and importlib.util.find_spec("zarr") is None:
+        raise InputError("writing zarr needs the package zarr: pip install 'd3s[zarr]'.")
+    for one in formats:
+        found = DEPTH_SUFFIXES.get(f".{one}")
+        if found is not None and found.name in CHECKS:
+            CHECKS[found.name]()

@@ -1,0 +1,215 @@
+"""Depth maps of many frames as one Zarr group, version 3: a chunk a frame.
+
+Two writers never share a chunk, so any number of processes may write at the same time. A chunk that
+is missing reads as NaN without a word: the array `done`, written last, says which frames are whole.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d3s.errors import InputError, OutputError
+from d3s.estimate import DepthMap
+from d3s.estimate.dataset import NAMES
+from d3s.estimate.flags import Flag
+
+_LAYERS = {"depth_m": "f4", "sigma_m": "f4", "confidence": "f4", "flags": "u2", "intensity": "f4"}
+_DONE = "done"
+_KIND = "d3s depth maps"
+# Names of chunks without folders: c.12.0.0. A folder for each frame and layer would be slow.
+_FLAT: Any = {"name": "default", "separator": "."}
+_CHUNK = re.compile(r"c\.(\d+)")
+_UNFINISHED = ".partial"  # end of the names under which zarr writes
+
+
+class DepthStore:
+    """Zarr group with the depth maps of many frames, each at its place.
+
+    Parameters
+    ----------
+    path
+        Folder of the group.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create(
+        self, names: Sequence[str], shape: tuple[int, int], attributes: dict[str, Any]
+    ) -> None:
+        """Create the group, or make room for further frames in it.
+
+        Parameters
+        ----------
+        names
+            Names of the frames, by place.
+        shape
+            Rows and columns of every frame.
+        attributes
+            Rig, method and options, as JSON holds them.
+
+        Raises
+        ------
+        OutputError
+            When there is a group with frames of another size.
+        """
+        import zarr
+
+        if self._is_there:
+            self._grow(names, shape)
+            return
+        # Made under another name: a group without all its arrays would be of no use.
+        draft = self.path.with_name(f".{self.path.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        group = zarr.open_group(draft, mode="w", zarr_format=3)
+        for name, kind in _LAYERS.items():
+            self._add_layer(group, name, kind, (len(names), *shape))
+        group.create_array(
+            _DONE,
+            shape=(len(names),),
+            chunks=(1,),
+            dtype="u1",
+            fill_value=0,
+            chunk_key_encoding=_FLAT,
+            dimension_names=("frame",),
+            attributes={"long_name": "whether the frame is whole: 1, or 0", "units": "1"},
+        )
+        group.attrs.update({"kind": _KIND, **attributes, "frames": list(names)})
+        try:
+            draft.rename(self.path)
+        except OSError as error:
+            raise OutputError(f"{self.path} cannot be written: {error.strerror}.") from error
+
+    def remove(self) -> None:
+        """Remove the group, if it is one of ours.
+
+        Raises
+        ------
+        OutputError
+            When something else has its name.
+        """
+        if os.path.lexists(self.path):
+            if not self._is_there:
+                raise OutputError(f"{self.path} is no array of d3s. Choose another folder.")
+            shutil.rmtree(self.path)
+
+    def places(self) -> dict[str, int]:
+        """Places of the frames by name; none if there is no group."""
+        if not self._is_there:
+            return {}
+        return {name: place for place, name in enumerate(self._attributes["frames"])}
+
+    def finished(self) -> set[int]:
+        """Places of the frames that are whole, by the chunks that are there."""
+        found = (_CHUNK.fullmatch(name) for name in _names(self.path / _DONE))
+        return {int(one[1]) for one in found if one is not None}
+
+    def clear_leftovers(self) -> None:
+        """Remove unfinished chunks of writers that were killed; no other may be writing."""
+        for layer in (*_LAYERS, _DONE):
+            for name in _names(self.path / layer):
+                if name.endswith(_UNFINISHED):
+                    (self.path / layer / name).unlink(missing_ok=True)
+
+    def write(self, place: int, depth_map: DepthMap) -> None:
+        """Write the depth map of a frame; its mark in `done` comes last.
+
+        Parameters
+        ----------
+        place
+            Place of the frame.
+        depth_map
+            Depth map to write.
+
+        Raises
+        ------
+        InputError
+            When the frame has another size than the others.
+        OutputError
+            When a chunk cannot be written.
+        """
+        depth = self._group["depth_m"]
+        if depth_map.depth_m.shape != depth.shape[1:]:
+            rows, cols = depth_map.depth_m.shape
+            raise InputError(
+                f"the frame has {cols} x {rows} pixels, and the array of all frames has "
+                f"{depth.shape[2]} x {depth.shape[1]}. Put frames of another size into another "
+                "folder of results."
+            )
+        try:
+            for name in _LAYERS:
+                layer = getattr(depth_map, name)
+                if layer is not None:
+                    self._group[name][place] = layer
+            self._group[_DONE][place] = 1
+        except OSError as error:
+            raise OutputError(f"{self.path} cannot be written: {error.strerror}.") from error
+
+    @property
+    def _is_there(self) -> bool:
+        return bool(self._attributes.get("kind") == _KIND)
+
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        try:
+            found = json.loads((self.path / "zarr.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        attributes: dict[str, Any] = found.get("attributes", {})
+        return attributes
+
+    @cached_property
+    def _group(self) -> Any:
+        import zarr
+
+        return zarr.open_group(self.path, mode="r+", zarr_format=3)
+
+    def _grow(self, names: Sequence[str], shape: tuple[int, int]) -> None:
+        """Make room for frames that came later; those that are there keep their places."""
+        group = self._group
+        found = group["depth_m"].shape
+        if found[1:] != shape:
+            raise OutputError(
+                f"{self.path} has frames of {found[2]} x {found[1]} pixels, and these have "
+                f"{shape[1]} x {shape[0]}. Choose another folder for results."
+            )
+        if len(names) > found[0]:
+            for name in (*_LAYERS, _DONE):
+                group[name].resize((len(names), *group[name].shape[1:]))
+            group.attrs.update({"frames": list(names)})
+
+    def _add_layer(self, group: Any, name: str, kind: str, shape: tuple[int, int, int]) -> None:
+        from zarr.codecs import BloscCodec
+
+        words, unit = NAMES[name]
+        attributes: dict[str, Any] = {"long_name": words, "units": unit}
+        if name == "flags":
+            attributes["flag_masks"] = [flag.value for flag in Flag]
+            attributes["flag_meanings"] = " ".join(str(flag.name).lower() for flag in Flag)
+        group.create_array(
+            name,
+            shape=shape,
+            chunks=(1, *shape[1:]),
+            dtype=kind,
+            fill_value=np.nan if kind == "f4" else 0,
+            compressors=BloscCodec(
+                cname="zstd", clevel=1, shuffle="shuffle", typesize=np.dtype(kind).itemsize
+            ),
+            chunk_key_encoding=_FLAT,
+            dimension_names=("frame", "row", "col"),
+            attributes=attributes,
+        )
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - names only, for many frames
+    except OSError:
+        return []

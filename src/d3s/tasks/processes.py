@@ -1,0 +1,291 @@
+"""Tasks in processes of this machine.
+
+A worker is a Python of its own, never a copy of this process; it does not import the caller's
+script, so a script needs no `if __name__ == "__main__"`. Jobs and answers are lines of JSON in
+pipes. A worker that dies takes only its own task with it: another one is started, and the task is
+tried again.
+"""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, cast
+
+from d3s.errors import D3SError
+from d3s.tasks.memory import in_words, machine_bytes, process_bytes
+from d3s.tasks.names import call_of
+from d3s.tasks.task import Kind, Limits, Outcome, Task, WorkerEndedError, from_json
+from d3s.tasks.worker import THREADS
+
+_LOOK_S = 0.25  # between two looks at the memory and the time of workers
+_SHARE_OF_MEMORY = 0.9  # of the machine, for all workers together
+_MOST_DEAD_STARTS = 10  # workers in a row that die before they are ready
+_MOST_KILLS = 10  # of the workers of one task, from outside
+_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
+_END_S = 5.0  # for a worker without work to end by itself
+_PIECE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Worker processes of this machine, each with one thread."""
+
+    count: int
+
+    def outcomes(self, tasks: Iterable[Task], limits: Limits) -> Generator[Outcome, None, None]:
+        """Run tasks, and yield their outcomes as they come.
+
+        The first task runs alone: loops that are not compiled yet are compiled once, not by all
+        workers at the same time. Closing the generator ends all workers at once.
+
+        Parameters
+        ----------
+        tasks
+            Tasks, taken as workers become free.
+        limits
+            Tries, time and memory of each task.
+
+        Raises
+        ------
+        WorkerEndedError
+            When workers die before they are ready for a task.
+        """
+        team = _Team(self.count, limits)
+        try:
+            yield from team.outcomes(iter(tasks))
+        finally:
+            team.end()
+
+
+@dataclass
+class _Try:
+    """A task, and how often it was begun."""
+
+    task: Task
+    tries: int = 0
+    started: float = 0.0
+    kills: int = 0  # of its workers from outside, which are no fault of the task
+    earlier_s: float = 0.0  # time of earlier tries: a kill does not set the limit back
+
+    def time_s(self) -> float:
+        """Time of all tries so far."""
+        return self.earlier_s + time.monotonic() - self.started
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker process, and what it is doing."""
+
+    process: "subprocess.Popen[bytes]"
+    read: bytearray = field(default_factory=bytearray)
+    is_ready: bool = False
+    doing: _Try | None = None
+    why_killed: tuple[Kind, str] | None = None
+    memory_bytes: int = 0  # when it was last looked at
+
+    @property
+    def input(self) -> IO[bytes]:
+        """Pipe of jobs to the process."""
+        return cast(IO[bytes], self.process.stdin)
+
+    @property
+    def output(self) -> IO[bytes]:
+        """Pipe of its answers."""
+        return cast(IO[bytes], self.process.stdout)
+
+    def kill(self, kind: Kind, reason: str) -> None:
+        """End the process; its death will be told for this reason."""
+        self.why_killed = (kind, reason)
+        self.process.kill()
+
+
+class _Team:
+    """Workers, and the tasks that wait for one."""
+
+    def __init__(self, count: int, limits: Limits) -> None:
+        self._count = count
+        self._limits = limits
+        self._memory_bytes = limits.memory_bytes or int(_SHARE_OF_MEMORY * machine_bytes() / count)
+        self._selector = selectors.DefaultSelector()
+        self._workers: list[_Worker] = []
+        self._waiting: deque[_Try] = deque()
+        self._dead_starts = 0
+        self._is_warm = False
+
+    def outcomes(self, tasks: Iterator[Task]) -> Iterator[Outcome]:
+        """Outcomes of all tasks, as they come."""
+        next_look = 0.0
+        while self._take(tasks) or any(one.doing for one in self._workers):
+            self._start_workers()
+            self._hand_out()
+            for key, _ in self._selector.select(_LOOK_S):
+                yield from self._heard(key.data)
+            now = time.monotonic()
+            if now >= next_look:
+                next_look = now + _LOOK_S
+                self._look()
+
+    def end(self) -> None:
+        """End all workers: idle ones by the end of their input, busy ones at once."""
+        for worker in self._workers:
+            if worker.doing or not worker.is_ready:
+                worker.process.kill()
+            with suppress(OSError):
+                worker.input.close()
+        for worker in self._workers:
+            try:
+                worker.process.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                worker.process.kill()
+                worker.process.wait()
+            worker.output.close()
+        self._workers.clear()
+        self._selector.close()
+
+    def _take(self, tasks: Iterator[Task]) -> bool:
+        """Let as many tasks wait as there may be workers; whether any waits."""
+        while len(self._waiting) < self._count:
+            task = next(tasks, None)
+            if task is None:
+                break
+            self._waiting.append(_Try(task))
+        return bool(self._waiting)
+
+    def _start_workers(self) -> None:
+        busy = sum(one.doing is not None for one in self._workers)
+        while len(self._workers) < min(self._count, busy + len(self._waiting)):
+            worker = _Worker(_start())
+            self._workers.append(worker)
+            self._selector.register(worker.output, selectors.EVENT_READ, worker)
+
+    def _hand_out(self) -> None:
+        for worker in self._workers:
+            is_first = not self._is_warm and any(one.doing for one in self._workers)
+            if not self._waiting or is_first:
+                return
+            if worker.is_ready and worker.doing is None:
+                self._give(worker, self._waiting.popleft())
+
+    def _give(self, worker: _Worker, one: _Try) -> None:
+        line = json.dumps({"call": call_of(one.task.work), "job": one.task.job})
+        one.tries, one.started = one.tries + 1, time.monotonic()
+        worker.doing = one
+        with suppress(BrokenPipeError):  # it has died, which its output will tell
+            worker.input.write(f"{line}\n".encode())
+            worker.input.flush()
+
+    def _heard(self, worker: _Worker) -> Iterator[Outcome]:
+        """Outcome of what a worker has written, if it has finished a task or has died."""
+        piece = os.read(worker.output.fileno(), _PIECE_BYTES)
+        if not piece:
+            yield from self._buried(worker)
+            return
+        worker.read += piece
+        while (end := worker.read.find(b"\n")) >= 0:
+            line = json.loads(worker.read[:end])
+            del worker.read[: end + 1]
+            if "ready" in line:
+                worker.is_ready, self._dead_starts = True, 0
+            elif "begun" in line and worker.doing is not None:
+                worker.doing.started = time.monotonic()
+            elif worker.doing is not None:
+                one, worker.doing = worker.doing, None
+                self._is_warm = True
+                yield from_json(one.task.key, line, tries=one.tries)
+
+    def _buried(self, worker: _Worker) -> Iterator[Outcome]:
+        """Outcome of the task of a dead worker, unless it is to be tried again."""
+        code = worker.process.wait()
+        self._selector.unregister(worker.output)
+        worker.output.close()
+        with suppress(OSError):
+            worker.input.close()
+        self._workers.remove(worker)
+        kind, reason = worker.why_killed or (Kind.DIED, _ended(code))
+        one = worker.doing
+        if one is None:
+            self._count_dead_start(worker, reason)
+            return
+        if code in _FROM_OUTSIDE and not worker.why_killed and self._was_small(worker):
+            one.kills += 1
+            one.earlier_s = one.time_s()
+            kind, reason = Kind.DIED, "was killed in its worker from outside"
+        if kind == Kind.TIMED_OUT or self._is_given_up(one):
+            self._is_warm = True
+            is_often = one.tries > 1 and kind != Kind.TIMED_OUT
+            times = f", {one.tries} times" if is_often else ""
+            yield Outcome(
+                key=one.task.key,
+                kind=kind,
+                reason=f"{reason}{times}.",
+                tries=one.tries,
+                time_s=one.time_s(),
+            )
+        else:
+            self._waiting.appendleft(one)
+
+    def _was_small(self, worker: _Worker) -> bool:
+        """Whether a worker that was killed had so little memory that it was not for that."""
+        return 2 * worker.memory_bytes < self._memory_bytes
+
+    def _is_given_up(self, one: _Try) -> bool:
+        return one.tries - one.kills >= self._limits.tries or one.kills >= _MOST_KILLS
+
+    def _count_dead_start(self, worker: _Worker, reason: str) -> None:
+        self._dead_starts += not worker.is_ready
+        if self._dead_starts >= _MOST_DEAD_STARTS:
+            raise WorkerEndedError(
+                f"{_MOST_DEAD_STARTS} worker processes in a row {reason} before they began. Their "
+                "messages are above; try --workers 1, which needs none."
+            )
+
+    def _look(self) -> None:
+        """Kill workers that take too long, or too much memory."""
+        limit_s = (self._limits if self._is_warm else self._limits.first()).time_s
+        for worker in self._workers:
+            one = worker.doing
+            if one is None or worker.why_killed:
+                continue
+            if limit_s is not None and one.time_s() > limit_s:
+                worker.kill(Kind.TIMED_OUT, f"took longer than the limit of {limit_s:g} s")
+                continue
+            worker.memory_bytes = process_bytes(worker.process.pid)
+            if worker.memory_bytes > self._memory_bytes:
+                limit = in_words(self._memory_bytes)
+                worker.kill(Kind.DIED, f"took more memory than the limit of {limit}")
+
+
+def _start() -> "subprocess.Popen[bytes]":
+    """Start a worker: the same Python, the same path of modules, one thread."""
+    paths = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - "" is this folder
+    environment = {**os.environ, **THREADS, "PYTHONPATH": os.pathsep.join(paths)}
+    try:
+        return subprocess.Popen(
+            # -P: the caller's folder is no place for modules of the worker.
+            [sys.executable, "-P", "-c", "from d3s.tasks.worker import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for the caller, which ends its workers
+        )
+    except OSError as error:
+        raise D3SError(
+            f"a worker process cannot be started: {error.strerror}. Try --workers 1."
+        ) from error
+
+
+def _ended(code: int) -> str:
+    """End of a process in words."""
+    if code == -signal.SIGKILL:
+        return "was killed in its worker, as happens when memory runs out"
+    if code < 0:
+        return f"crashed in its worker, by signal {-code} ({signal.Signals(-code).name})"
+    return f"ended its worker with code {code}"

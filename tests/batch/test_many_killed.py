@@ -1,0 +1,247 @@
+"""Depth of many frames while workers, the client and the scheduler are killed; and on a cluster."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import poison_frames
+from d3s.batch import DepthJob, depth, estimate_files, find_inputs
+from d3s.batch.manifest import lines_of
+from d3s.evaluate import PlaneSweep, Program, SceneSweep, compare, evaluate_planes
+from d3s.tasks import Cluster, Limits, Processes, greeting, processes
+from loopback import kill_a_worker, loopback
+from pairs import PINHOLE, RIG, write_views
+
+pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # those of Dask's own threads and sockets
+    pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc"),
+]
+JOB = DepthJob(rig=RIG, method="bm", formats=("npz", "png"))
+MANIFEST = ("manifest.jsonl", "manifest.csv")
+LIMIT_S = float(os.environ.get("D3S_TEST_LIMIT_S", "8"))  # more on a busy machine
+
+
+def frames(folder: Path, count: int):
+    folder.mkdir(exist_ok=True)
+    for i in range(count):
+        write_views(folder / f"{i:04}_left.png", folder / f"{i:04}_right.png", seed=i % 7)
+    return find_inputs([folder]).frames
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in MANIFEST
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with loopback(tmp_path_factory.mktemp("cluster"), 2) as found:
+        yield found
+
+
+def test_a_cluster_writes_the_same_bytes(tmp_path, cluster):
+    given = frames(tmp_path / "in", 5)
+    job = replace(JOB, formats=("npz", "zarr"))
+    estimate_files(given, job, tmp_path / "here")
+    batch = estimate_files(given, job, tmp_path / "cluster", workers=Cluster(cluster.address))
+    assert len(batch.done) == 5
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+    told = next(lines_of(tmp_path / "cluster/manifest.jsonl"))
+    assert told["place"] == f"Dask cluster at {cluster.address}"
+
+
+def test_a_cluster_is_asked_for_the_folders(tmp_path, cluster, monkeypatch):
+    given = frames(tmp_path / "in", 2)
+    monkeypatch.setattr(greeting.node, "describe", poison_frames.describe_blind)
+    with pytest.raises(greeting.ClusterError, match=r"worker tcp.* does not see .*0000_left.png"):
+        estimate_files(given, JOB, tmp_path / "out", workers=Cluster(cluster.address))
+    assert not contents(tmp_path / "out")
+
+
+def test_sweeps_have_the_same_figures_everywhere(cluster):
+    sweep = PlaneSweep(depths_m=(0.6,), patterns=("brick", "grass"), shape=(93, 220))
+    found = [
+        evaluate_planes("bm", sweep=sweep, workers=place)
+        for place in (1, 2, Cluster(cluster.address))
+    ]
+    rows = [[{**row, "time_s": 0} for row in one.rows] for one in found]
+    assert rows[0] == rows[1] == rows[2]
+
+
+@pytest.mark.slow
+def test_compare_has_the_same_figures_everywhere(cluster):
+    program = Program(
+        planes=PlaneSweep(depths_m=(0.6, 1.0), patterns=("brick",), shape=(93, 220)),
+        scenes=SceneSweep(count=2, shape=(93, 220)),
+    )
+    found = [
+        compare(("joint", "bm"), program=program, workers=place)
+        for place in (1, 2, Cluster(cluster.address))
+    ]
+    rows = [[{**row, "time_s": 0} for row in one.rows] for one in found]
+    assert rows[0] == rows[1] == rows[2]
+
+
+def messy(folder: Path, count: int):
+    frames(folder, count)
+    for name in ("hangs", "eats", "cut"):
+        write_views(folder / f"{name}_left.png", folder / f"{name}_right.png")
+    cut = folder / "cut_left.png"
+    cut.write_bytes(cut.read_bytes()[:300])
+    return find_inputs([folder]).frames
+
+
+class Killer(threading.Thread):
+    """Calls a function every so often until it is stopped."""
+
+    def __init__(self, kill, every_s: float) -> None:
+        super().__init__(daemon=True)
+        self._kill, self._every_s, self._ended = kill, every_s, threading.Event()
+        self.kills = 0
+
+    def run(self) -> None:
+        while not self._ended.wait(self._every_s):
+            self.kills += self._kill(self.kills)
+
+    def begin(self, done: int, total: int) -> None:
+        """Begin with the first frame: workers are there then."""
+        if done == 1:
+            self.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        if self.is_alive():
+            self.join()
+
+
+def kill_a_process(number: int) -> int:
+    told = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    own = [line.split()[0] for line in told.stdout.splitlines() if "d3s.tasks.worker" in line]
+    if own:
+        os.kill(int(own[number % len(own)]), signal.SIGKILL)
+    return bool(own)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["processes", "cluster"])
+def test_workers_killed_again_and_again(tmp_path, monkeypatch, place):
+    """All good frames are done, with equal bytes; the bad ones are named with their reasons."""
+    given = messy(tmp_path / "in", int(os.environ.get("D3S_TEST_FRAMES", "150")))
+    good = [one for one in given if one.name[0] == "0"]
+    estimate_files(good, JOB, tmp_path / "whole", workers=2)
+    monkeypatch.setattr(depth, "make_frame", poison_frames.make_frame)
+    with ExitStack() as stack:
+        where = Processes(2)
+        kill = kill_a_process
+        if place == "cluster":
+            own = stack.enter_context(loopback(tmp_path / "in", 2, "--memory-limit", "4GB"))
+            where, kill = Cluster(own.address), lambda number: kill_a_worker(own, number)
+        killer = Killer(kill, float(os.environ.get("D3S_TEST_KILL_S", "3")))
+        stack.callback(killer.end)
+        batch = estimate_files(
+            given,
+            JOB,
+            tmp_path / "out",
+            workers=where,
+            limits=Limits(time_s=LIMIT_S, memory_bytes=700_000_000),
+            progress=killer.begin,
+        )
+    assert killer.kills > 1
+    reasons = {Path(one.name).name.split("_")[0]: one.reason for one in batch.refused}
+    assert set(reasons) == {"hangs", "eats", "cut"}, reasons
+    assert reasons["hangs"] == f"took longer than the limit of {LIMIT_S:g} s."
+    assert "took more memory than the limit of 700 MB" in reasons["eats"]
+    assert len(batch.done) == len(good)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+COMMAND = (sys.executable, "-m", "d3s", "depth")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["here", "processes", "cluster"])
+def test_client_killed_again_and_again(tmp_path, cluster, place):
+    """Kills so often as D3S_TEST_KILLS says; the results are those of an undisturbed run."""
+    given = frames(tmp_path / "in", 24)
+    job = replace(JOB, formats=("npz", "zarr"))
+    estimate_files(given, job, tmp_path / "whole")
+    whole = contents(tmp_path / "whole")
+    words = {"here": ["--workers", "1"], "processes": ["--workers", "2"]}
+    places = words.get(place, ["--scheduler", cluster.address])
+    command = [*COMMAND, tmp_path / "in", *PINHOLE, "-m", "bm", "--format", "npz,zarr", *places]
+    chance, kills, out = random.Random(0), 0, tmp_path / "out"
+    while kills < int(os.environ.get("D3S_TEST_KILLS", "6")):
+        with subprocess.Popen([*command, "--skip-done", "-o", out], stderr=subprocess.PIPE) as one:
+            deadline = time.monotonic() + chance.uniform(0.5, 6)
+            while one.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            one.kill()
+            kills += 1
+            one.stderr.read()
+        if one.returncode == 0:
+            assert contents(out) == whole
+            shutil.rmtree(out)
+    done = subprocess.run([*command, "--skip-done", "-o", out], check=True, capture_output=True)
+    assert done.returncode == 0
+    time.sleep(2)  # a worker of the cluster may still end the task of a client that was killed
+    assert contents(out) == whole
+    told = [one for one in lines_of(out / "manifest.jsonl") if one["type"] == "frame"]
+    assert {one["frame"] for one in told} == {one.name for one in given}
+
+
+@pytest.mark.slow
+def test_scheduler_restarted_in_the_middle(tmp_path):
+    given = frames(tmp_path / "in", 60)
+    with loopback(tmp_path, 2) as own:
+
+        def restart(done: int, total: int) -> None:
+            if done == 10:
+                own.scheduler.kill()
+                own.scheduler.wait()
+                own.start_scheduler()
+                for _ in range(2):  # a worker ends with its scheduler
+                    own.add_worker()
+
+        where = Cluster(own.address, patience_s=60)
+        batch = estimate_files(given, JOB, tmp_path / "out", workers=where, progress=restart)
+    assert len(batch.done) == 60
+    estimate_files(given, JOB, tmp_path / "whole", workers=2)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    frames(tmp_path / "in", 30)
+    command = [*COMMAND, tmp_path / "in", *PINHOLE, "-m", "bm", "-o", tmp_path / "out"]
+    with subprocess.Popen([*command, "--workers", "2"], stderr=subprocess.PIPE, text=True) as one:
+        while not list((tmp_path / "out").glob("*.npz")):
+            time.sleep(0.05)
+        one.send_signal(signal.SIGINT)
+        told = one.stderr.read()
+    assert one.returncode == 130
+    assert "--skip-done" in told
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_the_number_of_tries_is_that_of_the_limits():
+    assert Limits().tries == 3
+    assert Limits().tries < processes._MOST_DEAD_STARTS

@@ -1,0 +1,156 @@
+"""Tasks on a Dask cluster on loopback: the same outcomes, and questions before the first task."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+import poison
+from d3s.errors import InputError
+from d3s.tasks import Cluster, Kind, Limits, Task, greeting, node, run
+from loopback import loopback
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask's own threads and sockets
+
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with loopback(tmp_path_factory.mktemp("cluster"), 2, "--memory-limit", "3GB") as found:
+        yield found
+
+
+def outcomes(tasks, where, **limits):
+    return {one.key: one for one in run(tasks, where, limits=Limits(**limits))}
+
+
+def test_outcomes_are_those_of_processes(cluster, tmp_path):
+    where = Cluster(cluster.address, notes=str(tmp_path))
+    tasks = [Task(str(number), poison.double, number) for number in range(30)]
+    bad = [
+        Task("refused", poison.refuse, "x"),
+        Task("failed", poison.fail, 1),
+        Task("hangs", poison.hang, 600),
+        Task("eats", poison.eat, 700 * MEGABYTE),
+    ]
+    found = outcomes([*tasks, *bad], where, time_s=10, memory_bytes=500 * MEGABYTE)
+    assert all(found[one.key].result == 2 * one.job for one in tasks)
+    told = {one.key: (found[one.key].kind, found[one.key].reason) for one in bad}
+    assert told["refused"] == (Kind.REFUSED, "item=x must be there. Look for it.")
+    assert told["failed"][0] == Kind.FAILED
+    assert told["hangs"] == (Kind.TIMED_OUT, "took longer than the limit of 10 s.")
+    assert told["eats"] == (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.")
+    assert not list(tmp_path.iterdir())  # no note is left
+
+
+def test_workers_are_asked_for_folders_and_code(cluster, tmp_path, monkeypatch):
+    seen = tmp_path / "a.png"
+    seen.write_text("x")
+    where = Cluster(cluster.address).seeing([str(seen)], [str(tmp_path)])
+    assert outcomes([Task("a", poison.double, 1)], where)["a"].result == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]  # and no mark is left
+    threads = outcomes([Task("a", poison.variable, "D3S_THREADS")], where)
+    assert threads["a"].result == "1"
+    monkeypatch.setattr(greeting, "package_digest", lambda: "other")
+    with pytest.raises(greeting.ClusterError, match=r"worker tcp://127.* has other files of d3s"):
+        outcomes([Task("a", poison.double, 1)], where)
+    monkeypatch.setattr(greeting, "versions", lambda: {"d3s": "99"})
+    with pytest.raises(greeting.ClusterError, match=r"has d3s .*, and this is 99\. Install"):
+        outcomes([Task("a", poison.double, 1)], where)
+
+
+class FakeScheduler:
+    address = "tcp://10.0.0.1:8786"
+
+
+class FakeClient:
+    """Client of a cluster whose workers answer as they are told."""
+
+    scheduler = FakeScheduler()
+
+    def __init__(self, scheduler_version, answers):
+        self.scheduler_version = scheduler_version
+        self.answers = list(answers)
+
+    def run_on_scheduler(self, function, *arguments):
+        return self.scheduler_version
+
+    def wait_for_workers(self, count, timeout):
+        if not self.answers:
+            raise TimeoutError
+
+    def run(self, function, *arguments, on_error):
+        return self.answers.pop(0)
+
+
+def told(**changes):
+    return {**node.describe([], []), **changes}
+
+
+@pytest.mark.parametrize(
+    ("version", "answers", "words"),
+    [
+        (None, [], "the scheduler at tcp://10.0.0.1:8786 has no d3s"),
+        ("1", [], "has had no worker for 30 s. Start workers first"),
+        ("1", [{"tcp://w": None}], "worker tcp://w has no d3s. Install"),
+        ("1", [{"tcp://w": KeyError("x")}], "worker tcp://w cannot answer: KeyError: 'x'"),
+        (
+            "1",
+            [{"tcp://w": greeting.versions()["d3s"]}, {"tcp://w": told(missing=["/data/a.png"])}],
+            "worker tcp://w does not see /data/a.png as this machine does",
+        ),
+        (
+            "1",
+            [{"tcp://w": greeting.versions()["d3s"]}, {"tcp://w": told(closed=["/out"])}],
+            "worker tcp://w may not write to /out",
+        ),
+        (
+            "1",
+            [
+                {"tcp://w": greeting.versions()["d3s"]},
+                {"tcp://w": told(versions={**greeting.versions(), "numpy": "1.0"})},
+            ],
+            "worker tcp://w has numpy 1.0, and this is",
+        ),
+    ],
+)
+def test_differences_are_named_with_the_worker(version, answers, words):
+    with pytest.raises(greeting.ClusterError) as caught:
+        greeting.greet(FakeClient(version, answers))
+    assert words in str(caught.value)
+
+
+def test_addresses_without_a_scheduler_are_told_in_a_sentence():
+    with pytest.raises(InputError, match="'nonsense://x' is no address of a scheduler"):
+        outcomes([], Cluster("nonsense://x"))
+    started = time.monotonic()
+    with pytest.raises(greeting.ClusterError, match="there is no Dask scheduler at tcp://127"):
+        outcomes([], Cluster("tcp://127.0.0.1:9", patience_s=1))
+    assert time.monotonic() - started < 20
+
+
+def test_dask_is_an_extra(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'd3s\[dask\]'"):
+        outcomes([], Cluster("tcp://127.0.0.1:8786"))
+
+
+def test_notes_of_earlier_tries_decide(tmp_path):
+    rules = node.Rules("run", node.package_digest(), 2, None, None, str(tmp_path))
+    notes = node._Notes(rules, "a")
+    assert notes.read() == ([], 0.0)
+    notes.add(Kind.DIED, "took more memory than the limit of 1 GB")
+    notes.add_time(1.5)
+    notes.add_time(2.0)
+    earlier, spent_s = notes.read()
+    assert spent_s == 3.5
+    assert node._final(earlier, rules) is None
+    notes.add(Kind.DIED, "took more memory than the limit of 1 GB")
+    died = node._final(notes.read()[0], rules)
+    assert died.reason == "took more memory than the limit of 1 GB, 2 times."
+    notes.add(Kind.TIMED_OUT, "took longer than the limit of 1 s")
+    assert node._final(notes.read()[0], rules).kind == Kind.TIMED_OUT
+    notes.remove()
+    assert not list(Path(tmp_path).iterdir())

@@ -1,0 +1,77 @@
+"""The page on many frames: its commands exist, its blocks run, and its tables have their marks."""
+
+import re
+import sys
+
+import pytest
+
+from d3s.batch import DepthJob, estimate_files, find_inputs
+from d3s.cli import app
+from d3s.tasks import Kind
+from page_runner import check_commands
+from pages import DOCS, ROOT, python_blocks
+from pairs import RIG, write_views
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import many
+from sheets import BEGIN, END
+
+PAGE = DOCS / "many.md"
+
+
+def test_commands_of_the_page_exist():
+    assert app
+    check_commands(PAGE)
+
+
+def test_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("zarr")
+    pytest.importorskip("xarray")
+    monkeypatch.chdir(tmp_path)
+    for i in range(2):
+        write_views(tmp_path / f"{i}_left.png", tmp_path / f"{i}_right.png", seed=i)
+    job = DepthJob(rig=RIG, method="bm", formats=("zarr",))
+    estimate_files(find_inputs([tmp_path]).frames, job, "out")
+    names: dict = {}
+    for block in python_blocks(PAGE):
+        exec(block, names)
+    assert names["bad"] == []
+    assert names["mean_m"].shape == names["data"].depth_m.shape[1:]
+    assert "done" in capsys.readouterr().out
+
+
+def test_every_outcome_has_its_row():
+    rows = re.findall(r"^\| `([a-z ]+)` \|", PAGE.read_text(), re.MULTILINE)
+    assert {kind.value for kind in Kind} <= set(rows)
+
+
+def test_every_table_has_its_place():
+    page = PAGE.read_text()
+    for name in ("machine", "places", "formats", "sizes", "coordinator"):
+        assert BEGIN.format("many", name) in page
+        assert END.format(name) in page
+
+
+def test_tables_hold_what_was_measured():
+    best = {
+        "one process, npz, png and figure": 5.0,
+        "one process, npz": 8.0,
+        "one process of one thread, npz": 8.0,
+        "2 processes, npz": 16.0,
+        "Dask on loopback, 2 workers, npz": 15.0,
+    }
+    lines = many.places_sheet(best).lines
+    assert lines[3] == ("2 processes, npz", "16.0", "2.00", "3.20")
+    costs = {"npz": (0.1, 2e6), "zarr": (0.05, 1e6)}
+    sizes = many.sizes_sheet(best, costs).lines
+    assert sizes[-1][0] == "1,000,000"
+    assert sizes[-1][2] == "17.4 h"
+    assert sizes[-1][4] == "2 TB"
+    assert many.costs_sheet(costs).lines[0] == ("`npz`", "100", "2000")
+
+
+def test_simulated_coordinator_gets_all_tasks_back():
+    found = many.coordinator("frames", 40)
+    assert found["time_s"] > 0
+    assert 0 < found["memory_mb"] < 400
