@@ -1,0 +1,186 @@
+"""Tables and sentences of `d3s design` for the terminal."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from d3s.design.report import DesignReport
+    from d3s.design.search import Search
+
+_ROWS = 9  # depths of the table
+
+
+def tell(report: "DesignReport", *, show_tolerances: bool) -> None:
+    """Print a design."""
+    from rich.console import Console
+
+    console = Console()
+    if report.search is not None:
+        console.print(_answers(report.search))
+        console.print(_front(report.search))
+    console.print(_facts(report))
+    console.print(_depths(report))
+    if report.measured:
+        console.print(_measured(report))
+    if show_tolerances:
+        console.print(_tolerances(report))
+
+
+def refusal(search: "Search") -> str:
+    """Sentence for a wish that no camera meets."""
+    if not search.relaxed:
+        return (
+            f"No camera meets this wish, of {search.tried} that were tried, nor with a single wish "
+            "relaxed. Relax two: a smaller reach and a larger error."
+        )
+    options = "; or ".join(one.words for one in search.relaxed)
+    return f"No camera meets this wish, of {search.tried} that were tried. Relax one: {options}."
+
+
+def remarks(report: "DesignReport") -> list[str]:
+    """Sentences for the top of a design file."""
+    prediction, found = report.prediction, report.working_range_m
+    ends = "none" if found is None else f"{found[0]:.3g} to {found[1]:.3g} m"
+    return [
+        f"Predicted working range for {report.wish}: {ends}, with "
+        f"{100 * prediction.noise_sigma:.2g} % noise; perfect lenses."
+    ]
+
+
+def _facts(report: "DesignReport") -> "Table":
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(report.prediction.camera.name), show_header=False)
+    for name, value in report.facts():
+        table.add_row(name, escape(value))
+    return table
+
+
+def _right(*titles: str) -> "Table":
+    from rich.table import Table
+
+    table = Table()
+    for title in titles:
+        table.add_column(title, justify="right")
+    return table
+
+
+def _depths(report: "DesignReport") -> "Table":
+    prediction = report.prediction
+    table = _right(
+        "depth (m)",
+        "error (mm)",
+        "sigma (mm)",
+        "by noise",
+        "by blur model",
+        "stereo alone",
+        "defocus alone",
+        "bound (mm)",
+        "disparity (px)",
+        "blur (px)",
+        "density",
+    )
+    stereo, defocus = prediction.by_cue_m
+    places = np.unique(np.linspace(0, prediction.depth_m.size - 1, _ROWS).astype(int))
+    for i in places:
+        blur = ", ".join(f"{one[i]:.1f}" for one in prediction.blur_radius_px)
+        lengths = (
+            prediction.mae_m,
+            prediction.sigma_m,
+            prediction.noise_m,
+            prediction.misfit_m,
+            stereo,
+            defocus,
+            prediction.bound.total_m,
+        )
+        table.add_row(
+            f"{prediction.depth_m[i]:.3g}",
+            *(f"{1e3 * one[i]:.3g}" for one in lengths),
+            f"{prediction.disparity_px[i]:.1f}",
+            blur,
+            f"{prediction.density[i]:.0%}",
+        )
+    return table
+
+
+def _answers(search: "Search") -> "Table":
+    table = _right(
+        "camera",
+        "sensor",
+        "lens",
+        "f (mm)",
+        "f/",
+        "baseline (mm)",
+        "focus (m)",
+        "size (mm)",
+        "light (um2)",
+        "field (deg)",
+        "error / wish",
+        "reaches (m)",
+    )
+    for one in search.answers:
+        camera = one.camera
+        table.add_row(
+            one.goal,
+            one.sensor,
+            one.lens or "any",
+            f"{1e3 * camera.focal_length_m:.2f}",
+            f"{camera.f_number:.2f}",
+            f"{1e3 * camera.optics.baseline_m:.2f}",
+            ", ".join(f"{focus:.3g}" for focus in camera.optics.focus_distances_m),
+            f"{1e3 * one.size_m:.1f}",
+            f"{one.light_um2:.3g}",
+            f"{math.degrees(one.field_rad):.0f}",
+            f"{one.worst:.2f}",
+            f"{one.farthest_m:.2f}",
+        )
+    return table
+
+
+def _front(search: "Search") -> "Table":
+    table = _right("size (mm)", "light (um2)", "reaches (m)", "sensor", "f (mm)", "f/", "B (mm)")
+    table.title = "None is smaller, brighter and reaches farther than another"
+    for one in search.front:
+        camera = one.camera
+        table.add_row(
+            f"{1e3 * one.size_m:.1f}",
+            f"{one.light_um2:.3g}",
+            f"{one.farthest_m:.2f}",
+            one.sensor,
+            f"{1e3 * camera.focal_length_m:.2f}",
+            f"{camera.f_number:.2f}",
+            f"{1e3 * camera.optics.baseline_m:.2f}",
+        )
+    return table
+
+
+def _measured(report: "DesignReport") -> "Table":
+    prediction = report.prediction
+    table = _right("depth (m)", "measured error (mm)", "predicted (mm)", "ratio", "density", "")
+    for one in report.measured:
+        predicted = float(np.interp(one.depth_m, prediction.depth_m, prediction.mae_m))
+        table.add_row(
+            f"{one.depth_m:.3g}",
+            f"{1e3 * one.mae_m:.3g}",
+            f"{1e3 * predicted:.3g}",
+            f"{one.mae_m / predicted:.2f}",
+            f"{one.density:.0%}",
+            "meets the wish" if one.meets(report.wish) else "misses the wish",
+        )
+    return table
+
+
+def _tolerances(report: "DesignReport") -> "Table":
+    from d3s.design.report import tolerance_cells
+
+    table = _right(
+        "cause", "amount", "before calibration", "calibrated", "checked", "loosest that keeps it"
+    )
+    for one in report.tolerances:
+        table.add_row(*tolerance_cells(one))
+    return table
