@@ -23,7 +23,8 @@ TUNING, REPORT = 25, 2025
 """First number of the seeds of the cameras."""
 
 _PICTURE_PX = 400
-_OTHER_SEED = 1000  # between the texture of the prediction and that of the twin
+_OTHER_SEED = 1000  # of the texture of the prediction; that of the twin is 0
+_DRAWS = 2  # of the noise on each plane
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ def points_of(task: tuple[int, int, tuple[str, ...], int]) -> list[Point]:
         per_px_m = depth**2 / (optics.focal_length_px * optics.baseline_m)
         for texture in textures:
             wall = Wall(texture=texture)
-            picture = wall.picture(optics, depth, _PICTURE_PX, number + _OTHER_SEED)
+            picture = wall.picture(optics, depth, _PICTURE_PX, _OTHER_SEED)
             errors = window_errors(picture, depth, plan).means
-            measured = measure_plane(camera, depth, light=light, wall=wall, seed=number)
+            measured = measure_plane(camera, depth, light=light, wall=wall, draws=_DRAWS)
             found.append(
                 Point(
                     camera=number,

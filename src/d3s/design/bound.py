@@ -16,7 +16,7 @@ from d3s.optics.stereo import disparity_slope_px_per_m
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
-_TABLE_STEPS = 2048
+_TABLE_STEPS = 640
 _CORNER = np.sqrt(0.5)
 _STEP_SHARE = 1e-4  # of the depth, for derivatives
 

@@ -103,10 +103,10 @@ class Camera(Record):
             )
         across_m = opening_m / CLEAR_SHARE if diameter_m is None else diameter_m
         if across_m > optics.baseline_m * (1 + 1e-9):
-            raise ValueError(
-                f"must be at most baseline_m={optics.baseline_m:.4g}: lenses of "
-                f"{1e3 * across_m:.2f} mm do not fit {1e3 * optics.baseline_m:.2f} mm apart. "
-                "Lengthen the baseline, or choose a larger f-number or a shorter focal length."
+            raise DesignError(
+                f"lenses of {1e3 * across_m:.2f} mm do not fit {1e3 * optics.baseline_m:.2f} mm "
+                "apart: a lens is at most as wide as baseline_m. Lengthen the baseline, or choose "
+                "a larger f-number or a shorter focal length."
             )
         return diameter_m
 

@@ -95,7 +95,7 @@ class Merits:
     size_m: Array
     light_um2: Array
     field_rad: Array
-    worst: Array  # largest error over its limit, over the reach
+    worst: Array  # largest error over its limit, over the reach, with its margin
     nearest_m: Array  # depths between which the error is within its limit, from either end
     farthest_m: Array
 
@@ -119,7 +119,8 @@ class Judge:
     limit: ErrorWish
     reach_m: tuple[float, float]
     contrast: float = 1.0  # of the texture, over that of the table
-    margin: float = 1.0  # factor on the errors
+    calibration_px: float = 0.0  # disparity that a calibration leaves
+    sigmas: float = 0.0  # standard deviations of the scatter of predictions that errors include
 
     def merits(self, candidates: Candidates) -> Merits:
         """Figures of the candidates."""
@@ -202,8 +203,11 @@ class Judge:
         errors = self.table.at(radii, cutoff[column], slope[column], self.contrast)
         noise = self.light.noise_sigma(candidates.f_number, pitch)[column]
         model = error_model()
-        sigma_m = model.sigma_px(errors, noise) * depths**2 / disparity_dpt[column]
-        over = self.margin * MAE_PER_SIGMA * sigma_m / self.limit.limit_m(depths)
+        per_px = depths**2 / disparity_dpt[column]
+        sigma_m = model.sigma_px(errors, noise) * per_px
+        margin = np.exp(self.sigmas * model.scatter_of(errors))
+        error_m = np.hypot(margin * MAE_PER_SIGMA * sigma_m, self.calibration_px * per_px)
+        over = error_m / self.limit.limit_m(depths)
         disparity = disparity_dpt[column] / depths
         over[model.density(errors, noise, disparity) < LEAST_DENSITY] = 1e3
         widest = np.maximum(np.abs(radii[0]), np.abs(radii[1]))

@@ -28,7 +28,7 @@ LEAST_DENSITY = 0.5
 WAVELENGTH_M = 550e-9
 """Wavelength of the light: green."""
 
-_SIDE_PX = 320  # of the picture of the texture
+_SIDE_PX = 384  # of the picture of the texture: that of the table
 _CONFUSION_PX = 1.0  # diameter of a blur disk that counts as sharp
 
 

@@ -20,8 +20,8 @@ from d3s.design.wish import Given, Wish
 from d3s.errors import DesignError
 from d3s.types import Progress
 
-MARGIN = 1.25
-"""Factor by which predicted errors stay below the wish: predictions scatter."""
+MARGIN_SIGMAS = 1.65
+"""Standard deviations of the scatter of predictions by which errors stay below the wish."""
 GOALS = ("smallest", "brightest", "most exact")
 """What the answers of a search are."""
 
@@ -54,7 +54,7 @@ class Answer:
     size_m: float
     light_um2: float
     field_rad: float
-    worst: float  # largest predicted error over its limit, without the margin
+    worst: float  # largest error over its limit, with the margin for the scatter
     farthest_m: float  # depth up to which the error stays within the wish, at most three reaches
     sensor: str
     lens: str  # name in the catalogue; empty for a lens of any kind
@@ -155,7 +155,8 @@ def judge_of(wish: Wish, given: Given, light: Light, wall: Wall) -> Judge:
         limit=wish.limit,
         reach_m=wish.reach_m,
         contrast=contrast,
-        margin=MARGIN,
+        calibration_px=wish.calibration_px,
+        sigmas=MARGIN_SIGMAS,
     )
 
 
@@ -336,7 +337,7 @@ class _Seeker:
 
         def score(merits: Merits) -> Array:
             missed = violation(merits)
-            return np.where(missed > 0, 1e3 + 1e3 * missed, objective(merits))
+            return np.asarray(np.where(missed > 0, 1e3 + 1e3 * missed, objective(merits)))
 
         parents, figures = self._pool, self._merits
         for step in np.geomspace(_FIRST_STEP, _LAST_STEP, ROUNDS):
@@ -360,7 +361,7 @@ class _Seeker:
 
         def moved(values: Array, ends: tuple[float, float], share: float = 1.0) -> Array:
             moves = np.exp(share * step * self._rng.standard_normal(values.size))
-            return np.clip(values * moves, *ends)
+            return np.asarray(np.clip(values * moves, *ends))
 
         parts = self._judge.parts
         other = self._rng.random(_CHILDREN) < _NEW_PART
@@ -406,7 +407,7 @@ class _Seeker:
             size_m=float(merits.size_m[place]),
             light_um2=float(merits.light_um2[place]),
             field_rad=float(merits.field_rad[place]),
-            worst=float(merits.worst[place]) / self._judge.margin,
+            worst=float(merits.worst[place]),
             farthest_m=float(merits.farthest_m[place]),
             sensor=parts.sensors[int(found.sensor[place])].name,
             lens=parts.lenses[lens].name if lens >= 0 else "",

@@ -47,6 +47,13 @@ class Wish(Record):
         description="the least area of a pixel over the squared f-number, in square micrometres",
     )
 
+    calibration_px: float = Field(
+        default=0.01,
+        ge=0,
+        le=1,
+        description="the disparity that a calibration leaves, which the error includes",
+    )
+
     @field_validator("reach_m")
     @classmethod
     def _increases(cls, reach_m: tuple[float, float]) -> tuple[float, float]:

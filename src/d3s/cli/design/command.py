@@ -103,6 +103,10 @@ def design(
     min_field: Annotated[
         float | None, _option(_WISH, "Least horizontal field of view in degrees; 20 if left.")
     ] = None,
+    calibration_px: Annotated[
+        float | None,
+        _option(_WISH, "Disparity that a calibration leaves, for the search; 0.01 px if left."),
+    ] = None,
     noise: Annotated[
         float | None, _option(_LIGHT, "Noise of a pixel, of full scale; 0.01 if left.")
     ] = None,

@@ -134,12 +134,15 @@ def wish_of(options: dict[str, Any]) -> "Wish":
         )
     error = error_of(options["error"])
     field = {} if options["min_field"] is None else _field(options["min_field"])
+    left_px = options["calibration_px"]
+    left = {} if left_px is None else {"calibration_px": left_px}
     return Wish(
         reach_m=depth_range_m(options["reach"]),
         error_m=error.error_m,
         error_share=error.share,
         max_size_m=options["max_size"],
         **field,
+        **left,
     )
 
 
