@@ -5,6 +5,7 @@
     .venv/bin/python benchmarks/design.py cameras     # 40 random cameras, report textures
     .venv/bin/python benchmarks/design.py prototype   # working range beside d3s evaluate planes
     .venv/bin/python benchmarks/design.py wishes      # 20 wishes, verified
+    .venv/bin/python benchmarks/design.py examples    # the wish and the prototype of the page
     .venv/bin/python benchmarks/design.py times
     .venv/bin/python benchmarks/design.py page        # writes the tables of docs/design.md
 
@@ -21,9 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from design_cameras import REPORT, TUNING, all_points, as_rows
-from design_page import write_page
-from design_wishes import run_wishes
 
 from d3s.design.error_model import MAE_PER_SIGMA, MODEL_FILE, ErrorModel, error_model
 from d3s.design.predict import ErrorWish, working_range_m
@@ -31,6 +29,10 @@ from d3s.design.table import NATURAL_FILE, build_table
 from d3s.design.wall import Wall
 from d3s.design.window_fit import FitErrors
 from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
+from design_cameras import REPORT, TUNING, all_points, as_rows
+from design_examples import example_figures, explained_figures
+from design_page import write_page
+from design_wishes import run_wishes
 
 RESULTS = Path(__file__).parent / "results" / "design.json"
 TUNING_CAMERAS, REPORT_CAMERAS = 60, 40
@@ -271,7 +273,7 @@ def keep(name: str, figures: dict[str, Any]) -> None:
 def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = ("table", "model", "cameras", "prototype", "wishes", "times", "page")
+    parts = ("table", "model", "cameras", "prototype", "wishes", "examples", "times", "page")
     parser.add_argument("part", choices=parts)
     parser.add_argument("--points", help="file of simulated points")
     parser.add_argument("--workers", type=int, default=2)
@@ -287,6 +289,9 @@ def main() -> None:
         keep("prototype", prototype_figures(options.workers))
     elif options.part == "wishes":
         keep("wishes", run_wishes())
+    elif options.part == "examples":
+        keep("example", example_figures())
+        keep("explained", explained_figures())
     elif options.part == "times":
         keep("times", times_figures())
     else:

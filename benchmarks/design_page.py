@@ -15,6 +15,12 @@ def write_page(results: dict[str, Any]) -> None:
         "prototype": _prototype(results["prototype"]),
         "wishes": _wishes(results["wishes"]),
         "times": _times(results["times"]),
+        "example": _example(results["example"]),
+        "baselines": _varied(results["explained"]["baselines"], "baseline_mm", "baseline (mm)"),
+        "differences": _varied(
+            results["explained"]["differences"], "difference_um", "focus difference (um)"
+        ),
+        "tolerances": _tolerances(results["explained"]["tolerances"]),
     }
     for name, table in parts.items():
         marks = rf"(<!-- design: {name} -->\n).*?(<!-- end of {name} -->)"
@@ -26,7 +32,10 @@ def write_page(results: dict[str, Any]) -> None:
 
 
 def _cameras(figures: dict[str, Any]) -> str:
-    head = "| measured / predicted sigma | points | median | within 25 % | 5 % to 95 % |\n|---|---|---|---|---|"
+    head = (
+        "| measured / predicted sigma | points | median | within 25 % | 5 % to 95 % |\n"
+        "|---|---|---|---|---|"
+    )
     named = {
         "all textures together, at each depth": figures["pooled"],
         "each texture alone": figures["single"],
@@ -77,6 +86,54 @@ def _wishes(figures: dict[str, Any]) -> str:
             f"{figures['infeasible']}, {figures['infeasible_told']} |",
         ]
     )
+
+
+def _example(figures: dict[str, Any]) -> str:
+    depths = ", ".join(f"{one:g}" for one in figures["depths_m"])
+    rows = [
+        f"| camera | sensor | f (mm) | f/ | baseline (mm) | focus (m) | size (mm) | field (deg) | "
+        f"error at {depths} m (mm) |",
+        "|---" * 9 + "|",
+    ]
+    for one in figures["rows"]:
+        box = " x ".join(f"{side:.1f}" for side in one["box_mm"])
+        focus = ", ".join(f"{z:.2f}" for z in one["focus_m"])
+        errors = ", ".join(f"{mm:.2f}" for mm in one["error_mm"])
+        rows.append(
+            f"| {one['name']} | {one['sensor']} | {one['focal_mm']:.2f} | {one['f_number']:.1f} | "
+            f"{one['baseline_mm']:.2f} | {focus} | {box} | {one['field_deg']:.0f} | {errors} |"
+        )
+    return "\n".join(rows)
+
+
+def _varied(figures: list[dict[str, Any]], name: str, title: str) -> str:
+    rows = [
+        f"| {title} | view (px) | error at 0.3, 0.8, 2 m (mm) | share of defocus in the bound (%) "
+        "| working range, 1 cm (m) |",
+        "|---|---|---|---|---|",
+    ]
+    for one in figures:
+        errors = ", ".join(f"{mm:.2f}" for mm in one["error_mm"])
+        shares = ", ".join(f"{100 * share:.1f}" for share in one["defocus_share"])
+        ends = one["range_m"]
+        told = "none" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
+        rows.append(f"| {one[name]:g} | {one['view_px']} | {errors} | {shares} | {told} |")
+    return "\n".join(rows)
+
+
+def _tolerances(figures: list[dict[str, Any]]) -> str:
+    rows = [
+        "| cause | amount | before calibration (mm) | calibrated (mm) | checked (mm) | loosest |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in figures:
+        before = "-" if one["before_mm"] is None else f"{one['before_mm']:.3g}"
+        loosest = "any" if one["is_any"] else f"{one['loosest']:.3g} {one['unit']}"
+        rows.append(
+            f"| {one['cause']} | {one['amount']} | {before} | {one['calibrated_mm']:.3g} | "
+            f"{one['checked_mm']:.3g} | {loosest} |"
+        )
+    return "\n".join(rows)
 
 
 def _times(figures: dict[str, Any]) -> str:

@@ -36,7 +36,7 @@ def test_twin_has_the_noise_of_the_prediction():
 
 
 def test_darkness_is_refused():
-    with pytest.raises(D3SError, match="no more than noise. Expose longer"):
+    with pytest.raises(D3SError, match="no more than noise"):
         Light(illuminance_lx=0.01).sensor(CAMERA)
     with pytest.raises(D3SError, match="bits=9 must be 8, 10 or 12"):
         Light(bits=9)

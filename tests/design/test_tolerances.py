@@ -32,7 +32,7 @@ def test_geometry_before_calibration(found):
 
 
 def test_warmth_moves_the_views_apart_until_a_check(found):
-    # Lens centres 3.84 mm apart on aluminium, above silicon: 21e-6 of it in 10 K, in pixels of 2 um.
+    # Lens centres 3.84 mm apart on aluminium, above silicon: 21e-6 of it for each kelvin.
     steel, aluminium = found["warmth, steel"], found["warmth, aluminium"]
     offset_px = 3.84e-3 * 21e-6 * 10 / 2e-6
     expected = 4 / 23.232 * offset_px + 2 * 23.6e-5

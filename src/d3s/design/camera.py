@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from d3s.errors import DesignError, RecordError
 from d3s.record import Converted, OneLine, Record
@@ -89,7 +89,7 @@ class Camera(Record):
 
     @field_validator("lens_diameter_m")
     @classmethod
-    def _fits_beside_its_neighbour(
+    def _is_wider_than_its_opening(
         cls, diameter_m: float | None, info: ValidationInfo
     ) -> float | None:
         optics = info.data.get("optics")
@@ -101,14 +101,18 @@ class Camera(Record):
                 f"must be at least {opening_m:.4g}, the opening that f/{optics.f_number:.3g} "
                 "needs: it is in metres. Choose a larger lens, or a larger f-number."
             )
-        across_m = opening_m / CLEAR_SHARE if diameter_m is None else diameter_m
-        if across_m > optics.baseline_m * (1 + 1e-9):
-            raise DesignError(
-                f"lenses of {1e3 * across_m:.2f} mm do not fit {1e3 * optics.baseline_m:.2f} mm "
-                "apart: a lens is at most as wide as baseline_m. Lengthen the baseline, or choose "
-                "a larger f-number or a shorter focal length."
-            )
         return diameter_m
+
+    @model_validator(mode="after")
+    def _lenses_fit_beside_each_other(self) -> Self:
+        across_mm, baseline_mm = 1e3 * self.outer_lens_m[0], 1e3 * self.optics.baseline_m
+        if across_mm > baseline_mm * (1 + 1e-9):
+            raise DesignError(
+                f"lenses of {across_mm:.2f} mm do not fit {baseline_mm:.2f} mm apart: a lens is at "
+                "most as wide as baseline_m. Lengthen the baseline, or choose a larger f-number or "
+                "a shorter focal length."
+            )
+        return self
 
     @classmethod
     def of_lenses(

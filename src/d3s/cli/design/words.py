@@ -1,6 +1,7 @@
 """Tables and sentences of `d3s design` for the terminal."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from d3s.design.report import DesignReport
-    from d3s.design.search import Search
+    from d3s.design.search import Answer, Search
 
 _ROWS = 9  # depths of the table
 
@@ -61,10 +62,12 @@ def _facts(report: "DesignReport") -> "Table":
     return table
 
 
-def _right(*titles: str) -> "Table":
+def _right(*titles: str, caption: str = "") -> "Table":
+    """Table whose columns are aligned right, without lines between them, to fit 80 characters."""
+    from rich import box
     from rich.table import Table
 
-    table = Table()
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=caption or None)
     for title in titles:
         table.add_column(title, justify="right")
     return table
@@ -73,17 +76,11 @@ def _right(*titles: str) -> "Table":
 def _depths(report: "DesignReport") -> "Table":
     prediction = report.prediction
     table = _right(
-        "depth (m)",
-        "error (mm)",
-        "sigma (mm)",
-        "by noise",
-        "by blur model",
-        "stereo alone",
-        "defocus alone",
-        "bound (mm)",
-        "disparity (px)",
-        "blur (px)",
-        "density",
+        *("depth", "error", "sigma", "noise", "model", "stereo", "defocus", "bound"),
+        *("disparity", "blur", "kept"),
+        caption="Depth in m, errors in mm: mean absolute error, sigma, its parts by noise and by "
+        "the model of the blur, sigma by stereo and by defocus alone, least possible sigma; "
+        "disparity and blur radii in px.",
     )
     stereo, defocus = prediction.by_cue_m
     places = np.unique(np.linspace(0, prediction.depth_m.size - 1, _ROWS).astype(int))
@@ -109,36 +106,25 @@ def _depths(report: "DesignReport") -> "Table":
 
 
 def _answers(search: "Search") -> "Table":
-    table = _right(
-        "camera",
-        "sensor",
-        "lens",
-        "f (mm)",
-        "f/",
-        "baseline (mm)",
-        "focus (m)",
-        "size (mm)",
-        "light (um2)",
-        "field (deg)",
-        "error / wish",
-        "reaches (m)",
-    )
-    for one in search.answers:
-        camera = one.camera
-        table.add_row(
-            one.goal,
-            one.sensor,
-            one.lens or "any",
-            f"{1e3 * camera.focal_length_m:.2f}",
-            f"{camera.f_number:.2f}",
-            f"{1e3 * camera.optics.baseline_m:.2f}",
-            ", ".join(f"{focus:.3g}" for focus in camera.optics.focus_distances_m),
-            f"{1e3 * one.size_m:.1f}",
-            f"{one.light_um2:.3g}",
-            f"{math.degrees(one.field_rad):.0f}",
-            f"{one.worst:.2f}",
-            f"{one.farthest_m:.2f}",
-        )
+    """Table of the answers, one column each."""
+    table = _right("", *(one.goal for one in search.answers))
+    rows: dict[str, Callable[["Answer"], str]] = {
+        "sensor": lambda one: one.sensor,
+        "lens": lambda one: one.lens or "any",
+        "focal length (mm)": lambda one: f"{1e3 * one.camera.focal_length_m:.2f}",
+        "f-number": lambda one: f"{one.camera.f_number:.2f}",
+        "baseline (mm)": lambda one: f"{1e3 * one.camera.optics.baseline_m:.2f}",
+        "focus (m)": lambda one: ", ".join(
+            f"{focus:.3g}" for focus in one.camera.optics.focus_distances_m
+        ),
+        "longest side (mm)": lambda one: f"{1e3 * one.size_m:.1f}",
+        "light (um2)": lambda one: f"{one.light_um2:.3g}",
+        "field (degrees)": lambda one: f"{math.degrees(one.field_rad):.0f}",
+        "error over wish": lambda one: f"{one.worst:.2f}",
+        "reaches (m)": lambda one: f"{one.farthest_m:.2f}",
+    }
+    for title, cell in rows.items():
+        table.add_row(title, *(cell(one) for one in search.answers))
     return table
 
 
@@ -161,7 +147,7 @@ def _front(search: "Search") -> "Table":
 
 def _measured(report: "DesignReport") -> "Table":
     prediction = report.prediction
-    table = _right("depth (m)", "measured error (mm)", "predicted (mm)", "ratio", "density", "")
+    table = _right("depth (m)", "measured (mm)", "predicted (mm)", "ratio", "kept", "")
     for one in report.measured:
         predicted = float(np.interp(one.depth_m, prediction.depth_m, prediction.mae_m))
         table.add_row(
