@@ -108,7 +108,7 @@ def _depths(report: "DesignReport") -> "Table":
 def _answers(search: "Search") -> "Table":
     """Table of the answers, one column each."""
     table = _right("", *(one.goal for one in search.answers))
-    rows: dict[str, Callable[["Answer"], str]] = {
+    rows: dict[str, Callable[[Answer], str]] = {
         "sensor": lambda one: one.sensor,
         "lens": lambda one: one.lens or "any",
         "focal length (mm)": lambda one: f"{1e3 * one.camera.focal_length_m:.2f}",
