@@ -38,6 +38,10 @@ RESULTS = Path(__file__).parent / "results" / "design.json"
 TUNING_CAMERAS, REPORT_CAMERAS = 60, 40
 TUNING_DEPTHS, REPORT_DEPTHS = 6, 6
 LEAST_DENSITY = 0.5
+PROTOTYPE_M = (
+    *(0.2, 0.22, 0.24, 0.27, 0.4, 0.8, 1.5, 2.2, 2.5),
+    *(2.7, 2.9, 3.1, 3.3, 3.5, 3.7, 3.9, 4.2, 4.5),
+)
 
 Rows = list[dict[str, Any]]
 
@@ -212,7 +216,7 @@ def prototype_figures(workers: int) -> dict[str, Any]:
     from d3s.evaluate import PlaneSweep, evaluate_planes
 
     camera = Camera.paper_prototype()
-    depths = tuple(float(one) for one in np.geomspace(0.2, 4.5, 29))
+    depths = PROTOTYPE_M
     patterns = REPORT_PATTERNS
     sweep = PlaneSweep(
         depths_m=depths, patterns=patterns, psf="diffraction", shape=(200, 420), noise=0.01
@@ -224,7 +228,7 @@ def prototype_figures(workers: int) -> dict[str, Any]:
     figures: dict[str, Any] = {"searched_m": list(searched)}
     walls = [Wall(texture=name) for name in patterns]
     reach = (depths[0], depths[-1])
-    at = np.geomspace(*reach, 80)
+    at = np.array(depths)
     curves = [predict(camera, depths_m=at, wall=wall) for wall in walls]
     worst = np.max([one.mae_m for one in curves], axis=0)
     least = np.min([one.density for one in curves], axis=0)

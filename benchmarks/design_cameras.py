@@ -1,7 +1,7 @@
 """Cameras drawn at random, and what is predicted and measured of them, for benchmarks/design.py.
 
 Tuning cameras have the seeds `TUNING` and see the tuning textures; report cameras have the seeds
-`REPORT` and see the report textures. A prediction sees the texture with another seed than the twin.
+`REPORT` and see the report textures, four of the eight in turn. A prediction sees the texture with another seed than the twin.
 """
 
 from dataclasses import asdict, dataclass
@@ -122,7 +122,10 @@ def all_points(
     first: int, cameras: int, textures: tuple[str, ...], depths: int, workers: int
 ) -> list[Point]:
     """Points of so many cameras, in processes; prints a line for each camera."""
-    tasks = [(first, number, textures, depths) for number in range(cameras)]
+    shares = 2 if first == REPORT else 1
+    tasks = [
+        (first, number, textures[number % shares :: shares], depths) for number in range(cameras)
+    ]
     points: list[Point] = []
     with get_context("spawn").Pool(workers) as pool:
         for done, some in enumerate(pool.imap(points_of, tasks), start=1):

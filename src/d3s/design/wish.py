@@ -14,7 +14,7 @@ _Depth = Annotated[float, Field(gt=1e-3, le=1e4)]
 
 
 class Wish(Record):
-    """What a camera shall do.
+    """Task of a camera: reach, error, size, field and light.
 
     The error is the mean absolute error of `joint` on a textured wall at every depth of the reach.
     """
