@@ -227,7 +227,6 @@ def prototype_figures(workers: int) -> dict[str, Any]:
     searched = default_depth_range_m(camera.optics)
     figures: dict[str, Any] = {"searched_m": list(searched)}
     walls = [Wall(texture=name) for name in patterns]
-    reach = (depths[0], depths[-1])
     at = np.array(depths)
     curves = [predict(camera, depths_m=at, wall=wall) for wall in walls]
     worst = np.max([one.mae_m for one in curves], axis=0)

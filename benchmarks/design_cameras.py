@@ -1,7 +1,8 @@
 """Cameras drawn at random, and what is predicted and measured of them, for benchmarks/design.py.
 
 Tuning cameras have the seeds `TUNING` and see the tuning textures; report cameras have the seeds
-`REPORT` and see the report textures, four of the eight in turn. A prediction sees the texture with another seed than the twin.
+`REPORT` and see the report textures, four of the eight in turn. A prediction sees the texture with
+another seed than the twin.
 """
 
 from dataclasses import asdict, dataclass
