@@ -38,10 +38,7 @@ RESULTS = Path(__file__).parent / "results" / "design.json"
 TUNING_CAMERAS, REPORT_CAMERAS = 60, 40
 TUNING_DEPTHS, REPORT_DEPTHS = 6, 6
 LEAST_DENSITY = 0.5
-PROTOTYPE_M = (
-    *(0.2, 0.22, 0.24, 0.27, 0.4, 0.8, 1.5, 2.2, 2.5),
-    *(2.7, 2.9, 3.1, 3.3, 3.5, 3.7, 3.9, 4.2, 4.5),
-)
+PROTOTYPE_M = (0.2, 0.24, 0.27, 0.5, 1.2, 2.2, 2.5, 2.8, 3.1, 3.4, 3.7, 4.0)
 
 Rows = list[dict[str, Any]]
 
@@ -223,7 +220,7 @@ def prototype_figures(workers: int) -> dict[str, Any]:
     )
     wide = "joint:depth_range_m=[0.19,5.0]"
     found = evaluate_planes(["joint", wide], sweep=sweep, rig=camera.rig, workers=workers)
-    lines = found.summary
+    lines = found.summary()
     searched = default_depth_range_m(camera.optics)
     figures: dict[str, Any] = {"searched_m": list(searched)}
     walls = [Wall(texture=name) for name in patterns]
