@@ -82,8 +82,6 @@ def _wishes(figures: dict[str, Any]) -> str:
             f"| largest error over the wish | {figures['largest_error_over_wish']:.2f} |",
             f"| answers beaten by a random search of {figures['random']} cameras | "
             f"{figures['dominated']} |",
-            f"| further wishes that cannot be met, of these told what to relax | "
-            f"{figures['infeasible']}, {figures['infeasible_told']} |",
         ]
     )
 
