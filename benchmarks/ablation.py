@@ -204,8 +204,8 @@ PARTS = (
     # The probability of a wrong disparity.
     *(unknown(name) for name in ("least", "step_px", "misfit", "move", "gap_px")),
     # Sigma and confidence.
-    changed("sigma: noise only", (refine, "_UNEXPLAINED", 0.0)),
-    changed("sigma: all of the residual", (refine, "_UNEXPLAINED", 1.0)),
+    changed("sigma: noise only", (refine, "UNEXPLAINED", 0.0)),
+    changed("sigma: all of the residual", (refine, "UNEXPLAINED", 1.0)),
     changed("sigma: bends ignored", (refine, "_BEND", 0.0)),
     changed("sigma: windows without ends", (refine, "energy_share", lambda *_: 1.0)),
     changed("confidence: chance ignored", (smoothing, "_CHANCE_SIGMAS", 0.0)),
@@ -232,7 +232,7 @@ TUNED = (
     (refine, "_DEFOCUSED_ANCHOR_PX"),
     (plan, "_MAX_MOVE"),
     (refine, "_AGREEMENT_SIGMAS"),
-    (refine, "_UNEXPLAINED"),
+    (refine, "UNEXPLAINED"),
     (refine, "_BEND"),
     (refine, "_BEND_NOISE"),
     (method, "_NOISE_HALF"),

@@ -72,7 +72,7 @@ def test_rules_of_the_filter_have_the_numbers_of_the_code():
         f"sigma of {refine._DEFOCUSED_ANCHOR_PX:g} px of the search",
         f"({refine._SHARP_ANCHOR_PX:g} px for a camera without aperture). A fit",
         rf"\frac{{{smoothing._CHANCE_SIGMAS:g}}}{{\sqrt{{N - 3}}}}",
-        f"plus {refine._UNEXPLAINED:g} of what the residual has beyond it",
+        f"plus {refine.UNEXPLAINED:g} of what the residual has beyond it",
     ):
         assert words in " ".join(METHOD.split()), words
 

@@ -290,7 +290,7 @@ def test_disparities_of_the_default_range():
     text = " ".join((DOCS / "first_depth.md").read_text().split())
     largest, smallest = candidates._LARGEST_DISPARITY_PX, candidates._SMALLEST_DISPARITY_PX
     assert f"a disparity of {largest:g} px to one of {smallest:g} px" in text
-    assert f"below some {candidates._WIDEST_BLUR_PX:g} px" in (DOCS / "build.md").read_text()
+    assert f"below some {candidates.WIDEST_BLUR_PX:g} px" in (DOCS / "build.md").read_text()
 
 
 # The figures of the method ------------------------------------------------------------------------

@@ -44,6 +44,10 @@ class OptionsError(RecordError):
     """Wrong options of a method or of a sweep."""
 
 
+class DesignError(RecordError):
+    """Wrong values of a camera to be designed, of its light or of a wish."""
+
+
 class CapturesError(RecordError):
     """Captures (frames or distances) that cannot be calibrated."""
 

@@ -255,7 +255,8 @@ def _problems(error: ValidationError, record: type[BaseModel]) -> Iterator[str]:
         name = _dotted(details["loc"])
         cause = details.get("ctx", {}).get("error")
         if isinstance(cause, RecordError):  # raised by a nested record: keep its lines
-            yield from (f"{name}.{problem}" for problem in cause.problems)
+            within = f"{name}." if name else ""  # no name: a rule of the whole record
+            yield from (f"{within}{problem}" for problem in cause.problems)
         else:
             yield f"{name}{_problem(details, record)}"
 

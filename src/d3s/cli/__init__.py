@@ -2,7 +2,8 @@
 
 In come arguments; out go calls of the library, lines on stdout, and an exit code.
 
-align, calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
+align, calibrate, check, compare, convert, demo, depth, design, doctor, evaluate, info, reproduce,
+simulate
           one command each
 live      `d3s live` and `d3s view`
 depth_report, calibrate_many
@@ -45,6 +46,7 @@ from d3s.cli.convert import HELP as CONVERT_HELP
 from d3s.cli.convert import convert
 from d3s.cli.demo import demo
 from d3s.cli.depth import depth
+from d3s.cli.design import design
 from d3s.cli.doctor import doctor
 from d3s.cli.evaluate import evaluate
 from d3s.cli.info import info
@@ -112,6 +114,7 @@ app.command()(calibrate)
 app.add_typer(rig, name="rig")
 app.command()(check)
 app.command()(simulate)
+app.command()(design)
 app.add_typer(evaluate, name="evaluate")
 app.command()(compare)
 app.command()(reproduce)

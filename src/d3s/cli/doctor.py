@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from d3s.doctor import Health
+    from d3s.rig import Rig
 
 
 def doctor(
@@ -19,6 +21,13 @@ def doctor(
         bool,
         typer.Option("--warm", help="First compile all loops that depth maps need, and keep them."),
     ] = False,
+    rig: Annotated[
+        Path | None,
+        typer.Option(
+            help="Try the camera of a rig file, such as a design, in place of the paper's.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print everything as JSON, and no table.")
@@ -30,17 +39,27 @@ def doctor(
     """
     from d3s.doctor import examine
 
+    camera = _camera(rig)
     if warm:
         _warm_up(quiet=quiet or as_json)
     if not (quiet or as_json):
         say_step("Looking at the machine, and trying a simulated plane ...")
-    health = examine()
+    health = examine() if camera is None else examine(camera)
     if as_json:
         typer.echo(json.dumps(_as_json(health), indent=2, allow_nan=False))
     elif not quiet:
         _print(health)
     if not health.self_test.passed:
         raise typer.Exit(NOTHING_USABLE)
+
+
+def _camera(path: Path | None) -> "Rig | None":
+    """Camera of a rig file; refused before anything is compiled."""
+    if path is None:
+        return None
+    from d3s.rig import Rig
+
+    return Rig.load(path)
 
 
 def _warm_up(*, quiet: bool) -> None:
@@ -98,7 +117,7 @@ def _rows(health: "Health") -> list[tuple[str, str]]:
         ("compiled loops", f"{health.cache}: {health.keeping}"),
         (
             "self-test",
-            f"{'passed' if test.passed else 'FAILED'}: plane at 1 m, error "
+            f"{'passed' if test.passed else 'FAILED'}: plane at {test.depth_m:.3g} m, error "
             f"{1e3 * test.error_m:.2f} mm, density {test.density:.1%}, {1e3 * test.time_s:.0f} ms",
         ),
     ]

@@ -136,8 +136,7 @@ def depth_limits(
             f"depths_m={depths_m!r} must be a list of positive, finite depths, in metres."
         )
     transfers = tuple(
-        _transfer_function(optics.lens(camera), spread, conditions.wavelength_m)
-        for camera in (0, 1)
+        transfer_function(optics.lens(camera), spread, conditions.wavelength_m) for camera in (0, 1)
     )
     information = [
         expected_information(
@@ -163,8 +162,23 @@ def depth_limits(
     )
 
 
-def _transfer_function(lens: Lens, spread: Spread, wavelength_m: float) -> TransferFunction:
-    """Transfer function of one camera, of frequency (cycles/px) and depth (m)."""
+def transfer_function(lens: Lens, spread: Spread, wavelength_m: float) -> TransferFunction:
+    """Transfer function of one camera, of frequency (cycles/px) and depth (m).
+
+    Parameters
+    ----------
+    lens
+        Lens of the camera.
+    spread
+        Shape of the PSF.
+    wavelength_m
+        Wavelength of the light, for diffraction.
+
+    Raises
+    ------
+    InputError
+        If `spread` is unknown.
+    """
     functions: dict[Spread, TransferFunction] = {
         "gaussian": lambda f, depth: psf.gaussian_otf(f, blur_sigma_px(depth, lens)),
         "disk": lambda f, depth: psf.disk_otf(f, blur_radius_px(depth, lens)),

@@ -6,8 +6,9 @@ from d3s.optics.thin_lens import vergence_dpt
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
-# Diameter of the blur disk: with a wider one, a window holds no texture that could be compared.
-_WIDEST_BLUR_PX = 35.0
+WIDEST_BLUR_PX = 35.0
+"""Diameter of the blur disk beyond which a window holds no texture that could be compared."""
+
 # A sharp camera could see nearer, but a wider search finds more false matches than objects.
 _LARGEST_DISPARITY_PX = 128.0
 # At a smaller disparity, an error of 0.1 px is more than 1 % of the depth.
@@ -27,7 +28,7 @@ def default_depth_range_m(optics: Optics) -> tuple[float, float]:
     blur_per_dpt_px = 2.0 * float(optics.blur_radius_px(0.5, 0) - optics.blur_radius_px(1.0, 0))
     if blur_per_dpt_px > 0:
         sharp_dpt = max(1.0 / distance_m for distance_m in optics.focus_distances_m)
-        nearest_dpt = min(nearest_dpt, sharp_dpt + _WIDEST_BLUR_PX / blur_per_dpt_px)
+        nearest_dpt = min(nearest_dpt, sharp_dpt + WIDEST_BLUR_PX / blur_per_dpt_px)
     smallest_px = max(_SMALLEST_DISPARITY_PX, converging_px)
     farthest_dpt = min(smallest_px / per_dpt_px, max(0.5 * nearest_dpt, converging_px / per_dpt_px))
     return 1.0 / nearest_dpt, 1.0 / farthest_dpt

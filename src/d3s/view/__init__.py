@@ -9,6 +9,8 @@ notebook          HTML of a depth map in a notebook
 preview           depth map in colours, with a colour bar
 demo              figure and page of `d3s demo`
 optics            blur, disparity and smallest possible error over depth
+design            errors over depth and the front of a search, of `d3s design`
+design_page       page of a design, with sliders
 scene             contact sheets of simulated pairs, textures and scenes
 calibration       report of a calibration, with its plots in calibration_plots and field_plots
 check             report of a check, with the trend of earlier ones

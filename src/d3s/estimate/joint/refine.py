@@ -35,7 +35,7 @@ _STEP_PX, _STEP_SHARE = 2.0, 0.06
 # Share of the residual beyond noise that acts like noise. The rest is the difference between the
 # blur of a disk and the model's Gaussian: as even as the texture, it hardly moves the fit. From
 # the tuning textures.
-_UNEXPLAINED = 0.3
+UNEXPLAINED = 0.3
 # Share of a bend between windows that is an error of the middle one: on a fold, as where an object
 # stands on a floor, a window lies half of the bend to one side; on even curvature a sixth. And the
 # squared bend that noise makes, over the variance of the windows. From the tuning textures.
@@ -292,7 +292,7 @@ def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParamet
         max_move=plan.max_move_px / scale * (_BLURRED_MOVES if is_blurred else 1),
         anchor_sigma=anchor_px * plan.search_scale / scale,
         agreement_sigmas=_AGREEMENT_SIGMAS,
-        unexplained_share=_UNEXPLAINED,
+        unexplained_share=UNEXPLAINED,
         bend_share=_BEND,
         bend_noise=_BEND_NOISE,
         smoothed_gain=gains.smoothed,

@@ -1,0 +1,143 @@
+"""Cameras drawn at random, and what is predicted and measured of them, for benchmarks/design.py.
+
+Tuning cameras have the seeds `TUNING` and see the tuning textures; report cameras have the seeds
+`REPORT` and see the report textures, four of the eight in turn. A prediction sees the texture with
+another seed than the twin.
+"""
+
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+
+import numpy as np
+
+from d3s.design.camera import Camera
+from d3s.design.error_model import MAE_PER_SIGMA
+from d3s.design.light import Light
+from d3s.design.verify import measure_plane
+from d3s.design.wall import Wall
+from d3s.design.window_fit import window_errors
+from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.joint.plan import make_plan
+from d3s.estimate.options import JointOptions
+
+TUNING, REPORT = 25, 2025
+"""First number of the seeds of the cameras."""
+
+_PICTURE_PX = 400
+_OTHER_SEED = 1000  # of the texture of the prediction; that of the twin is 0
+_DRAWS = 2  # of the noise on each plane
+
+
+@dataclass(frozen=True)
+class Point:
+    """One camera, depth and texture: computed and measured, disparities in pixels."""
+
+    camera: int
+    depth_m: float
+    disparity_px: float
+    texture: str
+    noise: float
+    scale: int
+    per_noise_px: float
+    per_noise2_px: float
+    misfit_px: float
+    residual: float
+    per_slope: float
+    measured_px: float  # sigma; NaN without any depth
+    bias_px: float
+    density: float
+    per_px_m: float  # depth of a pixel of disparity
+
+
+def random_camera(first: int, number: int) -> tuple[Camera, Light]:
+    """Camera and noise: baseline 2 to 60 mm, f 4 to 25 mm, f/1.8 to f/16, pixels 1.4 to 6 um."""
+    rng = np.random.default_rng([first, number])
+
+    def log_uniform(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+    while True:
+        baseline, focal = log_uniform(2e-3, 60e-3), log_uniform(4e-3, 25e-3)
+        f_number, pitch = log_uniform(1.8, 16), log_uniform(1.4e-6, 6e-6)
+        difference_px, noise = rng.uniform(0.2, 1.5), log_uniform(0.003, 0.03)
+        place = rng.uniform()
+        opening = focal / f_number
+        near, far = (px * pitch / (focal * baseline) for px in (128, 9.3))
+        middle = far + place * (0.6 * near - far)
+        apart = difference_px * pitch / (focal * opening / 2)
+        focus = (1 / (middle + apart / 2), 1 / max(middle - apart / 2, 0.01 * middle))
+        if opening / 0.9 <= baseline and focus[0] > 3 * focal:
+            break
+    shared = 2 * baseline / pitch
+    cols = int(shared) if shared <= 8000 else min(4000, int(baseline / pitch))
+    camera = Camera.of_lenses(
+        focal_length_m=focal,
+        f_number=f_number,
+        baseline_m=baseline,
+        focus_m=focus,
+        pixel_pitch_m=pitch,
+        sensor_px=(max(cols // 2, 400), cols),
+        name=f"camera {number}",
+    )
+    return camera, Light(noise=noise)
+
+
+def depths_of(camera: Camera, count: int) -> list[float]:
+    """Depths over the range that joint searches by default, even in 1/depth, without its ends."""
+    near, far = default_depth_range_m(camera.optics)
+    return [float(one) for one in 1 / np.linspace(1 / near, 1 / far, count + 2)[1:-1]]
+
+
+def points_of(task: tuple[int, int, tuple[str, ...], int]) -> list[Point]:
+    """Points of one camera: task is (first seed, number, textures, depths)."""
+    first, number, textures, count = task
+    camera, light = random_camera(first, number)
+    optics = camera.optics
+    plan = make_plan(optics, JointOptions(), (_PICTURE_PX, _PICTURE_PX))
+    found = []
+    for depth in depths_of(camera, count):
+        per_px_m = depth**2 / (optics.focal_length_px * optics.baseline_m)
+        for texture in textures:
+            wall = Wall(texture=texture)
+            picture = wall.picture(optics, depth, _PICTURE_PX, _OTHER_SEED)
+            errors = window_errors(picture, depth, plan).means
+            measured = measure_plane(camera, depth, light=light, wall=wall, draws=_DRAWS)
+            found.append(
+                Point(
+                    camera=number,
+                    depth_m=depth,
+                    disparity_px=float(optics.disparity_px(depth)),
+                    texture=texture,
+                    noise=light.noise,
+                    **errors._asdict(),
+                    measured_px=measured.mae_m / MAE_PER_SIGMA / per_px_m,
+                    bias_px=measured.bias_m / per_px_m,
+                    density=measured.density,
+                    per_px_m=per_px_m,
+                )
+            )
+    return found
+
+
+def all_points(
+    first: int, cameras: int, textures: tuple[str, ...], depths: int, workers: int
+) -> list[Point]:
+    """Points of so many cameras, in processes; prints a line for each camera."""
+    shares = 2 if first == REPORT else 1
+    tasks = [
+        (first, number, textures[number % shares :: shares], depths) for number in range(cameras)
+    ]
+    points: list[Point] = []
+    with get_context("spawn").Pool(workers) as pool:
+        for done, some in enumerate(pool.imap(points_of, tasks), start=1):
+            points += some
+            print(f"camera {done} of {cameras}", flush=True)
+    return points
+
+
+def as_rows(points: list[Point]) -> list[dict[str, object]]:
+    """Points as JSON can hold them."""
+    return [
+        {name: None if value != value else value for name, value in asdict(point).items()}
+        for point in points
+    ]
