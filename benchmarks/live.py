@@ -145,7 +145,8 @@ async def watch(address: str, seconds: float) -> None:
                 continue
             header, pictures = unpacked(message.data)
             after = header["serial"]
-            ask = {"ask": "frame", "after": after, "version": 0, "panels": panels}
+            drawn = {"after": after, "version": header["version"]}
+            ask = {"ask": "frame", **drawn, "panels": panels}
             await socket.send_json(ask)
             for one in pictures:
                 cv2.imdecode(np.frombuffer(one, np.uint8), cv2.IMREAD_COLOR)
