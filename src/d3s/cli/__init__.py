@@ -2,8 +2,8 @@
 
 In come arguments; out go calls of the library, lines on stdout, and an exit code.
 
-calibrate, check, compare, convert, demo, depth, doctor, evaluate, info, reproduce, simulate
-          one command each
+calibrate, check, compare, convert, demo, densify, depth, doctor, evaluate, info, reproduce,
+simulate  one command each
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
 output    common options, exit codes, checks of the output folder
@@ -36,6 +36,7 @@ from d3s.cli.compare import compare
 from d3s.cli.convert import HELP as CONVERT_HELP
 from d3s.cli.convert import convert
 from d3s.cli.demo import demo
+from d3s.cli.densify import densify
 from d3s.cli.depth import depth
 from d3s.cli.doctor import doctor
 from d3s.cli.evaluate import evaluate
@@ -92,6 +93,7 @@ app.command()(demo)
 app.command()(depth)
 app.command()(info)
 app.command(help=CONVERT_HELP)(convert)
+app.command()(densify)
 app.command()(calibrate)
 app.add_typer(rig, name="rig")
 app.command()(check)

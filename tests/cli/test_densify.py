@@ -1,0 +1,60 @@
+"""d3s densify: files in, files out, and what is said."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import d3s
+from d3s.cli import app
+
+RIG = d3s.Rig.paper_prototype()
+
+
+@pytest.fixture(scope="module")
+def found():
+    scene = d3s.RandomScene(seed=4, surfaces="weak", nearest_m=0.5)
+    pair = d3s.simulate(scene, RIG, noise=0.01, shape=(120, 200))
+    return d3s.estimate(pair.left, pair.right, RIG, options={"min_confidence": 0.0})
+
+
+@pytest.fixture
+def path(found, tmp_path):
+    found.save(tmp_path / "depth.npz")
+    return tmp_path / "depth.npz"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["densify", *map(str, arguments)])
+
+
+def test_file_beside_the_file(path, found):
+    result = run(path)
+    assert result.exit_code == 0, result.output
+    assert "measured" in result.output
+    assert "filled" in result.output
+    dense = d3s.DepthMap.load(path.parent / "depth_dense.npz")
+    assert np.array_equal(dense.depth_m, found.densify().depth_m, equal_nan=True)
+
+
+def test_all_closes_everything_in_another_folder(path, tmp_path):
+    result = run(path, "--max-sigma", "all", "-o", tmp_path / "there", "--json")
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)
+    assert row["measured"] + row["filled"] == pytest.approx(1)
+    assert d3s.DepthMap.load(tmp_path / "there" / "depth_dense.npz").valid.all()
+
+
+def test_nothing_is_replaced_unasked(path):
+    assert run(path).exit_code == 0
+    again = run(path)
+    assert again.exit_code == 3
+    assert "exists" in again.output
+    assert run(path, "--force").exit_code == 0
+
+
+def test_wrong_length_is_a_wrong_use(path):
+    result = run(path, "--max-sigma", "much")
+    assert result.exit_code == 2
+    assert "much" in result.output
