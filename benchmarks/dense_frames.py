@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 import d3s
-from d3s.dense.evidence import WeakModel, make_ground
-from d3s.dense.judge import Ground
+from d3s.dense.candidates import CELL_PX
+from d3s.dense.evidence import Cells, cells_of
 from d3s.estimate.methods import estimate_quietly
 from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.rooms import RoomSweep, render_rooms
@@ -35,26 +35,28 @@ class DenseFrame:
         """Pixels that the estimator measured by default."""
         return self.depth_map.valid & (self.depth_map.confidence >= THRESHOLD)
 
+    @cached_property
+    def cells(self) -> Cells:
+        """Depth map of cells, which are filled."""
+        return cells_of(self.depth_map, self.is_measured)
+
+    @property
+    def true_cells_px(self) -> Image:
+        """True disparity of cells, zero at infinity."""
+        return (self.per_dpt_px / self.true_m[::CELL_PX, ::CELL_PX]).astype(np.float32)
+
     @property
     def per_dpt_px(self) -> float:
         """Disparity of one dioptre."""
         optics = self.depth_map.rig.optics
         return optics.focal_length_px * optics.baseline_m
 
-    @property
-    def true_px(self) -> Image:
-        """True disparity, zero at infinity."""
-        return (self.per_dpt_px / self.true_m).astype(np.float32)
 
-    def ground(self, weak: WeakModel) -> Ground:
-        """Input of the fill."""
-        return make_ground(self.depth_map, self.is_measured, weak)
-
-
-def tuning_frames(rooms: str) -> Iterator[DenseFrame]:
+def tuning_frames(rooms: str, *, scenes: bool = True) -> Iterator[DenseFrame]:
     """Rooms and scenes with tuning textures, each with weak depths and without."""
     yield from _both(_rooms(RoomSweep(patterns=TUNING_PATTERNS, count=4), rooms))
-    yield from _both(_scenes())
+    if scenes:
+        yield from _both(_scenes())
 
 
 def report_frames(rooms: str) -> Iterator[DenseFrame]:

@@ -18,14 +18,14 @@ from scipy.optimize import minimize
 
 from d3s.dense import model as fitted
 from d3s.dense.candidates import PathModel
-from d3s.dense.evidence import WeakModel, weak_features
+from d3s.dense.evidence import WeakModel, make_ground, weak_features
 from d3s.dense.judge import FEATURES, FillModel, Ground, features_at
 from d3s.dense.model import GROSS, depth_span_m, sigma_of
-from d3s.dense.planes import BLOCK_PX
+from d3s.dense.planes import BLOCK_CELLS
 from d3s.types import FloatArray
 from dense_frames import DenseFrame, tuning_frames
 
-SAMPLES = 5000  # pixels of a frame
+SAMPLES = 5000  # cells of a frame
 ROOM_WEIGHT = 3.0  # of a room, against 1 of a scene
 MOST_PX = 1.0  # disparity by which a candidate may be off and still be right
 
@@ -92,11 +92,12 @@ def weak_model(frames: list[DenseFrame], rng: np.random.Generator) -> WeakModel:
     """Fit the log-odds of weak depths."""
     values, target = [], []
     for frame in frames:
-        features = weak_features(frame.depth_map, frame.is_measured, frame.depth_map.sigma_px)
-        weak = np.flatnonzero((frame.depth_map.valid & ~frame.is_measured).ravel())
+        cells, is_measured = frame.cells
+        features = weak_features(frame.cells)
+        weak = np.flatnonzero((cells.valid & ~is_measured).ravel())
         if weak.size:
             some = rng.choice(weak, SAMPLES)
-            gap = frame.depth_map.disparity_px - frame.true_px
+            gap = cells.disparity_px - frame.true_cells_px
             values.append(features.reshape(-1, features.shape[-1])[some])
             target.append(np.abs(gap.ravel()[some]) < MOST_PX)
     matrix, right = np.concatenate(values).astype(float), np.concatenate(target).astype(float)
@@ -107,16 +108,17 @@ def path_model(frames: list[DenseFrame], weak: WeakModel, rng: np.random.Generat
     """Fit the log-odds of the candidates of paths."""
     values, target = [], []
     for frame in frames:
-        ground = frame.ground(weak)
+        ground = make_ground(frame.cells, weak)
         for side in ground.paths:
             source = side.source.ravel()
             here = np.arange(source.size)
-            use = np.flatnonzero((source >= 0) & (source != here) & ~frame.is_measured.ravel())
+            is_hole = ~frame.cells.is_measured.ravel()
+            use = np.flatnonzero((source >= 0) & (source != here) & is_hole)
             if not use.size:
                 continue
             use = rng.choice(use, SAMPLES)
-            gap = _carried(ground, source[use], use) - frame.true_px.ravel()[use]
-            parts = (side.length_px.ravel()[use], side.edge.ravel()[use])
+            gap = _carried(ground, source[use], use) - frame.true_cells_px.ravel()[use]
+            parts = (side.length.ravel()[use], side.edge.ravel()[use])
             values.append(np.stack([np.ones(SAMPLES), *map(np.log1p, parts)], axis=1))
             target.append(np.abs(gap) < MOST_PX)
     matrix, right = np.concatenate(values).astype(float), np.concatenate(target).astype(float)
@@ -128,7 +130,7 @@ def _carried(ground: Ground, source: NDArray[np.int32], pixel: NDArray[np.int64]
     """Disparity at the pixels from planes through the sources."""
     cols = ground.evidence.disparity_px.shape[1]
     (row, col), (at_row, at_col) = np.divmod(pixel, cols), np.divmod(source, cols)
-    block = at_row // BLOCK_PX, at_col // BLOCK_PX
+    block = at_row // BLOCK_CELLS, at_col // BLOCK_CELLS
     rise = ground.blocks.down[block] * (row - at_row) + ground.blocks.right[block] * (col - at_col)
     return np.asarray(ground.evidence.disparity_px[at_row, at_col] + rise, dtype=np.float64)
 
@@ -138,13 +140,13 @@ def samples_of(
 ) -> Iterator[Sample]:
     """Holes of all frames."""
     for frame in frames:
-        holes = np.argwhere(~frame.is_measured)
+        holes = np.argwhere(~frame.cells.is_measured)
         holes = holes[rng.choice(len(holes), min(SAMPLES, len(holes)), replace=False)]
-        disparity, features = features_at(frame.ground(weak), paths, holes)
+        disparity, features = features_at(make_ground(frame.cells, weak), paths, holes)
         per_dpt = frame.per_dpt_px
         known = np.isfinite(disparity) & (disparity > 0.1)
         depth = per_dpt / disparity[known].astype(float)
-        true = frame.true_m[holes[known, 0], holes[known, 1]].astype(float)
+        true = per_dpt / frame.true_cells_px[tuple(holes[known].T)].astype(float)
         span = depth_span_m(frame.depth_map.depth_m[frame.is_measured])
         weight = ROOM_WEIGHT if frame.is_room else 1.0
         yield Sample(frame.name, weight, features[known].astype(float), depth, true, per_dpt, span)

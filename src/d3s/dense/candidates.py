@@ -1,4 +1,4 @@
-"""Candidates of a pixel, and the group of them that agrees best.
+"""Candidates of a cell, and the group of them that agrees best.
 
 A hole has up to five candidates: planes from the evidence on four sides, and the weak depth that
 the estimator found there below its threshold. Each has a chance of being right, from its path or
@@ -10,24 +10,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.dense.planes import BLOCK_PX, Blocks
+from d3s.dense.planes import BLOCK_CELLS, Blocks
 from d3s.dense.sweeps import Paths
 from d3s.runtime.compile import part
 from d3s.types import Image, Mask
 
+CELL_PX = 2
+"""Side of the cells that are filled: depth is not measured finer either."""
 SIDES = 4
 CANDIDATES = SIDES + 1
 _FLOOR_PX = np.float32(0.05)  # sigma that no candidate is better than
-_BEND = np.float32(0.003)  # departure from a plane, px of disparity per px of distance
+_BEND = np.float32(0.006)  # departure from a plane, px of disparity per cell of distance
 _UNSURE_PX = np.float32(0.5)  # doubt of a rise at which half of it is followed
 _AGREE_PX = np.float32(0.3)  # departure of candidates of one surface beyond their sigma
-_APART_PX = np.float32(24)  # evidence nearer to each other than this is partly the same
+_APART = np.float32(12)  # evidence nearer to each other than this is partly the same
 _ONE = np.float32(1)
-_NO_FOE_PX = np.float32(400)  # length of a path to another surface if there is none
+_CELL_PX = np.float32(CELL_PX)
+_NO_FOE = np.float32(200)  # length of a path to another surface if there is none
 
 
 class Evidence(NamedTuple):
-    """Arrays (rows, cols) that candidates are taken from."""
+    """Arrays (rows, cols) of cells that candidates are taken from."""
 
     disparity_px: Image  # measured and weak; NaN where there is none
     sigma_px: Image
@@ -39,24 +42,24 @@ class PathModel(NamedTuple):
     """Log-odds that the candidate of a path is right."""
 
     constant: np.float32
-    length: np.float32  # of ln(1 + length in px)
+    length: np.float32  # of ln(1 + length in cells)
     edge: np.float32  # of ln(1 + contrast of the edges crossed)
 
 
 class Candidates(NamedTuple):
-    """Candidates of one pixel: arrays with a value for each."""
+    """Candidates of one cell: arrays with a value for each."""
 
     disparity_px: Image
     variance: Image
     support: Image  # -ln of the probability of being wrong
-    length_px: Image
+    length: Image  # of the path, in cells
     edge: Image
     row: Image  # where the evidence is
     col: Image
 
 
 class Group(NamedTuple):
-    """Best group of candidates of one pixel, and the others."""
+    """Best group of candidates of one cell, and the others."""
 
     disparity_px: np.float32
     variance: np.float32
@@ -64,15 +67,15 @@ class Group(NamedTuple):
     against: np.float32  # of candidates that do not agree
     strongest: np.float32  # of a single candidate
     spread: np.float32  # variance of the candidates in the group
-    length_px: np.float32  # shortest path
+    length: np.float32  # shortest path
     edge: np.float32  # least contrast crossed
-    foe_px: np.float32  # shortest path from another surface
-    hidden_px: np.float32  # part of a near surface that hides the pixel from the right view
+    foe: np.float32  # shortest path from another surface
+    hidden_px: np.float32  # part of a near surface that hides the cell from the right view
 
 
 @part
 def new_candidates() -> Candidates:
-    """Room for the candidates of one pixel."""
+    """Room for the candidates of one cell."""
     return Candidates(
         np.empty(CANDIDATES, np.float32),
         np.empty(CANDIDATES, np.float32),
@@ -94,18 +97,18 @@ def gather(
     model: PathModel,
     out: Candidates,
 ) -> int:
-    """Write the candidates of a pixel; return how many there are.
+    """Write the candidates of a cell; return how many there are.
 
     Parameters
     ----------
     row, col
-        Pixel.
+        Cell.
     evidence, blocks, paths
         Evidence, planes around it, and paths from it.
     model
         Log-odds of the candidates of paths.
     out
-        Candidates, written in place; the weak depth of the pixel itself is the last.
+        Candidates, written in place; the weak depth of the cell itself is the last.
     """
     count = 0
     for side in paths:
@@ -113,7 +116,7 @@ def gather(
         cols = side.source.shape[1]
         if source >= 0 and source != row * cols + col:
             _add_side(row, col, source, side, evidence, blocks, out, count)
-            odds = model.constant + model.length * np.log1p(out.length_px[count])
+            odds = model.constant + model.length * np.log1p(out.length[count])
             odds += model.edge * np.log1p(out.edge[count])
             out.support[count] = np.log1p(np.exp(odds))
             count += 1
@@ -121,7 +124,7 @@ def gather(
         out.disparity_px[count] = evidence.disparity_px[row, col]
         out.variance[count] = evidence.sigma_px[row, col] ** 2 + _FLOOR_PX**2
         out.support[count] = np.log1p(np.exp(evidence.odds[row, col]))
-        out.length_px[count], out.edge[count] = _NO_FOE_PX, np.float32(np.inf)
+        out.length[count], out.edge[count] = _NO_FOE, np.float32(np.inf)
         out.row[count], out.col[count] = np.float32(row), np.float32(col)
         count += 1
     return count
@@ -141,7 +144,7 @@ def _add_side(
     """Add the plane of the evidence at one end of a path."""
     cols = side.source.shape[1]
     at_row, at_col = source // cols, source % cols
-    block = at_row // BLOCK_PX, at_col // BLOCK_PX
+    block = at_row // BLOCK_CELLS, at_col // BLOCK_CELLS
     y, x = np.float32(row - at_row), np.float32(col - at_col)
     away2 = y * y + x * x
     unsure = blocks.slope_sigma[block] ** 2 * away2
@@ -151,13 +154,13 @@ def _add_side(
     out.variance[count] = (
         evidence.sigma_px[at_row, at_col] ** 2 + _FLOOR_PX**2 + unsure + _BEND**2 * away2
     )
-    out.length_px[count], out.edge[count] = side.length_px[row, col], side.edge[row, col]
+    out.length[count], out.edge[count] = side.length[row, col], side.edge[row, col]
     out.row[count], out.col[count] = np.float32(at_row), np.float32(at_col)
 
 
 @part
 def best_group(found: Candidates, count: int, col: int) -> Group:
-    """Group of candidates with the most support, from the first `count`; `col` is of the pixel."""
+    """Group of candidates with the most support, from the first `count`; `col` is of the cell."""
     best, most = 0, np.float32(-1)
     for one in range(count):
         total = np.float32(0)
@@ -168,7 +171,7 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
             best, most = one, total
     zero = np.float32(0)
     weight, mean, square, against, strongest = zero, zero, zero, zero, zero
-    length, edge, foe = _NO_FOE_PX, np.float32(np.inf), _NO_FOE_PX
+    length, edge, foe = _NO_FOE, np.float32(np.inf), _NO_FOE
     for one in range(count):
         agreement = _agreement(found, best, one)
         share = agreement / found.variance[one]
@@ -178,16 +181,16 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
         square += share * gap * gap
         against += (_ONE - agreement) * found.support[one]
         strongest = max(strongest, found.support[one])
-        length, edge = min(length, found.length_px[one]), min(edge, found.edge[one])
+        length, edge = min(length, found.length[one]), min(edge, found.edge[one])
         if agreement < np.float32(0.3):
-            foe = min(foe, found.length_px[one])
+            foe = min(foe, found.length[one])
     mean /= weight
     spread = max(square / weight - mean * mean, zero)
     mean += found.disparity_px[best]
     hidden = zero
     for one in range(count):
         # A point that is hidden lies left of a near surface, by less than their disparities differ.
-        ahead = found.col[one] - np.float32(col)
+        ahead = _CELL_PX * (found.col[one] - np.float32(col))
         if ahead > 0:
             hidden = max(hidden, found.disparity_px[one] - mean - ahead)
     return Group(mean, _ONE / weight, most, against, strongest, spread, length, edge, foe, hidden)
@@ -208,4 +211,4 @@ def _apart(found: Candidates, one: int, other: int) -> np.float32:
     if one == other:
         return _ONE
     y, x = found.row[one] - found.row[other], found.col[one] - found.col[other]
-    return min(np.sqrt(y * y + x * x) / _APART_PX, _ONE)
+    return min(np.sqrt(y * y + x * x) / _APART, _ONE)

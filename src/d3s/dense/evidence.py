@@ -1,10 +1,11 @@
 """Evidence for the fill: measured and weak depths of a depth map, and the left view as a guide."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from d3s.dense.candidates import Evidence
+from d3s.dense.candidates import CELL_PX, Evidence
 from d3s.dense.judge import Around, Ground
 from d3s.dense.planes import block_planes
 from d3s.dense.sweeps import sweep_sides
@@ -12,12 +13,19 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.types import Image, Mask
 
-_SMOOTHING_PX = 1.5  # of the guide: edges of single pixels are noise
+_SMOOTHING = 0.75  # of the guide, in cells: edges of single pixels are noise
 _CONTRAST = 0.02  # unit of contrast, as a share of the range of the view
-_NEARBY_PX, _WIDE_PX, _TEXTURE_PX = 31, 121, 9
+_NEARBY, _WIDE, _TEXTURE = 15, 61, 5  # sides of windows, in cells
 _SURE = 4.0  # log-odds of measured depths
 _LEAST_ODDS = 1.4  # log-odds from which on weak depths count as evidence for others
-_WEAK_START_PX, _DOUBT_PX = 5.0, 100.0  # cost at which paths from weak depths begin
+_WEAK_START, _DOUBT = 2.5, 50.0  # cost at which paths from weak depths begin, in cells
+
+
+class Cells(NamedTuple):
+    """Depth map of cells of 2 x 2 pixels, and which of them are measured."""
+
+    depth_map: DepthMap
+    is_measured: Mask
 
 
 class WeakModel(NamedTuple):
@@ -32,18 +40,34 @@ class WeakModel(NamedTuple):
     frame: float
 
 
-def weak_features(depth_map: DepthMap, is_measured: Mask, sigma_px: Image) -> Image:
-    """Features of `WeakModel` of all pixels (rows, cols, features).
+def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
+    """Shrink a depth map to cells; a cell is measured if all of its pixels are."""
+    import cv2
 
-    Parameters
-    ----------
-    depth_map
-        Depth map with weak depths.
-    is_measured
-        Its measured pixels.
-    sigma_px
-        Sigma of its disparity.
-    """
+    rows, cols = is_measured.shape
+    padded = np.pad(is_measured, ((0, rows % CELL_PX), (0, cols % CELL_PX)), mode="edge")
+    whole = padded[::2, ::2] & padded[1::2, ::2] & padded[::2, 1::2] & padded[1::2, 1::2]
+    view = depth_map.intensity
+    if view is not None:
+        view = np.pad(view, ((0, rows % CELL_PX), (0, cols % CELL_PX)), mode="edge")
+        view = cv2.resize(view, whole.shape[::-1], interpolation=cv2.INTER_AREA)
+    few = np.s_[::CELL_PX, ::CELL_PX]
+    smaller = replace(
+        depth_map,
+        depth_m=depth_map.depth_m[few],
+        sigma_m=depth_map.sigma_m[few],
+        confidence=np.ascontiguousarray(depth_map.confidence[few]),
+        flags=np.ascontiguousarray(depth_map.flags[few]),
+        intensity=None if view is None else np.asarray(view, np.float32),
+        colour=None if depth_map.colour is None else depth_map.colour[few],
+    )
+    return Cells(smaller, whole)
+
+
+def weak_features(cells: Cells) -> Image:
+    """Features of `WeakModel` of all cells (rows, cols, features)."""
+    depth_map, is_measured = cells
+    sigma_px = depth_map.sigma_px
     confidence = np.clip(depth_map.confidence, 0.01, 0.99)
     nearby, wide, frame = shares(is_measured)
     parts = (
@@ -63,7 +87,7 @@ def shares(is_measured: Mask) -> tuple[Image, Image, float]:
     import cv2
 
     mask = is_measured.astype(np.float32)
-    nearby, wide = (cv2.blur(mask, (side, side)) for side in (_NEARBY_PX, _WIDE_PX))
+    nearby, wide = (cv2.blur(mask, (side, side)) for side in (_NEARBY, _WIDE))
     return nearby.astype(np.float32), wide.astype(np.float32), float(mask.mean())
 
 
@@ -89,7 +113,7 @@ def _smoothed(view: Image) -> Image:
     if not is_known.any():
         return np.zeros_like(view)
     known = view if is_known.all() else np.where(is_known, view, view[is_known].mean())
-    smooth = cv2.GaussianBlur(np.asarray(known, np.float32), (0, 0), _SMOOTHING_PX)
+    smooth = cv2.GaussianBlur(np.asarray(known, np.float32), (0, 0), _SMOOTHING)
     low, high = np.percentile(smooth[::3, ::3], (1, 99))
     twice = known[::2, 1:-1] * 2 - known[::2, :-2] - known[::2, 2:]
     noise = 1.4826 * float(np.median(np.abs(twice))) / np.sqrt(6) if twice.size else 0.0
@@ -101,29 +125,20 @@ def _texture(guide: Image) -> Image:
     import cv2
 
     down, right = cv2.Sobel(guide, -1, 0, 1, scale=0.125), cv2.Sobel(guide, -1, 1, 0, scale=0.125)
-    energy = cv2.blur(down * down + right * right, (_TEXTURE_PX, _TEXTURE_PX))
+    energy = cv2.blur(down * down + right * right, (_TEXTURE, _TEXTURE))
     return np.asarray(0.5 * np.log(energy + np.float32(1e-3)), np.float32)
 
 
-def make_ground(depth_map: DepthMap, is_measured: Mask, weak: WeakModel) -> Ground:
-    """Gather all that the fill looks at.
-
-    Parameters
-    ----------
-    depth_map
-        Depth map with measured and weak depths.
-    is_measured
-        Which of its depths are measured.
-    weak
-        Log-odds of weak depths.
-    """
+def make_ground(cells: Cells, weak: WeakModel) -> Ground:
+    """Gather all that the fill looks at, with a model of weak depths."""
+    depth_map, is_measured = cells
     offset = np.float32(depth_map.rig.optics.disparity_offset_px)
     disparity_px, sigma_px = depth_map.disparity_px - offset, depth_map.sigma_px
     is_weak = depth_map.valid & ~is_measured
-    odds = weak_features(depth_map, is_measured, sigma_px) @ np.asarray(weak, np.float32)
+    odds = weak_features(cells) @ np.asarray(weak, np.float32)
     odds = np.where(is_measured, np.float32(_SURE), odds).astype(np.float32)
     is_source = is_measured | (is_weak & (odds > _LEAST_ODDS))
-    doubt = _WEAK_START_PX + _DOUBT_PX / (1 + np.exp(odds))
+    doubt = _WEAK_START + _DOUBT / (1 + np.exp(odds))
     start = np.where(is_measured, 0.0, np.where(is_source, doubt, np.inf)).astype(np.float32)
     guide, texture = guide_of(depth_map)
     nearby, wide, frame = shares(is_measured)
@@ -139,5 +154,6 @@ def make_ground(depth_map: DepthMap, is_measured: Mask, weak: WeakModel) -> Grou
             nearby,
             wide,
             np.float32(frame),
+            np.float32(is_weak.mean()),
         ),
     )

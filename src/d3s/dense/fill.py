@@ -5,8 +5,9 @@ from time import perf_counter
 
 import numpy as np
 
-from d3s.dense.evidence import make_ground
-from d3s.dense.judge import judge_pixels
+from d3s.dense.candidates import CELL_PX
+from d3s.dense.evidence import cells_of, make_ground
+from d3s.dense.judge import judge_cells
 from d3s.dense.model import FILL, PATHS, WEAK, depth_span_m, sigma_of
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
@@ -85,8 +86,11 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
         source = replace(
             depth_map, depth_m=np.where(was_filled, np.float32(np.nan), depth_map.depth_m)
         )
-    ground = make_ground(source, is_measured, WEAK)
-    found = judge_pixels(ground, PATHS, FILL)
+    cells = cells_of(source, is_measured)
+    if not cells.is_measured.any():
+        return np.full(shape, np.nan, np.float32), np.full(shape, np.nan, np.float32)
+    ground = make_ground(cells, WEAK)
+    found = judge_cells(ground, PATHS, FILL)
     optics = depth_map.rig.optics
     per_dpt_px = optics.focal_length_px * optics.baseline_m
     low, high = (float(f(ground.evidence.disparity_px)) for f in (np.nanmin, np.nanmax))
@@ -95,7 +99,14 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     depth_m = np.asarray(np.float32(per_dpt_px) / disparity, np.float32)
     span_m = depth_span_m(depth_map.depth_m[is_measured])
     sigma_m = sigma_of(depth_m, found.error_px, found.gross, (per_dpt_px, span_m))
-    return depth_m, np.asarray(sigma_m, np.float32)
+    return _pixels(depth_m, shape), _pixels(sigma_m, shape)
+
+
+def _pixels(cells: Image, shape: tuple[int, ...]) -> Image:
+    """Value of each pixel from its cell."""
+    rows, cols = shape
+    pixels = np.repeat(np.repeat(cells, CELL_PX, axis=0), CELL_PX, axis=1)
+    return np.asarray(pixels[:rows, :cols], np.float32)
 
 
 def _three(first: Mask, one: Image, second: Mask, two: Image, none: np.float32) -> Image:

@@ -1,6 +1,6 @@
-"""Chance of another surface and error of the surface, for the best candidates of each pixel.
+"""Chance of another surface and error of the surface, for the best candidates of each cell.
 
-Both are linear models over features of a pixel: log-odds of a gross error, and the logarithm of the
+Both are linear models over features of a cell: log-odds of a gross error, and the logarithm of the
 error in pixels of disparity otherwise. `benchmarks/tune_dense.py` fits them.
 """
 
@@ -49,6 +49,7 @@ FEATURES = (
     "hidden",
     "other surface",
     "own and texture",
+    "weak in the frame",
 )
 """Names of the features, in order."""
 
@@ -61,14 +62,15 @@ Sides = tuple[Paths, Paths, Paths, Paths]
 
 
 class Around(NamedTuple):
-    """Arrays (rows, cols) on the surroundings of a pixel, and the frame."""
+    """Arrays (rows, cols) on the surroundings of a cell, and the frame."""
 
     confidence: Image
     flags: NDArray[np.uint16]
-    texture: Image  # logarithm of the slope of the left view around the pixel
-    nearby: Image  # share of measured pixels
+    texture: Image  # logarithm of the slope of the left view around the cell
+    nearby: Image  # share of measured cells
     wide: Image  # the same, farther around
     frame: np.float32  # the same, of the whole frame
+    weak: np.float32  # share of weak depths, of the whole frame
 
 
 class Ground(NamedTuple):
@@ -95,8 +97,8 @@ class Filled(NamedTuple):
     gross: Image  # probability of another surface
 
 
-def judge_pixels(ground: Ground, path_model: PathModel, model: FillModel) -> Filled:
-    """Fill all pixels that are not measured and have candidates.
+def judge_cells(ground: Ground, path_model: PathModel, model: FillModel) -> Filled:
+    """Fill all cells that are not measured and have candidates.
 
     Parameters
     ----------
@@ -114,20 +116,20 @@ def judge_pixels(ground: Ground, path_model: PathModel, model: FillModel) -> Fil
 
 
 def features_at(
-    ground: Ground, path_model: PathModel, pixels: NDArray[np.int64]
+    ground: Ground, path_model: PathModel, cells: NDArray[np.int64]
 ) -> tuple[Image, Image]:
-    """Return the filled disparity and the features of some pixels (rows, cols), to fit a model.
+    """Return the filled disparity and the features of some cells, to fit a model.
 
     Parameters
     ----------
     ground, path_model
-        As for `judge_pixels`.
-    pixels
-        Array (pixels, 2) of row and column.
+        As for `judge_cells`.
+    cells
+        Array (cells, 2) of row and column.
     """
-    disparity = np.full(len(pixels), np.nan, np.float32)
-    features = np.zeros((len(pixels), _COUNT), np.float32)
-    _features_at(pixels, ground, path_model, disparity, features)
+    disparity = np.full(len(cells), np.nan, np.float32)
+    features = np.zeros((len(cells), _COUNT), np.float32)
+    _features_at(cells, ground, path_model, disparity, features)
     return disparity, features
 
 
@@ -147,20 +149,20 @@ def _judge(
                         error += model.error[one] * features[one]
                     out.disparity_px[row, col] = disparity
                     out.error_px[row, col] = np.exp(min(error, np.float32(3)))
-                    out.gross[row, col] = 1 / (1 + np.exp(-odds))
+                    out.gross[row, col] = np.float32(1) / (np.float32(1) + np.exp(-odds))
 
 
 @compiled
 def _features_at(
-    pixels: NDArray[np.int64],
+    cells: NDArray[np.int64],
     ground: Ground,
     path_model: PathModel,
     disparity: Image,
     features: Image,
 ) -> None:
     found = new_candidates()
-    for one in range(len(pixels)):
-        row, col = pixels[one]
+    for one in range(len(cells)):
+        row, col = cells[one]
         disparity[one] = _describe(row, col, ground, path_model, found, features[one])
 
 
@@ -173,7 +175,7 @@ def _describe(
     found: Candidates,
     features: Image,
 ) -> np.float32:
-    """Write the features of a pixel; return its disparity, NaN if there is no candidate."""
+    """Write the features of a cell; return its disparity, NaN if there is no candidate."""
     evidence, around = ground.evidence, ground.around
     count = gather(row, col, evidence, ground.blocks, ground.paths, path_model, found)
     if count == 0:
@@ -197,8 +199,9 @@ def _describe(
     features[14] = np.log(around.nearby[row, col] + _LEAST)
     features[15] = np.log(around.wide[row, col] + _LEAST)
     features[16] = np.log(around.frame + _LEAST)
+    features[23] = np.log(around.weak + _LEAST)
     confidence = min(max(around.confidence[row, col], np.float32(0.01)), np.float32(0.99))
-    features[17] = np.log(confidence / (1 - confidence))
+    features[17] = np.log(confidence / (np.float32(1) - confidence))
     features[18] = texture
     features[19] = texture * features[4]
     return group.disparity_px
@@ -210,10 +213,10 @@ def _of_group(group: Group, features: Image) -> None:
     features[0] = np.float32(1)
     features[1] = np.log1p(group.support)
     features[2] = np.log1p(group.against)
-    features[3] = np.log1p(group.length_px)
+    features[3] = np.log1p(group.length)
     features[4] = np.log1p(min(group.edge, np.float32(100)))
     features[5] = group.strongest
     features[6] = np.log(np.sqrt(group.spread) + np.float32(0.05))
     features[7] = np.log(np.sqrt(group.variance) + np.float32(0.02))
     features[20] = min(group.hidden_px, np.float32(8))
-    features[21] = np.log1p(group.foe_px)
+    features[21] = np.log1p(group.foe)

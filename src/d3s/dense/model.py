@@ -8,41 +8,42 @@ from d3s.dense.judge import FillModel
 from d3s.types import Image
 
 WEAK = WeakModel(
-    constant=2.441,
-    confidence=1.618,
-    carried=0.364,
-    nearby=-0.639,
-    sigma=-0.985,
-    wide=-0.39,
-    frame=1.188,
+    constant=2.15,
+    confidence=1.534,
+    carried=0.376,
+    nearby=-0.626,
+    sigma=-1.099,
+    wide=-0.393,
+    frame=1.16,
 )
-PATHS = PathModel(constant=np.float32(3.907), length=np.float32(-0.723), edge=np.float32(-1.215))
+PATHS = PathModel(constant=np.float32(3.863), length=np.float32(-0.807), edge=np.float32(-1.123))
 
 # Log-odds of a gross error, and ln of the error in px otherwise, for each feature.
 _COEFFICIENTS = (
-    (0.469, 0.779),  # constant
-    (-3.336, -0.718),  # support
-    (1.164, 0.232),  # against
-    (-0.555, -0.141),  # length
-    (0.736, 0.103),  # edge
-    (-0.146, 0.198),  # strongest
-    (-0.293, 0.153),  # spread
-    (-0.213, 0.734),  # precision
-    (1.153, 0.107),  # own
-    (-0.214, -0.000),  # own gap
-    (-0.302, -0.025),  # own odds
-    (-0.079, 0.053),  # low texture
-    (0.030, -0.138),  # inconsistent
-    (0.054, -0.168),  # occluded
-    (0.411, 0.065),  # measured nearby
-    (-0.045, -0.081),  # measured around
-    (-1.434, -0.289),  # measured in the frame
-    (-0.326, -0.076),  # confidence
-    (-0.857, -0.025),  # texture
-    (-0.007, 0.004),  # texture and edge
-    (-0.206, -0.068),  # hidden
-    (-0.169, -0.046),  # other surface
-    (0.882, 0.110),  # own and texture
+    (-0.426, 0.737),  # constant
+    (-2.713, -0.663),  # support
+    (1.106, 0.235),  # against
+    (-0.438, -0.091),  # length
+    (0.497, 0.018),  # edge
+    (-0.158, 0.169),  # strongest
+    (-0.278, 0.166),  # spread
+    (-0.007, 0.829),  # precision
+    (0.936, 0.063),  # own
+    (-0.180, -0.081),  # own gap
+    (-0.283, -0.020),  # own odds
+    (0.020, 0.023),  # low texture
+    (0.095, -0.143),  # inconsistent
+    (0.044, -0.132),  # occluded
+    (0.421, 0.075),  # measured nearby
+    (-0.022, -0.044),  # measured around
+    (-1.402, -0.327),  # measured in the frame
+    (-0.424, -0.075),  # confidence
+    (-0.917, -0.040),  # texture
+    (0.143, -0.006),  # texture and edge
+    (-0.187, -0.062),  # hidden
+    (-0.201, -0.059),  # other surface
+    (0.739, 0.136),  # own and texture
+    (-0.372, -0.080),  # weak in the frame
 )
 FILL = FillModel(*np.array(_COEFFICIENTS, np.float32).T.copy())
 
@@ -83,6 +84,6 @@ def sigma_of(depth_m: Image, error_px: Image, gross: Image, camera: tuple[float,
     error_m = depth_m**2 * error_px / np.float32(per_dpt_px)
     # Share of the errors beyond t that is left for the right surface.
     left = np.maximum(_OUTSIDE - gross, 0.1 * _OUTSIDE)
-    near = 0.7 * error_m * np.log(1 / left)
+    near = 0.8 * error_m * np.log(1 / left)
     far = (GROSS * depth_m + _GROSS_SHARE * span_m) * np.maximum(np.log(gross / _OUTSIDE), 0)
     return np.asarray(np.maximum(error_m, (near + far) / 3))

@@ -1,4 +1,4 @@
-"""Planes through the evidence around each block of pixels, in inverse depth.
+"""Planes through the evidence around each block of cells, in inverse depth.
 
 A plane in space has an inverse depth that is linear over the image. Blocks of the frame hold the
 median disparity of their evidence; a robust fit over blocks close by gives the slope, which carries
@@ -13,20 +13,21 @@ from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image
 
-BLOCK_PX = 8
+BLOCK_CELLS = 4
+"""Side of a block, in cells."""
 _REACH = 9  # blocks on each side that a fit looks at
-_FEWEST = 4  # pixels of evidence in a block
+_FEWEST = 2  # cells of evidence in a block
 _TOLERANCE_PX = np.float32(0.4)  # distance of a block from the plane, in disparity
-_PRIOR_SLOPE = np.float32(0.025)  # standard deviation of slopes: floors have 0.05 px per px
+_PRIOR_SLOPE = np.float32(0.05)  # standard deviation of slopes: floors have 0.1 px per cell
 _BLOCK_SIGMA_PX = np.float32(0.25)  # what remains of a block around a plane
 _ROUNDS = 3
 
 
 class Blocks(NamedTuple):
-    """Evidence of blocks, and the plane around each: arrays (block rows, block cols)."""
+    """Evidence of blocks of cells, and the plane around each: arrays (block rows, block cols)."""
 
     disparity_px: Image  # median of the block; NaN if it has too little evidence
-    down: Image  # slope of the disparity, px per px
+    down: Image  # slope of the disparity, px per cell
     right: Image
     slope_sigma: Image  # standard deviation of the slopes
 
@@ -34,7 +35,7 @@ class Blocks(NamedTuple):
 def block_planes(disparity_px: Image) -> Blocks:
     """Fit a plane around each block of the evidence (rows, cols), NaN where there is none."""
     rows, cols = disparity_px.shape
-    shape = -(-rows // BLOCK_PX), -(-cols // BLOCK_PX)
+    shape = -(-rows // BLOCK_CELLS), -(-cols // BLOCK_CELLS)
     blocks = Blocks(*(np.empty(shape, np.float32) for _ in range(4)))
     run_over_rows(_medians, shape[0], disparity_px, blocks.disparity_px)
     run_over_rows(_slopes, shape[0], blocks.disparity_px, blocks)
@@ -44,12 +45,12 @@ def block_planes(disparity_px: Image) -> Blocks:
 @compiled
 def _medians(start: int, stop: int, disparity_px: Image, out: Image) -> None:
     rows, cols = disparity_px.shape
-    values = np.empty(BLOCK_PX * BLOCK_PX, np.float32)
+    values = np.empty(BLOCK_CELLS * BLOCK_CELLS, np.float32)
     for down in range(start, stop):
         for right in range(out.shape[1]):
             count = 0
-            for row in range(down * BLOCK_PX, min((down + 1) * BLOCK_PX, rows)):
-                for col in range(right * BLOCK_PX, min((right + 1) * BLOCK_PX, cols)):
+            for row in range(down * BLOCK_CELLS, min((down + 1) * BLOCK_CELLS, rows)):
+                for col in range(right * BLOCK_CELLS, min((right + 1) * BLOCK_CELLS, cols)):
                     value = disparity_px[row, col]
                     if np.isfinite(value):
                         values[count] = value
@@ -64,7 +65,7 @@ def _medians(start: int, stop: int, disparity_px: Image, out: Image) -> None:
 def _slopes(start: int, stop: int, medians: Image, out: Blocks) -> None:
     """Fit slopes by least squares over the blocks near the plane, which is fitted anew."""
     rows, cols = medians.shape
-    side = np.float32(BLOCK_PX)
+    side = np.float32(BLOCK_CELLS)
     ridge = _BLOCK_SIGMA_PX**2 / _PRIOR_SLOPE**2
     for row in range(start, stop):
         for col in range(cols):
