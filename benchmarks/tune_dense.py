@@ -27,6 +27,7 @@ from dense_frames import DenseFrame, tuning_frames
 
 SAMPLES = 5000  # cells of a frame
 ROOM_WEIGHT = 3.0  # of a room, against 1 of a scene
+RARE = 6  # power by which features count more where gross errors are rare
 MOST_PX = 1.0  # disparity by which a candidate may be off and still be right
 
 
@@ -159,6 +160,10 @@ def fill_model(samples: list[Sample]) -> FillModel:
     error = np.concatenate([one.error_px for one in samples])
     weight = np.concatenate([np.full(len(one.true_m), one.weight) for one in samples])
     odds = logistic(matrix, gross.astype(float), weight)
+    # Claims are made where gross errors are rare: there the model has to be right.
+    for _ in range(2):
+        share = 1 / (1 + np.exp(-np.clip(matrix @ odds, -30, 30)))
+        odds = logistic(matrix, gross.astype(float), weight * (1 - share) ** RARE + 1e-3)
     core = log_error(matrix[~gross], error[~gross], weight[~gross])
     return FillModel(*(np.round(one, 3).astype(np.float32) for one in (odds, core)))
 

@@ -1,4 +1,4 @@
-"""Dense depth: holes of a depth map filled in, as far as they can be known.
+"""Dense depth: holes filled in as far as they can be known, frames fused, and meshes.
 
 fill         `densify`: measured depths stay, holes get a depth, a sigma and a flag
 evidence     measured and weak depths, and the left view as a guide
@@ -7,8 +7,12 @@ planes       planes through the evidence, in inverse depth
 candidates   candidates of a pixel, and the group that agrees best
 judge        chance of another surface, and error on the right one
 model        fitted numbers, and sigma from them
+temporal     fusion of frames of a still or slowly moving camera
+mesh         meshes of depth maps, as GLB and PLY files
 """
 
 from d3s.dense.fill import densify
+from d3s.dense.mesh import write_mesh
+from d3s.dense.temporal import TemporalFilter, fuse
 
-__all__ = ["densify"]
+__all__ = ["TemporalFilter", "densify", "fuse", "write_mesh"]

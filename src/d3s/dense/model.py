@@ -20,30 +20,30 @@ PATHS = PathModel(constant=np.float32(3.863), length=np.float32(-0.807), edge=np
 
 # Log-odds of a gross error, and ln of the error in px otherwise, for each feature.
 _COEFFICIENTS = (
-    (-0.426, 0.737),  # constant
-    (-2.713, -0.663),  # support
-    (1.106, 0.235),  # against
-    (-0.438, -0.091),  # length
-    (0.497, 0.018),  # edge
-    (-0.158, 0.169),  # strongest
-    (-0.278, 0.166),  # spread
-    (-0.007, 0.829),  # precision
-    (0.936, 0.063),  # own
-    (-0.180, -0.081),  # own gap
-    (-0.283, -0.020),  # own odds
-    (0.020, 0.023),  # low texture
-    (0.095, -0.143),  # inconsistent
-    (0.044, -0.132),  # occluded
-    (0.421, 0.075),  # measured nearby
-    (-0.022, -0.044),  # measured around
-    (-1.402, -0.327),  # measured in the frame
-    (-0.424, -0.075),  # confidence
-    (-0.917, -0.040),  # texture
-    (0.143, -0.006),  # texture and edge
-    (-0.187, -0.062),  # hidden
-    (-0.201, -0.059),  # other surface
-    (0.739, 0.136),  # own and texture
-    (-0.372, -0.080),  # weak in the frame
+    (0.986, 0.821),  # constant
+    (-3.045, -0.578),  # support
+    (0.241, 0.265),  # against
+    (-0.649, -0.146),  # length
+    (0.496, 0.063),  # edge
+    (-0.036, 0.126),  # strongest
+    (-0.582, 0.146),  # spread
+    (0.671, 0.789),  # precision
+    (1.915, 0.068),  # own
+    (0.272, -0.032),  # own gap
+    (-0.266, 0.013),  # own odds
+    (0.268, 0.009),  # low texture
+    (0.326, -0.098),  # inconsistent
+    (-0.069, -0.176),  # occluded
+    (0.369, 0.070),  # measured nearby
+    (0.184, -0.072),  # measured around
+    (-1.994, -0.275),  # measured in the frame
+    (-0.652, -0.080),  # confidence
+    (-0.973, -0.045),  # texture
+    (0.240, -0.017),  # texture and edge
+    (-0.204, -0.070),  # hidden
+    (-0.473, -0.079),  # other surface
+    (1.197, 0.184),  # own and texture
+    (-0.388, -0.048),  # weak in the frame
 )
 FILL = FillModel(*np.array(_COEFFICIENTS, np.float32).T.copy())
 
