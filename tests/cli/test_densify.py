@@ -58,3 +58,23 @@ def test_wrong_length_is_a_wrong_use(path):
     result = run(path, "--max-sigma", "much")
     assert result.exit_code == 2
     assert "much" in result.output
+
+
+def test_depth_dense_fills_what_densify_fills(tmp_path):
+    scene = d3s.RandomScene(seed=6, nearest_m=0.5)
+    pair = d3s.simulate(scene, RIG, noise=0.01, shape=(120, 200))
+    for name, view in (("left", pair.left), ("right", pair.right)):
+        np.save(tmp_path / f"{name}.npy", view)
+    views = [str(tmp_path / f"{name}.npy") for name in ("left", "right")]
+    found = {}
+    for name, more in (("usual", []), ("dense", ["--dense"]), ("all", ["--dense=all"])):
+        out = tmp_path / name
+        arguments = ["depth", *views, "--rig", "paper", "-o", str(out), "--format", "npz", *more]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        found[name] = d3s.DepthMap.load(next(out.glob("*.npz")))
+    kept = found["usual"].valid
+    for name in ("dense", "all"):
+        assert np.array_equal(found[name].depth_m[kept], found["usual"].depth_m[kept])
+        assert np.array_equal(found[name].filter(filled=False).valid, kept)
+    assert found["usual"].density < found["dense"].density < found["all"].density == 1

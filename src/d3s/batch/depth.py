@@ -94,6 +94,7 @@ class DepthJob:
     bayer: str | None = None
     min_confidence: float | None = None
     max_sigma_m: float | None = None
+    dense: float | None = None  # fill holes to this sigma in metres, all if infinite
     formats: tuple[str, ...] = DEFAULT_FORMATS
     unit_m: float | None = None  # of the PNG; None for 1 mm, or another if that does not fit
     max_pixels: int = MAX_PIXELS  # of a file
@@ -111,6 +112,17 @@ class DepthJob:
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
+        if self.dense is not None:
+            from d3s.dense import estimate_dense
+
+            return estimate_dense(
+                left,
+                right,
+                self.rig,
+                max_sigma_m=self.dense,
+                method=self.method,
+                options=self.options,
+            )
         return estimate_quietly(left, right, self.rig, method=self.method, options=self.options)
 
     def targets(self, name: str, output: Path) -> dict[str, Path]:

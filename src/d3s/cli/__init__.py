@@ -52,6 +52,9 @@ from d3s.errors import D3SError
 _COLLECT_AFTER = 50_000
 
 
+_DENSE = "--dense=5cm"
+
+
 class _Commands(TyperGroup):
     """Prints a `D3SError` as one sentence; with --debug, raises it with its traceback."""
 
@@ -67,7 +70,8 @@ class _Commands(TyperGroup):
                     ctx=ctx,
                     param_hint=name or f"the argument after {before or 'd3s'}",
                 )
-        return super().parse_args(ctx, args)
+        # The value of --dense may be left, which the parser cannot say.
+        return super().parse_args(ctx, [_DENSE if one == "--dense" else one for one in args])
 
     def invoke(self, ctx: Any) -> Any:  # a click context, which typer may bundle
         try:

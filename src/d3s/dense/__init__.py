@@ -11,8 +11,8 @@ temporal     fusion of frames of a still or slowly moving camera
 mesh         meshes of depth maps, as GLB and PLY files
 """
 
-from d3s.dense.fill import densify
+from d3s.dense.fill import densify, estimate_dense
 from d3s.dense.mesh import write_mesh
 from d3s.dense.temporal import TemporalFilter, fuse
 
-__all__ = ["TemporalFilter", "densify", "fuse", "write_mesh"]
+__all__ = ["TemporalFilter", "densify", "estimate_dense", "fuse", "write_mesh"]

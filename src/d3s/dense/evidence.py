@@ -47,10 +47,11 @@ def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
     rows, cols = is_measured.shape
     padded = np.pad(is_measured, ((0, rows % CELL_PX), (0, cols % CELL_PX)), mode="edge")
     whole = padded[::2, ::2] & padded[1::2, ::2] & padded[::2, 1::2] & padded[1::2, 1::2]
-    view = depth_map.intensity
-    if view is not None:
-        view = np.pad(view, ((0, rows % CELL_PX), (0, cols % CELL_PX)), mode="edge")
-        view = cv2.resize(view, whole.shape[::-1], interpolation=cv2.INTER_AREA)
+    view: Image | None = None
+    if depth_map.intensity is not None:
+        even = np.pad(depth_map.intensity, ((0, rows % CELL_PX), (0, cols % CELL_PX)), mode="edge")
+        small = cv2.resize(even, whole.shape[::-1], interpolation=cv2.INTER_AREA)
+        view = np.asarray(small, np.float32)
     few = np.s_[::CELL_PX, ::CELL_PX]
     smaller = replace(
         depth_map,
@@ -58,7 +59,7 @@ def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
         sigma_m=depth_map.sigma_m[few],
         confidence=np.ascontiguousarray(depth_map.confidence[few]),
         flags=np.ascontiguousarray(depth_map.flags[few]),
-        intensity=None if view is None else np.asarray(view, np.float32),
+        intensity=view,
         colour=None if depth_map.colour is None else depth_map.colour[few],
     )
     return Cells(smaller, whole)

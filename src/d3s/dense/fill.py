@@ -1,7 +1,9 @@
 """`densify`: fill the holes of a depth map as far as they can be known."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +14,10 @@ from d3s.dense.model import FILL, PATHS, WEAK, depth_span_m, sigma_of
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.options import JointOptions
+from d3s.estimate.methods import checked_options, estimate_quietly
+from d3s.estimate.options import JointOptions, Options
 from d3s.record import short_repr
+from d3s.rig import Rig
 from d3s.types import Image, Mask
 
 _BEYOND = 0.1  # share of the range of disparities by which filled ones may leave it
@@ -49,6 +53,34 @@ def densify(
         flags=flags,
         timings_s=depth_map.timings_s | {"densify": perf_counter() - started},
     )
+
+
+def estimate_dense(
+    left: Any,
+    right: Any,
+    rig: Rig,
+    *,
+    max_sigma_m: float | None = 0.05,
+    method: str = "joint",
+    options: Options | Mapping[str, Any] | None = None,
+) -> DepthMap:
+    """Estimate the depth of a pair with all weak depths, and densify it.
+
+    Measured depths are those that `estimate` gives with the same options.
+
+    Parameters
+    ----------
+    left, right, rig, method, options
+        As for `estimate`, which also has the exceptions.
+    max_sigma_m
+        As for `densify`.
+    """
+    chosen = checked_options(method, options)
+    least = getattr(chosen, "min_confidence", None)
+    everything = chosen if least is None else chosen.replace(min_confidence=0.0)
+    found = estimate_quietly(left, right, rig, method=method, options=everything)
+    dense = densify(found, max_sigma_m=max_sigma_m, min_confidence=least)
+    return replace(dense, options=chosen)
 
 
 def measured_pixels(depth_map: DepthMap, min_confidence: float | None = None) -> Mask:

@@ -289,8 +289,8 @@ class DepthMap:
         Parameters
         ----------
         min_confidence
-            Smallest confidence to keep, 0 to 1. Lower ones get the flag LOW_CONFIDENCE. None keeps
-            all.
+            Smallest confidence of measured depths to keep, 0 to 1. Lower ones get the flag
+            LOW_CONFIDENCE. None keeps all.
         max_sigma_m
             Largest standard deviation to keep, in metres, at least 0. Larger ones get the flag
             LARGE_SIGMA, unless their confidence is too low already. None keeps all.
@@ -310,7 +310,9 @@ class DepthMap:
         flags = self.flags.copy()
         if min_confidence is not None:
             low = _checked_limit(min_confidence, "min_confidence", 1.0)
-            _drop(keep, self.confidence >= low, flags, Flag.LOW_CONFIDENCE)
+            # A filled depth has a sigma; its confidence is that of what was not measured.
+            is_filled = (flags & np.uint16(Flag.FILLED)) != 0
+            _drop(keep, is_filled | (self.confidence >= low), flags, Flag.LOW_CONFIDENCE)
         if max_sigma_m is not None:
             high = _checked_limit(max_sigma_m, "max_sigma_m", np.inf)
             _drop(keep, self.sigma_m <= high, flags, Flag.LARGE_SIGMA)
