@@ -60,6 +60,22 @@ def test_wrong_length_is_a_wrong_use(path):
     assert "much" in result.output
 
 
+def test_frames_are_fused_into_one_result(found, tmp_path):
+    for number in range(3):
+        found.save(tmp_path / f"{number}.npz")
+    result = run(*sorted(tmp_path.glob("*.npz")), "--fuse", "--json")
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)
+    assert row["file"].endswith("2_dense.npz")
+
+
+def test_marigold_without_weights_says_what_to_do(path, tmp_path):
+    result = run(path, "--marigold", tmp_path)
+    assert result.exit_code == 3
+    assert "Download" in result.output
+    assert not (tmp_path / "depth_dense.npz").exists()
+
+
 def test_depth_dense_fills_what_densify_fills(tmp_path):
     scene = d3s.RandomScene(seed=6, nearest_m=0.5)
     pair = d3s.simulate(scene, RIG, noise=0.01, shape=(120, 200))

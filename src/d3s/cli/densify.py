@@ -47,6 +47,22 @@ def densify(
             show_default=False,
         ),
     ] = None,
+    fuse: Annotated[
+        bool,
+        typer.Option(
+            "--fuse",
+            help="The files are frames of a still camera, in order: fuse them first. One result.",
+        ),
+    ] = False,
+    marigold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Fill all holes by Marigold-DC, a diffusion network, with the weights of this "
+            "folder: pip install 'd3s[marigold]'. Minutes a view without a GPU.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -58,22 +74,45 @@ def densify(
     and meshes of it.
     """
     from d3s.atomic import make_folder
-    from d3s.estimate import DepthMap
 
     limit_m = max_sigma_m(max_sigma, "--max-sigma")
     if output is not None:
         make_folder(output)
-    targets = [(output or path.parent) / f"{path.stem}{ENDING}" for path in files]
+    jobs = [files] if fuse else [[path] for path in files]
+    targets = [(output or job[-1].parent) / f"{job[-1].stem}{ENDING}" for job in jobs]
     check_places(*targets, force=force)
     rows = []
-    with progress_bar(len(files), "Densifying.", quiet=quiet or as_json) as progress:
-        for number, (path, target) in enumerate(zip(files, targets, strict=True)):
-            dense = DepthMap.load(path).densify(max_sigma_m=limit_m, min_confidence=min_confidence)
+    silent = quiet or as_json
+    with progress_bar(len(jobs), "Densifying.", quiet=silent or marigold is not None) as progress:
+        for number, (job, target) in enumerate(zip(jobs, targets, strict=True)):
+            found = _loaded(job)
+            if marigold is None:
+                dense = found.densify(max_sigma_m=limit_m, min_confidence=min_confidence)
+            else:
+                dense = _completed(found, marigold, quiet=silent)
             dense.save(target, overwrite=force)
-            rows.append(row_of(dense, path, target))
+            rows.append(row_of(dense, job[-1], target))
             if progress is not None:
-                progress(number + 1, len(files))
+                progress(number + 1, len(jobs))
     say(rows, quiet=quiet, as_json=as_json)
+
+
+def _loaded(files: list[Path]) -> "DepthMap":
+    """Depth map of a file, or of several frames of a still camera."""
+    from d3s.dense import fuse
+    from d3s.estimate import DepthMap
+
+    if len(files) == 1:
+        return DepthMap.load(files[0])
+    return fuse(DepthMap.load(path) for path in files)
+
+
+def _completed(found: "DepthMap", weights: Path, *, quiet: bool) -> "DepthMap":
+    from d3s.dense.marigold import Settings, complete_depth
+
+    steps = Settings().members * Settings().steps
+    with progress_bar(steps, "Completing the depth by Marigold-DC.", quiet=quiet) as progress:
+        return complete_depth(found, weights, progress=progress)
 
 
 def max_sigma_m(text: str, option: str) -> float | None:

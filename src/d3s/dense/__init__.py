@@ -8,6 +8,7 @@ candidates   candidates of a pixel, and the group that agrees best
 judge        chance of another surface, and error on the right one
 model        fitted numbers, and sigma from them
 temporal     fusion of frames of a still or slowly moving camera
+marigold     holes filled by Marigold-DC, a diffusion network with local weights
 mesh         meshes of depth maps, as GLB and PLY files
 """
 
