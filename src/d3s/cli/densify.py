@@ -54,6 +54,14 @@ def densify(
             help="The files are frames of a still camera, in order: fuse them first. One result.",
         ),
     ] = False,
+    smooth: Annotated[
+        bool,
+        typer.Option(
+            "--smooth",
+            help="Average depths with their neighbours on the same surface, at the end; measured "
+            "ones change too.",
+        ),
+    ] = False,
     marigold: Annotated[
         Path | None,
         typer.Option(
@@ -74,6 +82,7 @@ def densify(
     and meshes of it.
     """
     from d3s.atomic import make_folder
+    from d3s.dense import smooth as averaged
 
     limit_m = max_sigma_m(max_sigma, "--max-sigma")
     if output is not None:
@@ -90,6 +99,8 @@ def densify(
                 dense = found.densify(max_sigma_m=limit_m, min_confidence=min_confidence)
             else:
                 dense = _completed(found, marigold, quiet=silent)
+            if smooth:
+                dense = averaged(dense)
             dense.save(target, overwrite=force)
             rows.append(row_of(dense, job[-1], target))
             if progress is not None:

@@ -13,6 +13,7 @@ prs-eth/marigold-depth-v1-0. Nothing is downloaded. A view takes minutes on a CP
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,17 +97,16 @@ def _load(weights: str | os.PathLike[str]) -> tuple[Any, Any]:
             "prs-eth/marigold-depth-v1-0 to a folder, and name that folder."
         )
     try:
-        import torch
-        from diffusers import DDIMScheduler, MarigoldDepthPipeline
+        torch, diffusers, _ = map(import_module, ("torch", "diffusers", "transformers"))
     except ImportError as error:
         raise InputError(
             f"Marigold needs {error.name or 'PyTorch'}, which is not installed. Install it: "
             "pip install 'd3s[marigold]'."
         ) from error
-    pipeline = MarigoldDepthPipeline.from_pretrained(
+    pipeline = diffusers.MarigoldDepthPipeline.from_pretrained(
         folder, local_files_only=True, prediction_type="depth"
     )
-    pipeline.scheduler = DDIMScheduler.from_config(
+    pipeline.scheduler = diffusers.DDIMScheduler.from_config(
         pipeline.scheduler.config, timestep_spacing="trailing"
     )
     for part in (pipeline.unet, pipeline.vae, pipeline.text_encoder):
