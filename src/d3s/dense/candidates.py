@@ -160,7 +160,17 @@ def _add_side(
 
 @part
 def best_group(found: Candidates, count: int, col: int) -> Group:
-    """Group of candidates with the most support, from the first `count`; `col` is of the cell."""
+    """Find the group of candidates with the most support.
+
+    Parameters
+    ----------
+    found
+        Candidates of a cell.
+    count
+        Number of candidates that there are.
+    col
+        Column of the cell.
+    """
     best, most = 0, np.float32(-1)
     for one in range(count):
         total = np.float32(0)
