@@ -1,4 +1,4 @@
-"""`make pictures`: draw the pictures of README.md, docs/twin.md, docs/estimator.md, docs/method.md.
+"""`make pictures`: draw the pictures of README.md, and of twin, estimator, method and dense.md.
 
 The same code gives the same bytes. A small palette keeps the files small.
 """
@@ -22,6 +22,7 @@ from d3s.scene.masks import draw_mask
 from d3s.scene.pair import Pair
 from d3s.scene.patterns import PATTERNS
 from d3s.scene.raw import RawFrame
+from d3s.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR, plot_dense
 from d3s.view.depth import FLAG_COLOURS, plot_depth_map
 from d3s.view.panels import HIDDEN_COLOUR, NO_VALUE_COLOUR, VISIBLE_COLOUR
 from d3s.view.save import save_figure
@@ -123,6 +124,16 @@ def objects_before_the_wall() -> list[d3s.Layer]:
     ]
 
 
+def dense_depth() -> Figure:
+    """Figure of a densified depth map, of the objects before a weakly textured wall."""
+    texture = d3s.Texture(pattern="gravel", contrast=0.05, grey=0.62, shading=0.1, seed=3)
+    wall = d3s.Layer(depth_m=1.5, texture=texture)
+    scene = d3s.Layered(layers=[*objects_before_the_wall(), wall])
+    pair = d3s.simulate(scene, RIG, shape=WALL_SHAPE, noise=0.01)
+    found = d3s.estimate(pair.left, pair.right, RIG, options={"min_confidence": 0.0})
+    return plot_dense(pair, found.densify(), found.densify(max_sigma_m=None))
+
+
 def palette(greys: int, maps: dict[str, int], marks: list[str]) -> NDArray[np.uint8]:
     """Palette of at most 256 colours (n, 3), RGB.
 
@@ -146,6 +157,9 @@ def palette(greys: int, maps: dict[str, int], marks: list[str]) -> NDArray[np.ui
 SCENE_PALETTE = palette(64, {"viridis_r": 160}, [HIDDEN_COLOUR, VISIBLE_COLOUR, NO_VALUE_COLOUR])
 DEPTH_MAP_PALETTE = palette(
     48, {"viridis": 104, "coolwarm": 90}, [VISIBLE_COLOUR, NO_VALUE_COLOUR, *FLAG_COLOURS.values()]
+)
+DENSE_PALETTE = palette(
+    56, {"viridis": 150}, [NO_VALUE_COLOUR, MEASURED_COLOUR, FILLED_COLOUR, OPEN_COLOUR]
 )
 # Colours of lines, each blended with white in 32 steps for anti-aliased edges.
 LINE_PALETTE = (
@@ -214,6 +228,7 @@ def main() -> None:
     save_small(plot_scenes(scenes()), STATIC / "twin_scenes.png", dpi=100)
     save_small(depth_map(), STATIC / "estimator_scene.png", dpi=95, colours=DEPTH_MAP_PALETTE)
     save_small(plain_wall(), STATIC / "plain_wall.png", dpi=95, colours=DEPTH_MAP_PALETTE)
+    save_small(dense_depth(), STATIC / "dense.png", dpi=95, colours=DENSE_PALETTE)
     for name, draw in method_figures.FIGURES.items():
         save_small(draw(), STATIC / f"{name}.png", dpi=120, colours=LINE_PALETTE)
 

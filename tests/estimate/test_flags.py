@@ -28,6 +28,7 @@ def test_bits_never_change():
         "LOW_CONFIDENCE": 256,
         "LARGE_SIGMA": 512,
         "CARRIED": 1024,
+        "FILLED": 2048,
     }
 
 

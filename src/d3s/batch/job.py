@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ ALL_FORMATS = (
 )
 """NPZ with everything, the formats that other programs read, and pictures for people."""
 
+_ALL = "all"
 STORE = "depth.zarr"
 """Name of the array of all frames, in the folder of the results."""
 
@@ -56,6 +58,7 @@ class DepthJob:
     bayer: str | None = None
     min_confidence: float | None = None
     max_sigma_m: float | None = None
+    dense: float | None = None  # fill holes to this sigma in metres, all if infinite
     formats: tuple[str, ...] = DEFAULT_FORMATS
     unit_m: float | None = None  # of the PNG; None for 1 mm, or another if that does not fit
     max_pixels: int = MAX_PIXELS  # of a file
@@ -73,6 +76,17 @@ class DepthJob:
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
+        if self.dense is not None:
+            from d3s.dense import estimate_dense
+
+            return estimate_dense(
+                left,
+                right,
+                self.rig,
+                max_sigma_m=self.dense,
+                method=self.method,
+                options=self.options,
+            )
         return estimate_quietly(left, right, self.rig, method=self.method, options=self.options)
 
     def targets(self, name: str, output: Path) -> dict[str, Path]:
@@ -102,6 +116,7 @@ class DepthJob:
             "method": self.method,
             "options": checked_options(self.method, self.options).model_dump(mode="json"),
             **{name: getattr(self, name) for name in _PLAIN},
+            "dense": _ALL if self.dense == math.inf else self.dense,  # JSON has no infinity
             "formats": list(self.formats),
         }
 
@@ -113,6 +128,7 @@ class DepthJob:
             rig=Rig(**fields["rig"]),
             method=fields["method"],
             options=checked_options(fields["method"], fields["options"]),
+            dense=math.inf if fields["dense"] == _ALL else fields["dense"],
             formats=tuple(fields["formats"]),
             **plain,
         )

@@ -2,8 +2,8 @@
 
 In come arguments; out go calls of the library, lines on stdout, and an exit code.
 
-align, calibrate, check, compare, convert, demo, depth, design, doctor, evaluate, info, reproduce,
-simulate
+align, calibrate, check, compare, convert, demo, densify, depth, design, doctor, evaluate, info,
+reproduce, simulate
           one command each
 live      `d3s live` and `d3s view`
 depth_report, calibrate_many
@@ -45,6 +45,7 @@ from d3s.cli.compare import compare
 from d3s.cli.convert import HELP as CONVERT_HELP
 from d3s.cli.convert import convert
 from d3s.cli.demo import demo
+from d3s.cli.densify import densify
 from d3s.cli.depth import depth
 from d3s.cli.design import design
 from d3s.cli.doctor import doctor
@@ -63,6 +64,9 @@ from d3s.errors import D3SError
 _COLLECT_AFTER = 50_000
 
 
+_DENSE = "--dense=5cm"
+
+
 class _Commands(TyperGroup):
     """Prints a `D3SError` as one sentence; with --debug, raises it with its traceback."""
 
@@ -78,7 +82,8 @@ class _Commands(TyperGroup):
                     ctx=ctx,
                     param_hint=name or f"the argument after {before or 'd3s'}",
                 )
-        return super().parse_args(ctx, args)
+        # The value of --dense may be left, which the parser cannot say.
+        return super().parse_args(ctx, [_DENSE if one == "--dense" else one for one in args])
 
     def invoke(self, ctx: Any) -> Any:  # a click context, which typer may bundle
         try:
@@ -110,6 +115,7 @@ app.command()(record)
 app.command()(replay)
 app.command()(recover)
 app.command()(align)
+app.command()(densify)
 app.command()(calibrate)
 app.add_typer(rig, name="rig")
 app.command()(check)

@@ -25,8 +25,9 @@ _OUT_ONLY = " ".join(one.suffixes[0] for one in DEPTH_SUFFIXES.values() if not o
 HELP = (
     f"Convert depth between formats: {_BOTH_WAYS}, from .npz, and to {_OUT_ONLY}.\n\n"
     "The suffix chooses the format, and a name that ends in preview.png is a picture in colours "
-    "with a bar. What a format cannot hold is said. With --to every file is converted that can be; "
-    "the others are named, and the exit code is 4, or 3 if none could be converted.\n\n"
+    "with a bar. A name that ends in .glb or mesh.ply is a mesh with the left view as its texture, "
+    "from an .npz file. What a format cannot hold is said. With --to every file is converted that "
+    "can be; the others are named, and the exit code is 4, or 3 if none could be converted.\n\n"
     "A recording (.mcap) becomes a folder of images, or a ROS 2 bag with --bag; a folder of images "
     "or a ROS 2 bag becomes a recording. No bit of a frame is lost."
 )
@@ -175,6 +176,7 @@ def _jobs(
 
 def _ending(suffix: str) -> str:
     """End of the names of the files to write."""
+    from d3s.dense.mesh import is_mesh
     from d3s.files.depth_files import format_of
     from d3s.view.preview import ENDING
 
@@ -182,7 +184,8 @@ def _ending(suffix: str) -> str:
     with value_of("--to"):
         if Path(ending).name != ending:
             raise InputError(f"{suffix!r} is a path. Give a suffix, and the folder as --output.")
-        if not ending.endswith((ENDING, ".npz")):  # .npz is refused later, with the reason
+        # .npz is refused later, with the reason
+        if not ending.endswith((ENDING, ".npz")) and not is_mesh(Path(f"name{ending}")):
             format_of(f"name{ending}")
     return ending
 
@@ -221,6 +224,7 @@ def _check_names(source: Path, targets: list[Path], written: Iterable[str]) -> N
 
 
 def _convert(source: Path, targets: list[Path], settings: _Settings) -> list[dict[str, Any]]:
+    from d3s.dense.mesh import is_mesh
     from d3s.files import DepthImage, read_depth
     from d3s.files.depth_files import check_target
     from d3s.files.raw import named
@@ -233,16 +237,29 @@ def _convert(source: Path, targets: list[Path], settings: _Settings) -> list[dic
             content = content.with_camera(focal_length_px, settings.rig.principal_point_px)
     for target in targets:  # all checked before the first is written
         with named(target):
-            if not target.name.endswith(ENDING):
+            if is_mesh(target):
+                _check_mesh(source)
+            elif not target.name.endswith(ENDING):
                 check_target(content, target)
             elif not isinstance(content, DepthImage):
                 raise InputError("a picture needs an image of depths, and these are points.")
     return [_write(content, source, target, settings) for target in targets]
 
 
+def _check_mesh(source: Path) -> None:
+    """Refuse a mesh of a file that does not tell filled depths from measured ones."""
+    if source.suffix.lower() != NPZ.suffixes[0]:
+        raise InputError(
+            "a mesh is made of an .npz file of d3s depth or d3s densify, which has the camera, the "
+            "left view and the flags. Give that file."
+        )
+
+
 def _write(
     content: "DepthImage | Points", source: Path, target: Path, settings: _Settings
 ) -> dict[str, Any]:
+    from d3s.dense.mesh import is_mesh, write_mesh
+    from d3s.estimate import DepthMap
     from d3s.files import DepthImage, write_depth
     from d3s.files.depth_files import lost
     from d3s.view.preview import ENDING, write_preview
@@ -254,6 +271,9 @@ def _write(
         title = ": ".join([", ".join(names), words]) if names else words
         write_preview(target, content.depth_m, title=title, overwrite=settings.force)
         written, without = [target], ["the numbers"]
+    elif is_mesh(target):
+        write_mesh(target, DepthMap.load(source), overwrite=settings.force)
+        written, without = [target], []
     else:
         unit_m = settings.unit_m or _png_unit_m(content, target)
         written = write_depth(target, content, unit_m=unit_m, overwrite=settings.force)

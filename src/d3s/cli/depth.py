@@ -1,5 +1,6 @@
 """`d3s depth`: depth maps of pictures."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,6 +122,15 @@ def depth(
             help="Leave out depths that are less certain, such as 5mm.",
         ),
     ] = None,
+    dense: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[=LENGTH|=all]",
+            help="Also fill holes whose depth can be known to 5cm, or to another sigma: "
+            "--dense=2cm; --dense=all fills all of them. Filled depths have a flag.",
+            show_default=False,
+        ),
+    ] = None,
     formats: Annotated[
         str,
         typer.Option(
@@ -201,6 +211,7 @@ def depth(
         bayer=order_of(bayer),
         min_confidence=min_confidence,
         max_sigma_m=max_sigma,
+        dense=_dense_sigma_m(dense),
         formats=_formats(formats, unit),
         unit_m=unit,
         max_pixels=max_pixels,
@@ -319,6 +330,16 @@ def parsed_method(
         return name, checked
     with value_of("--depth-range"):
         return name, checked.replace(depth_range_m=depth_range_m)
+
+
+def _dense_sigma_m(text: str | None) -> float | None:
+    """Largest sigma of filled depths in metres, infinite for all; None without --dense."""
+    from d3s.cli.densify import max_sigma_m
+
+    if text is None:
+        return None
+    found = max_sigma_m(text, "--dense")
+    return math.inf if found is None else found
 
 
 def _check_limits(min_confidence: float | None, max_sigma_m: float | None) -> None:

@@ -32,7 +32,8 @@ class DepthMap:
 
     All arrays are (rows, cols), the shape of the left view. A pixel either has a depth, a sigma and
     no flag but CARRIED, or `depth_m` and `sigma_m` are NaN and at least one flag says why. No depth
-    is filled in or clamped. The fields cannot be assigned to.
+    is filled in or clamped, unless `densify` is asked to: such depths have the flag FILLED. The
+    fields cannot be assigned to.
 
     Parameters
     ----------
@@ -45,8 +46,8 @@ class DepthMap:
         Confidence from 0 (none) to 1. float32, finite everywhere: pixels without a depth keep the
         confidence that they had before flags were applied.
     flags
-        Bits of `d3s.Flag`, uint16; 0 or CARRIED where there is a depth. `valid` tells where there
-        is one.
+        Bits of `d3s.Flag`, uint16; 0 or CARRIED where a depth is measured, FILLED and the reasons
+        why none was where it is filled in. `valid` tells where there is a depth.
     rig
         The camera.
     method
@@ -278,6 +279,7 @@ class DepthMap:
         min_confidence: float | None = None,
         max_sigma_m: float | None = None,
         carried: bool = True,
+        filled: bool = True,
     ) -> Self:
         """Return a depth map without the depths beyond thresholds; this one stays as it is.
 
@@ -287,14 +289,17 @@ class DepthMap:
         Parameters
         ----------
         min_confidence
-            Smallest confidence to keep, 0 to 1. Lower ones get the flag LOW_CONFIDENCE. None keeps
-            all.
+            Smallest confidence of measured depths to keep, 0 to 1. Lower ones get the flag
+            LOW_CONFIDENCE. None keeps all.
         max_sigma_m
             Largest standard deviation to keep, in metres, at least 0. Larger ones get the flag
             LARGE_SIGMA, unless their confidence is too low already. None keeps all.
         carried
             Whether to keep depths with the flag CARRIED, which rest on texture elsewhere in the
             window. If not, the flag CARRIED says why they are missing.
+        filled
+            Whether to keep depths with the flag FILLED, which `densify` has filled in. If not, the
+            flag is removed, and the others say why they are missing.
 
         Raises
         ------
@@ -305,18 +310,66 @@ class DepthMap:
         flags = self.flags.copy()
         if min_confidence is not None:
             low = _checked_limit(min_confidence, "min_confidence", 1.0)
-            _drop(keep, self.confidence >= low, flags, Flag.LOW_CONFIDENCE)
+            # A filled depth has a sigma; its confidence is that of what was not measured.
+            is_filled = (flags & np.uint16(Flag.FILLED)) != 0
+            _drop(keep, is_filled | (self.confidence >= low), flags, Flag.LOW_CONFIDENCE)
         if max_sigma_m is not None:
             high = _checked_limit(max_sigma_m, "max_sigma_m", np.inf)
             _drop(keep, self.sigma_m <= high, flags, Flag.LARGE_SIGMA)
         if not carried:
             keep &= (flags & np.uint16(Flag.CARRIED)) == 0
+        if not filled:
+            keep &= (flags & np.uint16(Flag.FILLED)) == 0
+            flags &= ~np.uint16(Flag.FILLED)
         return replace(
             self,
             depth_m=np.where(keep, self.depth_m, np.float32(np.nan)),
             sigma_m=np.where(keep, self.sigma_m, np.float32(np.nan)),
             flags=flags,
         )
+
+    def densify(
+        self, *, max_sigma_m: float | None = 0.05, min_confidence: float | None = None
+    ) -> "DepthMap":
+        """Return a depth map with holes filled in as far as they can be known.
+
+        Measured depths and their sigma stay as they are, bit for bit. Filled ones have the flag
+        FILLED and a sigma that contains the chance of another surface; `filter(filled=False)`
+        removes them again. Holes are filled from evidence on four sides, along planes in inverse
+        depth, and with the left view as a guide; docs/dense.md says how good they are.
+
+        There is most to go by if the depth map was made with the option `min_confidence=0`: depths
+        below the usual threshold are then weak evidence, which the fill weighs and replaces.
+
+        Parameters
+        ----------
+        max_sigma_m
+            Largest sigma of a filled depth, in metres. Holes that cannot be known better stay open.
+            None fills all holes, however uncertain.
+        min_confidence
+            Least confidence of depths that count as measured, 0 to 1. None is 0.5 for a depth map
+            that was made with the option `min_confidence=0`, and all depths for any other.
+
+        Raises
+        ------
+        InputError
+            If a number is out of its range.
+
+        Examples
+        --------
+        >>> import d3s
+        >>> rig = d3s.Rig.paper_prototype()
+        >>> scene = d3s.RandomScene(seed=3, surfaces="weak")
+        >>> pair = d3s.simulate(scene, rig, noise=0.01, shape=(120, 180))
+        >>> all_depths = d3s.estimate(pair.left, pair.right, rig, options={"min_confidence": 0})
+        >>> dense = all_depths.densify()
+        >>> dense.density >= dense.filter(filled=False).density
+        True
+        """
+        dense: DepthMap = import_module("d3s.dense.fill").densify(
+            self, max_sigma_m=max_sigma_m, min_confidence=min_confidence
+        )
+        return dense
 
     def save(
         self,

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 class Flag(IntFlag):
     """Reason why a pixel has no depth, or a remark on its depth; its text is `__doc__`.
 
-    A pixel may have several flags. A pixel with a depth has none, or CARRIED alone.
+    A pixel may have several flags. A measured depth has none, or CARRIED alone. A depth that
+    `DepthMap.densify` has filled in has FILLED, and the reasons why none was measured.
     """
 
     def __new__(cls, bit: int, reason: str) -> "Flag":
@@ -30,6 +31,7 @@ class Flag(IntFlag):
     LOW_CONFIDENCE = 256, "confidence is below the threshold"
     LARGE_SIGMA = 512, "the standard deviation is above the threshold"
     CARRIED = 1024, "depth rests on texture elsewhere in the window"
+    FILLED = 2048, "depth is filled in from its surroundings, not measured"
 
 
 def describe(flags: int) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ figures, image files and HTML pages. Nothing is computed here except what a scal
 
 depth             depth map beside the ground truth of its pair
 result            depth map alone: left view, depth, sigma, reasons of holes
+dense             densified depth map: measured, filled and open parts
 notebook          HTML of a depth map in a notebook
 preview           depth map in colours, with a colour bar
 demo              figure and page of `d3s demo`

@@ -40,6 +40,7 @@ FLAG_COLOURS = {
     Flag.LOW_CONFIDENCE: "#54a24b",
     Flag.LARGE_SIGMA: "#ff9da6",
     Flag.CARRIED: "#b5cfe8",  # not grey: these pixels have a depth
+    Flag.FILLED: "#c9b3e6",
 }
 """Colour of each flag."""
 
@@ -158,10 +159,14 @@ def _flag_label(flag: Flag, shares: dict[str, float]) -> str:
 
 
 def first_flag(flags: NDArray[np.uint16]) -> NDArray[np.int64]:
-    """Number of the lowest flag in the table, from 1; 0 for no flag."""
+    """Number of the lowest flag in the table, from 1; 0 for no flag.
+
+    A filled depth has the reasons why it was not measured too: FILLED comes first.
+    """
     number = np.zeros(flags.shape, dtype=np.int64)
     for index, flag in reversed(list(enumerate(Flag, start=1))):
         number[(flags & flag) != 0] = index
+    number[(flags & Flag.FILLED) != 0] = list(Flag).index(Flag.FILLED) + 1
     return number
 
 

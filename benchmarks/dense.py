@@ -1,0 +1,191 @@
+"""Densified rooms: how much is filled, how wrong it is, whether sigma is true, and other fills.
+
+    .venv/bin/python benchmarks/dense.py ROOMS [--patterns tuning] [--without-weak]
+    .venv/bin/python benchmarks/dense.py --time
+
+ROOMS is the folder of `d3s evaluate rooms --keep ROOMS`; missing rooms are rendered. Other fills
+get the same input, once with weak depths and once without, and are judged on the pixels that
+`densify` fills: nearest measured pixel, domain transform, and both inpaintings of OpenCV, at the
+better of both inputs and of several widths.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+import d3s
+from d3s.dense.evidence import guide_of
+from d3s.estimate.methods import estimate_quietly
+from d3s.types import FloatArray, Image, Mask
+from dense_frames import RIG, THRESHOLD, DenseFrame, report_frames, tuning_frames
+
+WISH_M = 0.05
+FULL_SHAPE = (902, 1802)
+WEAK = (1.0, 0.3, 0.1)  # least confidence of the depths that other fills begin with, above 0.5 none
+RADII = (3, 9)  # of OpenCV's inpainting, in pixels
+REACHES = (20.0, 80.0)  # of the domain transform, in pixels
+RANGES = (2.0, 8.0)  # of the domain transform, in units of contrast
+
+
+def nearest(inverse: FloatArray, known: Mask) -> FloatArray:
+    """Inverse depth of the nearest known pixel."""
+    from scipy.ndimage import distance_transform_edt
+
+    place = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    return np.asarray(inverse[tuple(place)])
+
+
+def domain_transform(
+    inverse: FloatArray, known: Mask, guide: Image, reach: float, edge: float
+) -> FloatArray:
+    """Normalised recursive domain transform (Gastal and Oliveira, 2011), three rounds."""
+    steps = [1 + reach / edge * np.abs(np.diff(guide, axis=axis)) for axis in (0, 1)]
+    value, weight = np.where(known, inverse, 0.0), known.astype(float)
+    for turn in range(3):
+        sigma = reach * np.sqrt(3) * 2.0 ** (2 - turn) / np.sqrt(4**3 - 1)
+        falling = np.exp(-np.sqrt(2) / sigma)
+        for axis, step in enumerate(steps):
+            value, weight = (_recursive(one, falling**step, axis) for one in (value, weight))
+    return np.asarray(value / np.maximum(weight, 1e-30))
+
+
+def _recursive(image: FloatArray, share: FloatArray, axis: int) -> FloatArray:
+    """Recursive filter to and fro along an axis."""
+    out, share = np.moveaxis(image.copy(), axis, 0), np.moveaxis(share, axis, 0)
+    for row in range(1, len(out)):
+        out[row] += share[row - 1] * (out[row - 1] - out[row])
+    for row in range(len(out) - 2, -1, -1):
+        out[row] += share[row] * (out[row + 1] - out[row])
+    return np.moveaxis(out, 0, axis)
+
+
+def inpainted(inverse: FloatArray, known: Mask, radius: float, kind: int) -> FloatArray:
+    """Inpainting of OpenCV, over 16 bit."""
+    import cv2
+
+    most = float(inverse[known].max())
+    image = np.where(known, inverse / most * 65535, 0).astype(np.uint16)
+    found = cv2.inpaint(image, (~known).astype(np.uint8), radius, kind)
+    return np.asarray(found, np.float64) * most / 65535
+
+
+def other_fills(frame: DenseFrame) -> Iterator[tuple[str, FloatArray]]:
+    """Depths by other methods, each with every input and setting."""
+    import cv2
+
+    found = frame.depth_map
+    guide = guide_of(found)[0].max(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = 1.0 / found.depth_m.astype(float)
+        for least in WEAK:
+            known = frame.is_measured | (found.valid & (found.confidence >= least))
+            yield "nearest", 1 / nearest(inverse, known)
+            for reach in REACHES:
+                for edge in RANGES:
+                    one = domain_transform(inverse, known, guide, reach, edge)
+                    yield "domain transform", 1 / one
+            for radius in RADII:
+                for name, kind in (("Telea", cv2.INPAINT_TELEA), ("NS", cv2.INPAINT_NS)):
+                    yield f"inpaint {name}", 1 / inpainted(inverse, known, radius, kind)
+
+
+def best_of_others(frame: DenseFrame, judged: Mask) -> dict[str, float]:
+    """Smallest MAE of each other fill in metres, over its settings."""
+    best: dict[str, float] = {}
+    for name, depth_m in other_fills(frame):
+        error = np.abs(np.clip(depth_m, 0, 10) - frame.true_m)[judged]
+        best[name] = min(best.get(name, np.inf), float(np.nanmean(error)))
+    return best
+
+
+def judge(frame: DenseFrame) -> tuple[str, str]:
+    """Print the figures of a room: of the depths that are filled, and of other fills."""
+    dense = frame.depth_map.densify(max_sigma_m=WISH_M, min_confidence=THRESHOLD)
+    closed = frame.depth_map.densify(max_sigma_m=None, min_confidence=THRESHOLD)
+    measured = frame.is_measured
+    alone = measured & (frame.depth_map.sigma_m < WISH_M)
+    filled = dense.valid & ~measured
+    error, everywhere = np.abs(dense.depth_m - frame.true_m), np.abs(closed.depth_m - frame.true_m)
+    e, s = error[filled], dense.sigma_m[filled]
+    a, t = everywhere[~measured], closed.sigma_m[~measured]
+    gain = (alone.sum() + filled.sum()) / max(alone.sum(), 1)
+    first = (
+        f"| {frame.name} | {100 * alone.mean():.1f} | {100 * filled.mean():.1f} | {gain:.2f} | "
+        f"{100 * e.mean():.2f} | {100 * np.mean(e > 0.15):.1f} | {100 * np.mean(e < s):.0f} | "
+        f"{100 * np.mean(e < 3 * s):.1f} | {100 * a.mean():.1f} | {100 * np.mean(a < t):.0f} | "
+        f"{100 * np.mean(a < 3 * t):.1f} |"
+    )
+    others, of_all = best_of_others(frame, filled), best_of_others(frame, ~measured)
+    second = f"| {frame.name} | {100 * e.mean():.2f} | " + " | ".join(
+        f"{100 * one:.2f}" for one in others.values()
+    )
+    second += f" | {100 * a.mean():.1f} | " + " | ".join(
+        f"{100 * one:.1f}" for one in of_all.values()
+    )
+    return first, second + " |"
+
+
+def without_weak(frames: Iterator[DenseFrame]) -> Iterator[DenseFrame]:
+    """Frames as the estimator gives them by default."""
+    for frame in frames:
+        found = frame.depth_map.filter(min_confidence=THRESHOLD)
+        yield replace(frame, depth_map=found, has_weak=False)
+
+
+def show(frames: Iterator[DenseFrame]) -> None:
+    """Print both tables."""
+    rows = []
+    for frame in frames:
+        rows.append(judge(frame))
+        print(rows[-1][0], flush=True)
+    print(
+        "\nMAE in cm of the filled pixels, then of all holes: densify, nearest, domain transform,"
+    )
+    print("inpaint Telea, inpaint NS")
+    for _, second in rows:
+        print(second)
+
+
+def show_time() -> None:
+    """Print the time of a full frame, against that of its estimate."""
+    scene = d3s.RandomScene(seed=1000, surfaces="weak", nearest_m=0.4)
+    pair = d3s.simulate(scene, RIG, shape=FULL_SHAPE, noise=0.01)
+    times: dict[str, list[float]] = {"estimate": [], "densify": []}
+    for _ in range(9):
+        started = perf_counter()
+        found = estimate_quietly(pair.left, pair.right, RIG, options={"min_confidence": 0.0})
+        between = perf_counter()
+        found.densify()
+        times["estimate"].append(between - started)
+        times["densify"].append(perf_counter() - between)
+    best = {name: min(one) for name, one in times.items()}
+    print(
+        f"{found.filter(min_confidence=THRESHOLD).density:.0%} measured; estimate "
+        f"{best['estimate']:.3f} s, densify {best['densify']:.3f} s: "
+        f"{best['densify'] / best['estimate']:.2f} times"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rooms", nargs="?")
+    parser.add_argument("--patterns", choices=("report", "tuning"), default="report")
+    parser.add_argument("--without-weak", action="store_true")
+    parser.add_argument("--time", action="store_true")
+    given = parser.parse_args()
+    if given.time:
+        show_time()
+        return
+    if given.rooms is None:
+        parser.error("name the folder of the rooms, or --time.")
+    frames = report_frames(given.rooms)
+    if given.patterns == "tuning":
+        frames = (one for one in tuning_frames(given.rooms, scenes=False) if one.has_weak)
+    show(without_weak(frames) if given.without_weak else frames)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""`d3s densify`: holes of depth maps filled in, and frames of a still camera fused."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from d3s.cli.output import Force, Json, Quiet, check_places, value_of
+from d3s.cli.progress import progress_bar
+from d3s.cli.units import length_m
+
+if TYPE_CHECKING:
+    from d3s.estimate import DepthMap
+
+ENDING = "_dense.npz"
+"""End of the names of the files that are written."""
+
+
+def densify(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Depth maps of d3s depth, as .npz files. Those with --option min_confidence=0 "
+            "have most to go by.",
+            metavar="DEPTH.npz...",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the results; beside the files if left."),
+    ] = None,
+    max_sigma: Annotated[
+        str,
+        typer.Option(
+            metavar="LENGTH|all",
+            help="Largest sigma of a filled depth, such as 3cm. Holes that cannot be known better "
+            "stay open; all fills every hole.",
+        ),
+    ] = "5cm",
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="Least confidence of depths that count as measured; 0.5 if left, or what the file "
+            "was made with.",
+            show_default=False,
+        ),
+    ] = None,
+    fuse: Annotated[
+        bool,
+        typer.Option(
+            "--fuse",
+            help="The files are frames of a still camera, in order: fuse them first. One result.",
+        ),
+    ] = False,
+    smooth: Annotated[
+        bool,
+        typer.Option(
+            "--smooth",
+            help="Average depths with their neighbours on the same surface, at the end; measured "
+            "ones change too.",
+        ),
+    ] = False,
+    marigold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Fill all holes by Marigold-DC, a diffusion network, with the weights of this "
+            "folder: pip install 'd3s[marigold]'. Minutes a view without a GPU.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Fill holes of depth maps as far as they can be known; the rest stays open.
+
+    Measured depths stay as they are. Filled ones have the flag FILLED and a sigma that contains the
+    chance of another surface. Writes NAME_dense.npz for each file; d3s convert makes other formats
+    and meshes of it.
+    """
+    from d3s.atomic import make_folder
+    from d3s.dense import smooth as averaged
+
+    limit_m = max_sigma_m(max_sigma, "--max-sigma")
+    if output is not None:
+        make_folder(output)
+    jobs = [files] if fuse else [[path] for path in files]
+    targets = [(output or job[-1].parent) / f"{job[-1].stem}{ENDING}" for job in jobs]
+    check_places(*targets, force=force)
+    rows = []
+    silent = quiet or as_json
+    with progress_bar(len(jobs), "Densifying.", quiet=silent or marigold is not None) as progress:
+        for number, (job, target) in enumerate(zip(jobs, targets, strict=True)):
+            found = _loaded(job)
+            if marigold is None:
+                dense = found.densify(max_sigma_m=limit_m, min_confidence=min_confidence)
+            else:
+                dense = _completed(found, marigold, quiet=silent)
+            if smooth:
+                dense = averaged(dense)
+            dense.save(target, overwrite=force)
+            rows.append(row_of(dense, job[-1], target))
+            if progress is not None:
+                progress(number + 1, len(jobs))
+    say(rows, quiet=quiet, as_json=as_json)
+
+
+def _loaded(files: list[Path]) -> "DepthMap":
+    """Depth map of a file, or of several frames of a still camera."""
+    from d3s.dense import fuse
+    from d3s.estimate import DepthMap
+
+    if len(files) == 1:
+        return DepthMap.load(files[0])
+    return fuse(DepthMap.load(path) for path in files)
+
+
+def _completed(found: "DepthMap", weights: Path, *, quiet: bool) -> "DepthMap":
+    from d3s.dense.marigold import Settings, complete_depth
+
+    steps = Settings().members * Settings().steps
+    with progress_bar(steps, "Completing the depth by Marigold-DC.", quiet=quiet) as progress:
+        return complete_depth(found, weights, progress=progress)
+
+
+def max_sigma_m(text: str, option: str) -> float | None:
+    """Parse the largest sigma of a filled depth, in metres; None for `all`."""
+    if text == "all":
+        return None
+    with value_of(option):
+        return length_m(text)
+
+
+def row_of(dense: "DepthMap", source: Path, target: Path) -> dict[str, Any]:
+    """Numbers of a densified depth map."""
+    import numpy as np
+
+    measured = dense.filter(filled=False).density
+    is_filled = dense.valid & ~dense.filter(filled=False).valid
+    sigma_m = float(np.median(dense.sigma_m[is_filled])) if is_filled.any() else None
+    return {
+        "from": str(source),
+        "file": str(target),
+        "measured": measured,
+        "filled": dense.density - measured,
+        "median_sigma_of_filled_m": sigma_m,
+    }
+
+
+def say(rows: list[dict[str, Any]], *, quiet: bool, as_json: bool) -> None:
+    """Print what was written."""
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+    elif not quiet:
+        for row in rows:
+            sigma_m = row["median_sigma_of_filled_m"]
+            words = "" if sigma_m is None else f" with a median sigma of {100 * sigma_m:.2g} cm"
+            typer.echo(
+                f"{row['file']}: {row['measured']:.1%} measured, {row['filled']:.1%} filled{words}"
+            )

@@ -1,0 +1,21 @@
+"""Dense depth: holes filled in as far as they can be known, frames fused, and meshes.
+
+fill         `densify`: measured depths stay, holes get a depth, a sigma and a flag
+evidence     measured and weak depths, and the left view as a guide
+sweeps       the nearest evidence on each of four sides
+planes       planes through the evidence, in inverse depth
+candidates   candidates of a pixel, and the group that agrees best
+judge        chance of another surface, and error on the right one
+model        fitted numbers, and sigma from them
+temporal     fusion of frames of a still or slowly moving camera
+spatial      depths averaged with neighbours on the same surface
+marigold     holes filled by Marigold-DC, a diffusion network with local weights
+mesh         meshes of depth maps, as GLB and PLY files
+"""
+
+from d3s.dense.fill import densify, estimate_dense
+from d3s.dense.mesh import write_mesh
+from d3s.dense.spatial import smooth
+from d3s.dense.temporal import TemporalFilter, fuse
+
+__all__ = ["TemporalFilter", "densify", "estimate_dense", "fuse", "smooth", "write_mesh"]

@@ -1,0 +1,224 @@
+"""Candidates of a cell, and the group of them that agrees best.
+
+A hole has up to five candidates: planes from the evidence on four sides, and the weak depth that
+the estimator found there below its threshold. Each has a chance of being right, from its path or
+from its confidence. The candidate with the most support of others gives the disparity, as a mean of
+all that agree with it, weighted by precision.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from d3s.dense.planes import BLOCK_CELLS, Blocks
+from d3s.dense.sweeps import Paths
+from d3s.runtime.compile import part
+from d3s.types import Image, Mask
+
+CELL_PX = 2
+"""Side of the cells that are filled: depth is not measured finer either."""
+SIDES = 4
+CANDIDATES = SIDES + 1
+_FLOOR_PX = np.float32(0.05)  # sigma that no candidate is better than
+_BEND = np.float32(0.006)  # departure from a plane, px of disparity per cell of distance
+_UNSURE_PX = np.float32(0.5)  # doubt of a rise at which half of it is followed
+_AGREE_PX = np.float32(0.3)  # departure of candidates of one surface beyond their sigma
+_APART = np.float32(12)  # evidence nearer to each other than this is partly the same
+_ONE = np.float32(1)
+_CELL_PX = np.float32(CELL_PX)
+_NO_FOE = np.float32(200)  # length of a path to another surface if there is none
+
+
+class Evidence(NamedTuple):
+    """Arrays (rows, cols) of cells that candidates are taken from."""
+
+    disparity_px: Image  # measured and weak; NaN where there is none
+    sigma_px: Image
+    odds: Image  # log-odds of being right
+    is_measured: Mask
+
+
+class PathModel(NamedTuple):
+    """Log-odds that the candidate of a path is right."""
+
+    constant: np.float32
+    length: np.float32  # of ln(1 + length in cells)
+    edge: np.float32  # of ln(1 + contrast of the edges crossed)
+
+
+class Candidates(NamedTuple):
+    """Candidates of one cell: arrays with a value for each."""
+
+    disparity_px: Image
+    variance: Image
+    support: Image  # -ln of the probability of being wrong
+    length: Image  # of the path, in cells
+    edge: Image
+    row: Image  # where the evidence is
+    col: Image
+
+
+class Group(NamedTuple):
+    """Best group of candidates of one cell, and the others."""
+
+    disparity_px: np.float32
+    variance: np.float32
+    support: np.float32  # of the group
+    against: np.float32  # of candidates that do not agree
+    strongest: np.float32  # of a single candidate
+    spread: np.float32  # variance of the candidates in the group
+    length: np.float32  # shortest path
+    edge: np.float32  # least contrast crossed
+    foe: np.float32  # shortest path from another surface
+    hidden_px: np.float32  # part of a near surface that hides the cell from the right view
+
+
+@part
+def new_candidates() -> Candidates:
+    """Room for the candidates of one cell."""
+    return Candidates(
+        np.empty(CANDIDATES, np.float32),
+        np.empty(CANDIDATES, np.float32),
+        np.empty(CANDIDATES, np.float32),
+        np.empty(CANDIDATES, np.float32),
+        np.empty(CANDIDATES, np.float32),
+        np.empty(CANDIDATES, np.float32),
+        np.empty(CANDIDATES, np.float32),
+    )
+
+
+@part
+def gather(
+    row: int,
+    col: int,
+    evidence: Evidence,
+    blocks: Blocks,
+    paths: tuple[Paths, Paths, Paths, Paths],
+    model: PathModel,
+    out: Candidates,
+) -> int:
+    """Write the candidates of a cell; return how many there are.
+
+    Parameters
+    ----------
+    row, col
+        Cell.
+    evidence, blocks, paths
+        Evidence, planes around it, and paths from it.
+    model
+        Log-odds of the candidates of paths.
+    out
+        Candidates, written in place; the weak depth of the cell itself is the last.
+    """
+    count = 0
+    for side in paths:
+        source = side.source[row, col]
+        cols = side.source.shape[1]
+        if source >= 0 and source != row * cols + col:
+            _add_side(row, col, source, side, evidence, blocks, out, count)
+            odds = model.constant + model.length * np.log1p(out.length[count])
+            odds += model.edge * np.log1p(out.edge[count])
+            out.support[count] = np.log1p(np.exp(odds))
+            count += 1
+    if np.isfinite(evidence.disparity_px[row, col]):
+        out.disparity_px[count] = evidence.disparity_px[row, col]
+        out.variance[count] = evidence.sigma_px[row, col] ** 2 + _FLOOR_PX**2
+        out.support[count] = np.log1p(np.exp(evidence.odds[row, col]))
+        out.length[count], out.edge[count] = _NO_FOE, np.float32(np.inf)
+        out.row[count], out.col[count] = np.float32(row), np.float32(col)
+        count += 1
+    return count
+
+
+@part
+def _add_side(
+    row: int,
+    col: int,
+    source: int,
+    side: Paths,
+    evidence: Evidence,
+    blocks: Blocks,
+    out: Candidates,
+    count: int,
+) -> None:
+    """Add the plane of the evidence at one end of a path."""
+    cols = side.source.shape[1]
+    at_row, at_col = source // cols, source % cols
+    block = at_row // BLOCK_CELLS, at_col // BLOCK_CELLS
+    y, x = np.float32(row - at_row), np.float32(col - at_col)
+    away2 = y * y + x * x
+    unsure = blocks.slope_sigma[block] ** 2 * away2
+    # A slope is followed as far as it is known.
+    rise = (blocks.down[block] * y + blocks.right[block] * x) / (_ONE + unsure / _UNSURE_PX**2)
+    out.disparity_px[count] = evidence.disparity_px[at_row, at_col] + rise
+    out.variance[count] = (
+        evidence.sigma_px[at_row, at_col] ** 2 + _FLOOR_PX**2 + unsure + _BEND**2 * away2
+    )
+    out.length[count], out.edge[count] = side.length[row, col], side.edge[row, col]
+    out.row[count], out.col[count] = np.float32(at_row), np.float32(at_col)
+
+
+@part
+def best_group(found: Candidates, count: int, col: int) -> Group:
+    """Find the group of candidates with the most support.
+
+    Parameters
+    ----------
+    found
+        Candidates of a cell.
+    count
+        Number of candidates that there are.
+    col
+        Column of the cell.
+    """
+    best, most = 0, np.float32(-1)
+    for one in range(count):
+        total = np.float32(0)
+        for other in range(count):
+            agreement = _agreement(found, one, other)
+            total += agreement * _apart(found, one, other) * found.support[other]
+        if total > most:
+            best, most = one, total
+    zero = np.float32(0)
+    weight, mean, square, against, strongest = zero, zero, zero, zero, zero
+    length, edge, foe = _NO_FOE, np.float32(np.inf), _NO_FOE
+    for one in range(count):
+        agreement = _agreement(found, best, one)
+        share = agreement / found.variance[one]
+        gap = found.disparity_px[one] - found.disparity_px[best]
+        weight += share
+        mean += share * gap
+        square += share * gap * gap
+        against += (_ONE - agreement) * found.support[one]
+        strongest = max(strongest, found.support[one])
+        length, edge = min(length, found.length[one]), min(edge, found.edge[one])
+        if agreement < np.float32(0.3):
+            foe = min(foe, found.length[one])
+    mean /= weight
+    spread = max(square / weight - mean * mean, zero)
+    mean += found.disparity_px[best]
+    hidden = zero
+    for one in range(count):
+        # A point that is hidden lies left of a near surface, by less than their disparities differ.
+        ahead = _CELL_PX * (found.col[one] - np.float32(col))
+        if ahead > 0:
+            hidden = max(hidden, found.disparity_px[one] - mean - ahead)
+    return Group(mean, _ONE / weight, most, against, strongest, spread, length, edge, foe, hidden)
+
+
+@part
+def _agreement(found: Candidates, one: int, other: int) -> np.float32:
+    """Share to which two candidates can be of one surface, 0 to 1."""
+    gap = found.disparity_px[one] - found.disparity_px[other]
+    far = gap * gap / (found.variance[one] + found.variance[other] + _AGREE_PX**2)
+    falling = _ONE + np.float32(0.25) * far
+    return np.float32(_ONE / (falling * falling))
+
+
+@part
+def _apart(found: Candidates, one: int, other: int) -> np.float32:
+    """Share of the evidence of another candidate that this one does not have."""
+    if one == other:
+        return _ONE
+    y, x = found.row[one] - found.row[other], found.col[one] - found.col[other]
+    return min(np.sqrt(y * y + x * x) / _APART, _ONE)

@@ -1,0 +1,160 @@
+"""`densify`: fill the holes of a depth map as far as they can be known."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from d3s.dense.candidates import CELL_PX
+from d3s.dense.evidence import cells_of, make_ground
+from d3s.dense.judge import judge_cells
+from d3s.dense.model import FILL, PATHS, WEAK, depth_span_m, sigma_of
+from d3s.errors import InputError
+from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.flags import Flag
+from d3s.estimate.methods import checked_options, estimate_quietly
+from d3s.estimate.options import JointOptions, Options
+from d3s.record import short_repr
+from d3s.rig import Rig
+from d3s.types import Image, Mask
+
+_BEYOND = 0.1  # share of the range of disparities by which filled ones may leave it
+
+
+def densify(
+    depth_map: DepthMap, *, max_sigma_m: float | None = 0.05, min_confidence: float | None = None
+) -> DepthMap:
+    """Fill holes of a depth map; see `DepthMap.densify`.
+
+    Parameters
+    ----------
+    depth_map
+        Depth map; one with `min_confidence=0` in its options has most to go by.
+    max_sigma_m, min_confidence
+        As for `DepthMap.densify`, which also has the exceptions.
+    """
+    limit_m = _checked_sigma(max_sigma_m)
+    started = perf_counter()
+    is_measured = measured_pixels(depth_map, min_confidence)
+    depth_m, sigma_m = _filled(depth_map, is_measured)
+    with np.errstate(invalid="ignore"):
+        is_filled = ~is_measured & (sigma_m <= limit_m)
+    flags = depth_map.flags.copy()
+    is_dropped = depth_map.valid & ~is_measured
+    flags[is_dropped] |= np.uint16(Flag.LOW_CONFIDENCE)
+    flags[is_filled] |= np.uint16(Flag.FILLED)
+    none = np.float32(np.nan)
+    return replace(
+        depth_map,
+        depth_m=_three(is_measured, depth_map.depth_m, is_filled, depth_m, none),
+        sigma_m=_three(is_measured, depth_map.sigma_m, is_filled, sigma_m, none),
+        flags=flags,
+        timings_s=depth_map.timings_s | {"densify": perf_counter() - started},
+    )
+
+
+def estimate_dense(
+    left: Any,
+    right: Any,
+    rig: Rig,
+    *,
+    max_sigma_m: float | None = 0.05,
+    method: str = "joint",
+    options: Options | Mapping[str, Any] | None = None,
+) -> DepthMap:
+    """Estimate the depth of a pair with all weak depths, and densify it.
+
+    Measured depths are those that `estimate` gives with the same options.
+
+    Parameters
+    ----------
+    left, right, rig, method, options
+        As for `estimate`, which also has the exceptions.
+    max_sigma_m
+        As for `densify`.
+    """
+    chosen = checked_options(method, options)
+    least = getattr(chosen, "min_confidence", None)
+    everything = chosen if least is None else chosen.replace(min_confidence=0.0)
+    found = estimate_quietly(left, right, rig, method=method, options=everything)
+    dense = densify(found, max_sigma_m=max_sigma_m, min_confidence=least)
+    return replace(dense, options=chosen)
+
+
+def measured_pixels(depth_map: DepthMap, min_confidence: float | None = None) -> Mask:
+    """Pixels whose depth counts as measured; those that an earlier call has filled do not.
+
+    Parameters
+    ----------
+    depth_map
+        Depth map.
+    min_confidence
+        Least confidence of measured depths. None takes the default of the estimator for a depth map
+        that was made with `min_confidence=0`, and all depths of others.
+
+    Raises
+    ------
+    InputError
+        If `min_confidence` is no number from 0 to 1.
+    """
+    least = min_confidence
+    if least is None:
+        asked = getattr(depth_map.options, "min_confidence", None)
+        least = JointOptions().min_confidence if asked == 0 else 0.0
+    kept = depth_map.filter(min_confidence=least)
+    return np.asarray(kept.valid & ((kept.flags & np.uint16(Flag.FILLED)) == 0))
+
+
+def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
+    """Depth and sigma of the pixels that are not measured; NaN where there is no evidence."""
+    shape = depth_map.depth_m.shape
+    if not is_measured.any() or is_measured.all():
+        return np.full(shape, np.nan, np.float32), np.full(shape, np.nan, np.float32)
+    was_filled = (depth_map.flags & np.uint16(Flag.FILLED)) != 0
+    source = depth_map
+    if was_filled.any():  # a guess is no evidence for another
+        source = replace(
+            depth_map, depth_m=np.where(was_filled, np.float32(np.nan), depth_map.depth_m)
+        )
+    cells = cells_of(source, is_measured)
+    if not cells.is_measured.any():
+        return np.full(shape, np.nan, np.float32), np.full(shape, np.nan, np.float32)
+    ground = make_ground(cells, WEAK)
+    found = judge_cells(ground, PATHS, FILL)
+    optics = depth_map.rig.optics
+    per_dpt_px = optics.focal_length_px * optics.baseline_m
+    low, high = (float(f(ground.evidence.disparity_px)) for f in (np.nanmin, np.nanmax))
+    slack = _BEYOND * (high - low)
+    disparity = np.clip(found.disparity_px, max(low - slack, 0.5 * low), high + slack)
+    depth_m = np.asarray(np.float32(per_dpt_px) / disparity, np.float32)
+    span_m = depth_span_m(depth_map.depth_m[is_measured])
+    sigma_m = sigma_of(depth_m, found.error_px, found.gross, (per_dpt_px, span_m))
+    return _pixels(depth_m, shape), _pixels(sigma_m, shape)
+
+
+def _pixels(cells: Image, shape: tuple[int, ...]) -> Image:
+    """Value of each pixel from its cell."""
+    rows, cols = shape
+    pixels = np.repeat(np.repeat(cells, CELL_PX, axis=0), CELL_PX, axis=1)
+    return np.asarray(pixels[:rows, :cols], np.float32)
+
+
+def _three(first: Mask, one: Image, second: Mask, two: Image, none: np.float32) -> Image:
+    return np.where(first, one, np.where(second, two, none))
+
+
+def _checked_sigma(max_sigma_m: float | None) -> float:
+    if max_sigma_m is None:
+        return float("inf")
+    try:
+        number = float(max_sigma_m)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not number > 0:
+        raise InputError(
+            f"max_sigma_m={short_repr(max_sigma_m)} must be a number above 0, in metres: the "
+            "largest sigma of a filled depth. None fills all holes."
+        )
+    return number

@@ -1,0 +1,222 @@
+"""Chance of another surface and error of the surface, for the best candidates of each cell.
+
+Both are linear models over features of a cell: log-odds of a gross error, and the logarithm of the
+error in pixels of disparity otherwise. `benchmarks/tune_dense.py` fits them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.dense.candidates import (
+    Candidates,
+    Evidence,
+    Group,
+    PathModel,
+    best_group,
+    gather,
+    new_candidates,
+)
+from d3s.dense.planes import Blocks
+from d3s.dense.sweeps import Paths
+from d3s.estimate.flags import Flag
+from d3s.runtime.compile import compiled, part
+from d3s.runtime.parallel import run_over_rows
+from d3s.types import Image
+
+FEATURES = (
+    "constant",
+    "support",
+    "against",
+    "length",
+    "edge",
+    "strongest",
+    "spread",
+    "precision",
+    "own",
+    "own gap",
+    "own odds",
+    "low texture",
+    "inconsistent",
+    "occluded",
+    "measured nearby",
+    "measured around",
+    "measured in the frame",
+    "confidence",
+    "texture",
+    "texture and edge",
+    "hidden",
+    "other surface",
+    "own and texture",
+    "weak in the frame",
+)
+"""Names of the features, in order."""
+
+_LOW_TEXTURE, _INCONSISTENT = int(Flag.LOW_TEXTURE), int(Flag.INCONSISTENT)
+_OCCLUDED = int(Flag.OCCLUDED)
+_LEAST = np.float32(0.02)
+_COUNT = len(FEATURES)
+
+Sides = tuple[Paths, Paths, Paths, Paths]
+
+
+class Around(NamedTuple):
+    """Arrays (rows, cols) on the surroundings of a cell, and the frame."""
+
+    confidence: Image
+    flags: NDArray[np.uint16]
+    texture: Image  # logarithm of the slope of the left view around the cell
+    nearby: Image  # share of measured cells
+    wide: Image  # the same, farther around
+    frame: np.float32  # the same, of the whole frame
+    weak: np.float32  # share of weak depths, of the whole frame
+
+
+class Ground(NamedTuple):
+    """Input of the fill: evidence, planes around it, paths from it, and surroundings."""
+
+    evidence: Evidence
+    blocks: Blocks
+    paths: Sides
+    around: Around
+
+
+class FillModel(NamedTuple):
+    """Coefficients of the features, float32."""
+
+    gross: Image  # log-odds of a gross error
+    error: Image  # ln of the error in px, of the others
+
+
+class Filled(NamedTuple):
+    """Arrays (rows, cols); NaN where there is no candidate, and where depth is measured."""
+
+    disparity_px: Image
+    error_px: Image  # standard deviation if it is the right surface
+    gross: Image  # probability of another surface
+
+
+def judge_cells(ground: Ground, path_model: PathModel, model: FillModel) -> Filled:
+    """Fill all cells that are not measured and have candidates.
+
+    Parameters
+    ----------
+    ground
+        Evidence and surroundings.
+    path_model
+        Log-odds of candidates.
+    model
+        Coefficients of the features.
+    """
+    shape = ground.evidence.disparity_px.shape
+    out = Filled(*(np.full(shape, np.nan, np.float32) for _ in range(3)))
+    run_over_rows(_judge, shape[0], ground, path_model, model, out)
+    return out
+
+
+def features_at(
+    ground: Ground, path_model: PathModel, cells: NDArray[np.int64]
+) -> tuple[Image, Image]:
+    """Return the filled disparity and the features of some cells, to fit a model.
+
+    Parameters
+    ----------
+    ground, path_model
+        As for `judge_cells`.
+    cells
+        Array (cells, 2) of row and column.
+    """
+    disparity = np.full(len(cells), np.nan, np.float32)
+    features = np.zeros((len(cells), _COUNT), np.float32)
+    _features_at(cells, ground, path_model, disparity, features)
+    return disparity, features
+
+
+@compiled
+def _judge(
+    start: int, stop: int, ground: Ground, path_model: PathModel, model: FillModel, out: Filled
+) -> None:
+    found, features = new_candidates(), np.empty(_COUNT, np.float32)
+    for row in range(start, stop):
+        for col in range(out.gross.shape[1]):
+            if not ground.evidence.is_measured[row, col]:
+                disparity = _describe(row, col, ground, path_model, found, features)
+                if np.isfinite(disparity):
+                    odds, error = np.float32(0), np.float32(0)
+                    for one in range(_COUNT):
+                        odds += model.gross[one] * features[one]
+                        error += model.error[one] * features[one]
+                    out.disparity_px[row, col] = disparity
+                    out.error_px[row, col] = np.exp(min(error, np.float32(3)))
+                    out.gross[row, col] = np.float32(1) / (np.float32(1) + np.exp(-odds))
+
+
+@compiled
+def _features_at(
+    cells: NDArray[np.int64],
+    ground: Ground,
+    path_model: PathModel,
+    disparity: Image,
+    features: Image,
+) -> None:
+    found = new_candidates()
+    for one in range(len(cells)):
+        row, col = cells[one]
+        disparity[one] = _describe(row, col, ground, path_model, found, features[one])
+
+
+@part
+def _describe(
+    row: int,
+    col: int,
+    ground: Ground,
+    path_model: PathModel,
+    found: Candidates,
+    features: Image,
+) -> np.float32:
+    """Write the features of a cell; return its disparity, NaN if there is no candidate."""
+    evidence, around = ground.evidence, ground.around
+    count = gather(row, col, evidence, ground.blocks, ground.paths, path_model, found)
+    if count == 0:
+        return np.float32(np.nan)
+    group = best_group(found, count, col)
+    own = np.isfinite(evidence.disparity_px[row, col])
+    _of_group(group, features)
+    texture = around.texture[row, col]
+    features[8:11] = np.float32(0)
+    features[22] = np.float32(0)
+    if own:
+        gap = abs(evidence.disparity_px[row, col] - group.disparity_px)
+        features[8] = np.float32(1)
+        features[9] = np.log(min(gap, np.float32(4)) + np.float32(0.1))
+        features[10] = min(max(evidence.odds[row, col], np.float32(-5)), np.float32(5))
+        features[22] = texture
+    flags = around.flags[row, col]
+    features[11] = np.float32(1 if flags & _LOW_TEXTURE else 0)
+    features[12] = np.float32(1 if flags & _INCONSISTENT else 0)
+    features[13] = np.float32(1 if flags & _OCCLUDED else 0)
+    features[14] = np.log(around.nearby[row, col] + _LEAST)
+    features[15] = np.log(around.wide[row, col] + _LEAST)
+    features[16] = np.log(around.frame + _LEAST)
+    features[23] = np.log(around.weak + _LEAST)
+    confidence = min(max(around.confidence[row, col], np.float32(0.01)), np.float32(0.99))
+    features[17] = np.log(confidence / (np.float32(1) - confidence))
+    features[18] = texture
+    features[19] = texture * features[4]
+    return group.disparity_px
+
+
+@part
+def _of_group(group: Group, features: Image) -> None:
+    """Write the features of the candidates alone."""
+    features[0] = np.float32(1)
+    features[1] = np.log1p(group.support)
+    features[2] = np.log1p(group.against)
+    features[3] = np.log1p(group.length)
+    features[4] = np.log1p(min(group.edge, np.float32(100)))
+    features[5] = group.strongest
+    features[6] = np.log(np.sqrt(group.spread) + np.float32(0.05))
+    features[7] = np.log(np.sqrt(group.variance) + np.float32(0.02))
+    features[20] = min(group.hidden_px, np.float32(8))
+    features[21] = np.log1p(group.foe)
