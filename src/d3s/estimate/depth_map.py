@@ -140,7 +140,8 @@ class DepthMap:
     @property
     def density(self) -> float:
         """Share of the pixels that have a depth, 0 to 1."""
-        return float(self.valid.mean())
+        valid = self.valid
+        return np.count_nonzero(valid) / valid.size
 
     @property
     def disparity_px(self) -> Image:
