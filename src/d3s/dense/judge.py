@@ -4,6 +4,7 @@ Both are linear models over features of a cell: log-odds of a gross error, and t
 error in pixels of disparity otherwise. `benchmarks/tune_dense.py` fits them.
 """
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -25,32 +26,37 @@ from d3s.runtime.compile import compiled, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image
 
-FEATURES = (
-    "constant",
-    "support",
-    "against",
-    "length",
-    "edge",
-    "strongest",
-    "spread",
-    "precision",
-    "own",
-    "own gap",
-    "own odds",
-    "low texture",
-    "inconsistent",
-    "occluded",
-    "measured nearby",
-    "measured around",
-    "measured in the frame",
-    "confidence",
-    "texture",
-    "texture and edge",
-    "hidden",
-    "other surface",
-    "own and texture",
-    "weak in the frame",
-)
+
+class Feature(IntEnum):
+    """Features of a cell, in the order of the coefficients."""
+
+    CONSTANT = 0
+    SUPPORT = 1
+    AGAINST = 2
+    LENGTH = 3
+    EDGE = 4
+    STRONGEST = 5
+    SPREAD = 6
+    PRECISION = 7
+    OWN = 8
+    OWN_GAP = 9
+    OWN_ODDS = 10
+    LOW_TEXTURE = 11
+    INCONSISTENT = 12
+    OCCLUDED = 13
+    MEASURED_NEARBY = 14
+    MEASURED_AROUND = 15
+    MEASURED_IN_THE_FRAME = 16
+    CONFIDENCE = 17
+    TEXTURE = 18
+    TEXTURE_AND_EDGE = 19
+    HIDDEN = 20
+    OTHER_SURFACE = 21
+    OWN_AND_TEXTURE = 22
+    WEAK_IN_THE_FRAME = 23
+
+
+FEATURES = tuple(one.name.lower().replace("_", " ") for one in Feature)
 """Names of the features, in order."""
 
 _LOW_TEXTURE, _INCONSISTENT = int(Flag.LOW_TEXTURE), int(Flag.INCONSISTENT)
@@ -184,39 +190,43 @@ def _describe(
     own = np.isfinite(evidence.disparity_px[row, col])
     _of_group(group, features)
     texture = around.texture[row, col]
-    features[8:11] = np.float32(0)
-    features[22] = np.float32(0)
+    features[Feature.OWN] = np.float32(0)
+    features[Feature.OWN_GAP] = np.float32(0)
+    features[Feature.OWN_ODDS] = np.float32(0)
+    features[Feature.OWN_AND_TEXTURE] = np.float32(0)
     if own:
         gap = abs(evidence.disparity_px[row, col] - group.disparity_px)
-        features[8] = np.float32(1)
-        features[9] = np.log(min(gap, np.float32(4)) + np.float32(0.1))
-        features[10] = min(max(evidence.odds[row, col], np.float32(-5)), np.float32(5))
-        features[22] = texture
+        features[Feature.OWN] = np.float32(1)
+        features[Feature.OWN_GAP] = np.log(min(gap, np.float32(4)) + np.float32(0.1))
+        features[Feature.OWN_ODDS] = min(
+            max(evidence.odds[row, col], np.float32(-5)), np.float32(5)
+        )
+        features[Feature.OWN_AND_TEXTURE] = texture
     flags = around.flags[row, col]
-    features[11] = np.float32(1 if flags & _LOW_TEXTURE else 0)
-    features[12] = np.float32(1 if flags & _INCONSISTENT else 0)
-    features[13] = np.float32(1 if flags & _OCCLUDED else 0)
-    features[14] = np.log(around.nearby[row, col] + _LEAST)
-    features[15] = np.log(around.wide[row, col] + _LEAST)
-    features[16] = np.log(around.frame + _LEAST)
-    features[23] = np.log(around.weak + _LEAST)
+    features[Feature.LOW_TEXTURE] = np.float32(1 if flags & _LOW_TEXTURE else 0)
+    features[Feature.INCONSISTENT] = np.float32(1 if flags & _INCONSISTENT else 0)
+    features[Feature.OCCLUDED] = np.float32(1 if flags & _OCCLUDED else 0)
+    features[Feature.MEASURED_NEARBY] = np.log(around.nearby[row, col] + _LEAST)
+    features[Feature.MEASURED_AROUND] = np.log(around.wide[row, col] + _LEAST)
+    features[Feature.MEASURED_IN_THE_FRAME] = np.log(around.frame + _LEAST)
+    features[Feature.WEAK_IN_THE_FRAME] = np.log(around.weak + _LEAST)
     confidence = min(max(around.confidence[row, col], np.float32(0.01)), np.float32(0.99))
-    features[17] = np.log(confidence / (np.float32(1) - confidence))
-    features[18] = texture
-    features[19] = texture * features[4]
+    features[Feature.CONFIDENCE] = np.log(confidence / (np.float32(1) - confidence))
+    features[Feature.TEXTURE] = texture
+    features[Feature.TEXTURE_AND_EDGE] = texture * features[Feature.EDGE]
     return group.disparity_px
 
 
 @part
 def _of_group(group: Group, features: Image) -> None:
     """Write the features of the candidates alone."""
-    features[0] = np.float32(1)
-    features[1] = np.log1p(group.support)
-    features[2] = np.log1p(group.against)
-    features[3] = np.log1p(group.length)
-    features[4] = np.log1p(min(group.edge, np.float32(100)))
-    features[5] = group.strongest
-    features[6] = np.log(np.sqrt(group.spread) + np.float32(0.05))
-    features[7] = np.log(np.sqrt(group.variance) + np.float32(0.02))
-    features[20] = min(group.hidden_px, np.float32(8))
-    features[21] = np.log1p(group.foe)
+    features[Feature.CONSTANT] = np.float32(1)
+    features[Feature.SUPPORT] = np.log1p(group.support)
+    features[Feature.AGAINST] = np.log1p(group.against)
+    features[Feature.LENGTH] = np.log1p(group.length)
+    features[Feature.EDGE] = np.log1p(min(group.edge, np.float32(100)))
+    features[Feature.STRONGEST] = group.strongest
+    features[Feature.SPREAD] = np.log(np.sqrt(group.spread) + np.float32(0.05))
+    features[Feature.PRECISION] = np.log(np.sqrt(group.variance) + np.float32(0.02))
+    features[Feature.HIDDEN] = min(group.hidden_px, np.float32(8))
+    features[Feature.OTHER_SURFACE] = np.log1p(group.foe)

@@ -141,7 +141,7 @@ class DepthMap:
     def density(self) -> float:
         """Share of the pixels that have a depth, 0 to 1."""
         valid = self.valid
-        return np.count_nonzero(valid) / valid.size
+        return float(np.count_nonzero(valid) / valid.size)
 
     @property
     def disparity_px(self) -> Image:
