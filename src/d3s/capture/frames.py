@@ -75,8 +75,8 @@ class Frame:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of the raw frame, or of each view."""
-        image = self.counts if self.counts is not None else self.raw
-        rows, cols = (image if image is not None else self.views[0]).shape  # type: ignore[index]
+        images = (self.counts, self.raw, *(self.views or ()))
+        rows, cols = next(image.shape for image in images if image is not None)
         return rows, cols
 
     def pair(self, rig: Splitter) -> tuple[Image, Image]:

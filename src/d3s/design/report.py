@@ -1,4 +1,4 @@
-"""All that is known of a design, for tables, pages and JSON."""
+"""Report of a design: predictions, answers, tolerances and measurements, as tables and JSON."""
 
 import math
 from dataclasses import asdict, dataclass, field

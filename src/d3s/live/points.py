@@ -208,7 +208,7 @@ def _guarded_server(secret: str) -> Any:
     while it starts.
     """
     viser = importlib.import_module("viser")
-    library = importlib.import_module("websockets.asyncio.server")
+    library: Any = importlib.import_module("websockets.asyncio.server")
     original: Callable[..., Any] = library.serve
     is_guarded = threading.Event()
 
@@ -219,12 +219,12 @@ def _guarded_server(secret: str) -> Any:
         options["max_size"] = MOST_CLIENT_BYTES
         return original(*arguments, **options)
 
-    library.serve = guarded  # type: ignore[attr-defined]
+    library.serve = guarded
     try:
         with redirect_stdout(io.StringIO()):  # it prints its own address, which refuses everybody
             server = viser.ViserServer(host=LOOPBACK, port=0, verbose=False)
     finally:
-        library.serve = original  # type: ignore[attr-defined]
+        library.serve = original
     if not is_guarded.is_set() or not _without_tunnel(server):
         server.stop()
         raise InputError(
