@@ -84,7 +84,7 @@ def shifted_by(camera, coma_px):
     plain = camera.matches()
     anchors = find_anchors(plain)
     centres = np.array(anchors.left_px), np.array(anchors.right_px)
-    marked = with_detail_shift(plain, lenses, rig.optics, centres, np.array(camera.distances_m))
+    marked, _ = with_detail_shift(plain, lenses, rig.optics, centres, np.array(camera.distances_m))
 
     def moved(pair, _cameras):
         return pair._replace(
@@ -131,4 +131,8 @@ def test_coma_is_the_one_that_agrees_with_the_ruler():
 
     # Depths that do not depend on coma say nothing of it: the places decide, if they are clear.
     assert find_coma(flat_m, -1.4, 1000.0).size_px == pytest.approx(-1.4, abs=0.1)
-    assert find_coma(flat_m, -0.4, 1000.0).size_px == 0.0
+    none = find_coma(flat_m, -0.4, 1000.0, 1.3)
+    assert none.size_px == 0.0
+    assert none.board_slope == 1.3
+    # Coma that is taken as none may be as large as it seemed.
+    assert none.sigma_px == pytest.approx(np.hypot(0.4, 0.8), rel=0.01)

@@ -7,6 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.alignment import Setup, align_matches, lens_maps_of
+from d3s.calibrate.coma import Coma
 from d3s.calibrate.disparity_map import LEAST_SIGMA_PX, CellDisparity
 from d3s.calibrate.lenses import field_residuals, with_sigma
 from d3s.calibrate.percent import PERCENT, PERCENT_OF_TEST, Percent
@@ -31,16 +32,28 @@ def cells_of(frames: int, residual_px: float) -> CellDisparity:
     )
 
 
-def geometry_of(share: float) -> SimpleNamespace:
-    """Depths of boards whose standard deviation is this share of them; one frame was rejected."""
-    depths_m = np.array([0.3, np.nan, 0.9, 1.8])
-    return SimpleNamespace(depths_m=depths_m, depth_sigmas_m=share * depths_m)
+def lenses_of(map_rms_px: float, errors_px: float = 0.0) -> SimpleNamespace:
+    """Results of the lens steps, with an error of the disparity by the distances."""
+    geometry = SimpleNamespace(
+        disparity_errors_px=np.array([[0.0, errors_px, 0.0]]), tilt_sigma_rad=(0.0, 0.0)
+    )
+    alignment = SimpleNamespace(
+        geometry=geometry,
+        depths_m=[0.3, 0.9, 1.8],
+        distortion=SimpleNamespace(bend_sigma_per_m=(0.0, 0.0, 0.0)),
+    )
+    return SimpleNamespace(
+        rig=RIG,
+        alignment=alignment,
+        coma=Coma(0.0, 0.0),
+        disparity_map=SimpleNamespace(after_rms_px=map_rms_px),
+    )
 
 
-def sigmas_of(cells: CellDisparity | None, map_rms_px: float, share: float = 0.0) -> list[float]:
-    """Sigma on the axis, at the field radius and of the scale."""
-    lenses = lens_maps_of(with_sigma(RIG, cells, map_rms_px, geometry_of(share)))
-    return [lenses.disparity_sigma_px, lenses.edge_sigma_px, lenses.scale_sigma]
+def sigmas_of(cells: CellDisparity | None, map_rms_px: float) -> list[float]:
+    """Sigma on the axis and at the field radius."""
+    lenses = lens_maps_of(with_sigma(lenses_of(map_rms_px), cells))
+    return [lenses.disparity_sigma_px, lenses.edge_sigma_px]
 
 
 def test_sigma_is_that_of_the_test():
@@ -51,26 +64,20 @@ def test_sigma_is_that_of_the_test():
         vergence_dpt=np.broadcast_to(1 / cells.depths_m[:, None, None], cells.residual_px.shape),
     )
     # Other textures have a quarter more than the 0.1 px of these boards.
-    axis_px, edge_px, scale = sigmas_of(cells, 0.01)
+    axis_px, edge_px = sigmas_of(cells, 0.01)
     assert axis_px == pytest.approx(0.125, rel=0.1)
     assert edge_px < 0.1
-    assert scale < 0.002
 
 
-def test_scale_is_as_uncertain_as_the_distances():
-    # The mean disparity of boards of the test grows by a tenth of a percent.
-    cells = cells_of(8, 0.0)
-    vergence = np.broadcast_to(1 / cells.depths_m[:, None, None], cells.residual_px.shape)
-    per_dpt_px = RIG.optics.focal_length_px * RIG.optics.baseline_m
-    wrong = cells._replace(residual_px=0.001 * per_dpt_px * vergence, vergence_dpt=vergence)
-    assert sigmas_of(wrong, 0.01)[2] == pytest.approx(0.001, rel=0.05)
-    assert sigmas_of(wrong, 0.01, share=0.004)[2] == pytest.approx(0.004)
-    assert sigmas_of(None, 0.01, share=0.004)[2] == pytest.approx(0.004)
+def test_depths_are_as_uncertain_as_the_distances():
+    lenses = lens_maps_of(with_sigma(lenses_of(0.01, 0.04), None))
+    variance = lenses.disparity_variance(RIG.optics)
+    assert variance.at(0.0, 0.0, 2.0) == pytest.approx(0.02**2 + 0.08**2)
 
 
 def test_sigma_without_a_test_is_twice_what_the_map_left():
-    assert sigmas_of(None, 0.02) == pytest.approx([0.04, 0.0, 0.0])
-    assert sigmas_of(None, 0.0) == [LEAST_SIGMA_PX, 0.0, 0.0]
+    assert sigmas_of(None, 0.02) == pytest.approx([0.04, 0.0])
+    assert sigmas_of(None, 0.0) == [LEAST_SIGMA_PX, 0.0]
 
 
 def test_rows_are_those_of_the_frames_between(camera):

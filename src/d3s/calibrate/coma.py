@@ -39,6 +39,7 @@ class Spectrum(NamedTuple):
 
     frequency: FloatArray
     power: FloatArray
+    slope: float  # contrast falls with this power of the frequency
 
 
 class _View(NamedTuple):
@@ -64,7 +65,7 @@ def spectrum(slope: float, smoothing_px: float) -> Spectrum:
     frequency = radius[:, np.newaxis, np.newaxis] * np.stack([np.cos(angle), np.sin(angle)], 1)
     # Nodes of the radius stand for an area in proportion to the radius.
     power = weight * radius ** (1 - 2 * slope) * np.exp(-((radius * smoothing_px) ** 2))
-    return Spectrum(frequency.reshape(-1, 2), np.repeat(power, _ANGLES))
+    return Spectrum(frequency.reshape(-1, 2), np.repeat(power, _ANGLES), slope)
 
 
 @lru_cache(maxsize=1)
@@ -174,7 +175,7 @@ def with_detail_shift(
     optics: Optics,
     centres_px: tuple[FloatArray, FloatArray],
     depths_m: FloatArray,
-) -> Matches:
+) -> tuple[Matches, Spectrum]:
     """Matches with the shift of each window by coma of one pixel at the field radius.
 
     Parameters
@@ -187,6 +188,11 @@ def with_detail_shift(
         (x, y) of the axes of both lenses in the raw frame.
     depths_m
         Depth of the board in each frame; NaN where unknown.
+
+    Returns
+    -------
+    tuple
+        The matches, and the spectrum of the board.
     """
     radius_px = lenses.field_radius_px
     smoothing = smoothing_px(2 * radius_px)
@@ -212,7 +218,7 @@ def with_detail_shift(
             skew_second_px=found.second_px - second_coma.T,
         )
 
-    return matches.changed(changed)
+    return matches.changed(changed), waves
 
 
 def without_coma(matches: Matches, coma_px: float) -> Matches:
@@ -240,14 +246,18 @@ def without_coma(matches: Matches, coma_px: float) -> Matches:
 
 
 class Coma(NamedTuple):
-    """Coma at the field radius, in pixels, and its standard deviation."""
+    """Coma at the field radius, in pixels, as it is used, and what it may be wrong by."""
 
     size_px: float
-    sigma_px: float
+    sigma_px: float  # root mean square: of coma that is taken as none, its estimate included
+    board_slope: float = 1.0  # of the spectrum of the board
 
 
 def find_coma(
-    ruler_errors_m: Callable[[float], FloatArray], fitted_px: float, field_radius_px: float
+    ruler_errors_m: Callable[[float], FloatArray],
+    fitted_px: float,
+    field_radius_px: float,
+    board_slope: float = 1.0,
 ) -> Coma:
     """Coma at the field radius from the ruler and from the places; 0 if in doubt.
 
@@ -263,6 +273,8 @@ def find_coma(
         Coma that fits the places best, together with distortion.
     field_radius_px
         Unit of places in a view: with smaller pixels, coma has more of them.
+    board_slope
+        Slope of the spectrum of the board, which the result has too.
     """
     trials_px = field_radius_px * np.array(_TRIALS)
     errors = run_together(*(partial(ruler_errors_m, coma) for coma in trials_px.tolist()))
@@ -282,7 +294,14 @@ def find_coma(
         weight = len(errors[0]) * curvature / (2 * min(misfits) * step**2)
         information, total = information + weight, total + weight * (trials_px[best] + move * step)
     coma_px, sigma_px = float(total / information), float(information**-0.5)
-    return Coma(coma_px if abs(coma_px) > _SIGMAS * sigma_px else 0.0, sigma_px)
+    if abs(coma_px) > _SIGMAS * sigma_px:
+        return Coma(coma_px, sigma_px, board_slope)
+    return Coma(0.0, float(np.hypot(coma_px, sigma_px)), board_slope)
+
+
+def unknown_coma(field_radius_px: float, board_slope: float) -> Coma:
+    """Coma that is taken as none because there are too few frames to find it."""
+    return Coma(0.0, _FIT_SIGMA * field_radius_px, board_slope)
 
 
 def _fitting_spectrum(

@@ -21,7 +21,8 @@ from d3s.estimate import Flag
 from d3s.estimate.lens_field import LensField
 from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
-from d3s.rig.lens_maps import SHARP_PX2, polynomial_terms, term_count
+from d3s.rig.lens_maps import SHARP_PX2, polynomial_terms
+from d3s.rig.variance import term_count
 from d3s.types import FloatArray, Image, Progress
 
 _CELLS = (12, 24)  # rows and columns of cells over the view

@@ -234,11 +234,6 @@ class Solution(NamedTuple):
         return np.asarray(np.exp(self.values[: self.frames]))
 
     @property
-    def depth_sigmas_m(self) -> FloatArray:
-        """Standard deviation of these depths."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)[: self.frames]) * self.depths_m)
-
-    @property
     def focal_baseline(self) -> float:
         """K, in px m."""
         return float(self.values[self.frames])

@@ -65,7 +65,8 @@ class Geometry(NamedTuple):
     anchor_left_px: Place  # corrected for d∞
     anchor_right_px: Place
     anchor_difference_sigma_px: Place  # of x, which is that of d∞, and of y
-    depth_sigmas_m: FloatArray  # (frames,): of the next, the offset of the ruler being unknown
+    disparity_errors_px: FloatArray  # (errors, 3): independent ones by errors of the depths, of one
+    # standard deviation each, as factors of 1, u and u² of the vergence u
     depths_m: FloatArray  # (frames,): of the board on the left axis; NaN where rejected
     distance_errors_m: FloatArray  # (frames,): distance by the ruler plus offset, minus depth
     disparities: tuple[FrameDisparity, ...]
@@ -233,6 +234,37 @@ def _tilt(data: DistanceData, fit: Solution, design: Optics) -> tuple[Place, Pla
     return place_of(np.arctan(tilt)), place_of(both)
 
 
+def disparity_in_powers(
+    disparity_px: FloatArray, vergence_dpt: FloatArray, powers: int = 3
+) -> FloatArray:
+    """Factors (powers, ...) of 1, u, u² that fit disparities (frames, ...) at vergences u.
+
+    Parameters
+    ----------
+    disparity_px
+        Disparities of the frames.
+    vergence_dpt
+        1/Z of the frames.
+    powers
+        Number of terms.
+    """
+    terms = np.vander(vergence_dpt, powers, increasing=True)
+    return np.asarray(np.linalg.lstsq(terms, disparity_px, rcond=None)[0])
+
+
+def _disparity_errors_px(free: Solution, fit: Solution) -> FloatArray:
+    """Errors (errors, 3) of a map that is fitted to boards with these depths.
+
+    Of a depth that is too large by the share e, the map subtracts e K / Z too little. The offset of
+    the ruler counts as unknown, applied or not.
+    """
+    vergence = 1 / fit.depths_m
+    shares = free.covariance[: free.frames, : free.frames]
+    factors = disparity_in_powers(np.diag(fit.focal_baseline * vergence), vergence)
+    values, directions = np.linalg.eigh(factors @ shares @ factors.T)
+    return np.asarray((directions * np.sqrt(np.maximum(values, 0.0))).T)
+
+
 def _geometry(
     data: DistanceData,
     fit: Solution,
@@ -242,9 +274,8 @@ def _geometry(
     left_out: dict[int, str],
 ) -> Geometry:
     count = fit.frames
-    depths, sigmas, errors, residuals = np.full((4, len(data.distances_m)), np.nan)
+    depths, errors, residuals = np.full((3, len(data.distances_m)), np.nan)
     depths[data.frames] = fit.depths_m
-    sigmas[data.frames] = free.depth_sigmas_m
     errors[data.frames] = data.typed_m + fit.ruler_m - fit.depths_m
     disparity = np.array([one.disparity_px for one in data.disparities])
     residuals[data.frames] = disparity - fit.infinity_px - fit.focal_baseline / fit.depths_m
@@ -265,7 +296,7 @@ def _geometry(
         anchor_left_px=left_px,
         anchor_right_px=right_px,
         anchor_difference_sigma_px=(fit.sigma_of(count + 1), data.rectification.sigma[2]),
-        depth_sigmas_m=sigmas,
+        disparity_errors_px=_disparity_errors_px(free, fit),
         depths_m=depths,
         distance_errors_m=errors,
         disparities=tuple(data.disparities),

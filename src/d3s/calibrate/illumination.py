@@ -17,7 +17,8 @@ from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted, robust_sigma
 from d3s.rig import Optics
-from d3s.rig.lens_maps import polynomial_at, polynomial_terms, term_count
+from d3s.rig.lens_maps import polynomial_at, polynomial_terms
+from d3s.rig.variance import term_count
 from d3s.types import FloatArray, Image, Progress
 
 _DEGREE = 4

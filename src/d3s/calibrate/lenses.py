@@ -19,7 +19,7 @@ from d3s.calibrate.alignment import (
     with_lenses,
     without_blur_shift,
 )
-from d3s.calibrate.coma import Coma, find_coma, with_detail_shift, without_coma
+from d3s.calibrate.coma import Coma, find_coma, unknown_coma, with_detail_shift, without_coma
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
     LEAST_SIGMA_PX,
@@ -34,10 +34,11 @@ from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.focus_map import FocusMap, find_focus_map
 from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
-from d3s.calibrate.geometry import Geometry
+from d3s.calibrate.geometry import Geometry, disparity_in_powers
 from d3s.calibrate.illumination import Illumination, find_illumination
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.percent import Percent
+from d3s.calibrate.uncertainty import board_errors_px, distance_errors_px, texture_errors_px
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration, Rig
 from d3s.types import FloatArray
@@ -56,6 +57,7 @@ class Lenses(NamedTuple):
     illumination: Illumination
     defocus: Defocus
     focus_map: FocusMap
+    coma: Coma
     disparity_map: DisparityMap
 
 
@@ -97,11 +99,11 @@ def find_lenses(
         noise=_noise_sigma(calibration_of(rig)),
         progress=percent.of("focus"),
     )
-    alignment = _without_shifts(alignment, focus.applied_to(rig), captures, setup)
+    alignment, coma = _without_shifts(alignment, focus.applied_to(rig), captures, setup)
     rig = draft_rig(setup, alignment, fields, noise, captures.shape)
     rig = with_lenses(rig, illumination_left=light.left, illumination_right=light.right)
-    coma = 0.0, 0.0, alignment.distortion.coma_px
-    rig = with_lenses(focus.applied_to(rig), coma_left_px=coma, coma_right_px=coma)
+    growth = 0.0, 0.0, coma.size_px
+    rig = with_lenses(focus.applied_to(rig), coma_left_px=growth, coma_right_px=growth)
     views = SplitViews(captures, alignment.frames, calibration_of(rig))
     cells = measure_cells(
         views,
@@ -112,13 +114,15 @@ def find_lenses(
         progress=percent.of("disparity"),
     )
     disparity = fit_disparity_map(cells, rig)
-    return Lenses(disparity.applied_to(rig), alignment, light, defocus, focus, disparity)
+    return Lenses(disparity.applied_to(rig), alignment, light, defocus, focus, coma, disparity)
 
 
-def _without_shifts(alignment: Alignment, rig: Rig, captures: Captures, setup: Setup) -> Alignment:
+def _without_shifts(
+    alignment: Alignment, rig: Rig, captures: Captures, setup: Setup
+) -> tuple[Alignment, Coma]:
     """Alignment by places without the shifts that blur and coma cause."""
     distortion, distances_m = alignment.distortion, captures.distances_m
-    matches = with_detail_shift(
+    matches, board = with_detail_shift(
         without_blur_shift(alignment, rig),
         lens_maps_of(rig),
         rig.optics,
@@ -138,30 +142,35 @@ def _without_shifts(alignment: Alignment, rig: Rig, captures: Captures, setup: S
             depths_m = np.full(len(distances_m), np.nan)
         return np.asarray(depths_m - np.asarray(distances_m))
 
+    radius_px = distortion.field_radius_px
     if setup.coma_px is not None:
-        coma = Coma(setup.coma_px, 0.0)
+        coma = Coma(setup.coma_px, 0.0, board.slope)
     elif len(alignment.frames) < _FEWEST_FOR_COMA:
-        coma = Coma(0.0, 0.0)
+        coma = unknown_coma(radius_px, board.slope)
     else:
-        fitted = align_matches(matches, distances_m, distortion.field_radius_px, setup)
-        coma = find_coma(ruler_errors_m, fitted.distortion.coma_px, distortion.field_radius_px)
+        fitted = align_matches(matches, distances_m, radius_px, setup)
+        coma = find_coma(ruler_errors_m, fitted.distortion.coma_px, radius_px, board.slope)
     aligned = align(coma.size_px)
-    return aligned._replace(
+    aligned = aligned._replace(
         distortion=aligned.distortion._replace(coma_px=coma.size_px),
         geometry=_with_doubt(aligned.geometry, align, coma),
     )
+    return aligned, coma
 
 
 def _with_doubt(geometry: Geometry, align: Callable[[float], Alignment], coma: Coma) -> Geometry:
-    """Geometry whose depths have a sigma that includes that of coma."""
+    """Geometry whose errors include that by coma."""
     if not coma.sigma_px:
         return geometry
     try:
         other = align(coma.size_px + coma.sigma_px).geometry
     except CalibrationError:  # with this coma the frames do not fit each other
         return geometry
-    change = np.nan_to_num(other.depths_m - geometry.depths_m)
-    return geometry._replace(depth_sigmas_m=np.hypot(geometry.depth_sigmas_m, change))
+    both = np.isfinite(other.depths_m - geometry.depths_m)
+    vergence, moved = 1 / geometry.depths_m[both], 1 / other.depths_m[both]
+    change_px = geometry.focal_baseline_px_m * (moved - vergence)
+    errors = np.vstack([geometry.disparity_errors_px, disparity_in_powers(change_px, vergence)])
+    return geometry._replace(disparity_errors_px=errors)
 
 
 def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
@@ -196,29 +205,34 @@ def _local_means(
     return np.where(square.min(axis=-1) < (2 * _WINDOW_SPREAD) ** 2, means, np.nan)
 
 
-def with_sigma(rig: Rig, cells: CellDisparity | None, map_rms_px: float, geometry: Geometry) -> Rig:
-    """Rig whose disparity and scale have the standard deviations that calibration and test found.
+def with_sigma(lenses: Lenses, cells: CellDisparity | None) -> Rig:
+    """Rig whose disparity has the standard deviation that calibration and test found.
 
     Parameters
     ----------
-    rig
-        The calibrated camera.
+    lenses
+        The calibrated camera, and what it was calibrated with.
     cells
         Disparity left on frames that were not calibrated with; None if there was no test.
-    map_rms_px
-        Disparity that the map left on the frames it was fitted to, used without a test.
-    geometry
-        Depths of the boards that were calibrated with.
     """
-    share = geometry.depth_sigmas_m / geometry.depths_m
-    scale = float(np.sqrt(mean_of_known(share**2)))
-    left = RemainingSigma(2 * map_rms_px, 0.0, 0.0) if cells is None else remaining_sigma(cells)
-    tested = left.per_dpt_px / (rig.optics.focal_length_px * rig.optics.baseline_m)
+    alignment, maps = lenses.alignment, lens_maps_of(lenses.rig)
+    optics, geometry = lenses.rig.optics, alignment.geometry
+    vergences_dpt = 1 / np.array(alignment.depths_m)
+    errors = (
+        *distance_errors_px(geometry),
+        *board_errors_px(
+            geometry, alignment.distortion.bend_sigma_per_m, optics, maps.field_radius_px
+        ),
+        *texture_errors_px(lenses.coma, maps, optics, (vergences_dpt.min(), vergences_dpt.max())),
+    )
+    rms_px = 2 * lenses.disparity_map.after_rms_px
+    left = RemainingSigma(rms_px, 0.0, 0.0) if cells is None else remaining_sigma(cells)
     return with_lenses(
-        rig,
+        lenses.rig,
         disparity_sigma_px=max(left.axis_px, LEAST_SIGMA_PX),
         edge_sigma_px=left.edge_px,
-        scale_sigma=max(scale, tested),
+        scale_sigma=0.0,
+        disparity_errors_px=errors,
     )
 
 

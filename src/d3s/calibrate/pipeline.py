@@ -187,10 +187,7 @@ def _run_steps(
                 remarks=report.remarks + tested.remarks,
             )
         # The rig file has the residuals, by which the calibration can be judged again.
-        lenses = tuned.lenses
-        rig = with_sigma(
-            tuned.rig, cells, lenses.disparity_map.after_rms_px, lenses.alignment.geometry
-        )
+        rig = with_sigma(tuned.lenses, cells)
         calibration = calibration_of(rig)
         provenance = calibration.provenance.replace(residuals=report.residuals)
         rig = rig.replace(calibration=calibration.replace(provenance=provenance))

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from d3s.errors import InputError
-from d3s.estimate.lens_field import polynomial_degree
 from d3s.rig import Calibration, LensMaps, Rig
 from d3s.rig.lens_maps import polynomial_at, polynomial_terms
 from d3s.rig.places import view_to_raw_matrices
+from d3s.rig.variance import polynomial_degree
 
 _LIGHT = ("gain", "shading_x", "shading_y", "shading_r")
 _LIGHT_DEGREE, _GRID = 4, 25  # degree of a map of light, and places to fit it on, along each axis

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d3s.rig import LensMaps, Optics, Rig
-from d3s.rig.lens_maps import term_count
+from d3s.rig.variance import polynomial_degree, power_table
 from d3s.types import FloatArray
 
 _FOCUS_DEGREE = 2  # of the change of focus over the field
@@ -38,6 +38,12 @@ Wide blur loses nothing by shrinking, and second derivatives of full-size views 
 DEFOCUS_PX2 = 0.7
 """Half the difference of the blur variances that a Laplacian still models well, in square pixels of
 its scale."""
+
+
+SMOOTHING_PX = {1: 1.0, 2: 1.5, 4: 5.0}
+"""Smoothing of defocused views by scale, in pixels of the frame.
+
+They hold nothing finer than 1 px; shrunk views are smoothed enough to prevent aliasing."""
 
 
 class LensField(NamedTuple):
@@ -263,26 +269,6 @@ def scale_limits(
 def scale_of_smoothing(sigma_px: float) -> int:
     """Return the scale of the joint method, 1, 2 or 4, whose smoothing is like a prefilter."""
     return 4 if sigma_px >= _QUARTER_PX else 2 if sigma_px >= _HALF_PX else 1
-
-
-def polynomial_degree(terms: int) -> int:
-    """Return the total degree of a polynomial in x and y that has so many terms."""
-    degree = 0
-    while term_count(degree) < terms:
-        degree += 1
-    return degree
-
-
-def power_table(coefficients: ArrayLike, degree: int) -> FloatArray:
-    """Return the coefficients of a map by power of x and power of y (degree + 1, degree + 1)."""
-    values = np.asarray(coefficients)
-    table = np.zeros((degree + 1, degree + 1))
-    place = 0
-    for total in range(polynomial_degree(values.size) + 1):
-        for power in range(total + 1):
-            table[total - power, power] = values[place]
-            place += 1
-    return table
 
 
 def widest(tensor: FloatArray) -> FloatArray:

@@ -43,6 +43,16 @@ Window = Annotated[int, Field(ge=3, le=255), AfterValidator(odd)]
 PrefilterSigma = Annotated[
     float, Field(ge=0, le=10, description="the sigma of the Gaussian that smooths both views")
 ]
+# Lenses that are glued and plates that warm up drift: 0.1 px in a year unless the rig knows better.
+# Not from the clock: the same pair would give another sigma every day.
+CalibrationAge = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=36525,
+        description="the days since the calibration or the last check, by which sigma grows",
+    ),
+]
 MinConfidence = Annotated[
     float, Field(ge=0, le=1, description="the confidence that a depth must reach")
 ]
@@ -125,6 +135,7 @@ class ConsensusOptions(Options):
     agreement_in: Literal["depth and vergence", "depth"] = Field(
         default="depth and vergence", description="the quantities that the confidence compares"
     )
+    calibration_age_days: CalibrationAge = 0.0
     # Threshold of the figures of the paper. The paper states its accuracy for 0.8.
     min_confidence: float = Field(
         default=0.5, ge=0, le=1, description="the confidence that a depth must exceed"
@@ -205,14 +216,7 @@ class JointOptions(Options):
         le=10,
         description="the standard deviation of the disparity from rectification errors",
     )
-    # Lenses that are glued and plates that warm up drift: 0.1 px in a year unless the rig knows
-    # better. Not from the clock: the same pair would give another sigma every day.
-    calibration_age_days: float = Field(
-        default=0.0,
-        ge=0,
-        le=36525,
-        description="the days since the calibration or the last check, by which sigma grows",
-    )
+    calibration_age_days: CalibrationAge = 0.0
     # The documentation states error and density for this threshold, at any depth and noise.
     min_confidence: MinConfidence = 0.5
 

@@ -7,6 +7,7 @@ it with the numbers of the camera. Wrong values raise `RigError`, which names ev
 part                base class of the records of a rig
 optics              `Optics`: two lenses and one sensor, as designed
 lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
+variance            variance of the disparity by errors of a calibration, over the field
 calibration         `Calibration`, `Provenance`, `Change`: measurements and their origin
 bayer               luminance of raw frames of colour sensors
 find_bayer          Bayer pattern of a raw frame, noticed and its order found

@@ -15,6 +15,7 @@ from d3s.errors import InputError
 from d3s.record import Converted
 from d3s.rig.optics import Optics
 from d3s.rig.part import RigPart
+from d3s.rig.variance import DisparityVariance, term_count
 from d3s.types import FloatArray
 
 _MAX_DEGREE = 6
@@ -28,11 +29,6 @@ _LEAST_LIGHT, _MOST_LIGHT = 0.02, 50.0
 _LEAST_SCALE, _MOST_SCALE = 0.5, 2.0
 _CHECKED_PLACES = 33  # along each side of a view
 _BEYOND_PX = 16  # the kernel that resamples a view reaches less far beyond its border
-
-
-def term_count(degree: int) -> int:
-    """Number of terms of a polynomial in x and y, up to a total degree."""
-    return (degree + 1) * (degree + 2) // 2
 
 
 _DEGREES = {term_count(degree): degree for degree in range(_MAX_DEGREE + 1)}
@@ -95,6 +91,7 @@ _Distortion = tuple[_Share, _Share, _Share, _Share]
 _Coma = tuple[_Number, _Number, _Number]
 _Focus = tuple[_Number, _Number, _Number, _Number]
 _Map = Annotated[tuple[_Number, ...], BeforeValidator(_as_tuple), AfterValidator(_complete)]
+_Maps = Annotated[tuple[_Map, ...], BeforeValidator(_as_tuple), Field(max_length=4)]
 
 
 class LensMaps(RigPart):
@@ -205,8 +202,13 @@ class LensMaps(RigPart):
         default=0.0,
         ge=0,
         le=0.1,
-        description="the relative standard deviation of all depths by the distances that the "
-        "camera was calibrated with",
+        description="the relative standard deviation of all depths",
+    )
+    disparity_errors_px: Annotated[Converted[tuple[_Maps, ...]], Field(max_length=16)] = Field(
+        default=(),
+        validate_default=True,
+        description="independent errors of the disparity that the calibration cannot exclude, of "
+        "one standard deviation each, as maps of the terms of u",
     )
 
     def focus_dpt(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -386,6 +388,31 @@ class LensMaps(RigPart):
             share = 1 / (1 + 0.5 * (blur[0] + blur[2]) / SHARP_PX2)
             total += share * polynomial_at(self.sharp_disparity_px, x, y)
         return total
+
+    def disparity_variance(
+        self, optics: Optics, everywhere_px: float | None = None
+    ) -> DisparityVariance:
+        """Variance of the disparity that these maps leave, over the field and the vergence.
+
+        The square of `disparity_sigma_px`, of `edge_sigma_px` times that of the distance from the
+        axis, of `scale_sigma` times the disparity, and of each of `disparity_errors_px`.
+
+        Parameters
+        ----------
+        optics
+            Gives the disparity per dioptre.
+        everywhere_px
+            Standard deviation on the axis: `disparity_sigma_px` if left, or that with the drift.
+        """
+        everywhere = self.disparity_sigma_px if everywhere_px is None else everywhere_px
+        edge, per_dpt_px = self.edge_sigma_px, optics.focal_length_px * optics.baseline_m
+        known = (
+            ((everywhere,),),
+            ((0.0, 0.0, 0.0, edge, 0.0, edge),),
+            ((0.0,), (self.scale_sigma * per_dpt_px,)),
+        )
+        errors = (*known, *self.disparity_errors_px)
+        return DisparityVariance.of_errors(errors, self.field_radius_px)
 
     def disparity_of_scale_px(self, scale: int) -> tuple[tuple[float, ...], ...]:
         """Maps of the disparity that only fits at one size of the views have.

@@ -13,13 +13,13 @@ from d3s.estimate.joint.numpy_backend.confidence import NumpyConfidence
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.types import (
     UNKNOWN_PX,
-    CalibrationSigma,
     CellFit,
     ConfidenceParameters,
     DepthPlanes,
     SearchResult,
     Trust,
 )
+from d3s.rig.variance import DisparityVariance
 from d3s.runtime.scratch import Scratch
 
 RIG = d3s.Rig.paper_prototype()
@@ -32,6 +32,16 @@ SHAPES = [(1, 1), (1, 12), (11, 1), (2, 9), (7, 5), (35, 61), (48, 64)]
 SHAPED = pytest.mark.parametrize("shape", SHAPES, ids=str)
 CELL = pytest.mark.parametrize("cell", [1, 2])
 DEPTH, LEAST_MARGIN = 21, 0.05
+# Errors everywhere, towards the sides, of the scale, and one that changes sign over the field.
+UNEVEN = DisparityVariance.of_errors(
+    [
+        ((0.1,),),
+        ((0.0, 0.0, 0.0, 0.3, 0.0, 0.3),),
+        ((0.0,), (0.2,)),
+        ((0.0, 0.2, 0.1), (0.0, -0.1, 0.0), (0.01, 0.0, 0.0)),
+    ],
+    40.0,
+)
 
 
 def _confidence_parameters(
@@ -153,8 +163,8 @@ def test_depth_planes(shape, cell, rig):
     [
         {"min_confidence": 0.0},
         {"min_confidence": 1.0},
-        {"calibration": CalibrationSigma(0.3)},
-        {"calibration": CalibrationSigma(0.1, 2e-4, 0.01), "offset_px": 3.5},
+        {"calibration": DisparityVariance.of_sigma(0.3)},
+        {"calibration": UNEVEN, "offset_px": 3.5},
         {"farthest_m": 1e4},
         {"nearest_m": 1e-4, "offset_px": 7.5},
         {"sigma_at_half_confidence_px": 0.02, "sigma_at_half_confidence_per_px": 1e-4},
@@ -331,18 +341,19 @@ def test_depth_and_sigma_by_hand(ops, rig, depth_m):
     disparity = offset + per_dpt / depth_m
 
     def sigma_m(**changes):
-        return _one(ops, disparity, rig=rig, **{"calibration": CalibrationSigma(0.0), **changes})[1]
+        return _one(ops, disparity, rig=rig, **{"calibration": DisparityVariance.of_sigma(0.0), **changes})[1]
 
-    depth, sigma, _, flags = _one(ops, disparity, rig=rig, calibration=CalibrationSigma(0.0))
+    depth, sigma, _, flags = _one(ops, disparity, rig=rig, calibration=DisparityVariance.of_sigma(0.0))
     assert flags == 0
     assert depth == pytest.approx(depth_m, rel=1e-5)
     # Eq. 18: dZ = Z² / (f b) dd.
     assert sigma == pytest.approx(0.02 * depth_m**2 / per_dpt, rel=1e-5)
     # The rectification has its own part, and the two are independent.
-    both = sigma_m(calibration=CalibrationSigma(0.03))
+    both = sigma_m(calibration=DisparityVariance.of_sigma(0.03))
     assert both == pytest.approx(np.hypot(0.02, 0.03) / 0.02 * sigma, rel=1e-4)
     # A scale that is off by a hundredth takes a hundredth of the depth with it.
-    scaled = sigma_m(calibration=CalibrationSigma(0.0, per_px=0.01))
+    of_scale = DisparityVariance.of_errors([((0.0,), (0.01 * per_dpt,))], 1.0)
+    scaled = sigma_m(calibration=of_scale)
     assert scaled == pytest.approx(np.hypot(sigma, 0.01 * depth_m), rel=1e-4)
     # So has a bend of the surface.
     assert sigma_m(bend=0.03) == pytest.approx(both, rel=1e-6)
@@ -376,7 +387,7 @@ def test_confidence_by_hand(ops):
     assert confidence(40.0, sigma=0.48) == pytest.approx(0.5, abs=1e-3)
     # Neither texture beyond the threshold nor errors of the rectification have a part in it.
     assert confidence(sigma=0.2, correlation=0.3) == confidence(sigma=0.2)
-    assert confidence(sigma=0.2, calibration=CalibrationSigma(3.0)) == confidence(sigma=0.2)
+    assert confidence(sigma=0.2, calibration=DisparityVariance.of_sigma(3.0)) == confidence(sigma=0.2)
 
 
 @BOTH

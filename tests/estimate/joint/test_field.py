@@ -15,9 +15,10 @@ from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.refine import fit_parameters
 from d3s.estimate.joint.types import CellSum
-from d3s.estimate.lens_field import LensField, ScaleLimits, power_table
+from d3s.estimate.lens_field import LensField, ScaleLimits
 from d3s.rig import LensMaps
-from d3s.rig.lens_maps import polynomial_at, term_count
+from d3s.rig.lens_maps import polynomial_at
+from d3s.rig.variance import power_table, term_count
 from d3s.runtime.scratch import Scratch
 from lens_pairs import lens_pair, lens_rig
 

@@ -14,6 +14,7 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.images import CheckedPair
 from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_sum
+from d3s.rig.variance import DisparityVariance
 from d3s.types import FloatArray, Mask
 
 # Root mean square of gradient and Laplacian in a window, over the largest value of the views.
@@ -46,7 +47,7 @@ def as_depth_map(
         Plan of the search, with the rig and the options.
     """
     flags = _flags(found, pair, left_smoothed, plan)
-    variance_m2 = found.variance_m2 + _lens_variance_m2(found, plan)
+    variance_m2 = found.variance_m2 + _calibration_variance_m2(found, plan)
     keep = flags == 0
     nan = np.float32(np.nan)
     depth = plan.candidates_m.astype(np.float32)[found.candidate]
@@ -62,18 +63,19 @@ def as_depth_map(
     )
 
 
-def _lens_variance_m2(found: SearchResult, plan: Plan) -> FloatArray:
-    """Variance of each depth by errors that the calibration of the lenses leaves."""
-    calibration, optics = plan.rig.calibration, plan.rig.optics
-    lenses = None if calibration is None else calibration.lenses
-    if lenses is None:
-        return np.zeros(())
-    down, across = (np.arange(size) - (size - 1) / 2 for size in found.candidate.shape)
-    square = (across**2 + down[:, np.newaxis] ** 2) / lenses.field_radius_px**2
-    variance_px2 = lenses.disparity_sigma_px**2 + (lenses.edge_sigma_px * square) ** 2
+def _calibration_variance_m2(found: SearchResult, plan: Plan) -> FloatArray:
+    """Variance of each depth by errors of the calibration, and by its age."""
+    rig, optics = plan.rig, plan.rig.optics
+    lenses = None if rig.calibration is None else rig.calibration.lenses
+    everywhere_px = rig.rectification_sigma_px(plan.options.calibration_age_days)
+    known = (
+        DisparityVariance.of_sigma(everywhere_px)
+        if lenses is None
+        else lenses.disparity_variance(optics, everywhere_px)
+    )
     depth_m = plan.candidates_m[found.candidate]
     per_px = depth_m**2 / (optics.focal_length_px * optics.baseline_m)
-    return np.asarray(per_px**2 * variance_px2 + (lenses.scale_sigma * depth_m) ** 2)
+    return np.asarray(per_px**2 * known.over(1 / depth_m))
 
 
 def _flags(

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
 from d3s.estimate.joint.model import Model
-from d3s.estimate.joint.types import CalibrationSigma
 from d3s.estimate.lens_field import (
     BLUR_RADIUS_PX,
     DEFOCUS_PX2,
+    SMOOTHING_PX,
     LensField,
     ScaleLimits,
     scale_limits,
@@ -20,12 +20,10 @@ from d3s.estimate.lens_field import (
 from d3s.estimate.options import JointOptions
 from d3s.rig import LensMaps, Optics
 from d3s.rig.calibration import aged_px
+from d3s.rig.variance import DisparityVariance
 from d3s.types import FloatArray, Mask
 
-# Smoothing of the shrunk views, by scale, in pixels of the frame: enough to prevent aliasing.
-_SMOOTHING_PX = {2: 1.5, 4: 5.0}
-# Smoothing of the full-size views: defocused views hold nothing finer than 1 px, sharp views do.
-_DEFOCUSED_PX, _SHARP_PX = 1.0, 0.5
+_SHARP_PX = 0.5  # smoothing of full-size views without defocus, which hold finer detail
 
 # Sides of the windows of the fit: a step in depth is as wide as the blur.
 _DEFOCUSED_WINDOWS_PX, _SHARP_WINDOWS_PX = (9, 23, 57), (5, 9, 23)
@@ -59,7 +57,7 @@ class Plan(NamedTuple):
     ]  # by scale, interval of disparities it is too coarse for
     shifts: NDArray[np.int64]  # in pixels of the search scale, consecutive
     allowed: Mask  # shifts that may be chosen
-    calibration: CalibrationSigma
+    calibration: DisparityVariance
     field: LensField | None = None  # lenses with errors over the field, if any are known
 
     @property
@@ -105,7 +103,7 @@ def make_plan(
     cols = shape[1]
     is_sharp = optics.aperture_radius_m == 0
     scale = options.search_scale or (1 if is_sharp and options.finest_scale == 1 else 2)
-    finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else _DEFOCUSED_PX)
+    finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else SMOOTHING_PX[1])
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
     # One shift more at each end, so that a valley at the end of the range has two sides.
@@ -117,7 +115,7 @@ def make_plan(
     model = Model.of(optics, use_defocus=options.use_defocus)
     smoothing = {} if options.finest_scale == 2 else {1: finest}
     if scale > 1:
-        smoothing |= _SMOOTHING_PX
+        smoothing |= {step: SMOOTHING_PX[step] for step in (2, 4)}
     field = None if lenses is None or is_sharp else LensField(lenses, optics, shape)
     return Plan(
         model=model,
@@ -137,25 +135,23 @@ def make_plan(
         },
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
-        calibration=_calibration_sigma(optics, options, lenses, known_sigma_px),
+        calibration=_calibration_variance(optics, options, lenses, known_sigma_px),
         field=field,
     )
 
 
-def _calibration_sigma(
+def _calibration_variance(
     optics: Optics, options: JointOptions, lenses: LensMaps | None, known_sigma_px: float | None
-) -> CalibrationSigma:
+) -> DisparityVariance:
     """Errors of the calibration: by the options, else by what the camera is known to have."""
     if options.rectification_sigma_px is not None:
-        return CalibrationSigma(options.rectification_sigma_px)
+        return DisparityVariance.of_sigma(options.rectification_sigma_px)
     if optics.aperture_radius_m == 0:
         aged = hypot(_FOREIGN_RECTIFICATION_PX, aged_px(options.calibration_age_days))
-        return CalibrationSigma(aged)
+        return DisparityVariance.of_sigma(aged)
     if lenses is None:
-        return CalibrationSigma(known_sigma_px or 0.0)
-    everywhere = lenses.disparity_sigma_px if known_sigma_px is None else known_sigma_px
-    off_axis = lenses.edge_sigma_px / lenses.field_radius_px**2
-    return CalibrationSigma(everywhere, off_axis, lenses.scale_sigma)
+        return DisparityVariance.of_sigma(known_sigma_px or 0.0)
+    return lenses.disparity_variance(optics, known_sigma_px)
 
 
 def _finer_px(optics: Optics, model: Model, scale: int) -> tuple[float, float]:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.rig.variance import DisparityVariance
+
 Array = NDArray[Any]
 """Floating-point numbers in the precision of the back-end."""
 Planes = NDArray[np.float32]
@@ -175,14 +177,6 @@ class Trust(NamedTuple):
     carried_px: Array  # distance to the nearest texture of the same surface, in pixels
 
 
-class CalibrationSigma(NamedTuple):
-    """Standard deviation of the disparity by errors of the calibration, as three parts."""
-
-    everywhere_px: float
-    per_px2: float = 0.0  # times the square of the distance from the middle of the view, in pixels
-    per_px: float = 0.0  # times the disparity
-
-
 class ConfidenceParameters(NamedTuple):
     """Camera, options and thresholds that turn a fit into depth, sigma, confidence and flags."""
 
@@ -190,7 +184,7 @@ class ConfidenceParameters(NamedTuple):
     cell_side: int  # 1 or 2 pixels
     per_dpt_px: float  # disparity per dioptre
     offset_px: float  # disparity at infinity
-    calibration: CalibrationSigma
+    calibration: DisparityVariance  # by errors of the calibration
     nearest_m: float
     farthest_m: float
     min_confidence: float

@@ -19,7 +19,7 @@ from d3s.estimate.joint.types import (
 from d3s.runtime.compile import compiled, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
-from d3s.types import Image
+from d3s.types import FloatArray, Image
 
 _LOW_TEXTURE, _AMBIGUOUS = int(Flag.LOW_TEXTURE), int(Flag.AMBIGUOUS)
 _OUT_OF_RANGE, _OCCLUDED = int(Flag.OUT_OF_RANGE), int(Flag.OCCLUDED)
@@ -43,9 +43,6 @@ class _Numbers(NamedTuple):
 
     per_dpt_px: np.float32
     offset_px: np.float32
-    known_variance: np.float32
-    known_per_px2: np.float32
-    known_per_px: np.float32
     nearest_m: np.float32
     farthest_m: np.float32
     min_confidence: np.float32
@@ -99,7 +96,8 @@ class NumbaConfidence:
         limits = np.float32(parameters.max_misfit), np.float32(parameters.max_carried_px)
         run_over_rows(_judge_cells, grid[0], fit, trust.carried_px, flags, limits, cells)
         side, numbers = parameters.cell_side, _numbers(parameters)
-        run_over_rows(_depth_planes, shape[0], cells, side, numbers, out)
+        terms, radius_px = parameters.calibration
+        run_over_rows(_depth_planes, shape[0], cells, side, numbers, (terms, radius_px), out)
         return out
 
 
@@ -107,9 +105,6 @@ def _numbers(parameters: ConfidenceParameters) -> _Numbers:
     numbers = (
         parameters.per_dpt_px,
         parameters.offset_px,
-        parameters.calibration.everywhere_px**2,
-        parameters.calibration.per_px2,
-        parameters.calibration.per_px,
         parameters.nearest_m,
         parameters.farthest_m,
         parameters.min_confidence,
@@ -191,19 +186,25 @@ def _pixel_line(image: Image, row: int, cell_side: int, work: Image, out: Image)
 
 @compiled
 def _depth_planes(
-    start: int, stop: int, cells: _Cells, cell_side: int, numbers: _Numbers, out: DepthPlanes
+    start: int,
+    stop: int,
+    cells: _Cells,
+    cell_side: int,
+    numbers: _Numbers,
+    calibration: tuple[FloatArray, float],
+    out: DepthPlanes,
 ) -> None:
     """Depth, sigma, confidence and flags of pixels from the quantities of cells."""
     zero, one, over = np.float32(0), np.float32(1), np.float32(1) / numbers.per_dpt_px
     # Flags of pixels without a depth: all but CARRIED.
     nan, reasons = np.float32(np.nan), np.int32(~_CARRIED)
     rows, cols = out.depth_m.shape
-    middle_row, middle_col = np.float32((rows - 1) / 2), np.float32((cols - 1) / 2)
     work = np.empty(cells.precision.shape[1] + 2, dtype=np.float32)
-    lines, more_lines = np.empty((4, cols), np.float32), np.empty((2, cols), np.float32)
+    lines, more_lines = np.empty((4, cols), np.float32), np.empty((5, cols), np.float32)
     bits = np.empty(cols, dtype=np.int32)
     disparity, precision, bend, correlation = lines[0], lines[1], lines[2], lines[3]
-    wrong, random = more_lines[0], more_lines[1]
+    wrong, random, vergence = more_lines[0], more_lines[1], more_lines[2]
+    known, inner = more_lines[3], more_lines[4]
     for row in range(start, stop):
         _pixel_line(cells.weighted, row, cell_side, work, disparity)
         _pixel_line(cells.precision, row, cell_side, work, precision)
@@ -215,21 +216,18 @@ def _depth_planes(
         _pixel_flags(cells.flags[row // cell_side], cell_side, bits)
         depth, sigma = out.depth_m[row], out.sigma_m[row]
         confidence, flags = out.confidence[row], out.flags[row]
-        down = np.float32(row) - middle_row
         for col in range(cols):
             apart = disparity[col] - numbers.offset_px
             far = numbers.per_dpt_px / apart
             depth[col] = far if apart > zero else np.float32(np.inf)
+            vergence[col] = apart * over
+        _calibration_line(row, rows, calibration, vergence, inner, known)
         for col in range(cols):
             variance = one / precision[col] + bend[col] * bend[col]
             random[col] = np.sqrt(variance)
             doubt = wrong[col] - numbers.harmless
             doubt = doubt if doubt > zero else zero
-            across = np.float32(col) - middle_col
-            off_axis = numbers.known_per_px2 * (across * across + down * down)
-            scaled = numbers.known_per_px * (disparity[col] - numbers.offset_px)
-            known = numbers.known_variance + off_axis * off_axis + scaled * scaled
-            sigma_px = np.sqrt(variance + known + numbers.wrong_px2 * doubt)
+            sigma_px = np.sqrt(variance + known[col] + numbers.wrong_px2 * doubt)
             sigma[col] = depth[col] * depth[col] * sigma_px * over
         for col in range(cols):
             apart = disparity[col] - numbers.offset_px
@@ -251,6 +249,36 @@ def _depth_planes(
             depth[col] += zero if bits[col] & reasons == 0 else nan
         for col in range(cols):
             sigma[col] += zero if bits[col] & reasons == 0 else nan
+
+
+@part
+def _calibration_line(
+    row: int,
+    rows: int,
+    calibration: tuple[FloatArray, float],
+    vergence: Image,
+    inner: Image,
+    out: Image,
+) -> None:
+    """Variance of the disparity of a row of pixels by errors of the calibration."""
+    terms, radius_px = calibration
+    cols, zero = out.size, np.float32(0)
+    down = (row - (rows - 1) / 2) / radius_px
+    middle, over = np.float32((cols - 1) / 2), np.float32(1 / radius_px)
+    out[:] = zero
+    for power in range(terms.shape[0] - 1, -1, -1):
+        inner[:] = zero
+        for term in range(terms.shape[1] - 1, -1, -1):
+            total = 0.0
+            for place in range(terms.shape[2] - 1, -1, -1):
+                total = total * down + terms[power, term, place]
+            here = np.float32(total)
+            for col in range(cols):
+                inner[col] = inner[col] * ((np.float32(col) - middle) * over) + here
+        for col in range(cols):
+            out[col] = out[col] * vergence[col] + inner[col]
+    for col in range(cols):
+        out[col] = out[col] if out[col] > zero else zero
 
 
 @part

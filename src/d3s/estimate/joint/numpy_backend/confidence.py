@@ -71,7 +71,7 @@ class NumpyConfidence:
             depth = np.where(vergence > 0, 1 / vergence, np.inf)
             variance = 1 / weight + bend_px**2
             doubt = parameters.wrong_variance_px2 * np.maximum(wrong - parameters.harmless_wrong, 0)
-            known = self._calibration_variance(disparity, parameters)
+            known = parameters.calibration.over(vergence)
             sigma_px = np.sqrt(variance + known + doubt)
             sigma = depth * depth * sigma_px / parameters.per_dpt_px
             half = np.maximum(
@@ -88,16 +88,6 @@ class NumpyConfidence:
         keep = (out & ~np.uint16(Flag.CARRIED)) == 0
         depth, sigma = np.where(keep, depth, np.nan), np.where(keep, sigma, np.nan)
         return DepthPlanes(depth, sigma, confidence, out)
-
-    def _calibration_variance(self, disparity: Array, parameters: ConfidenceParameters) -> Array:
-        """Variance of the disparity of each pixel by errors of the calibration."""
-        sigma = parameters.calibration
-        down, across = (np.arange(size) - (size - 1) / 2 for size in disparity.shape)
-        square = across**2 + down[:, np.newaxis] ** 2
-        apart = disparity - parameters.offset_px
-        return np.asarray(
-            sigma.everywhere_px**2 + (sigma.per_px2 * square) ** 2 + (sigma.per_px * apart) ** 2
-        )
 
     def _per_pixel(self, image: Array, parameters: ConfidenceParameters) -> Array:
         if parameters.cell_side == 1:

@@ -1,0 +1,71 @@
+"""Variance of the disparity by errors of a calibration, over the field and the vergence."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.rig import LensMaps
+from d3s.rig.lens_maps import polynomial_at
+from d3s.rig.variance import DisparityVariance, polynomial_degree, power_table
+
+OPTICS = d3s.Rig.paper_prototype().optics
+LENSES = LensMaps(
+    field_radius_px=400.0,
+    disparity_sigma_px=0.02,
+    edge_sigma_px=0.05,
+    scale_sigma=0.001,
+    # A slope over the field that falls with 1/Z, and an error of the distances.
+    disparity_errors_px=(((0.0, 0.03, -0.01), (0.0, -0.01, 0.0)), ((0.04,), (0.0,), (-0.01,))),
+)
+
+
+def test_variance_is_the_sum_of_squares():
+    rng = np.random.default_rng(0)
+    x, y, u = rng.uniform(-1, 1, 50), rng.uniform(-1, 1, 50), rng.uniform(0.4, 4, 50)
+    per_dpt_px = OPTICS.focal_length_px * OPTICS.baseline_m
+    parts = (
+        0.02 + 0 * x,
+        0.05 * (x**2 + y**2),
+        0.001 * per_dpt_px * u,
+        0.03 * x - 0.01 * y - 0.01 * u * x,
+        0.04 - 0.01 * u**2,
+    )
+    expected = sum(part**2 for part in parts)
+    np.testing.assert_allclose(LENSES.disparity_variance(OPTICS).at(x, y, u), expected, rtol=1e-9)
+
+
+def test_what_is_left_everywhere_may_be_larger():
+    found = LENSES.disparity_variance(OPTICS, 0.3).at(0.2, 0.1, 1.0)
+    known = LENSES.disparity_variance(OPTICS).at(0.2, 0.1, 1.0)
+    assert found - known == pytest.approx(0.3**2 - 0.02**2)
+
+
+def test_pixels_are_counted_from_the_middle():
+    variance = LENSES.disparity_variance(OPTICS)
+    u = np.random.default_rng(1).uniform(0.5, 2, (5, 9))
+    over = variance.over(u)
+    assert over.shape == (5, 9)
+    assert over[2, 4] == pytest.approx(float(variance.at(0.0, 0.0, u[2, 4])))
+    assert over[0, 8] == pytest.approx(float(variance.at(4 / 400, -2 / 400, u[0, 8])))
+
+
+def test_no_error_is_no_variance():
+    assert DisparityVariance.of_errors([], 1.0).at(0.5, 0.5, 2.0) == 0
+    assert DisparityVariance.of_errors([()], 1.0).terms.shape == (1, 1, 1)
+    assert DisparityVariance.of_sigma(0.3).at(0.5, 0.5, 2.0) == pytest.approx(0.09)
+
+
+def test_table_of_powers():
+    coefficients = np.random.default_rng(2).normal(size=10)
+    assert polynomial_degree(10) == 3
+    table = power_table(coefficients, 4)
+    value = sum(table[i, j] * 0.3**i * 0.7**j for i in range(5) for j in range(5))
+    assert value == pytest.approx(float(polynomial_at(coefficients, 0.3, 0.7)))
+
+
+def test_errors_come_back_from_a_rig_file(tmp_path):
+    from lens_pairs import lens_rig
+
+    rig = lens_rig(LENSES)
+    rig.save(tmp_path / "rig.toml")
+    assert d3s.Rig.load(tmp_path / "rig.toml").calibration.lenses == LENSES
