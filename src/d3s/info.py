@@ -360,11 +360,16 @@ def _lens_facts(lenses: LensMaps, optics: Optics, shape: tuple[int, int]) -> Fac
     left_over_px = lenses.remaining_disparity_px(
         half_x * everywhere, half_y * everywhere[:, np.newaxis], 1.0, optics
     )
+    variance = lenses.disparity_variance(optics)
     return facts | {
         "disparity_at_1_m_rms_px": float(np.sqrt(np.mean(left_over_px**2))),
         "disparity_sigma_px": lenses.disparity_sigma_px,
         "edge_sigma_px": lenses.edge_sigma_px,
         "scale_sigma": lenses.scale_sigma,
+        "sigma_on_the_axis_px": {
+            f"at_{depth_m:g}_m": float(np.sqrt(variance.at(0.0, 0.0, 1 / depth_m)))
+            for depth_m in (0.3, 1.0, 2.0)
+        },
     }
 
 

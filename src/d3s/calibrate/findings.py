@@ -15,7 +15,7 @@ from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification
 from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validation import Validation
-from d3s.rig.lens_maps import LensMaps
+from d3s.rig import LensMaps, Optics
 
 if TYPE_CHECKING:
     from d3s.calibrate.report import Report
@@ -65,6 +65,8 @@ def findings_of(report: "Report") -> Iterator[Finding]:
         yield from _noise_findings(report.noise)
     if report.lens_maps is not None:
         yield from _lens_findings(report.lens_maps, _side_of_the_field(report))
+        if report.rig is not None and report.geometry is not None:
+            yield from _depth_sigma_findings(report.lens_maps, report.rig.optics, report.geometry)
     if report.field_residuals is not None:
         yield from _field_findings(report.field_residuals)
     for one in report.validation:
@@ -186,7 +188,16 @@ def _lens_findings(found: LensMaps, side: float) -> Iterator[Finding]:
     axis_px, edge_px = found.disparity_sigma_px, found.edge_sigma_px * side**2
     yield Finding("disparity left over on the axis, standard deviation", axis_px, None, " px", 4)
     yield Finding("the same more at the sides", edge_px, None, " px", 4)
-    yield Finding("scale of depths, standard deviation", 100 * found.scale_sigma, None, " %", 3)
+
+
+def _depth_sigma_findings(found: LensMaps, optics: Optics, geometry: Geometry) -> Iterator[Finding]:
+    """Standard deviation of depths on the axis by all errors of the calibration."""
+    variance = found.disparity_variance(optics)
+    for depth_m in (np.nanmin(geometry.depths_m), np.nanmax(geometry.depths_m)):
+        sigma_px = float(np.sqrt(variance.at(0.0, 0.0, 1 / depth_m)))
+        share = sigma_px * depth_m / (optics.focal_length_px * optics.baseline_m)
+        what = f"depth at {depth_m:.2f} m, standard deviation by the calibration"
+        yield Finding(what, 100 * share, None, " %", 3)
 
 
 def _field_findings(found: FieldResiduals) -> Iterator[Finding]:

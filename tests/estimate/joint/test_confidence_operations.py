@@ -341,9 +341,13 @@ def test_depth_and_sigma_by_hand(ops, rig, depth_m):
     disparity = offset + per_dpt / depth_m
 
     def sigma_m(**changes):
-        return _one(ops, disparity, rig=rig, **{"calibration": DisparityVariance.of_sigma(0.0), **changes})[1]
+        return _one(
+            ops, disparity, rig=rig, **{"calibration": DisparityVariance.of_sigma(0.0), **changes}
+        )[1]
 
-    depth, sigma, _, flags = _one(ops, disparity, rig=rig, calibration=DisparityVariance.of_sigma(0.0))
+    depth, sigma, _, flags = _one(
+        ops, disparity, rig=rig, calibration=DisparityVariance.of_sigma(0.0)
+    )
     assert flags == 0
     assert depth == pytest.approx(depth_m, rel=1e-5)
     # Eq. 18: dZ = Z² / (f b) dd.
@@ -387,7 +391,9 @@ def test_confidence_by_hand(ops):
     assert confidence(40.0, sigma=0.48) == pytest.approx(0.5, abs=1e-3)
     # Neither texture beyond the threshold nor errors of the rectification have a part in it.
     assert confidence(sigma=0.2, correlation=0.3) == confidence(sigma=0.2)
-    assert confidence(sigma=0.2, calibration=DisparityVariance.of_sigma(3.0)) == confidence(sigma=0.2)
+    assert confidence(sigma=0.2, calibration=DisparityVariance.of_sigma(3.0)) == confidence(
+        sigma=0.2
+    )
 
 
 @BOTH
