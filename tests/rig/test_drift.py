@@ -72,7 +72,9 @@ def test_consensus_has_the_drift_and_the_age_too():
     bare = small_rig()
     pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=0.005, shape=(90, 160))
     plain, drifted, aged = (
-        d3s.estimate(pair.left, pair.right, one, "consensus", options={"calibration_age_days": age})
+        d3s.estimate(
+            pair.left, pair.right, one, method="consensus", options={"calibration_age_days": age}
+        )
         for one, age in ((bare, 0.0), (rig, 0.0), (rig, YEAR))
     )
     per_px = plain.depth_m**2 / (rig.optics.focal_length_px * rig.optics.baseline_m)

@@ -26,6 +26,7 @@ illumination    light of both views
 defocus         focus and aperture; spectra: difference of the blur of two images
 focus_map       field curvature, astigmatism and tilt of the focus
 disparity_map   disparity that the lenses add, and its standard deviation
+uncertainty     errors of the disparity that frames of one board cannot show
 tuning          a and b of the paper's depth equation; ratios: its ratio in windows of a frame
 baselines       choice of the virtual baselines
 validation      errors of a method on boards at known depths, and the working range

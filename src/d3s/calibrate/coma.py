@@ -25,7 +25,9 @@ _HIGHEST = 2.4  # frequency times smoothing, beyond which pictures have no contr
 _MOST_BLUR = 120.0  # frequency times blur radius up to which transfer functions are tabulated
 _TABLE_STEPS = 40  # per unit
 _MOST_SHIFT = 1.5  # of detail against that of the light, over the latter
-_TRIALS = (-1.6e-3, -0.8e-3, 0.0, 0.8e-3, 1.6e-3)  # of coma, over the field radius
+# Coma over the field radius: at which depths are found again, the most that lenses have, and the
+# number of values that the ruler is asked for.
+_TRIAL, _MOST_COMA, _STEPS = 0.8e-3, 2e-3, 41
 # Standard deviation of coma by the fit of places, over the field radius, and how many of them make
 # it certain. From the tuning camera, and from cameras 1 and 2 of the reports.
 _FIT_SIGMA = 0.8e-3
@@ -162,11 +164,20 @@ def expected_square_frequency(
     waves
         Spectrum of the texture.
     """
+    return _mean_square_frequency(_common_contrast(blurs_px, waves), waves)
+
+
+def _common_contrast(blurs_px: tuple[FloatArray, FloatArray], waves: Spectrum) -> FloatArray:
+    """Product of the contrast (windows, frequencies) that two even spots leave."""
     none = np.zeros((2, 1))
     first, second = (_view(blur, none, waves).even for blur in blurs_px)
+    return np.asarray(first * second)
+
+
+def _mean_square_frequency(contrast: FloatArray, waves: Spectrum) -> FloatArray:
     square = (waves.frequency**2).sum(axis=1)
-    weight = waves.power * first * second * square
-    return np.asarray((weight @ square) / weight.sum(axis=1))
+    power = waves.power * square
+    return np.asarray((contrast @ (power * square)) / (contrast @ power))
 
 
 def with_detail_shift(
@@ -253,17 +264,25 @@ class Coma(NamedTuple):
     board_slope: float = 1.0  # of the spectrum of the board
 
 
+class Estimate(NamedTuple):
+    """A number and its standard deviation."""
+
+    value: float
+    sigma: float
+
+
 def find_coma(
     ruler_errors_m: Callable[[float], FloatArray],
-    fitted_px: float,
+    fitted_px: Estimate,
     field_radius_px: float,
     board_slope: float = 1.0,
-) -> Coma:
+) -> tuple[Coma, FloatArray]:
     """Coma at the field radius from the ruler and from the places; 0 if in doubt.
 
     The shift of detail by coma changes the size of the board in frames with other blur, and so the
     depths that follow from it. If that is the same all over the field, the ruler cannot tell it,
-    and the fit of the places with distortion decides.
+    and the fit of the places with distortion decides. Where the two disagree, the standard
+    deviation of their mean is larger by as much as they do.
 
     Parameters
     ----------
@@ -275,28 +294,61 @@ def find_coma(
         Unit of places in a view: with smaller pixels, coma has more of them.
     board_slope
         Slope of the spectrum of the board, which the result has too.
+
+    Returns
+    -------
+    tuple
+        Coma, and the change of the depth of each frame per pixel of it.
     """
-    trials_px = field_radius_px * np.array(_TRIALS)
-    errors = run_together(*(partial(ruler_errors_m, coma) for coma in trials_px.tolist()))
-    spreads = [robust_sigma(one[np.isfinite(one)]) for one in errors if np.isfinite(one).any()]
-    limit = 3 * min(spreads, default=1.0)
-    misfits = [
-        float(np.mean(np.minimum(np.nan_to_num(one, nan=limit) ** 2, limit**2))) for one in errors
-    ]
-    best = int(np.clip(np.argmin(misfits), 1, len(trials_px) - 2))
-    before, here, after = misfits[best - 1 : best + 2]
-    curvature = before - 2 * here + after
-    information = (_FIT_SIGMA * field_radius_px) ** -2
-    total = information * fitted_px
-    if curvature > 0:
-        step = trials_px[1] - trials_px[0]
-        move = float(np.clip(0.5 * (before - after) / curvature, -1, 1))
-        weight = len(errors[0]) * curvature / (2 * min(misfits) * step**2)
-        information, total = information + weight, total + weight * (trials_px[best] + move * step)
-    coma_px, sigma_px = float(total / information), float(information**-0.5)
-    if abs(coma_px) > _SIGMAS * sigma_px:
-        return Coma(coma_px, sigma_px, board_slope)
-    return Coma(0.0, float(np.hypot(coma_px, sigma_px)), board_slope)
+    trial_px = _TRIAL * field_radius_px
+    below, above = run_together(
+        partial(ruler_errors_m, -trial_px), partial(ruler_errors_m, trial_px)
+    )
+    per_px = (above - below) / (2 * trial_px)
+    by_places = Estimate(
+        fitted_px.value, float(np.hypot(_FIT_SIGMA * field_radius_px, fitted_px.sigma))
+    )
+    most_px = _MOST_COMA * field_radius_px
+    by_ruler = _coma_by_ruler(0.5 * (above + below), per_px, most_px)
+    # Places that ask for more coma than lenses have are moved by something else.
+    if abs(by_places.value) > most_px + 3 * by_places.sigma:
+        by_places = Estimate(0.0, most_px)
+    found = by_places if by_ruler is None else _mean_of_two(by_places, by_ruler)
+    if abs(found.value) > _SIGMAS * found.sigma:
+        return Coma(found.value, found.sigma, board_slope), per_px
+    return Coma(0.0, float(np.hypot(*found)), board_slope), per_px
+
+
+def _coma_by_ruler(errors_m: FloatArray, per_px: FloatArray, most_px: float) -> Estimate | None:
+    """Coma with which depths agree best with the ruler; None if these do not depend on it.
+
+    Depths change in proportion to coma. Distances that were typed wrong count no more than those
+    that are off by three standard deviations.
+    """
+    known = np.isfinite(errors_m + per_px)
+    rate = per_px[known]
+    if not rate.any():
+        return None
+    trials_px = np.linspace(-most_px, most_px, _STEPS)
+    errors = errors_m[known] + trials_px[:, np.newaxis] * rate
+    limit = 3 * min(robust_sigma(one) for one in errors)
+    misfits = np.minimum(errors**2, limit**2).mean(axis=1)
+    best = int(np.argmin(misfits))
+    near = np.abs(errors[best]) <= limit
+    if not rate[near].any():
+        return None
+    square = float(np.sum(rate[near] ** 2))
+    away = float(np.sum(rate[near] * errors[best][near])) / square
+    value = float(np.clip(trials_px[best] - away, -most_px, most_px))
+    return Estimate(value, float(np.sqrt(misfits[best] / square)))
+
+
+def _mean_of_two(one: Estimate, other: Estimate) -> Estimate:
+    """Weighted mean of two estimates, less certain if they disagree."""
+    first, second = one.sigma**-2, other.sigma**-2
+    mean = (first * one.value + second * other.value) / (first + second)
+    apart = abs(one.value - other.value) / float(np.hypot(one.sigma, other.sigma))
+    return Estimate(mean, float((first + second) ** -0.5) * max(apart, 1.0))
 
 
 def unknown_coma(field_radius_px: float, board_slope: float) -> Coma:
@@ -308,15 +360,15 @@ def _fitting_spectrum(
     pairs: list[tuple[PairMatches, tuple[FloatArray, ...]]], smoothing_px: float
 ) -> Spectrum:
     """Spectrum with the slope that agrees best with the detail of the windows."""
+    trials = [spectrum(float(slope), smoothing_px) for slope in _SLOPES]
+    # Spectra differ by their power; the frequencies and what blur leaves of them are the same.
+    detail = np.concatenate([pair.detail_per_px2 for pair, _ in pairs[::_STRIDE]])
+    left = np.concatenate(
+        [_common_contrast((one, other), trials[0]) for _, (one, other, *_) in pairs[::_STRIDE]]
+    )
     best, least = spectrum(1.0, smoothing_px), np.inf
-    for slope in _SLOPES:
-        waves = spectrum(float(slope), smoothing_px)
-        ratios = np.concatenate(
-            [
-                pair.detail_per_px2 / expected_square_frequency((one, other), waves)
-                for pair, (one, other, *_) in pairs[::_STRIDE]
-            ]
-        )
+    for waves in trials:
+        ratios = detail / _mean_square_frequency(left, waves)
         known = np.abs(np.log(ratios[ratios > 0]))
         if known.size and float(np.median(known)) < least:
             best, least = waves, float(np.median(known))

@@ -63,6 +63,7 @@ class Distortion(NamedTuple):
     bend_sigma_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     before_rms_px: float = float("nan")  # residual of the homographies of all pairs
     after_rms_px: float = float("nan")
+    coma_sigma_px: float = 0.0
 
     def centre_px(self, camera: int) -> FloatArray:
         """(x, y) of the axis of a lens in the raw frame."""
@@ -296,6 +297,7 @@ class _Fit:
             left_sigma=four(self._sigma, 0),
             right_sigma=four(self._sigma, _LENS),
             coma_px=float(self._values[-1]),
+            coma_sigma_px=float(self._sigma[-1]),
             bend_per_m=three(self._values),
             bend_sigma_per_m=three(self._sigma),
             before_rms_px=self._rms(np.zeros(_UNKNOWNS)),

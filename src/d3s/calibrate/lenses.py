@@ -4,7 +4,6 @@ Detail is shifted by blur that changes over the field. So the places on the boar
 soon as the focus is known, and all that follows from them is found again.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,14 @@ from d3s.calibrate.alignment import (
     with_lenses,
     without_blur_shift,
 )
-from d3s.calibrate.coma import Coma, find_coma, unknown_coma, with_detail_shift, without_coma
+from d3s.calibrate.coma import (
+    Coma,
+    Estimate,
+    find_coma,
+    unknown_coma,
+    with_detail_shift,
+    without_coma,
+)
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
     LEAST_SIGMA_PX,
@@ -144,31 +150,31 @@ def _without_shifts(
 
     radius_px = distortion.field_radius_px
     if setup.coma_px is not None:
-        coma = Coma(setup.coma_px, 0.0, board.slope)
+        aligned, coma = align(setup.coma_px), Coma(setup.coma_px, 0.0, board.slope)
+        per_px = np.zeros(len(distances_m))
     elif len(alignment.frames) < _FEWEST_FOR_COMA:
-        coma = unknown_coma(radius_px, board.slope)
+        aligned, coma = align(0.0), unknown_coma(radius_px, board.slope)
+        moved = ruler_errors_m(coma.sigma_px) + np.asarray(distances_m)
+        per_px = (moved - aligned.geometry.depths_m) / coma.sigma_px
     else:
-        fitted = align_matches(matches, distances_m, radius_px, setup)
-        coma = find_coma(ruler_errors_m, fitted.distortion.coma_px, radius_px, board.slope)
-    aligned = align(coma.size_px)
+        fit = align_matches(matches, distances_m, radius_px, setup).distortion
+        fitted = Estimate(fit.coma_px, fit.coma_sigma_px)
+        coma, per_px = find_coma(ruler_errors_m, fitted, radius_px, board.slope)
+        aligned = align(coma.size_px)
     aligned = aligned._replace(
         distortion=aligned.distortion._replace(coma_px=coma.size_px),
-        geometry=_with_doubt(aligned.geometry, align, coma),
+        geometry=_with_doubt(aligned.geometry, coma.sigma_px * per_px),
     )
     return aligned, coma
 
 
-def _with_doubt(geometry: Geometry, align: Callable[[float], Alignment], coma: Coma) -> Geometry:
-    """Geometry whose errors include that by coma."""
-    if not coma.sigma_px:
+def _with_doubt(geometry: Geometry, change_m: FloatArray) -> Geometry:
+    """Geometry with one more error of the disparity: that of a change of the depths."""
+    known = np.isfinite(change_m + geometry.depths_m)
+    if not change_m[known].any():
         return geometry
-    try:
-        other = align(coma.size_px + coma.sigma_px).geometry
-    except CalibrationError:  # with this coma the frames do not fit each other
-        return geometry
-    both = np.isfinite(other.depths_m - geometry.depths_m)
-    vergence, moved = 1 / geometry.depths_m[both], 1 / other.depths_m[both]
-    change_px = geometry.focal_baseline_px_m * (moved - vergence)
+    vergence = 1 / geometry.depths_m[known]
+    change_px = geometry.focal_baseline_px_m * vergence**2 * change_m[known]
     errors = np.vstack([geometry.disparity_errors_px, disparity_in_powers(change_px, vergence)])
     return geometry._replace(disparity_errors_px=errors)
 

@@ -57,12 +57,12 @@ class DisparityVariance(NamedTuple):
             1/Z of the points.
         """
         polyval = np.polynomial.polynomial.polyval
-        across, vergence = np.asarray(x, dtype=np.float64), np.asarray(vergence_dpt)
-        total = np.zeros(np.broadcast_shapes(across.shape, np.shape(y), vergence.shape))
+        across, down, vergence = (np.asarray(one, dtype=np.float64) for one in (x, y, vergence_dpt))
+        total = np.zeros(np.broadcast_shapes(across.shape, down.shape, vergence.shape))
         for plane in self.terms[::-1]:
             inner = np.zeros(())
             for row in plane[::-1]:
-                inner = inner * across + polyval(y, row)
+                inner = inner * across + polyval(down, row)
             total = total * vergence + inner
         return np.maximum(total, 0.0)
 
