@@ -188,9 +188,10 @@ class _Fit:
         self.sway_px = 0.0
         # The weights are updated in the first rounds, and fixed in the last.
         for number in range(_ROUNDS + _LAST_ROUNDS):
+            terms = [self._equations(pair) for pair in range(len(pairs))]
             if number < _ROUNDS:
-                self._update_weights(name)
-            step = self._step()
+                self._update_weights(terms, name)
+            step = self._step(terms)
         if not step < _SETTLED_PX:
             raise CalibrationError(
                 f"the {name} view has no point towards which the board moves: the fit does not "
@@ -206,9 +207,8 @@ class _Fit:
     def _numbers(self) -> list[int]:
         return [number for number, is_in in enumerate(self.is_in) if is_in]
 
-    def _step(self) -> float:
+    def _step(self, terms: Sequence[_NormalEquations]) -> float:
         """Take one Gauss-Newton step; returns the step of the anchor in pixels."""
-        terms = [self._equations(number) for number in range(len(self.pairs))]
         total, right = np.zeros((_COMMON, _COMMON)), np.zeros(_COMMON)
         for number in self._numbers():
             normal, rest = _eliminate_own(terms[number], self._prior(number))
@@ -271,22 +271,21 @@ class _Fit:
         residual = ((pair.second_px - self.anchor - moved) * weights[:, np.newaxis]).reshape(-1)
         return _NormalEquations(rows.T @ rows, rows.T @ residual)
 
-    def _shifts(self) -> tuple[FloatArray, FloatArray]:
+    def _shifts(self, terms: Sequence[_NormalEquations]) -> tuple[FloatArray, FloatArray]:
         """Shift (pairs, 2) that the fit does not explain, and its variance.
 
         Both are scaled to the median distance of the board.
         """
         shifts, variances = np.empty((len(self.pairs), 2)), np.empty((len(self.pairs), 2))
-        for number, nearness in enumerate(self.nearness):
-            terms = self._equations(number)
-            inverse = np.linalg.inv(terms.normal[_COMMON:, _COMMON:])
-            shifts[number] = (inverse @ terms.right[_COMMON:])[1:] / nearness
+        for number, (one, nearness) in enumerate(zip(terms, self.nearness, strict=True)):
+            inverse = np.linalg.inv(one.normal[_COMMON:, _COMMON:])
+            shifts[number] = (inverse @ one.right[_COMMON:])[1:] / nearness
             variances[number] = np.diag(inverse)[1:] / nearness**2
         return shifts, variances
 
-    def _update_weights(self, name: str) -> None:
+    def _update_weights(self, terms: Sequence[_NormalEquations], name: str) -> None:
         """Estimate the sway of the board, and reject pairs whose shift exceeds it."""
-        shifts, variances = self._shifts()
+        shifts, variances = self._shifts(terms)
         typical = np.median(shifts[self.is_in] ** 2) / 0.455  # median of a squared normal number
         self.sway_px = float(np.sqrt(max(typical - np.median(variances[self.is_in]), 0.0)))
         sizes = np.abs(shifts) / np.sqrt(variances + self.sway_px**2)

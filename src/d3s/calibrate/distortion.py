@@ -41,7 +41,7 @@ _PRIOR_COMA_PX = 2.0
 _ROUNDS = 4
 _PASSES = 3  # axes and places are found again after the distortion is removed
 _NONE = (0.0, 0.0, 0.0, 0.0)
-_INVERSE_ROUNDS = 8
+_INVERSE_ROUNDS, _SETTLED = 8, 1e-11  # of the inverse, in field radii
 
 
 class Distortion(NamedTuple):
@@ -89,7 +89,9 @@ class Distortion(NamedTuple):
         seen = (places_px - centre) / self.field_radius_px
         ideal = seen
         for _ in range(_INVERSE_ROUNDS):
-            ideal = seen - _lens_terms(ideal, further) @ numbers
+            before, ideal = ideal, seen - _lens_terms(ideal, further) @ numbers
+            if float(np.abs(ideal - before).max(initial=0.0)) < _SETTLED:
+                break
         return np.asarray(centre + self.field_radius_px * ideal)
 
     def numbers(self, camera: int) -> FloatArray:
