@@ -10,7 +10,7 @@ import numpy as np
 
 from calibration import Target
 from calibration_field import FIELD, NINTHS, SIDES, Cell
-from calibration_sets import LENS_DEPTHS_M
+from calibration_sets import LENS_DEPTHS_M, LENS_DISTANCES_M, TYPED_SIGMA_M
 
 PERFECT = "report1"
 """Set with perfect lenses that the others are compared with."""
@@ -103,6 +103,25 @@ def over_perfect(results: Results, name: str, depth_m: float, place: str) -> flo
         return math.nan
     own, perfect = (mean(results, one, "mae_cm", depth_m, place) for one in (name, PERFECT))
     return own / perfect
+
+
+def typed_sigma_m(depth_m: float, *, zero_is_known: bool) -> float:
+    """Standard deviation of a depth by distances typed with an error, the relative ones exact.
+
+    Depths of the boards are known up to a common scale, which the distances give, and with them
+    the zero of the ruler, if it is not known: least squares with one or two unknowns.
+
+    Parameters
+    ----------
+    depth_m
+        Depth of a wall.
+    zero_is_known
+        Whether distances are known to be from the lens.
+    """
+    scale = np.array(LENS_DISTANCES_M)
+    rows = np.stack([scale, -np.ones_like(scale)], axis=1)[:, : 1 if zero_is_known else 2]
+    covariance = TYPED_SIGMA_M**2 * np.linalg.inv(rows.T @ rows)
+    return depth_m * float(np.sqrt(covariance[0, 0]))
 
 
 def over_bound(results: Results, name: str, depth_m: float, place: str) -> float:

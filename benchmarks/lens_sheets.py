@@ -20,6 +20,7 @@ from lens_figures import (
     over_bound,
     over_perfect,
     sigma_cells,
+    typed_sigma_m,
 )
 from sheets import Sheet
 
@@ -33,6 +34,7 @@ def sheets(results: Results) -> dict[str, Sheet]:
     return {
         "lens targets": _targets(results),
         "lens depths": _depths(results),
+        "lens distances": _distances(results),
         "lens bound": _bound(results),
         "lens sigma": _sigma(results),
         "lens pixels": _pixels(results),
@@ -69,6 +71,26 @@ def _target_line(results: Results, figure: Figure) -> tuple[str, ...]:
     held = "yes" if target.held(worst) else "**no**"
     shown = f"{_number(worst, target.digits)}{target.unit}"
     return (target.what, target.asked, *cells, shown, held)
+
+
+def _distances(results: Results) -> Sheet:
+    """Error that distances typed with an error leave to a camera with perfect lenses."""
+    lines = []
+    for depth_m in LENS_DEPTHS_M:
+        perfect_cm = mean(results, PERFECT, "mae_cm", depth_m, FIELD)
+        cells = [f"{depth_m:.2f}", _number(perfect_cm, 3)]
+        for zero_is_known in (True, False):
+            # Mean absolute error of a normal distribution over its standard deviation: 0.8.
+            alone_cm = 80 * typed_sigma_m(depth_m, zero_is_known=zero_is_known)
+            both = math.hypot(perfect_cm, alone_cm) / perfect_cm
+            cells += [_number(alone_cm, 3), _number(both, 2)]
+        lines.append(tuple(cells))
+    headings = ("depth (m)", "perfect: MAE (cm)") + tuple(
+        f"zero {word}: {what}"
+        for word in ("known", "unknown")
+        for what in ("MAE by distances (cm)", "times perfect")
+    )
+    return Sheet("typed distances alone", headings, lines, words=())
 
 
 def _depths(results: Results) -> Sheet:
