@@ -8,6 +8,7 @@ import pytest
 import d3s
 from check_frames import small_rig
 from d3s.errors import RigError
+from d3s.evaluate.tuned_twin import TUNED_RIG
 from d3s.info import info
 from d3s.rig import Change, LensMaps
 from d3s.rig.calibration import DRIFT_PX_PER_YEAR, LEAST_SIGMA_PX
@@ -68,9 +69,10 @@ def test_stated_age_widens_sigma_of_depth(rig):
 
 
 def test_consensus_has_the_drift_and_the_age_too():
-    rig = small_rig(drift_sigma_px=0.04, drift_px_per_year=0.3)
-    bare = small_rig()
-    pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=0.005, shape=(90, 160))
+    bare = d3s.Rig.load(TUNED_RIG)
+    drift = bare.calibration.replace(drift_sigma_px=0.04, drift_px_per_year=0.3)
+    rig = bare.replace(calibration=drift)
+    pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=0.005, shape=(90, 200))
     plain, drifted, aged = (
         d3s.estimate(
             pair.left, pair.right, one, method="consensus", options={"calibration_age_days": age}
