@@ -5,14 +5,17 @@ Tuning cameras have the seeds `TUNING` and see the tuning textures; report camer
 another seed than the twin.
 """
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 
 from d3s.design.camera import Camera
-from d3s.design.error_model import MAE_PER_SIGMA
+from d3s.design.error_model import MAE_PER_SIGMA, error_model
 from d3s.design.light import Light
+from d3s.design.predict import LEAST_DENSITY, ErrorWish, working_range_m
 from d3s.design.verify import measure_plane
 from d3s.design.wall import Wall
 from d3s.design.window_fit import window_errors
@@ -26,6 +29,8 @@ TUNING, REPORT = 25, 2025
 _PICTURE_PX = 400
 _OTHER_SEED = 1000  # of the texture of the prediction; that of the twin is 0
 _DRAWS = 2  # of the noise on each plane
+_RANGE_DEPTHS = 9  # at which a working range is looked for before its ends are bisected
+_ENDS_APART = 1.04  # ratio of the depths between which an end is interpolated
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,99 @@ def points_of(task: tuple[int, int, tuple[str, ...], int]) -> list[Point]:
                     per_px_m=per_px_m,
                 )
             )
+    return found
+
+
+def range_of(task: tuple[int, int, tuple[str, ...]]) -> dict[str, Any]:
+    """Working range of one camera, predicted and measured: task is (first seed, number, textures).
+
+    The wish is drawn between the least and the largest predicted error. Both ranges are found over
+    the same depths, all textures together; then their ends are bisected.
+    """
+    first, number, textures = task
+    camera, light = random_camera(first, number)
+    optics, walls = camera.optics, [Wall(texture=one) for one in textures]
+    plan = make_plan(optics, JointOptions(), (_PICTURE_PX, _PICTURE_PX))
+    noise, model = light.of_camera(camera), error_model()
+
+    def predicted(depth: float) -> tuple[float, float]:
+        pictures = [wall.picture(optics, depth, _PICTURE_PX, _OTHER_SEED) for wall in walls]
+        errors = [window_errors(one, depth, plan).means for one in pictures]
+        per_px_m = depth**2 / (optics.focal_length_px * optics.baseline_m)
+        mae = [MAE_PER_SIGMA * per_px_m * model.sigma_px(one, noise) for one in errors]
+        disparity = optics.disparity_px(depth)
+        density = [model.density(one, noise, disparity) for one in errors]
+        return float(np.mean(mae)), float(np.mean(density))
+
+    def measured(depth: float) -> tuple[float, float]:
+        found = [
+            measure_plane(camera, depth, light=light, wall=wall, draws=_DRAWS) for wall in walls
+        ]
+        mae, density = zip(*((one.mae_m, one.density) for one in found), strict=True)
+        return float(np.mean(mae)), float(np.mean(density))
+
+    depths = depths_of(camera, _RANGE_DEPTHS)
+    told = {depth: predicted(depth) for depth in depths}
+    errors = np.log([error for error, _ in told.values()])
+    rng = np.random.default_rng([first, number, 1])
+    wish = ErrorWish(error_m=float(np.exp(rng.uniform(errors.min(), errors.max()))))
+    found = {depth: measured(depth) for depth in depths}
+    return {
+        "camera": number,
+        "wish_m": wish.error_m,
+        "predicted_m": bisected_range_m(predicted, told, wish),
+        "measured_m": bisected_range_m(measured, found, wish),
+        "told": sorted((z, *one) for z, one in told.items()),
+        "found": sorted((z, *one) for z, one in found.items()),
+    }
+
+
+def bisected_range_m(
+    evaluate: Callable[[float], tuple[float, float]],
+    known: dict[float, tuple[float, float]],
+    wish: ErrorWish,
+) -> tuple[float, float] | None:
+    """Working range whose ends are bisected until depths around them are 4 % apart.
+
+    Parameters
+    ----------
+    evaluate
+        Error and density at a depth.
+    known
+        What it gave at some depths; depths are added.
+    wish
+        Largest error.
+    """
+    while True:
+        depths = np.array(sorted(known))
+        mae, density = (np.array([known[z][k] for z in depths]) for k in (0, 1))
+        ends = working_range_m(depths, mae, density, wish)
+        if ends is None:
+            return None
+        # Depths between which the ends were interpolated; an end of all depths has none beyond.
+        good = (mae <= wish.limit_m(depths)) & (density >= LEAST_DENSITY)
+        wide = [
+            (low, high)
+            for low, high, a, b in zip(depths, depths[1:], good, good[1:], strict=False)
+            if a != b and high / low > _ENDS_APART and low <= ends[1] and high >= ends[0]
+        ]
+        if not wide:
+            return ends
+        for low, high in wide:
+            middle = float(np.sqrt(low * high))
+            known[middle] = evaluate(middle)
+
+
+def all_ranges(
+    first: int, cameras: int, textures: tuple[str, ...], workers: int
+) -> list[dict[str, Any]]:
+    """Working ranges of so many cameras, in processes; prints a line for each camera."""
+    tasks = [(first, number, textures[number % 2 :: 2]) for number in range(cameras)]
+    found = []
+    with get_context("spawn").Pool(workers) as pool:
+        for one in pool.imap(range_of, tasks):
+            found.append(one)
+            print(one["camera"], one["predicted_m"], one["measured_m"], flush=True)
     return found
 
 

@@ -104,6 +104,7 @@ def window_errors(
     plan: Plan,
     *,
     lenses: Optics | None = None,
+    rows_px: float = 0.0,
     diffraction: Diffraction = Diffraction(),  # noqa: B008 - immutable
 ) -> WindowErrors:
     """Errors of the largest windows of the fit on a plane with a texture.
@@ -119,6 +120,8 @@ def window_errors(
         Camera and options, from `d3s.estimate.joint.plan.make_plan`.
     lenses
         Optics that blur the views, if they are not those of the plan, as before a calibration.
+    rows_px
+        Rows by which the right view is lower, as before a calibration.
     diffraction
         Shape of the PSF, and the wavelength.
     """
@@ -134,6 +137,9 @@ def window_errors(
         spectrum * _transfer(filters.radius, (lenses or optics).lens(camera), depth_m, diffraction)
         for camera in (0, 1)
     ]
+    if rows_px:
+        down = np.fft.fftfreq(texture.shape[0])[:, np.newaxis]
+        views[1] = views[1] * np.exp(-2j * np.pi * rows_px * down)
     mean = 0.5 * (views[0] + views[1])
     constant, slope = parameters.defocus
     defocus = constant + slope * disparity / scale
