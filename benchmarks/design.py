@@ -32,7 +32,7 @@ from d3s.design.table import NATURAL_FILE, build_table
 from d3s.design.wall import Wall
 from d3s.design.window_fit import FitErrors
 from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
-from design_cameras import REPORT, TUNING, all_points, all_ranges, as_rows
+from design_cameras import REPORT, TUNING, all_points, all_ranges, as_rows, predicted_range_m
 from design_examples import example_figures, explained_figures
 from design_page import write_page
 from design_tolerances import tolerance_figures
@@ -200,7 +200,7 @@ def ranges_figures(first: int, options: argparse.Namespace) -> dict[str, Any]:
         found = all_ranges(first, count, patterns, options.workers)
         if options.points:
             Path(options.points).write_text(json.dumps(found))
-    both = [(one["predicted_m"], one["measured_m"]) for one in found]
+    both = [(predicted_range_m(first, one), one["measured_m"]) for one in found]
     lengths = np.array(
         [
             (told[1] - told[0]) / (seen[1] - seen[0]) if told and seen else np.nan

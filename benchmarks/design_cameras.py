@@ -18,7 +18,7 @@ from d3s.design.light import Light
 from d3s.design.predict import LEAST_DENSITY, ErrorWish, working_range_m
 from d3s.design.verify import measure_plane
 from d3s.design.wall import Wall
-from d3s.design.window_fit import window_errors
+from d3s.design.window_fit import FitErrors, window_errors
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.options import JointOptions
@@ -134,16 +134,12 @@ def range_of(task: tuple[int, int, tuple[str, ...]]) -> dict[str, Any]:
     camera, light = random_camera(first, number)
     optics, walls = camera.optics, [Wall(texture=one) for one in textures]
     plan = make_plan(optics, JointOptions(), (_PICTURE_PX, _PICTURE_PX))
-    noise, model = light.of_camera(camera), error_model()
+    fits: dict[float, list[FitErrors]] = {}
 
     def predicted(depth: float) -> tuple[float, float]:
         pictures = [wall.picture(optics, depth, _PICTURE_PX, _OTHER_SEED) for wall in walls]
-        errors = [window_errors(one, depth, plan).means for one in pictures]
-        per_px_m = depth**2 / (optics.focal_length_px * optics.baseline_m)
-        mae = [MAE_PER_SIGMA * per_px_m * model.sigma_px(one, noise) for one in errors]
-        disparity = optics.disparity_px(depth)
-        density = [model.density(one, noise, disparity) for one in errors]
-        return float(np.mean(mae)), float(np.mean(density))
+        fits[depth] = [window_errors(one, depth, plan).means for one in pictures]
+        return told_error(camera, light, depth, fits[depth])
 
     def measured(depth: float) -> tuple[float, float]:
         found = [
@@ -158,14 +154,48 @@ def range_of(task: tuple[int, int, tuple[str, ...]]) -> dict[str, Any]:
     rng = np.random.default_rng([first, number, 1])
     wish = ErrorWish(error_m=float(np.exp(rng.uniform(errors.min(), errors.max()))))
     found = {depth: measured(depth) for depth in depths}
+    bisected_range_m(predicted, told, wish)
     return {
         "camera": number,
         "wish_m": wish.error_m,
-        "predicted_m": bisected_range_m(predicted, told, wish),
         "measured_m": bisected_range_m(measured, found, wish),
-        "told": sorted((z, *one) for z, one in told.items()),
-        "found": sorted((z, *one) for z, one in found.items()),
+        "measured": sorted((z, *one) for z, one in found.items()),
+        "fits": sorted(fits.items()),
     }
+
+
+def told_error(
+    camera: Camera, light: Light, depth_m: float, fits: list[FitErrors]
+) -> tuple[float, float]:
+    """Predicted error in metres and density, means over textures.
+
+    Parameters
+    ----------
+    camera, light
+        Camera and noise.
+    depth_m
+        Depth.
+    fits
+        Computed errors of each texture.
+    """
+    optics, noise, model = camera.optics, light.of_camera(camera), error_model()
+    per_px_m = depth_m**2 / (optics.focal_length_px * optics.baseline_m)
+    sigma_px = float(np.mean([model.sigma_px(one, noise) for one in fits]))
+    disparity = optics.disparity_px(depth_m)
+    density = float(np.mean([model.density(one, noise, disparity) for one in fits]))
+    return MAE_PER_SIGMA * per_px_m * sigma_px, density
+
+
+def predicted_range_m(first: int, row: dict[str, Any]) -> tuple[float, float] | None:
+    """Predicted working range of a row of `range_of`, by the model of today."""
+    camera, light = random_camera(first, row["camera"])
+    depths, fits = zip(*row["fits"], strict=True)
+    told = [
+        told_error(camera, light, depth, [FitErrors(*one) for one in some])
+        for depth, some in zip(depths, fits, strict=True)
+    ]
+    mae, density = (np.array(one) for one in zip(*told, strict=True))
+    return working_range_m(np.array(depths), mae, density, ErrorWish(error_m=row["wish_m"]))
 
 
 def bisected_range_m(
@@ -213,7 +243,7 @@ def all_ranges(
     with get_context("spawn").Pool(workers) as pool:
         for one in pool.imap(range_of, tasks):
             found.append(one)
-            print(one["camera"], one["predicted_m"], one["measured_m"], flush=True)
+            print(one["camera"], predicted_range_m(first, one), one["measured_m"], flush=True)
     return found
 
 

@@ -51,7 +51,7 @@ class Mounted:
     known: Optics  # what a calibration would find
     right: Mount = PERFECT
     lens: LensErrors = PERFECT_LENS
-    place_px: tuple[int, int] = (0, 0)  # middle of the view, below and right of the axis
+    place_px: tuple[int, int] = (0, 0)  # middle of what is judged, below and right of the axis
 
 
 def cameras() -> dict[str, Camera]:
@@ -120,12 +120,10 @@ def mounted(camera: Camera, cause: Cause, amount: float) -> Mounted:
         "lens plate rolled": lambda: replace(
             good, right=Mount(shift_y_px=optics.baseline_m / pitch * np.sin(radians))
         ),
-        "sensors rolled": lambda: replace(
-            good, right=Mount(roll_rad=radians), place_px=(_inner(top), 0)
-        ),
+        "sensors rolled": lambda: replace(good, right=Mount(roll_rad=radians), place_px=(top, 0)),
         "baseline longer": lambda: both(baseline_m=optics.baseline_m + um),
         "one view larger": lambda: replace(
-            good, right=Mount(scale=1 + 0.01 * amount), place_px=(0, _inner(side))
+            good, right=Mount(scale=1 + 0.01 * amount), place_px=(0, side)
         ),
         "sensor farther": lambda: both(sensor_distance_m=distance + um),
         "focus difference": lambda: Mounted(
@@ -138,16 +136,12 @@ def mounted(camera: Camera, cause: Cause, amount: float) -> Mounted:
     return next(make() for name, make in built.items() if cause.name.startswith(name))
 
 
-def _inner(half_px: int) -> int:
-    """Middle of a view that ends at the end of the field."""
-    return half_px - _COMMON_PX // 2
-
-
 def measured_m(twin: Mounted, rig_optics: Optics, depth_m: float, prediction: Prediction) -> float:
     """Mean absolute error of `joint` with a rig, on planes that the twin sees."""
     camera = prediction.camera
     down, right = twin.place_px
-    cols = _COMMON_PX + int(np.ceil(float(camera.optics.disparity_px(depth_m))))
+    disparity = int(np.ceil(float(camera.optics.disparity_px(depth_m))))
+    cols = _COMMON_PX + disparity
     rig = camera.rig.replace(optics=rig_optics)
     options = JointOptions(depth_range_m=(0.2, 4.0))
     has_errors = twin.lens != PERFECT_LENS
@@ -155,6 +149,8 @@ def measured_m(twin: Mounted, rig_optics: Optics, depth_m: float, prediction: Pr
     lens = twin.lens.replace(centre_x_px=-float(right)) if has_errors else twin.lens
     if has_errors:
         down = right = 0
+    elif right:
+        right += disparity // 2  # the part that both views share is left of the middle, at right
     shape = _COMMON_PX + 2 * down, cols + 2 * right
     errors = []
     for seed in _SEEDS:
