@@ -293,10 +293,10 @@ def _seen_m(
     depth_m: ArrayLike, optics: Optics, effect: Effect, more_px: ArrayLike = 0.0
 ) -> FloatArray:
     """Depth that disparities which are off stand for; infinite from infinity on."""
-    disparity = _px_m(optics) / np.asarray(depth_m)
-    off = (1 + effect.scale) * disparity + effect.offset_px + more_px
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.where(off > 0, _px_m(optics) / np.maximum(off, 0), np.inf))
+    infinity_px = optics.disparity_offset_px
+    parallax = optics.disparity_px(depth_m) - infinity_px
+    seen = optics.depth_m((1 + effect.scale) * parallax + effect.offset_px + more_px + infinity_px)
+    return np.where(np.isnan(seen), np.inf, seen)
 
 
 def error_before_m(
