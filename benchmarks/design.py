@@ -3,8 +3,11 @@
     .venv/bin/python benchmarks/design.py table       # errors on natural texture, 10 minutes
     .venv/bin/python benchmarks/design.py model       # ratios, from tuning cameras and textures
     .venv/bin/python benchmarks/design.py cameras     # 40 random cameras, report textures
+    .venv/bin/python benchmarks/design.py tuning-ranges   # working ranges of 24 tuning cameras
+    .venv/bin/python benchmarks/design.py ranges      # working ranges of the 40 cameras
     .venv/bin/python benchmarks/design.py prototype   # working range beside d3s evaluate planes
     .venv/bin/python benchmarks/design.py wishes      # 20 wishes, verified
+    .venv/bin/python benchmarks/design.py tolerances  # mounting errors, simulated
     .venv/bin/python benchmarks/design.py examples    # the wish and the prototype of the page
     .venv/bin/python benchmarks/design.py times
     .venv/bin/python benchmarks/design.py page        # writes the tables of docs/design.md
@@ -23,22 +26,40 @@ from typing import Any
 
 import numpy as np
 
-from d3s.design.error_model import MAE_PER_SIGMA, MODEL_FILE, ErrorModel, error_model
+from d3s.design.error_model import MODEL_FILE, ErrorModel, error_model
 from d3s.design.predict import ErrorWish, working_range_m
 from d3s.design.table import NATURAL_FILE, build_table
 from d3s.design.wall import Wall
 from d3s.design.window_fit import FitErrors
 from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
-from design_cameras import REPORT, TUNING, all_points, as_rows
+from design_cameras import REPORT, TUNING, all_points, all_ranges, as_rows, predicted_range_m
 from design_examples import example_figures, explained_figures
 from design_page import write_page
+from design_tolerances import tolerance_figures
 from design_wishes import run_wishes
 
 RESULTS = Path(__file__).parent / "results" / "design.json"
 TUNING_CAMERAS, REPORT_CAMERAS = 60, 40
 TUNING_DEPTHS, REPORT_DEPTHS = 6, 6
+TUNED_RANGES = 24
 LEAST_DENSITY = 0.5
 PROTOTYPE_M = (0.2, 0.24, 0.27, 0.5, 1.2, 2.2, 2.5, 2.8, 3.1, 3.4, 3.7, 4.0)
+
+PARTS = (
+    *(
+        "table",
+        "model",
+        "tuning-ranges",
+        "cameras",
+        "ranges",
+        "prototype",
+        "wishes",
+        "tolerances",
+        "examples",
+        "times",
+    ),
+    "page",
+)
 
 Rows = list[dict[str, Any]]
 
@@ -148,14 +169,8 @@ def cameras_figures(rows: Rows) -> dict[str, Any]:
         if good[place]:
             groups[row["camera"], row["depth_m"]].append(place)
     pooled = [(measured[p].mean(), predicted[p].mean()) for p in groups.values()]
-    by_camera: dict[int, list[tuple[float, float, float, float]]] = defaultdict(list)
-    for (camera, depth), places in groups.items():
-        per_px = rows[places[0]]["per_px_m"] * MAE_PER_SIGMA
-        by_camera[camera].append(
-            (depth, per_px * measured[places].mean(), per_px * predicted[places].mean(), 1.0)
-        )
     return {
-        "cameras": len(by_camera),
+        "cameras": len({row["camera"] for row in rows}),
         "without_half": int(np.count_nonzero(~good)),
         "told_without_half": int(np.count_nonzero(told < LEAST_DENSITY)),
         "pooled": ratios(*(np.array(one) for one in zip(*pooled, strict=True))),
@@ -171,30 +186,39 @@ def cameras_figures(rows: Rows) -> dict[str, Any]:
             for name in REPORT_PATTERNS
             if (mask := np.array([row["texture"] == name for row in rows])).any()
         },
-        "ranges": _ranges(by_camera),
     }
 
 
-def _ranges(by_camera: dict[int, list[tuple[float, float, float, float]]]) -> dict[str, Any]:
-    """Working ranges for an error drawn between the least and the largest of each camera."""
-    shares = []
-    for camera, points in by_camera.items():
-        depth, measured, predicted, ones = (
-            np.array(one) for one in zip(*sorted(points), strict=True)
-        )
-        if depth.size < 4:
-            continue
-        rng = np.random.default_rng([REPORT, camera, 1])
-        low, high = np.log(predicted.min()), np.log(predicted.max())
-        wish = ErrorWish(error_m=float(np.exp(rng.uniform(low, high))))
-        ends = [working_range_m(depth, one, ones, wish) for one in (measured, predicted)]
-        if ends[0] is None or ends[1] is None:
-            shares.append(np.nan if ends[0] is not ends[1] else 1.0)
-            continue
-        shares.append((ends[1][1] - ends[1][0]) / (ends[0][1] - ends[0][0]))
-    found = np.array(shares)
+def ranges_figures(first: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Working ranges of cameras, for an error drawn between the least and the largest of each."""
+    if options.points and Path(options.points).is_file():
+        found = json.loads(Path(options.points).read_text())
+    else:
+        is_tuning = first == TUNING
+        count = TUNED_RANGES if is_tuning else REPORT_CAMERAS
+        patterns = TUNING_PATTERNS if is_tuning else REPORT_PATTERNS
+        found = all_ranges(first, count, patterns, options.workers)
+        if options.points:
+            Path(options.points).write_text(json.dumps(found))
+    both = [(predicted_range_m(first, one), one["measured_m"]) for one in found]
+    lengths = np.array(
+        [
+            (told[1] - told[0]) / (seen[1] - seen[0]) if told and seen else np.nan
+            for told, seen in both
+        ]
+    )
+    far = np.array([told[1] / seen[1] if told and seen else np.nan for told, seen in both])
     return {
-        "cameras": int(found.size),
+        "cameras": len(found),
+        "one_is_empty": int(np.count_nonzero(np.isnan(lengths))),
+        "length": _shares(lengths),
+        "far_end": _shares(far),
+        "each": [[one["camera"], *ends] for one, ends in zip(found, both, strict=True)],
+    }
+
+
+def _shares(found: np.ndarray) -> dict[str, float]:
+    return {
         "median": float(np.nanmedian(found)),
         "within_10": float(np.mean(np.abs(found - 1) <= 0.1)),
         "within_25": float(np.mean(np.abs(found - 1) <= 0.25)),
@@ -273,8 +297,7 @@ def keep(name: str, figures: dict[str, Any]) -> None:
 def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = ("table", "model", "cameras", "prototype", "wishes", "examples", "times", "page")
-    parser.add_argument("part", choices=parts)
+    parser.add_argument("part", choices=PARTS)
     parser.add_argument("--points", help="file of simulated points")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
@@ -285,10 +308,15 @@ def main() -> None:
         write_model(fit_model(simulated(TUNING, options)))
     elif options.part == "cameras":
         keep("cameras", cameras_figures(simulated(REPORT, options)))
+    elif options.part in ("ranges", "tuning-ranges"):
+        first = REPORT if options.part == "ranges" else TUNING
+        keep(options.part, ranges_figures(first, options))
     elif options.part == "prototype":
         keep("prototype", prototype_figures(options.workers))
     elif options.part == "wishes":
         keep("wishes", run_wishes())
+    elif options.part == "tolerances":
+        keep("mounted", tolerance_figures())
     elif options.part == "examples":
         keep("example", example_figures())
         keep("explained", explained_figures())

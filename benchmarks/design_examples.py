@@ -6,6 +6,7 @@ import numpy as np
 
 from d3s.design.camera import Camera
 from d3s.design.predict import ErrorWish, predict
+from d3s.design.report import tolerance_cells
 from d3s.design.search import search
 from d3s.design.tolerances import tolerances
 from d3s.design.wish import Wish
@@ -70,19 +71,7 @@ def explained_figures() -> dict[str, Any]:
     return {
         "baselines": baselines,
         "differences": differences,
-        "tolerances": [
-            {
-                "cause": one.cause,
-                "amount": f"{one.amount:g} {one.unit}",
-                "before_mm": None if np.isnan(one.before_m) else 1e3 * one.before_m,
-                "calibrated_mm": 1e3 * one.calibrated_m,
-                "checked_mm": 1e3 * one.checked_m,
-                "loosest": one.loosest,
-                "unit": one.unit,
-                "is_any": one.loosest > 400 * one.amount,
-            }
-            for one in found
-        ],
+        "tolerances": [tolerance_cells(one) for one in found],
     }
 
 

@@ -1,4 +1,9 @@
-"""Twenty wishes: answers of the search, verified on the twin and held against a random search."""
+"""Twenty wishes: answers of the search, verified on the twin and held against a random search.
+
+Wishes are near the end of what can be met: half of them allow 1.0 to 1.2 times the smallest size
+that a search finds for the error, half 1.0 to 1.2 times the least error that it finds for a size.
+The rig of the estimator is off by the disparity that a calibration leaves.
+"""
 
 from typing import Any
 
@@ -8,14 +13,14 @@ from d3s.design.candidates import Judge, Merits
 from d3s.design.catalogue import load_catalogue
 from d3s.design.light import Light
 from d3s.design.predict import predict
-from d3s.design.search import Search, draw, judge_of, search, violations
+from d3s.design.search import Answer, Search, draw, judge_of, search, violations
 from d3s.design.verify import verify
 from d3s.design.wall import Wall
 from d3s.design.wish import Given, Wish
 
 WISHES, RANDOM = 20, 10_000
 _DEPTHS = 3  # at which an answer is verified
-_SEED = 4025
+_SEED = 5025
 
 
 def random_wish(number: int) -> tuple[Wish, Given, Light]:
@@ -28,7 +33,7 @@ def random_wish(number: int) -> tuple[Wish, Given, Light]:
     wish = Wish(
         reach_m=(near, far),
         **({"error_share": share} if rng.random() < 0.5 else {"error_m": share * far}),
-        max_size_m=float(rng.uniform(0.012, 0.06)) if rng.random() < 0.6 else None,
+        max_size_m=float(rng.uniform(0.012, 0.06)),
         min_field_rad=float(np.radians(rng.uniform(12, 35))),
     )
     sensors = (catalogue.sensors[rng.integers(len(catalogue.sensors))],)
@@ -42,46 +47,72 @@ def random_wish(number: int) -> tuple[Wish, Given, Light]:
     return wish, given, light
 
 
+def hard_wish(number: int) -> tuple[Wish, Given, Light] | None:
+    """Wish near the end of what can be met; None if the random wish it is made of cannot be."""
+    wish, given, light = random_wish(number)
+    factor = float(np.random.default_rng([_SEED, number, 1]).uniform(1.0, 1.2))
+    is_by_size = number % 2 == 0
+    start = wish.replace(max_size_m=None) if is_by_size else wish
+    found = search(start, given, light=light, seed=1)
+    if not found.answers:
+        return None
+    if is_by_size:
+        return wish.replace(max_size_m=factor * found.answers[0].size_m), given, light
+    factor *= found.answers[-1].worst
+    hard = wish.replace(error_m=factor * wish.error_m, error_share=factor * wish.error_share)
+    return hard, given, light
+
+
 def run_wishes() -> dict[str, Any]:
-    """Figures of the first twenty wishes that can be met."""
-    answers = met = dominated = depths_met = depths = 0
-    infeasible = relaxed = 0
-    worst = []
-    number = done = 0
-    while done < WISHES:
-        wish, given, light = random_wish(number)
+    """Figures of the first twenty wishes that are made of one that can be met."""
+    rows: list[dict[str, Any]] = []
+    number = wishes = dominated = 0
+    missed: list[int] = []
+    while wishes < WISHES:
+        made = hard_wish(number)
         number += 1
+        if made is None:
+            continue
+        wishes += 1
+        wish, given, light = made
         found = search(wish, given, light=light)
         if not found.answers:
-            infeasible += 1
-            relaxed += bool(found.relaxed)
-            print(number, "cannot be met:", [one.words for one in found.relaxed], flush=True)
+            missed.append(number - 1)
+            print(number - 1, "not found again:", [one.words for one in found.relaxed], flush=True)
             continue
-        done += 1
         dominated += dominated_answers(found, judge_of(wish, given, light, Wall()), given)
         for one in found.answers:
-            at = [float(z) for z in 1 / np.linspace(*(1 / z for z in wish.reach_m), _DEPTHS)]
-            prediction = predict(one.camera, depths_m=at, light=light)
-            measured = verify(prediction, at, seed=number)
-            good = [plane.meets(wish.limit) for plane in measured]
-            over = max(p.mae_m / float(wish.limit.limit_m(p.depth_m)) for p in measured)
-            worst.append(over)
-            answers += 1
-            met += all(good)
-            depths += len(good)
-            depths_met += sum(good)
-            print(number, one.goal, f"{over:.2f} of the wish", all(good), flush=True)
+            rows.append({"wish": number - 1, **_verified(one, wish, light, number)})
+            print(rows[-1], flush=True)
     return {
         "wishes": WISHES,
-        "answers": answers,
-        "answers_met": met,
-        "planes": depths,
-        "planes_met": depths_met,
-        "largest_error_over_wish": max(worst),
+        "not_found_again": missed,
+        "answers": len(rows),
+        "answers_met": sum(row["is_met"] for row in rows),
+        "planes": sum(row["planes"] for row in rows),
+        "planes_met": sum(row["planes_met"] for row in rows),
+        "errors_over_wish": sorted(row["over"] for row in rows),
+        "predicted_over_wish": sorted(row["predicted_over"] for row in rows),
         "dominated": dominated,
         "random": RANDOM,
-        "infeasible": infeasible,
-        "infeasible_told": relaxed,
+        "rows": rows,
+    }
+
+
+def _verified(one: Answer, wish: Wish, light: Light, seed: int) -> dict[str, Any]:
+    at = [float(z) for z in 1 / np.linspace(*(1 / z for z in wish.reach_m), _DEPTHS)]
+    prediction = predict(one.camera, depths_m=at, light=light)
+    # The far end suffers most if disparities seem too small.
+    measured = verify(prediction, at, calibration_px=wish.calibration_px, seed=seed)
+    good = [plane.meets(wish.limit) for plane in measured]
+    return {
+        "goal": one.goal,
+        "size_over_limit": one.size_m / (wish.max_size_m or np.inf),
+        "predicted_over": one.worst,
+        "over": max(plane.mae_m / float(wish.limit.limit_m(plane.depth_m)) for plane in measured),
+        "is_met": all(good),
+        "planes": len(good),
+        "planes_met": sum(good),
     }
 
 

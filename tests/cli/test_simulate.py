@@ -195,6 +195,15 @@ def test_a_raw_frame():
 
 
 @pytest.mark.slow
+def test_a_raw_frame_of_a_sensor_of_another_size():
+    rig = Rig.paper_prototype()
+    rig.replace(optics=rig.optics.replace(baseline_m=0.4e-3)).save("small.toml")  # 200 px
+    done("--raw", "--depth", "1.0", "--shape", "240x400", "--rig", "small.toml")
+    assert read_image("out/raw.png").shape == (240, 400)
+    assert recipe().layout.field_radius_px == pytest.approx(1060 * 400 / 3840)
+    assert "lenses are 1920 px apart" in run("--raw", "--depth", "1", *SMALL, output="b").stderr
+
+
 def test_a_raw_frame_of_a_colour_sensor():
     colours = ("--bayer", "grbg", "--channel-shares", "0.5,1,0.25", "--colour", "0.5")
     done("--raw", "--depth", "1.0", "--texture", "noise", *colours)
@@ -260,7 +269,6 @@ def test_another_recipe_is_replaced_only_by_force():
         ("--depth 1 --surfaces weak", "--surfaces is for --scene random"),
         ("--depth 1 --image a.png", "--image is for --scene depth-map"),
         ("--scene depth-map --image a.png", "needs --image and --depth-map"),
-        ("--depth 1 --raw --shape 64x96", "--shape cannot be given with --raw"),
         ("--depth 1 --raw --truth npz", "--truth cannot be given with --raw"),
         ("--depth 1 --wavelength 600nm", "--wavelength is for --psf diffraction"),
         ("--depth 1 --lens-seed 2", "--lens-seed is for --lens typical"),

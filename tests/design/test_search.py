@@ -33,7 +33,8 @@ def test_answers_meet_the_wish_when_predicted_in_full(found):
 
 def test_each_answer_is_the_best_of_all_at_its_goal(found):
     small, bright, exact = found.answers
-    assert small.size_m == min(one.size_m for one in (*found.answers, *found.front))
+    # Within a per cent or two the other goals decide.
+    assert small.size_m <= 1.02 * min(one.size_m for one in (*found.answers, *found.front))
     assert bright.light_um2 >= max(one.light_um2 for one in found.front) * 0.99
     assert exact.worst == min(one.worst for one in found.answers)
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from d3s.design.limits import transfer_function
-from d3s.design.window_fit import Diffraction
+from d3s.design.window_fit import Diffraction, transfer_at
 from d3s.optics.information import (
     DepthBound,
     DepthInformation,
@@ -16,8 +15,6 @@ from d3s.optics.stereo import disparity_slope_px_per_m
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
-_TABLE_STEPS = 640
-_CORNER = np.sqrt(0.5)
 _STEP_SHARE = 1e-4  # of the depth, for derivatives
 
 
@@ -84,9 +81,8 @@ def _transfers(
     lens: Lens, depth_m: float, diffraction: Diffraction, radius: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Transfer function of a lens, and its derivative by the depth, at frequencies."""
-    at = np.linspace(0.0, _CORNER, _TABLE_STEPS + 1)
-    function = transfer_function(lens, diffraction.spread, diffraction.wavelength_m)
     step_m = _STEP_SHARE * depth_m
-    near, here, far = (function(at, depth_m + sign * step_m) for sign in (-1, 0, 1))
-    slope = (far - near) / (2 * step_m)
-    return np.asarray(np.interp(radius, at, here)), np.asarray(np.interp(radius, at, slope))
+    near, here, far = (
+        transfer_at(radius, lens, depth_m + sign * step_m, diffraction) for sign in (-1, 0, 1)
+    )
+    return here, (far - near) / (2 * step_m)

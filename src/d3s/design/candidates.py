@@ -206,7 +206,9 @@ class Judge:
         per_px = depths**2 / disparity_dpt[column]
         sigma_m = model.sigma_px(errors, noise) * per_px
         margin = np.exp(self.sigmas * model.scatter_of(errors))
-        error_m = np.hypot(margin * MAE_PER_SIGMA * sigma_m, self.calibration_px * per_px)
+        # What remains without noise is alike over a frame, and may add to the calibration's.
+        left_px = self.calibration_px + model.floor_px
+        error_m = np.hypot(margin * MAE_PER_SIGMA * sigma_m, left_px * per_px)
         over = error_m / self.limit.limit_m(depths)
         disparity = disparity_dpt[column] / depths
         over[model.density(errors, noise, disparity) < LEAST_DENSITY] = 1e3

@@ -11,6 +11,7 @@ from d3s.design.search import Answer, Search
 from d3s.design.tolerances import Tolerance
 from d3s.design.verify import Measured
 
+_LARGEST_ERROR_M = 1.0  # that is told as a number
 _ANY = 400  # times the amount of the table: no limit that a builder would meet
 
 
@@ -124,12 +125,18 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 def tolerance_cells(one: Tolerance) -> tuple[str, ...]:
     """Cells of the row of a tolerance: cause, amount, errors, and the loosest amount."""
-    errors = (one.before_m, one.calibrated_m, one.checked_m)
-    told = ("-" if math.isnan(error) else f"{1e3 * error:.3g} mm" for error in errors)
+    told = (_error_words(error) for error in (one.before_m, one.calibrated_m, one.checked_m))
     loosest = f"{one.loosest:.3g} {one.unit}" if one.loosest > 0 else "none"
     if one.loosest > _ANY * one.amount:
         loosest = "any"
     return one.cause, f"{one.amount:g} {one.unit}", *told, loosest
+
+
+def _error_words(error_m: float) -> str:
+    if math.isnan(error_m):
+        return "-"
+    # An error as large as the range is no depth.
+    return f"{1e3 * error_m:.3g} mm" if error_m < _LARGEST_ERROR_M else "no depth"
 
 
 def _range_words(ends: tuple[float, float] | None) -> str:

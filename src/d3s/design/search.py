@@ -31,8 +31,9 @@ ROUNDS = 26
 _DRAWN, _PARENTS, _CHILDREN = 24_000, 60, 1500
 _FIRST_STEP, _LAST_STEP = 0.35, 0.004  # of the variation, in natural logarithms
 _NEW_PART = 0.1  # share of children with another sensor or lens
-_OTHERS = 2e-3  # weight of the other goals beside one
+_OTHERS = 0.02  # weight of the other goals beside one: a per cent of size for half of the error
 _FRONT = 16  # most cameras of the front that are told
+_ALIKE = 0.02  # difference of figures of the front that count as equal, in natural logarithms
 _FOCAL_M, _F_NUMBER, _BASELINE_M = (1e-3, 60e-3), (1.8, 22.0), (1e-3, 0.3)
 _APART_PX = (0.05, 2.5)  # difference of the blur radii
 _CONTRAST = 0.15  # of the texture of the table
@@ -285,8 +286,12 @@ def _violation(wish: Wish, but: str = "") -> _Score:
 
 
 def front_places(merits: Merits) -> Array:
-    """Places of the cameras that no other beats in size, light and reach; at most 16, by size."""
-    figures = np.stack([np.log(merits.size_m), -np.log(merits.light_um2), -merits.farthest_m])
+    """Places of the cameras that no other beats in size, light and reach; at most 16, by size.
+
+    Figures within 2 % of each other count as equal: nobody would choose between them.
+    """
+    figures = np.log([merits.size_m, 1 / merits.light_um2, 1 / merits.farthest_m])
+    figures = np.round(figures / _ALIKE) * _ALIKE
     order = np.lexsort(figures[::-1])
     kept: list[int] = []
     for place in order:

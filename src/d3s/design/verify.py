@@ -53,6 +53,7 @@ def measure_plane(
     search_m: tuple[float, float] | None = None,
     light: Light = Light(),  # noqa: B008 - immutable
     wall: Wall = Wall(),  # noqa: B008 - immutable
+    calibration_px: float = 0.0,
     common_px: int = _COMMON_PX,
     draws: int = _DRAWS,
     seed: int = 0,
@@ -69,6 +70,8 @@ def measure_plane(
         Depths that are searched; those of the camera by default.
     light, wall
         Noise and texture.
+    calibration_px
+        Disparity by which the rig of the estimator is off, as a calibration leaves it.
     common_px
         Rows, and columns that both views share.
     draws
@@ -76,18 +79,19 @@ def measure_plane(
     seed
         Seed of texture and noise.
     """
-    optics, rig = camera.optics, camera.rig
+    optics = camera.optics
+    known = optics.replace(disparity_offset_px=optics.disparity_offset_px + calibration_px)
     options = JointOptions(depth_range_m=search_m)
     disparity = float(optics.disparity_px(depth_m))
     shape = common_px, common_px + int(np.ceil(disparity))
     plane = Plane(depth_m=depth_m, texture=wall.surface(optics, depth_m, seed))
-    clean = simulate(plane, rig, shape=shape, psf="diffraction")
+    clean = simulate(plane, camera.rig, shape=shape, psf="diffraction")
     judged = within_frames(clean.disparity_px, _BORDER_PX)
     sensor = light.sensor(camera)
     errors: list[FloatArray] = []
     for draw in range(draws):
         left, right = expose_pair(clean.left, clean.right, sensor, (seed, draw))
-        found = estimate_quietly(left, right, rig, options=options)
+        found = estimate_quietly(left, right, camera.rig.replace(optics=known), options=options)
         kept = judged & found.valid
         errors.append(np.asarray(found.depth_m[kept] - depth_m, dtype=np.float64))
     error = np.concatenate(errors)
@@ -103,6 +107,7 @@ def verify(
     prediction: Prediction,
     depths_m: Sequence[float] | None = None,
     *,
+    calibration_px: float = 0.0,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[Measured]:
@@ -114,6 +119,8 @@ def verify(
         Result of `predict`.
     depths_m
         Depths to measure; 8 over those predicted, even in 1/depth, if left.
+    calibration_px
+        As for `measure_plane`.
     seed
         Seed of texture and noise.
     progress
@@ -136,6 +143,7 @@ def verify(
                 search_m=(0.9 * near, min(1.2 * far, 1e4)),
                 light=prediction.light,
                 wall=prediction.wall,
+                calibration_px=calibration_px,
                 seed=seed + number,
             )
         )

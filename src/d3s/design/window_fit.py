@@ -104,6 +104,7 @@ def window_errors(
     plan: Plan,
     *,
     lenses: Optics | None = None,
+    rows_px: float = 0.0,
     diffraction: Diffraction = Diffraction(),  # noqa: B008 - immutable
 ) -> WindowErrors:
     """Errors of the largest windows of the fit on a plane with a texture.
@@ -119,6 +120,8 @@ def window_errors(
         Camera and options, from `d3s.estimate.joint.plan.make_plan`.
     lenses
         Optics that blur the views, if they are not those of the plan, as before a calibration.
+    rows_px
+        Rows by which the right view is lower, as before a calibration.
     diffraction
         Shape of the PSF, and the wavelength.
     """
@@ -131,9 +134,13 @@ def window_errors(
     filters = _filters(texture.shape, scale, plan.smoothing_px[scale])
     spectrum = fft.rfft2(texture - texture.mean()) * filters.smoothing
     views = [
-        spectrum * _transfer(filters.radius, (lenses or optics).lens(camera), depth_m, diffraction)
+        spectrum
+        * transfer_at(filters.radius, (lenses or optics).lens(camera), depth_m, diffraction)
         for camera in (0, 1)
     ]
+    if rows_px:
+        down = np.fft.fftfreq(texture.shape[0])[:, np.newaxis]
+        views[1] = views[1] * np.exp(-2j * np.pi * rows_px * down)
     mean = 0.5 * (views[0] + views[1])
     constant, slope = parameters.defocus
     defocus = constant + slope * disparity / scale
@@ -191,12 +198,27 @@ def _filters(shape: tuple[int, ...], scale: int, smoothing_px: float) -> _Filter
     return _Filters(smoothing, slope, np.asarray(laplacian), radius)
 
 
-def _transfer(radius: FloatArray, lens: Lens, depth_m: float, light: Diffraction) -> FloatArray:
-    table_at = np.linspace(0.0, _CORNER, _TABLE_STEPS + 1)
+def transfer_at(
+    radius: FloatArray, lens: Lens, depth_m: float, diffraction: Diffraction
+) -> FloatArray:
+    """Transfer function of a lens at frequencies, interpolated in a table of it.
+
+    Parameters
+    ----------
+    radius
+        Frequencies, in cycles/px.
+    lens
+        Lens.
+    depth_m
+        Depth of the point.
+    diffraction
+        Shape of the PSF, and the wavelength.
+    """
     if lens.aperture_radius_m == 0:
         return np.ones_like(radius)
-    table = transfer_function(lens, light.spread, light.wavelength_m)(table_at, depth_m)
-    return np.asarray(np.interp(radius, table_at, table))
+    table_at = np.linspace(0.0, _CORNER, _TABLE_STEPS + 1)
+    function = transfer_function(lens, diffraction.spread, diffraction.wavelength_m)
+    return np.asarray(np.interp(radius, table_at, function(table_at, depth_m)))
 
 
 def _margin_px(optics: Optics, depth_m: float, smoothing_px: float) -> int:

@@ -78,7 +78,10 @@ def _parts(report: DesignReport) -> Iterator[str]:
     camera = report.prediction.camera
     yield _STYLE
     yield heading(f"Design: {camera.name}", 1)
-    yield words("Computed for perfect lenses; see the notes at the end.", "small")
+    yield words(
+        "Computed for perfect lenses, in the middle of the field; see the notes at the end.",
+        "small",
+    )
     yield _verdict(report)
     yield html_table(("", ""), report.facts())
     yield from _interactive(report)
@@ -246,6 +249,10 @@ def _notes(report: DesignReport) -> Iterator[str]:
         f"Errors are those of joint on a wall with {texture}, in light of "
         f"{1e9 * WAVELENGTH_M:.0f} nm, with diffraction and without aberrations. The ratio of "
         f"measured to computed errors is from {model.cameras} simulated cameras."
+    )
+    yield words(
+        "They are for the middle of the field. Towards the sides real lenses are worse: see the "
+        "row of field curvature among the tolerances, and docs/design.md."
     )
     if not wall.is_natural:
         yield words("Sliders change the curve by as much as that of a natural texture.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from d3s.cli.camera import PAPER
-from d3s.cli.output import value_of
+from d3s.cli.output import say_step, value_of
 from d3s.cli.units import depth_range_m, length_m, shape_px
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from d3s.design.predict import ErrorWish
     from d3s.design.wall import Wall
     from d3s.design.wish import Given, Wish
+    from d3s.rig import Rig
 
 _NUMBERS = ("baseline", "focal_length", "f_number", "focus")
 _STOCK = "stock"
@@ -68,9 +69,25 @@ def _from_rig(options: dict[str, Any]) -> "Camera":
     if options["rig"] == PAPER:
         return Camera.paper_prototype()
     rig = Rig.load(options["rig"])
-    if options["pixels"]:
-        return Camera(name=rig.name, optics=rig.optics, sensor_px=shape_px(options["pixels"]))
-    return Camera(name=rig.name, optics=rig.optics)
+    shape = shape_px(options["pixels"]) if options["pixels"] else _frame_px(rig)
+    if shape is not None:
+        return Camera(name=rig.name, optics=rig.optics, sensor_px=shape)
+    camera = Camera(name=rig.name, optics=rig.optics)
+    if not (options["quiet"] or options["as_json"]):
+        rows, cols = camera.sensor_px
+        say_step(
+            f"{options['rig']} does not say how large the sensor is: {rows}x{cols} is taken, or "
+            "give --pixels."
+        )
+    return camera
+
+
+def _frame_px(rig: "Rig") -> tuple[int, int] | None:
+    """Rows and columns of the sensor, if a calibration has seen its frames."""
+    found = rig.calibration
+    if found is None or found.frame_rows_px is None or found.frame_cols_px is None:
+        return None
+    return found.frame_rows_px, found.frame_cols_px
 
 
 def _parts(options: dict[str, Any]) -> tuple[Any, Any]:

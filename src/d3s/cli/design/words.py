@@ -62,12 +62,12 @@ def _facts(report: "DesignReport") -> "Table":
     return table
 
 
-def _right(*titles: str, caption: str = "") -> "Table":
+def _right(*titles: str, caption: str = "", padding: int = 1) -> "Table":
     """Table whose columns are aligned right, without lines between them, to fit 80 characters."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=caption or None)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, padding, 0, 0), caption=caption or None)
     for title in titles:
         table.add_column(title, justify="right")
     return table
@@ -77,10 +77,11 @@ def _depths(report: "DesignReport") -> "Table":
     prediction = report.prediction
     table = _right(
         *("depth", "error", "sigma", "noise", "model", "stereo", "defocus", "bound"),
-        *("disparity", "blur", "kept"),
+        *("shift", "blur", "kept"),
         caption="Depth in m, errors in mm: mean absolute error, sigma, its parts by noise and by "
         "the model of the blur, sigma by stereo and by defocus alone, least possible sigma; "
-        "disparity and blur radii in px.",
+        "disparity (shift) and blur radii of both views in px; textured pixels with a depth.",
+        padding=0,
     )
     stereo, defocus = prediction.by_cue_m
     places = np.unique(np.linspace(0, prediction.depth_m.size - 1, _ROWS).astype(int))
@@ -97,12 +98,18 @@ def _depths(report: "DesignReport") -> "Table":
         )
         table.add_row(
             f"{prediction.depth_m[i]:.3g}",
-            *(f"{1e3 * one[i]:.3g}" for one in lengths),
+            *(_millimetres(one[i]) for one in lengths),
             f"{prediction.disparity_px[i]:.1f}",
             blur,
             f"{prediction.density[i]:.0%}",
         )
     return table
+
+
+def _millimetres(length_m: float) -> str:
+    """Length in mm with three digits, and no more than three decimals."""
+    mm = 1e3 * length_m
+    return f"{mm:.3f}" if mm < 0.1 else f"{mm:.3g}"
 
 
 def _answers(search: "Search") -> "Table":
@@ -165,8 +172,12 @@ def _tolerances(report: "DesignReport") -> "Table":
     from d3s.design.report import tolerance_cells
 
     table = _right(
-        "cause", "amount", "before calibration", "calibrated", "checked", "loosest that keeps it"
+        *("cause", "amount", "before", "calibrated", "checked", "loosest"),
+        caption="Errors before and after a calibration and after d3s check, at the depth where "
+        "they are largest compared with the wish; the loosest amount keeps it after a calibration.",
+        padding=0,
     )
+    table.columns[0].justify = "left"
     for one in report.tolerances:
         table.add_row(*tolerance_cells(one))
     return table

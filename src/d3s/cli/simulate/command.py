@@ -147,7 +147,11 @@ def simulate(
     ] = None,
     shape: Annotated[
         str | None,
-        _option(_CAMERA, "Size of each view, 902x1802 for instance.", metavar="ROWSxCOLS"),
+        _option(
+            _CAMERA,
+            "Size of each view, 902x1802 for instance; with --raw, of the sensor.",
+            metavar="ROWSxCOLS",
+        ),
     ] = None,
     psf: Annotated[
         PsfName, typer.Option(help="Shape of a blurred point.", rich_help_panel=_CAMERA)

@@ -142,9 +142,7 @@ def _check_required(given: set[str], scene: SceneName) -> None:
 
 
 def _check_raw(given: set[str]) -> None:
-    for name, reason in (
-        ("shape", "the size of a raw frame is that of the sensor."),
-        ("truth", "the truth of a raw frame is one NPZ file."),
-    ):
-        if name in given:
-            raise typer.BadParameter(f"{flag(name)} cannot be given with --raw: {reason}")
+    if "truth" in given:
+        raise typer.BadParameter(
+            "--truth cannot be given with --raw: the truth of a raw frame is one NPZ file."
+        )

@@ -48,6 +48,7 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
 
     rig, shape, sequence = options["rig"], options["shape"], options["sequence"]
     distances_m = None if sequence is None else _distances_m(sequence)
+    size = None if shape is None else shape_px(shape)
     fields = {
         "kind": "raw" if options["raw"] else "pair",
         "scene": _scene_table(options, distances_m),
@@ -55,7 +56,8 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
         "distance_sigma_m": options["distance_error"],
         "count": options["count"],
         "seed": options["seed"],
-        "shape": None if shape is None else shape_px(shape),
+        "shape": None if options["raw"] else size,
+        "layout": _layout_table(size) if options["raw"] and size else None,
         "psf": options["psf"].value,
         "wavelength_m": options["wavelength"],
         "images": options["images"].value,
@@ -65,6 +67,18 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
         "rig": Rig.paper_prototype() if rig is None else Rig.load(rig),
     }
     return Recipe(**_without_none(fields))
+
+
+def _layout_table(size: tuple[int, int]) -> dict[str, float]:
+    """[layout] of the recipe: a sensor of another size, with fields and partition to its scale."""
+    from d3s.scene.raw import RawLayout
+
+    rows, cols = size
+    usual = RawLayout()
+    scale = cols / usual.cols_px
+    lengths = ("field_radius_px", "field_edge_px", "partition_px", "partition_edge_px")
+    scaled = {name: max(scale * getattr(usual, name), 1.0) for name in lengths}
+    return {"rows_px": rows, "cols_px": cols, **scaled}
 
 
 def _scene_table(options: dict[str, Any], distances_m: tuple[float, ...] | None) -> dict[str, Any]:
