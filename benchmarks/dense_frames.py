@@ -17,6 +17,9 @@ from d3s.types import Image, Mask
 RIG = d3s.Rig.paper_prototype()
 THRESHOLD = 0.5  # confidence of measured depths: the default of the estimator
 TUNING_SEEDS = range(1000, 1012)
+TUNING_ROOMS = (*range(0, 26, 2), *range(1, 14, 2))  # even numbers have plain walls
+# Few light paths are quick and noisy: with this sensor noise, there is 1 % of noise in all.
+FEW_SAMPLES, FEW_NOISE = 64, 0.0075
 SHAPE, NOISE = (400, 700), 0.01
 
 
@@ -54,14 +57,25 @@ class DenseFrame:
 
 def tuning_frames(rooms: str, *, scenes: bool = True) -> Iterator[DenseFrame]:
     """Rooms and scenes with tuning textures, each with weak depths and without."""
-    yield from _both(_rooms(RoomSweep(patterns=TUNING_PATTERNS, count=4), rooms))
+    for seed in TUNING_ROOMS:
+        yield from _both(_rooms(tuning_room(seed), rooms))
     if scenes:
         yield from _both(_scenes())
 
 
-def report_frames(rooms: str) -> Iterator[DenseFrame]:
-    """Rooms with report textures."""
-    yield from _rooms(RoomSweep(patterns=REPORT_PATTERNS), rooms)
+def tuning_room(seed: int) -> RoomSweep:
+    """One room with tuning textures."""
+    return RoomSweep(
+        patterns=TUNING_PATTERNS, count=1, seed=seed, samples=FEW_SAMPLES, noise=FEW_NOISE
+    )
+
+
+def report_frames(rooms: str, *, quick: bool = False) -> Iterator[DenseFrame]:
+    """Rooms with report textures; with few light paths if they are to be quick."""
+    sweep = RoomSweep(patterns=REPORT_PATTERNS)
+    if quick:
+        sweep = sweep.replace(samples=FEW_SAMPLES, noise=FEW_NOISE)
+    yield from _rooms(sweep, rooms)
 
 
 def _rooms(sweep: RoomSweep, folder: str) -> Iterator[DenseFrame]:

@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/tune_dense.py ROOMS
 
-ROOMS is the folder of `d3s evaluate rooms --patterns tuning --rooms 4 --keep ROOMS`; missing rooms
-are rendered. Rooms and scenes of the twin with plain surfaces, all with tuning textures, are
+ROOMS is a folder in which rendered rooms are kept; missing ones are rendered, which takes half a
+minute each. Rooms and scenes of the twin with plain surfaces, all with tuning textures, are
 densified with weak depths and without. Prints, for each room, figures of the fill by a model that
 was fitted without it, and then the models of all frames.
 """
@@ -14,18 +14,28 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation
 from scipy.optimize import minimize
 
 from d3s.dense import model as fitted
 from d3s.dense.candidates import PathModel
-from d3s.dense.evidence import WeakModel, make_ground, weak_features
+from d3s.dense.evidence import (
+    EVIDENCE_FEATURES,
+    EvidenceModel,
+    evidence_features,
+    guide_of,
+    make_ground,
+    texture_of,
+)
 from d3s.dense.judge import FEATURES, FillModel, Ground, features_at
 from d3s.dense.model import GROSS, depth_span_m, sigma_of
 from d3s.dense.planes import BLOCK_CELLS
 from d3s.types import FloatArray
 from dense_frames import DenseFrame, tuning_frames
 
-SAMPLES = 5000  # cells of a frame
+SAMPLES = 3000  # cells of a frame
+FOLDS = 4  # parts of the rooms that are left out of the fit in turn
+BESIDE = 3  # cells from a hole within which measured depths are evidence for it
 ROOM_WEIGHT = 3.0  # of a room, against 1 of a scene
 RARE = 6  # power by which features count more where gross errors are rare
 MOST_PX = 1.0  # disparity by which a candidate may be off and still be right
@@ -63,7 +73,7 @@ def logistic(matrix: FloatArray, target: FloatArray, weight: FloatArray) -> Floa
     scale = np.maximum(matrix.std(axis=0), 1e-6)
     scale[0] = 1.0
     scaled, found = matrix / scale, np.zeros(matrix.shape[1])
-    for _ in range(25):
+    for _ in range(12):
         share = 1 / (1 + np.exp(-np.clip(scaled @ found, -30, 30)))
         curve = weight * (share * (1 - share) + 1e-9)
         hessian = (scaled * curve[:, None]).T @ scaled + 1e-4 * weight.sum() * np.eye(found.size)
@@ -89,39 +99,51 @@ def log_error(matrix: FloatArray, error: FloatArray, weight: FloatArray) -> Floa
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x) / scale
 
 
-def weak_model(frames: list[DenseFrame], rng: np.random.Generator) -> WeakModel:
-    """Fit the log-odds of weak depths."""
-    values, target = [], []
+def evidence_model(frames: list[DenseFrame], rng: np.random.Generator) -> EvidenceModel:
+    """Fit the log-odds of measured depths beside holes, and of weak depths."""
+    parts: list[list[tuple[FloatArray, FloatArray]]] = [[], []]
     for frame in frames:
         cells, is_measured = frame.cells
-        features = weak_features(frame.cells)
-        weak = np.flatnonzero((cells.valid & ~is_measured).ravel())
-        if weak.size:
-            some = rng.choice(weak, SAMPLES)
-            gap = cells.disparity_px - frame.true_cells_px
-            values.append(features.reshape(-1, features.shape[-1])[some])
-            target.append(np.abs(gap.ravel()[some]) < MOST_PX)
-    matrix, right = np.concatenate(values).astype(float), np.concatenate(target).astype(float)
-    return WeakModel(*np.round(logistic(matrix, right, np.ones(len(right))), 3).tolist())
+        features = evidence_features(frame.cells, texture_of(guide_of(cells)))
+        true_px = frame.true_cells_px
+        gap = np.abs(cells.disparity_px - cells.rig.optics.disparity_offset_px - true_px)
+        is_right = gap < np.maximum(MOST_PX, 0.5 * GROSS * true_px)
+        beside = is_measured & binary_dilation(~is_measured, iterations=BESIDE)
+        for found, use in zip(parts, (beside, cells.valid & ~is_measured), strict=True):
+            if use.any():
+                some = rng.choice(np.flatnonzero(use.ravel()), SAMPLES)
+                matrix = features.reshape(-1, features.shape[-1])[some].astype(float)
+                found.append((matrix, is_right.ravel()[some].astype(float)))
+    models = []
+    for found in parts:
+        matrix, right = (np.concatenate(one) for one in zip(*found, strict=True))
+        models.append(np.round(logistic(matrix, right, np.ones(len(right))), 3))
+    return EvidenceModel(*(one.astype(np.float32) for one in models))
 
 
-def path_model(frames: list[DenseFrame], weak: WeakModel, rng: np.random.Generator) -> PathModel:
-    """Fit the log-odds of the candidates of paths."""
+def path_model(
+    frames: list[DenseFrame], evidence: EvidenceModel, rng: np.random.Generator
+) -> PathModel:
+    """Fit the log-odds of the candidates of paths from evidence that is right."""
     values, target = [], []
     for frame in frames:
-        ground = make_ground(frame.cells, weak)
+        ground = make_ground(frame.cells, evidence)
+        true_px = frame.true_cells_px.ravel()
+        gaps = np.abs(ground.evidence.disparity_px.ravel() - true_px)
+        is_right = gaps < np.maximum(MOST_PX, 0.5 * GROSS * true_px)
         for side in ground.paths:
             source = side.source.ravel()
             here = np.arange(source.size)
             is_hole = ~frame.cells.is_measured.ravel()
-            use = np.flatnonzero((source >= 0) & (source != here) & is_hole)
+            use = (source >= 0) & (source != here) & is_hole & is_right[source]
+            use = np.flatnonzero(use)
             if not use.size:
                 continue
             use = rng.choice(use, SAMPLES)
-            gap = _carried(ground, source[use], use) - frame.true_cells_px.ravel()[use]
+            gap = _carried(ground, source[use], use) - true_px[use]
             parts = (side.length.ravel()[use], side.edge.ravel()[use])
             values.append(np.stack([np.ones(SAMPLES), *map(np.log1p, parts)], axis=1))
-            target.append(np.abs(gap) < MOST_PX)
+            target.append(np.abs(gap) < np.maximum(MOST_PX, 0.5 * GROSS * true_px[use]))
     matrix, right = np.concatenate(values).astype(float), np.concatenate(target).astype(float)
     found = logistic(matrix, right, np.ones(len(right)))
     return PathModel(*(np.float32(round(float(one), 3)) for one in found))
@@ -137,13 +159,13 @@ def _carried(ground: Ground, source: NDArray[np.int32], pixel: NDArray[np.int64]
 
 
 def samples_of(
-    frames: list[DenseFrame], weak: WeakModel, paths: PathModel, rng: np.random.Generator
+    frames: list[DenseFrame], evidence: EvidenceModel, paths: PathModel, rng: np.random.Generator
 ) -> Iterator[Sample]:
     """Holes of all frames."""
     for frame in frames:
         holes = np.argwhere(~frame.cells.is_measured)
         holes = holes[rng.choice(len(holes), min(SAMPLES, len(holes)), replace=False)]
-        disparity, features = features_at(make_ground(frame.cells, weak), paths, holes)
+        disparity, features = features_at(make_ground(frame.cells, evidence), paths, holes)
         per_dpt = frame.per_dpt_px
         known = np.isfinite(disparity) & (disparity > 0.1)
         depth = per_dpt / disparity[known].astype(float)
@@ -159,11 +181,14 @@ def fill_model(samples: list[Sample]) -> FillModel:
     gross = np.concatenate([one.is_gross for one in samples])
     error = np.concatenate([one.error_px for one in samples])
     weight = np.concatenate([np.full(len(one.true_m), one.weight) for one in samples])
+    frame = np.repeat(np.arange(len(samples)), [len(one.true_m) for one in samples])
     odds = logistic(matrix, gross.astype(float), weight)
-    # Claims are made where gross errors are rare: there the model has to be right.
+    # Claims are made where gross errors are rare: there the model has to be right, in each frame.
     for _ in range(2):
         share = 1 / (1 + np.exp(-np.clip(matrix @ odds, -30, 30)))
-        odds = logistic(matrix, gross.astype(float), weight * (1 - share) ** RARE + 1e-3)
+        rare = weight * (1 - share) ** RARE + 1e-3
+        of_frame = np.bincount(frame, rare) / np.bincount(frame, weight)
+        odds = logistic(matrix, gross.astype(float), rare / np.sqrt(of_frame[frame]))
     core = log_error(matrix[~gross], error[~gross], weight[~gross])
     return FillModel(*(np.round(one, 3).astype(np.float32) for one in (odds, core)))
 
@@ -195,19 +220,23 @@ def main() -> None:
     rng = np.random.default_rng(0)
     frames = list(tuning_frames(given.rooms))
     with_weak = [frame for frame in frames if frame.has_weak]
-    weak, paths = fitted.WEAK, fitted.PATHS
+    evidence, paths = fitted.EVIDENCE, fitted.PATHS
     if not given.keep_paths:
-        weak = weak_model(with_weak, rng)
-        paths = path_model(with_weak, weak, rng)
-    print(weak, paths, sep="\n", flush=True)
-    samples = list(samples_of(frames, weak, paths, rng))
-    print(
-        "share of the holes with sigma < 5 cm, < 10 cm, and all; each frame left out of its model"
-    )
-    for one in samples:
-        if one.name.startswith("room"):
-            others = [other for other in samples if other.name[:6] != one.name[:6]]
-            print(figures(one, fill_model(others)), flush=True)
+        evidence = evidence_model(with_weak, rng)
+        paths = path_model(with_weak, evidence, rng)
+    for name, measured, weak in zip(EVIDENCE_FEATURES, *evidence, strict=True):
+        print(f"    ({measured:.3f}, {weak:.3f}),  # {name}")
+    print(paths, flush=True)
+    samples = list(samples_of(frames, evidence, paths, rng))
+    print("share of the holes with sigma < 5 cm, < 10 cm, and all; rooms left out of their model")
+    rooms = sorted({one.name.split(",")[0] for one in samples if one.name.startswith("room")})
+    for fold in range(FOLDS):
+        left_out = rooms[fold::FOLDS]
+        others = [one for one in samples if one.name.split(",")[0] not in left_out]
+        model = fill_model(others)
+        for one in samples:
+            if one.name in left_out:
+                print(figures(one, model), flush=True)
     model = fill_model(samples)
     for name, odds, error in zip(FEATURES, *model, strict=True):
         print(f"    ({odds:.3f}, {error:.3f}),  # {name}")

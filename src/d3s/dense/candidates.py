@@ -56,6 +56,8 @@ class Candidates(NamedTuple):
     edge: Image
     row: Image  # where the evidence is
     col: Image
+    odds: Image  # log-odds that the evidence is right
+    side: Image  # 0 to 3, and 4 for the cell itself
 
 
 class Group(NamedTuple):
@@ -71,12 +73,17 @@ class Group(NamedTuple):
     edge: np.float32  # least contrast crossed
     foe: np.float32  # shortest path from another surface
     hidden_px: np.float32  # part of a near surface that hides the cell from the right view
+    odds: np.float32  # log-odds of the evidence of the group
+    between: np.float32  # support of the weaker of two opposite sides, above and below or beside
+    enclosed: np.float32  # support of the weakest of all sides
 
 
 @part
 def new_candidates() -> Candidates:
     """Room for the candidates of one cell."""
     return Candidates(
+        np.empty(CANDIDATES, np.float32),
+        np.empty(CANDIDATES, np.float32),
         np.empty(CANDIDATES, np.float32),
         np.empty(CANDIDATES, np.float32),
         np.empty(CANDIDATES, np.float32),
@@ -111,14 +118,18 @@ def gather(
         Candidates, written in place; the weak depth of the cell itself is the last.
     """
     count = 0
-    for side in paths:
+    for number in range(SIDES):
+        side = paths[number]
         source = side.source[row, col]
         cols = side.source.shape[1]
         if source >= 0 and source != row * cols + col:
             _add_side(row, col, source, side, evidence, blocks, out, count)
             odds = model.constant + model.length * np.log1p(out.length[count])
             odds += model.edge * np.log1p(out.edge[count])
-            out.support[count] = np.log1p(np.exp(odds))
+            # Both the evidence and the path have to be right.
+            right = _chance(odds) * _chance(out.odds[count])
+            out.support[count] = -np.log(_ONE - right)
+            out.side[count] = np.float32(number)
             count += 1
     if np.isfinite(evidence.disparity_px[row, col]):
         out.disparity_px[count] = evidence.disparity_px[row, col]
@@ -126,8 +137,15 @@ def gather(
         out.support[count] = np.log1p(np.exp(evidence.odds[row, col]))
         out.length[count], out.edge[count] = _NO_FOE, np.float32(np.inf)
         out.row[count], out.col[count] = np.float32(row), np.float32(col)
+        out.odds[count], out.side[count] = evidence.odds[row, col], np.float32(SIDES)
         count += 1
     return count
+
+
+@part
+def _chance(odds: np.float32) -> np.float32:
+    """Probability of log-odds, below 1."""
+    return np.float32(_ONE / (_ONE + np.exp(-min(odds, np.float32(10)))))
 
 
 @part
@@ -156,6 +174,7 @@ def _add_side(
     )
     out.length[count], out.edge[count] = side.length[row, col], side.edge[row, col]
     out.row[count], out.col[count] = np.float32(at_row), np.float32(at_col)
+    out.odds[count] = evidence.odds[at_row, at_col]
 
 
 @part
@@ -182,11 +201,22 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
     zero = np.float32(0)
     weight, mean, square, against, strongest = zero, zero, zero, zero, zero
     length, edge, foe = _NO_FOE, np.float32(np.inf), _NO_FOE
+    odds, above, below, left, right = zero, zero, zero, zero, zero
     for one in range(count):
         agreement = _agreement(found, best, one)
         share = agreement / found.variance[one]
         gap = found.disparity_px[one] - found.disparity_px[best]
         weight += share
+        odds += share * min(found.odds[one], np.float32(6))
+        helps, side = agreement * found.support[one], found.side[one]
+        if side == 0:
+            above = helps
+        elif side == 1:
+            below = helps
+        elif side == 2:
+            left = helps
+        elif side == 3:
+            right = helps
         mean += share * gap
         square += share * gap * gap
         against += (_ONE - agreement) * found.support[one]
@@ -203,7 +233,22 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
         ahead = _CELL_PX * (found.col[one] - np.float32(col))
         if ahead > 0:
             hidden = max(hidden, found.disparity_px[one] - mean - ahead)
-    return Group(mean, _ONE / weight, most, against, strongest, spread, length, edge, foe, hidden)
+    upright, level = min(above, below), min(left, right)
+    return Group(
+        mean,
+        _ONE / weight,
+        most,
+        against,
+        strongest,
+        spread,
+        length,
+        edge,
+        foe,
+        hidden,
+        odds / weight,
+        max(upright, level),
+        min(upright, level),
+    )
 
 
 @part

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.dense.candidates import CELL_PX, Evidence
 from d3s.dense.judge import Around, Ground
@@ -15,9 +16,11 @@ from d3s.types import Image, Mask
 
 _SMOOTHING = 0.75  # of the guide, in cells: edges of single pixels are noise
 _CONTRAST = 0.02  # unit of contrast, as a share of the range of the view
-_NEARBY, _WIDE, _TEXTURE = 15, 61, 5  # sides of windows, in cells
-_SURE = 4.0  # log-odds of measured depths
+_NEARBY, _WIDE = 15, 61  # sides of windows, in cells
+_FINE, _MIDDLE, _BROAD = 3, 11, 29  # those of texture: a cell, and windows of the estimator
 _LEAST_ODDS = 1.4  # log-odds from which on weak depths count as evidence for others
+_MOST_PX = 1e6  # beyond any disparity
+_NOTHING_ALIKE = 2.0  # logarithm of how unlike a cell is that has no evidence around it
 _WEAK_START, _DOUBT = 2.5, 50.0  # cost at which paths from weak depths begin, in cells
 
 
@@ -28,16 +31,11 @@ class Cells(NamedTuple):
     is_measured: Mask
 
 
-class WeakModel(NamedTuple):
-    """Log-odds that a weak depth is right."""
+class EvidenceModel(NamedTuple):
+    """Coefficients of `evidence_features`: log-odds that a depth is right."""
 
-    constant: float
-    confidence: float  # of ln(c / (1 - c))
-    carried: float
-    nearby: float  # of ln(share of measured pixels nearby + 0.02)
-    sigma: float  # of ln(sigma in px + 0.02)
-    wide: float
-    frame: float
+    measured: NDArray[np.float32]
+    weak: NDArray[np.float32]
 
 
 def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
@@ -65,8 +63,33 @@ def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
     return Cells(smaller, whole)
 
 
-def weak_features(cells: Cells) -> Image:
-    """Features of `WeakModel` of all cells (rows, cols, features)."""
+EVIDENCE_FEATURES = (
+    "constant",
+    "confidence",
+    "carried",
+    "nearby",
+    "sigma",
+    "around",
+    "frame",
+    "fine texture",
+    "texture",
+    "broad texture",
+    "aside",
+    "far aside",
+)
+"""Names of the features of `EvidenceModel`, in order."""
+
+
+def evidence_features(cells: Cells, texture: Image) -> Image:
+    """Features of `EvidenceModel` of all cells (rows, cols, features).
+
+    Parameters
+    ----------
+    cells
+        Cells.
+    texture
+        As `texture_of` gives it.
+    """
     depth_map, is_measured = cells
     sigma_px = depth_map.sigma_px
     confidence = np.clip(depth_map.confidence, 0.01, 0.99)
@@ -79,6 +102,7 @@ def weak_features(cells: Cells) -> Image:
         np.log(np.nan_to_num(sigma_px, nan=1.0) + 0.02),
         np.log(wide + 0.02),
         np.full_like(confidence, np.log(frame + 0.02)),
+        *np.moveaxis(texture, -1, 0),
     )
     return np.stack([np.asarray(one, np.float32) for one in parts], axis=-1)
 
@@ -92,8 +116,8 @@ def shares(is_measured: Mask) -> tuple[Image, Image, float]:
     return nearby.astype(np.float32), wide.astype(np.float32), float(mask.mean())
 
 
-def guide_of(depth_map: DepthMap) -> tuple[Image, Image]:
-    """Left view in units of contrast (rows, cols, channels), and the logarithm of its slope.
+def guide_of(depth_map: DepthMap) -> Image:
+    """Left view in units of contrast (rows, cols, channels).
 
     Colours are used if there are any. Without a view, the guide is even.
     """
@@ -103,7 +127,7 @@ def guide_of(depth_map: DepthMap) -> tuple[Image, Image]:
     elif depth_map.intensity is not None:
         views = [depth_map.intensity]
     smooth = [_smoothed(view) for view in views] or [np.zeros(depth_map.depth_m.shape, np.float32)]
-    return np.stack(smooth, axis=-1), np.max([_texture(one) for one in smooth], axis=0)
+    return np.stack(smooth, axis=-1)
 
 
 def _smoothed(view: Image) -> Image:
@@ -122,36 +146,96 @@ def _smoothed(view: Image) -> Image:
     return np.asarray(smooth / np.float32(unit), np.float32)
 
 
-def _texture(guide: Image) -> Image:
+def texture_of(guide: Image) -> Image:
+    """Texture around each cell: five numbers (rows, cols, 5).
+
+    The logarithm of the slope of the guide in three windows, and for the two larger ones how far
+    the middle of the texture is from that of the window, 0 to 1. Depth beside the outline of an
+    object is that of the outline: all texture is aside.
+    """
     import cv2
 
-    down, right = cv2.Sobel(guide, -1, 0, 1, scale=0.125), cv2.Sobel(guide, -1, 1, 0, scale=0.125)
-    energy = cv2.blur(down * down + right * right, (_TEXTURE, _TEXTURE))
-    return np.asarray(0.5 * np.log(energy + np.float32(1e-3)), np.float32)
+    energy = np.zeros(guide.shape[:2], np.float32)
+    for channel in range(guide.shape[2]):
+        view = np.ascontiguousarray(guide[..., channel])
+        down, right = cv2.Sobel(view, -1, 0, 1, scale=0.125), cv2.Sobel(view, -1, 1, 0, scale=0.125)
+        energy = np.maximum(energy, down * down + right * right)
+    slopes, asides = [], []
+    for side in (_FINE, _MIDDLE, _BROAD):
+        mean = cv2.blur(energy, (side, side)) + np.float32(1e-3)
+        slopes.append(0.5 * np.log(mean))
+        if side > _FINE:
+            even = np.full(side, 1 / side, np.float32)
+            ramp = np.linspace(-1, 1, side, dtype=np.float32) / np.float32(side)
+            x, y = cv2.sepFilter2D(energy, -1, ramp, even), cv2.sepFilter2D(energy, -1, even, ramp)
+            asides.append(cv2.magnitude(x, y) / mean)
+    return np.stack(slopes + asides, axis=-1).astype(np.float32)
 
 
-def make_ground(cells: Cells, weak: WeakModel) -> Ground:
-    """Gather all that the fill looks at, with a model of weak depths."""
+def surroundings_of(disparity_px: Image, guide: Image) -> Image:
+    """Surfaces and brightness around each cell: six numbers (rows, cols, 6).
+
+    The lowest and the highest disparity of the evidence in two windows, NaN if there is none; and
+    for two smaller windows, how far the view at the cell is from that of the evidence, in standard
+    deviations. What is unlike the evidence beside it is often of another surface.
+
+    Parameters
+    ----------
+    disparity_px
+        Disparity of evidence, NaN where there is none.
+    guide
+        As `guide_of` gives it.
+    """
+    import cv2
+
+    has_evidence = np.isfinite(disparity_px)
+    parts = []
+    for side in (_NEARBY, _WIDE):
+        window = np.ones((side, side), np.uint8)
+        for worst, extreme in ((np.inf, cv2.erode), (-np.inf, cv2.dilate)):
+            found = extreme(np.where(has_evidence, disparity_px, np.float32(worst)), window)
+            parts.append(np.where(np.abs(found) < _MOST_PX, found, np.float32(np.nan)))
+    weight = has_evidence.astype(np.float32)
+    for side in (_MIDDLE, _BROAD):
+        window = (side, side)
+        share = cv2.blur(weight, window)
+        some = np.maximum(share, np.float32(1e-6))
+        unlike = np.zeros_like(share)
+        for channel in range(guide.shape[2]):
+            view = np.ascontiguousarray(guide[..., channel])
+            mean = cv2.blur(weight * view, window) / some
+            square = cv2.blur(weight * view * view, window) / some
+            spread = np.sqrt(np.maximum(square - mean * mean, 0) + 1)
+            unlike = np.maximum(unlike, np.abs(view - mean) / spread)
+        parts.append(np.where(share > 1e-4, np.log1p(np.minimum(unlike, 30)), _NOTHING_ALIKE))
+    return np.stack(parts, axis=-1).astype(np.float32)
+
+
+def make_ground(cells: Cells, model: EvidenceModel) -> Ground:
+    """Gather all that the fill looks at, with a model of the evidence."""
     depth_map, is_measured = cells
     offset = np.float32(depth_map.rig.optics.disparity_offset_px)
     disparity_px, sigma_px = depth_map.disparity_px - offset, depth_map.sigma_px
     is_weak = depth_map.valid & ~is_measured
-    odds = weak_features(cells) @ np.asarray(weak, np.float32)
-    odds = np.where(is_measured, np.float32(_SURE), odds).astype(np.float32)
+    guide = guide_of(depth_map)
+    texture = texture_of(guide)
+    features = evidence_features(cells, texture)
+    odds = np.where(is_measured, features @ model.measured, features @ model.weak)
     is_source = is_measured | (is_weak & (odds > _LEAST_ODDS))
-    doubt = _WEAK_START + _DOUBT / (1 + np.exp(odds))
-    start = np.where(is_measured, 0.0, np.where(is_source, doubt, np.inf)).astype(np.float32)
-    guide, texture = guide_of(depth_map)
+    doubt = np.where(is_measured, 0, np.float32(_WEAK_START)) + _DOUBT / (1 + np.exp(odds))
+    start = np.where(is_source, doubt, np.inf).astype(np.float32)
+    sources_px = np.where(is_source, disparity_px, np.float32(np.nan))
     nearby, wide, frame = shares(is_measured)
     below, above, right, left = sweep_sides(guide, start)
     return Ground(
         Evidence(disparity_px, sigma_px, odds, is_measured),
-        block_planes(np.where(is_source, disparity_px, np.float32(np.nan))),
+        block_planes(sources_px),
         (below, above, right, left),
         Around(
             np.asarray(depth_map.confidence),
             np.asarray(depth_map.flags),
             texture,
+            surroundings_of(sources_px, guide),
             nearby,
             wide,
             np.float32(frame),

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from d3s.dense.candidates import CELL_PX
-from d3s.dense.evidence import cells_of, make_ground
-from d3s.dense.judge import judge_cells
-from d3s.dense.model import FILL, PATHS, WEAK, depth_span_m, sigma_of
+from d3s.dense.average import average_surfaces
+from d3s.dense.candidates import CELL_PX, Evidence
+from d3s.dense.evidence import cells_of, guide_of, make_ground
+from d3s.dense.judge import Filled, judge_cells
+from d3s.dense.model import EVIDENCE, FILL, PATHS, depth_span_m, sigma_of
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
@@ -20,6 +21,8 @@ from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image, Mask
 
+_CHANCE_POWER = 4  # by which cells that may be of another surface count less
+_FLOOR_PX = np.float32(0.05)  # error that no cell is better than
 _BEYOND = 0.1  # share of the range of disparities by which filled ones may leave it
 
 
@@ -121,17 +124,31 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     cells = cells_of(source, is_measured)
     if not cells.is_measured.any():
         return np.full(shape, np.nan, np.float32), np.full(shape, np.nan, np.float32)
-    ground = make_ground(cells, WEAK)
+    ground = make_ground(cells, EVIDENCE)
     found = judge_cells(ground, PATHS, FILL)
+    averaged_px = average_surfaces(
+        guide_of(cells.depth_map), *_evidence_of_surfaces(ground.evidence, found)
+    )
     optics = depth_map.rig.optics
     per_dpt_px = optics.focal_length_px * optics.baseline_m
     low, high = (float(f(ground.evidence.disparity_px)) for f in (np.nanmin, np.nanmax))
     slack = _BEYOND * (high - low)
-    disparity = np.clip(found.disparity_px, max(low - slack, 0.5 * low), high + slack)
+    averaged_px = np.where(np.isfinite(found.disparity_px), averaged_px, np.float32(np.nan))
+    disparity = np.clip(averaged_px, max(low - slack, 0.5 * low), high + slack)
     depth_m = np.asarray(np.float32(per_dpt_px) / disparity, np.float32)
     span_m = depth_span_m(depth_map.depth_m[is_measured])
     sigma_m = sigma_of(depth_m, found.error_px, found.gross, (per_dpt_px, span_m))
     return _pixels(depth_m, shape), _pixels(sigma_m, shape)
+
+
+def _evidence_of_surfaces(evidence: Evidence, found: Filled) -> tuple[Image, Image]:
+    """Disparities of measured and filled cells, and what they weigh in a mean over surfaces."""
+    is_measured = evidence.is_measured
+    error_px = np.where(is_measured, evidence.sigma_px, found.error_px)
+    chance = np.where(is_measured, np.float32(1), 1 - found.gross)  # of the right surface
+    weight = chance**_CHANCE_POWER / (error_px**2 + _FLOOR_PX**2)
+    disparity_px = np.where(is_measured, evidence.disparity_px, found.disparity_px)
+    return disparity_px, np.asarray(weight, np.float32)
 
 
 def _pixels(cells: Image, shape: tuple[int, ...]) -> Image:

@@ -54,14 +54,28 @@ class Feature(IntEnum):
     OTHER_SURFACE = 21
     OWN_AND_TEXTURE = 22
     WEAK_IN_THE_FRAME = 23
+    MIDDLE_TEXTURE = 24
+    BROAD_TEXTURE = 25
+    ASIDE = 26
+    FAR_ASIDE = 27
+    CARRIED = 28
+    EVIDENCE_ODDS = 29
+    BETWEEN = 30
+    ENCLOSED = 31
+    NEARER_THAN_NEARBY = 32
+    FARTHER_THAN_NEARBY = 33
+    NEARER_THAN_AROUND = 34
+    FARTHER_THAN_AROUND = 35
+    UNLIKE = 36
+    UNLIKE_AROUND = 37
 
 
 FEATURES = tuple(one.name.lower().replace("_", " ") for one in Feature)
 """Names of the features, in order."""
 
 _LOW_TEXTURE, _INCONSISTENT = int(Flag.LOW_TEXTURE), int(Flag.INCONSISTENT)
-_OCCLUDED = int(Flag.OCCLUDED)
-_LEAST = np.float32(0.02)
+_OCCLUDED, _CARRIED = int(Flag.OCCLUDED), int(Flag.CARRIED)
+_LEAST, _LEAST_PX = np.float32(0.02), np.float32(0.1)
 _COUNT = len(FEATURES)
 
 Sides = tuple[Paths, Paths, Paths, Paths]
@@ -72,7 +86,8 @@ class Around(NamedTuple):
 
     confidence: Image
     flags: NDArray[np.uint16]
-    texture: Image  # logarithm of the slope of the left view around the cell
+    texture: Image  # of the left view around the cell: five numbers (rows, cols, 5)
+    surfaces: Image  # six numbers of `surroundings_of` (rows, cols, 6)
     nearby: Image  # share of measured cells
     wide: Image  # the same, farther around
     frame: np.float32  # the same, of the whole frame
@@ -189,7 +204,7 @@ def _describe(
     group = best_group(found, count, col)
     own = np.isfinite(evidence.disparity_px[row, col])
     _of_group(group, features)
-    texture = around.texture[row, col]
+    texture = around.texture[row, col, 0]
     features[Feature.OWN] = np.float32(0)
     features[Feature.OWN_GAP] = np.float32(0)
     features[Feature.OWN_ODDS] = np.float32(0)
@@ -205,6 +220,7 @@ def _describe(
     flags = around.flags[row, col]
     features[Feature.LOW_TEXTURE] = np.float32(1 if flags & _LOW_TEXTURE else 0)
     features[Feature.INCONSISTENT] = np.float32(1 if flags & _INCONSISTENT else 0)
+    features[Feature.CARRIED] = np.float32(1 if flags & _CARRIED else 0)
     features[Feature.OCCLUDED] = np.float32(1 if flags & _OCCLUDED else 0)
     features[Feature.MEASURED_NEARBY] = np.log(around.nearby[row, col] + _LEAST)
     features[Feature.MEASURED_AROUND] = np.log(around.wide[row, col] + _LEAST)
@@ -213,8 +229,29 @@ def _describe(
     confidence = min(max(around.confidence[row, col], np.float32(0.01)), np.float32(0.99))
     features[Feature.CONFIDENCE] = np.log(confidence / (np.float32(1) - confidence))
     features[Feature.TEXTURE] = texture
+    features[Feature.MIDDLE_TEXTURE] = around.texture[row, col, 1]
+    features[Feature.BROAD_TEXTURE] = around.texture[row, col, 2]
+    features[Feature.ASIDE] = around.texture[row, col, 3]
+    features[Feature.FAR_ASIDE] = around.texture[row, col, 4]
     features[Feature.TEXTURE_AND_EDGE] = texture * features[Feature.EDGE]
+    near = max(group.disparity_px, _LEAST_PX)
+    surfaces = around.surfaces[row, col]
+    features[Feature.NEARER_THAN_NEARBY] = _nearer(near, surfaces[0])
+    features[Feature.FARTHER_THAN_NEARBY] = _nearer(surfaces[1], near)
+    features[Feature.NEARER_THAN_AROUND] = _nearer(near, surfaces[2])
+    features[Feature.FARTHER_THAN_AROUND] = _nearer(surfaces[3], near)
+    features[Feature.UNLIKE] = surfaces[4]
+    features[Feature.UNLIKE_AROUND] = surfaces[5]
     return group.disparity_px
+
+
+@part
+def _nearer(one_px: np.float32, other_px: np.float32) -> np.float32:
+    """Logarithm by which one surface is nearer than another; 0 if there is none."""
+    ratio = np.log(max(one_px, _LEAST_PX) / max(other_px, _LEAST_PX))
+    if not np.isfinite(one_px + other_px):
+        return np.float32(0)
+    return min(max(ratio, np.float32(-1)), np.float32(2))
 
 
 @part
@@ -230,3 +267,6 @@ def _of_group(group: Group, features: Image) -> None:
     features[Feature.PRECISION] = np.log(np.sqrt(group.variance) + np.float32(0.02))
     features[Feature.HIDDEN] = min(group.hidden_px, np.float32(8))
     features[Feature.OTHER_SURFACE] = np.log1p(group.foe)
+    features[Feature.EVIDENCE_ODDS] = group.odds
+    features[Feature.BETWEEN] = np.log1p(group.between)
+    features[Feature.ENCLOSED] = np.log1p(group.enclosed)

@@ -97,14 +97,16 @@ def _load(weights: str | os.PathLike[str]) -> tuple[Any, Any]:
             "prs-eth/marigold-depth-v1-0 to a folder, and name that folder."
         )
     try:
-        torch, diffusers, _ = map(import_module, ("torch", "diffusers", "transformers"))
+        torch, diffusers, transformers = map(import_module, ("torch", "diffusers", "transformers"))
     except ImportError as error:
         raise InputError(
             f"Marigold needs {error.name or 'PyTorch'}, which is not installed. Install it: "
             "pip install 'd3s[marigold]'."
         ) from error
+    for package in (diffusers, transformers):  # bars for parts of a second
+        package.utils.logging.disable_progress_bar()
     pipeline = diffusers.MarigoldDepthPipeline.from_pretrained(
-        folder, local_files_only=True, prediction_type="depth"
+        folder, local_files_only=True, prediction_type="depth", low_cpu_mem_usage=False
     )
     pipeline.scheduler = diffusers.DDIMScheduler.from_config(
         pipeline.scheduler.config, timestep_spacing="trailing"

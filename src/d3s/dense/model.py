@@ -3,53 +3,74 @@
 import numpy as np
 
 from d3s.dense.candidates import PathModel
-from d3s.dense.evidence import WeakModel
+from d3s.dense.evidence import EvidenceModel
 from d3s.dense.judge import FillModel
 from d3s.types import Image
 
-WEAK = WeakModel(
-    constant=2.15,
-    confidence=1.534,
-    carried=0.376,
-    nearby=-0.626,
-    sigma=-1.099,
-    wide=-0.393,
-    frame=1.16,
+# Log-odds that a measured depth beside a hole is right, and a weak one, for each feature.
+_EVIDENCE = (
+    (3.510, 3.436),  # constant
+    (0.655, 1.321),  # confidence
+    (2.555, 0.044),  # carried
+    (-0.352, -0.553),  # nearby
+    (-1.045, -0.789),  # sigma
+    (0.328, -0.063),  # around
+    (-0.435, 0.739),  # frame
+    (-1.998, -0.333),  # fine texture
+    (-0.107, -0.254),  # texture
+    (1.786, 0.388),  # broad texture
+    (-3.262, -2.157),  # aside
+    (-2.606, -1.420),  # far aside
 )
-PATHS = PathModel(constant=np.float32(3.863), length=np.float32(-0.807), edge=np.float32(-1.123))
+EVIDENCE = EvidenceModel(*np.array(_EVIDENCE, np.float32).T.copy())
+PATHS = PathModel(constant=np.float32(4.341), length=np.float32(-0.828), edge=np.float32(-1.152))
 
 # Log-odds of a gross error, and ln of the error in px otherwise, for each feature.
 _COEFFICIENTS = (
-    (0.986, 0.821),  # constant
-    (-3.045, -0.578),  # support
-    (0.241, 0.265),  # against
-    (-0.649, -0.146),  # length
-    (0.496, 0.063),  # edge
-    (-0.036, 0.126),  # strongest
-    (-0.582, 0.146),  # spread
-    (0.671, 0.789),  # precision
-    (1.915, 0.068),  # own
-    (0.272, -0.032),  # own gap
-    (-0.266, 0.013),  # own odds
-    (0.268, 0.009),  # low texture
-    (0.326, -0.098),  # inconsistent
-    (-0.069, -0.176),  # occluded
-    (0.369, 0.070),  # measured nearby
-    (0.184, -0.072),  # measured around
-    (-1.994, -0.275),  # measured in the frame
-    (-0.652, -0.080),  # confidence
-    (-0.973, -0.045),  # texture
-    (0.240, -0.017),  # texture and edge
-    (-0.204, -0.070),  # hidden
-    (-0.473, -0.079),  # other surface
-    (1.197, 0.184),  # own and texture
-    (-0.388, -0.048),  # weak in the frame
+    (-1.324, -0.182),  # constant
+    (-1.426, -0.509),  # support
+    (1.224, 0.441),  # against
+    (-0.498, -0.094),  # length
+    (0.530, 0.110),  # edge
+    (-0.332, 0.068),  # strongest
+    (-0.185, 0.103),  # spread
+    (-0.259, 0.221),  # precision
+    (0.666, 0.077),  # own
+    (-0.223, -0.072),  # own gap
+    (-0.263, -0.045),  # own odds
+    (0.077, 0.004),  # low texture
+    (0.061, -0.082),  # inconsistent
+    (-0.039, -0.069),  # occluded
+    (0.329, -0.109),  # measured nearby
+    (0.130, -0.071),  # measured around
+    (-0.659, -0.072),  # measured in the frame
+    (-0.574, 0.022),  # confidence
+    (-0.421, -0.169),  # texture
+    (0.177, 0.009),  # texture and edge
+    (-0.076, -0.027),  # hidden
+    (-0.061, -0.024),  # other surface
+    (0.622, 0.073),  # own and texture
+    (-0.352, -0.065),  # weak in the frame
+    (-0.404, -0.002),  # middle texture
+    (-0.067, 0.036),  # broad texture
+    (1.522, 0.157),  # aside
+    (1.225, 0.095),  # far aside
+    (0.219, -0.113),  # carried
+    (-0.495, -0.162),  # evidence odds
+    (0.214, 0.008),  # between
+    (-1.363, 0.010),  # enclosed
+    (1.173, 0.067),  # nearer than nearby
+    (-1.203, -0.374),  # farther than nearby
+    (0.037, 0.120),  # nearer than around
+    (-1.092, -0.027),  # farther than around
+    (0.466, 0.046),  # unlike
+    (0.762, 0.096),  # unlike around
 )
 FILL = FillModel(*np.array(_COEFFICIENTS, np.float32).T.copy())
 
 GROSS = 0.1
 """Error that counts as that of another surface, as a share of the depth."""
-_OUTSIDE = 0.015  # share of the errors beyond 3 sigma that is aimed at
+_OUTSIDE = 0.01  # share of the errors beyond 3 sigma that is aimed at
 _GROSS_SHARE = 0.45  # mean size of a gross error, as a share of the range of depths
 _LEAST_SPAN = 0.3  # range of depths, as a share of their median, if all that is measured is flat
 

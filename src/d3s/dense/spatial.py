@@ -43,7 +43,7 @@ def smooth(depth_map: DepthMap, *, radius_px: int = 2) -> DepthMap:
         depth_map.disparity_px.astype(float),
         depth_map.sigma_px.astype(float) ** 2,
     )
-    guide = guide_of(depth_map)[0].max(axis=-1).astype(float)
+    guide = guide_of(depth_map).max(axis=-1).astype(float)
     total, mean, square = (np.zeros_like(disparity) for _ in range(3))
     steps = range(-radius_px, radius_px + 1)
     with np.errstate(invalid="ignore", divide="ignore"):

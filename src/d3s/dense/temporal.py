@@ -23,9 +23,9 @@ _LEAST_CHANGE = 0.004  # or this share of its range
 _MANY = 0.25  # share of changed pixels around one that has changed with them
 _POOL_PX = 15  # side of the window in which the noise of the disparity is measured
 _FEWEST = 4  # frames from which on noise is measured; until then sigma does not fall
-# Variance that all frames share: of what noise does not explain, since half of sigma is that of a
-# typical pixel and not of this one (0.02 to 0.26 on planes of tuning textures); and of sigma.
-_NOT_NOISE, _SHARED = 0.5, 0.1
+# Variance that all frames share: a part of what noise does not explain, and of sigma. Chosen on
+# planes of tuning textures, such that at least 96 % of the errors are within 3 sigma on each.
+_NOT_NOISE, _SHARED = 0.3, 0.2
 _NO_REASONS = np.uint16(0xFFFF & ~(Flag.CARRIED | Flag.FILLED))
 
 
