@@ -115,7 +115,9 @@ def test_only_the_same_work_goes_on(tmp_path):
     given = frames(tmp_path / "in", 2)
     estimate_files(given, NPZ, tmp_path / "out")
     other = replace(NPZ, min_confidence=0.5)
-    with pytest.raises(OutputError, match=r"has results of another min_confidence.*--force"):
+    with pytest.raises(
+        OutputError, match=r"has results with other min_confidence: None, and now 0.*--force"
+    ):
         estimate_files(given, other, tmp_path / "out", skip_done=True)
     assert len(estimate_files(given, other, tmp_path / "out", overwrite=True).done) == 2
 

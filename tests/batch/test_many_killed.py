@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,6 +18,7 @@ from d3s.batch import DepthJob, depth, estimate_files, find_inputs
 from d3s.batch.manifest import lines_of
 from d3s.evaluate import PlaneSweep, Program, SceneSweep, compare, evaluate_planes
 from d3s.tasks import Cluster, Limits, Processes, greeting, processes
+from killers import Killer, kill_a_process
 from loopback import kill_a_worker, loopback
 from pairs import PINHOLE, RIG, write_views
 
@@ -103,42 +103,6 @@ def messy(folder: Path, count: int):
     cut = folder / "cut_left.png"
     cut.write_bytes(cut.read_bytes()[:300])
     return find_inputs([folder]).frames
-
-
-class Killer(threading.Thread):
-    """Calls a function every so often until it is stopped."""
-
-    def __init__(self, kill, every_s: float) -> None:
-        super().__init__(daemon=True)
-        self._kill, self._every_s, self._ended = kill, every_s, threading.Event()
-        self.kills = 0
-
-    def run(self) -> None:
-        while not self._ended.wait(self._every_s):
-            self.kills += self._kill(self.kills)
-
-    def begin(self, done: int, total: int) -> None:
-        """Begin with the first frame: workers are there then."""
-        if done == 1:
-            self.start()
-
-    def end(self) -> None:
-        self._ended.set()
-        if self.is_alive():
-            self.join()
-
-
-def kill_a_process(number: int) -> int:
-    told = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    own = [line.split()[0] for line in told.stdout.splitlines() if "d3s.tasks.worker" in line]
-    if own:
-        os.kill(int(own[number % len(own)]), signal.SIGKILL)
-    return bool(own)
 
 
 @pytest.mark.slow
