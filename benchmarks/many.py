@@ -77,22 +77,27 @@ for part in (frames[:3], frames):  # loops are compiled before
 
 def rate_before(pairs: Path, count: int) -> float:
     """Frames a second by the code of an earlier commit, on the same pairs."""
-    archive = subprocess.run(
-        ["git", "-C", ROOT, "archive", BEFORE, "src"], capture_output=True, check=False
+    told = subprocess.run(
+        [sys.executable, "-c", BATCH, pairs, str(count)],
+        env={**os.environ, "PYTHONPATH": str(code_before() / "src")},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
-    if archive.returncode:
-        raise SystemExit(f"{BEFORE} is not in the history: {archive.stderr.decode().strip()}")
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-            files.extractall(folder, filter="data")
-        told = subprocess.run(
-            [sys.executable, "-c", BATCH, pairs, str(count)],
-            env={**os.environ, "PYTHONPATH": str(Path(folder, "src"))},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
     return float(told.stdout.split()[-1])
+
+
+def code_before() -> Path:
+    """Code of the earlier commit, which is kept among temporary files with its compiled loops."""
+    kept = Path(tempfile.gettempdir(), f"d3s-{BEFORE}")
+    if not kept.exists():
+        command = ["git", "-C", ROOT, "archive", BEFORE, "src"]
+        archive = subprocess.run(command, capture_output=True, check=False)
+        if archive.returncode:
+            raise SystemExit(f"{BEFORE} is not in the history: {archive.stderr.decode().strip()}")
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+            files.extractall(kept, filter="data")
+    return kept
 
 
 def seconds_of(frames: Any, formats: tuple[str, ...], where: Where) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from pairs import RIG, write_views
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import many
+import small_frames
 from sheets import BEGIN, END
 
 PAGE = DOCS / "many.md"
@@ -75,3 +77,15 @@ def test_simulated_coordinator_gets_all_tasks_back():
     found = many.coordinator(many.FILES, 40)
     assert found["time_s"] > 0
     assert 0 < found["memory_mb"] < 400
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_small_frames_take_no_more_memory_files_or_threads():
+    states = small_frames.measured(600)
+    first, last = states[3], states[-1]
+    assert last.frames == 600
+    assert last.memory_bytes - first.memory_bytes < 5_000_000
+    assert last.handles == first.handles
+    assert last.threads == first.threads
+    assert len(small_frames.sheet(states).lines) == small_frames.PARTS
