@@ -33,6 +33,7 @@ class State(NamedTuple):
 
     frames: int
     time_s: float
+    cpu_s: float
     memory_bytes: int
     handles: int
     threads: int
@@ -43,6 +44,7 @@ def state(frames: int) -> State:
     return State(
         frames,
         time.perf_counter(),
+        time.process_time(),
         process_bytes(os.getpid()),
         len(list(Path("/proc/self/fd").iterdir())),
         threading.active_count(),
@@ -88,25 +90,35 @@ def sheet(states: list[State]) -> Sheet:
         (
             f"{before.frames + 1:,} to {after.frames:,}",
             f"{(after.frames - before.frames) / (after.time_s - before.time_s):.1f}",
+            f"{1e3 * _cpu_s(before, after):.2f}",
             f"{after.memory_bytes / 1e6:.1f}",
             str(after.handles),
             str(after.threads),
         )
         for before, after in pairwise(states)
     ]
-    headings = ("frames", "frames/s", "memory (MB)", "open files", "threads")
+    headings = (
+        *("frames", "frames/s", "processor (ms a frame)"),
+        *("memory (MB)", "open files", "threads"),
+    )
     return Sheet(f"Frames of {SHAPE[0]} x {SHAPE[1]} in one process", headings, lines)
+
+
+def _cpu_s(before: State, after: State) -> float:
+    """Processor time of a frame, which other programs do not change much."""
+    return (after.cpu_s - before.cpu_s) / (after.frames - before.frames)
 
 
 def summary(states: list[State]) -> str:
     """Sentence on the last part and the first."""
-    rates = [(b.frames - a.frames) / (b.time_s - a.time_s) for a, b in pairwise(states)]
-    grown_mb = (states[-1].memory_bytes - states[1].memory_bytes) / 1e6
+    times_s = [_cpu_s(before, after) for before, after in pairwise(states)]
+    first, last = states[1], states[-1]
+    grown_mb = (last.memory_bytes - first.memory_bytes) / 1e6
     return (
-        f"The last {states[1].frames:,} of {states[-1].frames:,} frames of {SHAPE[0]} x {SHAPE[1]} "
-        f"pixels take {rates[0] / rates[-1]:.2f} times as long as the first ones; memory grows by "
-        f"{grown_mb:.1f} MB between them, open files by {states[-1].handles - states[1].handles}, "
-        f"threads by {states[-1].threads - states[1].threads}."
+        f"The last {first.frames:,} of {last.frames:,} frames of {SHAPE[0]} x {SHAPE[1]} "
+        f"pixels take {times_s[-1] / times_s[0]:.2f} times the processor time of the first ones; "
+        f"memory grows by {grown_mb:.1f} MB between them, open files by "
+        f"{last.handles - first.handles}, threads by {last.threads - first.threads}."
     )
 
 

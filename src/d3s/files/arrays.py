@@ -5,6 +5,7 @@ import os
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,21 @@ def write_npz(
     OutputError
         When the file cannot be written, or would replace another.
     """
+    with named(path):
+        content = packed(arrays)
+    atomic.write_bytes(path, content, overwrite=overwrite)
+
+
+def packed(arrays: Mapping[str, ArrayLike]) -> bytes:
+    """Bytes of an NPZ file of named arrays.
+
+    Raises
+    ------
+    InputError
+        When an array does not hold numbers or texts.
+    """
     buffer = io.BytesIO()
-    with named(path), zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy", _DATE)
             member.compress_type = zipfile.ZIP_DEFLATED
@@ -75,7 +89,7 @@ def write_npz(
                 opened: Any = file
                 opened._compressor = _compressor(content)  # zipfile itself has levels only
                 file.write(content)
-    atomic.write_bytes(path, buffer.getvalue(), overwrite=overwrite)
+    return buffer.getvalue()
 
 
 def read_npz(
