@@ -56,15 +56,16 @@ def test_every_table_has_its_place():
 
 
 def test_tables_hold_what_was_measured():
-    best = {
+    rates = {
         many.BEFORE_NAME: 5.0,
         "one process, npz": 10.0,
         many.ONE_THREAD: 8.0,
         "2 processes, npz": 16.0,
         "Dask on loopback, 2 workers, npz": 15.0,
     }
+    best = {name: many.Rate(rate, 0.01) for name, rate in rates.items()}
     lines = many.places_sheet(best).lines
-    assert lines[3] == ("2 processes, npz", "16.0", "2.00", "1.60", "3.20")
+    assert lines[3] == ("2 processes, npz", "16.0", "2.00", "1.60", "3.20", "0.01")
     costs = {"npz": (0.1, 2e6), "zarr": (0.05, 1e6)}
     sizes = many.sizes_sheet(best, costs).lines
     assert sizes[-1][0] == "1,000,000"
