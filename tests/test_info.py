@@ -11,6 +11,7 @@ from PIL import Image
 
 import d3s
 from calibrations import calibration
+from d3s.batch.zarr_store import DepthStore
 from d3s.errors import D3SError, InputError
 from d3s.files import DepthImage, write_depth, write_npz
 from d3s.info import info
@@ -235,3 +236,35 @@ def test_what_is_not_known_or_damaged_is_named(tmp_path):
         (tmp_path / "a.tiff").write_bytes(content[:size])
         with pytest.raises(InputError, match=re.escape("a.tiff: ")):
             info(tmp_path / "a.tiff")
+
+
+def test_zarr(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(tmp_path / "pairs.zarr", mode="w", zarr_format=3)
+    for side in ("left", "right"):
+        group.create_array(side, data=np.zeros((2, 4, 5), np.uint16))
+    found = info(tmp_path / "pairs.zarr")
+    assert found.kind == "Zarr arrays"
+    assert found.facts == {"left": "uint16 2 x 4 x 5", "right": "uint16 2 x 4 x 5"}
+    est = d3s.DepthMap(
+        depth_m=DEPTH,
+        sigma_m=DEPTH / 100,
+        confidence=np.ones_like(DEPTH),
+        flags=np.zeros(SHAPE, np.uint16),
+        rig=RIG,
+        method="joint",
+        options=d3s.JointOptions(),
+    )
+    store = DepthStore(tmp_path / "depth.zarr")
+    told = {"rig": RIG.model_dump(mode="json"), "method": "joint", "options": {}}
+    store.create(["a", "b"], SHAPE, told)
+    store.write(1, est)
+    found = info(store.path)
+    assert found.kind == "depth maps of many frames"
+    assert found.facts["frames"] == 2
+    assert found.facts["frames_that_are_whole"] == 1
+    assert found.facts["depth_m"] == "float32 2 x 20 x 30"
+    assert found.facts["rig"] == "paper prototype"
+    (store.path / "zarr.json").write_text("{")
+    with pytest.raises(InputError, match=r"its zarr\.json cannot be read"):
+        info(store.path)

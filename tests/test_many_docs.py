@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from pairs import RIG, write_views
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import many
+import small_frames
 from sheets import BEGIN, END
 
 PAGE = DOCS / "many.md"
@@ -48,21 +50,22 @@ def test_every_outcome_has_its_row():
 
 def test_every_table_has_its_place():
     page = PAGE.read_text()
-    for name in ("machine", "places", "formats", "sizes", "coordinator"):
+    for name in ("machine", "places", "formats", "sizes", "coordinator", "small frames", "kills"):
         assert BEGIN.format("many", name) in page
         assert END.format(name) in page
 
 
 def test_tables_hold_what_was_measured():
-    best = {
-        "one process, npz, png and figure": 5.0,
-        "one process, npz": 8.0,
-        "one process of one thread, npz": 8.0,
+    rates = {
+        many.BEFORE_NAME: 5.0,
+        "one process, npz": 10.0,
+        many.ONE_THREAD: 8.0,
         "2 processes, npz": 16.0,
         "Dask on loopback, 2 workers, npz": 15.0,
     }
+    best = {name: many.Rate(rate, 0.01) for name, rate in rates.items()}
     lines = many.places_sheet(best).lines
-    assert lines[3] == ("2 processes, npz", "16.0", "2.00", "3.20")
+    assert lines[3] == ("2 processes, npz", "16.0", "2.00", "1.60", "3.20", "0.01")
     costs = {"npz": (0.1, 2e6), "zarr": (0.05, 1e6)}
     sizes = many.sizes_sheet(best, costs).lines
     assert sizes[-1][0] == "1,000,000"
@@ -72,6 +75,18 @@ def test_tables_hold_what_was_measured():
 
 
 def test_simulated_coordinator_gets_all_tasks_back():
-    found = many.coordinator("frames", 40)
+    found = many.coordinator(many.FILES, 40)
     assert found["time_s"] > 0
     assert 0 < found["memory_mb"] < 400
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_small_frames_take_no_more_memory_files_or_threads():
+    states = small_frames.measured(600)
+    first, last = states[3], states[-1]
+    assert last.frames == 600
+    assert last.memory_bytes - first.memory_bytes < 5_000_000
+    assert last.handles == first.handles
+    assert last.threads == first.threads
+    assert len(small_frames.sheet(states).lines) == small_frames.PARTS

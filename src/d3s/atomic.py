@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -67,16 +67,41 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
     OutputError
         Naming the path and the likely remedy. The file that was there before is kept.
     """
+    _write(path, (content,), overwrite, content)
+
+
+def write_pieces(
+    path: str | os.PathLike[str], pieces: Iterable[bytes], *, overwrite: bool = False
+) -> None:
+    """Write a long file whole or not at all; its pieces are never in memory together.
+
+    Parameters
+    ----------
+    path, overwrite
+        As for `write_bytes`, which also has the exception.
+    pieces
+        Bytes of the file, in their order.
+    """
+    _write(path, pieces, overwrite)
+
+
+def _write(
+    path: str | os.PathLike[str],
+    pieces: Iterable[bytes],
+    overwrite: bool,
+    content: bytes | None = None,
+) -> None:
+    """Write a file, unless it has this content already."""
     try:
         target = Path(os.path.realpath(path))
         _clear_leftovers(target.parent)
         if os.path.lexists(target):
             _check_replaceable(target)
-            if _holds(target, content):
+            if content is not None and _holds(target, content):
                 return
             if not overwrite:
                 raise _would_replace(path)
-        _write_beside(target, content, overwrite)
+        _write_beside(target, pieces, overwrite)
     except FileExistsError as error:  # made by another process in the meantime
         raise _would_replace(path) from error
     except OutputError:
@@ -133,10 +158,10 @@ def _holds(target: Path, content: bytes) -> bool:
     return target.stat().st_size == len(content) and target.read_bytes() == content
 
 
-def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:
+def _write_beside(target: Path, pieces: Iterable[bytes], overwrite: bool) -> None:
     with _temporary(target.parent) as temporary:
         with temporary.open("r+b") as file:
-            file.write(content)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

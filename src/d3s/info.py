@@ -1,5 +1,6 @@
 """Describe a file: an image, depth, points, a recording, a rig, a recipe, a folder."""
 
+import json
 import os
 import re
 from collections import Counter
@@ -48,6 +49,7 @@ _ENDS_PERCENT = (0.5, 99.5)
 _WIDEST = 1e30  # a wider range has no histogram
 _START_BYTES = 8
 _MAX_BYTES = 2_000_000_000
+_ZARR = "zarr.json"  # metadata of a Zarr array or group, version 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,6 +278,8 @@ def _folder(path: Path) -> Info:
         names = sorted(one.name for one in path.iterdir() if not one.name.startswith("."))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}. Check its rights.") from error
+    if _ZARR in names:
+        return _zarr(path)
     counts = Counter(Path(name).suffix.lower() or "others" for name in names)
     facts: Facts = {"files": dict(sorted(counts.items()))}
     kind = "folder"
@@ -285,6 +289,35 @@ def _folder(path: Path) -> Info:
         kind = "simulated folder"
         facts["recipe"] = _recipe_facts(Recipe.load(path / RECIPE_NAME))
     return Info(path=str(path), kind=kind, facts=facts)
+
+
+def _zarr(path: Path) -> Info:
+    """Zarr group or array, by its metadata; depth maps of many frames say more."""
+    found = _metadata(path)
+    told = found.get("attributes") or {}
+    arrays = {path.name: found} if "shape" in found else {}
+    for one in sorted(path.iterdir()):
+        if (one / _ZARR).is_file():
+            arrays[one.name] = _metadata(one)
+    facts: Facts = {
+        name: f"{one['data_type']} {' x '.join(map(str, one['shape']))}"
+        for name, one in arrays.items()
+        if "shape" in one
+    }
+    if told.get("kind") != "d3s depth maps":
+        return Info(path=str(path), kind="Zarr arrays", facts=facts)
+    whole = sum(one.name.startswith("c.") for one in (path / "done").iterdir())
+    first: Facts = {"frames": len(told["frames"]), "frames_that_are_whole": whole}
+    facts = {**first, "method": told["method"], "rig": told["rig"]["name"], **facts}
+    return Info(path=str(path), kind="depth maps of many frames", facts=facts)
+
+
+def _metadata(path: Path) -> Facts:
+    try:
+        found = json.loads((path / _ZARR).read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: its {_ZARR} cannot be read. Is it a Zarr array?") from error
+    return found if isinstance(found, dict) else {}
 
 
 def _recipe_facts(recipe: Recipe) -> Facts:

@@ -2,6 +2,9 @@
 
 import csv
 import json
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from pairs import RIG, views, write_views
 QUICK = DepthJob(rig=RIG, method="bm", formats=("npz", "png", "preview"))
 NPZ = replace(QUICK, formats=("npz",))
 MANIFEST = {LINES, TABLE}
+FLAT = np.full((93, 220), 0.5, np.float32)
 
 
 def frames(folder: Path, count: int, start: int = 0):
@@ -84,6 +88,42 @@ def test_manifest_has_figures_and_all_that_decides_them(tmp_path):
     assert float(rows[0]["density"]) == batch.done[0].density
 
 
+def test_summaries_are_read_when_they_are_asked_for(tmp_path):
+    given = frames(tmp_path / "in", 3)
+    write_image(tmp_path / "in/001_left.png", FLAT, overwrite=True)
+    write_image(tmp_path / "in/001_right.png", FLAT, overwrite=True)
+    batch = estimate_files(given, NPZ, tmp_path / "out", workers=2)
+    (single,) = estimate_files(given[:1], NPZ, tmp_path / "single").done
+    table = (tmp_path / "out" / TABLE).read_text().splitlines()
+    assert [line.split(",")[0] for line in table[1:]] == ["000", "001", "002"]  # not as they came
+    shutil.rmtree(tmp_path / "out")
+    assert len(batch.done) == 3
+    assert [one.name for one in batch.done[1:]] == ["001", "002"]
+    assert batch.done[-1].name == "002"
+    assert batch.done[0].density == single.density
+    assert batch.done[0].file_names == single.file_names
+    assert batch.done[::2] == (batch.done[0], batch.done[2])
+    assert batch.done != ()
+    (empty,) = batch.empty
+    assert empty.name == "001"
+    assert np.isnan(empty.nearest_m)
+
+
+def test_who_hands_out_frames_loads_no_compiler(tmp_path):
+    frames(tmp_path / "in", 2)
+    code = """
+import sys
+from d3s.batch import DepthJob, estimate_files, find_inputs
+import d3s
+job = DepthJob(rig=d3s.Rig.paper_prototype(), formats=("npz",))
+print(len(estimate_files(find_inputs([sys.argv[1]]).frames, job, sys.argv[2], workers=2).done))
+print([name for name in ("numba", "scipy", "matplotlib") if name in sys.modules])
+"""
+    command = [sys.executable, "-c", code, tmp_path / "in", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["2", "[]"]
+
+
 def batch_options(run):
     return DepthJob.from_json(run["settings"]).options
 
@@ -115,7 +155,9 @@ def test_only_the_same_work_goes_on(tmp_path):
     given = frames(tmp_path / "in", 2)
     estimate_files(given, NPZ, tmp_path / "out")
     other = replace(NPZ, min_confidence=0.5)
-    with pytest.raises(OutputError, match=r"has results of another min_confidence.*--force"):
+    with pytest.raises(
+        OutputError, match=r"has results with other min_confidence: None, and now 0.*--force"
+    ):
         estimate_files(given, other, tmp_path / "out", skip_done=True)
     assert len(estimate_files(given, other, tmp_path / "out", overwrite=True).done) == 2
 

@@ -1,12 +1,12 @@
 """Depth of many frames while workers, the client and the scheduler are killed; and on a cluster."""
 
+import csv
 import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -17,8 +17,12 @@ import pytest
 import poison_frames
 from d3s.batch import DepthJob, depth, estimate_files, find_inputs
 from d3s.batch.manifest import lines_of
-from d3s.evaluate import PlaneSweep, Program, SceneSweep, compare, evaluate_planes
+from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare, evaluate_planes
+from d3s.evaluate.tuned_twin import tuned_twin
+from d3s.reproduce import fig_s5_synthetic_scenes
+from d3s.reproduce.run import reproduce
 from d3s.tasks import Cluster, Limits, Processes, greeting, processes
+from killers import Killer, kill_a_process
 from loopback import kill_a_worker, loopback
 from pairs import PINHOLE, RIG, write_views
 
@@ -96,6 +100,26 @@ def test_compare_has_the_same_figures_everywhere(cluster):
     assert rows[0] == rows[1] == rows[2]
 
 
+@pytest.mark.slow
+def test_reproduce_has_the_same_figures_everywhere(tmp_path, cluster, monkeypatch):
+    """The smallest item that is a sweep, Fig. S5, with a small camera and small scenes."""
+    twin = tuned_twin(depths_m=(0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6), shape=(210, 420))
+    small = SceneSweep(count=2, shape=(140, 200), nearest_m=0.7, patterns=("gravel", "brick"))
+    others = Contender(method="joint"), Contender(method="bm")
+    monkeypatch.setattr(fig_s5_synthetic_scenes, "twin_for", lambda context: twin)
+    monkeypatch.setattr(fig_s5_synthetic_scenes, "scene_sweep", lambda context: small)
+    monkeypatch.setattr(fig_s5_synthetic_scenes, "OTHERS", others)
+    places = {"here": 1, "processes": 2, "cluster": Cluster(cluster.address)}
+    rows = {}
+    for name, place in places.items():
+        (made,) = reproduce(["figs5"], tmp_path / name, workers=place)
+        assert made.state == "made", made
+        with (tmp_path / name / "synthetic" / "synthetic.csv").open(newline="") as file:
+            rows[name] = [{**row, "time_s": ""} for row in csv.DictReader(file)]
+    assert len(rows["here"]) == 2 * 4
+    assert rows["here"] == rows["processes"] == rows["cluster"]
+
+
 def messy(folder: Path, count: int):
     frames(folder, count)
     for name in ("hangs", "eats", "cut"):
@@ -103,42 +127,6 @@ def messy(folder: Path, count: int):
     cut = folder / "cut_left.png"
     cut.write_bytes(cut.read_bytes()[:300])
     return find_inputs([folder]).frames
-
-
-class Killer(threading.Thread):
-    """Calls a function every so often until it is stopped."""
-
-    def __init__(self, kill, every_s: float) -> None:
-        super().__init__(daemon=True)
-        self._kill, self._every_s, self._ended = kill, every_s, threading.Event()
-        self.kills = 0
-
-    def run(self) -> None:
-        while not self._ended.wait(self._every_s):
-            self.kills += self._kill(self.kills)
-
-    def begin(self, done: int, total: int) -> None:
-        """Begin with the first frame: workers are there then."""
-        if done == 1:
-            self.start()
-
-    def end(self) -> None:
-        self._ended.set()
-        if self.is_alive():
-            self.join()
-
-
-def kill_a_process(number: int) -> int:
-    told = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    own = [line.split()[0] for line in told.stdout.splitlines() if "d3s.tasks.worker" in line]
-    if own:
-        os.kill(int(own[number % len(own)]), signal.SIGKILL)
-    return bool(own)
 
 
 @pytest.mark.slow
@@ -188,15 +176,19 @@ def test_client_killed_again_and_again(tmp_path, cluster, place):
     words = {"here": ["--workers", "1"], "processes": ["--workers", "2"]}
     places = words.get(place, ["--scheduler", cluster.address])
     command = [*COMMAND, tmp_path / "in", *PINHOLE, "-m", "bm", "--format", "npz,zarr", *places]
+    started = time.monotonic()
+    subprocess.run([*command, "-o", tmp_path / "calm"], check=True, capture_output=True)
+    longest_s = time.monotonic() - started
+    assert contents(tmp_path / "calm") == whole
     chance, kills, out = random.Random(0), 0, tmp_path / "out"
     while kills < int(os.environ.get("D3S_TEST_KILLS", "6")):
         with subprocess.Popen([*command, "--skip-done", "-o", out], stderr=subprocess.PIPE) as one:
-            deadline = time.monotonic() + chance.uniform(0.5, 6)
+            deadline = time.monotonic() + chance.uniform(0.1, longest_s)
             while one.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.02)
             one.kill()
-            kills += 1
             one.stderr.read()
+        kills += one.returncode == -signal.SIGKILL
         if one.returncode == 0:
             assert contents(out) == whole
             shutil.rmtree(out)

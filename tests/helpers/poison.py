@@ -32,6 +32,11 @@ def be_killed(_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def wait_and_be_killed(seconds: float) -> None:
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def hang(seconds: float) -> None:
     time.sleep(seconds)
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numba
@@ -96,16 +97,25 @@ print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), stats.ca
 """
 
 
-def _call(folder: Path, read_only: bool) -> tuple[int, int, str]:
-    done = subprocess.run(
+def _started(folder: Path, read_only: bool) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
         [sys.executable, "-c", CALL.format(read_only=read_only)],
         env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=True,
     )
-    hits, misses, path = done.stdout.split()
+
+
+def _told(process: "subprocess.Popen[str]") -> tuple[int, int, str]:
+    output, errors = process.communicate()
+    assert not process.returncode, errors
+    hits, misses, path = output.split()
     return int(hits), int(misses), path
+
+
+def _call(folder: Path, read_only: bool) -> tuple[int, int, str]:
+    return _told(_started(folder, read_only))
 
 
 def test_folder_is_filled_once_and_then_serves_a_place_that_cannot_be_written(tmp_path):
@@ -133,3 +143,32 @@ def test_without_any_folder_loops_are_compiled_and_forgotten(tmp_path):
     assert done.stdout.split() == ["0", "1", "None"] or done.stdout.split()[:2] == ["0", "0"]
     assert "in every run" in done.stderr
     assert not empty.exists()
+
+
+def test_processes_that_start_together_compile_once(tmp_path):
+    together = [_started(tmp_path, False) for _ in range(3)]
+    told = [_told(one)[:2] for one in together]
+    assert sorted(told) == [(0, 1), (1, 0), (1, 0)]
+
+
+def test_lock_of_a_loop_is_waited_for(tmp_path):
+    first, second = (cache._Lock(tmp_path, test_private_folder_is_our_own) for _ in range(2))
+    first.take()
+    waiting = threading.Thread(target=second.take)
+    waiting.start()
+    waiting.join(0.3)
+    assert waiting.is_alive()
+    first.release()
+    waiting.join(30)
+    assert not waiting.is_alive()
+    second.release()
+
+
+def test_lock_is_not_waited_for_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "_LONGEST_S", 0.1)
+    first, second = (cache._Lock(tmp_path, test_private_folder_is_our_own) for _ in range(2))
+    first.take()
+    second.take()
+    for one in (first, second):
+        one.release()
+    cache._Lock(tmp_path / "nowhere", test_private_folder_is_our_own).take()  # cannot be locked

@@ -22,9 +22,10 @@ from d3s.tasks import (
     Task,
     WorkerEndedError,
     place_of,
+    processes,
     run,
 )
-from d3s.tasks.memory import in_words, machine_bytes, process_bytes
+from d3s.tasks.memory import in_words, machine_bytes, memory_kills, process_bytes
 
 MEGABYTE = 1_000_000
 
@@ -77,6 +78,20 @@ def test_bad_tasks_are_named_with_their_reasons_and_stop_no_other(tmp_path):
         "hangs": (Kind.TIMED_OUT, "took longer than the limit of 8 s.", 1),
         "eats": (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.", 3),
     }
+
+
+@pytest.mark.parametrize("counts", [range(100), [None] * 100])
+def test_a_kill_is_for_memory_if_the_kernel_says_so_or_the_worker_was_large(monkeypatch, counts):
+    told = iter(counts)
+    monkeypatch.setattr(processes, "memory_kills", lambda: next(told))
+    monkeypatch.setattr(processes, "process_bytes", lambda process: 10 * MEGABYTE)
+    limit = 15 * MEGABYTE  # of which 10 is more than half
+    found = outcomes(
+        [Task("killed", poison.wait_and_be_killed, 0.7)], Processes(1), memory_bytes=limit
+    )
+    assert found["killed"].reason == (
+        "was killed in its worker, as happens when memory runs out, 3 times."
+    )
 
 
 def test_worker_has_one_thread_and_answers_for_nothing_that_is_printed():
@@ -158,6 +173,7 @@ def test_limits_that_cannot_be():
 def test_memory_of_this_process_and_of_nobody():
     assert 10 * MEGABYTE < process_bytes(os.getpid()) < machine_bytes()
     assert process_bytes(2**22 + 1) == 0
+    assert memory_kills() is None or memory_kills() >= 0
     assert [in_words(size) for size in (5e6, 512e6, 2.5e9, 64e9)] == [
         "5 MB",
         "512 MB",

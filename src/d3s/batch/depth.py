@@ -1,13 +1,16 @@
 """Depth maps of many frames, written to a folder: here, in processes, or on a cluster."""
 
 import os
-import struct
-from collections.abc import Callable, Generator, Sequence
+from array import array
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import tee
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from d3s.atomic import make_folder
 from d3s.batch.ahead import read_ahead
@@ -19,13 +22,13 @@ from d3s.batch.manifest import FOUND, Manifest
 from d3s.batch.results import Batch, Done
 from d3s.capture import Refused
 from d3s.errors import OutputError
-from d3s.estimate.diagnosis.watch import DriftSample, DriftWatch
+from d3s.estimate.drift_watch import Drift, DriftSample, DriftWatch
 from d3s.files.raw import path_text
-from d3s.runtime.compile import load_compiler
 from d3s.tasks import Cluster, Here, Kind, Limits, Outcome, Task, Where, Workers, place_of, run
-from d3s.types import Progress
+from d3s.types import FloatArray, Progress
 
 _NO_LIMITS = Limits()
+_NO_LINE = -1  # a frame that is not done in this run
 
 
 def estimate_files(
@@ -81,22 +84,22 @@ def estimate_files(
     make_folder(folder)
     plan = Plan(job=job, folder=folder, overwrite=overwrite or skip_done)
     check_targets(frames, job, folder, plan.overwrite)
-    manifest = Manifest(folder, job)
-    note = manifest.check_settings() if skip_done else ""
-    if plan.store is not None and overwrite:
-        plan.store.remove()
-    places = places_of(frames, plan)
-    before = DoneBefore(plan, manifest, places) if skip_done else None
-    is_done = [before is not None and before.has(one) for one in frames]
-    to_do = [one for one, done in zip(frames, is_done, strict=True) if not done]
-    skipped = [one for one, done in zip(frames, is_done, strict=True) if done]
-    where = place_of(workers, tasks=len(to_do))
-    results = _Results(plan, frames, manifest if len(frames) > 1 else None, on_refused)
     with ExitStack() as stack:
+        manifest = stack.enter_context(closing(Manifest(folder, job)))
+        note = manifest.check_settings() if skip_done else ""
+        if plan.store is not None and overwrite:
+            plan.store.remove()
+        places = places_of(frames, plan)
+        before = DoneBefore(plan, manifest, places) if skip_done else None
+        is_done = [before is not None and before.has(one) for one in frames]
+        to_do = [number for number, done in enumerate(is_done) if not done]
+        skipped = [number for number, done in enumerate(is_done) if done]
+        where = place_of(workers, tasks=len(to_do))
+        results = _Results(plan, frames, manifest if len(frames) > 1 else None, on_refused)
         stack.callback(plan.clear_leftovers)
-        stack.callback(results.close)
         results.begin(skipped, to_do, where)
-        outcomes = stack.enter_context(closing(_outcomes(to_do, plan, places, where, limits)))
+        work = _outcomes(frames, to_do, plan, places, where, limits)
+        outcomes = stack.enter_context(closing(work))
         for number, outcome in enumerate(outcomes, 1):
             results.add(outcome)
             if progress is not None:
@@ -104,41 +107,49 @@ def estimate_files(
     if not was_there:
         with suppress(OSError):  # not empty: there are results, or reasons
             folder.rmdir()
-    return results.batch([one.name for one in skipped], note)
+    return results.batch([frames[number].name for number in skipped], note)
 
 
 def _outcomes(
     frames: Sequence[AnyFrame],
+    to_do: Sequence[int],
     plan: Plan,
     places: dict[str, int],
     where: Where,
     limits: Limits,
 ) -> Generator[Outcome, None, None]:
-    """Outcomes of frames, as they come; keys are the names of the frames."""
-    if not frames:
+    """Outcomes of frames, as they come; keys are the numbers of the frames."""
+    if not to_do:
         return
+    jobs = ((str(number), described(frames[number], places)) for number in to_do)
     if isinstance(where, Here):
-        yield from _outcomes_here(frames, plan, places)
+        yield from _outcomes_here(jobs, plan)
         return
     path = plan.save()
     if isinstance(where, Cluster):
-        where = where.seeing(*_seen(frames, path.parent))
+        where = where.seeing(*_seen((frames[number] for number in to_do), path.parent))
     work = partial(make_frame, os.fspath(path))
-    tasks = (Task(one.name, work, _absolute(described(one, places))) for one in frames)
+    tasks = (Task(key, work, _absolute(job)) for key, job in jobs)
     yield from run(tasks, where, limits=limits)
 
 
 def _outcomes_here(
-    frames: Sequence[AnyFrame], plan: Plan, places: dict[str, int]
+    jobs: Iterable[tuple[str, dict[str, Any]]], plan: Plan
 ) -> Generator[Outcome, None, None]:
     """Outcomes of frames in this process: the next one is read while one is estimated."""
-    jobs = [described(one, places) for one in frames]
+    reading, working = tee(jobs)
     with closing(plan.reader):
-        read = read_ahead(map(plan.reader.read, jobs), meanwhile=load_compiler)
-        tasks = (
-            Task(one["name"], lambda frame: record_of(plan, next(read), frame), one) for one in jobs
+        frames = (plan.reader.read(job) for _, job in reading)
+        read = read_ahead(frames, meanwhile=_load_compiler)
+        yield from run(
+            Task(key, lambda frame: record_of(plan, next(read), frame), job) for key, job in working
         )
-        yield from run(tasks)
+
+
+def _load_compiler() -> None:
+    from d3s.runtime.compile import load_compiler  # slow to import, and workers do without it here
+
+    load_compiler()
 
 
 def _absolute(frame: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +161,7 @@ def _absolute(frame: dict[str, Any]) -> dict[str, Any]:
     return {**frame, **paths}
 
 
-def _seen(frames: Sequence[AnyFrame], folder: Path) -> tuple[list[str], list[str]]:
+def _seen(frames: Iterable[AnyFrame], folder: Path) -> tuple[list[str], list[str]]:
     """A file of each folder of inputs, and the folder of the results, which workers must see."""
     first: dict[Path, Path] = {}
     for frame in frames:
@@ -169,27 +180,33 @@ class _Results:
     frames: Sequence[AnyFrame]
     manifest: Manifest | None
     on_refused: Callable[[Refused], None] | None
-    done: dict[int, Done] = field(default_factory=dict)
+    done: dict[int, Done] = field(default_factory=dict)  # if there is no manifest
     refused: dict[int, Refused] = field(default_factory=dict)
-    samples: dict[int, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._numbers = {one.name: number for number, one in enumerate(self.frames)}
+        # Of a frame, memory holds two places: numbers in files and arrays, and no object.
+        self._lines = array("q", [_NO_LINE]) * len(self.frames)
+        self._samples: FloatArray | None = None
+        self._count = 0
 
-    def begin(self, skipped: list[AnyFrame], to_do: list[AnyFrame], where: Where) -> None:
+    def begin(self, skipped: list[int], to_do: list[int], where: Where) -> None:
         """Note the run; frames that are whole and have no line get one."""
         if self.manifest is None:
             return
-        untold = [one for one in skipped if not self._is_told(one)]
-        if untold or to_do:
+        is_begun = bool(to_do)
+        if to_do:
             self.manifest.begin(_place_words(where), len(to_do))
-        for one in untold:
-            record = found_record(self.plan, one)
-            self.manifest.add(one.name, _inputs(one), FOUND, record)
-        for one in skipped:
-            earlier = self.manifest.earlier.get(one.name)
-            if earlier is not None and earlier.drift is not None:
-                self.samples[self._numbers[one.name]] = _packed(DriftSample(*earlier.drift))
+        for number in skipped:
+            frame = self.frames[number]
+            earlier = self.manifest.last(frame.name)
+            if earlier is not None and earlier.is_whole:
+                self._add_sample(number, earlier.drift)
+                continue
+            if not is_begun:
+                self.manifest.begin(_place_words(where), 0)
+                is_begun = True
+            record = found_record(self.plan, frame)
+            self.manifest.add(frame.name, _inputs(frame), FOUND, record)
 
     def add(self, outcome: Outcome) -> None:
         """Add the outcome of a frame.
@@ -199,14 +216,17 @@ class _Results:
         OutputError
             When its results could not be written: the next frame would meet that too.
         """
-        number = self._numbers[outcome.key]
+        number = int(outcome.key)
         files = self.frames[number]
         if outcome.kind == Kind.DONE:
             record = outcome.result
-            self.done[number] = Done.from_record(record, self.plan.folder)
-            if record["drift"] is not None:
-                self.samples[number] = _packed(DriftSample(*record["drift"]))
-            self._tell(files, outcome, record)
+            self._count += 1
+            self._add_sample(number, record["drift"])
+            place = self._tell(files, outcome, record)
+            if place is None:
+                self.done[number] = Done.from_record(record, self.plan.folder)
+            else:
+                self._lines[number] = place
             return
         if outcome.error == OutputError.__name__:
             raise self._with_words(outcome.reason) from outcome.exception
@@ -218,52 +238,52 @@ class _Results:
 
     def batch(self, skipped: list[str], note: str) -> Batch:
         """Outcomes in the order of the frames."""
-        watch = DriftWatch()
-        for number in sorted(self.samples):
-            files = self.frames[number]
-            sample = _unpacked(self.samples[number])
-            watch.add_sample(path_text(files.name or files.left.name), sample)
+        done: Sequence[Done] = tuple(self.done.values())
+        if self.manifest is not None and self._count:
+            lines = array("q", (place for place in self._lines if place != _NO_LINE))
+            done = self.manifest.done(lines)
         return Batch(
-            done=tuple(self.done[number] for number in sorted(self.done)),
+            done=done,
             refused=tuple(self.refused[number] for number in sorted(self.refused)),
             skipped=tuple(skipped),
-            drift=watch.drift(),
+            drift=self._drift(),
             remarks=(note,) if note else (),
             manifest=None if self.manifest is None else self.manifest.path,
         )
 
-    def close(self) -> None:
-        """Write the table of the manifest."""
-        if self.manifest is not None:
-            self.manifest.close()
+    def _add_sample(self, number: int, drift: Sequence[Any] | None) -> None:
+        if drift is None:
+            return
+        if self._samples is None:
+            self._samples = np.full((len(self.frames), 9), np.nan)
+        values, sigmas, held_px = drift
+        self._samples[number] = (*values, *sigmas, held_px)
 
-    def _is_told(self, frame: AnyFrame) -> bool:
-        earlier = None if self.manifest is None else self.manifest.earlier.get(frame.name)
-        return earlier is not None and earlier.is_whole
+    def _drift(self) -> Drift | None:
+        """Drift of the camera that all frames together show, in their order."""
+        if self._samples is None:
+            return None
+        watch = DriftWatch()
+        for number in np.flatnonzero(np.isfinite(self._samples[:, -1])):
+            files, row = self.frames[number], self._samples[number].tolist()
+            name = path_text(files.name or files.left.name)
+            watch.add_sample(name, DriftSample(row[:4], row[4:8], row[8]))
+        return watch.drift()
 
-    def _tell(self, files: AnyFrame, outcome: Outcome, values: dict[str, Any]) -> None:
-        if self.manifest is not None:
-            values = {name: value for name, value in values.items() if name != "name"}
-            values["tries"] = outcome.tries
-            self.manifest.add(files.name, _inputs(files), outcome.kind.value, values)
+    def _tell(self, files: AnyFrame, outcome: Outcome, values: dict[str, Any]) -> int | None:
+        """Add a line to the manifest, if there is one; returns its place."""
+        if self.manifest is None:
+            return None
+        values = {name: value for name, value in values.items() if name != "name"}
+        values["tries"] = outcome.tries
+        return self.manifest.add(files.name, _inputs(files), outcome.kind.value, values)
 
     def _with_words(self, reason: str) -> OutputError:
         """Error that ends the batch."""
         words = "Nothing is finished."
-        if self.done:
-            count = len(self.done)
-            words = f"{count} frames before it are finished. --skip-done goes on from there."
+        if self._count:
+            words = f"{self._count} frames before it are finished. --skip-done goes on from there."
         return OutputError(f"{reason} {words}")
-
-
-def _packed(sample: DriftSample) -> bytes:
-    """Sample in few bytes: a batch may have a million."""
-    return struct.pack("9d", *sample.values, *sample.sigmas, sample.held_px)
-
-
-def _unpacked(packed: bytes) -> DriftSample:
-    numbers = struct.unpack("9d", packed)
-    return DriftSample(list(numbers[:4]), list(numbers[4:8]), numbers[8])
 
 
 def _refused_name(frame: AnyFrame) -> str:

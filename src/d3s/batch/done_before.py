@@ -1,7 +1,7 @@
 """Results that are there before a batch begins: what may be replaced, and what is whole."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class DoneBefore:
         targets = self._plan.job.targets(frame.name, self._plan.folder)
         if all(path.name in self._names for path in targets.values()):
             return True
-        earlier = self._manifest.earlier.get(frame.name)
+        earlier = self._manifest.last(frame.name)
         return (
             earlier is not None
             and earlier.is_whole
@@ -112,32 +112,38 @@ def check_targets(
     there = set(os.listdir(folder))  # noqa: PTH208 - names only, for many frames
     if not there:
         return
-    taken = [
-        path
-        for frame in frames
-        for path in job.targets(frame.name, folder).values()
-        if path.name in there
-    ]
-    if ZARR in job.formats and STORE in there:
-        taken.append(folder / STORE)
-    _check_inputs(frames, taken)
-    folders = [path for path in taken if path.name != STORE and path.is_dir()]
-    if folders:
+    first, count = None, 0
+    for path in _taken(frames, job, folder, there):
+        first, count = first or path, count + 1
+        if path.name != STORE and path.is_dir():
+            raise OutputError(
+                f"{path_text(path)} is a folder, where a result should go. Remove it."
+            )
+    if first is None:
+        return
+    _check_inputs(frames, _taken(frames, job, folder, there))
+    if not may_replace:
+        others = f", and {count - 1} more results" if count > 1 else ""
         raise OutputError(
-            f"{path_text(folders[0])} is a folder, where a result should go. Remove it."
-        )
-    if taken and not may_replace:
-        others = f", and {len(taken) - 1} more results" if len(taken) > 1 else ""
-        raise OutputError(
-            f"{path_text(taken[0])} exists{others}. Choose another folder; or replace them: "
+            f"{path_text(first)} exists{others}. Choose another folder; or replace them: "
             "--force on the command line, overwrite=True in Python; or go on where an earlier run "
             "was stopped: --skip-done, skip_done=True."
         )
 
 
-def _check_inputs(frames: Sequence[AnyFrame], taken: list[Path]) -> None:
-    if not taken:
-        return
+def _taken(
+    frames: Sequence[AnyFrame], job: DepthJob, folder: Path, there: set[str]
+) -> Iterator[Path]:
+    """Results of frames that are there already."""
+    for frame in frames:
+        for path in job.targets(frame.name, folder).values():
+            if path.name in there:
+                yield path
+    if ZARR in job.formats and STORE in there:
+        yield folder / STORE
+
+
+def _check_inputs(frames: Sequence[AnyFrame], taken: Iterable[Path]) -> None:
     inputs = {os.path.realpath(path) for frame in frames for path in frame.files}
     own = next((path for path in taken if os.path.realpath(path) in inputs), None)
     if own is not None:

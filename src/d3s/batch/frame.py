@@ -21,8 +21,7 @@ from d3s.batch.zarr_store import DepthStore
 from d3s.capture import Frame, Refused
 from d3s.errors import InputError, OutputError
 from d3s.estimate import DepthMap
-from d3s.estimate.diagnosis.watch import drift_sample
-from d3s.estimate.diagnosis.words import Cause
+from d3s.estimate.drift_watch import drift_sample
 from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
 
@@ -171,6 +170,8 @@ def _written(plan: Plan, found: DepthMap, frame: Mapping[str, Any], title: str) 
 
 def _depth_map(frame: Frame, job: DepthJob) -> tuple[DepthMap, float]:
     """Filtered depth map of a frame, and the time of the estimate in seconds."""
+    from d3s.estimate.diagnosis import Cause  # compiled loops: slow to import
+
     left, right = frame.pair(job.rig)
     if job.method not in _warm:  # loops are loaded, or compiled: no part of the time of a frame
         job.estimate(left[:_WARM_UP_ROWS], right[:_WARM_UP_ROWS])

@@ -2,7 +2,8 @@
 
 Lines are only added, each by one write: a run that is killed leaves whole lines, and at most one
 torn line at the end, which is passed over. A frame that is done again has another line; the table
-has the last one of each.
+has the last one of each, by name. Memory holds the place of that line in the file, and nothing else
+of a frame: a manifest may have a million.
 """
 
 import csv
@@ -10,15 +11,18 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+import weakref
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
-from d3s.atomic import write_text
+from d3s.atomic import write_pieces
 from d3s.batch.job import DepthJob
-from d3s.batch.results import FIGURES
+from d3s.batch.results import FIGURES, Done
 from d3s.errors import InputError, OutputError
+from d3s.record import short_repr
 from d3s.runtime.digest import package_digest
 from d3s.runtime.versions import versions
 
@@ -30,6 +34,7 @@ FOUND = "found"
 
 _WHOLE = ("done", FOUND)
 _COLUMNS = ("frame", "outcome", *FIGURES, "tries", "run", "inputs", "files", "reason")
+_PIECE_BYTES = 1 << 12  # of a file, read at once: more than most lines have
 
 
 class Earlier(NamedTuple):
@@ -61,9 +66,10 @@ class Manifest:
         self._job = job
         self._run = os.urandom(4).hex()
         self._file: int | None = None
-        self.earlier: dict[str, Earlier] = {}
+        self._places: dict[str, int] = {}  # in the file, of the last line of each frame
         self._settings: dict[str, Any] = {}
         self._digest = ""
+        self._is_changed = False  # whether this run has added a line
         self._read()
 
     def check_settings(self) -> str:
@@ -77,9 +83,12 @@ class Manifest:
         now = self._job.as_json()
         differing = [name for name in now if self._settings and now[name] != self._settings[name]]
         if differing:
+            name = differing[0]
+            found = f": {short_repr(self._settings[name])}, and now {short_repr(now[name])}"
+            words = "" if isinstance(now[name], dict) else found
             raise OutputError(
-                f"{self.path} has results of another {differing[0]}, and only the same work can go "
-                "on. Choose another folder for results, or do all again with --force."
+                f"{self.path} has results with other {name}{words}. Only the same work can go on. "
+                "Choose another folder for results, or do all again with --force."
             )
         if self._digest and self._digest != package_digest():
             return (
@@ -111,8 +120,16 @@ class Manifest:
             }
         )
 
-    def add(self, frame: str, inputs: list[str], outcome: str, values: Mapping[str, Any]) -> None:
-        """Add the line of a frame.
+    def last(self, frame: str) -> Earlier | None:
+        """Last line of a frame so far, None if it has none."""
+        place = self._places.get(frame)
+        if place is None:
+            return None
+        line = _line_at(self._opened(), place)
+        return Earlier(line["outcome"], tuple(line.get("files") or ()), line.get("drift"))
+
+    def add(self, frame: str, inputs: list[str], outcome: str, values: Mapping[str, Any]) -> int:
+        """Add the line of a frame; returns its place in the file.
 
         Parameters
         ----------
@@ -125,33 +142,99 @@ class Manifest:
         """
         plain = {name: _plain(value) for name, value in values.items()}
         line = {"type": "frame", "run": self._run, "frame": frame, "inputs": inputs}
-        self._add({**line, "outcome": outcome, **plain})
+        self._places[frame] = self._add({**line, "outcome": outcome, **plain})
+        return self._places[frame]
+
+    def done(self, places: "array[int]") -> "DoneLines":
+        """Summaries of frames that are done, by the places of their lines."""
+        return DoneLines(os.open(self.path, os.O_RDONLY), self.path.parent, places)
 
     def close(self) -> None:
         """Write the table, and close the manifest; a run without a line leaves no manifest."""
         if self._file is None:
             return
-        os.close(self._file)
-        self._file = None
-        write_text(self.path.with_name(TABLE), _table(self.path), overwrite=True)
+        try:
+            if self._is_changed:
+                file, places = self._file, self._places
+                lines = (_line_at(file, places[name]) for name in sorted(places))
+                write_pieces(self.path.with_name(TABLE), _table(lines), overwrite=True)
+        finally:
+            os.close(self._file)
+            self._file = None
 
     def _read(self) -> None:
-        """Frames and settings of earlier runs."""
-        for line in lines_of(self.path):
+        """Places of the lines of frames, and settings, of earlier runs."""
+        for place, line in _placed_lines(self.path):
             if line["type"] == "run":
                 self._settings, self._digest = line["settings"], line["digest"]
             elif line["type"] == "frame":
-                files = tuple(line.get("files") or ())
-                self.earlier[line["frame"]] = Earlier(line["outcome"], files, line.get("drift"))
+                self._places[line["frame"]] = place
 
-    def _add(self, line: Mapping[str, Any]) -> None:
-        text = json.dumps(line, allow_nan=False) + "\n"
+    def _opened(self) -> int:
+        """File, open for reading and for lines at its end."""
+        if self._file is None:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        return self._file
+
+    def _add(self, line: Mapping[str, Any]) -> int:
+        """Add a line; returns its place in the file."""
+        raw = json.dumps(line, allow_nan=False).encode() + b"\n"
         try:
-            if self._file is None:
-                self._file = _opened(self.path)
-            os.write(self._file, text.encode())
+            file = self._opened()
+            if not self._is_changed:
+                _end_torn_line(file)
+                self._is_changed = True
+            if os.write(file, raw) < len(raw):
+                raise OutputError(f"{self.path} cannot be written: no space is left for a line.")
+            return os.lseek(file, 0, os.SEEK_CUR) - len(raw)
         except OSError as error:
             raise OutputError(f"{self.path} cannot be written: {error.strerror}.") from error
+
+
+class DoneLines(Sequence[Done]):
+    """Summaries of frames, each read from its line in a manifest when it is asked for.
+
+    Parameters
+    ----------
+    file
+        The manifest, open for reading; closed with this object, so that the summaries are there
+        even if the folder is removed.
+    folder
+        Folder of the results.
+    places
+        Places of the lines in the file.
+    """
+
+    def __init__(self, file: int, folder: Path, places: "array[int]") -> None:
+        self._file, self._folder, self._places = file, folder, places
+        weakref.finalize(self, os.close, file)
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Done: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Done, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Done | tuple[Done, ...]:
+        """Return the summary of one frame, or of several."""
+        if isinstance(place, slice):
+            return tuple(map(self._done, self._places[place]))
+        return self._done(self._places[place])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence has the same summaries."""
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _done(self, place: int) -> Done:
+        line = _line_at(self._file, place)
+        missing = {name: math.nan for name in FIGURES if line[name] is None}  # JSON has no NaN
+        return Done.from_record({**line, "name": line["frame"], **missing}, self._folder)
 
 
 def lines_of(path: Path) -> Iterator[dict[str, Any]]:
@@ -162,30 +245,43 @@ def lines_of(path: Path) -> Iterator[dict[str, Any]]:
     InputError
         When the file is no manifest, or cannot be read.
     """
+    return (line for _, line in _placed_lines(path))
+
+
+def _placed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Lines of a manifest, each with its place in the file."""
+    place = 0
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for number, text in enumerate(file):
-                try:
-                    line = json.loads(text)
-                except ValueError:
-                    line = None
-                if isinstance(line, dict) and "type" in line:
-                    yield line
-                elif number == 0 and text.endswith("\n"):
+        with path.open("rb") as file:
+            for raw in file:
+                line = _parsed(raw)
+                if "type" in line:
+                    yield place, line
+                elif place == 0 and raw.endswith(b"\n"):
                     raise InputError(f"{path} is no manifest of d3s. Choose another folder.")
+                place += len(raw)
     except FileNotFoundError:
         return
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _opened(path: Path) -> int:
-    """Open the file for lines; a torn one at the end gets its end of line."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+def _line_at(file: int, place: int) -> dict[str, Any]:
+    """Line that begins at a place of a file."""
+    raw = b""
+    while b"\n" not in raw:
+        piece = os.pread(file, _PIECE_BYTES, place + len(raw))
+        if not piece:
+            break
+        raw += piece
+    return _parsed(raw.partition(b"\n")[0])
+
+
+def _end_torn_line(file: int) -> None:
+    """Give the last line of a file its end, if it was torn."""
     size = os.fstat(file).st_size
     if size and os.pread(file, 1, size - 1) != b"\n":
         os.write(file, b"\n")
-    return file
 
 
 def _plain(value: Any) -> Any:
@@ -195,26 +291,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _table(path: Path) -> str:
-    """Last line of each frame, as CSV; memory holds one place in the file for each frame."""
-    places: dict[str, int] = {}
-    with path.open("rb") as file:
-        place = 0
-        for raw in file:
-            line = _parsed(raw)
-            if line.get("type") == "frame":
-                places[line["frame"]] = place
-            place += len(raw)
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for place in places.values():
-            file.seek(place)
-            line = _parsed(file.readline())
-            line["inputs"] = " ".join(line["inputs"])
-            line["files"] = " ".join(line.get("files") or ())
-            writer.writerow([_cell(line.get(name)) for name in _COLUMNS])
-    return text.getvalue()
+def _table(lines: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    """Lines of frames as those of a CSV file."""
+    row = io.StringIO(newline="")
+    writer = csv.writer(row, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for line in lines:
+        line["inputs"] = " ".join(line["inputs"])
+        line["files"] = " ".join(line.get("files") or ())
+        writer.writerow([_cell(line.get(name)) for name in _COLUMNS])
+        if row.tell() > _PIECE_BYTES:
+            yield row.getvalue().encode()
+            row.seek(0)
+            row.truncate()
+    yield row.getvalue().encode()
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:

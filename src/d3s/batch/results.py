@@ -1,12 +1,13 @@
 """Outcomes of a batch: a summary of each depth map, and what was refused and why."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from d3s.capture import Refused
-from d3s.estimate.diagnosis.watch import Drift
+from d3s.estimate.drift_watch import Drift
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,19 +74,19 @@ FIGURES = (
 class Batch:
     """Outcomes of all frames."""
 
-    done: tuple[Done, ...]
+    done: Sequence[Done]  # of many frames, each is read from the manifest when it is asked for
     refused: tuple[Refused, ...]
     skipped: tuple[str, ...] = ()  # names of frames whose results were there
     drift: Drift | None = None  # of the camera, if all frames together show one
     remarks: tuple[str, ...] = ()  # on the run as a whole
     manifest: Path | None = None  # record of all frames, if one was written
 
-    @property
+    @cached_property
     def empty(self) -> tuple[Done, ...]:
         """Depth maps in which no pixel has a depth."""
         return tuple(one for one in self.done if one.density == 0)
 
-    @property
+    @cached_property
     def incomplete(self) -> tuple[Done, ...]:
         """Depth maps of which a file is left out, since its format cannot hold them."""
         return tuple(one for one in self.done if one.left_out)

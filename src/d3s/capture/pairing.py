@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -120,20 +121,30 @@ def _in_folders(folders: list[Path], one_file_each: bool) -> FoundFiles:
             if path.parent == folder
         ]
         return _paired(sided, ignored)
-    sided = [one for path in images if (one := _from_stem(path)) is not None]
+    others = [*ignored]
+    named = _named_sides(images, others)
+    first = next(named, None)
+    if first is not None:
+        return _paired(chain((first,), named), others)
     numbered = {path.stem: path for path in images if path.stem in _MIDDLEBURY}
-    if not sided and len(numbered) == 2:
+    if len(numbered) == 2:
         frame = FrameFiles(folders[0].resolve().name, *(numbered[name] for name in _MIDDLEBURY))
-        others = [path for path in images if path not in frame.files]
-        return FoundFiles((frame,), ignored=(*ignored, *others))
-    if not sided:
-        raise InputError(
-            f"{path_text(folders[0])} has no image whose name says left or right, of "
-            f"{len(images)}. Name pairs a_left.png and a_right.png; or say --raw, or "
-            "--side-by-side, if each file has both views."
-        )
-    known = {one.path for one in sided}
-    return _paired(sided, [*ignored, *(path for path in images if path not in known)])
+        return FoundFiles((frame,), ignored=tuple(p for p in others if p not in frame.files))
+    raise InputError(
+        f"{path_text(folders[0])} has no image whose name says left or right, of "
+        f"{len(images)}. Name pairs a_left.png and a_right.png; or say --raw, or "
+        "--side-by-side, if each file has both views."
+    )
+
+
+def _named_sides(images: Iterable[Path], others: list[Path]) -> Iterator[_Sided]:
+    """Files whose names say their side, one by one; others are added to the list."""
+    for path in images:
+        one = _from_stem(path)
+        if one is None:
+            others.append(path)
+        else:
+            yield one
 
 
 def _of_files(paths: list[Path]) -> FoundFiles:
@@ -170,23 +181,27 @@ def _check_order(paths: list[Path]) -> None:
 
 def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> FoundFiles:
     """Pair views of one key; a view without a partner, or with several, is refused."""
-    groups: dict[str, dict[str, list[Path]]] = {}
+    first: dict[str, dict[str, Path]] = {"left": {}, "right": {}}
+    further: dict[str, list[Path]] = {}  # of a key and side that has one already
+    keys: dict[str, None] = {}
     for one in sided:
-        groups.setdefault(one.key, {"left": [], "right": []})[one.side].append(one.path)
+        keys[one.key] = None
+        if first[one.side].setdefault(one.key, one.path) is not one.path:
+            further.setdefault(one.key, []).append(one.path)
     frames, refused = [], []
-    for key, views in groups.items():
-        left, right = views["left"], views["right"]
-        if len(left) == len(right) == 1:
-            frames.append(FrameFiles(key, left[0], right[0]))
+    for key in keys:
+        left, right = first["left"].get(key), first["right"].get(key)
+        if left is not None and right is not None and key not in further:
+            frames.append(FrameFiles(key, left, right))
             continue
-        several = len(left) > 1 or len(right) > 1
-        missing = "right" if left else "left"
+        missing = "right" if left is not None else "left"
         reason = (
             "several files have this name. Leave one left and one right view."
-            if several
+            if key in further
             else f"there is no {missing} view of this name."
         )
-        refused += [Refused(path_text(path), reason) for path in (*left, *right)]
+        several = [path for path in (left, right) if path is not None] + further.get(key, [])
+        refused += [Refused(path_text(path), reason) for path in several]
     return FoundFiles(tuple(frames), tuple(refused), tuple(ignored))
 
 
@@ -231,11 +246,12 @@ def _key(path: Path) -> str:
 def _entries(folder: Path) -> list[Path]:
     """Entries of a folder that are not hidden, sorted by name."""
     try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - names only, for many frames
     except OSError as error:
         raise InputError(
             f"{path_text(folder)}: cannot be read: {error.strerror}. Check the name and the rights."
         ) from error
+    return [folder / name for name in names if not name.startswith(".")]
 
 
 def _is_folder(path: Path) -> bool:

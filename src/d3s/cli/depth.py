@@ -220,6 +220,7 @@ def depth(
         camera.save(save_rig, overwrite=force)
     count = len(found.frames)
     silent = quiet or as_json or count < 2
+    place = _place(workers, scheduler, count)
     words, failures = f"Estimating the depth of {count} frames.", Failures()
     with (
         _how_to_go_on(output, count),
@@ -231,12 +232,12 @@ def depth(
             output,
             overwrite=force,
             skip_done=skip_done,
-            workers=_place(workers, scheduler, count),
+            workers=place,
             limits=_limits(time_limit, memory_limit),
             progress=progress,
             on_refused=failures.add,
         )
-    print_outcomes(found, batch, output, quiet=quiet, as_json=as_json)
+    print_outcomes(found, batch, output, is_shared=place != 1, quiet=quiet, as_json=as_json)
     code = exit_code(found, batch)
     if code:
         raise typer.Exit(code)

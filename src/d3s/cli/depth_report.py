@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_REMARKS = 3
 _NUMBER = re.compile(r"-?\d[\d.]*")
+_MOST_LETTERS = 24  # of a name that is not cut in the table
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
 
 
@@ -31,7 +32,13 @@ def exit_code(found: "Found", batch: "Batch") -> int:
 
 
 def print_outcomes(
-    found: "Found", batch: "Batch", output: Path, *, quiet: bool, as_json: bool
+    found: "Found",
+    batch: "Batch",
+    output: Path,
+    *,
+    is_shared: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Print the results; refusals go to stderr, with --quiet too.
 
@@ -41,6 +48,8 @@ def print_outcomes(
         Files that were found, and what became of them.
     output
         Folder of the results.
+    is_shared
+        Whether several workers shared the frames.
     quiet, as_json
         Whether nothing but refusals is printed, or JSON instead of a table.
     """
@@ -60,8 +69,13 @@ def print_outcomes(
         }
         typer.echo(json.dumps(values, indent=2, allow_nan=False))
     elif not quiet:
-        _print_table(batch, len(found.ignored), output)
-        for line in warning_lines([one for one in batch.done if one.density]):
+        notes = Notes()
+        for one in batch.done:
+            notes.add(one)
+        _print_table(batch, notes, len(found.ignored), output)
+        if batch.done:
+            typer.echo(_waited(len(batch.done), notes.work_s, is_shared))
+        for line in notes.warning_lines():
             typer.echo(line, err=True)
         if batch.drift is not None:
             typer.echo(f"Warning: {batch.drift.words}", err=True)
@@ -76,39 +90,54 @@ def print_outcomes(
         typer.echo(f"No depth: {words}", err=True)
 
 
-def warning_lines(done: "Sequence[Done]") -> list[str]:
-    """Return each kind of warning once, as the first frame has it, with the number of others.
+class Notes:
+    """Remarks, warnings and times of many frames, which are seen one by one.
 
-    Parameters
-    ----------
-    done
-        Summaries of the frames.
+    Examples
+    --------
+    >>> from d3s.cli.depth_report import Notes
+    >>> Notes().warning_lines()
+    []
     """
-    from d3s.files.raw import path_text
 
-    alike: dict[str, list[tuple[str, str]]] = {}
-    for one in done:
+    def __init__(self) -> None:
+        self.remarks: dict[str, None] = {}  # each once, in their order
+        self.work_s = 0.0  # of estimates and of writing
+        self._with_depth = 0
+        self._alike: dict[str, tuple[str, str, int]] = {}  # first frame, its words, and frames
+
+    def add(self, one: "Done") -> None:
+        """Add those of a frame."""
+        self.remarks |= dict.fromkeys(one.remarks)
+        self.work_s += one.time_s + one.write_s
+        if not one.density:  # told apart, with its likely causes
+            return
+        self._with_depth += 1
         for words in one.warnings:
             cause = _NUMBER.sub("", words.partition(":")[0])
-            alike.setdefault(cause, []).append((one.name, words))
-    lines = []
-    for same in alike.values():
-        name, words = same[0]
-        others = f" and {_counted(len(same) - 1, 'more frame')}" if len(same) > 1 else ""
-        place = f"{path_text(name)}{others}: " if len(done) > 1 else ""
-        lines.append(f"Warning: {place}{words}")
-    return lines
+            first, said, count = self._alike.get(cause, (one.name, words, 0))
+            self._alike[cause] = first, said, count + 1
+
+    def warning_lines(self) -> list[str]:
+        """Return each kind of warning once, as its first frame has it, and the number of others."""
+        from d3s.files.raw import path_text
+
+        lines = []
+        for name, words, count in self._alike.values():
+            others = f" and {_counted(count - 1, 'more frame')}" if count > 1 else ""
+            place = f"{path_text(name)}{others}: " if self._with_depth > 1 else ""
+            lines.append(f"Warning: {place}{words}")
+        return lines
 
 
-def _print_table(batch: "Batch", ignored: int, output: Path) -> None:
+def _print_table(batch: "Batch", notes: Notes, ignored: int, output: Path) -> None:
     from rich.console import Console
 
     from d3s.files.raw import path_text
 
     if batch.done:
         Console().print(_table(batch.done))
-    remarks = [*batch.remarks, *(remark for one in batch.done for remark in one.remarks)]
-    remarks = list(dict.fromkeys(remarks))
+    remarks = list(dict.fromkeys([*batch.remarks, *notes.remarks]))
     for remark in remarks[:_MOST_REMARKS]:
         typer.echo(f"Note: {remark}")
     if len(remarks) > _MOST_REMARKS:
@@ -125,19 +154,15 @@ def _print_table(batch: "Batch", ignored: int, output: Path) -> None:
         typer.echo(f"Files of {len(batch.done)} frames in {output}.")
     if batch.manifest is not None:
         typer.echo(f"Figures of all frames: {batch.manifest.with_suffix('.csv')}")
-    if batch.done:
-        typer.echo(_waited(batch))
 
 
-def _waited(batch: "Batch") -> str:
+def _waited(frames: int, work_s: float, is_shared: bool) -> str:
     """Time since the program began, and what it went into beside the frames of the table."""
     in_all_s = seconds_since_start()
-    frames_s = sum(one.time_s + one.write_s for one in batch.done)
-    if frames_s > in_all_s or len(batch.done) > _MOST_ROWS:  # with several workers
-        rate = len(batch.done) / in_all_s
-        return f"{in_all_s:.1f} s in all, {rate:.3g} frames a second with the start."
-    rest = "start-up and reading" if len(batch.done) == 1 else "start-up and waiting for files"
-    return f"{in_all_s:.1f} s in all, of which {in_all_s - frames_s:.1f} s for {rest}."
+    if is_shared or frames > _MOST_ROWS:
+        return f"{in_all_s:.1f} s in all, {frames / in_all_s:.3g} frames a second with the start."
+    rest = "start-up and reading" if frames == 1 else "start-up and waiting for files"
+    return f"{in_all_s:.1f} s in all, of which {in_all_s - work_s:.1f} s for {rest}."
 
 
 def _counted(count: int, what: str) -> str:
@@ -147,24 +172,26 @@ def _counted(count: int, what: str) -> str:
 _TIMES = ("read (s)", "estimate (s)", "write (s)")
 
 
-def _table(done: "tuple[Done, ...]") -> Any:
+def _table(done: "Sequence[Done]") -> Any:
     from rich.markup import escape
     from rich.table import Table
 
     from d3s.files.raw import path_text
 
-    table = Table()
-    table.add_column("frame")
-    for heading in ("density", "depth (m)", "median sigma (mm)", *_TIMES):
-        table.add_column(heading, justify="right", no_wrap=heading.startswith("depth"))
     half = _MOST_ROWS // 2
     is_long = len(done) > _MOST_ROWS
-    for one in (*done[:half], *done[-half:]) if is_long else done:
-        if is_long and one is done[-half]:
+    rows = (*done[:half], *done[-half:]) if is_long else tuple(done)
+    names = [path_text(one.name) or "pair" for one in rows]
+    table = Table()
+    table.add_column("frame", min_width=min(max(map(len, names)), _MOST_LETTERS))
+    for heading in ("density", "depth (m)", "median sigma (mm)", *_TIMES):
+        table.add_column(heading, justify="right", no_wrap=heading.startswith("depth"))
+    for place, (name, one) in enumerate(zip(names, rows, strict=True)):
+        if is_long and place == half:
             table.add_row("...")
         depths = f"{one.nearest_m:.2f} to {one.farthest_m:.2f}" if one.density else "none"
         table.add_row(
-            escape(path_text(one.name) or "pair"),
+            escape(name),
             f"{one.density:.1%}",
             depths,
             f"{1e3 * one.median_sigma_m:.2f}" if one.density else "",

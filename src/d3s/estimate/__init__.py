@@ -15,6 +15,7 @@ intensity    passes over the intensities of a view
 clipping     pixels at the limits of the sensor
 candidates   depths to search by default
 diagnosis    likely causes of an empty or poor depth map, in words
+drift_watch  `DriftWatch`: a camera that has moved, noticed over many frames
 lens_field   blur and disparity of lenses over the field
 joint        our method, over operations that two back-ends implement
 consensus    the paper's algorithm as printed

@@ -25,17 +25,30 @@ class Method(NamedTuple):
 
     module: str
     function: str  # takes (left, right, rig, options), with views as `checked_pair` returns them
-    options: str  # class, in the same module
+    options: str  # class, in the same module if no other one is named
+    options_module: str = ""
 
     def load(self) -> tuple[Callable[[Image, Image, Rig, Any], DepthMap], type[Options]]:
         """Import the method; return its function and the class of its options."""
-        module = import_module(self.module)
-        return getattr(module, self.function), getattr(module, self.options)
+        return getattr(import_module(self.module), self.function), self.load_options()
+
+    def load_options(self) -> type[Options]:
+        """Import the class of the options, without the loops of our methods: they are slow."""
+        module = import_module(self.options_module or self.module)
+        kind: type[Options] = getattr(module, self.options)
+        return kind
 
 
 METHODS = {
-    "joint": Method("d3s.estimate.joint.method", "estimate_joint", "JointOptions"),
-    "consensus": Method("d3s.estimate.consensus.method", "estimate_consensus", "ConsensusOptions"),
+    "joint": Method(
+        "d3s.estimate.joint.method", "estimate_joint", "JointOptions", "d3s.estimate.options"
+    ),
+    "consensus": Method(
+        "d3s.estimate.consensus.method",
+        "estimate_consensus",
+        "ConsensusOptions",
+        "d3s.estimate.options",
+    ),
     "sgbm": Method("d3s.peers.opencv", "estimate_sgbm", "SgbmOptions"),
     "bm": Method("d3s.peers.opencv", "estimate_bm", "BmOptions"),
     "sift": Method("d3s.peers.sift", "estimate_sift", "SiftOptions"),
@@ -198,7 +211,7 @@ def checked_options(method: Any, options: Any) -> Options:
     """
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method={short_repr(method)} must be one of {', '.join(METHODS)}.")
-    _, kind = METHODS[method].load()
+    kind = METHODS[method].load_options()
     if options is None:
         return kind()
     if isinstance(options, kind):

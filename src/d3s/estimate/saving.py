@@ -189,4 +189,4 @@ def _options(method: str, values: dict[str, Any]) -> Options:
             f"was made by method={short_repr(method)}, which is none of {', '.join(METHODS)}: its "
             "options cannot be read."
         )
-    return METHODS[method].load()[1](**values)
+    return METHODS[method].load_options()(**values)

@@ -82,14 +82,12 @@ def find_bayer(frame: NDArray[Any]) -> FoundBayer:
     if len(tiles) < _FEWEST_TILES:
         return _NOTHING
     brightness = tiles.mean(axis=(1, 2))
-    ramp = np.hanning(_TILE_PX + 1)[:_TILE_PX]
-    window = np.outer(ramp, ramp)
-    window /= window.sum()
-    spectrum = np.fft.fft2((tiles - brightness[:, np.newaxis, np.newaxis]) * window)
+    tiles -= brightness[:, np.newaxis, np.newaxis]
     half = _TILE_PX // 2
     places = ((0, half), (half, 0), (half, half))  # along rows, along columns, along both
-    shares = np.stack([spectrum[:, i, j].real / brightness for i, j in places], axis=1)
-    around = np.stack([_surroundings(spectrum, *place) / brightness for place in places], axis=1)
+    parts = [_spectrum(tiles, *place) for place in places]
+    shares = np.stack([part[:, _RING[1], 0].real / brightness for part in parts], axis=1)
+    around = np.stack([_surroundings(part) / brightness for part in parts], axis=1)
     over = np.clip(shares / np.maximum(around, 1e-12), -_LARGEST, _LARGEST)
     significance = over.sum(axis=0) / np.sqrt(np.maximum((over**2).sum(axis=0), len(tiles)))
     lines = np.median(shares, axis=0)
@@ -145,12 +143,28 @@ def _lit_tiles(frame: NDArray[Any]) -> FloatArray:
     return np.asarray(tiles[np.isfinite(tiles).all(axis=(1, 2)) & (tiles.mean(axis=(1, 2)) > 0)])
 
 
-def _surroundings(spectrum: NDArray[np.complex128], row: int, col: int) -> FloatArray:
+def _spectrum(tiles: FloatArray, row: int, col: int) -> NDArray[np.complex128]:
+    """Windowed spectrum of tiles around a place, as far as the ring: (tiles, rows, columns).
+
+    The place is its own mirror image, as real numbers have it. So columns of one side, and that of
+    the place itself, which comes first, are all there is to know.
+    """
+    last = _RING[1]
+    ramp = np.hanning(_TILE_PX + 1)[:_TILE_PX]
+    turns = -2j * np.pi / _TILE_PX * np.arange(_TILE_PX)
+    waves = ramp / ramp.sum() * np.exp(turns * np.arange(_TILE_PX)[:, np.newaxis])
+    down = waves[row + np.arange(-last, last + 1)]
+    across = waves[col + np.arange(last + 1)].T
+    half = tiles @ across.real + 1j * (tiles @ across.imag)
+    return np.asarray(down @ half)
+
+
+def _surroundings(part: NDArray[np.complex128]) -> FloatArray:
     """RMS of one part of the spectrum around a place, beyond the main lobe of the window."""
     first, last = _RING
-    offsets = np.arange(-last, last + 1)
-    far = np.maximum(np.abs(offsets)[:, np.newaxis], np.abs(offsets)) >= first
-    i, j = np.nonzero(far)
-    ring = spectrum[:, (row + offsets[i]) % _TILE_PX, (col + offsets[j]) % _TILE_PX]
+    down, across = np.abs(np.arange(-last, last + 1)), np.arange(last + 1)
+    far = np.maximum(down[:, np.newaxis], across) >= first
+    counts = np.where(far, np.where(across == 0, 1, 2), 0)  # with the mirror image
+    power = part.real**2 + part.imag**2
     # Of a line, which is real, twice the power of one part.
-    return np.asarray(np.sqrt((np.abs(ring) ** 2).mean(axis=1)))
+    return np.asarray(np.sqrt(np.tensordot(power, counts, 2) / counts.sum()))

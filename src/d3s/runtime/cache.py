@@ -5,12 +5,16 @@ every run where it can write to neither. Here a folder that cannot be written is
 is that was filled while a container was built, and the last resort is a private folder for
 temporary files. Folders outside of the package have names that do not depend on where the package
 is installed, so that they can be copied.
+
+Processes that start together compile a loop once: the first locks it, and the others wait and load.
 """
 
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -22,7 +26,14 @@ from numba import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.misc.appdirs import AppDirs
 
+try:
+    import fcntl
+except ImportError:  # Windows: every process compiles for itself
+    fcntl = None  # type: ignore[assignment]
+
 _PACKAGE = Path(__file__).parents[1]
+_LONGEST_S = 120.0  # of one loop that another process compiles
+_LOOK_S = 0.05
 
 
 class Keeping(StrEnum):
@@ -111,9 +122,20 @@ class LoopCache:
         self._shipped = [_layer(function, one, stamp) for one in folders.shipped]
         first = folders.writable or (folders.shipped[0] if folders.shipped else None)
         self.cache_path = None if first is None else str(first)
+        self._lock = None if folders.writable is None else _Lock(folders.writable, function)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Compiled code of a signature; None if no folder has it."""
+        """Compiled code of a signature; None if no folder has it, and it is to be compiled."""
+        found = self._kept(signature, target)
+        if found is not None or self._lock is None:
+            return found
+        self._lock.take()
+        found = self._kept(signature, target)  # another process may have compiled it meanwhile
+        if found is not None:
+            self._lock.release()
+        return found
+
+    def _kept(self, signature: Any, target: Any) -> Any:
         for layer in (self._own, *self._shipped):
             found = None
             if layer is not None:
@@ -128,10 +150,10 @@ class LoopCache:
     def save_overload(self, signature: Any, code: Any) -> None:
         """Keep the compiled code of a signature, if a folder can be written."""
         if self._own is not None:
-            try:
+            with suppress(OSError):  # a full disk: compiled again in the next run
                 self._own.save_overload(signature, code)
-            except OSError:  # a full disk: compiled again in the next run
-                return
+        if self._lock is not None:
+            self._lock.release()
 
     def enable(self) -> None:
         """Do nothing: the cache is always on."""
@@ -143,6 +165,51 @@ class LoopCache:
         """Forget the compiled code of this function, where it can be written."""
         if self._own is not None:
             self._own.flush()
+
+
+class _Lock:
+    """Lock of the compilation of one function, among the processes of this machine.
+
+    Numba compiles one function at a time in a process, so its threads do not meet here. The lock
+    ends with the process, and it is no harm if it is not taken: the function is compiled twice.
+
+    Parameters
+    ----------
+    folder
+        Folder that can be written.
+    function
+        Function to compile.
+    """
+
+    def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
+        self._path = folder / f"{function.__module__}.{function.__qualname__}.lock"
+        self._file: int | None = None
+
+    def take(self) -> None:
+        """Take the lock, when no other process has it any more."""
+        self.release()  # of a compilation that has failed
+        if fcntl is None:
+            return
+        with suppress(OSError):  # a file system without locks
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            deadline = time.monotonic() + _LONGEST_S
+            while not _locked(self._file) and time.monotonic() < deadline:
+                time.sleep(_LOOK_S)
+
+    def release(self) -> None:
+        """Let others have it."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _locked(file: int) -> bool:
+    """Lock an open file, if no other process has locked it; whether it is ours."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _layer(function: Callable[..., Any], folder: Path, stamp: str) -> Any:

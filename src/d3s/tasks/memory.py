@@ -1,10 +1,12 @@
 """Memory of processes and of the machine, in bytes."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 _PROC = Path("/proc")
+_KERNEL = _PROC / "vmstat"
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -29,6 +31,15 @@ def machine_bytes() -> int:
         return min(whole, int(_CGROUP.read_text()))
     except (OSError, ValueError):  # no container, or one without a limit
         return whole
+
+
+def memory_kills() -> int | None:
+    """Processes that the kernel has killed since memory ran out; None if it does not say."""
+    try:
+        found = re.search(r"^oom_kill (\d+)$", _KERNEL.read_text(), re.MULTILINE)
+    except OSError:  # not Linux
+        return None
+    return None if found is None else int(found[1])
 
 
 def in_words(size_bytes: float) -> str:

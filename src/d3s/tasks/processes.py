@@ -20,14 +20,15 @@ from dataclasses import dataclass, field
 from typing import IO, cast
 
 from d3s.errors import D3SError
-from d3s.tasks.memory import in_words, machine_bytes, process_bytes
+from d3s.tasks.memory import in_words, machine_bytes, memory_kills, process_bytes
 from d3s.tasks.names import call_of
 from d3s.tasks.task import Kind, Limits, Outcome, Task, WorkerEndedError, from_json
 from d3s.tasks.worker import THREADS
 
 _LOOK_S = 0.25  # between two looks at the memory and the time of workers
 _SHARE_OF_MEMORY = 0.9  # of the machine, for all workers together
-_MOST_DEAD_STARTS = 10  # workers in a row that die before they are ready
+_MOST_DEAD_STARTS = 10  # workers in a row that die by themselves before they are ready
+_MOST_KILLED_STARTS = 100  # and of workers that are killed from outside meanwhile
 _MOST_KILLS = 10  # of the workers of one task, from outside
 _FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
 _END_S = 5.0  # for a worker without work to end by itself
@@ -43,8 +44,8 @@ class Processes:
     def outcomes(self, tasks: Iterable[Task], limits: Limits) -> Generator[Outcome, None, None]:
         """Run tasks, and yield their outcomes as they come.
 
-        The first task runs alone: loops that are not compiled yet are compiled once, not by all
-        workers at the same time. Closing the generator ends all workers at once.
+        Loops that are not compiled yet are compiled once: a worker waits for a loop that another
+        one is compiling. Closing the generator ends all workers at once.
 
         Parameters
         ----------
@@ -74,6 +75,7 @@ class _Try:
     started: float = 0.0
     kills: int = 0  # of its workers from outside, which are no fault of the task
     earlier_s: float = 0.0  # time of earlier tries: a kill does not set the limit back
+    why_died: str = ""  # reason of the last death that was its own
 
     def time_s(self) -> float:
         """Time of all tries so far."""
@@ -117,7 +119,8 @@ class _Team:
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._waiting: deque[_Try] = deque()
-        self._dead_starts = 0
+        self._dead_starts = self._killed_starts = 0
+        self._memory_kills = memory_kills()
         self._is_warm = False
 
     def outcomes(self, tasks: Iterator[Task]) -> Iterator[Outcome]:
@@ -168,10 +171,7 @@ class _Team:
 
     def _hand_out(self) -> None:
         for worker in self._workers:
-            is_first = not self._is_warm and any(one.doing for one in self._workers)
-            if not self._waiting or is_first:
-                return
-            if worker.is_ready and worker.doing is None:
+            if self._waiting and worker.is_ready and worker.doing is None:
                 self._give(worker, self._waiting.popleft())
 
     def _give(self, worker: _Worker, one: _Try) -> None:
@@ -193,12 +193,13 @@ class _Team:
             line = json.loads(worker.read[:end])
             del worker.read[: end + 1]
             if "ready" in line:
-                worker.is_ready, self._dead_starts = True, 0
+                worker.is_ready = True
+                self._dead_starts = self._killed_starts = 0
             elif "begun" in line and worker.doing is not None:
                 worker.doing.started = time.monotonic()
             elif worker.doing is not None:
                 one, worker.doing = worker.doing, None
-                self._is_warm = True
+                self._warm_up()
                 yield from_json(one.task.key, line, tries=one.tries)
 
     def _buried(self, worker: _Worker) -> Iterator[Outcome]:
@@ -209,42 +210,59 @@ class _Team:
         with suppress(OSError):
             worker.input.close()
         self._workers.remove(worker)
+        is_killed = code in _FROM_OUTSIDE and not worker.why_killed
         kind, reason = worker.why_killed or (Kind.DIED, _ended(code))
         one = worker.doing
         if one is None:
-            self._count_dead_start(worker, reason)
+            self._count_dead_start(worker, reason, is_killed)
             return
-        if code in _FROM_OUTSIDE and not worker.why_killed and self._was_small(worker):
+        if is_killed and not self._was_for_memory(worker):
             one.kills += 1
             one.earlier_s = one.time_s()
-            kind, reason = Kind.DIED, "was killed in its worker from outside"
+            reason = "was killed in its worker from outside"
+        elif not is_killed:
+            one.why_died = reason
         if kind == Kind.TIMED_OUT or self._is_given_up(one):
-            self._is_warm = True
-            is_often = one.tries > 1 and kind != Kind.TIMED_OUT
-            times = f", {one.tries} times" if is_often else ""
+            self._warm_up()
+            deaths = one.tries - one.kills if one.why_died else one.tries
+            times = f", {deaths} times" if deaths > 1 and kind != Kind.TIMED_OUT else ""
             yield Outcome(
                 key=one.task.key,
                 kind=kind,
-                reason=f"{reason}{times}.",
+                reason=f"{one.why_died or reason}{times}.",
                 tries=one.tries,
                 time_s=one.time_s(),
             )
         else:
             self._waiting.appendleft(one)
 
-    def _was_small(self, worker: _Worker) -> bool:
-        """Whether a worker that was killed had so little memory that it was not for that."""
-        return 2 * worker.memory_bytes < self._memory_bytes
+    def _warm_up(self) -> None:
+        """Begin the usual limit of time with the first outcome: loops are compiled by then."""
+        if not self._is_warm:
+            self._is_warm = True
+            for worker in self._workers:
+                if worker.doing is not None:
+                    worker.doing.started = time.monotonic()
+
+    def _was_for_memory(self, worker: _Worker) -> bool:
+        """Whether a worker was killed since memory ran out: the kernel counts such kills."""
+        before, self._memory_kills = self._memory_kills, memory_kills()
+        if before is None or self._memory_kills is None:  # it had much, then
+            return 2 * worker.memory_bytes > self._memory_bytes
+        return self._memory_kills > before
 
     def _is_given_up(self, one: _Try) -> bool:
         return one.tries - one.kills >= self._limits.tries or one.kills >= _MOST_KILLS
 
-    def _count_dead_start(self, worker: _Worker, reason: str) -> None:
-        self._dead_starts += not worker.is_ready
-        if self._dead_starts >= _MOST_DEAD_STARTS:
+    def _count_dead_start(self, worker: _Worker, reason: str, is_killed: bool) -> None:
+        if worker.is_ready:
+            return
+        self._killed_starts += is_killed
+        self._dead_starts += not is_killed
+        if self._dead_starts >= _MOST_DEAD_STARTS or self._killed_starts >= _MOST_KILLED_STARTS:
             raise WorkerEndedError(
-                f"{_MOST_DEAD_STARTS} worker processes in a row {reason} before they began. Their "
-                "messages are above; try --workers 1, which needs none."
+                f"{max(self._dead_starts, self._killed_starts)} worker processes in a row {reason} "
+                "before they began. Their messages are above; try --workers 1, which needs none."
             )
 
     def _look(self) -> None:

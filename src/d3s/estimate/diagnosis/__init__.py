@@ -5,12 +5,11 @@ light      gain, shading, tone curve and rows of both views compared
 grain      whether noise is white
 blocks     blocks of the left view looked for in all of the right one
 measure    `diagnose`: all numbers of a pair
-watch      `DriftWatch`: a camera that has moved, noticed over many frames
 words      `Cause`, and `warnings_of`: a sentence with a remedy for each likely cause
 """
 
 from d3s.estimate.diagnosis.measure import Diagnosis, diagnose
-from d3s.estimate.diagnosis.watch import Drift, DriftWatch
 from d3s.estimate.diagnosis.words import Cause, warnings_of
+from d3s.estimate.drift_watch import Drift, DriftWatch
 
 __all__ = ["Cause", "Diagnosis", "Drift", "DriftWatch", "diagnose", "warnings_of"]

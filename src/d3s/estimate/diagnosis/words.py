@@ -10,7 +10,7 @@ import numpy as np
 
 from d3s.estimate.diagnosis.light import Comparison
 from d3s.estimate.diagnosis.measure import Diagnosis, Found
-from d3s.estimate.diagnosis.watch import edge_disparities
+from d3s.estimate.drift_watch import edge_disparities
 from d3s.rig import Optics, Stereo
 
 # Each limit is the size from which a cause matters; a number of standard deviations guards against

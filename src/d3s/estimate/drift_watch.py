@@ -4,15 +4,16 @@ Each depth map has a comparison of its views, which costs nothing more. Over man
 drift stands out that no single frame shows, and the frame from which on it is there.
 """
 
+from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from d3s.estimate.diagnosis.light import Comparison
 from d3s.types import FloatArray
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # compiled loops: slow to import, and a batch watches without them
     from d3s.estimate.depth_map import DepthMap
+    from d3s.estimate.diagnosis.light import Comparison
 
 _FEWEST_FRAMES = 4
 _SIGMAS = 6.0
@@ -66,8 +67,8 @@ class DriftWatch:
 
     def __init__(self) -> None:
         self._names: list[str] = []
-        self._values: list[FloatArray] = []
-        self._sigmas: list[FloatArray] = []
+        # Numbers without objects: a batch may have a million frames.
+        self._values, self._sigmas = array("d"), array("d")
         self._held_px = 0.0
 
     def add(self, name: str, depth_map: "DepthMap") -> None:
@@ -79,15 +80,16 @@ class DriftWatch:
     def add_sample(self, name: str, sample: DriftSample) -> None:
         """Add what `drift_sample` has found in one frame."""
         self._names.append(name)
-        self._values.append(np.array(sample.values))
-        self._sigmas.append(np.hypot(sample.sigmas, _SCATTER))
+        self._values.extend(sample.values)
+        self._sigmas.extend(sample.sigmas)
         self._held_px = max(self._held_px, sample.held_px)
 
     def drift(self) -> Drift | None:
         """Return the drift that the frames show, None if there is none or they are too few."""
         if len(self._names) < _FEWEST_FRAMES:
             return None
-        values, sigmas = np.array(self._values), np.array(self._sigmas)
+        values = np.array(self._values).reshape(-1, _SCATTER.size)
+        sigmas = np.hypot(np.array(self._sigmas).reshape(values.shape), _SCATTER)
         held = _HELD_SIGMAS * self._held_px
         limits = np.maximum(_LIMITS, np.array([0.0, held, held, 0.0]))
         found = {}
@@ -126,7 +128,7 @@ def drift_sample(depth_map: "DepthMap") -> DriftSample | None:
 
 
 def edge_disparities(
-    comparison: Comparison, shape: tuple[int, ...]
+    comparison: "Comparison", shape: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
     """Return rows in pixels, disparity at the edges by roll and by scale, and gain; with sigmas.
 
