@@ -18,13 +18,13 @@ from d3s.cli.source import (
     Rate,
     SideBySide,
     SourceRig,
+    name_of,
     opened,
     rig_of_word,
 )
 from d3s.cli.units import depth_range_m, length_m
 
 if TYPE_CHECKING:
-    from d3s.capture import Source
     from d3s.live.counts import Counts
     from d3s.live.pipeline import Recorder
     from d3s.live.server import Page
@@ -151,7 +151,7 @@ def live(
         if record:  # from the first frame on
             pipeline.start_recording()
         stack.enter_context(pipeline)
-        show = LiveShow(pipeline, title=_name(frames, source), folder=output, has_points=points)
+        show = LiveShow(pipeline, title=name_of(frames, source), folder=output, has_points=points)
         _serve(stack, show, points, host, port, browser=browser, seconds=seconds, quiet=quiet)
     if not quiet:
         typer.echo(_summary(pipeline.counts))
@@ -283,10 +283,6 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
 
 def _is_twin(source: str) -> bool:
     return source.partition(":")[0] == _TWIN
-
-
-def _name(frames: "Source", source: str) -> str:
-    return str(getattr(frames, "name", "") or source)
 
 
 def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":

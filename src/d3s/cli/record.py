@@ -17,6 +17,7 @@ from d3s.cli.source import (
     SideBySide,
     SourceRig,
     SourceWord,
+    name_of,
     opened,
     rig_of_word,
 )
@@ -66,7 +67,7 @@ def record(
         side_by_side=side_by_side, rate_hz=rate, exposure_s=exposure, gain=gain, keep_raw=True
     )
     with opened(source, camera, options, quiet=quiet or as_json) as frames_of:
-        notes = {"camera": str(getattr(frames_of, "name", source))}
+        notes = {"camera": name_of(frames_of, source)}
         recorder = Recorder(output, rig=camera, notes=notes, overwrite=force)
         try:
             with recorder:
@@ -111,8 +112,11 @@ def _record(
 def _print_outcome(
     recorder: "Recorder", source: "Source", output: Path, quiet: bool, as_json: bool
 ) -> None:
-    lost = getattr(source, "lost", 0)
-    faults = [f"{one.kind}: {one.words}" for one in getattr(source, "faults", ())]
+    from d3s.capture import LiveCamera
+
+    camera = source if isinstance(source, LiveCamera) else None
+    lost = 0 if camera is None else camera.lost
+    faults = [] if camera is None else [f"{one.kind}: {one.words}" for one in camera.faults]
     if as_json:
         values = {
             "file": str(output),

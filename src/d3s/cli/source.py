@@ -77,3 +77,10 @@ def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: boo
     words = f"Rendering {DEFAULT_STEPS} frames of the scene."
     with progress_bar(DEFAULT_STEPS, words, quiet=quiet or not is_twin) as progress:
         return open_source(word, rig, replace(options, progress=progress))
+
+
+def name_of(source: "Source", word: str) -> str:
+    """Name of a camera for people; the word of any other source."""
+    from d3s.capture import LiveCamera
+
+    return source.name or word if isinstance(source, LiveCamera) else word
