@@ -56,6 +56,8 @@ class Measured(NamedTuple):
     rate_hz: float
     shown_hz: float
     cpu_s: float  # processor time of this process per depth map, of all threads
+    watcher_cpu_s: float  # and of the watcher
+    others: float  # share of all cores that other programs took meanwhile
     latency_s: float
     stages_s: dict[str, float]  # per depth map
     counts: str
@@ -113,11 +115,13 @@ def piped(frames, rig, settings, seconds, browser) -> Measured:
             feed.latencies_s.clear()
             feed.encode_s.clear()
             before, begun, cpu = pipeline.counts, time.monotonic(), time.process_time()
+            busy, watched = busy_s(), busy_s(watcher.pid)
             stages: list[tuple[float, float, float]] = []
             pipeline.results.listeners.append(lambda: stages.append(_stages(pipeline)))
             time.sleep(seconds)
             after, spent_s = pipeline.counts, time.monotonic() - begun
-            cpu = time.process_time() - cpu
+            cpu, watched = time.process_time() - cpu, busy_s(watcher.pid) - watched
+            others = (busy_s() - busy - cpu - watched) / (spent_s * os.cpu_count())
             latencies = list(feed.latencies_s)
             encode_s = sum(feed.encode_s)
             pictures = len(feed.encode_s)
@@ -135,10 +139,26 @@ def piped(frames, rig, settings, seconds, browser) -> Measured:
         rate_hz=computed / spent_s,
         shown_hz=seen / spent_s,
         cpu_s=cpu / max(computed, 1),
+        watcher_cpu_s=watched / max(computed, 1),
+        others=max(others, 0.0),
         latency_s=statistics.median(latencies),
         stages_s=stages_s,
         counts=f"{after.grabbed - before.grabbed} frames, {lost}, {skipped}",
     )
+
+
+def busy_s(process: int | None = None) -> float:
+    """Processor time of a process, or that all cores have spent on anything; 0 if not on Linux."""
+    place = Path("/proc/stat") if process is None else Path(f"/proc/{process}/stat")
+    if not place.exists():
+        return 0.0
+    text = place.read_text()
+    if process is not None:
+        times = text.rpartition(")")[2].split()[11:13]  # user and system
+    else:
+        numbers = text.splitlines()[0].split()[1:]
+        times = [*numbers[:3], *numbers[5:8]]  # without idle, and waiting for disks
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def _stages(pipeline: Pipeline) -> tuple[float, float, float]:
@@ -219,6 +239,8 @@ def report(name: str, single_s: float, single_cpu_s: float, both_s: float, found
         f"  processor time a map      {1e3 * found.cpu_s:7.1f} ms  "
         f"(alone {1e3 * single_cpu_s:.1f} ms, {single_cpu_s / found.cpu_s:.1%})"
     )
+    print(f"  and of the watcher        {1e3 * found.watcher_cpu_s:7.1f} ms")
+    print(f"  other programs took       {found.others:7.1%} of the cores")
     print(f"  drawn                     {found.shown_hz:7.1f} a second")
     period_s = 1 / found.rate_hz
     for stage, spent_s in found.stages_s.items():

@@ -18,6 +18,7 @@ fake        a device with faults by a script
 video       video files
 uvc         cameras on USB that OpenCV reads
 basler      cameras of Basler
+genicam     cameras with GenICam
 """
 
 from d3s.capture.files import FileSource, LoadedPair, load_pair

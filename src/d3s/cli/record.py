@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.groups import with_groups
 from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, check_places
 from d3s.cli.progress import progress_bar
 from d3s.cli.source import (
-    Exposure,
-    Gain,
-    Rate,
+    CameraOptions,
     SideBySide,
     SourceRig,
     SourceWord,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 _TICK_S = 0.5
 
 
+@with_groups
 def record(
     source: SourceWord,
     output: Annotated[
@@ -43,9 +43,7 @@ def record(
         int | None, typer.Option(min=1, help="Stop after so many frames.", show_default=False)
     ] = None,
     side_by_side: SideBySide = False,
-    rate: Rate = None,
-    exposure: Exposure = None,
-    gain: Gain = None,
+    grabbing: CameraOptions = CameraOptions(),  # noqa: B008 - frozen
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -64,7 +62,11 @@ def record(
     check_places(output, force=force)
     camera = rig_of_word(rig)
     options = SourceOptions(
-        side_by_side=side_by_side, rate_hz=rate, exposure_s=exposure, gain=gain, keep_raw=True
+        side_by_side=side_by_side,
+        rate_hz=grabbing.rate,
+        exposure_s=grabbing.exposure,
+        gain=grabbing.gain,
+        keep_raw=True,
     )
     with opened(source, camera, options, quiet=quiet or as_json) as frames_of:
         notes = {"camera": name_of(frames_of, source)}

@@ -1,6 +1,6 @@
 """Source of a command: its word, its rig, and the options of cameras."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from d3s.rig import Rig
 
 SOURCES = (
-    "A file or folder of images, a video, a recording (.mcap), uvc:0, basler, basler:SERIAL, twin, "
-    "twin:ROWSxCOLS, twin:raw, or fake:SCRIPT.toml."
+    "A file or folder of images, a video, a recording (.mcap), uvc:0, basler, genicam, either with "
+    ":SERIAL, twin, twin:ROWSxCOLS, twin:raw, or fake:SCRIPT.toml."
 )
 SourceWord = Annotated[str, typer.Argument(help=SOURCES, metavar="SOURCE", show_default=False)]
 SourceRig = Annotated[
@@ -36,6 +36,16 @@ Gain = Annotated[
     float | None,
     typer.Option("--gain", help="Gain, in the unit of the camera: mostly dB.", show_default=False),
 ]
+
+
+class CameraOptions(NamedTuple):
+    """Options of cameras."""
+
+    rate: Rate = None
+    exposure: Exposure = None
+    gain: Gain = None
+
+
 SideBySide = Annotated[
     bool,
     typer.Option("--side-by-side", help="Each image has both views, left and right half."),

@@ -27,6 +27,8 @@ Runs = NDArray[np.uint8]
 # tan(67.5 degrees): gradients steeper than this count as vertical or horizontal.
 _STEEP = 2.4142135
 _DIAGONAL = 1.4142135
+# Lines of a row of ridges: the view above, here and below; its squared gradient there; noise.
+_ABOVE, _HERE, _BELOW, _SQUARE_ABOVE, _SQUARE_HERE, _SQUARE_BELOW, _NOISE, _LINES = range(8)
 
 
 class NumbaSupport:
@@ -121,19 +123,19 @@ def _ridges(
     """Cells above `factor` times the noise whose neighbours along the gradient are not larger."""
     rows, cols = view.shape
     room = cols + 2 + FLOATS
-    # The view above, here and below, then its squared gradient, with edge pixels repeated; noise.
-    lines, found = np.zeros((7, room), dtype=np.float32), np.zeros(room, dtype=np.float32)
+    lines, found = np.zeros((_LINES, room), dtype=np.float32), np.zeros(room, dtype=np.float32)
     flat = lines.reshape(lines.size)
     steep, zero = np.float32(_STEEP), splat_8(np.float32(0))
     for row in range(start, stop):
         for line, source in enumerate((max(row - 1, 0), row, min(row + 1, rows - 1))):
-            _fill_wide(view[source], lines[line])
-            _fill_wide(square[source], lines[3 + line])
-        fill(noise[row], lines[6])
+            _fill_wide(view[source], lines[_ABOVE + line])
+            _fill_wide(square[source], lines[_SQUARE_ABOVE + line])
+        fill(noise[row], lines[_NOISE])
         for col in range(0, cols, FLOATS):
-            up, middle, under = 3 * room + col, 4 * room + col, 5 * room + col
-            across = load_8(flat, room + col + 2) - load_8(flat, room + col)
-            down = load_8(flat, 2 * room + col + 1) - load_8(flat, col + 1)
+            up, under = _SQUARE_ABOVE * room + col, _SQUARE_BELOW * room + col
+            middle, view_at = _SQUARE_HERE * room + col, _HERE * room + col
+            across = load_8(flat, view_at + 2) - load_8(flat, view_at)
+            down = load_8(flat, view_at + room + 1) - load_8(flat, view_at - room + 1)
             is_right, is_down = _is_less(zero, across), _is_less(zero, down)
             first = select_equal(is_right, is_down, load_8(flat, up), load_8(flat, up + 2))
             second = select_equal(is_right, is_down, load_8(flat, under + 2), load_8(flat, under))
@@ -143,7 +145,7 @@ def _ridges(
             first = select_less(steep * height, width, load_8(flat, middle), first)
             second = select_less(steep * height, width, load_8(flat, middle + 2), second)
             here = load_8(flat, middle + 1)
-            is_ridge = _is_less(factor * load_8(flat, 6 * room + col), here)
+            is_ridge = _is_less(factor * load_8(flat, _NOISE * room + col), here)
             is_ridge = select_at_most(first, here, is_ridge, zero)
             store(found, col, select_at_most(second, here, is_ridge, zero))
         target = out[row]
