@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 from d3s.capture import FaultKind, Frame, LiveCamera, Refused, Source
@@ -35,6 +36,10 @@ _AT_ONCE = 2  # frames of a camera that are computed at the same time
 
 class Recorder(Protocol):
     """Recording under way: takes every frame, never waits, and counts what it had to drop."""
+
+    @property
+    def path(self) -> Path:
+        """File of the recording."""
 
     @property
     def written(self) -> int:
@@ -217,8 +222,8 @@ class Pipeline:
         """Whether a recording is under way."""
         return self._recorder is not None
 
-    def start_recording(self) -> None:
-        """Begin a recording; nothing happens if one is under way.
+    def start_recording(self) -> Recorder:
+        """Begin a recording, unless one is under way, and return it.
 
         Raises
         ------
@@ -232,9 +237,10 @@ class Pipeline:
         with self._recorder_lock:
             if self._recorder is None:
                 self._recorder = self._new_recorder()
+            return self._recorder
 
-    def stop_recording(self) -> None:
-        """Finish the recording that is under way, if any.
+    def stop_recording(self) -> Recorder | None:
+        """Finish the recording that is under way, if any, and return it.
 
         Raises
         ------
@@ -244,12 +250,13 @@ class Pipeline:
         with self._recorder_lock:
             recorder, self._recorder = self._recorder, None
         if recorder is None:
-            return
+            return None
         try:
             recorder.close()
         finally:
             written, dropped = self._recorded
             self._recorded = written + recorder.written, dropped + recorder.dropped
+        return recorder
 
     # State ----------------------------------------------------------------------------------------
 
