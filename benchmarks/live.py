@@ -116,7 +116,7 @@ def piped(frames, rig, settings, seconds, browser) -> Measured:
             feed.encode_s.clear()
             before, begun, cpu = pipeline.counts, time.monotonic(), time.process_time()
             busy, watched = busy_s(), busy_s(watcher.pid)
-            stages: list[tuple[float, float, float]] = []
+            stages: list[dict[str, float]] = []
             pipeline.results.listeners.append(lambda: stages.append(_stages(pipeline)))
             time.sleep(seconds)
             after, spent_s = pipeline.counts, time.monotonic() - begun
@@ -130,8 +130,7 @@ def piped(frames, rig, settings, seconds, browser) -> Measured:
         feed.close()
     computed = after.computed - before.computed
     seen = computed - (after.not_shown - before.not_shown)
-    means = map(statistics.mean, zip(*stages, strict=True))
-    stages_s = dict(zip(("wait", "split", "estimate"), means, strict=True))
+    stages_s = {name: statistics.mean(one[name] for one in stages) for name in stages[0]}
     stages_s["encode"] = encode_s / max(pictures, 1) * len(PANELS)
     lost = f"{after.lost_by_camera - before.lost_by_camera} lost by the camera"
     skipped = f"{after.not_computed - before.not_computed} skipped before the estimate"
@@ -161,9 +160,11 @@ def busy_s(process: int | None = None) -> float:
     return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
-def _stages(pipeline: Pipeline) -> tuple[float, float, float]:
+def _stages(pipeline: Pipeline) -> dict[str, float]:
     newest = pipeline.results.peek()
-    return newest.waited_s, newest.split_s, newest.estimate_s
+    parts = {f"  {name}": spent_s for name, spent_s in newest.depth_map.timings_s.items()}
+    spent = {"wait": newest.waited_s, "split": newest.split_s, "estimate": newest.estimate_s}
+    return spent | parts
 
 
 def _wait_for(condition) -> None:
