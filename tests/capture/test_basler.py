@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from d3s.capture import FaultKind, LiveCamera, open_source
-from d3s.capture.basler import BaslerDevice, _Unwrapped
+from d3s.capture.basler import BaslerDevice
+from d3s.capture.device import CountedOn
 from d3s.errors import CameraError, InputError
 
 
@@ -19,7 +20,7 @@ def test_without_the_package_the_remedy_is_named(monkeypatch):
 
 
 def test_numbers_of_gige_cameras_go_on():
-    numbers = _Unwrapped()
+    numbers = CountedOn()
     found = [numbers.whole(one) for one in (65533, 65534, 65535, 1, 2, 4)]
     assert found == [65533, 65534, 65535, 65536, 65537, 65539]
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from d3s.live.counts import Rate
 from d3s.live.pipeline import STALE_S, Pipeline
 from d3s.live.settings import Filter, Settings
 from d3s.live.slot import Newest, Slot
+from d3s.live.turns import Turns
+from d3s.runtime.parallel import thread_count
 from live_pages import DEPTHS_M, RIG, FakeCamera, views
 
 
@@ -40,6 +43,7 @@ class Recorder:
     """Recorder in memory."""
 
     state = "recording"
+    path = Path("memory.mcap")
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
@@ -170,6 +174,69 @@ def test_newest_frame_is_computed_while_others_are_dropped(monkeypatch, quick):
         counts = line.counts
     assert counts.computed + counts.not_computed == 50
     assert counts.not_computed >= 48
+
+
+def test_two_frames_are_computed_at_once_and_an_older_result_is_dropped(monkeypatch, quick):
+    begun, ended, shares = [], {0: threading.Event(), 1: threading.Event()}, []
+
+    def slow(left, *_, **__):
+        number = 1 if begun else 0
+        begun.append(number)
+        shares.append(thread_count())
+        ended[number].wait(30)
+        return quick
+
+    monkeypatch.setenv("D3S_THREADS", "4")
+    monkeypatch.setattr(results, "estimate_quietly", slow)
+
+    def outcomes():
+        yield frame(0)
+        wait_until(lambda: begun)
+        yield frame(1)
+
+    with Pipeline(FakeCamera(outcomes()), RIG) as pipeline:
+        wait_until(lambda: len(begun) == 2)
+        ended[1].set()
+        wait_until(lambda: pipeline.counts.computed == 1)
+        pipeline.results.read()
+        ended[0].set()
+        wait_until(lambda: pipeline.counts.computed == 2)
+        newest = pipeline.results.peek()
+        counts = pipeline.counts
+    assert newest.number == 1
+    assert counts.not_shown == 1
+    assert shares == [4, 2]  # the first frame began alone
+
+
+def test_frames_of_files_are_computed_one_by_one(monkeypatch, quick):
+    under_way, most = [0], [0]
+
+    def counted(*_, **__):
+        under_way[0] += 1
+        most[0] = max(most[0], under_way[0])
+        time.sleep(0.02)
+        under_way[0] -= 1
+        return quick
+
+    monkeypatch.setattr(results, "estimate_quietly", counted)
+    with Pipeline(FakeCamera(map(frame, range(6))), RIG, drop=False) as pipeline:
+        wait_until(lambda: pipeline.counts.computed == 6)
+    assert most == [1]
+
+
+def test_turns_are_numbered_and_apart():
+    items = iter(range(3))
+    turns: Turns[int] = Turns(lambda: next(items, None), 2)
+    first = turns.begin()
+    time.sleep(0.2)
+    turns.end(first)
+    second = turns.begin()  # at once: no other is under way
+    third = turns.begin()  # 0.4 of the 0.2 s that the first one took
+    assert [one.item for one in (first, second, third)] == [0, 1, 2]
+    assert [one.number for one in (first, second, third)] == [1, 2, 3]
+    assert [one.at_once for one in (first, second, third)] == [1, 1, 2]
+    assert third.begun_s - second.begun_s >= 0.08
+    assert turns.begin() is None
 
 
 def test_recording_gets_frames_that_the_display_drops(monkeypatch, quick):

@@ -57,7 +57,9 @@ def test_record_button(tmp_path):
             hello = await socket.receive_json(timeout=30)
             assert hello["abilities"]["record"]
             await socket.send_json({"ask": "record", "on": on, "id": 1})
-            return (await socket.receive_json(timeout=30))["recording"]
+            answer = await socket.receive_json(timeout=30)
+            assert ".mcap" in answer["text"]
+            return answer["recording"]
 
     with running_live(new_recorder=lambda: Recorder(next(paths), rig=RIG)) as live:
         for _ in range(2):  # a file each

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import InputError
-from d3s.runtime.parallel import run_over_rows, run_together, thread_count
+from d3s.runtime.parallel import beside_others, run_over_rows, run_together, thread_count
 
 
 def test_as_many_threads_as_cores_unless_told(monkeypatch):
@@ -181,3 +181,20 @@ def test_many_calls_within_calls_do_not_wait_for_each_other():
         check=True,
     )
     assert result.stdout == "done\n"
+
+
+def test_callers_share_the_threads(monkeypatch):
+    monkeypatch.setenv("D3S_THREADS", "5")
+    with beside_others(2):
+        assert thread_count() == 2
+        out = np.zeros((400, 300))
+        run_over_rows(_number_rows, 400, out)
+        with beside_others(9):
+            assert thread_count() == 1
+        assert thread_count() == 2
+    assert thread_count() == 5
+    assert (out == np.arange(400)[:, np.newaxis]).all()
+
+
+def _number_rows(start, stop, out):
+    out[start:stop] = np.arange(start, stop)[:, np.newaxis]

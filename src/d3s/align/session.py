@@ -11,7 +11,7 @@ from d3s.align.filing import CaptureFolder, Checked, Filed, check_frames
 from d3s.align.measure import Alignment
 from d3s.align.sources import raw_of
 from d3s.align.watch import Watch
-from d3s.capture import Frame, Refused, Source
+from d3s.capture import Frame, LiveCamera, Refused, Source
 from d3s.errors import CapturesError, D3SError, InputError
 from d3s.live.slot import Newest, Slot
 from d3s.types import Image, Progress
@@ -119,7 +119,7 @@ class Session:
         """State of the source, for people."""
         if self.has_ended:
             return "all frames were shown"
-        return str(getattr(self._source, "state", "running"))
+        return self._source.state if isinstance(self._source, LiveCamera) else "running"
 
     @property
     def is_done(self) -> bool:

@@ -5,7 +5,7 @@ scale 1 or as the integers of the sensor, with a number, a name, times and remar
 cannot be read is an outcome too, `Refused`, and the next one follows. A camera is a source that
 waits for its frames.
 
-frames      `Frame`, `Refused`, and the protocols `Source` and `Camera`
+frames      `Frame`, `Refused`, and the protocol `Source`
 opening     `open_source`: a source by a word of the command line
 files       `load_pair`: a pair of views from files; `FileSource`: the frames of many files
 pairing     `find_frames`: which files belong together
@@ -18,16 +18,16 @@ fake        a device with faults by a script
 video       video files
 uvc         cameras on USB that OpenCV reads
 basler      cameras of Basler
+genicam     cameras with GenICam
 """
 
 from d3s.capture.files import FileSource, LoadedPair, load_pair
-from d3s.capture.frames import Camera, CameraSettings, Frame, Refused, Setting, Source
+from d3s.capture.frames import CameraSettings, Frame, Refused, Setting, Source
 from d3s.capture.live_camera import Fault, FaultKind, LiveCamera
 from d3s.capture.opening import SourceOptions, open_source
 from d3s.capture.pairing import FoundFiles, FrameFiles, find_frames
 
 __all__ = [
-    "Camera",
     "CameraSettings",
     "Fault",
     "FaultKind",

@@ -8,19 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from d3s.capture.device import check_setting
+from d3s.capture.device import CountedOn, check_setting, pixel_format_of
 from d3s.capture.frames import CameraSettings, Counts, Frame, Setting
 from d3s.errors import CameraError, InputError
 
-# Best first. Packed formats are left out: they are unpacked by the library, and cost more time.
-_FORMATS = ("Mono12", "Mono10", "Mono8")
-_BAYER_FORMATS = tuple(
-    f"Bayer{order}{bits}" for bits in (12, 10, 8) for order in ("RG", "BG", "GR", "GB")
-)
 _MICROSECOND_S = 1e-6
 _NANOSECOND_S = 1e-9
 _NO_NUMBER = 2**64 - 1
-_LARGEST_SHORT = 65535  # block numbers of GigE Vision begin again after it
 
 
 class BaslerDevice:
@@ -59,7 +53,7 @@ class BaslerDevice:
         self._name = f"basler:{serial}" if serial else "basler"
         self._full_scale = 0
         self._tick_s = _NANOSECOND_S
-        self._numbers = _Unwrapped()
+        self._numbers = CountedOn()
 
     @property
     def name(self) -> str:
@@ -102,20 +96,11 @@ class BaslerDevice:
             except BaseException:
                 self.close()
                 raise
-        self._numbers = _Unwrapped()
+        self._numbers = CountedOn()
 
     def _prepare(self, camera: Any) -> None:
-        can_have = tuple(camera.PixelFormat.Symbolics)
-        wanted = (self._format,) if self._format else (*_FORMATS, *_BAYER_FORMATS)
-        name = next((one for one in wanted if one in can_have), None)
-        if name is None:
-            raise InputError(
-                f"{self._name} has the formats {', '.join(can_have)}, and none of "
-                f"{', '.join(wanted)}."
-            )
-        camera.PixelFormat.Value = name
-        digits = "".join(letter for letter in name if letter.isdigit())
-        self._full_scale = 2 ** int(digits) - 1
+        chosen = pixel_format_of(self._format, tuple(camera.PixelFormat.Symbolics), self._name)
+        camera.PixelFormat.Value, self._full_scale = chosen
         if self._rate_hz is not None:
             with suppress(self._problem):  # some have no switch
                 camera.AcquisitionFrameRateEnable.Value = True
@@ -219,18 +204,3 @@ class BaslerDevice:
         except self._problem as error:
             first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
             raise CameraError(f"{self._name}: {first}") from error
-
-
-class _Unwrapped:
-    """Numbers that go on where the counter of a GigE camera begins again."""
-
-    def __init__(self) -> None:
-        self._last: int | None = None
-        self._added = 0
-
-    def whole(self, number: int) -> int:
-        last = self._last
-        if last is not None and last > _LARGEST_SHORT - 500 and number < 500 and number < last:
-            self._added += _LARGEST_SHORT
-        self._last = number
-        return number + self._added

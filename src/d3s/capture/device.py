@@ -6,6 +6,13 @@ from typing import Protocol
 from d3s.capture.frames import CameraSettings, Frame
 from d3s.errors import InputError
 
+# Best first. Packed formats are left out: unpacking them costs more time.
+_FORMATS = ("Mono12", "Mono10", "Mono8")
+_BAYER_FORMATS = tuple(
+    f"Bayer{order}{bits}" for bits in (12, 10, 8) for order in ("RG", "BG", "GR", "GB")
+)
+_LARGEST_SHORT = 65535  # block numbers of GigE Vision begin again after it
+
 
 class Device(Protocol):
     """One camera, which may be unplugged. `LiveCamera` makes a source of it."""
@@ -65,6 +72,49 @@ def check_setting(
     if not low <= value <= high:
         raise InputError(f"{name}={value:g} must be {low:g} to {high:g}{unit} for this camera.")
     return value
+
+
+def pixel_format_of(wanted: str | None, can_have: tuple[str, ...], camera: str) -> tuple[str, int]:
+    """Name of the pixel format to use, and its full scale.
+
+    Parameters
+    ----------
+    wanted
+        Name of the format; the one with the most bits if None.
+    can_have
+        Formats of the camera, by their names in GenICam.
+    camera
+        Name of the camera, for the text of an error.
+
+    Raises
+    ------
+    InputError
+        When the camera has no such format.
+    """
+    names = (wanted,) if wanted else (*_FORMATS, *_BAYER_FORMATS)
+    name = next((one for one in names if one in can_have), None)
+    if name is None:
+        raise InputError(
+            f"{camera} has the formats {', '.join(can_have)}, and none of {', '.join(names)}."
+        )
+    digits = "".join(letter for letter in name if letter.isdigit())
+    return name, 2 ** int(digits) - 1
+
+
+class CountedOn:
+    """Numbers that go on where the counter of a GigE camera begins again."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._added = 0
+
+    def whole(self, number: int) -> int:
+        """Number of a frame since the beginning, by that of the camera."""
+        last = self._last
+        if last is not None and last > _LARGEST_SHORT - 500 and number < 500 and number < last:
+            self._added += _LARGEST_SHORT
+        self._last = number
+        return number + self._added
 
 
 class Pace:

@@ -171,39 +171,3 @@ class CameraSettings(NamedTuple):
 
     exposure_s: Setting | None = None
     gain: Setting | None = None  # in the unit of the camera, most often dB
-
-
-class Camera(Source, Protocol):
-    """Source of live frames. It waits for each, and goes on when a camera was lost and is back.
-
-    Another thread may read `state` and `settings`, call `configure`, and `close` it: that ends the
-    iteration.
-    """
-
-    @property
-    def name(self) -> str:
-        """Name for people, such as the model and serial number."""
-
-    @property
-    def state(self) -> str:
-        """State for people: "grabbing", or "lost: " and the reason."""
-
-    @property
-    def settings(self) -> CameraSettings:
-        """Settings as they are now."""
-
-    def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
-        """Change settings; None leaves one as it is.
-
-        Parameters
-        ----------
-        exposure_s
-            Exposure time in seconds.
-        gain
-            Gain in the unit of the camera.
-
-        Raises
-        ------
-        InputError
-            When the camera has no such setting, or the value is out of its range.
-        """

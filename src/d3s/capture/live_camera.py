@@ -47,7 +47,10 @@ class Fault(NamedTuple):
 
 
 class LiveCamera:
-    """Frames of a device: a `Camera`.
+    """Source of the frames of a device: waits for each, and goes on when it was lost and is back.
+
+    Another thread may read `state` and `settings`, call `configure`, and `close` it: that ends the
+    iteration.
 
     Parameters
     ----------
@@ -128,7 +131,20 @@ class LiveCamera:
         return self._lost
 
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
-        """Change settings of the device; they are set again when it was lost and is back."""
+        """Change settings of the device; they are set again when it was lost and is back.
+
+        Parameters
+        ----------
+        exposure_s
+            Exposure time in seconds; None leaves it as it is.
+        gain
+            Gain in the unit of the camera; None leaves it as it is.
+
+        Raises
+        ------
+        InputError
+            When the camera has no such setting, or the value is out of its range.
+        """
         self._device.configure(exposure_s=exposure_s, gain=gain)
         asked = {"exposure_s": exposure_s, "gain": gain}
         self._asked |= {name: value for name, value in asked.items() if value is not None}

@@ -22,7 +22,7 @@ VIDEO_SUFFIXES = (".avi", ".mkv", ".mp4", ".mov", ".webm")
 RECORDING_SUFFIX = ".mcap"
 WORDS = (
     "A source is a file or folder of images, a video, a recording (.mcap), uvc:0 for a camera on "
-    "USB, basler or basler:SERIAL, twin for a simulated scene, or fake:SCRIPT.toml."
+    "USB, basler, genicam, or either with :SERIAL, twin for a simulated scene, or fake:SCRIPT.toml."
 )
 
 
@@ -47,8 +47,8 @@ def open_source(text: str, rig: Rig | None = None, options: SourceOptions | None
     ----------
     text
         Path of a file or folder of images, of a video, or of a recording; `uvc:0`, `basler`,
-        `basler:SERIAL`; `twin`, `twin:ROWSxCOLS`, `twin:raw`, `twin:raw:ROWSxCOLS`;
-        `fake:SCRIPT.toml`.
+        `basler:SERIAL`, `genicam`, `genicam:SERIAL`; `twin`, `twin:ROWSxCOLS`, `twin:raw`,
+        `twin:raw:ROWSxCOLS`; `fake:SCRIPT.toml`.
     rig
         The camera: its calibration splits raw frames, and says their size.
     options
@@ -156,9 +156,16 @@ def _basler(rest: str, rig: Rig | None, options: SourceOptions) -> Device:
     return device
 
 
+def _genicam(rest: str, rig: Rig | None, options: SourceOptions) -> Device:
+    genicam: Any = import_module("d3s.capture.genicam")
+    device: Device = genicam.GenicamDevice(rest, rate_hz=options.rate_hz)
+    return device
+
+
 _CAMERAS: dict[str, Callable[[str, Rig | None, SourceOptions], Device]] = {
     "twin": _twin,
     "fake": _fake,
     "uvc": _uvc,
     "basler": _basler,
+    "genicam": _genicam,
 }

@@ -14,6 +14,8 @@ convert_recording
 rig       commands on rigs: `d3s rig import`
 camera    camera of a command: a file, a name, or numbers
 source    source of a command: its word, and options of cameras
+page      pages in the browser: where they are served
+groups    options that several commands share, as one parameter
 output    common options, exit codes, checks of the output folder
 progress  progress bar
 light     options on colour sensors and on how files store light

@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from d3s.cli.calibrate import Half
+from d3s.cli.groups import with_groups
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
-from d3s.cli.live import Browser, Host, Port
 from d3s.cli.output import NOT_KNOWN, NOTHING_USABLE, value_of
+from d3s.cli.page import Address, serve
 from d3s.cli.progress import progress_bar
-from d3s.cli.source import Exposure, Gain, Rate, rig_of_word
+from d3s.cli.source import CameraOptions, rig_of_word
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -27,11 +27,13 @@ _REFRESH_S = 0.2
 _IN_JSON = ("number", "name", "seconds", "distance_m", "texture", "matches", "steps", "next")
 
 
+@with_groups
 def align(
     source: Annotated[
         str,
         typer.Argument(
-            help="Camera or raw frames: uvc:0, basler, twin:raw, a recording, a file or a folder.",
+            help="Camera or raw frames: uvc:0, basler, genicam, twin:raw, a recording, a file or "
+            "a folder.",
             metavar="SOURCE",
         ),
     ],
@@ -82,12 +84,8 @@ def align(
             show_default=False,
         ),
     ] = None,
-    rate: Rate = None,
-    exposure: Exposure = None,
-    gain: Gain = None,
-    host: Host = "127.0.0.1",
-    port: Port = 0,
-    browser: Browser = True,
+    grabbing: CameraOptions = CameraOptions(),  # noqa: B008 - frozen
+    address: Address = Address(),  # noqa: B008 - frozen
     bayer: Bayer = None,
     encoding: FileEncoding = None,
 ) -> None:
@@ -123,9 +121,9 @@ def align(
         options = SourceOptions(
             linear=is_linear(encoding),
             bayer=order,
-            rate_hz=rate,
-            exposure_s=exposure,
-            gain=gain,
+            rate_hz=grabbing.rate,
+            exposure_s=grabbing.exposure,
+            gain=grabbing.gain,
             progress=progress,
         )
         opened = open_raw(source, camera, options)
@@ -143,7 +141,7 @@ def align(
         elif text:
             _finish(_print_tables(session, frames))
         else:
-            _serve(session, host, port, browser=browser)
+            _serve(session, address)
 
 
 # Terminal -----------------------------------------------------------------------------------------
@@ -177,17 +175,7 @@ def _print_json(session: "Session", frames: int | None) -> "Alignment | None":
         if shown is not None:
             last = shown.alignment
             values = frame_json(shown)
-            kept = (
-                "number",
-                "name",
-                "seconds",
-                "distance_m",
-                "texture",
-                "matches",
-                "steps",
-                "next",
-            )
-            typer.echo(json.dumps({name: values[name] for name in kept}, allow_nan=False))
+            typer.echo(json.dumps({name: values[name] for name in _IN_JSON}, allow_nan=False))
     _say_problem(session)
     return last
 
@@ -324,33 +312,11 @@ def _print_calibrated(found: "Calibrated") -> None:
 # Page ---------------------------------------------------------------------------------------------
 
 
-def _serve(session: "Session", host: str, port: int, *, browser: bool) -> None:
-    """Serve the page until the keyboard interrupts."""
-    import time
-    import webbrowser
-
+def _serve(session: "Session", address: Address) -> None:
+    """Serve the page until Ctrl-C."""
     from d3s.live.needs import check_server
 
     check_server()
     from d3s.align.feed import align_pages
-    from d3s.live.security import warning_of
-    from d3s.live.server import Server
 
-    warning = warning_of(host)
-    if warning:
-        typer.echo(f"d3s: {warning}", err=True)
-    with Server(align_pages(session), host=host, port=port).running() as address:
-        typer.echo(f"Page: {address}\nEnd with Ctrl+C.")
-        if browser:
-            webbrowser.open(address)
-        with _until_interrupt():
-            while True:
-                time.sleep(1)
-
-
-@contextmanager
-def _until_interrupt() -> Iterator[Any]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo("")
+    serve(align_pages(session), address)

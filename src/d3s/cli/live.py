@@ -1,30 +1,29 @@
 """`d3s live` and `d3s view`: depth in a browser, live and saved."""
 
-import gc
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from d3s.cli.depth import parsed_method
+from d3s.cli.groups import with_groups
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
 from d3s.cli.output import Quiet, value_of
+from d3s.cli.page import Address, serve
 from d3s.cli.source import (
     SOURCES,
-    Exposure,
-    Gain,
-    Rate,
+    CameraOptions,
     SideBySide,
     SourceRig,
+    name_of,
     opened,
     rig_of_word,
 )
 from d3s.cli.units import depth_range_m, length_m
 
 if TYPE_CHECKING:
-    from d3s.capture import Source
     from d3s.live.counts import Counts
     from d3s.live.pipeline import Recorder
     from d3s.live.server import Page
@@ -68,19 +67,6 @@ MaxSigma = Annotated[
         parser=length_m, metavar="LENGTH", help="Show depths that are as certain, such as 5mm."
     ),
 ]
-Host = Annotated[
-    str,
-    typer.Option(
-        help="Address to listen at. Any other than this lets other machines watch and control the "
-        "camera, if they have the printed address, over a connection that is not encrypted."
-    ),
-]
-Port = Annotated[
-    int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for any that is free.")
-]
-Browser = Annotated[
-    bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
-]
 Points = Annotated[
     bool, typer.Option("--points", help="Also a page of 3D points, by the package viser.")
 ]
@@ -90,6 +76,26 @@ Seconds = Annotated[
 ]
 
 
+class EstimateOptions(NamedTuple):
+    """Options of the estimate, and of what is shown of it."""
+
+    method: Method = "joint"
+    option: OneOption = None
+    fast: Fast = False
+    depth_range: DepthRange = None
+    min_confidence: MinConfidence = None
+    max_sigma: MaxSigma = None
+
+
+class ShowOptions(NamedTuple):
+    """Options of the pages of a show, beside their address."""
+
+    points: Points = False
+    seconds: Seconds = None
+    quiet: Quiet = False
+
+
+@with_groups
 def live(
     source: Annotated[str, typer.Argument(help=SOURCES, metavar="[SOURCE]")] = _TWIN,
     rig: SourceRig = None,
@@ -100,21 +106,10 @@ def live(
     side_by_side: SideBySide = False,
     bayer: Bayer = None,
     encoding: FileEncoding = None,
-    rate: Rate = None,
-    exposure: Exposure = None,
-    gain: Gain = None,
-    method: Method = "joint",
-    option: OneOption = None,
-    fast: Fast = False,
-    depth_range: DepthRange = None,
-    min_confidence: MinConfidence = None,
-    max_sigma: MaxSigma = None,
-    points: Points = False,
-    host: Host = "127.0.0.1",
-    port: Port = 0,
-    browser: Browser = True,
-    seconds: Seconds = None,
-    quiet: Quiet = False,
+    grabbing: CameraOptions = CameraOptions(),  # noqa: B008 - frozen
+    estimating: EstimateOptions = EstimateOptions(),  # noqa: B008 - frozen
+    showing: ShowOptions = ShowOptions(),  # noqa: B008 - frozen
+    address: Address = Address(),  # noqa: B008 - frozen
 ) -> None:
     """Watch the depth of a camera in the browser, with an error bar for each pixel.
 
@@ -128,17 +123,17 @@ def live(
 
     check_server()
     camera = _rig_of(source, rig)
-    settings = _settings(method, option or [], fast, depth_range, min_confidence, max_sigma)
+    settings = _settings(estimating)
     options = SourceOptions(
         side_by_side=side_by_side,
         linear=is_linear(encoding),
         bayer=order_of(bayer),
-        rate_hz=rate,
-        exposure_s=exposure,
-        gain=gain,
+        rate_hz=grabbing.rate,
+        exposure_s=grabbing.exposure,
+        gain=grabbing.gain,
         keep_raw=True,  # for recordings
     )
-    frames = opened(source, camera, options, quiet=quiet)
+    frames = opened(source, camera, options, quiet=showing.quiet)
     pipeline = Pipeline(
         frames,
         camera,
@@ -151,12 +146,14 @@ def live(
         if record:  # from the first frame on
             pipeline.start_recording()
         stack.enter_context(pipeline)
-        show = LiveShow(pipeline, title=_name(frames, source), folder=output, has_points=points)
-        _serve(stack, show, points, host, port, browser=browser, seconds=seconds, quiet=quiet)
-    if not quiet:
+        title = name_of(frames, source)
+        show = LiveShow(pipeline, title=title, folder=output, has_points=showing.points)
+        _serve(stack, show, showing, address)
+    if not showing.quiet:
         typer.echo(_summary(pipeline.counts))
 
 
+@with_groups
 def view(
     path: Annotated[
         Path,
@@ -171,18 +168,9 @@ def view(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for snapshots.")] = Path(
         "live"
     ),
-    method: Method = "joint",
-    option: OneOption = None,
-    fast: Fast = False,
-    depth_range: DepthRange = None,
-    min_confidence: MinConfidence = None,
-    max_sigma: MaxSigma = None,
-    points: Points = False,
-    host: Host = "127.0.0.1",
-    port: Port = 0,
-    browser: Browser = True,
-    seconds: Seconds = None,
-    quiet: Quiet = False,
+    estimating: EstimateOptions = EstimateOptions(),  # noqa: B008 - frozen
+    showing: ShowOptions = ShowOptions(),  # noqa: B008 - frozen
+    address: Address = Address(),  # noqa: B008 - frozen
 ) -> None:
     """Look at saved depth in the browser: a depth map, a recording, or a folder.
 
@@ -193,70 +181,40 @@ def view(
     from d3s.live.saved import SavedShow, open_reel
 
     check_server()
-    settings = _settings(method, option or [], fast, depth_range, min_confidence, max_sigma)
+    settings = _settings(estimating)
     reel = open_reel(path, rig_of_word(rig))
     with ExitStack() as stack:
-        show = SavedShow(reel, title=path.name, settings=settings, folder=output, has_points=points)
+        show = SavedShow(
+            reel, title=path.name, settings=settings, folder=output, has_points=showing.points
+        )
         stack.enter_context(show)
-        _serve(stack, show, points, host, port, browser=browser, seconds=seconds, quiet=quiet)
+        _serve(stack, show, showing, address)
 
 
-def _serve(
-    stack: ExitStack,
-    show: "Show",
-    points: bool,
-    host: str,
-    port: int,
-    *,
-    browser: bool,
-    seconds: float | None,
-    quiet: bool,
-) -> None:
+def _serve(stack: ExitStack, show: "Show", showing: ShowOptions, address: Address) -> None:
     """Serve the page of a show until it ends."""
     from d3s.live.feed import Feed
     from d3s.live.page import live_page
-    from d3s.live.security import warning_of
-    from d3s.live.server import Server
 
     feed = Feed(show)
     stack.callback(feed.close)
     pages: list[Page] = [live_page(feed)]
-    if points:
+    if showing.points:
         from d3s.live.points import PointsPage
 
         pages.append(stack.enter_context(PointsPage(show)).page)
-
-    stack.callback(gc.unfreeze)
-
-    def ready(address: str) -> None:
-        gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread
-        warning = warning_of(host)
-        if warning:
-            typer.echo(f"Warning: {warning}", err=True)
-        if not quiet:
-            typer.echo(f"Open {address}\nCtrl-C ends it.")
-        if browser:
-            typer.launch(address)
-
-    Server(pages, host=host, port=port).run(ready, seconds=seconds)
+    serve(pages, address, seconds=showing.seconds, quiet=showing.quiet)
 
 
-def _settings(
-    method: str,
-    options: list[str],
-    fast: bool,
-    depth_range_m: tuple[float, float] | None,
-    min_confidence: float | None,
-    max_sigma_m: float | None,
-) -> "Settings":
+def _settings(given: EstimateOptions) -> "Settings":
     from d3s.live.settings import FAST, Filter, Settings
 
-    name, checked = parsed_method(method, options, depth_range_m)
-    if fast:
+    name, checked = parsed_method(given.method, given.option or [], given.depth_range)
+    if given.fast:
         with value_of("--fast"):
             checked = checked.replace(**FAST)
     with value_of("--min-confidence or --max-sigma"):
-        shown = Filter(min_confidence=min_confidence, max_sigma_m=max_sigma_m)
+        shown = Filter(min_confidence=given.min_confidence, max_sigma_m=given.max_sigma)
     return Settings(method=name, options=checked, shown=shown)
 
 
@@ -283,10 +241,6 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
 
 def _is_twin(source: str) -> bool:
     return source.partition(":")[0] == _TWIN
-
-
-def _name(frames: "Source", source: str) -> str:
-    return str(getattr(frames, "name", "") or source)
 
 
 def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":

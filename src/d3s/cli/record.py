@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.groups import with_groups
 from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, check_places
 from d3s.cli.progress import progress_bar
 from d3s.cli.source import (
-    Exposure,
-    Gain,
-    Rate,
+    CameraOptions,
     SideBySide,
     SourceRig,
     SourceWord,
+    name_of,
     opened,
     rig_of_word,
 )
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _TICK_S = 0.5
 
 
+@with_groups
 def record(
     source: SourceWord,
     output: Annotated[
@@ -42,9 +43,7 @@ def record(
         int | None, typer.Option(min=1, help="Stop after so many frames.", show_default=False)
     ] = None,
     side_by_side: SideBySide = False,
-    rate: Rate = None,
-    exposure: Exposure = None,
-    gain: Gain = None,
+    grabbing: CameraOptions = CameraOptions(),  # noqa: B008 - frozen
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -63,10 +62,14 @@ def record(
     check_places(output, force=force)
     camera = rig_of_word(rig)
     options = SourceOptions(
-        side_by_side=side_by_side, rate_hz=rate, exposure_s=exposure, gain=gain, keep_raw=True
+        side_by_side=side_by_side,
+        rate_hz=grabbing.rate,
+        exposure_s=grabbing.exposure,
+        gain=grabbing.gain,
+        keep_raw=True,
     )
     with opened(source, camera, options, quiet=quiet or as_json) as frames_of:
-        notes = {"camera": str(getattr(frames_of, "name", source))}
+        notes = {"camera": name_of(frames_of, source)}
         recorder = Recorder(output, rig=camera, notes=notes, overwrite=force)
         try:
             with recorder:
@@ -111,8 +114,11 @@ def _record(
 def _print_outcome(
     recorder: "Recorder", source: "Source", output: Path, quiet: bool, as_json: bool
 ) -> None:
-    lost = getattr(source, "lost", 0)
-    faults = [f"{one.kind}: {one.words}" for one in getattr(source, "faults", ())]
+    from d3s.capture import LiveCamera
+
+    camera = source if isinstance(source, LiveCamera) else None
+    lost = 0 if camera is None else camera.lost
+    faults = [] if camera is None else [f"{one.kind}: {one.words}" for one in camera.faults]
     if as_json:
         values = {
             "file": str(output),

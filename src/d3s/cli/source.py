@@ -1,6 +1,6 @@
 """Source of a command: its word, its rig, and the options of cameras."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from d3s.rig import Rig
 
 SOURCES = (
-    "A file or folder of images, a video, a recording (.mcap), uvc:0, basler, basler:SERIAL, twin, "
-    "twin:ROWSxCOLS, twin:raw, or fake:SCRIPT.toml."
+    "A file or folder of images, a video, a recording (.mcap), uvc:0, basler, genicam, either with "
+    ":SERIAL, twin, twin:ROWSxCOLS, twin:raw, or fake:SCRIPT.toml."
 )
 SourceWord = Annotated[str, typer.Argument(help=SOURCES, metavar="SOURCE", show_default=False)]
 SourceRig = Annotated[
@@ -36,6 +36,16 @@ Gain = Annotated[
     float | None,
     typer.Option("--gain", help="Gain, in the unit of the camera: mostly dB.", show_default=False),
 ]
+
+
+class CameraOptions(NamedTuple):
+    """Options of cameras."""
+
+    rate: Rate = None
+    exposure: Exposure = None
+    gain: Gain = None
+
+
 SideBySide = Annotated[
     bool,
     typer.Option("--side-by-side", help="Each image has both views, left and right half."),
@@ -77,3 +87,10 @@ def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: boo
     words = f"Rendering {DEFAULT_STEPS} frames of the scene."
     with progress_bar(DEFAULT_STEPS, words, quiet=quiet or not is_twin) as progress:
         return open_source(word, rig, replace(options, progress=progress))
+
+
+def name_of(source: "Source", word: str) -> str:
+    """Name of a camera for people; the word of any other source."""
+    from d3s.capture import LiveCamera
+
+    return source.name or word if isinstance(source, LiveCamera) else word

@@ -104,8 +104,12 @@ class LiveShow:
         """
         if action != "record":
             raise InputError(f"{action} is for saved files.")
-        (self.pipeline.start_recording if values.get("on") else self.pipeline.stop_recording)()
-        return {"recording": self.pipeline.is_recording}
+        if values.get("on"):
+            words = f"Recording to {self.pipeline.start_recording().path.name}."
+        else:
+            ended = self.pipeline.stop_recording()
+            words = "" if ended is None else f"Saved {ended.path.name}, {ended.written} frames."
+        return {"recording": self.pipeline.is_recording, "text": words}
 
     def save(self, result: Result) -> dict[str, Any]:
         """Write the depth map that a page shows, filtered, as NPZ; return the name of the file."""

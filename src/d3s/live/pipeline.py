@@ -1,34 +1,45 @@
-"""From a source of frames to depth maps, in two threads that never wait for each other.
+"""From a source of frames to depth maps, in threads that never wait for each other.
 
-grab thread -> slot -> compute thread -> newest result -> encoding of what is watched
+grab thread -> slot -> compute threads -> newest result -> encoding of what is watched
 
 The newest frame wins in every slot, so the page shows the present and nothing queues. A recording
 takes frames in the grab thread, before any is dropped.
+
+Two frames of a camera are computed at once, with half of the cores each: one frame alone leaves
+cores idle between its stages.
 """
 
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self
 
-from d3s.capture import Camera, Frame, Refused, Source
+from d3s.capture import FaultKind, Frame, LiveCamera, Refused, Source
 from d3s.errors import D3SError, InputError
 from d3s.live.counts import Counts, Rate
 from d3s.live.results import Result, compute
 from d3s.live.settings import Settings
 from d3s.live.slot import Newest, Slot
+from d3s.live.turns import Turn, Turns
 from d3s.rig import Rig
+from d3s.runtime.parallel import beside_others
 
 STALE_S = 1.0
 """Seconds without a new frame after which a camera is said to be silent."""
 
 _ENDED = "the source has ended"
 _CLOSE_S = 5.0  # for threads to end
+_AT_ONCE = 2  # frames of a camera that are computed at the same time
 
 
 class Recorder(Protocol):
     """Recording under way: takes every frame, never waits, and counts what it had to drop."""
+
+    @property
+    def path(self) -> Path:
+        """File of the recording."""
 
     @property
     def written(self) -> int:
@@ -54,7 +65,7 @@ class Recorder(Protocol):
 
 @dataclass
 class _Tally:
-    """Counters, each written by one thread only."""
+    """Counters, each written by the grab thread only, or with the lock of the results."""
 
     grabbed: int = 0
     lost_by_camera: int = 0
@@ -63,6 +74,7 @@ class _Tally:
     out_of_order: int = 0
     failed: int = 0
     computed: int = 0
+    overtaken: int = 0  # results that came after that of a newer frame
 
 
 @dataclass(frozen=True)
@@ -128,19 +140,22 @@ class Pipeline:
         self._last_number = -1  # of the frames in order
         self._last_camera_s: float | None = None
         self._last_s: float | None = None
+        self._results_lock = threading.Lock()
+        at_once = _AT_ONCE if drop else 1
+        self._turns = Turns(self._frames.take, at_once)
+        works = [(self._grab, "d3s-grab"), *[(self._compute, "d3s-compute")] * at_once]
         self._threads = [
-            threading.Thread(target=work, name=name, daemon=True)
-            for work, name in ((self._grab, "d3s-grab"), (self._compute, "d3s-compute"))
+            threading.Thread(target=work, name=name, daemon=True) for work, name in works
         ]
 
     def start(self) -> Self:
-        """Start both threads."""
+        """Start all threads."""
         for thread in self._threads:
             thread.start()
         return self
 
     def close(self) -> None:
-        """Stop both threads, finish a recording, and close the source. Closing twice is fine.
+        """Stop all threads, finish a recording, and close the source. Closing twice is fine.
 
         Raises
         ------
@@ -166,9 +181,9 @@ class Pipeline:
     # Settings -------------------------------------------------------------------------------------
 
     @property
-    def camera(self) -> Camera | None:
-        """Source, if it is a camera with settings."""
-        return self._source if hasattr(self._source, "configure") else None  # type: ignore[return-value]
+    def camera(self) -> LiveCamera | None:
+        """Source, if it is a camera."""
+        return self._source if isinstance(self._source, LiveCamera) else None
 
     def change(self, changes: Mapping[str, Any]) -> None:
         """Change settings while the pipeline runs; the next frame is computed with them.
@@ -207,8 +222,8 @@ class Pipeline:
         """Whether a recording is under way."""
         return self._recorder is not None
 
-    def start_recording(self) -> None:
-        """Begin a recording; nothing happens if one is under way.
+    def start_recording(self) -> Recorder:
+        """Begin a recording, unless one is under way, and return it.
 
         Raises
         ------
@@ -222,9 +237,10 @@ class Pipeline:
         with self._recorder_lock:
             if self._recorder is None:
                 self._recorder = self._new_recorder()
+            return self._recorder
 
-    def stop_recording(self) -> None:
-        """Finish the recording that is under way, if any.
+    def stop_recording(self) -> Recorder | None:
+        """Finish the recording that is under way, if any, and return it.
 
         Raises
         ------
@@ -234,12 +250,13 @@ class Pipeline:
         with self._recorder_lock:
             recorder, self._recorder = self._recorder, None
         if recorder is None:
-            return
+            return None
         try:
             recorder.close()
         finally:
             written, dropped = self._recorded
             self._recorded = written + recorder.written, dropped + recorder.dropped
+        return recorder
 
     # State ----------------------------------------------------------------------------------------
 
@@ -248,20 +265,21 @@ class Pipeline:
         """Counters until now."""
         recorder = self._recorder
         written, dropped = self._recorded
-        tally = vars(self._tally)
-        tally = tally | {"out_of_order": tally["out_of_order"] + self._passed_over()}
+        tally = dict(vars(self._tally))
+        tally["out_of_order"] += self._passed_over()
+        overtaken = tally.pop("overtaken")
         return Counts(
             **tally,
             not_computed=self._frames.replaced,
-            not_shown=self.results.unread,
+            not_shown=self.results.unread + overtaken,
             recorded=written + (recorder.written if recorder else 0),
             not_recorded=dropped + (recorder.dropped if recorder else 0),
         )
 
     def _passed_over(self) -> int:
         """Frames out of order that the camera itself did not pass on."""
-        faults: Mapping[str, int] = getattr(self._source, "fault_counts", {})
-        return faults.get("out of order", 0)
+        camera = self.camera
+        return 0 if camera is None else camera.fault_counts.get(FaultKind.OUT_OF_ORDER, 0)
 
     @property
     def silent_s(self) -> float | None:
@@ -358,32 +376,40 @@ class Pipeline:
 
     def _compute(self) -> None:
         try:
-            while (grabbed := self._frames.take()) is not None and not self._stopping.is_set():
-                self._compute_one(grabbed)
+            while (turn := self._turns.begin()) is not None and not self._stopping.is_set():
+                with beside_others(turn.at_once):
+                    self._compute_one(turn)
+                self._turns.end(turn)
         except BaseException as error:
             self._ending = f"stopped by an error: {error!r}"
+            self._frames.close()  # the other compute thread ends too
             self.results.notify()
             raise
 
-    def _compute_one(self, grabbed: _Grabbed) -> None:
-        serial = self._tally.computed + 1
+    def _compute_one(self, turn: Turn[_Grabbed]) -> None:
         try:
             result = compute(
-                grabbed.frame,
+                turn.item.frame,
                 self.rig,
                 self.settings,
-                serial=serial,
-                grabbed_s=grabbed.at_s,
+                serial=turn.number,
+                grabbed_s=turn.item.at_s,
             )
         except D3SError as error:
-            self._tally.failed += 1
-            self._problem = str(error)
+            with self._results_lock:
+                self._tally.failed += 1
+                self._problem = str(error)
             self.results.notify()
             return
-        self._problem = ""
-        self._tally.computed = serial
         self.rates["computed"].tick()
-        self.results.put(result)
+        with self._results_lock:
+            self._problem = ""
+            self._tally.computed += 1
+            newest = self.results.peek()
+            if newest is not None and newest.serial > result.serial:
+                self._tally.overtaken += 1
+            else:
+                self.results.put(result)
 
 
 def _number(name: str, value: Any) -> float:

@@ -4,6 +4,7 @@ import os
 import queue
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, Self
 
 from d3s.capture.frames import Frame, Refused
@@ -60,6 +61,7 @@ class Recorder:
         overwrite: bool = False,
         queue_bytes: int = _QUEUE_BYTES,
     ) -> None:
+        self.path = Path(path)
         self._writer = RecordingWriter(path, rig=rig, notes=notes, overwrite=overwrite)
         self._queue: queue.Queue[_Numbered | _Depth | Refused | None] = queue.Queue(_QUEUE_ITEMS)
         self._most_bytes = queue_bytes

@@ -199,14 +199,16 @@ def join(
             last -= 1
         if first > last:
             continue
+        own = here[first : last + 1]
         for which in range(len(images)):
-            image, target = images[which], out_images[which][row]
+            image, target = images[which], out_images[which][row, first : last + 1]
             if step == 1:
                 fill(image[row], line)
             else:
                 between_cells(image, row, first // 2, last // 2 + 1, work, line)
-            for col in range(first, last + 1):
-                target[col] = line[col] if here[col] == scale else target[col]
+            found = line[first:]
+            for col in range(own.size):
+                target[col] = found[col] if own[col] == scale else target[col]
         bits, out_bits = flags[row // step], out_flags[row]
         for col in range(first, last + 1):
             if here[col] == scale:

@@ -35,18 +35,21 @@ def between_cells(image: Image, row: int, begin: int, end: int, work: Image, out
     """
     near, far = np.float32(0.75), np.float32(0.25)
     rows, cols = image.shape
-    one = image[row // 2]
-    two = image[max(row // 2 - 1, 0) if row % 2 == 0 else min(row // 2 + 1, rows - 1)]
-    middle, after = work[1:], work[2:]
-    for col in range(max(begin - 1, 0), min(end + 1, cols)):
-        middle[col] = near * one[col] + far * two[col]
+    other = max(row // 2 - 1, 0) if row % 2 == 0 else min(row // 2 + 1, rows - 1)
+    # Loops begin at 0, over parts of the lines: only such loops are vectorised.
+    first, last = max(begin - 1, 0), min(end + 1, cols)
+    one, two, mixed = image[row // 2, first:last], image[other, first:last], work[first + 1 :]
+    for col in range(last - first):
+        mixed[col] = near * one[col] + far * two[col]
     if begin == 0:
         work[0] = work[1]
     if end == cols:
         work[cols + 1] = work[cols]
-    whole = min(end, out.size // 2)
-    for col in range(begin, whole):
-        out[2 * col] = near * middle[col] + far * work[col]
-        out[2 * col + 1] = near * middle[col] + far * after[col]
+    before, middle, after = work[begin:], work[begin + 1 :], work[begin + 2 :]
+    target = out[2 * begin :]
+    for col in range(min(end - begin, target.size // 2)):
+        target[2 * col] = near * middle[col] + far * before[col]
+        target[2 * col + 1] = near * middle[col] + far * after[col]
+    whole = out.size // 2
     if whole < end:
-        out[2 * whole] = near * middle[whole] + far * work[whole]
+        out[2 * whole] = near * work[whole + 1] + far * work[whole]

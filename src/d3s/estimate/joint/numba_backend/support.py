@@ -1,12 +1,25 @@
 """Compiled operations of the support: ridges of the texture, and the gaps between them."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.estimate.joint.numba_backend.lines import fill
 from d3s.estimate.joint.types import SMALL_MARGIN, SMALL_MISFIT, Array, Evidence, TrustModel
-from d3s.runtime.compile import compiled, part
+from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.runtime.scratch import Scratch
+from d3s.runtime.simd import (
+    FLOATS,
+    load_8,
+    maximum,
+    select_at_most,
+    select_equal,
+    select_less,
+    splat_8,
+    store,
+)
 from d3s.types import Image, Mask
 
 Runs = NDArray[np.uint8]
@@ -14,6 +27,8 @@ Runs = NDArray[np.uint8]
 # tan(67.5 degrees): gradients steeper than this count as vertical or horizontal.
 _STEEP = 2.4142135
 _DIAGONAL = 1.4142135
+# Lines of a row of ridges: the view above, here and below; its squared gradient there; noise.
+_ABOVE, _HERE, _BELOW, _SQUARE_ABOVE, _SQUARE_HERE, _SQUARE_BELOW, _NOISE, _LINES = range(8)
 
 
 class NumbaSupport:
@@ -70,7 +85,9 @@ def _probability(start: int, stop: int, evidence: Evidence, model: TrustModel, o
         step, move, gap = evidence.step_px[row], evidence.move[row], evidence.gap_px[row]
         line = out[row]
         for col in range(line.size):
-            odds = model.constant + model.margin * np.log(margin[col] + small)
+            odds = model.constant
+            if model.margin != 0:
+                odds += model.margin * np.log(margin[col] + small)
             odds += model.least * np.log(least[col] + small)
             odds += model.step * np.log(one + step[col])
             odds += model.misfit * np.log(misfit[col] + rest)
@@ -105,26 +122,62 @@ def _ridges(
 ) -> None:
     """Cells above `factor` times the noise whose neighbours along the gradient are not larger."""
     rows, cols = view.shape
-    steep = np.float32(_STEEP)
+    room = cols + 2 + FLOATS
+    lines, found = np.zeros((_LINES, room), dtype=np.float32), np.zeros(room, dtype=np.float32)
+    flat = lines.reshape(lines.size)
+    steep, zero = np.float32(_STEEP), splat_8(np.float32(0))
     for row in range(start, stop):
-        up, under = max(row - 1, 0), min(row + 1, rows - 1)
+        for line, source in enumerate((max(row - 1, 0), row, min(row + 1, rows - 1))):
+            _fill_wide(view[source], lines[_ABOVE + line])
+            _fill_wide(square[source], lines[_SQUARE_ABOVE + line])
+        fill(noise[row], lines[_NOISE])
+        for col in range(0, cols, FLOATS):
+            up, under = _SQUARE_ABOVE * room + col, _SQUARE_BELOW * room + col
+            middle, view_at = _SQUARE_HERE * room + col, _HERE * room + col
+            across = load_8(flat, view_at + 2) - load_8(flat, view_at)
+            down = load_8(flat, view_at + room + 1) - load_8(flat, view_at - room + 1)
+            is_right, is_down = _is_less(zero, across), _is_less(zero, down)
+            first = select_equal(is_right, is_down, load_8(flat, up), load_8(flat, up + 2))
+            second = select_equal(is_right, is_down, load_8(flat, under + 2), load_8(flat, under))
+            width, height = maximum(across, zero - across), maximum(down, zero - down)
+            first = select_less(steep * width, height, load_8(flat, up + 1), first)
+            second = select_less(steep * width, height, load_8(flat, under + 1), second)
+            first = select_less(steep * height, width, load_8(flat, middle), first)
+            second = select_less(steep * height, width, load_8(flat, middle + 2), second)
+            here = load_8(flat, middle + 1)
+            is_ridge = _is_less(factor * load_8(flat, _NOISE * room + col), here)
+            is_ridge = select_at_most(first, here, is_ridge, zero)
+            store(found, col, select_at_most(second, here, is_ridge, zero))
+        target = out[row]
         for col in range(cols):
-            here = square[row, col]
-            if not here > factor * noise[row, col]:
-                out[row, col] = False
-                continue
-            left, right = max(col - 1, 0), min(col + 1, cols - 1)
-            across = view[row, right] - view[row, left]
-            down = view[under, col] - view[up, col]
-            if abs(across) > steep * abs(down):
-                one, other = square[row, left], square[row, right]
-            elif abs(down) > steep * abs(across):
-                one, other = square[up, col], square[under, col]
-            elif (across > 0) == (down > 0):
-                one, other = square[up, left], square[under, right]
-            else:
-                one, other = square[up, right], square[under, left]
-            out[row, col] = (here >= one) & (here >= other)
+            target[col] = found[col] > 0
+
+
+@inlined
+def _is_less(a: Any, b: Any) -> Any:
+    """1 where a < b, else 0."""
+    return select_less(a, b, splat_8(np.float32(1)), splat_8(np.float32(0)))
+
+
+@part
+def _fill_wide(line: Image, out: Image) -> None:
+    """Copy a line behind its first value, and repeat its last one."""
+    fill(line, out[1:])
+    out[0], out[line.size + 1] = line[0], line[line.size - 1]
+
+
+class _Cells(NamedTuple):
+    """Row of cells, with one more at each end."""
+
+    disparity: Image
+    ridge: Image  # 1 at a ridge, else 0
+
+
+class _Traces(NamedTuple):
+    """Length of the run that reaches each cell of a row, and the disparity it began with."""
+
+    run: Image
+    value: Image
 
 
 @compiled
@@ -142,54 +195,86 @@ def _scan(
     not count.
     """
     rows, cols = is_ridge.shape
-    runs = np.empty((4, cols + 2), dtype=np.uint8)
-    values = np.empty((4, cols + 2), dtype=np.float32)
-    next_runs, next_values = np.empty_like(runs), np.empty_like(values)
-    runs[:], next_runs[:] = most, most
-    values[:], next_values[:] = 0, 0
+    lines, marks = np.zeros((2, cols + 2), np.float32), np.zeros((2, cols + 2), np.float32)
+    runs = np.full((2, 4, cols + 2), np.float32(most), np.float32)
+    values = np.zeros((2, 4, cols + 2), np.float32)
     step = -1 if is_backward else 1
     for count in range(rows):
         row = rows - 1 - count if is_backward else count
-        last = row - step
-        run, value = most, np.float32(0)
-        for place in range(cols):
-            col = cols - 1 - place if is_backward else place
-            here, ridge = disparity[row, col], is_ridge[row, col]
-            # From the neighbour in the row.
-            near = _next(run, value, here, limit, most)
-            out[0, row, col] = near
-            run, value = (np.uint8(0), here) if ridge else (near, value)
-            # From the row before: straight, and from both sides.
-            for way in range(1, 4):
-                shift = (0, 0, -step, step)[way]
-                beside = col + 1 + shift
-                near = _next(runs[way, beside], values[way, beside], here, limit, most)
-                origin = values[way, beside]
-                if way > 1 and count > 0:
-                    # A ridge may pass between two cells of a diagonal.
-                    if is_ridge[last, col] and abs(disparity[last, col] - here) <= limit:
-                        near, origin = np.uint8(1), disparity[last, col]
-                    elif (
-                        0 <= col + shift < cols
-                        and is_ridge[row, col + shift]
-                        and abs(disparity[row, col + shift] - here) <= limit
-                    ):
-                        near, origin = np.uint8(1), disparity[row, col + shift]
-                out[way, row, col] = near
-                next_runs[way, col + 1] = np.uint8(0) if ridge else near
-                next_values[way, col + 1] = here if ridge else origin
-        runs, next_runs = next_runs, runs
-        values, next_values = next_values, values
+        _scan_row(is_ridge[row], disparity[row], limit, most, is_backward, out[0, row])
+        now, last = count % 2, 1 - count % 2
+        here, ridge = lines[now, 1:], marks[now, 1:]
+        for col in range(cols):
+            here[col] = disparity[row, col]
+            ridge[col] = np.float32(1) if is_ridge[row, col] else np.float32(0)
+        for way in range(1, 4):
+            _scan_down(
+                (0, 0, -step, step)[way],
+                way > 1 and count > 0,
+                _Cells(lines[now], marks[now]),
+                _Cells(lines[last], marks[last]),
+                _Traces(runs[last, way], values[last, way]),
+                limit,
+                np.float32(most),
+                _Traces(runs[now, way, 1:], values[now, way, 1:]),
+                out[way, row],
+            )
 
 
 @part
-def _next(
-    run: np.uint8, value: np.float32, here: np.float32, limit: np.float32, most: np.uint8
-) -> np.uint8:
-    """Length of a run one cell further, or `most` if it ends."""
-    if run >= most or abs(value - here) > limit:
-        return most
-    return np.uint8(run + 1)
+def _scan_row(
+    is_ridge: Mask,
+    disparity: Image,
+    limit: np.float32,
+    most: np.uint8,
+    is_backward: bool,
+    out: NDArray[np.uint8],
+) -> None:
+    """Count from the neighbour in the row."""
+    cols = out.size
+    run, value = most, np.float32(0)
+    for place in range(cols):
+        col = cols - 1 - place if is_backward else place
+        has_ended = run >= most or abs(value - disparity[col]) > limit
+        run = most if has_ended else np.uint8(run + 1)
+        out[col] = run
+        if is_ridge[col]:
+            run, value = np.uint8(0), disparity[col]
+
+
+@part
+def _scan_down(
+    shift: int,
+    is_diagonal: bool,
+    here: _Cells,
+    last: _Cells,
+    before: _Traces,
+    limit: np.float32,
+    most: np.float32,
+    after: _Traces,
+    out: NDArray[np.uint8],
+) -> None:
+    """Count from the row before, straight or from the cell that lies `shift` columns beside.
+
+    No column waits for another, and nothing branches: the loop is vectorised.
+    """
+    zero, one = np.float32(0), np.float32(1)
+    run, value = before.run[1 + shift :], before.value[1 + shift :]
+    beside, beside_ridge = here.disparity[1 + shift :], here.ridge[1 + shift :]
+    above, above_ridge = last.disparity[1:], last.ridge[1:]
+    own, ridge = here.disparity[1:], here.ridge[1:]
+    for col in range(out.size):
+        has_ended = (run[col] >= most) | (abs(value[col] - own[col]) > limit)
+        near, origin = most if has_ended else run[col] + one, value[col]
+        if is_diagonal:
+            # A ridge may pass between two cells of a diagonal.
+            passes = (beside_ridge[col] > zero) & (abs(beside[col] - own[col]) <= limit)
+            near, origin = one if passes else near, beside[col] if passes else origin
+            passes = (above_ridge[col] > zero) & (abs(above[col] - own[col]) <= limit)
+            near, origin = one if passes else near, above[col] if passes else origin
+        out[col] = np.uint8(np.int32(near))
+        after.run[col] = zero if ridge[col] > zero else near
+        after.value[col] = own[col] if ridge[col] > zero else origin
 
 
 @compiled

@@ -191,15 +191,13 @@ def fit_windows(
                     side, length = 2 * halves[place] + 1, total * room
                     line = tall[row - top, place]
                     sum_along(line, first, side, length, works, window_sums[place])
-                for col in range(begin, end):
-                    lines[_START, col] = disparity[row, col]
-                    lines[_ANCHOR, col] = starts.anchor[row, col]
-                    lines[_NOISE, col] = starts.noise[row, col]
-                    lines[_USABLE, col] = starts.usable[row, col]
+                fill(disparity[row, begin:end], lines[_START, begin:])
+                fill(starts.anchor[row, begin:end], lines[_ANCHOR, begin:])
+                fill(starts.noise[row, begin:end], lines[_NOISE, begin:])
+                fill(starts.usable[row, begin:end], lines[_USABLE, begin:])
                 if not is_light:
                     defocus = starts.defocus[row % starts.defocus.shape[0]]
-                    for col in range(begin, end):
-                        lines[_DEFOCUS, col] = defocus[col]
+                    fill(defocus[begin:end], lines[_DEFOCUS, begin:])
                 row_sums = _RowSums(
                     tall.reshape(tall.size),
                     (row - top) * places * tall.shape[2],
@@ -213,11 +211,11 @@ def fit_windows(
                 )
                 _fit_line(row_sums, lines, row, tables, numbers, is_light, found)
                 for plane in range(out.shape[0]):
-                    for col in range(width):
-                        out[plane, row, begin + col] = found[plane, col]
+                    fill(found[plane], out[plane, row, begin:end])
                 if not is_light:
-                    for col in range(width):
-                        used[row, begin + col] = np.int32(found[_WINDOW, col])
+                    windows, here = found[_WINDOW], used[row, begin:end]
+                    for col in range(here.size):
+                        here[col] = np.int32(windows[col])
         _keep_unwanted(top, two, disparity, wanted, out, used)
 
 
@@ -243,14 +241,16 @@ def _keep_unwanted(
 ) -> None:
     """Cells outside `wanted` keep their disparity; sigma = UNKNOWN_PX, all else 0."""
     for row in range(start, stop):
-        for col in range(disparity.shape[1]):
-            if not wanted[row, col]:
-                out[_DISPARITY, row, col] = disparity[row, col]
-                used[row, col] = 0
-                for plane in range(1, out.shape[0]):
-                    out[plane, row, col] = (
-                        np.float32(UNKNOWN_PX) if plane == _SIGMA else np.float32(0)
-                    )
+        is_wanted, kept = wanted[row], disparity[row]
+        windows, line = used[row], out[_DISPARITY, row]
+        for col in range(line.size):
+            line[col] = line[col] if is_wanted[col] else kept[col]
+        for col in range(line.size):
+            windows[col] = windows[col] if is_wanted[col] else windows.dtype.type(0)
+        for plane in range(1, out.shape[0]):
+            line, value = out[plane, row], np.float32(UNKNOWN_PX if plane == _SIGMA else 0)
+            for col in range(line.size):
+                line[col] = line[col] if is_wanted[col] else value
 
 
 @part
