@@ -14,6 +14,7 @@ from d3s.cli.output import (
     Json,
     Quiet,
     check_places,
+    graded_table,
     value_of,
 )
 from d3s.cli.progress import progress_bar
@@ -205,20 +206,15 @@ def _print(found: "CheckReport", files: list[str]) -> None:
         typer.echo(line)
 
 
-_COLOURS = {"steady": "green", "drifted": "red", "unknown": "yellow"}
-
-
 def _table(found: "CheckReport") -> "Table":
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("quantity")
-    for title in ("change", "sigma", "limit"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for one in found.quantities:
-        colour = _COLOURS[one.state]
-        unit = f" ({one.kind.unit})" if one.kind.unit else ""
-        cells = (one.shown("value"), one.shown("sigma"), one.shown("limit"))
-        table.add_row(f"{one.kind.title}{unit}", *cells, f"[{colour}]{one.state}[/{colour}]")
-    return table
+    return graded_table(
+        ("quantity", "change", "sigma", "limit"),
+        (
+            (
+                f"{one.kind.title} ({one.kind.unit})" if one.kind.unit else one.kind.title,
+                *(one.shown(name) for name in ("value", "sigma", "limit")),
+                one.state,
+            )
+            for one in found.quantities
+        ),
+    )
