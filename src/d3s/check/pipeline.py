@@ -17,7 +17,7 @@ from d3s.check.report import CheckReport, FrameSummary, Map
 from d3s.check.sensor import find_spots, measure_noise
 from d3s.check.walls import RULER_M, Wall, checked_distances, measure_walls, wall_of
 from d3s.errors import InputError
-from d3s.estimate.methods import estimate
+from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
 from d3s.types import Progress
 from d3s.version import __version__
@@ -139,7 +139,7 @@ def _measured(
                 "frames of one camera and mode together."
             )
         shape = left.shape[0], left.shape[1]
-        depth_map = estimate(left, right, camera)
+        depth_map = estimate_quietly(left, right, camera)
         blocks.append(compare_blocks(left, right, depth_map, camera))
         densities.append(depth_map.density)
         if distances:
