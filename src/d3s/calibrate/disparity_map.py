@@ -22,7 +22,7 @@ from d3s.estimate.lens_field import LensField
 from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
 from d3s.rig.lens_maps import SHARP_PX2, polynomial_terms, term_count
-from d3s.types import FloatArray, Image, Progress
+from d3s.types import FloatArray, Image, Mask, Progress
 
 _CELLS = (12, 24)  # rows and columns of cells over the view
 _FEWEST_PIXELS = 0.2  # share of the pixels of a cell that have a depth
@@ -33,8 +33,6 @@ _DEGREES, _SHARP_DEGREES, _SCALE_DEGREES = (4, 4, 2), (2,), (3, 3)
 _LEAST_GAIN = 0.03  # of the residual of its cells, below which a group of maps is left out
 _PRIOR_PX = 0.3  # standard deviation of a coefficient
 _LEAST_SIGMA_PX = 0.01  # of a cell
-LEAST_SIGMA_PX = 0.005
-"""Least standard deviation of the disparity of a calibrated camera: no calibration is perfect."""
 _ROUNDS, _SIGMA_ROUNDS = 6, 4
 _WINDOWS = 3  # independent windows of the joint method in a cell
 # Other textures differ more from the board than other frames of it: fine detail is shifted
@@ -310,7 +308,7 @@ def remaining_sigma(cells: CellDisparity) -> RemainingSigma:
 
     known = np.isfinite(cells.residual_px) & np.isfinite(cells.sigma_px)
     if not known.any():
-        return RemainingSigma(LEAST_SIGMA_PX, 0.0, 0.0)
+        return RemainingSigma(0.0, 0.0, 0.0)
     square = np.broadcast_to(cells.x**2 + cells.y**2, known.shape)[known]
     vergence = cells.vergence_dpt[known]
     noise = cells.sigma_px[known] ** 2 / _WINDOWS
@@ -321,10 +319,16 @@ def remaining_sigma(cells: CellDisparity) -> RemainingSigma:
         # A square of Gaussian errors scatters by its own mean.
         weights = 1 / (noise + terms @ variances + _LEAST_SIGMA_PX**2)
         variances = nnls(terms * weights[:, np.newaxis], excess * weights)[0]
+    variances[0] += max(_shared_variance(cells, known) - float(np.mean(terms @ variances)), 0.0)
     axis_px, edge_px, per_dpt_px = np.sqrt(variances).tolist()
-    return RemainingSigma(
-        max(_OTHER_TEXTURES * axis_px, LEAST_SIGMA_PX), _OTHER_TEXTURES * edge_px, per_dpt_px
-    )
+    return RemainingSigma(_OTHER_TEXTURES * axis_px, _OTHER_TEXTURES * edge_px, per_dpt_px)
+
+
+def _shared_variance(cells: CellDisparity, known: Mask) -> float:
+    """Variance of the disparity that all cells of a frame share, which noise hides in each."""
+    pairs = zip(cells.residual_px, known, strict=True)
+    means = [float(np.mean(residual[here])) for residual, here in pairs if here.any()]
+    return float(np.mean(np.square(means)))
 
 
 def _rms(values: FloatArray) -> float:

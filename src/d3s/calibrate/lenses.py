@@ -22,7 +22,6 @@ from d3s.calibrate.alignment import (
 from d3s.calibrate.coma import Coma, find_coma, with_detail_shift, without_coma
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
-    LEAST_SIGMA_PX,
     CellDisparity,
     DisparityMap,
     RemainingSigma,
@@ -40,6 +39,7 @@ from d3s.calibrate.noise import Noise
 from d3s.calibrate.percent import Percent
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration, Rig
+from d3s.rig.calibration import LEAST_SIGMA_PX
 from d3s.types import FloatArray
 
 # Part of the views that the focus of the axis is found from: farther out it is another one.
