@@ -8,12 +8,12 @@ filter passes as much light as the mono sensor gets (which takes a longer exposu
 the transmission of real filters at the exposure of the mono sensor. Each is calibrated by itself
 from raw frames of the same grey board; then it sees walls whose colours differ, with textures that
 nothing was tuned on. Error: mean absolute error over the pixels with a depth, over that of the
-mono sensor. The sensor has 10 000 electrons at full scale and a read noise of 5. PART is accuracy
-or noticed.
+mono sensor. The sensor has 10 000 electrons at full scale and a read noise of 5. Beside it is the
+least that it could be (`limits`). PART is accuracy or noticed.
 
 **Noticed.** Raw frames of a colour sensor that nobody said to be one, with filters and scenes drawn
 at random, and raw frames of a mono sensor with fine textures: in how many of each
-`d3s.rig.find_bayer` sees colour filters.
+`d3s.rig.find_bayer` sees colour filters, and in how many the quick look of `Rig.split` does.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import d3s
-from d3s.rig.find_bayer import find_bayer, swapped
+from d3s.rig.find_bayer import find_bayer, swapped, unsaid_warning
 from sheets import Sheet, write_parts
 
 RESULTS = Path(__file__).parent / "results" / "colour_sensor.json"
@@ -37,7 +37,7 @@ SENSORS: dict[str, tuple[float, float, float] | None] = {
     "colour, same exposure": (0.27, 0.42, 0.30),
 }
 REPORT_PATTERNS = ("text", "gravel")
-COLOURS = (0.0, 0.5, 1.0)
+COLOURS = (0.0, 0.25, 0.5, 1.0)
 DEPTHS_M = (0.4, 0.85, 1.2)  # out of focus, in focus, far
 BOARDS_M = tuple(float(one) for one in np.geomspace(0.28, 1.5, 11))
 PITCH_M = 4e-6  # twice that of the paper's camera: a quarter of the time, and finer detail
@@ -154,6 +154,42 @@ def _words(found: dict[str, float]) -> str:
     return "  ".join(f"{name} {value:.2f}" for name, value in found.items())
 
 
+class Limits(NamedTuple):
+    """Least error of a colour sensor over that of a mono sensor (Cramér-Rao, photon noise)."""
+
+    one_image: float  # comparing one weighted sum of red, green and blue, with the best weights
+    three_images: float  # comparing red with red, green with green and blue with blue
+
+
+def limits(shares: tuple[float, float, float] | None, colour: float) -> Limits:
+    """Limits by the light that reaches each colour, for textures that all pixels resolve.
+
+    The information of a pixel on the disparity is the square of its gradient over its noise
+    variance, which for photons is as 1 / light. Red, green and blue have a common texture, and one
+    of their own, of the same power: with 1 - c and c of their amplitudes. A mono sensor sees the
+    mean of the three.
+
+    Parameters
+    ----------
+    shares
+        Share of the light that red, green and blue pixels get; None for a mono sensor.
+    colour
+        Share c of the texture that each colour has for itself.
+    """
+    if shares is None:
+        return Limits(1.0, 1.0)
+    common, own = (1 - colour) ** 2, colour**2
+    light = np.array([0.25, 0.5, 0.25]) * shares  # by the share of the pixels
+    mono = common + own / 3
+    three = (common + own) * light.sum()
+    # All weights of a sum of 1, in steps of a hundredth.
+    red, green = (axis.ravel() / 100 for axis in np.mgrid[0:101, 0:101])
+    weights = np.stack([red, green, 1 - red - green])[:, red + green <= 1]
+    texture = common + own * (weights**2).sum(axis=0)
+    one = (texture / (weights**2 / light[:, np.newaxis]).sum(axis=0)).max()
+    return Limits(float(np.sqrt(mono / one)), float(np.sqrt(mono / three)))
+
+
 def accuracy_sheet(rows: list[Any]) -> Sheet:
     """Table of the errors over those of the mono sensor, and of the share within one sigma."""
     mono = {
@@ -162,7 +198,7 @@ def accuracy_sheet(rows: list[Any]) -> Sheet:
         if row["sensor"] == "mono"
     }
     lines = []
-    for name in SENSORS:
+    for name, shares in SENSORS.items():
         for colour in COLOURS:
             some = [row for row in rows if row["sensor"] == name and row["colour"] == colour]
             if not some:
@@ -180,10 +216,11 @@ def accuracy_sheet(rows: list[Any]) -> Sheet:
             lines.append(
                 (
                     name,
-                    f"{colour:.1f}",
+                    f"{colour:.2f}",
                     f"{mae:.2f}",
                     f"{np.exp(np.mean(np.log(ratios))):.2f}",
                     f"{max(ratios):.2f}",
+                    *(f"{limit:.2f}" for limit in limits(shares, colour)),
                     f"{within:.0f}",
                     f"{of_noise:.0f}",
                     f"{density:.0f}",
@@ -195,6 +232,8 @@ def accuracy_sheet(rows: list[Any]) -> Sheet:
         "error (mm)",
         "over mono",
         "largest",
+        "limit",
+        "limit, three images",
         "within 1 sigma (%)",
         "of noise alone (%)",
         "density (%)",
@@ -233,25 +272,37 @@ def random_frame(number: int, *, colour: bool) -> tuple[np.ndarray, str | None]:
 
 def noticed(unsaid: int, mono: int) -> dict[str, int]:
     """Numbers of frames that are taken for those of a colour sensor."""
-    found = {"unsaid": unsaid, "noticed": 0, "order_found": 0, "mono": mono, "false_alarms": 0}
+    found = {
+        "unsaid": unsaid,
+        "noticed": 0,
+        "order_found": 0,
+        "split_warns": 0,
+        "mono": mono,
+        "false_alarms": 0,
+        "split_false_alarms": 0,
+    }
     for number in range(unsaid):
         frame, order = random_frame(number, colour=True)
         bayer = find_bayer(frame)
         found["noticed"] += bayer.is_bayer
         # Red and blue cannot be told apart: the green pixels are what counts.
         found["order_found"] += order in (bayer.order, swapped(bayer.order or ""))
+        found["split_warns"] += bool(unsaid_warning(frame, is_quick=True))
     for number in range(mono):
-        found["false_alarms"] += find_bayer(random_frame(number, colour=False)[0]).is_bayer
+        frame, _ = random_frame(number, colour=False)
+        found["false_alarms"] += find_bayer(frame).is_bayer
+        found["split_false_alarms"] += bool(unsaid_warning(frame, is_quick=True))
     return found
 
 
 def noticed_text(found: dict[str, int]) -> str:
-    """Sentence on the frames that are noticed."""
+    """Sentences on the frames that are noticed."""
     return (
         f"Of {found['unsaid']} frames of a colour sensor that nobody said to be one, "
         f"{found['noticed']} are noticed, and in {found['order_found']} the green pixels are "
         f"found.\nOf {found['mono']} frames of a mono sensor with fine textures, "
-        f"{found['false_alarms']} are taken for those of a colour sensor."
+        f"{found['false_alarms']} are taken for those of a colour sensor.\nThe quick look of "
+        f"`Rig.split` at arrays notices {found['split_warns']} and {found['split_false_alarms']}."
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from calibrations import calibration
-from d3s.errors import InputError, RigError
+from d3s.errors import DepthWarning, InputError, RigError
 from d3s.rig import Rig
 from d3s.rig.bayer import (
     ORDERS,
@@ -203,3 +203,36 @@ def test_mono_frame_is_none_whatever_its_texture():
     assert not find_bayer(np.zeros((200, 240))).is_bayer
     assert not find_bayer(np.full((200, 240), 0.5)).is_bayer
     assert not find_bayer(np.full((5, 7), 0.5)).is_bayer
+
+
+def frame_of(shares: tuple[float, ...]) -> np.ndarray:
+    """Raw frame (120, 260) of a small camera."""
+    wide = np.hstack([raw_of(scene(seed, 1.5), "RGGB", shares)[:120, :130] for seed in (1, 2)])
+    return np.asarray(wide, dtype=np.float32)
+
+
+def test_split_warns_of_colours_that_nobody_said():
+    rig = Rig.paper_prototype().replace(calibration=calibration())
+    coloured = rig.replace(
+        calibration=rig.calibration.replace(bayer="RGGB", channel_gains=(1 / 0.6, 1.0, 2.0))
+    )
+    raw = frame_of((0.6, 1.0, 0.5))
+    with pytest.warns(DepthWarning, match="raw looks like the raw frame of a colour") as caught:
+        rig.split(raw)
+    assert [one.filename for one in caught] == [__file__]
+    rig.split(raw, bayer="none")  # warnings are errors here
+    said, known = rig.split(raw, bayer="RGGB"), coloured.split(raw)
+    np.testing.assert_allclose(said, known, atol=0.03)  # whose gains are those of one frame
+    np.testing.assert_array_equal(coloured.split(raw, bayer="RGGB"), known)
+    rig.split(scene(1, 1.5)[0][:120, :].repeat(2, axis=1)[:, :260])
+    for wrong in ("BGGR", "none"):
+        with pytest.raises(InputError, match="the rig was calibrated with RGGB frames"):
+            coloured.split(raw, bayer=wrong)
+
+
+def test_few_tiles_of_a_large_frame_suffice():
+    planes = [np.tile(one, (6, 6)) for one in scene(3, 1.5)]
+    sites = on_sites((0, 1, 2), "GRBG", planes[0].shape).astype(int)
+    raw = np.choose(sites, planes)
+    assert find_bayer(raw, most_tiles=64).is_bayer
+    assert not find_bayer(planes[0], most_tiles=64).is_bayer
