@@ -92,10 +92,12 @@ def check(
     from d3s.check.pipeline import ROUNDS
     from d3s.check.walls import RULER_M, checked_distances
     from d3s.rig import Rig
+    from d3s.rig.bayer import MONO
 
     _check_files(rig, output, report, force=force)
     camera = Rig.load(rig)
-    given, refused = _read(frames, pairs=pairs)
+    knows_colours = camera.calibration is not None and camera.calibration.bayer is not None
+    given, refused = _read(frames, pairs=pairs, bayer=MONO if knows_colours else None)
     for name, reason in refused:
         named = reason if reason.startswith(name) else f"{name}: {reason}"
         typer.echo(f"Refused: {named}", err=True)
@@ -103,7 +105,8 @@ def check(
         raise typer.Exit(BAD_INPUT)
     with value_of("--distance"):
         checked_distances(distance or (), len(given))
-    words = f"Checking {camera.name} by {len(given)} frames."
+    number = "1 frame" if len(given) == 1 else f"{len(given)} frames"
+    words = f"Checking {camera.name} by {number}."
     with progress_bar(ROUNDS * len(given), words, quiet=quiet or as_json) as progress:
         found = d3s.check(
             camera,
@@ -144,12 +147,14 @@ def _check_files(rig: Path, output: Path | None, report: Path | None, *, force: 
     check_places(*(() if output is None else (output,)), *pages, force=force)
 
 
-def _read(frames: list[Path], *, pairs: bool) -> "tuple[list[Frame], list[Refused]]":
+def _read(
+    frames: list[Path], *, pairs: bool, bayer: str | None
+) -> "tuple[list[Frame], list[Refused]]":
     """Frames of the files, and those that cannot be read."""
     from d3s.capture import FileSource, Frame, find_frames
 
     found = find_frames(frames, one_file_each=not pairs)
-    outcomes = list(FileSource(found.frames))
+    outcomes = list(FileSource(found.frames, bayer=bayer))
     given = [one for one in outcomes if isinstance(one, Frame)]
     return given, [*found.refused, *(one for one in outcomes if not isinstance(one, Frame))]
 
@@ -193,11 +198,12 @@ def _write(
 def _print(found: "CheckReport", files: list[str]) -> None:
     from rich.console import Console
     from rich.markup import escape
+    from rich.padding import Padding
 
     console = Console()
     console.print(f"Verdict: {found.verdict}. {found.summary}", highlight=False)
     for remark in found.remarks:
-        console.print(escape(f"  {remark}"), highlight=False)
+        console.print(Padding(escape(remark), (0, 0, 0, 2)), highlight=False)
     console.print(_table(found))
     reasons = {one.reason for one in found.quantities if one.reason}
     for one in sorted(reasons):

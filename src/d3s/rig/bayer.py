@@ -347,3 +347,20 @@ def channel_noise() -> ChannelNoise:
         green=float(0.5 * (weight * (green - smooth) ** 2).sum()),
         red_blue=float(0.5 * (weight * smooth**2).sum()),
     )
+
+
+class LuminanceNoise(NamedTuple):
+    """Noise variance of the luminance, over that of a green pixel of the same grey."""
+
+    read: float
+    shot: float
+
+
+def luminance_noise(gains: tuple[float, float, float]) -> LuminanceNoise:
+    """Noise variance of the luminance over that of a green pixel, by the gains of the channels."""
+    red, green, blue = gains
+    share = channel_noise()
+    return LuminanceNoise(
+        read=share.green + share.red_blue * 0.5 * (red**2 + blue**2) / green**2,
+        shot=share.green + share.red_blue * 0.5 * (red + blue) / green,
+    )
