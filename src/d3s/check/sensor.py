@@ -86,8 +86,8 @@ def _noise_of_blocks(
     """Mean and noise variance, over 1 and over 2 pixels, of the blocks within the views."""
     parts = []
     low, high = np.nanmin(raw), np.nanmax(raw)
-    for camera in (0, 1):
-        cut = _one_green(_view_in_raw(raw, calibration, camera), calibration)
+    views = [_view_in_raw(raw, calibration, camera) for camera in (0, 1)]
+    for cut in (part for view in views for part in _of_one_colour(view, calibration)):
         usable = np.isfinite(cut) & (cut > low) & (cut < high)
         known = np.where(usable, cut, 0.0).astype(np.float64)
         variances = [_block_means(_second_differences(known, lag)) for lag in (1, 2)]
@@ -98,12 +98,12 @@ def _noise_of_blocks(
     return mean, over_1, over_2
 
 
-def _one_green(cut: Image, calibration: Calibration) -> Image:
-    """Every other pixel of every other row, all of them green; all pixels of a mono sensor."""
+def _of_one_colour(cut: Image, calibration: Calibration) -> list[Image]:
+    """Green pixels, those of every other row; all pixels of a mono sensor."""
     if calibration.bayer is None:
-        return cut
-    (row, *_), (col, *_) = np.nonzero(site_channels(calibration.bayer) == GREEN)
-    return cut[row::2, col::2]
+        return [cut]
+    places = np.argwhere(site_channels(calibration.bayer) == GREEN)
+    return [cut[row::2, col::2] for row, col in places]
 
 
 def _view_in_raw(raw: Image, calibration: Calibration, camera: int) -> Image:
