@@ -22,7 +22,7 @@ from d3s.estimate.lens_field import LensField
 from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
 from d3s.rig.lens_maps import SHARP_PX2, polynomial_terms, term_count
-from d3s.types import FloatArray, Image, Mask, Progress
+from d3s.types import FloatArray, Image, Progress
 
 _CELLS = (12, 24)  # rows and columns of cells over the view
 _FEWEST_PIXELS = 0.2  # share of the pixels of a cell that have a depth
@@ -319,15 +319,15 @@ def remaining_sigma(cells: CellDisparity) -> RemainingSigma:
         # A square of Gaussian errors scatters by its own mean.
         weights = 1 / (noise + terms @ variances + _LEAST_SIGMA_PX**2)
         variances = nnls(terms * weights[:, np.newaxis], excess * weights)[0]
-    variances[0] += max(_shared_variance(cells, known) - float(np.mean(terms @ variances)), 0.0)
+    variances[0] += max(_shared_variance(cells) - float(np.mean(terms @ variances)), 0.0)
     axis_px, edge_px, per_dpt_px = np.sqrt(variances).tolist()
     return RemainingSigma(_OTHER_TEXTURES * axis_px, _OTHER_TEXTURES * edge_px, per_dpt_px)
 
 
-def _shared_variance(cells: CellDisparity, known: Mask) -> float:
+def _shared_variance(cells: CellDisparity) -> float:
     """Variance of the disparity that all cells of a frame share, which noise hides in each."""
-    pairs = zip(cells.residual_px, known, strict=True)
-    means = [float(np.mean(residual[here])) for residual, here in pairs if here.any()]
+    known = [residual[np.isfinite(residual)] for residual in cells.residual_px]
+    means = [float(np.mean(residual)) for residual in known if residual.size]
     return float(np.mean(np.square(means)))
 
 
