@@ -20,6 +20,7 @@ from d3s.rig.bayer import (
     luminance,
     on_sites,
     site_channels,
+    unexplained_colour,
 )
 from d3s.rig.find_bayer import find_bayer
 
@@ -236,3 +237,43 @@ def test_few_tiles_of_a_large_frame_suffice():
     raw = np.choose(sites, planes)
     assert find_bayer(raw, most_tiles=64).is_bayer
     assert not find_bayer(planes[0], most_tiles=64).is_bayer
+
+
+# Grey and coloured frames -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("own", "low", "high"), [(0.0, 0.0, 0.04), (0.2, 0.05, 0.2), (1.0, 0.9, 1)]
+)
+def test_colour_is_the_texture_that_green_does_not_explain(own, low, high):
+    rng = np.random.default_rng(8)
+    grey, *others = (gaussian_filter(rng.normal(size=(200, 240)), 4) for _ in range(4))
+    planes = [np.asarray((1 - own) * grey + own * one, np.float32) + 0.5 for one in others]
+    raw = raw_of(planes, "RGGB", (1.0, 1.0, 1.0))
+    assert low <= unexplained_colour(raw, "RGGB") <= high
+    warm = raw_of(planes, "RGGB", (1.4, 1.0, 0.6))  # gains of another light
+    assert unexplained_colour(warm, "RGGB") == pytest.approx(unexplained_colour(raw, "RGGB"))
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan])
+def test_frames_without_texture_count_as_coloured(value):
+    noise = 0.01 * np.random.default_rng(1).standard_normal((200, 240)).astype(np.float32)
+    assert unexplained_colour(value + noise, "RGGB") > 0.9
+
+
+def test_sharp_grey_detail_has_little_false_detail():
+    rng = np.random.default_rng(9)
+    rows, cols = np.mgrid[:200, :240]
+    coarse = 0.5 + gaussian_filter(rng.normal(size=(200, 240)), 4).astype(np.float32)
+    fine = 0.05 * np.cos(2.5 * cols + 2.5 * rows).astype(np.float32)  # false at pi - 2.5
+    false = np.exp(1j * (np.pi - 2.5) * (cols + rows))[20:-20, 20:-20]
+
+    def false_detail(grey, *others):
+        planes = [grey, *(others or (grey, grey))]
+        raw = raw_of(planes, "RGGB", (1.0, 1.0, 1.0))
+        found = [luminance(one, "RGGB", (1.0, 1.0, 1.0)) for one in (raw, raw - fine)]
+        return abs(((found[0] - found[1])[20:-20, 20:-20] * false).mean())
+
+    own = (gaussian_filter(rng.normal(size=(200, 240)), 4) for _ in range(3))
+    unlike = [np.asarray(0.5 + one, dtype=np.float32) for one in own]
+    assert false_detail(coarse + fine) < 0.4 * false_detail(*(one + fine for one in unlike))
