@@ -252,7 +252,8 @@ def test_colour_is_the_texture_that_green_does_not_explain(own, low, high):
     raw = raw_of(planes, "RGGB", (1.0, 1.0, 1.0))
     assert low <= unexplained_colour(raw, "RGGB") <= high
     warm = raw_of(planes, "RGGB", (1.4, 1.0, 0.6))  # gains of another light
-    assert unexplained_colour(warm, "RGGB") == pytest.approx(unexplained_colour(raw, "RGGB"))
+    seen = unexplained_colour(raw, "RGGB")
+    assert unexplained_colour(warm, "RGGB") == pytest.approx(seen, abs=1e-3)
 
 
 @pytest.mark.parametrize("value", [0.5, np.nan])
