@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import d3s
+from d3s.rig.bayer import on_sites
 from d3s.rig.find_bayer import find_bayer, swapped, unsaid_warning
 from sheets import Sheet, write_parts
 
@@ -37,7 +38,7 @@ SENSORS: dict[str, tuple[float, float, float] | None] = {
     "colour, same exposure": (0.27, 0.42, 0.30),
 }
 REPORT_PATTERNS = ("text", "gravel")
-COLOURS = (0.0, 0.25, 0.5, 1.0)
+COLOURS = (0.0, 0.5, 1.0)
 DEPTHS_M = (0.4, 0.85, 1.2)  # out of focus, in focus, far
 BOARDS_M = tuple(float(one) for one in np.geomspace(0.28, 1.5, 11))
 PITCH_M = 4e-6  # twice that of the paper's camera: a quarter of the time, and finer detail
@@ -72,43 +73,46 @@ def camera(pitch_m: float) -> Camera:
     )
 
 
-def sensor_of(shares: tuple[float, float, float] | None) -> d3s.Sensor:
-    """Sensor with or without colour filters."""
+class Light(NamedTuple):
+    """Light on the pixels of a mono sensor, and behind filters that pass all light of a colour."""
+
+    mono: np.ndarray
+    mosaic: np.ndarray
+
+
+def light_of(cam: Camera, scene: d3s.Plane) -> Light:
+    """Light of a scene, which all sensors share."""
+    return Light(
+        *(
+            d3s.simulate_raw(scene, cam.design, noise=0.0, layout=cam.layout, bayer=bayer).image
+            for bayer in (None, ORDER)
+        )
+    )
+
+
+def frame_of(light: Light, shares: tuple[float, float, float] | None, seed: int) -> np.ndarray:
+    """Raw frame of a sensor with or without colour filters."""
     if shares is None:
-        return d3s.Sensor(**ELECTRONS)
-    return d3s.Sensor(**ELECTRONS, bayer=ORDER, channel_shares=shares)
+        passed = light.mono
+    else:
+        passed = light.mosaic * on_sites(shares, ORDER, light.mosaic.shape)
+    return d3s.Sensor(**ELECTRONS).expose(passed, camera=0, rng=np.random.default_rng(seed))
 
 
-def calibrated(cam: Camera, sensor: d3s.Sensor) -> d3s.Rig:
+def calibrated(
+    cam: Camera, shares: tuple[float, float, float] | None, boards: list[Light]
+) -> d3s.Rig:
     """Rig from frames of a grey board at known distances; the colours are said."""
-    frames = [
-        d3s.simulate_raw(
-            d3s.Plane(depth_m=depth_m, texture="calibration"),
-            cam.design,
-            noise=sensor,
-            seed=(1, number),
-            layout=cam.layout,
-        ).image
-        for number, depth_m in enumerate(BOARDS_M)
-    ]
-    bayer = "none" if sensor.bayer is None else sensor.bayer
+    frames = [frame_of(light, shares, 100 + number) for number, light in enumerate(boards)]
+    bayer = "none" if shares is None else ORDER
     rig, report = d3s.calibrate(frames, BOARDS_M, design=cam.design, bayer=bayer)
     print(f"  calibrated: {report.verdict.grade}", flush=True)
     return rig
 
 
-def score(
-    cam: Camera, rig: d3s.Rig, sensor: d3s.Sensor, texture: d3s.Texture, depth_m: float
-) -> dict[str, float]:
+def score(rig: d3s.Rig, frame: np.ndarray, depth_m: float) -> dict[str, float]:
     """Errors on a wall, in millimetres and percent."""
-    frame = d3s.simulate_raw(
-        d3s.Plane(depth_m=depth_m, texture=texture),
-        cam.design,
-        noise=sensor,
-        seed=(2, round(1000 * depth_m)),
-        layout=cam.layout,
-    )
-    views = rig.split(frame.image)
+    views = rig.split(frame)
     est = d3s.estimate(*views, rig)
     # Sigma of the noise alone, without what the calibration leaves.
     bare = d3s.estimate(*views, rig, options={"rectification_sigma_px": 0.0}).sigma_m
@@ -127,26 +131,26 @@ def score(
 
 def accuracy(pitch_m: float, patterns: tuple[str, ...], depths_m: tuple[float, ...]) -> list[Any]:
     """Rows of all sensors, colours, textures and depths."""
-    cam, rows = camera(pitch_m), []
+    cam, rows, rigs = camera(pitch_m), [], {}
+    boards = [light_of(cam, d3s.Plane(depth_m=one, texture="calibration")) for one in BOARDS_M]
     for name, shares in SENSORS.items():
-        sensor = sensor_of(shares)
         print(name, flush=True)
-        rig = calibrated(cam, sensor)
-        for colour in COLOURS:
-            for number, pattern in enumerate(patterns):
-                texture = d3s.Texture(pattern=pattern, seed=number, colour=colour)
-                for depth_m in depths_m:
-                    found = score(cam, rig, sensor, texture, depth_m)
-                    rows.append(
-                        {
-                            "sensor": name,
-                            "colour": colour,
-                            "pattern": pattern,
-                            "depth_m": depth_m,
-                            **found,
-                        }
-                    )
-                    print(f"  {colour} {pattern:8s} {depth_m:.2f} m  " + _words(found), flush=True)
+        rigs[name] = calibrated(cam, shares, boards)
+    walls = [
+        (colour, number, depth_m)
+        for colour in COLOURS
+        for number in range(len(patterns))
+        for depth_m in depths_m
+    ]
+    for colour, number, depth_m in walls:
+        texture = d3s.Texture(pattern=patterns[number], seed=number, colour=colour)
+        light = light_of(cam, d3s.Plane(depth_m=depth_m, texture=texture))
+        for name, shares in SENSORS.items():
+            found = score(rigs[name], frame_of(light, shares, round(1000 * depth_m)), depth_m)
+            wall = {"colour": colour, "pattern": patterns[number], "depth_m": depth_m}
+            rows.append({"sensor": name, **wall, **found})
+            words = f"{colour} {patterns[number]:8s} {depth_m:.2f} m {name:22s} "
+            print(words + _words(found), flush=True)
     return rows
 
 
@@ -329,13 +333,19 @@ def main() -> None:
         quick = arguments.quick
         patterns, depths_m = (("gravel",), (0.4, 0.85)) if quick else (REPORT_PATTERNS, DEPTHS_M)
         kept["accuracy"] = accuracy(arguments.pitch_um * 1e-6, patterns, depths_m)
+        _keep(kept, arguments)
     if arguments.only != "accuracy":
         kept["noticed"] = noticed(*((10, 10) if arguments.quick else (UNSAID, MONO_FRAMES)))
+        _keep(kept, arguments)
     print("\n\n".join(parts_of(kept).values()))
+
+
+def _keep(results: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Keep the numbers of whole runs, and write the page."""
     if not arguments.quick:
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     if arguments.page is not None:
-        write_parts([arguments.page], parts_of(kept), kind="colour")
+        write_parts([arguments.page], parts_of(results), kind="colour")
 
 
 if __name__ == "__main__":
