@@ -8,12 +8,12 @@ filter passes as much light as the mono sensor gets (which takes a longer exposu
 the transmission of real filters at the exposure of the mono sensor. Each is calibrated by itself
 from raw frames of the same grey board; then it sees walls whose colours differ, with textures that
 nothing was tuned on. Error: mean absolute error over the pixels with a depth, over that of the
-mono sensor. The sensor has 10 000 electrons at full scale and a read noise of 5. PART is accuracy
-or noticed.
+mono sensor. The sensor has 10 000 electrons at full scale and a read noise of 5. Beside it is the
+least that it could be (`limits`). PART is accuracy or noticed.
 
 **Noticed.** Raw frames of a colour sensor that nobody said to be one, with filters and scenes drawn
 at random, and raw frames of a mono sensor with fine textures: in how many of each
-`d3s.rig.find_bayer` sees colour filters.
+`d3s.rig.find_bayer` sees colour filters, and in how many the quick look of `Rig.split` does.
 """
 
 import argparse
@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import d3s
-from d3s.rig.find_bayer import find_bayer, swapped
+from d3s.rig.bayer import on_sites
+from d3s.rig.find_bayer import find_bayer, swapped, unsaid_warning
 from sheets import Sheet, write_parts
 
 RESULTS = Path(__file__).parent / "results" / "colour_sensor.json"
@@ -72,43 +73,46 @@ def camera(pitch_m: float) -> Camera:
     )
 
 
-def sensor_of(shares: tuple[float, float, float] | None) -> d3s.Sensor:
-    """Sensor with or without colour filters."""
+class Light(NamedTuple):
+    """Light on the pixels of a mono sensor, and behind filters that pass all light of a colour."""
+
+    mono: np.ndarray
+    mosaic: np.ndarray
+
+
+def light_of(cam: Camera, scene: d3s.Plane) -> Light:
+    """Light of a scene, which all sensors share."""
+    return Light(
+        *(
+            d3s.simulate_raw(scene, cam.design, noise=0.0, layout=cam.layout, bayer=bayer).image
+            for bayer in (None, ORDER)
+        )
+    )
+
+
+def frame_of(light: Light, shares: tuple[float, float, float] | None, seed: int) -> np.ndarray:
+    """Raw frame of a sensor with or without colour filters."""
     if shares is None:
-        return d3s.Sensor(**ELECTRONS)
-    return d3s.Sensor(**ELECTRONS, bayer=ORDER, channel_shares=shares)
+        passed = light.mono
+    else:
+        passed = light.mosaic * on_sites(shares, ORDER, light.mosaic.shape)
+    return d3s.Sensor(**ELECTRONS).expose(passed, camera=0, rng=np.random.default_rng(seed))
 
 
-def calibrated(cam: Camera, sensor: d3s.Sensor) -> d3s.Rig:
+def calibrated(
+    cam: Camera, shares: tuple[float, float, float] | None, boards: list[Light]
+) -> d3s.Rig:
     """Rig from frames of a grey board at known distances; the colours are said."""
-    frames = [
-        d3s.simulate_raw(
-            d3s.Plane(depth_m=depth_m, texture="calibration"),
-            cam.design,
-            noise=sensor,
-            seed=(1, number),
-            layout=cam.layout,
-        ).image
-        for number, depth_m in enumerate(BOARDS_M)
-    ]
-    bayer = "none" if sensor.bayer is None else sensor.bayer
+    frames = [frame_of(light, shares, 100 + number) for number, light in enumerate(boards)]
+    bayer = "none" if shares is None else ORDER
     rig, report = d3s.calibrate(frames, BOARDS_M, design=cam.design, bayer=bayer)
     print(f"  calibrated: {report.verdict.grade}", flush=True)
     return rig
 
 
-def score(
-    cam: Camera, rig: d3s.Rig, sensor: d3s.Sensor, texture: d3s.Texture, depth_m: float
-) -> dict[str, float]:
+def score(rig: d3s.Rig, frame: np.ndarray, depth_m: float) -> dict[str, float]:
     """Errors on a wall, in millimetres and percent."""
-    frame = d3s.simulate_raw(
-        d3s.Plane(depth_m=depth_m, texture=texture),
-        cam.design,
-        noise=sensor,
-        seed=(2, round(1000 * depth_m)),
-        layout=cam.layout,
-    )
-    views = rig.split(frame.image)
+    views = rig.split(frame)
     est = d3s.estimate(*views, rig)
     # Sigma of the noise alone, without what the calibration leaves.
     bare = d3s.estimate(*views, rig, options={"rectification_sigma_px": 0.0}).sigma_m
@@ -127,31 +131,67 @@ def score(
 
 def accuracy(pitch_m: float, patterns: tuple[str, ...], depths_m: tuple[float, ...]) -> list[Any]:
     """Rows of all sensors, colours, textures and depths."""
-    cam, rows = camera(pitch_m), []
+    cam, rows, rigs = camera(pitch_m), [], {}
+    boards = [light_of(cam, d3s.Plane(depth_m=one, texture="calibration")) for one in BOARDS_M]
     for name, shares in SENSORS.items():
-        sensor = sensor_of(shares)
         print(name, flush=True)
-        rig = calibrated(cam, sensor)
-        for colour in COLOURS:
-            for number, pattern in enumerate(patterns):
-                texture = d3s.Texture(pattern=pattern, seed=number, colour=colour)
-                for depth_m in depths_m:
-                    found = score(cam, rig, sensor, texture, depth_m)
-                    rows.append(
-                        {
-                            "sensor": name,
-                            "colour": colour,
-                            "pattern": pattern,
-                            "depth_m": depth_m,
-                            **found,
-                        }
-                    )
-                    print(f"  {colour} {pattern:8s} {depth_m:.2f} m  " + _words(found), flush=True)
+        rigs[name] = calibrated(cam, shares, boards)
+    walls = [
+        (colour, number, depth_m)
+        for colour in COLOURS
+        for number in range(len(patterns))
+        for depth_m in depths_m
+    ]
+    for colour, number, depth_m in walls:
+        texture = d3s.Texture(pattern=patterns[number], seed=number, colour=colour)
+        light = light_of(cam, d3s.Plane(depth_m=depth_m, texture=texture))
+        for name, shares in SENSORS.items():
+            found = score(rigs[name], frame_of(light, shares, round(1000 * depth_m)), depth_m)
+            wall = {"colour": colour, "pattern": patterns[number], "depth_m": depth_m}
+            rows.append({"sensor": name, **wall, **found})
+            words = f"{colour} {patterns[number]:8s} {depth_m:.2f} m {name:22s} "
+            print(words + _words(found), flush=True)
     return rows
 
 
 def _words(found: dict[str, float]) -> str:
     return "  ".join(f"{name} {value:.2f}" for name, value in found.items())
+
+
+class Limits(NamedTuple):
+    """Least error of a colour sensor over that of a mono sensor (Cramér-Rao, photon noise)."""
+
+    one_image: float  # comparing one weighted sum of red, green and blue, with the best weights
+    three_images: float  # comparing red with red, green with green and blue with blue
+
+
+def limits(shares: tuple[float, float, float] | None, colour: float) -> Limits:
+    """Limits by the light that reaches each colour, for textures that all pixels resolve.
+
+    The information of a pixel on the disparity is the square of its gradient over its noise
+    variance, which for photons is as 1 / light. Red, green and blue have a common texture, and one
+    of their own, of the same power: with 1 - c and c of their amplitudes. A mono sensor sees the
+    mean of the three.
+
+    Parameters
+    ----------
+    shares
+        Share of the light that red, green and blue pixels get; None for a mono sensor.
+    colour
+        Share c of the texture that each colour has for itself.
+    """
+    if shares is None:
+        return Limits(1.0, 1.0)
+    common, own = (1 - colour) ** 2, colour**2
+    light = np.array([0.25, 0.5, 0.25]) * shares  # by the share of the pixels
+    mono = common + own / 3
+    three = (common + own) * light.sum()
+    # All weights of a sum of 1, in steps of a hundredth.
+    red, green = (axis.ravel() / 100 for axis in np.mgrid[0:101, 0:101])
+    weights = np.stack([red, green, 1 - red - green])[:, red + green <= 1]
+    texture = common + own * (weights**2).sum(axis=0)
+    one = (texture / (weights**2 / light[:, np.newaxis]).sum(axis=0)).max()
+    return Limits(float(np.sqrt(mono / one)), float(np.sqrt(mono / three)))
 
 
 def accuracy_sheet(rows: list[Any]) -> Sheet:
@@ -162,7 +202,7 @@ def accuracy_sheet(rows: list[Any]) -> Sheet:
         if row["sensor"] == "mono"
     }
     lines = []
-    for name in SENSORS:
+    for name, shares in SENSORS.items():
         for colour in COLOURS:
             some = [row for row in rows if row["sensor"] == name and row["colour"] == colour]
             if not some:
@@ -180,10 +220,11 @@ def accuracy_sheet(rows: list[Any]) -> Sheet:
             lines.append(
                 (
                     name,
-                    f"{colour:.1f}",
+                    f"{colour:.2f}",
                     f"{mae:.2f}",
                     f"{np.exp(np.mean(np.log(ratios))):.2f}",
                     f"{max(ratios):.2f}",
+                    *(f"{limit:.2f}" for limit in limits(shares, colour)),
                     f"{within:.0f}",
                     f"{of_noise:.0f}",
                     f"{density:.0f}",
@@ -195,6 +236,8 @@ def accuracy_sheet(rows: list[Any]) -> Sheet:
         "error (mm)",
         "over mono",
         "largest",
+        "limit",
+        "limit, three images",
         "within 1 sigma (%)",
         "of noise alone (%)",
         "density (%)",
@@ -233,25 +276,37 @@ def random_frame(number: int, *, colour: bool) -> tuple[np.ndarray, str | None]:
 
 def noticed(unsaid: int, mono: int) -> dict[str, int]:
     """Numbers of frames that are taken for those of a colour sensor."""
-    found = {"unsaid": unsaid, "noticed": 0, "order_found": 0, "mono": mono, "false_alarms": 0}
+    found = {
+        "unsaid": unsaid,
+        "noticed": 0,
+        "order_found": 0,
+        "split_warns": 0,
+        "mono": mono,
+        "false_alarms": 0,
+        "split_false_alarms": 0,
+    }
     for number in range(unsaid):
         frame, order = random_frame(number, colour=True)
         bayer = find_bayer(frame)
         found["noticed"] += bayer.is_bayer
         # Red and blue cannot be told apart: the green pixels are what counts.
         found["order_found"] += order in (bayer.order, swapped(bayer.order or ""))
+        found["split_warns"] += bool(unsaid_warning(frame, is_quick=True))
     for number in range(mono):
-        found["false_alarms"] += find_bayer(random_frame(number, colour=False)[0]).is_bayer
+        frame, _ = random_frame(number, colour=False)
+        found["false_alarms"] += find_bayer(frame).is_bayer
+        found["split_false_alarms"] += bool(unsaid_warning(frame, is_quick=True))
     return found
 
 
 def noticed_text(found: dict[str, int]) -> str:
-    """Sentence on the frames that are noticed."""
+    """Sentences on the frames that are noticed."""
     return (
         f"Of {found['unsaid']} frames of a colour sensor that nobody said to be one, "
         f"{found['noticed']} are noticed, and in {found['order_found']} the green pixels are "
         f"found.\nOf {found['mono']} frames of a mono sensor with fine textures, "
-        f"{found['false_alarms']} are taken for those of a colour sensor."
+        f"{found['false_alarms']} are taken for those of a colour sensor.\nThe quick look of "
+        f"`Rig.split` at arrays notices {found['split_warns']} and {found['split_false_alarms']}."
     )
 
 
@@ -278,13 +333,19 @@ def main() -> None:
         quick = arguments.quick
         patterns, depths_m = (("gravel",), (0.4, 0.85)) if quick else (REPORT_PATTERNS, DEPTHS_M)
         kept["accuracy"] = accuracy(arguments.pitch_um * 1e-6, patterns, depths_m)
+        _keep(kept, arguments)
     if arguments.only != "accuracy":
         kept["noticed"] = noticed(*((10, 10) if arguments.quick else (UNSAID, MONO_FRAMES)))
+        _keep(kept, arguments)
     print("\n\n".join(parts_of(kept).values()))
+
+
+def _keep(results: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Keep the numbers of whole runs, and write the page."""
     if not arguments.quick:
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     if arguments.page is not None:
-        write_parts([arguments.page], parts_of(kept), kind="colour")
+        write_parts([arguments.page], parts_of(results), kind="colour")
 
 
 if __name__ == "__main__":

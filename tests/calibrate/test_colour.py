@@ -61,10 +61,10 @@ def test_noise_is_that_of_the_luminance():
     captures = captures_of(frames(), SMALL_DISTANCES_M, bayer="GBRG")
     noise = find_noise(captures, find_fields(captures))
     sensor = ColourSensor("GBRG", (1 / 0.6, 1.0, 1 / 0.75))
-    true = NOISE**2 * sensor.read_factor
+    true = NOISE**2 * sensor.noise.read
     # An upper bound: so near, part of the texture is as fine as the noise of green pixels.
     assert true < noise.variance_at(0.1) < 1.8 * true
-    assert sensor.shot_factor < sensor.read_factor
+    assert sensor.noise.shot < sensor.noise.read
 
 
 def write_board(folder, colour):

@@ -6,7 +6,6 @@ import pytest
 import d3s
 from d3s.calibrate.board import Board
 from d3s.calibrate.disparity_map import (
-    LEAST_SIGMA_PX,
     CellDisparity,
     DisparityMap,
     RemainingSigma,
@@ -121,10 +120,17 @@ def test_sigma_is_what_noise_does_not_explain():
     assert found.per_dpt_px == pytest.approx(0.02, rel=0.2)
 
 
-def test_sigma_is_never_zero():
-    least = RemainingSigma(LEAST_SIGMA_PX, 0.0, 0.0)
-    assert remaining_sigma(cells_of()) == least
-    assert remaining_sigma(cells_of(np.nan)) == least
+def test_disparity_that_a_frame_shares_is_seen_below_the_noise_of_its_cells():
+    offsets = np.resize([0.004, -0.004], len(DEPTHS_M))[:, np.newaxis, np.newaxis]
+    found = remaining_sigma(cells_of(offsets, sigma_px=0.03))
+    assert found.axis_px == pytest.approx(1.25 * 0.004, rel=0.01)
+    assert found.edge_px == found.per_dpt_px == 0
+
+
+def test_nothing_is_left_of_boards_that_fit_or_are_not_seen():
+    nothing = RemainingSigma(0.0, 0.0, 0.0)
+    assert remaining_sigma(cells_of()) == nothing
+    assert remaining_sigma(cells_of(np.nan)) == nothing
 
 
 def test_cells_of_a_simulated_board():

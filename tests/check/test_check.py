@@ -9,6 +9,7 @@ from check_frames import small_rig
 from d3s.check.mend import mended
 from d3s.check.sensor import measure_noise
 from d3s.errors import InputError
+from d3s.rig.bayer import luminance_noise, on_sites
 
 
 def before(rig, **drift):
@@ -141,6 +142,30 @@ def test_noise_is_compared_with_the_calibration(rig, sigma, state):
     found = measure_noise(raws, rig.calibration)
     assert found.state == state
     assert found.value == pytest.approx(sigma / 0.005 - 1, abs=0.05)
+
+
+@pytest.mark.parametrize(("factor", "state"), [(1.0, "steady"), (2.0, "drifted")])
+@pytest.mark.parametrize("order", ["RGGB", "GRBG"])
+def test_noise_of_a_colour_sensor_is_that_of_its_green_pixels(order, factor, state):
+    gains = (2.0, 1.0, 1.5)
+    noise = np.sqrt(luminance_noise(gains).read) * 0.005  # as a calibration has it
+    calibration = small_rig(bayer=order, channel_gains=gains, noise_read=noise).calibration
+    rng = np.random.default_rng(6)
+    filters = on_sites([1 / one for one in gains], order, (240, 640))
+    grey = np.linspace(0.3, 0.7, 640, dtype=np.float32) * filters
+    raws = [grey + factor * 0.005 * rng.standard_normal((240, 640), np.float32) for _ in range(2)]
+    found = measure_noise(raws, calibration)
+    assert found.state == state
+    assert found.value == pytest.approx(factor - 1, abs=0.1)
+
+
+def test_notes_name_unsaid_colours_and_what_was_not_checked(rig, frames):
+    shares = on_sites((0.5, 1.0, 0.6), "RGGB", frames[0].shape)
+    coloured = d3s.check(rig, [frame * shares for frame in frames[:2]])
+    assert "frame 0 looks like the raw frame of a colour sensor" in coloured.notes[0]
+    said = small_rig(bayer="RGGB", channel_gains=(2.0, 1.0, 1 / 0.6))
+    (note,) = d3s.check(said, [frame * shares for frame in frames[:2]]).notes
+    assert "Disparity was not checked" in note
 
 
 def test_sharp_texture_is_not_taken_for_noise(frames):

@@ -83,3 +83,4 @@ def test_drift_is_said_in_the_units_of_people():
     words = Quantity("roll_rad", 0.0017453, 1e-4, 3e-4).sentence
     assert "+0.1000 ± 0.0057°" in words
     assert KINDS["roll_rad"].words in words
+    assert "darker" in Quantity("gain", -0.05, 0.002, 0.01).sentence

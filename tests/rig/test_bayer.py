@@ -8,7 +8,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from calibrations import calibration
-from d3s.errors import InputError, RigError
+from d3s.errors import DepthWarning, InputError, RigError
 from d3s.rig import Rig
 from d3s.rig.bayer import (
     ORDERS,
@@ -20,6 +20,7 @@ from d3s.rig.bayer import (
     luminance,
     on_sites,
     site_channels,
+    unexplained_colour,
 )
 from d3s.rig.find_bayer import find_bayer
 
@@ -203,3 +204,77 @@ def test_mono_frame_is_none_whatever_its_texture():
     assert not find_bayer(np.zeros((200, 240))).is_bayer
     assert not find_bayer(np.full((200, 240), 0.5)).is_bayer
     assert not find_bayer(np.full((5, 7), 0.5)).is_bayer
+
+
+def frame_of(shares: tuple[float, ...]) -> np.ndarray:
+    """Raw frame (120, 260) of a small camera."""
+    wide = np.hstack([raw_of(scene(seed, 1.5), "RGGB", shares)[:120, :130] for seed in (1, 2)])
+    return np.asarray(wide, dtype=np.float32)
+
+
+def test_split_warns_of_colours_that_nobody_said():
+    rig = Rig.paper_prototype().replace(calibration=calibration())
+    coloured = rig.replace(
+        calibration=rig.calibration.replace(bayer="RGGB", channel_gains=(1 / 0.6, 1.0, 2.0))
+    )
+    raw = frame_of((0.6, 1.0, 0.5))
+    with pytest.warns(DepthWarning, match="raw looks like the raw frame of a colour") as caught:
+        rig.split(raw)
+    assert [one.filename for one in caught] == [__file__]
+    rig.split(raw, bayer="none")  # warnings are errors here
+    said, known = rig.split(raw, bayer="RGGB"), coloured.split(raw)
+    np.testing.assert_allclose(said, known, atol=0.03)  # whose gains are those of one frame
+    np.testing.assert_array_equal(coloured.split(raw, bayer="RGGB"), known)
+    rig.split(scene(1, 1.5)[0][:120, :].repeat(2, axis=1)[:, :260])
+    for wrong in ("BGGR", "none"):
+        with pytest.raises(InputError, match="the rig was calibrated with RGGB frames"):
+            coloured.split(raw, bayer=wrong)
+
+
+def test_few_tiles_of_a_large_frame_suffice():
+    planes = [np.tile(one, (6, 6)) for one in scene(3, 1.5)]
+    sites = on_sites((0, 1, 2), "GRBG", planes[0].shape).astype(int)
+    raw = np.choose(sites, planes)
+    assert find_bayer(raw, most_tiles=64).is_bayer
+    assert not find_bayer(planes[0], most_tiles=64).is_bayer
+
+
+# Grey and coloured frames -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("own", "low", "high"), [(0.0, 0.0, 0.04), (0.2, 0.05, 0.2), (1.0, 0.9, 1)]
+)
+def test_colour_is_the_texture_that_green_does_not_explain(own, low, high):
+    rng = np.random.default_rng(8)
+    grey, *others = (gaussian_filter(rng.normal(size=(200, 240)), 4) for _ in range(4))
+    planes = [np.asarray((1 - own) * grey + own * one, np.float32) + 0.5 for one in others]
+    raw = raw_of(planes, "RGGB", (1.0, 1.0, 1.0))
+    assert low <= unexplained_colour(raw, "RGGB") <= high
+    warm = raw_of(planes, "RGGB", (1.4, 1.0, 0.6))  # gains of another light
+    seen = unexplained_colour(raw, "RGGB")
+    assert unexplained_colour(warm, "RGGB") == pytest.approx(seen, abs=1e-3)
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan])
+def test_frames_without_texture_count_as_coloured(value):
+    noise = 0.01 * np.random.default_rng(1).standard_normal((200, 240)).astype(np.float32)
+    assert unexplained_colour(value + noise, "RGGB") > 0.9
+
+
+def test_sharp_grey_detail_has_little_false_detail():
+    rng = np.random.default_rng(9)
+    rows, cols = np.mgrid[:200, :240]
+    coarse = 0.5 + gaussian_filter(rng.normal(size=(200, 240)), 4).astype(np.float32)
+    fine = 0.05 * np.cos(2.5 * cols + 2.5 * rows).astype(np.float32)  # false at pi - 2.5
+    false = np.exp(1j * (np.pi - 2.5) * (cols + rows))[20:-20, 20:-20]
+
+    def false_detail(grey, *others):
+        planes = [grey, *(others or (grey, grey))]
+        raw = raw_of(planes, "RGGB", (1.0, 1.0, 1.0))
+        found = [luminance(one, "RGGB", (1.0, 1.0, 1.0)) for one in (raw, raw - fine)]
+        return abs(((found[0] - found[1])[20:-20, 20:-20] * false).mean())
+
+    own = (gaussian_filter(rng.normal(size=(200, 240)), 4) for _ in range(3))
+    unlike = [np.asarray(0.5 + one, dtype=np.float32) for one in own]
+    assert false_detail(coarse + fine) < 0.4 * false_detail(*(one + fine for one in unlike))

@@ -13,10 +13,11 @@ from d3s.errors import InputError
 from d3s.rig.bayer import (
     MONO,
     Bayer,
+    LuminanceNoise,
     channel_means,
-    channel_noise,
     check_order,
     gains_of_means,
+    luminance_noise,
     on_sites,
 )
 from d3s.rig.find_bayer import FoundBayer, find_bayer, swapped
@@ -45,18 +46,9 @@ class ColourSensor(NamedTuple):
     remark: str = ""
 
     @property
-    def read_factor(self) -> float:
-        """Variance of read noise in the luminance, over that of a green pixel."""
-        red, green, blue = self.gains
-        share = channel_noise()
-        return share.green + share.red_blue * 0.5 * (red**2 + blue**2) / green**2
-
-    @property
-    def shot_factor(self) -> float:
-        """Variance of shot noise in the luminance, over that of a green pixel of the same grey."""
-        red, green, blue = self.gains
-        share = channel_noise()
-        return share.green + share.red_blue * 0.5 * (red + blue) / green
+    def noise(self) -> LuminanceNoise:
+        """Noise of the luminance, over that of a green pixel."""
+        return luminance_noise(self.gains)
 
     def green_frame(self, raw: Image) -> Image:
         """Green pixels of a raw frame with their gain, and 0 at the others."""

@@ -35,8 +35,6 @@ _DEGREES, _SHARP_DEGREES, _SCALE_DEGREES = (4, 4, 2), (2,), (3, 3)
 _LEAST_GAIN = 0.03  # of the residual of its cells, below which a group of maps is left out
 _PRIOR_PX = 0.3  # standard deviation of a coefficient
 _LEAST_SIGMA_PX = 0.01  # of a cell
-LEAST_SIGMA_PX = 0.005
-"""Least standard deviation of the disparity of a calibrated camera: no calibration is perfect."""
 _ROUNDS, _SIGMA_ROUNDS = 6, 4
 _WINDOWS = 3  # independent windows of the joint method in a cell
 # Other textures differ more from the board than other frames of it: fine detail is shifted
@@ -314,7 +312,7 @@ def remaining_sigma(cells: CellDisparity) -> RemainingSigma:
 
     known = np.isfinite(cells.residual_px) & np.isfinite(cells.sigma_px)
     if not known.any():
-        return RemainingSigma(LEAST_SIGMA_PX, 0.0, 0.0)
+        return RemainingSigma(0.0, 0.0, 0.0)
     square = np.broadcast_to(cells.x**2 + cells.y**2, known.shape)[known]
     vergence = cells.vergence_dpt[known]
     noise = cells.sigma_px[known] ** 2 / _WINDOWS
@@ -325,10 +323,16 @@ def remaining_sigma(cells: CellDisparity) -> RemainingSigma:
         # A square of Gaussian errors scatters by its own mean.
         weights = 1 / (noise + terms @ variances + _LEAST_SIGMA_PX**2)
         variances = nnls(terms * weights[:, np.newaxis], excess * weights)[0]
+    variances[0] += max(_shared_variance(cells) - float(np.mean(terms @ variances)), 0.0)
     axis_px, edge_px, per_dpt_px = np.sqrt(variances).tolist()
-    return RemainingSigma(
-        max(_OTHER_TEXTURES * axis_px, LEAST_SIGMA_PX), _OTHER_TEXTURES * edge_px, per_dpt_px
-    )
+    return RemainingSigma(_OTHER_TEXTURES * axis_px, _OTHER_TEXTURES * edge_px, per_dpt_px)
+
+
+def _shared_variance(cells: CellDisparity) -> float:
+    """Variance of the disparity that all cells of a frame share, which noise hides in each."""
+    known = [residual[np.isfinite(residual)] for residual in cells.residual_px]
+    means = [float(np.mean(residual)) for residual in known if residual.size]
+    return float(np.mean(np.square(means)))
 
 
 def _rms(values: FloatArray) -> float:

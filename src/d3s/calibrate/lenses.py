@@ -28,7 +28,6 @@ from d3s.calibrate.coma import (
 )
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
-    LEAST_SIGMA_PX,
     CellDisparity,
     DisparityMap,
     RemainingSigma,
@@ -47,6 +46,7 @@ from d3s.calibrate.percent import Percent
 from d3s.calibrate.uncertainty import board_errors_px, distance_errors_px, texture_errors_px
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration, Rig
+from d3s.rig.calibration import LEAST_SIGMA_PX
 from d3s.types import FloatArray
 
 # Part of the views that the focus of the axis is found from: farther out it is another one.

@@ -104,15 +104,15 @@ def find_noise(captures: Captures, fields: Fields) -> Noise:
 
 def _of_luminance(noise: Noise, sensor: ColourSensor) -> Noise:
     """Noise of the luminance of a colour sensor, from that of its green pixels."""
-    read = noise.read * np.sqrt(sensor.read_factor)
-    gain = noise.gain * sensor.shot_factor
+    read = noise.read * np.sqrt(sensor.noise.read)
+    gain = noise.gain * sensor.noise.shot
     before = np.maximum(noise.variance_at(noise.intensity), 1e-300)
     factor = (read**2 + gain * noise.intensity) / before
     return noise._replace(
         read=float(read),
         gain=float(gain),
-        read_std=float(noise.read_std * np.sqrt(sensor.read_factor)),
-        gain_std=float(noise.gain_std * sensor.shot_factor),
+        read_std=float(noise.read_std * np.sqrt(sensor.noise.read)),
+        gain_std=float(noise.gain_std * sensor.noise.shot),
         variance=noise.variance * factor,
         variance_std=noise.variance_std * factor,
     )

@@ -17,8 +17,8 @@ from d3s.files.raw import named, path_text
 from d3s.files.screen import for_screens
 from d3s.formats import MAX_PIXELS
 from d3s.rig import Rig
-from d3s.rig.bayer import MONO, check_order, colours, luminance
-from d3s.rig.find_bayer import find_bayer
+from d3s.rig.bayer import MONO, check_said, colours, luminance
+from d3s.rig.find_bayer import unsaid_warning
 from d3s.types import Image
 
 _Path = str | os.PathLike[str]
@@ -114,8 +114,10 @@ def load_pair(
                 "side_by_side is for one file with both views, and there are two files: "
                 f"{path_text(left)} and {path_text(right)}. Leave one of them."
             )
-        return _two(left, right, rig, _Rules(linear, _said(bayer), keep_colour, max_pixels))
-    rules = _Rules(linear, _said(bayer), keep_colour, max_pixels)
+        return _two(
+            left, right, rig, _Rules(linear, check_said(bayer, None), keep_colour, max_pixels)
+        )
+    rules = _Rules(linear, check_said(bayer, None), keep_colour, max_pixels)
     if side_by_side:
         found = _read(left, rules)
         views, colour = _rectified(*_halves(left, found.image), rig), found.colour
@@ -202,7 +204,7 @@ class FileSource:
     def _frame(self, number: int, files: FrameFiles) -> Frame:
         is_raw = files.right is None and not self._side_by_side
         if is_raw and self._rig is None:
-            rules = _Rules(self._linear, _said(self._bayer), False, self._max_pixels)
+            rules = _Rules(self._linear, check_said(self._bayer, None), False, self._max_pixels)
             found = _read(files.left, rules)
             return Frame(
                 number=number,
@@ -266,10 +268,6 @@ def _rectified_colour(
         return colour
     levels = np.nan_to_num(np.stack(moved, axis=-1)).clip(0, 1)
     return np.asarray(np.rint(255 * levels), dtype=np.uint8)
-
-
-def _said(bayer: str | None) -> str | None:
-    return bayer if bayer is None or bayer == MONO else check_order(bayer)
 
 
 def _two(left: _Path, right: _Path, rig: Splitter | None, rules: _Rules) -> LoadedPair:
@@ -340,19 +338,6 @@ def _levels(found: LightImage) -> NDArray[np.uint8] | None:
     return for_screens(found.colour, white=1.0 if found.curve == "srgb" else None)
 
 
-def unsaid_warning(image: Image) -> str:
-    """Warn of a frame with the pattern of a colour sensor, after its name; empty for others."""
-    found = find_bayer(image)
-    if not found.is_bayer:
-        return ""
-    likely = f" (likely {found.words})" if found.order else ""
-    return (
-        f"looks like the raw frame of a colour sensor{likely}, and was not said to be one: its "
-        "depth is biased. Say the order of its colours with --bayer, or bayer in Python, and "
-        "calibrate with such frames; --bayer none if the sensor is a mono one."
-    )
-
-
 def _halves(path: _Path, image: Image) -> tuple[Image, Image]:
     cols = image.shape[1]
     if cols % 2:
@@ -368,11 +353,7 @@ def _raw(
 ) -> tuple[_Read, tuple[Image, Image], NDArray[np.uint8] | None]:
     """Views of a raw frame; a rig that knows the colours of its sensor needs not be told."""
     own = getattr(getattr(rig, "calibration", None), "bayer", None)
-    if own is not None and rules.bayer is not None and rules.bayer != own:
-        raise InputError(
-            f"bayer={rules.bayer!r}, and the rig was calibrated with {own} frames. Leave it; if "
-            "the camera has changed its mode, calibrate again."
-        )
+    check_said(rules.bayer, own)
     found = _read(path, rules if own is None else rules._replace(bayer=MONO))
     if own is not None and found.in_colour:
         raise InputError(
@@ -386,7 +367,7 @@ def _raw(
             f"{_FLAGS}"
         )
     try:
-        views = rig.split(found.image)
+        views = rig.split(found.image, bayer=own or MONO)  # which has been looked for
     except InputError as error:
         raise InputError(
             f"{path_text(path)} is one file, taken for a raw frame: {error} If it is the left "
@@ -404,11 +385,12 @@ def _split_colour(found: _Read, rig: Splitter, own: str | None) -> NDArray[np.ui
     if own is not None:
         planes = colours(found.image, own, rig.calibration.channel_gains)
         return for_screens(
-            np.stack([mono.split(planes[:, :, i])[0] for i in range(3)], axis=2), white=None
+            np.stack([mono.split(planes[:, :, i], bayer=MONO)[0] for i in range(3)], axis=2),
+            white=None,
         )
     if found.colour is None:
         return None
-    views = [mono.split(found.colour[:, :, i])[0] for i in range(3)]
+    views = [mono.split(found.colour[:, :, i], bayer=MONO)[0] for i in range(3)]
     levels: NDArray[np.uint8] = np.rint(255 * np.clip(np.nan_to_num(views), 0, 1)).astype(np.uint8)
     return np.ascontiguousarray(levels.transpose(1, 2, 0))
 

@@ -17,7 +17,9 @@ Counts = NDArray[np.uint8 | np.uint16]
 class Splitter(Protocol):
     """Anything that makes rectified pairs of raw frames, or of raw pictures: a `Rig`."""
 
-    def split(self, raw: Any, /, *, full_scale: float | None = None) -> tuple[Image, Image]:
+    def split(
+        self, raw: Any, /, *, full_scale: float | None = None, bayer: str | None = None
+    ) -> tuple[Image, Image]:
         """Left and right view."""
 
     def rectify(self, left: Any, right: Any, /) -> tuple[Image, Image]:

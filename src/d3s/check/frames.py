@@ -9,6 +9,7 @@ from d3s.capture import Frame
 from d3s.check.mend import mended
 from d3s.errors import InputError
 from d3s.rig import Rig
+from d3s.rig.bayer import MONO
 from d3s.rig.split import checked_frame
 from d3s.types import Image
 
@@ -62,7 +63,8 @@ def mended_views(frame: Frame, rig: Rig, drift: Mapping[str, float]) -> tuple[Im
         Drift that is taken out, by the names of `d3s.check.quantities.KINDS`.
     """
     if frame.views is None:
-        return mended(rig, drift).split(frame.raw)
+        own = None if rig.calibration is None else rig.calibration.bayer
+        return mended(rig, drift).split(frame.raw, bayer=own or MONO)  # a note warns of others
     left, right = frame.views
     return left, _moved(right, drift) if drift else right
 

@@ -17,8 +17,9 @@ from d3s.check.report import CheckReport, FrameSummary, Map
 from d3s.check.sensor import find_spots, measure_noise
 from d3s.check.walls import RULER_M, Wall, checked_distances, measure_walls, wall_of
 from d3s.errors import InputError
-from d3s.estimate.methods import estimate
+from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
+from d3s.rig.find_bayer import unsaid_warning
 from d3s.types import Progress
 from d3s.version import __version__
 
@@ -139,7 +140,7 @@ def _measured(
                 "frames of one camera and mode together."
             )
         shape = left.shape[0], left.shape[1]
-        depth_map = estimate(left, right, camera)
+        depth_map = estimate_quietly(left, right, camera)
         blocks.append(compare_blocks(left, right, depth_map, camera))
         densities.append(depth_map.density)
         if distances:
@@ -215,5 +216,23 @@ def _report(
         version=__version__,
         rows_offset_px=_rows_of_turn(turn, rig),
         map=Map(everywhere.x_px, everywhere.y_px, everywhere.rows_px, everywhere.light),
-        notes=tuple(dict.fromkeys(note for frame in frames for note in frame.remarks)),
+        notes=_notes(rig, frames, has_walls=bool(distances)),
     )
+
+
+def _notes(rig: Rig, frames: list[Frame], *, has_walls: bool) -> tuple[str, ...]:
+    """Remarks on the frames, each once; that colours were not said, and what was not checked."""
+    notes = [note for frame in frames for note in frame.remarks]
+    if rig.calibration is not None and rig.calibration.bayer is None:
+        raws = [frame for frame in frames if frame.raw is not None]
+        warned = [note for frame in raws for note in frame.warnings]
+        if raws and not warned:
+            words = unsaid_warning(np.asarray(raws[0].raw), is_quick=True)
+            warned = [f"{raws[0].name or 'the first frame'} {words}"] if words else []
+        notes += warned[:1]
+    if not has_walls:
+        notes.append(
+            "Disparity was not checked: only a wall at a known distance shows whether it has "
+            "drifted (--distance, or distances_m in Python)."
+        )
+    return tuple(dict.fromkeys(notes))

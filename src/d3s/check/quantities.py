@@ -24,23 +24,65 @@ class Kind(NamedTuple):
     factor: float  # from the value to the value as shown
     digits: int
     words: str  # meaning of a positive value
+    reverse: str = ""  # meaning of a negative value
 
 
 KINDS: dict[str, Kind] = {
-    "rows_px": Kind("rows", "px", 1.0, 3, "the right view lies lower"),
-    "roll_rad": Kind("roll", "°", 180 / np.pi, 4, "the right view is turned clockwise"),
-    "scale": Kind("scale", "%", 100.0, 4, "the right view is larger"),
-    "turn_rad": Kind(
-        "turn against the baseline", "°", 180 / np.pi, 3, "both views are turned clockwise"
+    "rows_px": Kind(
+        "rows", "px", 1.0, 3, "the right view lies lower", "the right view lies higher"
     ),
-    "disparity_px": Kind("disparity of infinity", "px", 1.0, 3, "points seem nearer"),
-    "focal_baseline": Kind("focal length times baseline", "%", 100.0, 3, "it is larger"),
-    "gain": Kind("gain", "%", 100.0, 2, "the right view is brighter"),
-    "shading_x": Kind("flat field, to the sides", "%", 100.0, 2, "brighter at the right side"),
-    "shading_y": Kind("flat field, up and down", "%", 100.0, 2, "brighter at the bottom"),
-    "shading_r": Kind("flat field, to the corners", "%", 100.0, 2, "brighter in the corners"),
-    "focus_dpt": Kind("focus difference", "dpt", 1.0, 3, "the right lens is focused nearer"),
-    "noise": Kind("noise", "%", 100.0, 0, "noise is stronger"),
+    "roll_rad": Kind(
+        "roll",
+        "°",
+        180 / np.pi,
+        4,
+        "the right view is turned clockwise",
+        "the right view is turned anticlockwise",
+    ),
+    "scale": Kind("scale", "%", 100.0, 4, "the right view is larger", "the right view is smaller"),
+    "turn_rad": Kind(
+        "turn against the baseline",
+        "°",
+        180 / np.pi,
+        3,
+        "both views are turned clockwise",
+        "both views are turned anticlockwise",
+    ),
+    "disparity_px": Kind(
+        "disparity of infinity", "px", 1.0, 3, "points seem nearer", "points seem farther away"
+    ),
+    "focal_baseline": Kind(
+        "focal length times baseline", "%", 100.0, 3, "it is larger", "it is smaller"
+    ),
+    "gain": Kind("gain", "%", 100.0, 2, "the right view is brighter", "the right view is darker"),
+    "shading_x": Kind(
+        "flat field, to the sides",
+        "%",
+        100.0,
+        2,
+        "brighter at the right side",
+        "brighter at the left side",
+    ),
+    "shading_y": Kind(
+        "flat field, up and down", "%", 100.0, 2, "brighter at the bottom", "brighter at the top"
+    ),
+    "shading_r": Kind(
+        "flat field, to the corners",
+        "%",
+        100.0,
+        2,
+        "brighter in the corners",
+        "darker in the corners",
+    ),
+    "focus_dpt": Kind(
+        "focus difference",
+        "dpt",
+        1.0,
+        3,
+        "the right lens is focused nearer",
+        "the right lens is focused farther away",
+    ),
+    "noise": Kind("noise", "%", 100.0, 0, "noise is stronger", "noise is weaker"),
     "spots": Kind("spots that stay", "", 1.0, 0, "dirt on the sensor or the lens"),
 }
 """Quantities by name, in the order of the tables."""
@@ -86,10 +128,10 @@ class Quantity(NamedTuple):
         unit = self.kind.unit if self.kind.unit in ("", "%", "°") else f" {self.kind.unit}"
         if self.name == "spots":
             return f"{self.shown('value')} spots stay at their places: {self.kind.words}."
-        plus = self.kind.words if self.value > 0 else f"the reverse of: {self.kind.words}"
+        meaning = self.kind.words if self.value > 0 else self.kind.reverse
         return (
-            f"{self.kind.title} by {self.shown('value')} ± {self.shown('sigma')}{unit} ({plus}); "
-            f"more than {self.shown('limit')}{unit} matters."
+            f"{self.kind.title} by {self.shown('value')} ± {self.shown('sigma')}{unit} "
+            f"({meaning}); more than {self.shown('limit')}{unit} matters."
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from d3s.check.quantities import Quantity, unknown
 from d3s.rig import Calibration
+from d3s.rig.bayer import GREEN, LuminanceNoise, luminance_noise, site_channels
 from d3s.rig.places import view_to_raw_places
 from d3s.types import FloatArray, Image
 
@@ -41,10 +42,11 @@ def measure_noise(raws: Sequence[Image], calibration: Calibration | None) -> Qua
         return unknown("noise", NOISE, "the rig does not say how much noise the sensor had.")
     if not raws:
         return unknown("noise", NOISE, "noise is compared in raw frames, and these are views.")
+    of_pixels = _pixel_noise(calibration)
     ratios, whites = [], []
     for raw in raws:
         mean, over_1, over_2 = _noise_of_blocks(raw, calibration)
-        expected = calibration.noise_read**2 + calibration.noise_gain * np.maximum(mean, 0)
+        expected = of_pixels.read + of_pixels.shot * np.maximum(mean, 0)
         if mean.size >= _FEWEST_BLOCKS:
             ratio = over_1 / np.maximum(expected, 1e-12)
             quiet = np.argsort(ratio)[: max(int(_QUIET_SHARE * ratio.size), 5)]
@@ -58,6 +60,15 @@ def measure_noise(raws: Sequence[Image], calibration: Calibration | None) -> Qua
     if value > NOISE / 2 and whites[quietest] > _WHITE:
         return unknown("noise", NOISE, "fine texture all over hides it. Take blurred frames too.")
     return Quantity("noise", value, _NOISE_SIGMA, NOISE)
+
+
+def _pixel_noise(calibration: Calibration) -> LuminanceNoise:
+    """Variance of read noise, and of shot noise at full scale: of all pixels, or of green ones."""
+    read, shot = (calibration.noise_read or 0.0) ** 2, calibration.noise_gain or 0.0
+    if calibration.bayer is None:
+        return LuminanceNoise(read, shot)
+    of_luminance = luminance_noise(calibration.channel_gains or (1.0, 1.0, 1.0))
+    return LuminanceNoise(read / of_luminance.read, shot / of_luminance.shot)
 
 
 @cache
@@ -75,8 +86,8 @@ def _noise_of_blocks(
     """Mean and noise variance, over 1 and over 2 pixels, of the blocks within the views."""
     parts = []
     low, high = np.nanmin(raw), np.nanmax(raw)
-    for camera in (0, 1):
-        cut = _view_in_raw(raw, calibration, camera)
+    views = [_view_in_raw(raw, calibration, camera) for camera in (0, 1)]
+    for cut in (part for view in views for part in _of_one_colour(view, calibration)):
         usable = np.isfinite(cut) & (cut > low) & (cut < high)
         known = np.where(usable, cut, 0.0).astype(np.float64)
         variances = [_block_means(_second_differences(known, lag)) for lag in (1, 2)]
@@ -87,15 +98,23 @@ def _noise_of_blocks(
     return mean, over_1, over_2
 
 
+def _of_one_colour(cut: Image, calibration: Calibration) -> list[Image]:
+    """Green pixels, those of every other row; all pixels of a mono sensor."""
+    if calibration.bayer is None:
+        return [cut]
+    places = np.argwhere(site_channels(calibration.bayer) == GREEN)
+    return [cut[row::2, col::2] for row, col in places]
+
+
 def _view_in_raw(raw: Image, calibration: Calibration, camera: int) -> Image:
-    """Upright box of the raw frame inside of one view."""
+    """Upright box of the raw frame inside of one view, from an even row and column on."""
     rows, cols = calibration.crop_rows_px, calibration.crop_cols_px
     x, y = view_to_raw_places(
         calibration, camera, np.array([0.0, cols - 1.0]), np.array([0.0, rows - 1.0])
     )
     top, bottom = (int(np.clip(one, 0, raw.shape[0])) for one in (y[0], y[1] + 1))
     first, last = (int(np.clip(one, 0, raw.shape[1])) for one in (x[0], x[1] + 1))
-    return raw[top:bottom, first:last]
+    return raw[top + top % 2 : bottom, first + first % 2 : last]
 
 
 def _second_differences(image: FloatArray, lag: int) -> FloatArray:

@@ -9,7 +9,7 @@ import typer
 
 from d3s.cli.calibrate_many import Flags, calibrate_many
 from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
-from d3s.cli.output import NOTHING_USABLE, check_places
+from d3s.cli.output import NOTHING_USABLE, check_places, graded_table
 from d3s.cli.progress import progress_bar
 from d3s.cli.sweep import Scheduler, Workers, chosen_place
 
@@ -228,23 +228,14 @@ def _print(found: "Report") -> None:
         console.print(escape(line), highlight=False)
 
 
-_COLOURS = {"good": "green", "usable": "yellow", "bad": "red"}
-
-
 def _table(found: "Report") -> "Table":
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("measure")
-    for title in ("value", "good to", "usable to"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for one in found.table_of_measures:
-        colour = _COLOURS[one.grade]
-        grade = f"[{colour}]{one.grade}[/{colour}]"
-        table.add_row(escape(one.title_with_unit), one.value, one.good, one.usable, grade)
-    return table
+    return graded_table(
+        ("measure", "value", "good to", "usable to"),
+        (
+            (one.title_with_unit, one.value, one.good, one.usable, one.grade)
+            for one in found.table_of_measures
+        ),
+    )
 
 
 def _say_files(output: Path | None, page: Path, numbers: Path) -> None:

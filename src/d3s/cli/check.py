@@ -14,6 +14,7 @@ from d3s.cli.output import (
     Json,
     Quiet,
     check_places,
+    graded_table,
     value_of,
 )
 from d3s.cli.progress import progress_bar
@@ -91,10 +92,12 @@ def check(
     from d3s.check.pipeline import ROUNDS
     from d3s.check.walls import RULER_M, checked_distances
     from d3s.rig import Rig
+    from d3s.rig.bayer import MONO
 
     _check_files(rig, output, report, force=force)
     camera = Rig.load(rig)
-    given, refused = _read(frames, pairs=pairs)
+    knows_colours = camera.calibration is not None and camera.calibration.bayer is not None
+    given, refused = _read(frames, pairs=pairs, bayer=MONO if knows_colours else None)
     for name, reason in refused:
         named = reason if reason.startswith(name) else f"{name}: {reason}"
         typer.echo(f"Refused: {named}", err=True)
@@ -102,7 +105,8 @@ def check(
         raise typer.Exit(BAD_INPUT)
     with value_of("--distance"):
         checked_distances(distance or (), len(given))
-    words = f"Checking {camera.name} by {len(given)} frames."
+    number = "1 frame" if len(given) == 1 else f"{len(given)} frames"
+    words = f"Checking {camera.name} by {number}."
     with progress_bar(ROUNDS * len(given), words, quiet=quiet or as_json) as progress:
         found = d3s.check(
             camera,
@@ -143,12 +147,14 @@ def _check_files(rig: Path, output: Path | None, report: Path | None, *, force: 
     check_places(*(() if output is None else (output,)), *pages, force=force)
 
 
-def _read(frames: list[Path], *, pairs: bool) -> "tuple[list[Frame], list[Refused]]":
+def _read(
+    frames: list[Path], *, pairs: bool, bayer: str | None
+) -> "tuple[list[Frame], list[Refused]]":
     """Frames of the files, and those that cannot be read."""
     from d3s.capture import FileSource, Frame, find_frames
 
     found = find_frames(frames, one_file_each=not pairs)
-    outcomes = list(FileSource(found.frames))
+    outcomes = list(FileSource(found.frames, bayer=bayer))
     given = [one for one in outcomes if isinstance(one, Frame)]
     return given, [*found.refused, *(one for one in outcomes if not isinstance(one, Frame))]
 
@@ -192,11 +198,12 @@ def _write(
 def _print(found: "CheckReport", files: list[str]) -> None:
     from rich.console import Console
     from rich.markup import escape
+    from rich.padding import Padding
 
     console = Console()
     console.print(f"Verdict: {found.verdict}. {found.summary}", highlight=False)
     for remark in found.remarks:
-        console.print(escape(f"  {remark}"), highlight=False)
+        console.print(Padding(escape(remark), (0, 0, 0, 2)), highlight=False)
     console.print(_table(found))
     reasons = {one.reason for one in found.quantities if one.reason}
     for one in sorted(reasons):
@@ -205,20 +212,15 @@ def _print(found: "CheckReport", files: list[str]) -> None:
         typer.echo(line)
 
 
-_COLOURS = {"steady": "green", "drifted": "red", "unknown": "yellow"}
-
-
 def _table(found: "CheckReport") -> "Table":
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("quantity")
-    for title in ("change", "sigma", "limit"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for one in found.quantities:
-        colour = _COLOURS[one.state]
-        unit = f" ({one.kind.unit})" if one.kind.unit else ""
-        cells = (one.shown("value"), one.shown("sigma"), one.shown("limit"))
-        table.add_row(f"{one.kind.title}{unit}", *cells, f"[{colour}]{one.state}[/{colour}]")
-    return table
+    return graded_table(
+        ("quantity", "change", "sigma", "limit"),
+        (
+            (
+                f"{one.kind.title} ({one.kind.unit})" if one.kind.unit else one.kind.title,
+                *(one.shown(name) for name in ("value", "sigma", "limit")),
+                one.state,
+            )
+            for one in found.quantities
+        ),
+    )

@@ -1,14 +1,17 @@
 """Shared by the commands: common options, exit codes, and checks of the output folder."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from d3s.errors import D3SError
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 NOTHING_USABLE, BAD_INPUT, SOME_FAILED, DRIFTED, NOT_KNOWN = 1, 3, 4, 5, 6
 """Exit codes besides 0 (done) and 2 (wrong use)."""
@@ -86,3 +89,33 @@ def check_places(*paths: Path, force: bool) -> None:
             )
         if not os.access(Path(os.path.realpath(path)).parent, os.W_OK | os.X_OK):
             raise OutputError(f"{path} cannot be written. Choose a folder you may write to.")
+
+
+_GRADE_COLOURS = {
+    **dict.fromkeys(("good", "steady"), "green"),
+    **dict.fromkeys(("usable", "unknown"), "yellow"),
+    **dict.fromkeys(("bad", "drifted"), "red"),
+}
+
+
+def graded_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table":
+    """Table of measures: a name, numbers, and a grade in its colour.
+
+    Parameters
+    ----------
+    titles
+        Titles of the columns but the last, which has none.
+    rows
+        Cells of each row; the last is a grade such as "good" or "drifted".
+    """
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(titles[0])
+    for title in titles[1:]:
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for *cells, grade in rows:
+        colour = _GRADE_COLOURS[grade]
+        table.add_row(*map(escape, cells), f"[{colour}]{grade}[/{colour}]")
+    return table

@@ -9,12 +9,17 @@ A demosaicing would guess the two missing colours of each pixel, from edges arou
 noise and errors that depend on the content. Depth needs no colours. It needs one linear, shift
 invariant image in which both lenses show the same point alike:
 
-    luminance = green + W * ((red + blue) / 2 - green)
+    luminance = (1 - a) * (green + W * ((red + blue) / 2 - green)) + a * all pixels
 
 Green pixels form a lattice at 45 degrees whose first false frequency is far off, at the corner
 (pi, pi): it is interpolated by a half-band filter, flat to the second order. Red and blue have a
 false frequency at (pi, 0) and (0, pi), where fine detail is. They count below half of that only:
 W is 0.3 times a binomial of 9 pixels, which is zero, eightfold, at all three false frequencies.
+
+Where a scene is grey, all pixels show the same, and none of them need be left out: sharp detail
+then has no false frequencies at all, which green pixels alone would have. So the image of all
+pixels, with zeros at the three frequencies for what colour there is, has the share a: one number
+for a frame, the larger the less red, green and blue differ in it.
 """
 
 from functools import cache
@@ -47,6 +52,20 @@ SHARE = 0.3
 _STEP = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]) / 4
 _BINOMIAL = np.array([1.0, 8.0, 28.0, 56.0, 70.0, 56.0, 28.0, 8.0, 1.0]) / 256
 
+# Image of all pixels: 1 - ((1 - cos w) / 2)² along rows and columns, flat at 0 and zero at pi.
+_ALL = np.array([-1.0, 4.0, 10.0, 4.0, -1.0]) / 16
+# Its share in a grey frame. With more of it, noise and false detail hardly become less. It falls
+# to 0 as the part of red and blue that green does not explain grows to _COLOURFUL of their
+# variance: from there on false detail of colours would be more than that of grey. Chosen as SHARE
+# was.
+_ALL_SHARE, _COLOURFUL = 0.7, 0.4
+_PATCH_PX, _BANDS = (
+    8,
+    4,
+)  # colours are compared in patches of this size, in every fourth band of rows
+_FEWEST_PATCHES = 50
+_OUTLIER = 3.0  # times the median change: outlines of the lit fields are no texture
+
 _FEWEST_CLIPPED = 9  # pixels at the largest value: fewer are no plateau
 # Grey that is lit: above this share of the brightest.
 _LIT = 0.25
@@ -73,6 +92,32 @@ def check_order(order: Any) -> Bayer:
         f"bayer={order!r} must be {', '.join(ORDERS)}: the colours of the first two pixels of the "
         "first row, then of the second."
     )
+
+
+def check_said(said: str | None, own: str | None) -> str | None:
+    """Return the order of the colours that is said of frames, checked against that of their rig.
+
+    Parameters
+    ----------
+    said
+        Order of the colours, `MONO`, or None if nothing is said.
+    own
+        Order of the colours of the frames that the rig was calibrated with; None if not known.
+
+    Raises
+    ------
+    InputError
+        If it is unknown, or not that of the rig.
+    """
+    if said is None:
+        return own
+    order = said if said == MONO else check_order(said)
+    if own is not None and order != own:
+        raise InputError(
+            f"bayer={order!r}, and the rig was calibrated with {own} frames. Leave it; if the "
+            "camera has changed its mode, calibrate again."
+        )
+    return order
 
 
 def site_channels(order: str) -> NDArray[np.int64]:
@@ -166,24 +211,65 @@ def luminance(
     if gains is None:
         gains = gains_of_means(channel_means(frame, order))
     even = np.asarray(frame, dtype=np.float32) * on_sites(gains, order, shape)
-    is_green = on_sites((0, 1, 0), order, shape)
-    green = even * is_green
+    share = _ALL_SHARE * max(1 - unexplained_colour(even, order) / _COLOURFUL, 0.0)
+    green = even * on_sites((0, 1, 0), order, shape)
     # The border is mirrored at the outermost pixel, which keeps the colours in their order.
     out: Image = np.asarray(
         cv2.filter2D(green, cv2.CV_32F, _green_kernel(), borderType=cv2.BORDER_REFLECT_101),
         dtype=np.float32,
     )
-    even -= 2 * green  # red and blue, less green
-    weights = np.float32(np.sqrt(2 * SHARE)) * _BINOMIAL.astype(np.float32)
-    out += np.asarray(
-        cv2.sepFilter2D(even, cv2.CV_32F, weights, weights, borderType=cv2.BORDER_REFLECT_101),
-        dtype=np.float32,
-    )
+    out += _separable(even - 2 * green, np.sqrt(2 * SHARE) * _BINOMIAL)  # red and blue, less green
+    if share:
+        out += np.float32(share) * (_separable(even, _ALL) - out)
     for extreme in (np.fmax, np.fmin):  # which pass over NaN
         held = _clipped(frame, float(extreme.reduce(frame, axis=None)))
         if held is not None:
             out[held & ~np.isnan(out)] = extreme.reduce(out, axis=None)
     return out
+
+
+def unexplained_colour(even: Image, order: str) -> float:
+    """Part of the texture of red and blue that is not that of green: 0 if grey, 1 if unrelated.
+
+    Noise counts as unrelated: it is 1 for frames without texture.
+
+    Parameters
+    ----------
+    even
+        Raw frame with its gains.
+    order
+        Colours of its first 2 x 2 pixels.
+    """
+    size, half = _PATCH_PX, _PATCH_PX // 2
+    rows, cols = (extent // size for extent in even.shape)
+    bands = even[: rows * size, : cols * size].reshape(rows, half, 2, -1)[::_BANDS]
+    patches = bands.sum(axis=1).reshape(len(bands), 2, cols, half, 2).sum(axis=3)
+    sites = site_channels(order)
+    red, green, blue = (
+        patches.transpose(1, 3, 0, 2)[sites == one].mean(axis=0) for one in range(3)
+    )
+    changes = np.stack([np.diff(one, axis=1) for one in (red, green, blue)])
+    known = np.isfinite(changes).all(axis=0)
+    if np.isfinite(green).any():
+        lit = green > _LIT * np.nanpercentile(green, 99)
+        known &= lit[:, 1:] & lit[:, :-1]
+    if np.count_nonzero(known) < _FEWEST_PATCHES:
+        return 1.0
+    some = changes[:, known]
+    limits = _OUTLIER * np.median(np.abs(some), axis=1, keepdims=True)
+    some = np.clip(some, -limits, limits)
+    products = np.asarray(some @ some.T, dtype=np.float64)
+    squares = np.diag(products)
+    explained = products[GREEN] ** 2 / np.maximum(squares[GREEN] * squares, 1e-30)
+    return float(1 - 0.5 * (explained[RED] + explained[BLUE]))
+
+
+def _separable(image: Image, weights: FloatArray) -> Image:
+    import cv2
+
+    taps = weights.astype(np.float32)
+    border = cv2.BORDER_REFLECT_101
+    return np.asarray(cv2.sepFilter2D(image, cv2.CV_32F, taps, taps, borderType=border))
 
 
 def colours(
@@ -245,7 +331,8 @@ def channel_noise() -> ChannelNoise:
     """Noise variance of the luminance that disturbs a fit, for noise of variance 1 in a channel.
 
     The mean of its spectrum over the frequencies of a smoothed gradient, as `joint` compares the
-    views by: exp(-2 f²) f_x² / f². Noise of single pixels would be 1, if all pixels were alike.
+    views by: exp(-2 f²) f_x² / f². Noise of single pixels would be 1, if all pixels were alike. It
+    is that of colourful frames: grey ones have up to 8 % less noise.
     """
     cycles = np.fft.fftfreq(128) * 2 * np.pi
     x, y = np.meshgrid(cycles, cycles)
@@ -259,4 +346,21 @@ def channel_noise() -> ChannelNoise:
     return ChannelNoise(
         green=float(0.5 * (weight * (green - smooth) ** 2).sum()),
         red_blue=float(0.5 * (weight * smooth**2).sum()),
+    )
+
+
+class LuminanceNoise(NamedTuple):
+    """Noise variance of the luminance, over that of a green pixel of the same grey."""
+
+    read: float
+    shot: float
+
+
+def luminance_noise(gains: tuple[float, float, float]) -> LuminanceNoise:
+    """Noise variance of the luminance over that of a green pixel, by the gains of the channels."""
+    red, green, blue = gains
+    share = channel_noise()
+    return LuminanceNoise(
+        read=share.green + share.red_blue * 0.5 * (red**2 + blue**2) / green**2,
+        shot=share.green + share.red_blue * 0.5 * (red + blue) / green,
     )

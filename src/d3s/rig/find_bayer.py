@@ -17,6 +17,8 @@ from d3s.types import FloatArray
 
 _TILE_PX = 32
 _MOST_TILES = 1024
+_QUICK_TILES = 128  # in every frame that is split: a hundredth of the time of a depth map
+_CANDIDATES = 4  # tiles that are looked at, for each that counts: others are dark
 _FEWEST_TILES = 12
 _LIT = 0.15  # tiles that count are brighter than this share of the brightest
 _LARGEST = 3.0  # amplitude over its surroundings at which a tile counts no more
@@ -72,13 +74,20 @@ def swapped(order: str) -> str:
 _NOTHING = FoundBayer(False, None, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
-def find_bayer(frame: NDArray[Any]) -> FoundBayer:
+def find_bayer(frame: NDArray[Any], *, most_tiles: int = _MOST_TILES) -> FoundBayer:
     """Find the Bayer pattern of a raw frame (rows, cols), if it has one.
 
     It is not seen in a frame without light or smaller than 128 x 128 px, nor where colours do not
     differ: such frames are as those of a mono sensor.
+
+    Parameters
+    ----------
+    frame
+        Raw frame, of any real type and unit.
+    most_tiles
+        Largest number of tiles of 32 x 32 px that are looked at.
     """
-    tiles = _lit_tiles(frame)
+    tiles = _lit_tiles(frame, most_tiles)
     if len(tiles) < _FEWEST_TILES:
         return _NOTHING
     brightness = tiles.mean(axis=(1, 2))
@@ -95,6 +104,27 @@ def find_bayer(frame: NDArray[Any]) -> FoundBayer:
     if not (seen[2] or (seen[0] and seen[1]) or _are_paired(over[:, 0], over[:, 1])):
         return FoundBayer(False, None, _three(lines), _three(significance))
     return FoundBayer(True, _order(shares, lines), _three(lines), _three(significance))
+
+
+def unsaid_warning(frame: NDArray[Any], *, is_quick: bool = False) -> str:
+    """Warn of a frame with the pattern of a colour sensor, after its name; empty for others.
+
+    Parameters
+    ----------
+    frame
+        Raw frame (rows, cols) that was not said to be of a colour sensor.
+    is_quick
+        Whether to look at few tiles of the frame.
+    """
+    found = find_bayer(frame, most_tiles=_QUICK_TILES if is_quick else _MOST_TILES)
+    if not found.is_bayer:
+        return ""
+    likely = f" (likely {found.words})" if found.order else ""
+    return (
+        f"looks like the raw frame of a colour sensor{likely}, and was not said to be one: its "
+        "depth is biased. Say the order of its colours with --bayer, or bayer in Python, and "
+        "calibrate with such frames; --bayer none if the sensor is a mono one."
+    )
 
 
 def _are_paired(across: FloatArray, down: FloatArray) -> bool:
@@ -126,21 +156,26 @@ def _order(shares: FloatArray, lines: FloatArray) -> str | None:
     return None
 
 
-def _lit_tiles(frame: NDArray[Any]) -> FloatArray:
+def _lit_tiles(frame: NDArray[Any], most: int) -> FloatArray:
     """Tiles of the lit part of a frame, evenly chosen, (count, rows, cols); without NaN."""
     rows, cols = (size // _TILE_PX for size in frame.shape)
     if min(rows, cols) < 1:
         return np.empty((0, _TILE_PX, _TILE_PX))
     inner = frame[: rows * _TILE_PX, : cols * _TILE_PX]
     blocks = inner.reshape(rows, _TILE_PX, cols, _TILE_PX).transpose(0, 2, 1, 3)
-    thin = blocks[:, :, ::5, ::5].astype(np.float64).mean(axis=(2, 3))
+    count = min(rows * cols, _CANDIDATES * most)
+    places = np.linspace(0, rows * cols - 1, count).astype(np.int64)
+    i, j = places // cols, places % cols
+    with np.errstate(invalid="ignore"):  # infinite values of both signs
+        thin = blocks[i, j, ::5, ::5].astype(np.float64).mean(axis=(1, 2))
     known = thin[np.isfinite(thin)]
     if not known.size or known.max() <= 0:
         return np.empty((0, _TILE_PX, _TILE_PX))
-    lit = np.argwhere(thin > _LIT * np.percentile(known, 99))  # NaN is not
-    chosen = lit[:: max(1, -(-len(lit) // _MOST_TILES))]
-    tiles = blocks[chosen[:, 0], chosen[:, 1]].astype(np.float64)
-    return np.asarray(tiles[np.isfinite(tiles).all(axis=(1, 2)) & (tiles.mean(axis=(1, 2)) > 0)])
+    lit = np.flatnonzero(thin > _LIT * np.percentile(known, 99))  # NaN is not
+    chosen = lit[:: max(1, -(-len(lit) // most))]
+    tiles = blocks[i[chosen], j[chosen]].astype(np.float64)
+    tiles = tiles[np.isfinite(tiles).all(axis=(1, 2))]
+    return np.asarray(tiles[tiles.mean(axis=(1, 2)) > 0])
 
 
 def _spectrum(tiles: FloatArray, row: int, col: int) -> NDArray[np.complex128]:

@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
+from d3s.rig.bayer import MONO, check_said
 from d3s.rig.interpolation import BEFORE, BEHIND, PHASES, TAPS, dot_16, is_plateau, weights
 from d3s.rig.optics import Optics
-from d3s.rig.split import checked_frame, clipping_limits, finite_range, hold
+from d3s.rig.split import checked_frame, clipping_limits, finite_range, grey_frame, hold
 from d3s.rig.stereo import RawCamera, Stereo
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image
 
 _SIDES = "left", "right"
+_RECTIFIED = "the rig has no cameras to rectify: its pictures are rectified already."
 _CACHED_MAPS = 2  # 8 bytes for each pixel of a view
 
 
@@ -41,7 +43,7 @@ def rectify(
     """
     cameras, shape = stereo.raw_cameras, stereo.shape
     if cameras is None or shape is None:
-        raise InputError("the rig has no cameras to rectify: its pictures are rectified already.")
+        raise InputError(_RECTIFIED)
     views = []
     for side, picture, camera in zip(_SIDES, (left, right), cameras, strict=True):
         frame = checked_frame(picture, side, full_scale)
@@ -64,8 +66,33 @@ def rectify(
     return views[0], views[1]
 
 
-def halves(raw: Any, cameras: tuple[RawCamera, RawCamera]) -> tuple[NDArray[Any], NDArray[Any]]:
+def split_pictures(
+    raw: Any, stereo: Stereo, optics: Optics, full_scale: float | None, bayer: str | None
+) -> tuple[Image, Image]:
+    """Rectify the pictures of a frame that has them side by side; see `Rig.split`.
+
+    Parameters
+    ----------
+    raw
+        Frame with the pictures of both cameras.
+    stereo, optics, full_scale
+        As for `rectify`.
+    bayer
+        Order of the colours of both pictures, if it is said.
+    """
+    order = check_said(bayer, None)
+    left, right = _halves(raw, stereo.raw_cameras)
+    first = grey_frame(left, full_scale, order)
+    second = grey_frame(right, full_scale, order or MONO)  # one warning for both
+    return rectify(first.values, second.values, stereo, optics, 1 / first.unit)
+
+
+def _halves(
+    raw: Any, cameras: tuple[RawCamera, RawCamera] | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Pictures of both cameras, of a frame that has them side by side."""
+    if cameras is None:
+        raise InputError(_RECTIFIED)
     left, right = cameras
     shape = np.shape(raw)
     if left.rows_px != right.rows_px or shape != (left.rows_px, left.cols_px + right.cols_px):

@@ -343,7 +343,7 @@ class Rig(RigPart):
         return import_module("d3s.check.pipeline").check(self, frames, distances_m=distances_m)
 
     def split(
-        self, raw: Any, *, full_scale: float | None = None
+        self, raw: Any, *, full_scale: float | None = None, bayer: str | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Split a raw frame into the rectified left and right view, full scale 1.
 
@@ -361,6 +361,10 @@ class Rig(RigPart):
         full_scale
             Largest value of the sensor, such as 4095 for 12 bits in uint16; that of the type if
             None.
+        bayer
+            Order of the colours of a colour sensor, such as "RGGB", where the calibration does not
+            say it; "none" for a mono sensor. If None, a frame that looks like that of a colour
+            sensor gets a `DepthWarning`.
 
         Returns
         -------
@@ -374,10 +378,9 @@ class Rig(RigPart):
             If the rig has no calibration, or the frame is not a grey image of the calibrated size.
         """
         if self.stereo is not None and self.stereo.raw_cameras is not None:
-            from d3s.rig.rectify import halves, rectify
+            from d3s.rig.rectify import split_pictures
 
-            both = halves(raw, self.stereo.raw_cameras)
-            return rectify(*both, self.stereo, self.optics, full_scale)
+            return split_pictures(raw, self.stereo, self.optics, full_scale, bayer)
         if self.calibration is None:
             raise InputError(
                 f"the rig {self.name!r} has no calibration, so it cannot split raw frames. "
@@ -385,7 +388,7 @@ class Rig(RigPart):
             )
         from d3s.rig.split import split
 
-        return split(raw, self.calibration, full_scale)
+        return split(raw, self.calibration, full_scale, bayer)
 
     def rectify(self, left: Any, right: Any) -> tuple[Any, Any]:
         """Rectify the pictures of a stereo camera, which `Rig.from_file` has read.

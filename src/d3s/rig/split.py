@@ -1,14 +1,16 @@
 """Resample a raw frame into the rectified pair, by an interpolation kernel that adds no blur."""
 
+import warnings
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.errors import InputError
-from d3s.rig.bayer import luminance
+from d3s.errors import DepthWarning, InputError
+from d3s.rig.bayer import MONO, check_said, luminance
 from d3s.rig.calibration import Calibration
+from d3s.rig.find_bayer import unsaid_warning
 from d3s.rig.interpolation import BEFORE, BEHIND, PHASES, TAPS, dot_16, is_plateau, weights
 from d3s.rig.places import view_to_raw_matrices
 from d3s.rig.warp import BLOCK_ROWS, WarpedView, sample_columns, sample_rows, warped_view
@@ -92,7 +94,10 @@ def check_full_scale(values: NDArray[Any], full_scale: float, name: str = "raw")
 
 
 def split(
-    raw: Any, calibration: Calibration, full_scale: float | None = None
+    raw: Any,
+    calibration: Calibration,
+    full_scale: float | None = None,
+    bayer: str | None = None,
 ) -> tuple[Image, Image]:
     """Split a raw frame into the left and right view; see `Rig.split`.
 
@@ -104,22 +109,52 @@ def split(
         Places of both views in it.
     full_scale
         Largest value of the sensor; None for that of the type of `raw`.
+    bayer
+        Order of the colours of `raw`; None for that of the calibration.
     """
-    frame = checked_frame(raw, full_scale=full_scale)
+    order = check_said(bayer, calibration.bayer)
+    frame = grey_frame(raw, full_scale, order, calibration.channel_gains)
     expected = calibration.frame_rows_px, calibration.frame_cols_px
     if expected[0] is not None and frame.values.shape != expected:
         raise InputError(
             f"raw has shape {frame.values.shape}, and the rig was calibrated for {expected}. "
             "Give the whole frame, of the same camera and in the same mode."
         )
-    if calibration.bayer is not None:
-        grey = luminance(frame.values, calibration.bayer, calibration.channel_gains)
-        frame = frame._replace(values=grey)
     frame, value_range = finite_range(frame)
     works = [partial(_view, frame, calibration, value_range, camera) for camera in (0, 1)]
     # With two threads each takes a view, with all its steps. More share the rows of one view.
     left, right = run_together(*works) if thread_count() == 2 else [work() for work in works]
     return left, right
+
+
+def grey_frame(
+    raw: Any,
+    full_scale: float | None,
+    order: str | None,
+    gains: tuple[float, float, float] | None = None,
+) -> ScaledFrame:
+    """Raw frame without colours: as it is, or the luminance of a colour sensor.
+
+    Nothing said, a frame that looks like that of a colour sensor gets a `DepthWarning`, at the line
+    that calls a method of `Rig`.
+
+    Parameters
+    ----------
+    raw, full_scale
+        As for `checked_frame`.
+    order
+        Order of the colours, `MONO`, or None if nothing is said.
+    gains
+        Factors on red, green and blue; found from the frame if None.
+    """
+    frame = checked_frame(raw, full_scale=full_scale)
+    if order is None:
+        words = unsaid_warning(frame.values, is_quick=True)
+        if words:
+            warnings.warn(f"raw {words}", DepthWarning, stacklevel=4)
+    elif order != MONO:
+        return frame._replace(values=luminance(frame.values, order, gains))
+    return frame
 
 
 def finite_range(frame: ScaledFrame) -> tuple[ScaledFrame, tuple[float, float]]:

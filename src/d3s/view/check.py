@@ -31,6 +31,7 @@ _GRADES = {"steady": "good", "drifted": "bad", "unknown": "usable"}
 _TRENDS = ("rows_px", "roll_rad", "scale", "gain", "focus_dpt", "disparity_px")
 _CELLS = 9  # of the maps, along the longer side
 _FEWEST = 3  # places of a cell that is drawn
+_TIMES = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0))
 
 
 def write_check(
@@ -69,9 +70,10 @@ def check_page(report: CheckReport, log: Sequence[Entry] = ()) -> str:
 def _parts(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
     yield heading(f"Check of {report.rig.name}", 1)
     rows, cols = report.shape
+    count = len(report.frames)
     yield words(
-        f"{len(report.frames)} frames, views of {cols} x {rows} px. Made {report.made} by d3s "
-        f"{report.version}.",
+        f"{count} frame{'s' if count > 1 else ''}, views of {cols} x {rows} px. Made {report.made} "
+        f"by d3s {report.version}.",
         "small",
     )
     yield _verdict(report)
@@ -155,16 +157,22 @@ def plot_trend(name: str, limit: float, log: Sequence[Entry]) -> "Figure":
     digests = [one.rig_sha256 for one in known]
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
-    days = np.array([(one - times[0]).total_seconds() / 86400 for one in times])
+    seconds = np.array([(one - times[0]).total_seconds() for one in times])
+    unit, size_s = next((one for one in _TIMES if seconds.max() >= 2 * one[1]), _TIMES[-1])
     for number, digest in enumerate(dict.fromkeys(digests)):
         own = np.array([one == digest for one in digests])
         axes.errorbar(
-            days[own], values[own], np.abs(sigmas[own]), fmt="o-", capsize=3, color=f"C{number}"
+            seconds[own] / size_s,
+            values[own],
+            np.abs(sigmas[own]),
+            fmt="o-",
+            capsize=3,
+            color=f"C{number}",
         )
     for side in (-1, 1):
         axes.axhline(side * kind.factor * limit, linestyle="--", linewidth=1, color="0.5")
     axes.axhline(0, linewidth=0.8, color="0.7")
-    axes.set_xlabel(f"days since {times[0].date().isoformat()}")
+    axes.set_xlabel(f"{unit} since {times[0].isoformat(sep=' ', timespec='minutes')[:16]}")
     axes.set_ylabel(f"{kind.title} ({kind.unit})" if kind.unit else kind.title)
     return figure
 

@@ -120,6 +120,15 @@ def test_gain_and_offset_of_both_views_change_no_warning(pair):
         assert _causes(left, right * 0.94 + (0.06 * offset)) == {Cause.CONTRAST}
 
 
+@pytest.mark.parametrize("less", [0.0, 0.005, 0.01, 0.02, 0.05])
+def test_gain_is_named_before_its_bias_passes_a_centimetre(plane, less):
+    far = plane(2.0, "grass", noise=0.01, shape=SHAPE)  # where a gain moves depth the most
+    found = d3s.estimate(far.left, (1 - less) * far.right, RIG)
+    assert abs(np.nanmedian(found.depth_m) - 2.0) < 0.01
+    is_named = any(words.startswith(Cause.CONTRAST) for words in found.warnings)
+    assert is_named == (less == 0.05)
+
+
 def test_same_warnings_for_any_number_of_threads(pair, monkeypatch):
     def run(threads: int) -> tuple[str, ...]:
         monkeypatch.setenv("D3S_THREADS", str(threads))
