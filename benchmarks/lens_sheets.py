@@ -85,11 +85,12 @@ def _distances(results: Results) -> Sheet:
             both = math.hypot(perfect_cm, alone_cm) / perfect_cm
             cells += [_number(alone_cm, 3), _number(both, 2)]
         lines.append(tuple(cells))
-    headings = ("depth (m)", "perfect: MAE (cm)") + tuple(
+    parts = [
         f"zero {word}: {what}"
         for word in ("known", "unknown")
         for what in ("MAE by distances (cm)", "times perfect")
-    )
+    ]
+    headings = ("depth (m)", "perfect: MAE (cm)", *parts)
     return Sheet("typed distances alone", headings, lines, words=())
 
 

@@ -77,8 +77,8 @@ def texture_errors_px(
         Least and largest 1/Z of the boards.
     """
     side = np.linspace(-1, 1, _PLACES)
-    u, y, x = np.meshgrid(np.linspace(*vergences_dpt, _VERGENCES), side, side, indexing="ij")
-    x, y, u = x.ravel(), y.ravel(), u.ravel()
+    over = np.linspace(*vergences_dpt, _VERGENCES)
+    u, y, x = (one.ravel() for one in np.meshgrid(over, side, side, indexing="ij"))
     board, *others = (
         coma.sigma_px * _shift_px(slope, lenses, optics, x, y, u)
         for slope in (coma.board_slope, *_SLOPES)
