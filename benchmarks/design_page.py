@@ -15,7 +15,7 @@ def write_page(results: dict[str, Any]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     parts: dict[str, tuple[str, Callable[[Any], str]]] = {
         "cameras": ("cameras", _cameras),
-        "ranges": ("ranges", _ranges),
+        "ranges": ("", _ranges),
         "prototype": ("prototype", _prototype),
         "wishes": ("wishes", _wishes),
         "mounted": ("mounted", _mounted),
@@ -26,13 +26,13 @@ def write_page(results: dict[str, Any]) -> None:
         "tolerances": ("explained", lambda figures: _tolerances(figures["tolerances"])),
     }
     for name, (part, table) in parts.items():
-        if part not in results:
+        if part and part not in results:
             print(f"{name}: no figures, left as it is")
             continue
         marks = rf"(<!-- design: {name} -->\n).*?(<!-- end of {name} -->)"
         if not re.search(marks, text, re.DOTALL):
             raise SystemExit(f"{PAGE} has no marks of {name}.")
-        filled = "\n" + table(results[part]) + "\n"
+        filled = "\n" + table(results[part] if part else results) + "\n"
         text = re.sub(marks, lambda found, t=filled: found[1] + t + found[2], text, flags=re.DOTALL)
     PAGE.write_text(text, encoding="utf-8")
 
@@ -58,17 +58,23 @@ def _cameras(figures: dict[str, Any]) -> str:
 
 def _ranges(figures: dict[str, Any]) -> str:
     rows = [
-        "| predicted / measured | cameras | median | within 10 % | within 25 % |",
-        "|---|---|---|---|---|",
+        "| predicted / measured | depths | cameras | median | within 10 % | within 25 % |",
+        "|---|---|---|---|---|---|",
     ]
-    for title, name in (("length of the working range", "length"), ("its far end", "far_end")):
-        one = figures[name]
-        rows.append(
-            f"| {title} | {figures['cameras']} | {one['median']:.2f} | "
-            f"{100 * one['within_10']:.0f} % | {100 * one['within_25']:.0f} % |"
-        )
-    if figures["one_is_empty"]:
-        rows += ["", f"For {figures['one_is_empty']} of them one of both ranges is empty: a miss."]
+    for depths, some in (
+        ("six", figures["cameras"]["ranges"]),
+        ("nine, ends bisected", figures["ranges"]),
+    ):
+        for title, name in (
+            ("length of the working range", "length"),
+            ("its near end", "near_end"),
+            ("its far end", "far_end"),
+        ):
+            one = some[name]
+            rows.append(
+                f"| {title} | {depths} | {some['cameras']} | {one['median']:.2f} | "
+                f"{100 * one['within_10']:.0f} % | {100 * one['within_25']:.0f} % |"
+            )
     return "\n".join(rows)
 
 
