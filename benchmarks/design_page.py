@@ -15,7 +15,7 @@ def write_page(results: dict[str, Any]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     parts: dict[str, tuple[str, Callable[[Any], str]]] = {
         "cameras": ("cameras", _cameras),
-        "ranges": ("", _ranges),
+        "ranges": ("ranges", lambda figures: _ranges(results["cameras"]["ranges"], figures)),
         "prototype": ("prototype", _prototype),
         "wishes": ("wishes", _wishes),
         "mounted": ("mounted", _mounted),
@@ -26,13 +26,13 @@ def write_page(results: dict[str, Any]) -> None:
         "tolerances": ("explained", lambda figures: _tolerances(figures["tolerances"])),
     }
     for name, (part, table) in parts.items():
-        if part and part not in results:
+        if part not in results:
             print(f"{name}: no figures, left as it is")
             continue
         marks = rf"(<!-- design: {name} -->\n).*?(<!-- end of {name} -->)"
         if not re.search(marks, text, re.DOTALL):
             raise SystemExit(f"{PAGE} has no marks of {name}.")
-        filled = "\n" + table(results[part] if part else results) + "\n"
+        filled = "\n" + table(results[part]) + "\n"
         text = re.sub(marks, lambda found, t=filled: found[1] + t + found[2], text, flags=re.DOTALL)
     PAGE.write_text(text, encoding="utf-8")
 
@@ -56,15 +56,12 @@ def _cameras(figures: dict[str, Any]) -> str:
     return "\n".join([head, *rows, "", left_out])
 
 
-def _ranges(figures: dict[str, Any]) -> str:
+def _ranges(coarse: dict[str, Any], fine: dict[str, Any]) -> str:
     rows = [
         "| predicted / measured | depths | cameras | median | within 10 % | within 25 % |",
         "|---|---|---|---|---|---|",
     ]
-    for depths, some in (
-        ("six", figures["cameras"]["ranges"]),
-        ("nine, ends bisected", figures["ranges"]),
-    ):
+    for depths, some in (("six", coarse), ("nine, ends bisected", fine)):
         for title, name in (
             ("length of the working range", "length"),
             ("its near end", "near_end"),
