@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from d3s.design.error_model import MODEL_FILE, ErrorModel, error_model
+from d3s.design.error_model import MAE_PER_SIGMA, MODEL_FILE, ErrorModel, error_model
 from d3s.design.predict import ErrorWish, working_range_m
 from d3s.design.table import NATURAL_FILE, build_table
 from d3s.design.wall import Wall
@@ -62,6 +62,7 @@ PARTS = (
 )
 
 Rows = list[dict[str, Any]]
+Ends = tuple[float, float] | None
 
 
 def simulated(first: int, options: argparse.Namespace) -> Rows:
@@ -169,10 +170,16 @@ def cameras_figures(rows: Rows) -> dict[str, Any]:
         if good[place]:
             groups[row["camera"], row["depth_m"]].append(place)
     pooled = [(measured[p].mean(), predicted[p].mean()) for p in groups.values()]
+    curves: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
+    for (camera, depth), places in groups.items():
+        per_px = rows[places[0]]["per_px_m"] * MAE_PER_SIGMA
+        both = (per_px * one[places].mean() for one in (predicted, measured))
+        curves[camera].append((depth, *both))
     return {
         "cameras": len({row["camera"] for row in rows}),
         "without_half": int(np.count_nonzero(~good)),
         "told_without_half": int(np.count_nonzero(told < LEAST_DENSITY)),
+        "ranges": range_shares([_coarse_ranges(n, points) for n, points in curves.items()]),
         "pooled": ratios(*(np.array(one) for one in zip(*pooled, strict=True))),
         "single": ratios(measured[good], predicted[good]),
         "by_scale": {
@@ -195,26 +202,44 @@ def ranges_figures(first: int, options: argparse.Namespace) -> dict[str, Any]:
         found = json.loads(Path(options.points).read_text())
     else:
         is_tuning = first == TUNING
-        count = TUNED_RANGES if is_tuning else REPORT_CAMERAS
+        count = options.cameras or (TUNED_RANGES if is_tuning else REPORT_CAMERAS)
         patterns = TUNING_PATTERNS if is_tuning else REPORT_PATTERNS
         found = all_ranges(first, count, patterns, options.workers)
         if options.points:
             Path(options.points).write_text(json.dumps(found))
     both = [(predicted_range_m(first, one), one["measured_m"]) for one in found]
-    lengths = np.array(
-        [
-            (told[1] - told[0]) / (seen[1] - seen[0]) if told and seen else np.nan
-            for told, seen in both
-        ]
-    )
-    far = np.array([told[1] / seen[1] if told and seen else np.nan for told, seen in both])
     return {
-        "cameras": len(found),
-        "one_is_empty": int(np.count_nonzero(np.isnan(lengths))),
-        "length": _shares(lengths),
-        "far_end": _shares(far),
+        **range_shares(both),
         "each": [[one["camera"], *ends] for one, ends in zip(found, both, strict=True)],
     }
+
+
+def range_shares(both: list[tuple[Ends, Ends]]) -> dict[str, Any]:
+    """Predicted over measured working ranges, by their length and by their ends."""
+    lengths, near, far = np.array(
+        [
+            ((told[1] - told[0]) / (seen[1] - seen[0]), told[0] / seen[0], told[1] / seen[1])
+            if told and seen
+            else (np.nan, np.nan, np.nan)
+            for told, seen in both
+        ]
+    ).T
+    return {
+        "cameras": len(both),
+        "one_is_empty": int(np.count_nonzero(np.isnan(lengths))),
+        "length": _shares(lengths),
+        "near_end": _shares(near),
+        "far_end": _shares(far),
+    }
+
+
+def _coarse_ranges(camera: int, points: list[tuple[float, float, float]]) -> tuple[Ends, Ends]:
+    """Ranges from six depths, for an error drawn between the least and the largest predicted."""
+    depth, told, seen = (np.array(one) for one in zip(*sorted(points), strict=True))
+    rng = np.random.default_rng([REPORT, camera, 1])
+    wish = ErrorWish(error_m=float(np.exp(rng.uniform(*np.log([told.min(), told.max()])))))
+    ones = np.ones_like(depth)
+    return working_range_m(depth, told, ones, wish), working_range_m(depth, seen, ones, wish)
 
 
 def _shares(found: np.ndarray) -> dict[str, float]:
@@ -299,6 +324,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--points", help="file of simulated points")
+    parser.add_argument("--cameras", type=int, help="number of cameras whose range is measured")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     if options.part == "table":

@@ -15,7 +15,7 @@ def write_page(results: dict[str, Any]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     parts: dict[str, tuple[str, Callable[[Any], str]]] = {
         "cameras": ("cameras", _cameras),
-        "ranges": ("ranges", _ranges),
+        "ranges": ("ranges", lambda figures: _ranges(results["cameras"]["ranges"], figures)),
         "prototype": ("prototype", _prototype),
         "wishes": ("wishes", _wishes),
         "mounted": ("mounted", _mounted),
@@ -56,19 +56,22 @@ def _cameras(figures: dict[str, Any]) -> str:
     return "\n".join([head, *rows, "", left_out])
 
 
-def _ranges(figures: dict[str, Any]) -> str:
+def _ranges(coarse: dict[str, Any], fine: dict[str, Any]) -> str:
     rows = [
-        "| predicted / measured | cameras | median | within 10 % | within 25 % |",
-        "|---|---|---|---|---|",
+        "| predicted / measured | depths | cameras | median | within 10 % | within 25 % |",
+        "|---|---|---|---|---|---|",
     ]
-    for title, name in (("length of the working range", "length"), ("its far end", "far_end")):
-        one = figures[name]
-        rows.append(
-            f"| {title} | {figures['cameras']} | {one['median']:.2f} | "
-            f"{100 * one['within_10']:.0f} % | {100 * one['within_25']:.0f} % |"
-        )
-    if figures["one_is_empty"]:
-        rows += ["", f"For {figures['one_is_empty']} of them one of both ranges is empty: a miss."]
+    for depths, some in (("six", coarse), ("nine, ends bisected", fine)):
+        for title, name in (
+            ("length of the working range", "length"),
+            ("its near end", "near_end"),
+            ("its far end", "far_end"),
+        ):
+            one = some[name]
+            rows.append(
+                f"| {title} | {depths} | {some['cameras']} | {one['median']:.2f} | "
+                f"{100 * one['within_10']:.0f} % | {100 * one['within_25']:.0f} % |"
+            )
     return "\n".join(rows)
 
 

@@ -20,7 +20,7 @@ from d3s.design.wish import Given, Wish
 
 WISHES, RANDOM = 20, 10_000
 _DEPTHS = 3  # at which an answer is verified
-_SEED = 5025
+_SEED = 4025
 
 
 def random_wish(number: int) -> tuple[Wish, Given, Light]:

@@ -290,7 +290,7 @@ def _shift_m(prediction: Prediction, effects: list[Effect]) -> FloatArray:
 
 
 def _seen_m(
-    depth_m: ArrayLike, optics: Optics, effect: Effect, more_px: ArrayLike = 0.0
+    depth_m: ArrayLike, optics: Optics, effect: Effect, more_px: FloatArray | float = 0.0
 ) -> FloatArray:
     """Depth that disparities which are off stand for; infinite from infinity on."""
     infinity_px = optics.disparity_offset_px
