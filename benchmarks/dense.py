@@ -93,12 +93,13 @@ def other_fills(frame: DenseFrame) -> Iterator[tuple[str, FloatArray]]:
                     yield f"inpaint {name}", 1 / inpainted(inverse, known, radius, kind)
 
 
-def best_of_others(frame: DenseFrame, judged: Mask) -> dict[str, float]:
-    """Smallest MAE of each other fill in metres, over its settings."""
-    best: dict[str, float] = {}
+def best_of_others(frame: DenseFrame, *judged: Mask) -> list[dict[str, float]]:
+    """Smallest MAE of each other fill in metres, over its settings, for some masks."""
+    best: list[dict[str, float]] = [{} for _ in judged]
     for name, depth_m in other_fills(frame):
-        error = np.abs(np.clip(depth_m, 0, 10) - frame.true_m)[judged]
-        best[name] = min(best.get(name, np.inf), float(np.nanmean(error)))
+        error = np.abs(np.clip(depth_m, 0, 10) - frame.true_m)
+        for found, mask in zip(best, judged, strict=True):
+            found[name] = min(found.get(name, np.inf), float(np.nanmean(error[mask])))
     return best
 
 
@@ -119,7 +120,7 @@ def judge(frame: DenseFrame) -> tuple[str, str]:
         f"{100 * np.mean(e < 3 * s):.1f} | {100 * a.mean():.1f} | {100 * np.mean(a < t):.0f} | "
         f"{100 * np.mean(a < 3 * t):.1f} |"
     )
-    others, of_all = best_of_others(frame, filled), best_of_others(frame, ~measured)
+    others, of_all = best_of_others(frame, filled, ~measured)
     second = f"| {frame.name} | {100 * e.mean():.2f} | " + " | ".join(
         f"{100 * one:.2f}" for one in others.values()
     )

@@ -22,7 +22,7 @@ from d3s.rig import Rig
 from d3s.types import Image, Mask
 
 _CHANCE_POWER = 4  # by which cells that may be of another surface count less
-_FLOOR_PX = np.float32(0.05)  # error that no cell is better than
+_FLOOR_PX = np.float32(0.14)  # error that no cell is better than
 _BEYOND = 0.1  # share of the range of disparities by which filled ones may leave it
 
 
