@@ -4,10 +4,10 @@
     .venv/bin/python benchmarks/dense.py --time
 
 ROOMS is the folder of `d3s evaluate rooms --keep ROOMS`; missing rooms are rendered. With --quick
-they have 64 light paths a pixel instead of 512, and less sensor noise for it. Other fills
-get the same input, once with weak depths and once without, and are judged on the pixels that
-`densify` fills: nearest measured pixel, domain transform, and both inpaintings of OpenCV, at the
-better of both inputs and of several widths.
+they are those of `benchmarks/drift.py`, which it keeps in captures/drift/rooms: 400 x 600 px, with
+128 light paths a pixel instead of 512. Other fills get the same input, once with weak depths and
+once without, and are judged on the pixels that `densify` fills: nearest measured pixel, domain
+transform, and both inpaintings of OpenCV, at the better of both inputs and of several widths.
 """
 
 import argparse
