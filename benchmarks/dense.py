@@ -161,7 +161,7 @@ def show_time() -> None:
     for name, scene in (("weak", weak), ("plain", d3s.Layered(layers=[box, wall]))):
         pair = d3s.simulate(scene, RIG, shape=FULL_SHAPE, noise=0.01)
         times: dict[str, list[float]] = {"estimate": [], "densify": []}
-        for _ in range(9):
+        for _ in range(6):
             started = perf_counter()
             found = estimate_quietly(pair.left, pair.right, RIG, options={"min_confidence": 0.0})
             between = perf_counter()
