@@ -4,10 +4,10 @@
     .venv/bin/python benchmarks/dense.py --time
 
 ROOMS is the folder of `d3s evaluate rooms --keep ROOMS`; missing rooms are rendered. With --quick
-they have 64 light paths a pixel instead of 512, and less sensor noise for it. Other fills
-get the same input, once with weak depths and once without, and are judged on the pixels that
-`densify` fills: nearest measured pixel, domain transform, and both inpaintings of OpenCV, at the
-better of both inputs and of several widths.
+they are those of `benchmarks/drift.py`, which it keeps in captures/drift/rooms: 400 x 600 px, with
+128 light paths a pixel instead of 512. Other fills get the same input, once with weak depths and
+once without, and are judged on the pixels that `densify` fills: nearest measured pixel, domain
+transform, and both inpaintings of OpenCV, at the better of both inputs and of several widths.
 """
 
 import argparse
@@ -93,12 +93,13 @@ def other_fills(frame: DenseFrame) -> Iterator[tuple[str, FloatArray]]:
                     yield f"inpaint {name}", 1 / inpainted(inverse, known, radius, kind)
 
 
-def best_of_others(frame: DenseFrame, judged: Mask) -> dict[str, float]:
-    """Smallest MAE of each other fill in metres, over its settings."""
-    best: dict[str, float] = {}
+def best_of_others(frame: DenseFrame, *judged: Mask) -> list[dict[str, float]]:
+    """Smallest MAE of each other fill in metres, over its settings, for some masks."""
+    best: list[dict[str, float]] = [{} for _ in judged]
     for name, depth_m in other_fills(frame):
-        error = np.abs(np.clip(depth_m, 0, 10) - frame.true_m)[judged]
-        best[name] = min(best.get(name, np.inf), float(np.nanmean(error)))
+        error = np.abs(np.clip(depth_m, 0, 10) - frame.true_m)
+        for found, mask in zip(best, judged, strict=True):
+            found[name] = min(found.get(name, np.inf), float(np.nanmean(error[mask])))
     return best
 
 
@@ -119,7 +120,7 @@ def judge(frame: DenseFrame) -> tuple[str, str]:
         f"{100 * np.mean(e < 3 * s):.1f} | {100 * a.mean():.1f} | {100 * np.mean(a < t):.0f} | "
         f"{100 * np.mean(a < 3 * t):.1f} |"
     )
-    others, of_all = best_of_others(frame, filled), best_of_others(frame, ~measured)
+    others, of_all = best_of_others(frame, filled, ~measured)
     second = f"| {frame.name} | {100 * e.mean():.2f} | " + " | ".join(
         f"{100 * one:.2f}" for one in others.values()
     )
@@ -160,7 +161,7 @@ def show_time() -> None:
     for name, scene in (("weak", weak), ("plain", d3s.Layered(layers=[box, wall]))):
         pair = d3s.simulate(scene, RIG, shape=FULL_SHAPE, noise=0.01)
         times: dict[str, list[float]] = {"estimate": [], "densify": []}
-        for _ in range(9):
+        for _ in range(6):
             started = perf_counter()
             found = estimate_quietly(pair.left, pair.right, RIG, options={"min_confidence": 0.0})
             between = perf_counter()

@@ -13,13 +13,14 @@ from d3s.estimate.methods import estimate_quietly
 from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.evaluate.rooms import RoomSweep, render_rooms
 from d3s.types import Image, Mask
+from drift_frames import ROOM_SAMPLES, ROOM_SHAPE
 
 RIG = d3s.Rig.paper_prototype()
 THRESHOLD = 0.5  # confidence of measured depths: the default of the estimator
 TUNING_SEEDS = range(1000, 1012)
 TUNING_ROOMS = (*range(0, 26, 2), *range(1, 14, 2))  # even numbers have plain walls
 # Few light paths are quick and noisy: with this sensor noise, there is 1 % of noise in all.
-FEW_SAMPLES, FEW_NOISE = 64, 0.0075
+TUNING_SAMPLES, TUNING_NOISE = 64, 0.0075
 SHAPE, NOISE = (400, 700), 0.01
 
 
@@ -66,15 +67,15 @@ def tuning_frames(rooms: str, *, scenes: bool = True) -> Iterator[DenseFrame]:
 def tuning_room(seed: int) -> RoomSweep:
     """One room with tuning textures."""
     return RoomSweep(
-        patterns=TUNING_PATTERNS, count=1, seed=seed, samples=FEW_SAMPLES, noise=FEW_NOISE
+        patterns=TUNING_PATTERNS, count=1, seed=seed, samples=TUNING_SAMPLES, noise=TUNING_NOISE
     )
 
 
 def report_frames(rooms: str, *, quick: bool = False) -> Iterator[DenseFrame]:
-    """Rooms with report textures; with few light paths if they are to be quick."""
+    """Rooms with report textures; if they are to be quick, those that `drift.py` renders."""
     sweep = RoomSweep(patterns=REPORT_PATTERNS)
     if quick:
-        sweep = sweep.replace(samples=FEW_SAMPLES, noise=FEW_NOISE)
+        sweep = sweep.replace(shape=ROOM_SHAPE, samples=ROOM_SAMPLES)
     yield from _rooms(sweep, rooms)
 
 

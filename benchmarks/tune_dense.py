@@ -18,6 +18,7 @@ from scipy.ndimage import binary_dilation
 from scipy.optimize import minimize
 
 from d3s.dense import model as fitted
+from d3s.dense.average import average_surfaces
 from d3s.dense.candidates import PathModel
 from d3s.dense.evidence import (
     EVIDENCE_FEATURES,
@@ -27,7 +28,8 @@ from d3s.dense.evidence import (
     make_ground,
     texture_of,
 )
-from d3s.dense.judge import FEATURES, FillModel, Ground, features_at
+from d3s.dense.fill import evidence_of_surfaces
+from d3s.dense.judge import FEATURES, FillModel, Ground, features_at, judge_cells
 from d3s.dense.model import GROSS, depth_span_m, sigma_of
 from d3s.dense.planes import BLOCK_CELLS
 from d3s.types import FloatArray
@@ -159,13 +161,24 @@ def _carried(ground: Ground, source: NDArray[np.int32], pixel: NDArray[np.int64]
 
 
 def samples_of(
-    frames: list[DenseFrame], evidence: EvidenceModel, paths: PathModel, rng: np.random.Generator
+    frames: list[DenseFrame],
+    evidence: EvidenceModel,
+    paths: PathModel,
+    model: FillModel | None,
 ) -> Iterator[Sample]:
-    """Holes of all frames."""
+    """Holes of all frames; with a model, their depths are averaged along surfaces."""
+    rng = np.random.default_rng(0)
     for frame in frames:
         holes = np.argwhere(~frame.cells.is_measured)
         holes = holes[rng.choice(len(holes), min(SAMPLES, len(holes)), replace=False)]
-        disparity, features = features_at(make_ground(frame.cells, evidence), paths, holes)
+        ground = make_ground(frame.cells, evidence)
+        disparity, features = features_at(ground, paths, holes)
+        if model is not None:
+            found = judge_cells(ground, paths, model)
+            guide = guide_of(frame.cells.depth_map)
+            surfaces = evidence_of_surfaces(ground.evidence, found)
+            averaged = average_surfaces(guide, *surfaces)[tuple(holes.T)]
+            disparity = np.where(np.isfinite(disparity), averaged, disparity)
         per_dpt = frame.per_dpt_px
         known = np.isfinite(disparity) & (disparity > 0.1)
         depth = per_dpt / disparity[known].astype(float)
@@ -227,7 +240,8 @@ def main() -> None:
     for name, measured, weak in zip(EVIDENCE_FEATURES, *evidence, strict=True):
         print(f"    ({measured:.3f}, {weak:.3f}),  # {name}")
     print(paths, flush=True)
-    samples = list(samples_of(frames, evidence, paths, rng))
+    first = fill_model(list(samples_of(frames, evidence, paths, None)))
+    samples = list(samples_of(frames, evidence, paths, first))
     print("share of the holes with sigma < 5 cm, < 10 cm, and all; rooms left out of their model")
     rooms = sorted({one.name.split(",")[0] for one in samples if one.name.startswith("room")})
     for fold in range(FOLDS):

@@ -67,7 +67,7 @@ def densify(
         typer.Option(
             metavar="FOLDER",
             help="Fill all holes by Marigold-DC, a diffusion network, with the weights of this "
-            "folder: pip install 'd3s[marigold]'. Minutes a view without a GPU.",
+            "folder: pip install 'd3s\\[marigold]'. Minutes a view without a GPU.",
             show_default=False,
         ),
     ] = None,

@@ -197,14 +197,14 @@ def surroundings_of(disparity_px: Image, guide: Image) -> Image:
             parts.append(np.where(np.abs(found) < _MOST_PX, found, np.float32(np.nan)))
     weight = has_evidence.astype(np.float32)
     for side in (_MIDDLE, _BROAD):
-        window = (side, side)
-        share = cv2.blur(weight, window)
+        size = (side, side)
+        share = cv2.blur(weight, size)
         some = np.maximum(share, np.float32(1e-6))
         unlike = np.zeros_like(share)
         for channel in range(guide.shape[2]):
             view = np.ascontiguousarray(guide[..., channel])
-            mean = cv2.blur(weight * view, window) / some
-            square = cv2.blur(weight * view * view, window) / some
+            mean = cv2.blur(weight * view, size) / some
+            square = cv2.blur(weight * view * view, size) / some
             spread = np.sqrt(np.maximum(square - mean * mean, 0) + 1)
             unlike = np.maximum(unlike, np.abs(view - mean) / spread)
         parts.append(np.where(share > 1e-4, np.log1p(np.minimum(unlike, 30)), _NOTHING_ALIKE))

@@ -22,7 +22,7 @@ from d3s.rig import Rig
 from d3s.types import Image, Mask
 
 _CHANCE_POWER = 4  # by which cells that may be of another surface count less
-_FLOOR_PX = np.float32(0.05)  # error that no cell is better than
+_FLOOR_PX = np.float32(0.14)  # error that no cell is better than
 _BEYOND = 0.1  # share of the range of disparities by which filled ones may leave it
 
 
@@ -127,7 +127,7 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     ground = make_ground(cells, EVIDENCE)
     found = judge_cells(ground, PATHS, FILL)
     averaged_px = average_surfaces(
-        guide_of(cells.depth_map), *_evidence_of_surfaces(ground.evidence, found)
+        guide_of(cells.depth_map), *evidence_of_surfaces(ground.evidence, found)
     )
     optics = depth_map.rig.optics
     per_dpt_px = optics.focal_length_px * optics.baseline_m
@@ -141,7 +141,7 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     return _pixels(depth_m, shape), _pixels(sigma_m, shape)
 
 
-def _evidence_of_surfaces(evidence: Evidence, found: Filled) -> tuple[Image, Image]:
+def evidence_of_surfaces(evidence: Evidence, found: Filled) -> tuple[Image, Image]:
     """Disparities of measured and filled cells, and what they weigh in a mean over surfaces."""
     is_measured = evidence.is_measured
     error_px = np.where(is_measured, evidence.sigma_px, found.error_px)

@@ -27,44 +27,44 @@ PATHS = PathModel(constant=np.float32(4.341), length=np.float32(-0.828), edge=np
 
 # Log-odds of a gross error, and ln of the error in px otherwise, for each feature.
 _COEFFICIENTS = (
-    (-1.324, -0.182),  # constant
-    (-1.426, -0.509),  # support
-    (1.224, 0.441),  # against
-    (-0.498, -0.094),  # length
-    (0.530, 0.110),  # edge
-    (-0.332, 0.068),  # strongest
-    (-0.185, 0.103),  # spread
-    (-0.259, 0.221),  # precision
-    (0.666, 0.077),  # own
-    (-0.223, -0.072),  # own gap
-    (-0.263, -0.045),  # own odds
-    (0.077, 0.004),  # low texture
-    (0.061, -0.082),  # inconsistent
-    (-0.039, -0.069),  # occluded
-    (0.329, -0.109),  # measured nearby
-    (0.130, -0.071),  # measured around
-    (-0.659, -0.072),  # measured in the frame
-    (-0.574, 0.022),  # confidence
-    (-0.421, -0.169),  # texture
-    (0.177, 0.009),  # texture and edge
-    (-0.076, -0.027),  # hidden
-    (-0.061, -0.024),  # other surface
-    (0.622, 0.073),  # own and texture
-    (-0.352, -0.065),  # weak in the frame
-    (-0.404, -0.002),  # middle texture
-    (-0.067, 0.036),  # broad texture
-    (1.522, 0.157),  # aside
-    (1.225, 0.095),  # far aside
-    (0.219, -0.113),  # carried
-    (-0.495, -0.162),  # evidence odds
-    (0.214, 0.008),  # between
-    (-1.363, 0.010),  # enclosed
-    (1.173, 0.067),  # nearer than nearby
-    (-1.203, -0.374),  # farther than nearby
-    (0.037, 0.120),  # nearer than around
-    (-1.092, -0.027),  # farther than around
-    (0.466, 0.046),  # unlike
-    (0.762, 0.096),  # unlike around
+    (-1.205, 0.182),  # constant
+    (-1.244, -0.646),  # support
+    (1.408, 0.504),  # against
+    (-0.519, -0.108),  # length
+    (0.524, 0.112),  # edge
+    (-0.364, 0.125),  # strongest
+    (-0.204, 0.087),  # spread
+    (-0.086, 0.231),  # precision
+    (0.539, 0.120),  # own
+    (-0.217, -0.034),  # own gap
+    (-0.252, -0.063),  # own odds
+    (0.039, -0.003),  # low texture
+    (0.016, -0.033),  # inconsistent
+    (-0.141, -0.035),  # occluded
+    (0.335, -0.088),  # measured nearby
+    (0.105, -0.031),  # measured around
+    (-0.627, -0.084),  # measured in the frame
+    (-0.523, 0.030),  # confidence
+    (-0.399, -0.187),  # texture
+    (0.176, 0.025),  # texture and edge
+    (-0.061, -0.037),  # hidden
+    (-0.066, -0.075),  # other surface
+    (0.612, 0.085),  # own and texture
+    (-0.332, -0.065),  # weak in the frame
+    (-0.424, 0.013),  # middle texture
+    (-0.054, 0.006),  # broad texture
+    (1.534, 0.163),  # aside
+    (1.466, 0.132),  # far aside
+    (0.308, -0.034),  # carried
+    (-0.485, -0.179),  # evidence odds
+    (0.146, -0.054),  # between
+    (-1.430, 0.074),  # enclosed
+    (0.905, 0.480),  # nearer than nearby
+    (-1.102, -0.267),  # farther than nearby
+    (0.091, 0.208),  # nearer than around
+    (-0.974, -0.060),  # farther than around
+    (0.483, 0.125),  # unlike
+    (0.802, 0.090),  # unlike around
 )
 FILL = FillModel(*np.array(_COEFFICIENTS, np.float32).T.copy())
 
