@@ -266,10 +266,14 @@ def coordinate(kind: str, count: int) -> dict[str, float]:
             depth.make_frame = many.simulated_frame
             job = DepthJob(rig=RIG, formats=("npz",))
             done = len(estimate_files(frames, job, output, workers=2).done)
-        time_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+        found = {
+            "time_s": time.perf_counter() - started,
+            "cpu_s": time.process_time() - cpu,
+            "memory_mb": peak_megabytes(),
+        }
     if done != count:
         raise SystemExit(f"{done} of {count} simulated tasks came back.")
-    return {"time_s": time_s, "cpu_s": cpu_s, "memory_mb": peak_megabytes()}
+    return found
 
 
 def places_sheet(best: Mapping[str, Rate]) -> Sheet:
