@@ -264,7 +264,7 @@ class _Results:
         if self._samples is None:
             return None
         watch = DriftWatch()
-        for number in np.flatnonzero(np.isfinite(self._samples[:, -1])):
+        for number in np.flatnonzero(np.isfinite(self._samples[:, -1])).tolist():
             files, row = self.frames[number], self._samples[number].tolist()
             name = path_text(files.name or files.left.name)
             watch.add_sample(name, DriftSample(row[:4], row[4:8], row[8]))
