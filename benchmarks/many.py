@@ -2,7 +2,8 @@
 
 Run: python benchmarks/many.py --page docs/many.md. It takes about six minutes on a quiet machine of
 two cores; `--frames 40 --simulated 2000` is a quick run. The default of before is that of an
-earlier commit, taken from the history of the repository and run on the same frames.
+earlier commit, taken from the history of the repository and run on the same frames. `--only`
+measures some of the places again; the rates of the others are those of the last run.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from sheets import Sheet, write_parts
 
 ROOT = Path(__file__).parents[1]
 HELPERS = ROOT / "tests" / "helpers"
+RATES = Path(__file__).parent / "results" / "many.json"
 SHAPE = (300, 640)
 SCENES = 30  # distinct ones; further frames have other noise
 NOISE = 0.01
@@ -159,22 +161,32 @@ def _busy_s() -> float:
     return sum(whole) - waiting - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)
 
 
-def rates(frames: Any, address: str) -> dict[str, Rate]:
-    """Frames a second by place."""
-    contenders = {
-        "one process, default": (DEFAULT, Here()),
-        "one process, npz": (("npz",), Here()),
-        ONE_THREAD: (("npz",), Processes(1)),
-        "2 processes, npz": (("npz",), Processes(2)),
-        "Dask on loopback, 2 workers, npz": (("npz",), Cluster(address)),
-        "2 processes, default": (DEFAULT, Processes(2)),
-        "2 processes, zarr": (("zarr",), Processes(2)),
-    }
-    found = {}
-    for name, (formats, where) in contenders.items():
-        found[name] = timed(len(frames), lambda: seconds_of(frames, formats, where)[0])  # noqa: B023
-        print(f"{name}: {found[name].frames_s:.2f} frames/s, others {found[name].others:.2f}")
-    return found
+PLACES: dict[str, tuple[tuple[str, ...], Where | None]] = {  # None for Dask on loopback
+    "one process, default": (DEFAULT, Here()),
+    "one process, npz": (("npz",), Here()),
+    ONE_THREAD: (("npz",), Processes(1)),
+    "2 processes, npz": (("npz",), Processes(2)),
+    "Dask on loopback, 2 workers, npz": (("npz",), None),
+    "2 processes, default": (DEFAULT, Processes(2)),
+    "2 processes, zarr": (("zarr",), Processes(2)),
+}
+
+
+def rate_at(name: str, pairs: Path, count: int) -> Rate:
+    """Frames a second of one of the places, or of the code of before."""
+    if name == BEFORE_NAME:
+        return timed(count, lambda: count / rate_before(pairs, count))
+    frames = find_inputs([pairs]).frames[:count]
+    formats, where = PLACES[name]
+    seconds_of(frames[:2], formats, Here())  # loops are compiled before
+    if where is not None:
+        return timed(count, lambda: seconds_of(frames, formats, where)[0])
+    from loopback import loopback
+
+    with tempfile.TemporaryDirectory() as scratch, loopback(Path(scratch), 2) as cluster:
+        dask = Cluster(cluster.address)
+        seconds_of(frames[:4], formats, dask)  # its workers have started before
+        return timed(count, lambda: seconds_of(frames, formats, dask)[0])
 
 
 def costs(frames: Any) -> dict[str, tuple[float, float]]:
@@ -266,10 +278,14 @@ def coordinate(kind: str, count: int) -> dict[str, float]:
             depth.make_frame = many.simulated_frame
             job = DepthJob(rig=RIG, formats=("npz",))
             done = len(estimate_files(frames, job, output, workers=2).done)
-        time_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+        found = {
+            "time_s": time.perf_counter() - started,
+            "cpu_s": time.process_time() - cpu,
+            "memory_mb": peak_megabytes(),
+        }
     if done != count:
         raise SystemExit(f"{done} of {count} simulated tasks came back.")
-    return {"time_s": time_s, "cpu_s": cpu_s, "memory_mb": peak_megabytes()}
+    return found
 
 
 def places_sheet(best: Mapping[str, Rate]) -> Sheet:
@@ -347,25 +363,17 @@ def growth_sheet(found: Mapping[str, Mapping[str, float]]) -> Sheet:
     return Sheet("Coordinator", headings, lines)
 
 
-def measured_rates(count: int, pairs: Path) -> dict[str, Sheet]:
-    """Tables of places, formats and sizes, of pairs in a folder, which is filled if it is empty."""
+def measured_rates(count: int, pairs: Path, names: Sequence[str]) -> dict[str, Rate]:
+    """Rates of all places, those named measured now, with pairs in a folder, filled if empty."""
     sys.path.insert(0, str(HELPERS))
-    from loopback import loopback
-
     if not any(pairs.iterdir()):
         make_pairs(pairs, count)
-    frames = find_inputs([pairs]).frames[:count]
-    for formats in (DEFAULT, ("figure",), ("zarr",)):  # loops are compiled before
-        seconds_of(frames[:2], formats, Here())
-    best = {BEFORE_NAME: timed(count, lambda: count / rate_before(pairs, count))}
-    with tempfile.TemporaryDirectory() as scratch, loopback(Path(scratch), 2) as cluster:
-        best |= rates(frames, cluster.address)
-    by_format = costs(frames[:FRAMES_A_FORMAT])
-    return {
-        "places": places_sheet(best),
-        "formats": costs_sheet(by_format),
-        "sizes": sizes_sheet(best, by_format),
-    }
+    kept = json.loads(RATES.read_text()) if RATES.exists() else {}
+    for name in names:
+        kept[name] = rate_at(name, pairs, count)
+        print(f"{name}: {kept[name].frames_s:.2f} frames/s, others {kept[name].others:.2f}")
+        RATES.write_text(json.dumps(kept, indent=1) + "\n")
+    return {name: Rate(*kept[name]) for name in (BEFORE_NAME, *PLACES) if name in kept}
 
 
 def measured_growth(simulated: int) -> Sheet:
@@ -381,10 +389,12 @@ def measured_growth(simulated: int) -> Sheet:
 
 def main() -> None:
     """Measure, print, and write the tables of the page if one is named."""
+    all_places = (BEFORE_NAME, *PLACES)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=300, help="0 to leave out places and formats")
     parser.add_argument("--simulated", type=int, default=100_000, help="0 to leave these out")
     parser.add_argument("--pairs", type=Path, help="folder that keeps the simulated pairs")
+    parser.add_argument("--only", nargs="*", choices=all_places, default=all_places)
     parser.add_argument("--page", type=Path)
     arguments = parser.parse_args()
     sheets: dict[str, Sheet] = {}
@@ -393,7 +403,15 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             pairs = arguments.pairs or Path(folder)
             pairs.mkdir(exist_ok=True)
-            sheets |= measured_rates(arguments.frames, pairs)
+            best = measured_rates(arguments.frames, pairs, arguments.only)
+            if len(best) < len(all_places):
+                raise SystemExit("Not all places are measured yet.")
+            found = costs(find_inputs([pairs]).frames[:FRAMES_A_FORMAT])
+        sheets |= {
+            "places": places_sheet(best),
+            "formats": costs_sheet(found),
+            "sizes": sizes_sheet(best, found),
+        }
         machine = description()
         parts["machine"] = (
             f"{arguments.frames} pairs of {SHAPE[0]} x {SHAPE[1]} pixels on {machine['cpu']}, "

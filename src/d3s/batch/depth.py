@@ -15,7 +15,7 @@ import numpy as np
 from d3s.atomic import make_folder
 from d3s.batch.ahead import read_ahead
 from d3s.batch.done_before import DoneBefore, check_targets, found_record, places_of
-from d3s.batch.frame import Plan, described, make_frame, record_of
+from d3s.batch.frame import Plan, described, make_frame, record_of, text_of
 from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import DepthJob
 from d3s.batch.manifest import FOUND, Manifest
@@ -92,8 +92,8 @@ def estimate_files(
         places = places_of(frames, plan)
         before = DoneBefore(plan, manifest, places) if skip_done else None
         is_done = [before is not None and before.has(one) for one in frames]
-        to_do = [number for number, done in enumerate(is_done) if not done]
-        skipped = [number for number, done in enumerate(is_done) if done]
+        to_do = array("q", (number for number, done in enumerate(is_done) if not done))
+        skipped = array("q", (number for number, done in enumerate(is_done) if done))
         where = place_of(workers, tasks=len(to_do))
         results = _Results(plan, frames, manifest if len(frames) > 1 else None, on_refused)
         stack.callback(plan.clear_leftovers)
@@ -189,7 +189,7 @@ class _Results:
         self._samples: FloatArray | None = None
         self._count = 0
 
-    def begin(self, skipped: list[int], to_do: list[int], where: Where) -> None:
+    def begin(self, skipped: Sequence[int], to_do: Sequence[int], where: Where) -> None:
         """Note the run; frames that are whole and have no line get one."""
         if self.manifest is None:
             return
@@ -264,7 +264,7 @@ class _Results:
         if self._samples is None:
             return None
         watch = DriftWatch()
-        for number in np.flatnonzero(np.isfinite(self._samples[:, -1])):
+        for number in np.flatnonzero(np.isfinite(self._samples[:, -1])).tolist():
             files, row = self.frames[number], self._samples[number].tolist()
             name = path_text(files.name or files.left.name)
             watch.add_sample(name, DriftSample(row[:4], row[4:8], row[8]))
@@ -292,7 +292,7 @@ def _refused_name(frame: AnyFrame) -> str:
 
 
 def _inputs(frame: AnyFrame) -> list[str]:
-    return [os.path.abspath(path) for path in frame.files]  # noqa: PTH100
+    return [os.path.abspath(text_of(path)) for path in frame.files]  # noqa: PTH100
 
 
 def _place_words(where: Where) -> str:

@@ -103,11 +103,16 @@ def described(frame: AnyFrame, places: Mapping[str, int]) -> dict[str, Any]:
     """
     return {
         "name": frame.name,
-        "left": os.fspath(frame.left),
-        "right": None if frame.right is None else os.fspath(frame.right),
+        "left": text_of(frame.left),
+        "right": None if frame.right is None else text_of(frame.right),
         "number": frame.place if isinstance(frame, SourceFrame) else None,
         "place": places.get(frame.name),
     }
+
+
+def text_of(path: Path) -> str:
+    """Text of a path, by a copy: a path keeps its text once it was asked for."""
+    return os.fspath(Path(path))
 
 
 def record_of(plan: Plan, read: Timed, frame: Mapping[str, Any]) -> dict[str, Any]:
