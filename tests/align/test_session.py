@@ -33,7 +33,7 @@ def test_frames_are_measured():
         shown = first_frame(session)
         assert shown.alignment["rows_px"].value == pytest.approx(-10, rel=0.1)
         assert shown.image.dtype == np.float32
-        assert session.state == "grabbing"
+        assert session.state == "running"
 
 
 def test_refused_and_broken_frames_are_passed_over():

@@ -9,6 +9,7 @@ slot        places for one item between threads: the newest wins
 counts      counters of frames and losses, and rates
 settings    method, options and filter, which change while frames come
 results     one frame with its views, depth map, light and times
+turns       turns of threads that compute frames at the same time
 pipeline    `Pipeline`: grab, compute, newest result
 shows       protocol of what a page can show
 live        `LiveShow`: a pipeline on a page

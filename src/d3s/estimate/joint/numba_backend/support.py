@@ -85,7 +85,7 @@ def _probability(start: int, stop: int, evidence: Evidence, model: TrustModel, o
         step, move, gap = evidence.step_px[row], evidence.move[row], evidence.gap_px[row]
         line = out[row]
         for col in range(line.size):
-            odds = model.constant
+            odds = model.constant + (margin[col] - margin[col])  # NaN if it is missing
             if model.margin != 0:
                 odds += model.margin * np.log(margin[col] + small)
             odds += model.least * np.log(least[col] + small)

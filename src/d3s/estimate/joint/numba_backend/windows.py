@@ -194,7 +194,9 @@ def fit_windows(
                 fill(disparity[row, begin:end], lines[_START, begin:])
                 fill(starts.anchor[row, begin:end], lines[_ANCHOR, begin:])
                 fill(starts.noise[row, begin:end], lines[_NOISE, begin:])
-                fill(starts.usable[row, begin:end], lines[_USABLE, begin:])
+                usable, counts = starts.usable[row, begin:end], lines[_USABLE, begin:]
+                for col in range(width):
+                    counts[col] = usable[col]
                 if not is_light:
                     defocus = starts.defocus[row % starts.defocus.shape[0]]
                     fill(defocus[begin:end], lines[_DEFOCUS, begin:])
