@@ -20,7 +20,17 @@ class Splitter(Protocol):
     def split(
         self, raw: Any, /, *, full_scale: float | None = None, bayer: str | None = None
     ) -> tuple[Image, Image]:
-        """Left and right view."""
+        """Left and right view of a raw frame.
+
+        Parameters
+        ----------
+        raw
+            Frame of the sensor.
+        full_scale
+            Largest value of the sensor; None for that of the type.
+        bayer
+            Order of the colours of a colour sensor, "none" for a mono sensor, or None: not said.
+        """
 
     def rectify(self, left: Any, right: Any, /) -> tuple[Image, Image]:
         """Left and right view, of the pictures of both cameras; as they are if rectified."""
