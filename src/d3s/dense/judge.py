@@ -81,13 +81,34 @@ _COUNT = len(FEATURES)
 Sides = tuple[Paths, Paths, Paths, Paths]
 
 
+class Texture(IntEnum):
+    """Places in `Around.texture`, as `texture_of` gives them."""
+
+    FINE = 0
+    MIDDLE = 1
+    BROAD = 2
+    ASIDE = 3
+    FAR_ASIDE = 4
+
+
+class Surfaces(IntEnum):
+    """Places in `Around.surfaces`, as `surroundings_of` gives them."""
+
+    LOWEST_NEARBY = 0
+    HIGHEST_NEARBY = 1
+    LOWEST_AROUND = 2
+    HIGHEST_AROUND = 3
+    UNLIKE = 4
+    UNLIKE_AROUND = 5
+
+
 class Around(NamedTuple):
     """Arrays (rows, cols) on the surroundings of a cell, and the frame."""
 
     confidence: Image
     flags: NDArray[np.uint16]
-    texture: Image  # of the left view around the cell: five numbers (rows, cols, 5)
-    surfaces: Image  # six numbers of `surroundings_of` (rows, cols, 6)
+    texture: Image  # of the left view around the cell (rows, cols, Texture)
+    surfaces: Image  # of the evidence around the cell (rows, cols, Surfaces)
     nearby: Image  # share of measured cells
     wide: Image  # the same, farther around
     frame: np.float32  # the same, of the whole frame
@@ -204,7 +225,7 @@ def _describe(
     group = best_group(found, count, col)
     own = np.isfinite(evidence.disparity_px[row, col])
     _of_group(group, features)
-    texture = around.texture[row, col, 0]
+    texture = around.texture[row, col, Texture.FINE]
     features[Feature.OWN] = np.float32(0)
     features[Feature.OWN_GAP] = np.float32(0)
     features[Feature.OWN_ODDS] = np.float32(0)
@@ -229,19 +250,19 @@ def _describe(
     confidence = min(max(around.confidence[row, col], np.float32(0.01)), np.float32(0.99))
     features[Feature.CONFIDENCE] = np.log(confidence / (np.float32(1) - confidence))
     features[Feature.TEXTURE] = texture
-    features[Feature.MIDDLE_TEXTURE] = around.texture[row, col, 1]
-    features[Feature.BROAD_TEXTURE] = around.texture[row, col, 2]
-    features[Feature.ASIDE] = around.texture[row, col, 3]
-    features[Feature.FAR_ASIDE] = around.texture[row, col, 4]
+    features[Feature.MIDDLE_TEXTURE] = around.texture[row, col, Texture.MIDDLE]
+    features[Feature.BROAD_TEXTURE] = around.texture[row, col, Texture.BROAD]
+    features[Feature.ASIDE] = around.texture[row, col, Texture.ASIDE]
+    features[Feature.FAR_ASIDE] = around.texture[row, col, Texture.FAR_ASIDE]
     features[Feature.TEXTURE_AND_EDGE] = texture * features[Feature.EDGE]
     near = max(group.disparity_px, _LEAST_PX)
     surfaces = around.surfaces[row, col]
-    features[Feature.NEARER_THAN_NEARBY] = _nearer(near, surfaces[0])
-    features[Feature.FARTHER_THAN_NEARBY] = _nearer(surfaces[1], near)
-    features[Feature.NEARER_THAN_AROUND] = _nearer(near, surfaces[2])
-    features[Feature.FARTHER_THAN_AROUND] = _nearer(surfaces[3], near)
-    features[Feature.UNLIKE] = surfaces[4]
-    features[Feature.UNLIKE_AROUND] = surfaces[5]
+    features[Feature.NEARER_THAN_NEARBY] = _nearer(near, surfaces[Surfaces.LOWEST_NEARBY])
+    features[Feature.FARTHER_THAN_NEARBY] = _nearer(surfaces[Surfaces.HIGHEST_NEARBY], near)
+    features[Feature.NEARER_THAN_AROUND] = _nearer(near, surfaces[Surfaces.LOWEST_AROUND])
+    features[Feature.FARTHER_THAN_AROUND] = _nearer(surfaces[Surfaces.HIGHEST_AROUND], near)
+    features[Feature.UNLIKE] = surfaces[Surfaces.UNLIKE]
+    features[Feature.UNLIKE_AROUND] = surfaces[Surfaces.UNLIKE_AROUND]
     return group.disparity_px
 
 

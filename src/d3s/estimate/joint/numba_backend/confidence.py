@@ -200,11 +200,11 @@ def _depth_planes(
     nan, reasons = np.float32(np.nan), np.int32(~_CARRIED)
     rows, cols = out.depth_m.shape
     work = np.empty(cells.precision.shape[1] + 2, dtype=np.float32)
-    lines, more_lines = np.empty((4, cols), np.float32), np.empty((5, cols), np.float32)
+    lines, more_lines = np.empty((4, cols), np.float32), np.empty((3, cols), np.float32)
+    known, inner = np.empty(cols, dtype=np.float32), np.empty(cols, dtype=np.float32)
     bits = np.empty(cols, dtype=np.int32)
     disparity, precision, bend, correlation = lines[0], lines[1], lines[2], lines[3]
     wrong, random, vergence = more_lines[0], more_lines[1], more_lines[2]
-    known, inner = more_lines[3], more_lines[4]
     for row in range(start, stop):
         _pixel_line(cells.weighted, row, cell_side, work, disparity)
         _pixel_line(cells.precision, row, cell_side, work, precision)
