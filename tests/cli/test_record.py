@@ -61,8 +61,13 @@ def test_record_says_what_was_lost(tmp_path):
 def test_record_ends_with_control_c(tmp_path):
     (tmp_path / "script.toml").write_text(SCRIPT)
     path = tmp_path / "a.mcap"
+    # A shell lets programs in its background ignore Ctrl-C, and their children inherit it.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from d3s.cli import main; main()"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "d3s", "record", f"fake:{tmp_path / 'script.toml'}", "-o", path],
+        [sys.executable, "-c", program, "record", f"fake:{tmp_path / 'script.toml'}", "-o", path],
         stdout=subprocess.PIPE,
         text=True,
     )
