@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.rig.calibration import LEAST_SIGMA_PX
 from small_camera import SMALL_LAYOUT, SMALL_MOUNTS, small_rig
 
 pytestmark = pytest.mark.slow
@@ -100,4 +101,4 @@ def test_without_the_maps_errors_are_many_times_as_large(calibrated, depth_m):
 
 def test_sigma_of_the_disparity_is_never_zero(calibrated):
     rig, _ = calibrated
-    assert 0.005 <= rig.calibration.lenses.disparity_sigma_px < 0.05
+    assert LEAST_SIGMA_PX <= rig.calibration.lenses.disparity_sigma_px < 0.05
