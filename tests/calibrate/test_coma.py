@@ -6,10 +6,8 @@ import pytest
 import d3s
 from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.coma import (
-    Estimate,
     detail_shift,
     expected_square_frequency,
-    find_coma,
     spectrum,
     with_detail_shift,
     without_coma,
@@ -114,46 +112,3 @@ def test_fit_of_the_places_finds_coma_with_distortion(camera):
         field_radius_px=camera.field_radius_px,
     )
     assert found.coma_px == pytest.approx(-1.2, abs=0.1)
-
-
-def test_coma_is_the_one_that_agrees_with_the_ruler():
-    distances_m = np.linspace(0.3, 1.9, 25)
-    ruler = np.random.default_rng(5).normal(0, 1e-3, 25)
-
-    def errors_m(coma_px, truth=-0.9):
-        return 3e-3 * (coma_px - truth) * np.sin(3 * distances_m) + ruler
-
-    found, per_px = find_coma(errors_m, Estimate(-0.3, 0.1), 1000.0)
-    assert found.size_px == pytest.approx(-0.9, abs=3 * found.sigma_px)
-    assert found.sigma_px == pytest.approx(1e-3 / (3e-3 * np.sqrt(25 / 2)), rel=0.4)
-    np.testing.assert_allclose(per_px, 3e-3 * np.sin(3 * distances_m))
-
-    def flat_m(coma_px):
-        return ruler + 0 * coma_px
-
-    # Depths that do not depend on coma say nothing of it: the places decide, if they are clear.
-    found, _ = find_coma(flat_m, Estimate(-1.4, 0.1), 1000.0)
-    assert found.size_px == pytest.approx(-1.4)
-    none, _ = find_coma(flat_m, Estimate(-0.4, 0.1), 1000.0, 1.3)
-    assert none.size_px == 0.0
-    assert none.board_slope == 1.3
-    # Coma that is taken as none may be as large as it seemed.
-    assert none.sigma_px == pytest.approx(np.hypot(0.4, 0.8), rel=0.02)
-
-
-def test_coma_that_ruler_and_places_disagree_on_is_less_certain():
-    distances_m = np.linspace(0.3, 1.9, 25)
-    ruler = np.random.default_rng(5).normal(0, 1e-3, 25)
-
-    def errors_m(coma_px):
-        return 3e-3 * (coma_px + 0.9) * np.sin(3 * distances_m) + ruler
-
-    (agreed, _), (apart, _) = (
-        find_coma(errors_m, Estimate(px, 0.1), 1000.0) for px in (-0.9, -4.0)
-    )
-    assert apart.sigma_px > 3 * agreed.sigma_px
-    # Places that say nothing do not matter, nor do those that something else has moved.
-    for fitted in (Estimate(-40.0, 50.0), Estimate(-40.0, 3.0)):
-        useless, _ = find_coma(errors_m, fitted, 1000.0)
-        assert useless.sigma_px == pytest.approx(agreed.sigma_px, rel=0.1)
-        assert useless.size_px == pytest.approx(-0.9, abs=3 * useless.sigma_px)

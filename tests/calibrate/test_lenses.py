@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.alignment import Setup, align_matches, lens_maps_of
-from d3s.calibrate.coma import Coma
+from d3s.calibrate.coma_fit import Coma
 from d3s.calibrate.disparity_map import CellDisparity
 from d3s.calibrate.lenses import field_residuals, with_sigma
 from d3s.calibrate.percent import PERCENT, PERCENT_OF_TEST, Percent
@@ -41,12 +41,12 @@ def lenses_of(map_rms_px: float, errors_px: float = 0.0) -> SimpleNamespace:
     alignment = SimpleNamespace(
         geometry=geometry,
         depths_m=[0.3, 0.9, 1.8],
-        distortion=SimpleNamespace(bend_sigma_per_m=(0.0, 0.0, 0.0)),
+        bend_sigma_per_m=(0.0, 0.0, 0.0),
     )
     return SimpleNamespace(
         rig=RIG,
         alignment=alignment,
-        coma=Coma(0.0, 0.0),
+        coma=Coma(),
         disparity_map=SimpleNamespace(after_rms_px=map_rms_px),
     )
 

@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.board import Board
-from d3s.calibrate.coma import Coma
+from d3s.calibrate.coma_fit import Coma
 from d3s.calibrate.uncertainty import board_errors_px, distance_errors_px, texture_errors_px
 from d3s.rig import LensMaps
 from d3s.rig.variance import DisparityVariance
@@ -48,7 +48,7 @@ def test_errors_of_the_board_are_those_of_its_shape(depth_m):
 
 
 def test_unknown_coma_shifts_other_textures_at_the_sides():
-    coma = Coma(0.0, 0.6, 0.3)
+    coma = Coma(sigma_px=0.6, board_slope=0.3)
     errors = texture_errors_px(coma, LENSES, OPTICS, RANGE_DPT)
     sides, middle = (sigma_px(errors, x, 0.0, 0.6) for x in (-0.8, 0.05))
     assert sides > 3 * middle
@@ -59,4 +59,9 @@ def test_unknown_coma_shifts_other_textures_at_the_sides():
 
 
 def test_known_coma_leaves_no_error_of_textures():
-    assert texture_errors_px(Coma(-1.0, 0.0, 0.3), LENSES, OPTICS, RANGE_DPT) == []
+    assert (
+        texture_errors_px(
+            Coma((0.0, 0.0, -1.0), (0.0, 0.0, -1.0), 0.0, 0.3), LENSES, OPTICS, RANGE_DPT
+        )
+        == []
+    )

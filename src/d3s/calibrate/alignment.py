@@ -68,9 +68,21 @@ class Alignment(NamedTuple):
         """
         along, mixed, down = self.distortion.bend_per_m
         bowl, saddle = 0.5 * (along + down), 0.5 * (along - down)
-        doubt = _BOWL_PER_COMA * self.distortion.coma_px
-        bowl *= _BOWL_PER_M**2 / (_BOWL_PER_M**2 + doubt**2)
+        bowl *= _BOWL_PER_M**2 / (_BOWL_PER_M**2 + self._bowl_doubt_per_m**2)
         return Board(self.geometry.slopes, (bowl + saddle, mixed, bowl - saddle))
+
+    @property
+    def _bowl_doubt_per_m(self) -> float:
+        """Standard deviation of the bowl that is fitted, by the error of coma."""
+        return _BOWL_PER_COMA * abs(self.distortion.coma_px)
+
+    @property
+    def bend_sigma_per_m(self) -> tuple[float, float, float]:
+        """Standard deviations of the bend of `board` along X, mixed and along Y."""
+        along, mixed, down = self.distortion.bend_sigma_per_m
+        doubt = self._bowl_doubt_per_m
+        bowl = _BOWL_PER_M * doubt / float(np.hypot(_BOWL_PER_M, doubt))
+        return float(np.hypot(along, bowl)), mixed, float(np.hypot(down, bowl))
 
     @property
     def depths_m(self) -> list[float]:

@@ -7,17 +7,14 @@ is the mean of q cos(p · M k). Two pictures with unlike blur are matched by a s
 their texture. For blur wider than the detail it is up to a pixel.
 """
 
-from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import smoothing_px
-from d3s.calibrate.robust import robust_sigma
 from d3s.rig import LensMaps, Optics
-from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray
 
 _RADII, _ANGLES = 14, 12  # frequencies that integrals over the spectrum are computed at
@@ -25,13 +22,6 @@ _HIGHEST = 2.4  # frequency times smoothing, beyond which pictures have no contr
 _MOST_BLUR = 120.0  # frequency times blur radius up to which transfer functions are tabulated
 _TABLE_STEPS = 40  # per unit
 _MOST_SHIFT = 1.5  # of detail against that of the light, over the latter
-# Coma over the field radius: at which depths are found again, the most that lenses have, and the
-# number of values that the ruler is asked for.
-_TRIAL, _MOST_COMA, _STEPS = 0.8e-3, 2e-3, 41
-# Standard deviation of coma by the fit of places, over the field radius, and how many of them make
-# it certain. From the tuning camera, and from cameras 1 and 2 of the reports.
-_FIT_SIGMA = 0.8e-3
-_SIGMAS = 1.5
 _STRIDE = 5  # one pair of so many decides on the spectrum
 _SLOPES = np.linspace(-0.5, 2.0, 26)  # of spectra: contrast falls with this power of the frequency
 
@@ -254,106 +244,6 @@ def without_coma(matches: Matches, coma_px: float) -> Matches:
         )
 
     return matches.changed(changed)
-
-
-class Coma(NamedTuple):
-    """Coma at the field radius, in pixels, as it is used, and what it may be wrong by."""
-
-    size_px: float
-    sigma_px: float  # root mean square: of coma that is taken as none, its estimate included
-    board_slope: float = 1.0  # of the spectrum of the board
-
-
-class Estimate(NamedTuple):
-    """A number and its standard deviation."""
-
-    value: float
-    sigma: float
-
-
-def find_coma(
-    ruler_errors_m: Callable[[float], FloatArray],
-    fitted_px: Estimate,
-    field_radius_px: float,
-    board_slope: float = 1.0,
-) -> tuple[Coma, FloatArray]:
-    """Coma at the field radius from the ruler and from the places; 0 if in doubt.
-
-    The shift of detail by coma changes the size of the board in frames with other blur, and so the
-    depths that follow from it. If that is the same all over the field, the ruler cannot tell it,
-    and the fit of the places with distortion decides. Where the two disagree, the standard
-    deviation of their mean is larger by as much as they do.
-
-    Parameters
-    ----------
-    ruler_errors_m
-        Depths less the distances by the ruler, for a coma in pixels; NaN for rejected frames.
-    fitted_px
-        Coma that fits the places best, together with distortion.
-    field_radius_px
-        Unit of places in a view: with smaller pixels, coma has more of them.
-    board_slope
-        Slope of the spectrum of the board, which the result has too.
-
-    Returns
-    -------
-    tuple
-        Coma, and the change of the depth of each frame per pixel of it.
-    """
-    trial_px = _TRIAL * field_radius_px
-    below, above = run_together(
-        partial(ruler_errors_m, -trial_px), partial(ruler_errors_m, trial_px)
-    )
-    per_px = (above - below) / (2 * trial_px)
-    by_places = Estimate(
-        fitted_px.value, float(np.hypot(_FIT_SIGMA * field_radius_px, fitted_px.sigma))
-    )
-    most_px = _MOST_COMA * field_radius_px
-    by_ruler = _coma_by_ruler(0.5 * (above + below), per_px, most_px)
-    # Places that ask for more coma than lenses have are moved by something else.
-    if abs(by_places.value) > most_px + 3 * by_places.sigma:
-        by_places = Estimate(0.0, most_px)
-    found = by_places if by_ruler is None else _mean_of_two(by_places, by_ruler)
-    if abs(found.value) > _SIGMAS * found.sigma:
-        return Coma(found.value, found.sigma, board_slope), per_px
-    return Coma(0.0, float(np.hypot(*found)), board_slope), per_px
-
-
-def _coma_by_ruler(errors_m: FloatArray, per_px: FloatArray, most_px: float) -> Estimate | None:
-    """Coma with which depths agree best with the ruler; None if these do not depend on it.
-
-    Depths change in proportion to coma. Distances that were typed wrong count no more than those
-    that are off by three standard deviations.
-    """
-    known = np.isfinite(errors_m + per_px)
-    rate = per_px[known]
-    if not rate.any():
-        return None
-    trials_px = np.linspace(-most_px, most_px, _STEPS)
-    errors = errors_m[known] + trials_px[:, np.newaxis] * rate
-    limit = 3 * min(robust_sigma(one) for one in errors)
-    misfits = np.minimum(errors**2, limit**2).mean(axis=1)
-    best = int(np.argmin(misfits))
-    near = np.abs(errors[best]) <= limit
-    if not rate[near].any():
-        return None
-    square = float(np.sum(rate[near] ** 2))
-    away = float(np.sum(rate[near] * errors[best][near])) / square
-    value = float(np.clip(trials_px[best] - away, -most_px, most_px))
-    return Estimate(value, float(np.sqrt(misfits[best] / square)))
-
-
-def _mean_of_two(one: Estimate, other: Estimate) -> Estimate:
-    """Weighted mean of two estimates, less certain if they disagree."""
-    first, second = one.sigma**-2, other.sigma**-2
-    mean = (first * one.value + second * other.value) / (first + second)
-    apart = abs(one.value - other.value) / float(np.hypot(one.sigma, other.sigma))
-    return Estimate(mean, float((first + second) ** -0.5) * max(apart, 1.0))
-
-
-def unknown_coma(field_radius_px: float, board_slope: float) -> Coma:
-    """Coma that is taken as none because there are too few frames to find it."""
-    return Coma(0.0, _FIT_SIGMA * field_radius_px, board_slope)
 
 
 def _fitting_spectrum(

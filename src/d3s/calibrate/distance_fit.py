@@ -4,8 +4,11 @@ A tilted board has 1 / Z, and so disparity, linear over the picture: d = d∞ + 
 Lenses that distort bend this plane, so a quadratic is fitted; its value at the left anchor is the
 disparity of the frame.
 
-The unknowns of the fit of all distances are the depth of each frame, K, d∞, the stretch that
-distortion leaves and, where it is free, the offset of the ruler; `geometry` explains them.
+The unknowns of the fit of all distances are the depth of each frame, K, d∞, three errors of the
+expansion by the lens and, where it is free, the offset of the ruler; `geometry` explains them.
+The magnification of a lens whose pupil is clipped, or that has coma, changes with the vergence
+u = 1/Z beside that of a perfect one: the logarithm of an expansion is wrong by a share of itself,
+by p (u_j - u_k) and by q ((u_j - m)² - (u_k - m)²), with m the mean vergence of the boards.
 """
 
 from collections.abc import Sequence
@@ -29,8 +32,22 @@ _LEAST_WRONG = 0.002  # smallest error of a distance, as a share of it, that is 
 _FINEST_RULER_M = 1e-5
 _FINEST_EXPANSION = 3e-6  # smallest sigma of a log ratio that the registration of windows allows
 _LARGEST_SHARE_WRONG = 1 / 3  # of all distances
+_STRETCH = 2  # index of the first error of the expansion, behind the depths, K and d∞
 # Largest offset of a ruler: this share of the nearest distance, plus this length.
 _LARGEST_OFFSET_SHARE, _LARGEST_OFFSET_M = 1 / 3, 0.05
+
+
+class LensPrior(NamedTuple):
+    """Standard deviations of what lenses add to expansion and disparity on the axis."""
+
+    pupil_m: float  # p
+    bow_m2: float  # q
+    disparity_px: float  # not linear in 1/Z: pupils off the axis, and coma
+
+
+# A pupil of which 4 % is cut off at the rim of the field has p = 0.2 mm.
+REAL_LENSES = LensPrior(2e-3, 5e-4, 0.01)
+PERFECT_LENSES = LensPrior(1e-9, 1e-9, 0.0)
 
 
 class FrameDisparity(NamedTuple):
@@ -220,13 +237,14 @@ def _check_offset(offset_m: float, nearest_m: float) -> None:
 
 
 class Solution(NamedTuple):
-    """Fitted values: log depth of each frame, K, d∞, stretch, and the ruler's offset if free."""
+    """Fitted values: log depths, K, d∞, stretch, p, q, and the ruler's offset if it is free."""
 
     values: FloatArray
     covariance: FloatArray
     frames: int
     ruler_is_free: bool
     ruler_sigma_m: float
+    disparity_misfit: float  # mean square of the residuals of the disparity, over sigma
 
     @property
     def depths_m(self) -> FloatArray:
@@ -253,8 +271,18 @@ class Solution(NamedTuple):
         return float(np.sqrt(self.covariance[place, place]))
 
 
-def fit_distances(data: DistanceData, *, ruler_is_free: bool) -> Solution:
-    """Fit depths by weighted least squares; the precision of the ruler is found from the fit."""
+def fit_distances(data: DistanceData, lens: LensPrior, *, ruler_is_free: bool) -> Solution:
+    """Fit depths by weighted least squares; the precision of the ruler is found from the fit.
+
+    Parameters
+    ----------
+    data
+        Distances by the ruler, disparities and expansions.
+    lens
+        What the lenses may add to disparity and expansion.
+    ruler_is_free
+        Whether the offset of the ruler is an unknown.
+    """
     count = len(data.frames)
     relative = data.relative_distances_m()
     slope, offset = robust_line(relative, data.typed_m)
@@ -263,11 +291,11 @@ def fit_distances(data: DistanceData, *, ruler_is_free: bool) -> Solution:
     depths = slope * relative
     disparity = np.array([one.disparity_px for one in data.disparities])
     focal_baseline, infinity = robust_line(1 / depths, disparity)
-    start = [*np.log(depths), focal_baseline, infinity, 0.0]
+    start = [*np.log(depths), focal_baseline, infinity, 0.0, 0.0, 0.0]
     values = np.array([*start, -offset] if ruler_is_free else start)
     ruler_sigma = max(robust_sigma(depths + offset - data.typed_m), 1e-4)
     for _ in range(_ROUNDS):
-        rows, residuals = _equations(data, values, ruler_sigma, ruler_is_free)
+        rows, residuals = _equations(data, values, lens, ruler_sigma, ruler_is_free)
         step = np.linalg.lstsq(rows, residuals, rcond=None)[0]
         values = values + step
         typed = np.exp(values[:count]) - (values[-1] if ruler_is_free else 0.0)
@@ -278,23 +306,29 @@ def fit_distances(data: DistanceData, *, ruler_is_free: bool) -> Solution:
         ruler_sigma = float(np.sqrt(ruler_sigma * new_sigma))
         if is_settled and float(np.abs(step[:count]).max()) < _SETTLED:
             break
-    rows, residuals = _equations(data, values, ruler_sigma, ruler_is_free)
+    rows, residuals = _equations(data, values, lens, ruler_sigma, ruler_is_free)
     spare = max(len(residuals) - len(values), 1)
     inflated = max(1.0, float(np.sum(np.minimum(residuals**2, 9.0))) / spare)
     covariance = np.linalg.pinv(rows.T @ rows, hermitian=True) * inflated
-    return Solution(values, np.asarray(covariance, np.float64), count, ruler_is_free, ruler_sigma)
+    # The equations of the ruler come first, then those of the disparity.
+    misfit = float(np.mean(residuals[count : 2 * count] ** 2))
+    return Solution(
+        values, np.asarray(covariance, np.float64), count, ruler_is_free, ruler_sigma, misfit
+    )
 
 
 def _equations(
-    data: DistanceData, values: FloatArray, ruler_sigma_m: float, ruler_is_free: bool
+    data: DistanceData,
+    values: FloatArray,
+    lens: LensPrior,
+    ruler_sigma_m: float,
+    ruler_is_free: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """Linear equations of the next step, (equations, unknowns), and their residuals.
 
     Both are divided by the standard deviation of each equation.
     """
-    frames = data.frames
-    count, unknowns = len(frames), len(values)
-    place = {frame: number for number, frame in enumerate(frames)}
+    count, unknowns = len(data.frames), len(values)
     depths, focal_baseline, infinity = np.exp(values[:count]), values[count], values[count + 1]
     number = np.arange(count)
     by_ruler = np.zeros((count, unknowns))
@@ -308,29 +342,42 @@ def _equations(
     by_disparity[:, count] = 1 / depths
     by_disparity[:, count + 1] = 1.0
     disparity = np.array([one.disparity_px for one in data.disparities])
-    sigma = np.array([one.sigma_px for one in data.disparities])
+    sigma = np.hypot([one.sigma_px for one in data.disparities], lens.disparity_px)
     disparity_residual = disparity - infinity - focal_baseline / depths
-    expansions = data.expansions
-    by_expansion = np.zeros((len(expansions), unknowns))
-    expansion_residual = np.empty(len(expansions))
-    for row, one in enumerate(expansions):
-        j, k = place[one.first], place[one.second]
-        weight = 1 / np.hypot(one.sigma, _FINEST_EXPANSION)
-        by_expansion[row, j], by_expansion[row, k] = weight, -weight
-        by_expansion[row, count + 2] = weight * one.log_ratio
-        expected = values[j] - values[k] + values[count + 2] * one.log_ratio
-        expansion_residual[row] = weight * (one.log_ratio - expected)
-    # Priors by the anchors: of the disparity of infinity, and of the stretch by distortion.
-    by_anchors = np.zeros((2, unknowns))
-    sigmas = np.array([data.infinity_sigma_px, max(data.anchors.left.stretch_sigma, 1e-7)])
-    by_anchors[[0, 1], [count + 1, count + 2]] = 1 / sigmas
+    by_expansion, expansion_residual = _expansion_equations(data, values)
+    # Priors: of the disparity of infinity and the stretch by the anchors, and of the pupil.
+    errors = slice(count + 1, count + _STRETCH + 3)
+    by_priors = np.zeros((4, unknowns))
+    stretch_sigma = max(data.anchors.left.stretch_sigma, 1e-7)
+    sigmas = np.array([data.infinity_sigma_px, stretch_sigma, lens.pupil_m, lens.bow_m2])
+    by_priors[:, errors] = np.diag(1 / sigmas)
     rows = [
         huber_weighted(by_ruler / ruler_sigma_m, ruler_residual / ruler_sigma_m),
         huber_weighted(by_disparity / sigma[:, np.newaxis], disparity_residual / sigma),
         huber_weighted(by_expansion, expansion_residual),
-        (by_anchors, -values[count + 1 : count + 3] / sigmas),
+        (by_priors, -values[errors] / sigmas),
     ]
     return np.concatenate([part[0] for part in rows]), np.concatenate([part[1] for part in rows])
+
+
+def _expansion_equations(data: DistanceData, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Equations of the expansions, (expansions, unknowns), and their residuals, over sigma."""
+    frames, expansions = data.frames, data.expansions
+    count, place = len(frames), {frame: number for number, frame in enumerate(frames)}
+    vergence = np.exp(-values[:count])
+    bow = (vergence - vergence.mean()) ** 2
+    first = count + _STRETCH
+    rows, residual = np.zeros((len(expansions), len(values))), np.empty(len(expansions))
+    for row, one in enumerate(expansions):
+        j, k = place[one.first], place[one.second]
+        errors = np.array([one.log_ratio, vergence[j] - vergence[k], bow[j] - bow[k]])
+        rows[row, [j, k]] = 1.0, -1.0
+        rows[row, first : first + 3] = errors
+        expected = values[j] - values[k] + values[first : first + 3] @ errors
+        weight = 1 / np.hypot(one.sigma, _FINEST_EXPANSION)
+        rows[row] *= weight
+        residual[row] = weight * (one.log_ratio - expected)
+    return rows, residual
 
 
 def difference_covariance(anchors: Anchors, rectification: Rectification) -> FloatArray:

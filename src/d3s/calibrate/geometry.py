@@ -2,9 +2,9 @@
 
 Three measurements give the depth of the board in frame j: the ruler, Z_j = D_j + o; the disparity
 at the left anchor, d_j = d∞ + K / Z_j with K = s0 B / p; and the expansion from frame to frame,
-which is Z_j / Z_k to some millionths (`anchors`). They are fitted together. Expansion depends
-neither on the ruler nor on d∞, so it separates o from d∞ and shows which distance is wrong; only
-the common scale of all distances depends on the ruler alone.
+which is measured to some millionths (`anchors`). They are fitted together. Expansion depends
+neither on the ruler nor on d∞, so it shows which distance is wrong; only the common scale of all
+distances depends on the ruler alone.
 
 The precision of the ruler is found from the fit. The anchors were found without disparity and say
 that d∞ is zero, to within their standard deviation; that is one more equation of the fit. The d∞
@@ -16,8 +16,9 @@ four standard deviations and half a millimetre: most rulers begin somewhere on t
 with the lens centimetres behind; but distances that were measured from the lens should stay as
 typed.
 
-Lenses that distort stretch the logarithms of Z_j / Z_k by a common share; the stretch that
-`anchors` may have left is an unknown of the fit.
+Lenses that distort stretch the logarithms of Z_j / Z_k by a common share, and the magnification of
+lenses with clipped pupils or coma changes with the vergence. Disparity on the axis has none of
+this. So what expansion is wrong by is unknown in the fit (`distance_fit`).
 """
 
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ import numpy as np
 
 from d3s.calibrate.anchors import Anchors
 from d3s.calibrate.distance_fit import (
+    PERFECT_LENSES,
+    REAL_LENSES,
     DistanceData,
     FrameDisparity,
     Solution,
@@ -44,6 +47,7 @@ from d3s.types import FloatArray
 
 # An offset of the ruler beyond both is applied by default.
 _CLEAR_SIGMAS, _CLEAR_RULER_M = 4.0, 5e-4
+_LARGEST_MISFIT = 2.0  # mean square of disparity residuals over sigma, with perfect lenses
 _LARGEST_FACTOR = 2.0  # between K and that of the design
 _LEAST_TILT_SIGMA_RAD = 2e-4  # of the tilt by motion
 
@@ -145,12 +149,25 @@ def find_geometry(
     out |= wrong
     data = data.without(wrong)
     _check_enough(data.disparities, out, matches.names)
-    free = fit_distances(data, ruler_is_free=True)
-    is_clear = abs(free.ruler_m) > max(_CLEAR_SIGMAS * free.sigma_of(-1), _CLEAR_RULER_M)
-    is_applied = is_clear if fit_ruler is None else fit_ruler
-    fit = free if is_applied else fit_distances(data, ruler_is_free=False)
+    fit, free, is_applied = _fit_with_lenses(data, fit_ruler)
     _check_design(fit.focal_baseline, design)
     return _geometry(data, fit, free, is_applied, design, out)
+
+
+def _fit_with_lenses(data: DistanceData, fit_ruler: bool | None) -> tuple[Solution, Solution, bool]:
+    """Depths, those with a free offset of the ruler, and whether this offset is applied.
+
+    Errors of real lenses are unknowns only where disparity and expansion disagree without them:
+    they cost precision.
+    """
+    for lens in (PERFECT_LENSES, REAL_LENSES):
+        free = fit_distances(data, lens, ruler_is_free=True)
+        is_clear = abs(free.ruler_m) > max(_CLEAR_SIGMAS * free.sigma_of(-1), _CLEAR_RULER_M)
+        is_applied = is_clear if fit_ruler is None else fit_ruler
+        fit = free if is_applied else fit_distances(data, lens, ruler_is_free=False)
+        if fit.disparity_misfit < _LARGEST_MISFIT:
+            break
+    return fit, free, is_applied
 
 
 def _check_enough(

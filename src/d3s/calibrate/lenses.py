@@ -18,14 +18,8 @@ from d3s.calibrate.alignment import (
     with_lenses,
     without_blur_shift,
 )
-from d3s.calibrate.coma import (
-    Coma,
-    Estimate,
-    find_coma,
-    unknown_coma,
-    with_detail_shift,
-    without_coma,
-)
+from d3s.calibrate.coma import with_detail_shift, without_coma
+from d3s.calibrate.coma_fit import Coma, find_coma
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
     CellDisparity,
@@ -51,7 +45,7 @@ from d3s.types import FloatArray
 
 # Part of the views that the focus of the axis is found from: farther out it is another one.
 _MIDDLE_PX = 700
-_FEWEST_FOR_COMA = 16  # frames: of fewer, each error of the ruler would pass for coma
+_FEWEST_FOR_COMA = 16  # frames: of fewer, coma of places is not told from a bent board
 _WINDOW_SPREAD = 0.06  # field radii, over which the rows of windows are averaged for a cell
 
 
@@ -108,8 +102,7 @@ def find_lenses(
     alignment, coma = _without_shifts(alignment, focus.applied_to(rig), captures, setup)
     rig = draft_rig(setup, alignment, fields, noise, captures.shape)
     rig = with_lenses(rig, illumination_left=light.left, illumination_right=light.right)
-    growth = 0.0, 0.0, coma.size_px
-    rig = with_lenses(focus.applied_to(rig), coma_left_px=growth, coma_right_px=growth)
+    rig = with_lenses(focus.applied_to(rig), coma_left_px=coma.left_px, coma_right_px=coma.right_px)
     views = SplitViews(captures, alignment.frames, calibration_of(rig))
     cells = measure_cells(
         views,
@@ -141,31 +134,34 @@ def _without_shifts(
             without_coma(matches, coma_px), distances_m, distortion.field_radius_px, setup
         )
 
-    def ruler_errors_m(coma_px: float) -> FloatArray:
-        try:
-            depths_m = align(coma_px).geometry.depths_m
-        except CalibrationError:  # with this coma the frames do not fit each other
-            depths_m = np.full(len(distances_m), np.nan)
-        return np.asarray(depths_m - np.asarray(distances_m))
-
-    radius_px = distortion.field_radius_px
-    if setup.coma_px is not None:
-        aligned, coma = align(setup.coma_px), Coma(setup.coma_px, 0.0, board.slope)
-        per_px = np.zeros(len(distances_m))
-    elif len(alignment.frames) < _FEWEST_FOR_COMA:
-        aligned, coma = align(0.0), unknown_coma(radius_px, board.slope)
-        moved = ruler_errors_m(coma.sigma_px) + np.asarray(distances_m)
-        per_px = (moved - aligned.geometry.depths_m) / coma.sigma_px
-    else:
-        fit = align_matches(matches, distances_m, radius_px, setup).distortion
-        fitted = Estimate(fit.coma_px, fit.coma_sigma_px)
-        coma, per_px = find_coma(ruler_errors_m, fitted, radius_px, board.slope)
-        aligned = align(coma.size_px)
-    aligned = aligned._replace(
-        distortion=aligned.distortion._replace(coma_px=coma.size_px),
-        geometry=_with_doubt(aligned.geometry, coma.sigma_px * per_px),
+    coma = find_coma(
+        matches.across,
+        lens_maps_of(rig),
+        rig.optics,
+        (distortion.centre_px(0), distortion.centre_px(1)),
+        alignment.geometry.depths_m,
+        board,
     )
-    return aligned, coma
+    if setup.coma_px is not None:
+        aligned = align(setup.coma_px)
+        return _with_coma(aligned, setup.coma_px), coma
+    if len(alignment.frames) < _FEWEST_FOR_COMA:
+        aligned = align(0.0)
+    else:
+        aligned = align_matches(matches, distances_m, distortion.field_radius_px, setup)
+    # Places see coma otherwise than detail does: the model of both is wrong by the difference.
+    used_px = aligned.distortion.coma_px
+    try:
+        change_m = align(coma.growth_px).geometry.depths_m - aligned.geometry.depths_m
+    except CalibrationError:  # with this coma the frames do not fit each other
+        change_m = np.zeros(len(distances_m))
+    geometry = _with_doubt(aligned.geometry, change_m)
+    return _with_coma(aligned._replace(geometry=geometry), used_px), coma
+
+
+def _with_coma(aligned: Alignment, coma_px: float) -> Alignment:
+    """Alignment that knows the coma that places were corrected for."""
+    return aligned._replace(distortion=aligned.distortion._replace(coma_px=coma_px))
 
 
 def _with_doubt(geometry: Geometry, change_m: FloatArray) -> Geometry:
@@ -226,9 +222,7 @@ def with_sigma(lenses: Lenses, cells: CellDisparity | None) -> Rig:
     vergences_dpt = 1 / np.array(alignment.depths_m)
     errors = (
         *distance_errors_px(geometry),
-        *board_errors_px(
-            geometry, alignment.distortion.bend_sigma_per_m, optics, maps.field_radius_px
-        ),
+        *board_errors_px(geometry, alignment.bend_sigma_per_m, optics, maps.field_radius_px),
         *texture_errors_px(lenses.coma, maps, optics, (vergences_dpt.min(), vergences_dpt.max())),
     )
     rms_px = 2 * lenses.disparity_map.after_rms_px

@@ -22,9 +22,11 @@ from d3s.calibrate.registration import (
     View,
     across_link,
     align_windows,
+    coarse_picture,
     make_view,
     mean_square_frequency,
     motion_link,
+    spline_of,
 )
 from d3s.calibrate.robust import robust_homography, turn_rad
 from d3s.errors import CalibrationError
@@ -68,6 +70,9 @@ class PairMatches(NamedTuple):
     # (windows, 2): shift by coma of one pixel at the field radius, once the focus is known.
     skew_first_px: FloatArray | None = None
     skew_second_px: FloatArray | None = None
+    # (windows, 2): shift of second_px if only coarse detail is matched; NaN where not found. Only
+    # between views.
+    coarse_shift_px: FloatArray | None = None
 
 
 class Matches(NamedTuple):
@@ -176,7 +181,7 @@ class _Matcher:
         if across is None:
             self._left_out[frame.number] = "its two views do not fit each other"
             return
-        self._across.append(across[0])
+        self._across.append(_with_coarse_shift(across[0], *frame.views, across[1]))
         self._match_previous(frame)
         self._recent = [*self._recent[-_MOST_FRAMES_BACK:], frame]
         oldest = self._recent[0].number
@@ -272,6 +277,22 @@ def _match(
         / first.step_px**2,
     )
     return pair, found.matrix
+
+
+def _with_coarse_shift(
+    pair: PairMatches, first: View, second: View, matrix: FloatArray
+) -> PairMatches:
+    """Matches with the shift that only coarse detail has, of windows that both views show."""
+    places_px = (pair.first_px - first.origin_px) / first.step_px
+    coarse = align_windows(
+        coarse_picture(first.picture),
+        spline_of(coarse_picture(second.picture)),
+        matrix,
+        places_px,
+        HALF_WINDOW_PX,
+    )
+    shift = second.raw_px(coarse.places_px) - pair.second_px
+    return pair._replace(coarse_shift_px=shift)
 
 
 class _Refined(NamedTuple):

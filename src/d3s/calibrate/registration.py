@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _ROWS_PX = 720  # height of the small pictures: blur and smoothing leave no finer detail
 _SMOOTH = 1.0  # sigma of the anti-aliasing filter in small pixels: leaves 1 % of aliased detail
+COARSER = 2.0
+"""Smoothing of coarse pictures over that of the small pictures."""
+
 _FEATURES = 1000
 _RATIO = 0.75  # largest ratio of distances to the nearest and the second nearest descriptor
 _RANSAC_PX = 2.0
@@ -110,6 +113,13 @@ def make_view(image: Image, box: Box, mask: Mask, *, with_sift: bool = True) -> 
 def smoothing_px(rows: float) -> float:
     """Sigma of the smoothing of a view of so many rows, in its pixels, before it is subsampled."""
     return _SMOOTH * _step(rows)
+
+
+def coarse_picture(picture: Image) -> Image:
+    """Small picture with `COARSER` times its smoothing."""
+    import cv2
+
+    return np.asarray(cv2.GaussianBlur(picture, (0, 0), _SMOOTH * float(np.sqrt(COARSER**2 - 1))))
 
 
 def _step(rows: float) -> int:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from d3s.calibrate.coma import Coma, detail_shift, spectrum
+from d3s.calibrate.coma import detail_shift, spectrum
+from d3s.calibrate.coma_fit import Coma
 from d3s.calibrate.geometry import Geometry
 from d3s.estimate.lens_field import SMOOTHING_PX, LensField
 from d3s.rig import LensMaps, Optics

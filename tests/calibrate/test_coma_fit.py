@@ -1,0 +1,114 @@
+"""Coma of both lenses by the difference between coarse and fine detail."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.calibrate.coma import spectrum
+from d3s.calibrate.coma_fit import find_coma
+from d3s.calibrate.matches import PairMatches
+from d3s.calibrate.registration import COARSER, smoothing_px
+from d3s.optics.wavefront import pupil_points
+from d3s.rig import LensMaps
+
+OPTICS = d3s.Rig.paper_prototype().optics
+RADIUS_PX = 900.0
+LENSES = LensMaps(field_radius_px=RADIUS_PX)
+CENTRES_PX = (np.array([2900.0, 1070.0]), np.array([930.0, 1080.0]))
+SMOOTHING_PX = smoothing_px(2 * RADIUS_PX)
+DEPTHS_M = np.array([0.4, 0.5, 1.4, 1.8])
+SIZE, SLOPE = 96, 1.0
+Y, X = 2 * np.pi * np.fft.fftfreq(SIZE)[:, np.newaxis], 2 * np.pi * np.fft.rfftfreq(SIZE)
+
+
+def spot(blur_px: float, coma_px: np.ndarray) -> np.ndarray:
+    """Transfer function (frequencies of `rfft2`) of rays through many points of the pupil."""
+    points = pupil_points(800)
+    coma = coma_px[:, np.newaxis]
+    places = blur_px * points + 2 * (coma * points).sum(axis=0) * points
+    places = places + coma * (points**2).sum(axis=0)
+    rows = np.exp(-1j * np.outer(Y, places[1]))
+    return rows @ np.exp(-1j * np.outer(places[0], X)) / places.shape[1]
+
+
+def shift_px(first: np.ndarray, second: np.ndarray, smoothing_px: float) -> np.ndarray:
+    """Shift (2,) of detail in the second picture, by least squares over its spectrum."""
+    size = np.hypot(X, Y)
+    size[0, 0] = 1
+    power = size ** (-2 * SLOPE) * np.exp(-((size * smoothing_px) ** 2))
+    power[0, 0] = 0
+    power[:, 1:-1] *= 2
+    cross = power * first * second.conj()
+    waves = np.stack(np.broadcast_arrays(X, Y)).reshape(2, -1)
+    normal = (waves * cross.real.ravel()) @ waves.T
+    return np.linalg.solve(normal, waves @ cross.imag.ravel())
+
+
+def pair_of(frame: int, coma_px: np.ndarray, noise_px: float = 0.0) -> PairMatches:
+    """Windows of both views of a frame, with spots of coma (2 lenses, 3)."""
+    side = np.linspace(-0.8, 0.8, 5)
+    places = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    vergence = 1 / DEPTHS_M[frame]
+    blurs = [LENSES.blur_radii_px(k, 0.0, 0.0, vergence, OPTICS)[0] for k in (0, 1)]
+    shifts = []
+    for place in places:
+        spots = [
+            spot(blur, coma[:2] + coma[2] * place)
+            for blur, coma in zip(blurs, coma_px, strict=True)
+        ]
+        fine, coarse = (shift_px(*spots, factor * SMOOTHING_PX) for factor in (1.0, COARSER))
+        shifts.append(coarse - fine)
+    rng = np.random.default_rng(frame)
+    first_px, second_px = (centre + RADIUS_PX * places for centre in CENTRES_PX)
+    none = np.empty((0, 2))
+    return PairMatches(
+        first=frame,
+        second=frame,
+        first_px=first_px,
+        second_px=second_px,
+        sigma_px=np.full(len(places), 0.01),
+        features_first_px=none,
+        features_second_px=none,
+        turn_rad=0.0,
+        detail_per_px2=np.full(len(places), 0.05),
+        coarse_shift_px=np.array(shifts) + rng.normal(0, noise_px, (len(places), 2)),
+    )
+
+
+def found_from(pairs: list[PairMatches]):
+    board = spectrum(SLOPE, SMOOTHING_PX)
+    return find_coma(pairs, LENSES, OPTICS, CENTRES_PX, DEPTHS_M, board)
+
+
+def test_coma_of_rendered_spots_is_found():
+    truth = np.array([[-0.1, 0.05, -1.2], [0.05, 0.0, -1.0]])
+    found = found_from([pair_of(frame, truth, noise_px=1e-3) for frame in range(4)])
+    assert found.growth_px == pytest.approx(-1.1, rel=0.15)
+    # What stereo feels is the difference between the lenses.
+    apart = np.subtract(found.left_px, found.right_px)
+    np.testing.assert_allclose(apart, truth[0] - truth[1], atol=0.07)
+    # The model of the spots is trusted to a third.
+    assert 0.3 < abs(found.sigma_px / found.growth_px) < 0.5
+
+
+def test_lenses_without_coma_have_none():
+    found = found_from([pair_of(frame, np.zeros((2, 3)), noise_px=3e-3) for frame in range(4)])
+    assert abs(found.growth_px) < 3 * found.sigma_px
+    assert found.sigma_px < 0.2
+
+
+def test_wrong_matches_are_left_out():
+    truth = np.array([[0.0, 0.0, -1.2], [0.0, 0.0, -1.2]])
+    pairs = [pair_of(frame, truth, noise_px=1e-3) for frame in range(4)]
+    spoilt = pairs[0].coarse_shift_px.copy()
+    spoilt[3], spoilt[7] = 40.0, np.nan
+    kept = found_from([pairs[0]._replace(coarse_shift_px=spoilt), *pairs[1:]])
+    assert kept.growth_px == pytest.approx(found_from(pairs).growth_px, rel=0.05)
+
+
+def test_nothing_to_go_by_leaves_coma_unknown():
+    unmatched = pair_of(0, np.zeros((2, 3)))._replace(coarse_shift_px=None)
+    found = found_from([unmatched])
+    assert found.growth_px == 0.0
+    # Two thousandths of the field radius for each lens.
+    assert found.sigma_px == pytest.approx(2e-3 * RADIUS_PX / np.sqrt(2))
