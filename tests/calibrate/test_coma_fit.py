@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.coma import spectrum
-from d3s.calibrate.coma_fit import find_coma
+from d3s.calibrate.coma_fit import Coma, find_coma
 from d3s.calibrate.matches import PairMatches
 from d3s.calibrate.registration import COARSER, smoothing_px
 from d3s.optics.wavefront import pupil_points
@@ -112,3 +112,10 @@ def test_nothing_to_go_by_leaves_coma_unknown():
     assert found.growth_px == 0.0
     # Two thousandths of the field radius for each lens.
     assert found.sigma_px == pytest.approx(2e-3 * RADIUS_PX / np.sqrt(2))
+
+
+def test_the_surer_of_two_estimates_counts_more():
+    growth = (0.0, 0.0, -1.0)
+    sure, unsure = (Coma(growth, growth, sigma_px) for sigma_px in (0.01, 0.5))
+    assert sure.averaged_with(-44.0, 4.0) == pytest.approx(-1.0, abs=0.01)
+    assert unsure.averaged_with(-0.5, 0.5) == pytest.approx(-0.75)

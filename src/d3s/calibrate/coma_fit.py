@@ -32,6 +32,7 @@ _PRIOR = (0.3e-3, 0.3e-3, 2e-3)
 # of the frequency, and spots are not even disks. From the tuning camera: 0.3 with and without
 # curvature of the field, with opposite signs.
 _MODEL_ERROR = 0.35
+_LEAST_SIGMA_PX = 1e-3
 
 
 class Coma(NamedTuple):
@@ -46,6 +47,17 @@ class Coma(NamedTuple):
     def growth_px(self) -> float:
         """Coma at the field radius, mean of both lenses."""
         return 0.5 * (self.left_px[2] + self.right_px[2])
+
+    def averaged_with(self, growth_px: float, sigma_px: float) -> float:
+        """Mean of this growth and another estimate of it, weighted by their variances.
+
+        Parameters
+        ----------
+        growth_px, sigma_px
+            The other estimate, and its standard deviation.
+        """
+        own, other = (max(sigma, _LEAST_SIGMA_PX) ** -2 for sigma in (self.sigma_px, sigma_px))
+        return (own * self.growth_px + other * growth_px) / (own + other)
 
 
 class _Pair(NamedTuple):

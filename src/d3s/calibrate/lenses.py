@@ -29,6 +29,7 @@ from d3s.calibrate.disparity_map import (
     measure_cells,
     remaining_sigma,
 )
+from d3s.calibrate.distortion import find_distortion
 from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.focus_map import FocusMap, find_focus_map
@@ -130,9 +131,10 @@ def _without_shifts(
     )
 
     def align(coma_px: float) -> Alignment:
-        return align_matches(
+        aligned = align_matches(
             without_coma(matches, coma_px), distances_m, distortion.field_radius_px, setup
         )
+        return aligned._replace(distortion=aligned.distortion._replace(coma_px=coma_px))
 
     coma = find_coma(
         matches.across,
@@ -143,25 +145,24 @@ def _without_shifts(
         board,
     )
     if setup.coma_px is not None:
-        aligned = align(setup.coma_px)
-        return _with_coma(aligned, setup.coma_px), coma
-    if len(alignment.frames) < _FEWEST_FOR_COMA:
-        aligned = align(0.0)
-    else:
-        aligned = align_matches(matches, distances_m, distortion.field_radius_px, setup)
+        return align(setup.coma_px), coma
+    used_px = 0.0
+    if len(alignment.frames) >= _FEWEST_FOR_COMA:
+        fit, _ = find_distortion(
+            matches,
+            alignment.anchors,
+            distances_m,
+            focal_length_px=rig.optics.focal_length_px,
+            field_radius_px=distortion.field_radius_px,
+        )
+        used_px = coma.averaged_with(fit.coma_px, fit.coma_sigma_px)
+    aligned = align(used_px)
     # Places see coma otherwise than detail does: the model of both is wrong by the difference.
-    used_px = aligned.distortion.coma_px
     try:
         change_m = align(coma.growth_px).geometry.depths_m - aligned.geometry.depths_m
     except CalibrationError:  # with this coma the frames do not fit each other
-        change_m = np.zeros(len(distances_m))
-    geometry = _with_doubt(aligned.geometry, change_m)
-    return _with_coma(aligned._replace(geometry=geometry), used_px), coma
-
-
-def _with_coma(aligned: Alignment, coma_px: float) -> Alignment:
-    """Alignment that knows the coma that places were corrected for."""
-    return aligned._replace(distortion=aligned.distortion._replace(coma_px=coma_px))
+        return aligned, coma
+    return aligned._replace(geometry=_with_doubt(aligned.geometry, change_m)), coma
 
 
 def _with_doubt(geometry: Geometry, change_m: FloatArray) -> Geometry:
