@@ -23,7 +23,7 @@ from d3s.reproduce import fig_s5_synthetic_scenes
 from d3s.reproduce.run import reproduce
 from d3s.tasks import Cluster, Limits, Processes, greeting, processes
 from killers import Killer, kill_a_process
-from loopback import kill_a_worker, loopback
+from loopback import kill_a_worker, loopback, wait_until
 from pairs import PINHOLE, RIG, write_views
 
 pytest.importorskip("distributed")
@@ -207,17 +207,54 @@ def test_scheduler_restarted_in_the_middle(tmp_path):
 
         def restart(done: int, total: int) -> None:
             if done == 10:
-                own.scheduler.kill()
-                own.scheduler.wait()
-                own.start_scheduler()
-                for _ in range(2):  # a worker ends with its scheduler
-                    own.add_worker()
+                own.restart(workers=2)
 
         where = Cluster(own.address, patience_s=60)
         batch = estimate_files(given, JOB, tmp_path / "out", workers=where, progress=restart)
     assert len(batch.done) == 60
     estimate_files(given, JOB, tmp_path / "whole", workers=2)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def whole_files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Files of results, with what tells whether one was written again."""
+    found = {path.name: path.stat() for path in folder.glob("*_depth.*")}
+    return {name: (one.st_ino, one.st_mtime_ns) for name, one in found.items()}
+
+
+@pytest.mark.slow
+def test_client_killed_and_scheduler_restarted(tmp_path):
+    """The work goes on, and no frame that was whole is done again."""
+    given, out = frames(tmp_path / "in", 60), tmp_path / "out"
+    with loopback(tmp_path, 2) as own:
+        places = ["--scheduler", own.address, "-o", out]
+        command = [*COMMAND, tmp_path / "in", *PINHOLE, "-m", "bm", "--format", "npz,png", *places]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as one:
+            wait_until(lambda: len(whole_files(out)) > 20)
+            one.kill()
+            one.stderr.read()
+        first = list(own.nannies)
+        own.restart(workers=2)
+        for nanny in first:
+            nanny.wait(60)  # until then a worker may still end its frame
+        before = whole_files(out)
+        whole = {
+            one.name
+            for one in given
+            if {f"{one.name}_depth.npz", f"{one.name}_depth.png"} <= set(before)
+        }
+        assert 10 <= len(whole) < 60
+        subprocess.run([*command, "--skip-done"], check=True, capture_output=True)
+    after = whole_files(out)
+    for name in whole:
+        for suffix in ("npz", "png"):
+            assert after[f"{name}_depth.{suffix}"] == before[f"{name}_depth.{suffix}"]
+    lines = list(lines_of(out / "manifest.jsonl"))
+    last = [one for one in lines if one["type"] == "run"][-1]["run"]
+    again = {one["frame"] for one in lines if one["run"] == last and one["outcome"] == "done"}
+    assert again == {one.name for one in given} - whole
+    estimate_files(given, JOB, tmp_path / "calm", workers=2)
+    assert contents(out) == contents(tmp_path / "calm")
 
 
 @pytest.mark.slow
