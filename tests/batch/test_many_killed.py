@@ -76,6 +76,18 @@ def test_a_cluster_is_asked_for_the_folders(tmp_path, cluster, monkeypatch):
     assert not contents(tmp_path / "out")
 
 
+def test_a_cluster_that_is_not_there_leaves_nothing(tmp_path):
+    given = frames(tmp_path / "in", 2)
+    nobody = Cluster("tcp://127.0.0.1:9", patience_s=1)
+    with pytest.raises(greeting.ClusterError, match="there is no Dask scheduler at"):
+        estimate_files(given, JOB, tmp_path / "out", workers=nobody)
+    assert not (tmp_path / "out").exists()
+    estimate_files(given[:1], JOB, tmp_path / "out")
+    with pytest.raises(greeting.ClusterError):
+        estimate_files(given, JOB, tmp_path / "out", skip_done=True, workers=nobody)
+    assert (tmp_path / "out" / "0000_depth.npz").exists()
+
+
 def test_sweeps_have_the_same_figures_everywhere(cluster):
     sweep = PlaneSweep(depths_m=(0.6,), patterns=("brick", "grass"), shape=(93, 220))
     found = [
