@@ -193,10 +193,11 @@ def test_client_killed_again_and_again(tmp_path, cluster, place):
     chance, kills, amid = random.Random(0), 0, 0
     # The process that is copied has no thread of zarr or of Dask.
     with KillableCli([*common, "--workers", "1", "--format", "npz", "-o", tmp_path / "a"]) as cli:
-        started = time.monotonic()
-        assert cli.run([*command, tmp_path / "calm"], folder=tmp_path) == 0
-        longest_s = time.monotonic() - started
-        assert contents(tmp_path / "calm") == whole
+        for number in range(2):  # workers of the cluster are warm in the second run
+            started = time.monotonic()
+            assert cli.run([*command, tmp_path / f"calm{number}"], folder=tmp_path) == 0
+            longest_s = time.monotonic() - started
+            assert contents(tmp_path / f"calm{number}") == whole
         while kills < int(os.environ.get("D3S_TEST_KILLS", "6")):
             delay_s = chance.uniform(0, longest_s)
             code = cli.run([*command, out], folder=tmp_path, delay_s=delay_s)
@@ -265,7 +266,7 @@ def test_client_killed_and_scheduler_restarted(tmp_path):
             assert after[f"{name}_depth.{suffix}"] == before[f"{name}_depth.{suffix}"]
     lines = list(lines_of(out / "manifest.jsonl"))
     last = [one for one in lines if one["type"] == "run"][-1]["run"]
-    again = {one["frame"] for one in lines if one["run"] == last and one["outcome"] == "done"}
+    again = {one["frame"] for one in lines if one["run"] == last and one.get("outcome") == "done"}
     assert again == {one.name for one in given} - whole
     estimate_files(given, JOB, tmp_path / "calm", workers=2)
     assert contents(out) == contents(tmp_path / "calm")
