@@ -151,9 +151,9 @@ def _print_table(batch: "Batch", notes: Notes, ignored: int, output: Path) -> No
         names = ", ".join(path_text(path.name) for path in batch.done[0].files)
         typer.echo(f"Files in {output}: {names}")
     elif batch.done:
-        names, others = batch.done[0].file_names, set(batch.done[-1].file_names)
-        arrays = [name for name in names if name in others]
-        if len(arrays) < len(names):
+        first, last = batch.done[0].file_names, batch.done[-1].file_names
+        arrays = [name for name in first if name in last]  # every frame has files of its own else
+        if len(arrays) < len(first):
             typer.echo(f"Files of {len(batch.done)} frames in {output}.")
         for name in arrays:
             typer.echo(f"One array of all frames: {output / name}")

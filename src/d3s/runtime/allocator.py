@@ -14,8 +14,8 @@ def keep_freed_memory() -> bool:
     """Keep up to 256 MB of freed memory for later arrays; returns whether the library does.
 
     A frame needs the same arrays as the frame before. Without this, their memory may go back to the
-    system after every array, and every page of the next array is cleared again: a third of the time
-    of a frame where `MALLOC_TRIM_THRESHOLD_` is set to a small value, as Dask does for its workers.
+    system after every array, and every page of the next array is cleared again. That takes much of
+    the time of a frame where `MALLOC_TRIM_THRESHOLD_` is small, as Dask sets it for its workers.
     Other C libraries than that of GNU are left as they are.
     """
     if not sys.platform.startswith("linux"):
