@@ -115,5 +115,5 @@ def sigma_of(depth_m: Image, error_px: Image, gross: Image, span: Span, model: S
     left = np.maximum(model.outside - gross, 0.1 * model.outside)
     near = model.falling * error_m * np.log(1 / left)
     size_m = GROSS * depth_m + _GROSS_SHARE * span.depth_m
-    far = size_m * np.maximum(np.log(gross / model.outside), 0)
+    far = size_m * np.log(np.maximum(gross / model.outside, 1))
     return np.asarray((near + far) / 3)
