@@ -1,6 +1,7 @@
 """Densified rooms: how much is filled, how wrong it is, whether sigma is true, and other fills.
 
     .venv/bin/python benchmarks/dense.py ROOMS [--quick] [--patterns tuning] [--without-weak]
+        [--page docs/dense.md] [--picture docs/_static/dense_rooms.png]
     .venv/bin/python benchmarks/dense.py --time
 
 ROOMS is the folder of `d3s evaluate rooms --keep ROOMS`; missing rooms are rendered. With --quick
@@ -8,12 +9,19 @@ they are those of `benchmarks/drift.py`, which it keeps in captures/drift/rooms:
 128 light paths a pixel instead of 512. Other fills get the same input, once with weak depths and
 once without, and are judged on the pixels that `densify` fills: nearest measured pixel, domain
 transform, and both inpaintings of OpenCV, at the better of both inputs and of several widths.
+
+Columns: share of the pixels that are measured with a sigma below 5 cm, and that are filled; gain by
+them, and that by a judge who knows which of all filled depths are right to 5 cm; MAE, share off by
+more than 15 cm, and within 1 and 3 sigma, of what is filled; MAE, and within 1 and 3 sigma, of all
+holes.
 """
 
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +29,16 @@ import d3s
 from d3s.dense.evidence import guide_of
 from d3s.estimate.methods import estimate_quietly
 from d3s.types import FloatArray, Image, Mask
+from d3s.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR
 from dense_frames import RIG, THRESHOLD, DenseFrame, report_frames, tuning_frames
+from sheets import Sheet, write_parts
 
-WISH_M = 0.05
+WISH_M, OFF_M = 0.05, 0.15
+HEADINGS = (
+    *("room", "measured with sigma < 5 cm (%)", "filled (%)", "gain", "most", "MAE (cm)"),
+    *("> 15 cm (%)", "< 1 sigma (%)", "< 3 sigma (%)"),
+    *("all holes: MAE (cm)", "< 1 sigma (%)", "< 3 sigma (%)"),
+)
 FULL_SHAPE = (902, 1802)
 WEAK = (1.0, 0.3, 0.1)  # least confidence of the depths that other fills begin with, above 0.5 none
 RADII = (3, 9)  # of OpenCV's inpainting, in pixels
@@ -103,8 +118,19 @@ def best_of_others(frame: DenseFrame, *judged: Mask) -> list[dict[str, float]]:
     return best
 
 
-def judge(frame: DenseFrame) -> tuple[str, str]:
-    """Print the figures of a room: of the depths that are filled, and of other fills."""
+class Verdict(NamedTuple):
+    """Figures of a room as cells of the two tables, and what the picture of it shows."""
+
+    figures: list[str]
+    others: list[str]
+    name: str
+    view: Image
+    kind: Image  # 0 open, 1 filled, 2 measured
+    error_m: Image  # NaN where there is no depth
+
+
+def judge(frame: DenseFrame) -> Verdict:
+    """Judge a room: the depths that are filled, and other fills."""
     dense = frame.depth_map.densify(max_sigma_m=WISH_M, min_confidence=THRESHOLD)
     closed = frame.depth_map.densify(max_sigma_m=None, min_confidence=THRESHOLD)
     measured = frame.is_measured
@@ -113,21 +139,28 @@ def judge(frame: DenseFrame) -> tuple[str, str]:
     error, everywhere = np.abs(dense.depth_m - frame.true_m), np.abs(closed.depth_m - frame.true_m)
     e, s = error[filled], dense.sigma_m[filled]
     a, t = everywhere[~measured], closed.sigma_m[~measured]
-    gain = (alone.sum() + filled.sum()) / max(alone.sum(), 1)
-    first = (
-        f"| {frame.name} | {100 * alone.mean():.1f} | {100 * filled.mean():.1f} | {gain:.2f} | "
-        f"{100 * e.mean():.2f} | {100 * np.mean(e > 0.15):.1f} | {100 * np.mean(e < s):.0f} | "
-        f"{100 * np.mean(e < 3 * s):.1f} | {100 * a.mean():.1f} | {100 * np.mean(a < t):.0f} | "
-        f"{100 * np.mean(a < 3 * t):.1f} |"
+    gain, most = (
+        (alone.sum() + some.sum()) / max(alone.sum(), 1)
+        for some in (filled, ~measured & (everywhere < WISH_M))
     )
+    figures = [
+        *(frame.name, f"{100 * alone.mean():.1f}", f"{100 * filled.mean():.1f}"),
+        *(f"{gain:.2f}", f"{most:.2f}", f"{100 * e.mean():.2f}", f"{100 * np.mean(e > OFF_M):.1f}"),
+        *(f"{100 * np.mean(e < s):.0f}", f"{100 * np.mean(e < 3 * s):.1f}"),
+        *(
+            f"{100 * a.mean():.1f}",
+            f"{100 * np.mean(a < t):.0f}",
+            f"{100 * np.mean(a < 3 * t):.1f}",
+        ),
+    ]
     others, of_all = best_of_others(frame, filled, ~measured)
-    second = f"| {frame.name} | {100 * e.mean():.2f} | " + " | ".join(
-        f"{100 * one:.2f}" for one in others.values()
-    )
-    second += f" | {100 * a.mean():.1f} | " + " | ".join(
-        f"{100 * one:.1f}" for one in of_all.values()
-    )
-    return first, second + " |"
+    by_others = [
+        *(frame.name, f"{100 * e.mean():.2f}", *(f"{100 * one:.2f}" for one in others.values())),
+        *(f"{100 * a.mean():.1f}", *(f"{100 * one:.1f}" for one in of_all.values())),
+    ]
+    kind = np.where(measured, 2, np.where(filled, 1, 0)).astype(np.float32)
+    view = guide_of(frame.depth_map)[..., 0]
+    return Verdict(figures, by_others, frame.name, view, kind, error)
 
 
 def without_weak(frames: Iterator[DenseFrame]) -> Iterator[DenseFrame]:
@@ -137,18 +170,38 @@ def without_weak(frames: Iterator[DenseFrame]) -> Iterator[DenseFrame]:
         yield replace(frame, depth_map=found, has_weak=False)
 
 
-def show(frames: Iterator[DenseFrame]) -> None:
-    """Print both tables."""
-    rows = []
-    for frame in frames:
-        rows.append(judge(frame))
-        print(rows[-1][0], flush=True)
-    print(
-        "\nMAE in cm of the filled pixels, then of all holes: densify, nearest, domain transform,"
-    )
-    print("inpaint Telea, inpaint NS")
-    for _, second in rows:
-        print(second)
+def tables(verdicts: list[Verdict]) -> dict[str, Sheet]:
+    """Both tables, by the name of their part of the page."""
+    fills = ("nearest pixel", "domain transform", "inpaint, Telea", "inpaint, Navier-Stokes")
+    return {
+        "rooms": Sheet("rooms", HEADINGS, [one.figures for one in verdicts]),
+        "other fills": Sheet(
+            "other fills: MAE (cm)",
+            ["room", "densify", *fills, "all holes: densify", *fills],
+            [one.others for one in verdicts],
+        ),
+    }
+
+
+def draw(verdicts: list[Verdict], path: str) -> None:
+    """Draw the left view, what is measured, filled and open, and the error of each room."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 2.05 * len(verdicts)), layout="constrained")
+    colours = ListedColormap([OPEN_COLOUR, FILLED_COLOUR, MEASURED_COLOUR])
+    axes = figure.subplots(len(verdicts), 3, squeeze=False)
+    for row, one in zip(axes, verdicts, strict=True):
+        row[0].imshow(one.view, cmap="gray")
+        row[1].imshow(one.kind, cmap=colours, vmin=0, vmax=2, interpolation="nearest")
+        shown = row[2].imshow(100 * one.error_m, cmap="viridis", vmin=0, vmax=100 * OFF_M)
+        row[0].set_ylabel(one.name)
+        for each in row:
+            each.set(xticks=[], yticks=[])
+    for each, title in zip(axes[0], ("left view", "measured, filled, open", "error"), strict=True):
+        each.set_title(title)
+    figure.colorbar(shown, ax=axes[:, 2], label="cm", fraction=0.05, aspect=60)
+    figure.savefig(path, dpi=70)
 
 
 def show_time() -> None:
@@ -183,6 +236,8 @@ def main() -> None:
     parser.add_argument("--patterns", choices=("report", "tuning"), default="report")
     parser.add_argument("--quick", action="store_true", help="Rooms with few light paths.")
     parser.add_argument("--without-weak", action="store_true")
+    parser.add_argument("--page", type=Path, help="Page with marks to write the tables into.")
+    parser.add_argument("--picture", help="PNG file to draw the rooms into.")
     parser.add_argument("--time", action="store_true")
     given = parser.parse_args()
     if given.time:
@@ -193,7 +248,18 @@ def main() -> None:
     frames = report_frames(given.rooms, quick=given.quick)
     if given.patterns == "tuning":
         frames = (one for one in tuning_frames(given.rooms, scenes=False) if one.has_weak)
-    show(without_weak(frames) if given.without_weak else frames)
+    verdicts = []
+    for frame in without_weak(frames) if given.without_weak else frames:
+        verdicts.append(judge(frame))
+        print(" | ".join(verdicts[-1].figures), flush=True)
+    sheets = tables(verdicts)
+    for sheet in sheets.values():
+        print(f"\n{sheet.as_markdown()}")
+    if given.page is not None:
+        parts = {name: sheet.as_markdown() for name, sheet in sheets.items()}
+        write_parts([given.page], parts, kind="dense")
+    if given.picture is not None:
+        draw(verdicts, given.picture)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from drift_frames import ROOM_SAMPLES, ROOM_SHAPE
 RIG = d3s.Rig.paper_prototype()
 THRESHOLD = 0.5  # confidence of measured depths: the default of the estimator
 TUNING_SEEDS = range(1000, 1012)
-TUNING_ROOMS = (*range(0, 26, 2), *range(1, 14, 2))  # even numbers have plain walls
+TUNING_ROOMS = (*range(0, 50, 2), *range(1, 18, 2))  # even numbers have plain walls
+WITHOUT_WEAK = 4  # two of so many rooms in a row are used without weak depths too
 # Few light paths are quick and noisy: with this sensor noise, there is 1 % of noise in all.
 TUNING_SAMPLES, TUNING_NOISE = 64, 0.0075
 SHAPE, NOISE = (400, 700), 0.01
@@ -45,6 +46,11 @@ class DenseFrame:
         return cells_of(self.depth_map, self.is_measured)
 
     @property
+    def room(self) -> str:
+        """Name of the room or scene, with weak depths and without."""
+        return self.name.split(",")[0]
+
+    @property
     def true_cells_px(self) -> Image:
         """True disparity of cells, zero at infinity."""
         return (self.per_dpt_px / self.true_m[::CELL_PX, ::CELL_PX]).astype(np.float32)
@@ -57,9 +63,10 @@ class DenseFrame:
 
 
 def tuning_frames(rooms: str, *, scenes: bool = True) -> Iterator[DenseFrame]:
-    """Rooms and scenes with tuning textures, each with weak depths and without."""
+    """Rooms and scenes with tuning textures; scenes and some rooms also without weak depths."""
     for seed in TUNING_ROOMS:
-        yield from _both(_rooms(tuning_room(seed), rooms))
+        found = _rooms(tuning_room(seed), rooms)
+        yield from _both(found) if seed % WITHOUT_WEAK < 2 else found
     if scenes:
         yield from _both(_scenes())
 

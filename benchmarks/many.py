@@ -1,12 +1,14 @@
 """`make many`: frames a second of depth over many frames, by place and by format.
 
-Run: python benchmarks/many.py --page docs/many.md. It takes about six minutes on a quiet machine of
-two cores; `--frames 40 --simulated 2000` is a quick run. The default of before is that of an
-earlier commit, taken from the history of the repository and run on the same frames. `--only`
-measures some of the places again; the rates of the others are those of the last run.
+Run: python benchmarks/many.py --page docs/many.md. It takes about seven minutes on a quiet machine
+of two cores; `--frames 60 --simulated 2000` is a quick run. Each place is measured in a process of
+its own, with its start: imports, loops that are loaded, workers, and Dask's scheduler. The rate of
+running workers is that after the first frames. The default of before is that of an earlier commit,
+taken from the history of the repository and run on the same frames.
 """
 
 import argparse
+import compileall
 import io
 import json
 import os
@@ -15,7 +17,8 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,11 +44,14 @@ RIG = d3s.Rig.paper_prototype()
 # picture that Matplotlib draws.
 BEFORE = "581c382"
 BEFORE_NAME, ONE_THREAD = "default of before, one process", "one process of one thread, npz"
+ONE, TWO = "one process of all threads, npz", "2 processes of one thread, npz"
+DASK = "Dask on loopback, 2 workers, npz"
 DEFAULT = ("npz", "png", "preview")
 FORMATS = (("npz",), ("png",), ("preview",), ("figure",), ("zarr",), DEFAULT)
 WORKERS = 64  # of the cluster that is extrapolated to
 FRAMES_A_FORMAT = 20
 TRIES, DISTURBED = 2, 0.1  # a rate is measured again if others took so much of a processor
+STARTED = 30  # frames after which all workers run
 
 
 def make_pairs(folder: Path, count: int) -> None:
@@ -103,16 +109,31 @@ def code_before() -> Path:
     return kept
 
 
-def seconds_of(frames: Any, formats: tuple[str, ...], where: Where) -> tuple[float, float]:
-    """Time of a batch in seconds, with the start of its workers; and bytes a frame."""
-    job = DepthJob(rig=RIG, formats=formats)
+class Times(NamedTuple):
+    """Times of a batch in seconds."""
+
+    whole_s: float  # with the start of its workers
+    running_s: float  # of the frames after the first `STARTED`
+    running: int  # number of these
+
+
+def times_of(frames: Any, formats: tuple[str, ...], where: Where) -> Times:
+    """Times of a batch, whose results are removed."""
+    ends: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        batch = estimate_files(frames, job, folder, workers=where)
-        time_s = time.perf_counter() - started
+        batch = estimate_files(
+            frames,
+            DepthJob(rig=RIG, formats=formats),
+            folder,
+            workers=where,
+            progress=lambda done, total: ends.append(time.perf_counter()),
+        )
+        whole_s = time.perf_counter() - started
         if len(batch.done) != len(frames):
             raise SystemExit(f"{len(batch.refused)} frames were refused: {batch.refused[0]}")
-        return time_s, _bytes(Path(folder)) / len(frames)
+    first = min(STARTED, len(ends) // 2)
+    return Times(whole_s, ends[-1] - ends[first - 1], len(ends) - first)
 
 
 def _bytes(folder: Path) -> int:
@@ -126,21 +147,29 @@ def _bytes(folder: Path) -> int:
 class Rate(NamedTuple):
     """Frames a second, and processors that other programs took meanwhile."""
 
-    frames_s: float
+    whole: float  # with the start
+    running: float
     others: float
 
 
-def timed(frames: int, work: Callable[[], float]) -> Rate:
-    """Rate of some work that returns its time in seconds; once more if others disturbed it."""
+def undisturbed(measure: Callable[[], Rate]) -> Rate:
+    """Rate of a place; measured once more if others disturbed it."""
     found: list[Rate] = []
     while len(found) < TRIES and (not found or found[-1].others > DISTURBED):
-        started, own_s, busy_s = time.perf_counter(), _own_s(), _busy_s()
-        work_s = work()
-        own_s, busy_s = _own_s() - own_s, _busy_s() - busy_s
-        found.append(
-            Rate(frames / work_s, max(busy_s - own_s, 0) / (time.perf_counter() - started))
-        )
+        found.append(measure())
     return min(found, key=lambda one: one.others)
+
+
+class Others:
+    """Processors that other programs take, from the making of the object on."""
+
+    def __init__(self) -> None:
+        self._started, self._own_s, self._busy_s = time.perf_counter(), _own_s(), _busy_s()
+
+    def taken(self) -> float:
+        """Mean number of processors so far."""
+        taken_s = (_busy_s() - self._busy_s) - (_own_s() - self._own_s)
+        return max(taken_s, 0.0) / (time.perf_counter() - self._started)
 
 
 def _own_s() -> float:
@@ -162,31 +191,58 @@ def _busy_s() -> float:
 
 
 PLACES: dict[str, tuple[tuple[str, ...], Where | None]] = {  # None for Dask on loopback
-    "one process, default": (DEFAULT, Here()),
-    "one process, npz": (("npz",), Here()),
+    "one process of all threads, default": (DEFAULT, Here()),
+    ONE: (("npz",), Here()),
     ONE_THREAD: (("npz",), Processes(1)),
-    "2 processes, npz": (("npz",), Processes(2)),
-    "Dask on loopback, 2 workers, npz": (("npz",), None),
+    TWO: (("npz",), Processes(2)),
+    DASK: (("npz",), None),
     "2 processes, default": (DEFAULT, Processes(2)),
     "2 processes, zarr": (("zarr",), Processes(2)),
 }
 
 
-def rate_at(name: str, pairs: Path, count: int) -> Rate:
-    """Frames a second of one of the places, or of the code of before."""
+def measured_here(name: str, pairs: Path, count: int) -> Rate:
+    """Rate of one of the places, begun by this process, which has done nothing else."""
+    others = Others()
     if name == BEFORE_NAME:
-        return timed(count, lambda: count / rate_before(pairs, count))
+        rate = rate_before(pairs, count)
+        return Rate(rate, rate, others.taken())
     frames = find_inputs([pairs]).frames[:count]
     formats, where = PLACES[name]
-    seconds_of(frames[:2], formats, Here())  # loops are compiled before
+    started = time.perf_counter()
     if where is not None:
-        return timed(count, lambda: seconds_of(frames, formats, where)[0])
-    from loopback import loopback
+        times = times_of(frames, formats, where)
+        taken = others.taken()
+    else:
+        from loopback import loopback
 
-    with tempfile.TemporaryDirectory() as scratch, loopback(Path(scratch), 2) as cluster:
-        dask = Cluster(cluster.address)
-        seconds_of(frames[:4], formats, dask)  # its workers have started before
-        return timed(count, lambda: seconds_of(frames, formats, dask)[0])
+        with tempfile.TemporaryDirectory() as scratch, loopback(Path(scratch), 2) as cluster:
+            times = times_of(frames, formats, Cluster(cluster.address))
+            whole_s = time.perf_counter() - started  # with the start of the cluster
+            times, taken = times._replace(whole_s=whole_s), others.taken()
+    return Rate(count / times.whole_s, times.running / times.running_s, taken)
+
+
+def rate_at(name: str, pairs: Path, count: int) -> Rate:
+    """Rate of one of the places, in a process of its own."""
+    code = (
+        "import json, many, sys; from pathlib import Path; "
+        f"print(json.dumps(many.measured_here({name!r}, Path(sys.argv[1]), {count})))"
+    )
+    return Rate(*json.loads(_told(code, os.fspath(pairs))))
+
+
+def _told(code: str, *arguments: str) -> str:
+    """Last line that a program prints which can import this module."""
+    paths = os.pathsep.join([str(Path(__file__).parent), str(HELPERS), *sys.path])
+    told = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return told.stdout.splitlines()[-1]
 
 
 def costs(frames: Any) -> dict[str, tuple[float, float]]:
@@ -239,15 +295,7 @@ def peak_megabytes() -> float:
 def coordinator(kind: str, count: int) -> dict[str, float]:
     """Time and memory of the coordinator for simulated work, in a process of its own."""
     code = f"import many, json; print(json.dumps(many.coordinate({kind!r}, {count})))"
-    paths = os.pathsep.join([str(Path(__file__).parent), str(HELPERS), *sys.path])
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, float] = json.loads(told.stdout.splitlines()[-1])
+    found: dict[str, float] = json.loads(_told(code))
     return found
 
 
@@ -290,24 +338,39 @@ def coordinate(kind: str, count: int) -> dict[str, float]:
 
 def places_sheet(best: Mapping[str, Rate]) -> Sheet:
     """Table of rates."""
-    names = (BEFORE_NAME, ONE_THREAD, "one process, npz")
-    before, one, here = (best[name].frames_s for name in names)
+    before = best[BEFORE_NAME].whole
     lines = [
         (
             name,
-            f"{rate:.1f}",
-            f"{rate / one:.2f}",
-            f"{rate / here:.2f}",
-            f"{rate / before:.2f}",
-            f"{others:.2f}",
+            f"{one.whole:.1f}",
+            f"{one.running:.1f}",
+            f"{one.whole / before:.2f}",
+            f"{one.others:.2f}",
         )
-        for name, (rate, others) in best.items()
+        for name, one in best.items()
     ]
     headings = (
-        *("place and formats", "frames/s", "of one thread", "of one process", "of before"),
-        "other programs (cores)",
+        *("place and formats", "frames/s with the start", "frames/s running"),
+        *("of the default of before", "other programs (cores)"),
     )
     return Sheet("Frames a second", headings, lines)
+
+
+def ratios_sheet(best: Mapping[str, Rate]) -> Sheet:
+    """Table of comparisons, each of two places that both start or both run."""
+    lines = [
+        (
+            f"{name} / {other}",
+            f"{best[name].whole / best[other].whole:.2f}",
+            f"{best[name].running / best[other].running:.2f}",
+        )
+        for name, other in (
+            (TWO, ONE_THREAD),
+            (TWO, ONE),
+            (DASK, TWO),
+        )
+    ]
+    return Sheet("Comparisons", ("frames a second", "with the start", "running"), lines)
 
 
 def costs_sheet(found: Mapping[str, tuple[float, float]]) -> Sheet:
@@ -321,8 +384,7 @@ def costs_sheet(found: Mapping[str, tuple[float, float]]) -> Sheet:
 
 def sizes_sheet(best: Mapping[str, Rate], found: Mapping[str, tuple[float, float]]) -> Sheet:
     """Table of times and sizes of many frames, by the measured rates."""
-    names = ("one process, npz", "2 processes, npz", "Dask on loopback, 2 workers, npz")
-    one, here, cluster = (best[name].frames_s for name in names)
+    one, here, cluster = (best[name].running for name in (ONE, TWO, DASK))
     lines = [
         (
             f"{count:,}",
@@ -363,17 +425,19 @@ def growth_sheet(found: Mapping[str, Mapping[str, float]]) -> Sheet:
     return Sheet("Coordinator", headings, lines)
 
 
-def measured_rates(count: int, pairs: Path, names: Sequence[str]) -> dict[str, Rate]:
-    """Rates of all places, those named measured now, with pairs in a folder, filled if empty."""
-    sys.path.insert(0, str(HELPERS))
+def measured_rates(count: int, pairs: Path) -> dict[str, Rate]:
+    """Rates of all places, one after the other, with pairs in a folder, filled if empty."""
+    compileall.compile_dir(Path(d3s.__file__).parent, quiet=1)  # as pip does on installing
     if not any(pairs.iterdir()):
         make_pairs(pairs, count)
-    kept = json.loads(RATES.read_text()) if RATES.exists() else {}
-    for name in names:
-        kept[name] = rate_at(name, pairs, count)
-        print(f"{name}: {kept[name].frames_s:.2f} frames/s, others {kept[name].others:.2f}")
-        RATES.write_text(json.dumps(kept, indent=1) + "\n")
-    return {name: Rate(*kept[name]) for name in (BEFORE_NAME, *PLACES) if name in kept}
+    warm = find_inputs([pairs]).frames[:2]
+    times_of(warm, DEFAULT, Processes(1))  # loops are compiled before
+    found = {}
+    for name in (BEFORE_NAME, *PLACES):
+        found[name] = undisturbed(partial(rate_at, name, pairs, count))
+        print(name, found[name], flush=True)
+    RATES.write_text(json.dumps({name: one._asdict() for name, one in found.items()}, indent=1))
+    return found
 
 
 def measured_growth(simulated: int) -> Sheet:
@@ -389,12 +453,10 @@ def measured_growth(simulated: int) -> Sheet:
 
 def main() -> None:
     """Measure, print, and write the tables of the page if one is named."""
-    all_places = (BEFORE_NAME, *PLACES)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=300, help="0 to leave out places and formats")
     parser.add_argument("--simulated", type=int, default=100_000, help="0 to leave these out")
     parser.add_argument("--pairs", type=Path, help="folder that keeps the simulated pairs")
-    parser.add_argument("--only", nargs="*", choices=all_places, default=all_places)
     parser.add_argument("--page", type=Path)
     arguments = parser.parse_args()
     sheets: dict[str, Sheet] = {}
@@ -403,12 +465,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             pairs = arguments.pairs or Path(folder)
             pairs.mkdir(exist_ok=True)
-            best = measured_rates(arguments.frames, pairs, arguments.only)
-            if len(best) < len(all_places):
-                raise SystemExit("Not all places are measured yet.")
+            best = measured_rates(arguments.frames, pairs)
             found = costs(find_inputs([pairs]).frames[:FRAMES_A_FORMAT])
         sheets |= {
             "places": places_sheet(best),
+            "ratios": ratios_sheet(best),
             "formats": costs_sheet(found),
             "sizes": sizes_sheet(best, found),
         }

@@ -1,46 +1,51 @@
-"""Fit the models of `d3s.dense.model`: weak depths, paths, other surfaces, and errors.
+"""Fit the models of `d3s.dense.model`: evidence, paths, other surfaces, and errors.
 
-    .venv/bin/python benchmarks/tune_dense.py ROOMS
+    .venv/bin/python benchmarks/tune_dense.py ROOMS [--write]
 
 ROOMS is a folder in which rendered rooms are kept; missing ones are rendered, which takes half a
 minute each. Rooms and scenes of the twin with plain surfaces, all with tuning textures, are
-densified with weak depths and without. Prints, for each room, figures of the fill by a model that
-was fitted without it, and then the models of all frames.
+densified with weak depths and without. Rooms are left out in turn, and judged by models that have
+not seen them: so the numbers of sigma are chosen, and the figures of these rooms are printed.
+--write replaces the coefficients of the package by models of all frames, which do not depend on
+the coefficients that it had before.
 """
 
 import argparse
 from collections.abc import Iterator
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import binary_dilation
-from scipy.optimize import minimize
 
-from d3s.dense import model as fitted
 from d3s.dense.average import average_surfaces
 from d3s.dense.candidates import PathModel
 from d3s.dense.evidence import (
-    EVIDENCE_FEATURES,
     EvidenceModel,
     evidence_features,
     guide_of,
+    judged_evidence,
     make_ground,
     texture_of,
 )
 from d3s.dense.fill import evidence_of_surfaces
-from d3s.dense.judge import FEATURES, FillModel, Ground, features_at, judge_cells
-from d3s.dense.model import GROSS, depth_span_m, sigma_of
+from d3s.dense.judge import FillModel, Ground, features_at, judge_cells
+from d3s.dense.model import GROSS, Model, SigmaModel, Span, depth_span_m, sigma_of, write_model
+from d3s.dense.network import outputs_of
 from d3s.dense.planes import BLOCK_CELLS
-from d3s.types import FloatArray
+from d3s.types import FloatArray, Image
+from dense_fit import Targets, fit_log_error, fit_odds, logistic, shape_of
 from dense_frames import DenseFrame, tuning_frames
 
-SAMPLES = 3000  # cells of a frame
+SAMPLES, JUDGED = 2500, 20000  # cells of a frame: to fit, and of a room that is left out
 FOLDS = 4  # parts of the rooms that are left out of the fit in turn
-BESIDE = 3  # cells from a hole within which measured depths are evidence for it
 ROOM_WEIGHT = 3.0  # of a room, against 1 of a scene
-RARE = 6  # power by which features count more where gross errors are rare
+RARE = 6  # power by which cells count more where gross errors are rare
 MOST_PX = 1.0  # disparity by which a candidate may be off and still be right
+WISH_M, OFF_M = 0.05, 0.15  # sigma of what is filled, and error that is far off
+OUTSIDE, FALLING = (0.005, 0.0075, 0.01, 0.015, 0.02), (0.5, 0.6, 0.7, 0.8, 0.9)  # to choose from
+EVIDENCE_UNITS, FILL_UNITS = 10, 12  # hidden units
+ROUNDS, FIRST_ROUNDS = 100, 40  # steps of a fit
 
 
 class Sample(NamedTuple):
@@ -48,11 +53,13 @@ class Sample(NamedTuple):
 
     name: str
     weight: float
-    features: FloatArray
+    features: Image
     filled_m: FloatArray
     true_m: FloatArray
     per_dpt_px: float
     span_m: float
+    alone: float  # share of the cells of the frame that are measured, with a sigma below the wish
+    holes: float  # share of the cells of the frame that are holes with a depth
 
     @property
     def error_m(self) -> FloatArray:
@@ -70,57 +77,26 @@ class Sample(NamedTuple):
         return np.abs(self.error_m) > GROSS * self.filled_m
 
 
-def logistic(matrix: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:
-    """Coefficients of a logistic model, by Newton's method on scaled features."""
-    scale = np.maximum(matrix.std(axis=0), 1e-6)
-    scale[0] = 1.0
-    scaled, found = matrix / scale, np.zeros(matrix.shape[1])
-    for _ in range(12):
-        share = 1 / (1 + np.exp(-np.clip(scaled @ found, -30, 30)))
-        curve = weight * (share * (1 - share) + 1e-9)
-        hessian = (scaled * curve[:, None]).T @ scaled + 1e-4 * weight.sum() * np.eye(found.size)
-        slope = scaled.T @ (weight * (target - share)) - 1e-4 * weight.sum() * found
-        found += np.linalg.solve(hessian, slope)
-    return found / scale
-
-
-def log_error(matrix: FloatArray, error: FloatArray, weight: FloatArray) -> FloatArray:
-    """Coefficients of ln sigma of normal errors, by maximum likelihood."""
-    scale = np.maximum(matrix.std(axis=0), 1e-6)
-    scale[0] = 1.0
-    scaled, square = matrix / scale, error**2 + 1e-4
-
-    def loss(found: FloatArray) -> tuple[float, FloatArray]:
-        log = np.clip(scaled @ found, -6, 3)
-        ratio = square * np.exp(-2 * log)
-        value = weight @ (0.5 * ratio + log) / weight.sum()
-        return float(value), scaled.T @ (weight * (1 - ratio)) / weight.sum()
-
-    start = np.zeros(matrix.shape[1])
-    start[0] = -1.0
-    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x) / scale
-
-
 def evidence_model(frames: list[DenseFrame], rng: np.random.Generator) -> EvidenceModel:
     """Fit the log-odds of measured depths beside holes, and of weak depths."""
-    parts: list[list[tuple[FloatArray, FloatArray]]] = [[], []]
+    parts: list[list[tuple[Image, FloatArray]]] = [[], []]
     for frame in frames:
-        cells, is_measured = frame.cells
-        features = evidence_features(frame.cells, texture_of(guide_of(cells)))
+        cells = frame.cells.depth_map
+        texture = texture_of(guide_of(cells))
         true_px = frame.true_cells_px
         gap = np.abs(cells.disparity_px - cells.rig.optics.disparity_offset_px - true_px)
         is_right = gap < np.maximum(MOST_PX, 0.5 * GROSS * true_px)
-        beside = is_measured & binary_dilation(~is_measured, iterations=BESIDE)
-        for found, use in zip(parts, (beside, cells.valid & ~is_measured), strict=True):
+        for found, use in zip(parts, judged_evidence(frame.cells), strict=True):
             if use.any():
-                some = rng.choice(np.flatnonzero(use.ravel()), SAMPLES)
-                matrix = features.reshape(-1, features.shape[-1])[some].astype(float)
-                found.append((matrix, is_right.ravel()[some].astype(float)))
-    models = []
+                features = evidence_features(frame.cells, texture, use)
+                some = rng.choice(len(features), SAMPLES)
+                found.append((features[some], is_right[use][some].astype(float)))
+    networks = []
     for found in parts:
         matrix, right = (np.concatenate(one) for one in zip(*found, strict=True))
-        models.append(np.round(logistic(matrix, right, np.ones(len(right))), 3))
-    return EvidenceModel(*(one.astype(np.float32) for one in models))
+        targets = Targets(right, np.ones(len(right)))
+        networks.append(fit_odds(matrix, targets, shape_of(matrix, EVIDENCE_UNITS, ROUNDS)))
+    return EvidenceModel(*networks)
 
 
 def path_model(
@@ -165,12 +141,13 @@ def samples_of(
     evidence: EvidenceModel,
     paths: PathModel,
     model: FillModel | None,
+    count: int = SAMPLES,
 ) -> Iterator[Sample]:
-    """Holes of all frames; with a model, their depths are averaged along surfaces."""
+    """Some holes of each frame; with a model, their depths are averaged along surfaces."""
     rng = np.random.default_rng(0)
     for frame in frames:
         holes = np.argwhere(~frame.cells.is_measured)
-        holes = holes[rng.choice(len(holes), min(SAMPLES, len(holes)), replace=False)]
+        holes = holes[rng.choice(len(holes), min(count, len(holes)), replace=False)]
         ground = make_ground(frame.cells, evidence)
         disparity, features = features_at(ground, paths, holes)
         if model is not None:
@@ -185,7 +162,9 @@ def samples_of(
         true = per_dpt / frame.true_cells_px[tuple(holes[known].T)].astype(float)
         span = depth_span_m(frame.depth_map.depth_m[frame.is_measured])
         weight = ROOM_WEIGHT if frame.is_room else 1.0
-        yield Sample(frame.name, weight, features[known].astype(float), depth, true, per_dpt, span)
+        alone = float(np.mean(frame.is_measured & (frame.depth_map.sigma_m < WISH_M)))
+        share = float(np.mean(~frame.cells.is_measured) * known.mean())
+        yield Sample(frame.name, weight, features[known], depth, true, per_dpt, span, alone, share)
 
 
 def fill_model(samples: list[Sample]) -> FillModel:
@@ -195,67 +174,135 @@ def fill_model(samples: list[Sample]) -> FillModel:
     error = np.concatenate([one.error_px for one in samples])
     weight = np.concatenate([np.full(len(one.true_m), one.weight) for one in samples])
     frame = np.repeat(np.arange(len(samples)), [len(one.true_m) for one in samples])
-    odds = logistic(matrix, gross.astype(float), weight)
+    shape = shape_of(matrix, FILL_UNITS, ROUNDS)
+    few = shape._replace(rounds=FIRST_ROUNDS)
+    first = fit_odds(matrix, Targets(gross.astype(float), weight), few)
     # Claims are made where gross errors are rare: there the model has to be right, in each frame.
-    for _ in range(2):
-        share = 1 / (1 + np.exp(-np.clip(matrix @ odds, -30, 30)))
-        rare = weight * (1 - share) ** RARE + 1e-3
-        of_frame = np.bincount(frame, rare) / np.bincount(frame, weight)
-        odds = logistic(matrix, gross.astype(float), rare / np.sqrt(of_frame[frame]))
-    core = log_error(matrix[~gross], error[~gross], weight[~gross])
-    return FillModel(*(np.round(one, 3).astype(np.float32) for one in (odds, core)))
+    share = 1 / (1 + np.exp(-np.clip(outputs_of(first, matrix), -30, 30)))
+    rare = weight * (1 - share) ** RARE + 1e-3
+    of_frame = np.bincount(frame, rare) / np.bincount(frame, weight)
+    targets = Targets(gross.astype(float), rare / np.sqrt(of_frame[frame]))
+    odds = fit_odds(matrix, targets, shape)
+    kept = Targets(error[~gross], weight[~gross])
+    return FillModel(odds, fit_log_error(matrix[~gross], kept, shape))
 
 
-def figures(one: Sample, model: FillModel) -> str:
-    """Coverage and errors of a sample by a model."""
-    gross = 1 / (1 + np.exp(-(one.features @ model.gross)))
-    error_px = np.exp(np.minimum(one.features @ model.error, 3))
-    sigma = sigma_of(one.filled_m, error_px, gross, (one.per_dpt_px, one.span_m))
-    error = np.abs(one.error_m)
-    text = f"{one.name:34}"
-    for most in (0.05, 0.1, np.inf):
-        use = sigma < most
-        if use.any():
-            e, s = error[use], sigma[use]
-            text += (
-                f" | {100 * use.mean():5.1f} % MAE {100 * e.mean():5.2f} cm, > 15 cm "
-                f"{100 * np.mean(e > 0.15):4.1f} %, 1 s {100 * np.mean(e < s):3.0f}, 3 s "
-                f"{100 * np.mean(e < 3 * s):5.1f}"
-            )
-    return text
+class Judged(NamedTuple):
+    """Holes of a room that was left out: true and predicted errors."""
+
+    sample: Sample
+    gross: FloatArray
+    error_px: FloatArray
+
+    def sigma_m(self, model: SigmaModel) -> FloatArray:
+        """Sigma of each hole."""
+        one = self.sample
+        span = Span(one.per_dpt_px, one.span_m)
+        filled_m, error_px, gross = (
+            part.astype(np.float32) for part in (one.filled_m, self.error_px, self.gross)
+        )
+        return sigma_of(filled_m, error_px, gross, span, model).astype(np.float64)
+
+
+class Claims(NamedTuple):
+    """Figures of the holes of a room with a sigma below the wish."""
+
+    gain: float
+    mae_m: float
+    off: float  # share that is wrong by more than `OFF_M`
+    within: float  # share within one sigma
+    within_three: float
+
+    @property
+    def score(self) -> int:
+        """Figures that hold; those that say whether sigma can be trusted count twice."""
+        true = 2 * (self.within_three >= 0.95) + 2 * (self.off < 0.03) + 2 * (self.mae_m < 0.04)
+        return int(true + (0.6 <= self.within <= 0.85) + (self.gain >= 1.25))
+
+
+def claims_of(room: Judged, model: SigmaModel) -> Claims:
+    """Figures of a room that was left out."""
+    sigma, error, one = room.sigma_m(model), np.abs(room.sample.error_m), room.sample
+    use = sigma < WISH_M
+    if not use.any():
+        return Claims(1.0, 0.0, 0.0, 0.75, 1.0)
+    e, s = error[use], sigma[use]
+    shares = (np.mean(one) for one in (e > OFF_M, e < s, e < 3 * s))
+    return Claims(1 + use.mean() * one.holes / one.alone, float(e.mean()), *map(float, shares))
+
+
+def sigma_model(rooms: list[Judged]) -> SigmaModel:
+    """Numbers of sigma with which most figures hold, each room by itself."""
+    choices = [SigmaModel(outside, falling) for outside in OUTSIDE for falling in FALLING]
+    scores = [sum(claims_of(one, each).score for one in rooms) for each in choices]
+    for each, score in zip(choices, scores, strict=True):
+        print(f"{each}: {score} of {8 * len(rooms)}")
+    return choices[int(np.argmax(scores))]
+
+
+def left_out(frames: list[DenseFrame], folds: int, averaging: FillModel) -> Iterator[Judged]:
+    """Rooms, each judged by models that have not seen it.
+
+    Parameters
+    ----------
+    frames
+        All frames.
+    folds
+        Parts of the rooms, each of which is left out once.
+    averaging
+        Model by which depths are averaged along surfaces.
+    """
+    rooms = list(dict.fromkeys(one.room for one in frames if one.is_room))
+    for fold in range(folds):
+        judged = rooms[fold::folds]
+        others = [one for one in frames if one.room not in judged]
+        evidence, paths = evidence_and_paths(others)
+        model = fill_model(list(samples_of(others, evidence, paths, averaging)))
+        rest = [one for one in frames if one.room in judged]
+        for one in samples_of(rest, evidence, paths, averaging, JUDGED):
+            gross = 1 / (1 + np.exp(-outputs_of(model.gross, one.features).astype(float)))
+            error_px = np.exp(np.minimum(outputs_of(model.error, one.features), 3)).astype(float)
+            yield Judged(one, gross, error_px)
+
+
+def show(rooms: list[Judged], model: SigmaModel) -> None:
+    """Print the figures of all rooms."""
+    print("| room, left out | gain | MAE (cm) | > 15 cm (%) | < 1 sigma (%) | < 3 sigma (%) |")
+    print("|---|---|---|---|---|---|")
+    for room in rooms:
+        found = claims_of(room, model)
+        print(
+            f"| {room.sample.name} | {found.gain:.2f} | {100 * found.mae_m:.2f} | "
+            f"{100 * found.off:.1f} | {100 * found.within:.0f} | {100 * found.within_three:.1f} |"
+        )
+
+
+def evidence_and_paths(frames: list[DenseFrame]) -> tuple[EvidenceModel, PathModel]:
+    """Fit the models of evidence and of paths to the frames with weak depths."""
+    rng = np.random.default_rng(0)
+    with_weak = [frame for frame in frames if frame.has_weak]
+    evidence = evidence_model(with_weak, rng)
+    return evidence, path_model(with_weak, evidence, rng)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rooms")
-    parser.add_argument("--keep-paths", action="store_true", help="Fit the fill alone.")
+    parser.add_argument("--write", action="store_true", help="Replace the package's coefficients.")
     given = parser.parse_args()
-    rng = np.random.default_rng(0)
+    started = perf_counter()
     frames = list(tuning_frames(given.rooms))
-    with_weak = [frame for frame in frames if frame.has_weak]
-    evidence, paths = fitted.EVIDENCE, fitted.PATHS
-    if not given.keep_paths:
-        evidence = evidence_model(with_weak, rng)
-        paths = path_model(with_weak, evidence, rng)
-    for name, measured, weak in zip(EVIDENCE_FEATURES, *evidence, strict=True):
-        print(f"    ({measured:.3f}, {weak:.3f}),  # {name}")
-    print(paths, flush=True)
+    print(f"{len(frames)} frames after {perf_counter() - started:.0f} s", flush=True)
+    evidence, paths = evidence_and_paths(frames)
     first = fill_model(list(samples_of(frames, evidence, paths, None)))
-    samples = list(samples_of(frames, evidence, paths, first))
-    print("share of the holes with sigma < 5 cm, < 10 cm, and all; rooms left out of their model")
-    rooms = sorted({one.name.split(",")[0] for one in samples if one.name.startswith("room")})
-    for fold in range(FOLDS):
-        left_out = rooms[fold::FOLDS]
-        others = [one for one in samples if one.name.split(",")[0] not in left_out]
-        model = fill_model(others)
-        for one in samples:
-            if one.name in left_out:
-                print(figures(one, model), flush=True)
-    model = fill_model(samples)
-    for name, odds, error in zip(FEATURES, *model, strict=True):
-        print(f"    ({odds:.3f}, {error:.3f}),  # {name}")
-    gross = np.concatenate([one.error_m[one.is_gross] for one in samples])
-    print(f"gross errors: root mean square {np.sqrt(np.mean(gross**2)):.3f} m")
+    fill = fill_model(list(samples_of(frames, evidence, paths, first)))
+    print(f"models of all frames after {perf_counter() - started:.0f} s", flush=True)
+    rooms = list(left_out(frames, FOLDS, first))
+    sigma = sigma_model([room for room in rooms if "no weak" not in room.sample.name])
+    show(rooms, sigma)
+    if given.write:
+        write_model(Model(evidence, paths, fill, sigma))
+    print(f"{sigma}, {perf_counter() - started:.0f} s in all")
 
 
 if __name__ == "__main__":

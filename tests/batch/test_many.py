@@ -285,6 +285,8 @@ def test_frames_of_arrays_and_of_several_folders(tmp_path):
     assert [one.name for one in by_glob.frames] == names[:4]
     with pytest.raises(InputError, match=r"x\*\.png: no file has such a name"):
         find_inputs([tmp_path / "x*.png"])
+    with pytest.raises(InputError, match=r"no\.mcap: there is no such file\. Check the name\.$"):
+        find_inputs([tmp_path / "no.mcap"])
 
 
 def test_recordings_are_done_in_any_number(tmp_path):

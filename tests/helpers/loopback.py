@@ -12,6 +12,7 @@ from pathlib import Path
 SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "1.0",
     "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "0",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL": "False",
     "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "False",
     "DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False",
@@ -28,8 +29,13 @@ class Loopback:
         self.scheduler = self._started("scheduler")
         self.nannies: list[subprocess.Popen[bytes]] = []
 
-    def start_scheduler(self) -> None:
+    def restart(self, workers: int) -> None:
+        """Kill the scheduler, with which its workers end, and start others at the same address."""
+        self.scheduler.kill()
+        self.scheduler.wait()
         self.scheduler = self._started("scheduler")
+        for _ in range(workers):
+            self.add_worker()
 
     def add_worker(self, *options: str) -> None:
         self.nannies.append(self._started("worker", *options))

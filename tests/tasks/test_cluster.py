@@ -7,7 +7,8 @@ import pytest
 
 import poison
 from d3s.errors import InputError
-from d3s.tasks import Cluster, Kind, Limits, Task, greeting, node, run
+from d3s.tasks import Cluster, Kind, Limits, Outcome, Task, greeting, node, run
+from d3s.tasks.cluster import _Flood as Flood
 from loopback import loopback
 
 pytest.importorskip("distributed")
@@ -43,6 +44,30 @@ def test_outcomes_are_those_of_processes(cluster, tmp_path):
     assert told["hangs"] == (Kind.TIMED_OUT, "took longer than the limit of 10 s.")
     assert told["eats"] == (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.")
     assert not list(tmp_path.iterdir())  # no note is left
+
+
+@pytest.mark.slow
+def test_short_tasks_go_together_and_stop_no_other(cluster, tmp_path):
+    """One that ends its worker without a word takes its group with it; the others are done."""
+    where = Cluster(cluster.address, notes=str(tmp_path))
+    tasks = [Task(str(number), poison.double, number) for number in range(60)]
+    tasks.insert(40, Task("leaves", poison.leave, 3))
+    found = outcomes(tasks, where)
+    bad = found.pop("leaves")
+    assert bad.kind == Kind.DIED
+    assert bad.reason.startswith("its worker died, 8 times; the last was tcp://127.0.0.1")
+    assert {key: one.result for key, one in found.items()} == {
+        str(number): 2 * number for number in range(60)
+    }
+
+
+def test_size_of_groups_follows_the_time_of_tasks():
+    flood = Flood(None, Limits(), Cluster("tcp://127.0.0.1:8786"))
+    assert flood._group_size() == 1  # nothing is known
+    for time_s, size in ((0.09, 4), (0.0, 16), (3.0, 1)):
+        for _ in range(50):
+            flood._timed(Outcome(key="a", kind=Kind.DONE, time_s=time_s))
+        assert flood._group_size() == size
 
 
 def test_workers_are_asked_for_folders_and_code(cluster, tmp_path, monkeypatch):

@@ -80,11 +80,12 @@ def estimate_files(
         when a file cannot be written: the results until then stay.
     """
     folder = Path(os.fsdecode(output))
-    was_there = os.path.lexists(folder)  # no error for an impossible name
-    make_folder(folder)
     plan = Plan(job=job, folder=folder, overwrite=overwrite or skip_done)
-    check_targets(frames, job, folder, plan.overwrite)
     with ExitStack() as stack:
+        if not os.path.lexists(folder):  # no error for an impossible name
+            stack.callback(_remove_if_empty, folder)
+        make_folder(folder)
+        check_targets(frames, job, folder, plan.overwrite)
         manifest = stack.enter_context(closing(Manifest(folder, job)))
         note = manifest.check_settings() if skip_done else ""
         if plan.store is not None and overwrite:
@@ -104,10 +105,12 @@ def estimate_files(
             results.add(outcome)
             if progress is not None:
                 progress(len(skipped) + number, len(frames))
-    if not was_there:
-        with suppress(OSError):  # not empty: there are results, or reasons
-            folder.rmdir()
     return results.batch([frames[number].name for number in skipped], note)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError, ValueError):  # not empty: there are results, or reasons
+        folder.rmdir()
 
 
 def _outcomes(

@@ -92,7 +92,7 @@ def _expanded(inputs: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
             continue
         found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - of any path
         if not found:
-            raise InputError(f"{path_text(text)}: no file has such a name.")
+            raise InputError(f"{path_text(text)}: no file has such a name. Check it.")
         yield from map(Path, found)
 
 
@@ -120,6 +120,9 @@ def _prefixed(group: FoundFiles, folder: str) -> Found:
 
 def _of_source(path: Path, prefix: str, side_by_side: bool) -> Found:
     """Frames of a recording, a video or an array; one that cannot be opened is refused."""
+    if not os.path.lexists(path):
+        reason = f"{path_text(path)}: there is no such file. Check the name."
+        return Found((), (Refused(path_text(path), reason),))
     try:
         with open_frames(os.fspath(path), side_by_side=side_by_side) as source:
             count = source.frame_count

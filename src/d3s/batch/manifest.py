@@ -150,17 +150,24 @@ class Manifest:
         return DoneLines(os.open(self.path, os.O_RDONLY), self.path.parent, places)
 
     def close(self) -> None:
-        """Write the table, and close the manifest; a run without a line leaves no manifest."""
+        """Write the table, and close the manifest; a folder without a frame keeps no manifest."""
         if self._file is None:
             return
         try:
-            if self._is_changed:
+            if not self._places and self._is_alone:
+                self.path.unlink(missing_ok=True)
+            elif self._is_changed:
                 file, places = self._file, self._places
                 lines = (_line_at(file, places[name]) for name in sorted(places))
                 write_pieces(self.path.with_name(TABLE), _table(lines), overwrite=True)
         finally:
             os.close(self._file)
             self._file = None
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether the folder has no other file: a cluster that is not there leaves nothing."""
+        return os.listdir(self.path.parent) == [LINES]  # noqa: PTH208 - names only
 
     def _read(self) -> None:
         """Places of the lines of frames, and settings, of earlier runs."""

@@ -85,11 +85,10 @@ def densify(
     from d3s.dense import smooth as averaged
 
     limit_m = max_sigma_m(max_sigma, "--max-sigma")
-    if output is not None:
-        make_folder(output)
     jobs = [files] if fuse else [[path] for path in files]
     targets = [(output or job[-1].parent) / f"{job[-1].stem}{ENDING}" for job in jobs]
-    check_places(*targets, force=force)
+    if output is None or output.exists():
+        check_places(*targets, force=force)
     rows = []
     silent = quiet or as_json
     with progress_bar(len(jobs), "Densifying.", quiet=silent or marigold is not None) as progress:
@@ -101,6 +100,8 @@ def densify(
                 dense = _completed(found, marigold, quiet=silent)
             if smooth:
                 dense = averaged(dense)
+            if output is not None:
+                make_folder(output)  # not before there is a result for it
             dense.save(target, overwrite=force)
             rows.append(row_of(dense, job[-1], target))
             if progress is not None:

@@ -151,7 +151,12 @@ def _print_table(batch: "Batch", notes: Notes, ignored: int, output: Path) -> No
         names = ", ".join(path_text(path.name) for path in batch.done[0].files)
         typer.echo(f"Files in {output}: {names}")
     elif batch.done:
-        typer.echo(f"Files of {len(batch.done)} frames in {output}.")
+        first, last = batch.done[0].file_names, batch.done[-1].file_names
+        arrays = [name for name in first if name in last]  # every frame has files of its own else
+        if len(arrays) < len(first):
+            typer.echo(f"Files of {len(batch.done)} frames in {output}.")
+        for name in arrays:
+            typer.echo(f"One array of all frames: {output / name}")
     if batch.manifest is not None:
         typer.echo(f"Figures of all frames: {batch.manifest.with_suffix('.csv')}")
 

@@ -6,7 +6,9 @@ sweeps       the nearest evidence on each of four sides
 planes       planes through the evidence, in inverse depth
 candidates   candidates of a pixel, and the group that agrees best
 judge        chance of another surface, and error on the right one
+network      small networks over features of a cell
 model        fitted numbers, and sigma from them
+average      mean of filled disparities along surfaces
 temporal     fusion of frames of a still or slowly moving camera
 spatial      depths averaged with neighbours on the same surface
 marigold     holes filled by Marigold-DC, a diffusion network with local weights

@@ -26,6 +26,7 @@ _AGREE_PX = np.float32(0.3)  # departure of candidates of one surface beyond the
 _APART = np.float32(12)  # evidence nearer to each other than this is partly the same
 _ONE = np.float32(1)
 _CELL_PX = np.float32(CELL_PX)
+_LEAST_WAY = np.float32(0.01)  # in cells, so that the cell itself has no direction
 _NO_FOE = np.float32(200)  # length of a path to another surface if there is none
 
 
@@ -36,6 +37,7 @@ class Evidence(NamedTuple):
     sigma_px: Image
     odds: Image  # log-odds of being right
     is_measured: Mask
+    sources_px: Image  # disparity where it is evidence for other cells, NaN elsewhere
 
 
 class PathModel(NamedTuple):
@@ -76,6 +78,9 @@ class Group(NamedTuple):
     odds: np.float32  # log-odds of the evidence of the group
     between: np.float32  # support of the weaker of two opposite sides, above and below or beside
     enclosed: np.float32  # support of the weakest of all sides
+    ahead: np.float32  # support from where the texture around the cell is
+    behind: np.float32  # support from the other side
+    foe_behind: np.float32  # of candidates from the other side that do not agree
 
 
 @part
@@ -178,7 +183,9 @@ def _add_side(
 
 
 @part
-def best_group(found: Candidates, count: int, col: int) -> Group:
+def best_group(
+    found: Candidates, count: int, row: int, col: int, aside_x: np.float32, aside_y: np.float32
+) -> Group:
     """Find the group of candidates with the most support.
 
     Parameters
@@ -187,8 +194,10 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
         Candidates of a cell.
     count
         Number of candidates that there are.
-    col
-        Column of the cell.
+    row, col
+        Cell.
+    aside_x, aside_y
+        Centre of the texture around the cell, -1 to 1.
     """
     best, most = 0, np.float32(-1)
     for one in range(count):
@@ -202,6 +211,7 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
     weight, mean, square, against, strongest = zero, zero, zero, zero, zero
     length, edge, foe = _NO_FOE, np.float32(np.inf), _NO_FOE
     odds, above, below, left, right = zero, zero, zero, zero, zero
+    ahead, behind, foe_behind = zero, zero, zero
     for one in range(count):
         agreement = _agreement(found, best, one)
         share = agreement / found.variance[one]
@@ -217,6 +227,11 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
             left = helps
         elif side == 3:
             right = helps
+        y, x = found.row[one] - np.float32(row), found.col[one] - np.float32(col)
+        toward = (aside_x * x + aside_y * y) / (np.sqrt(x * x + y * y) + _LEAST_WAY)
+        ahead += max(toward, zero) * helps
+        behind += max(-toward, zero) * helps
+        foe_behind += max(-toward, zero) * (_ONE - agreement) * found.support[one]
         mean += share * gap
         square += share * gap * gap
         against += (_ONE - agreement) * found.support[one]
@@ -230,9 +245,9 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
     hidden = zero
     for one in range(count):
         # A point that is hidden lies left of a near surface, by less than their disparities differ.
-        ahead = _CELL_PX * (found.col[one] - np.float32(col))
-        if ahead > 0:
-            hidden = max(hidden, found.disparity_px[one] - mean - ahead)
+        to_the_right = _CELL_PX * (found.col[one] - np.float32(col))
+        if to_the_right > 0:
+            hidden = max(hidden, found.disparity_px[one] - mean - to_the_right)
     upright, level = min(above, below), min(left, right)
     return Group(
         mean,
@@ -248,6 +263,9 @@ def best_group(found: Candidates, count: int, col: int) -> Group:
         odds / weight,
         max(upright, level),
         min(upright, level),
+        ahead,
+        behind,
+        foe_behind,
     )
 
 

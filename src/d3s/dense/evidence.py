@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.dense.candidates import CELL_PX, Evidence
-from d3s.dense.judge import Around, Ground
+from d3s.dense.judge import Around, Ground, Texture
+from d3s.dense.network import Network, compiled_outputs
 from d3s.dense.planes import block_planes
 from d3s.dense.sweeps import sweep_sides
 from d3s.estimate.depth_map import DepthMap
@@ -18,6 +18,12 @@ _SMOOTHING = 0.75  # of the guide, in cells: edges of single pixels are noise
 _CONTRAST = 0.02  # unit of contrast, as a share of the range of the view
 _NEARBY, _WIDE = 15, 61  # sides of windows, in cells
 _FINE, _MIDDLE, _BROAD = 3, 11, 29  # those of texture: a cell, and windows of the estimator
+_BESIDE = 7  # that of the evidence right beside a cell
+_AT_HOLES = 9  # that in which there is a hole, if measured depths are judged
+_SURE = np.float32(6)  # log-odds of measured depths that are farther from holes
+_STRONG = 9  # that of the strongest edge around a cell
+_LEAST_ENERGY = np.float32(1e-3)  # of slopes, so that their logarithm is finite
+_PLAIN_PERCENT = 10  # of the cells of a frame, at least, that show noise alone
 _LEAST_ODDS = 1.4  # log-odds from which on weak depths count as evidence for others
 _MOST_PX = 1e6  # beyond any disparity
 _NOTHING_ALIKE = 2.0  # logarithm of how unlike a cell is that has no evidence around it
@@ -32,10 +38,10 @@ class Cells(NamedTuple):
 
 
 class EvidenceModel(NamedTuple):
-    """Coefficients of `evidence_features`: log-odds that a depth is right."""
+    """Networks over `evidence_features`: log-odds that a depth is right."""
 
-    measured: NDArray[np.float32]
-    weak: NDArray[np.float32]
+    measured: Network
+    weak: Network
 
 
 def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
@@ -76,12 +82,29 @@ EVIDENCE_FEATURES = (
     "broad texture",
     "aside",
     "far aside",
+    "over noise",
+    "strong edge",
+    "one-sided",
+    "one-sided beside",
+    "texture inward",
+    "texture inward beside",
+    "far texture inward",
 )
 """Names of the features of `EvidenceModel`, in order."""
 
 
-def evidence_features(cells: Cells, texture: Image) -> Image:
-    """Features of `EvidenceModel` of all cells (rows, cols, features).
+def judged_evidence(cells: Cells) -> tuple[Mask, Mask]:
+    """Measured cells beside holes, and weak cells: those whose depth may be wrong."""
+    import cv2
+
+    depth_map, is_measured = cells
+    window = np.ones((_AT_HOLES, _AT_HOLES), np.uint8)
+    is_beside = cv2.dilate((~is_measured).astype(np.uint8), window) > 0
+    return is_measured & is_beside, depth_map.valid & ~is_measured
+
+
+def evidence_features(cells: Cells, texture: Image, where: Mask) -> Image:
+    """Features of `EvidenceModel` of some cells (cells, features).
 
     Parameters
     ----------
@@ -89,22 +112,38 @@ def evidence_features(cells: Cells, texture: Image) -> Image:
         Cells.
     texture
         As `texture_of` gives it.
+    where
+        Cells that are asked for.
     """
     depth_map, is_measured = cells
-    sigma_px = depth_map.sigma_px
-    confidence = np.clip(depth_map.confidence, 0.01, 0.99)
+    sigma_px = depth_map.sigma_px[where]
+    confidence = np.clip(depth_map.confidence[where], 0.01, 0.99)
     nearby, wide, frame = shares(is_measured)
+    mask = is_measured.astype(np.float32)
+    x, y = (one[where] for one in centre_of(mask, _NEARBY))
+    beside_x, beside_y = (one[where] for one in centre_of(mask, _BESIDE))
+    textures = texture[where]
+    aside_x, aside_y = textures[:, Texture.ASIDE_X], textures[:, Texture.ASIDE_Y]
+    far_x, far_y = textures[:, Texture.FAR_ASIDE_X], textures[:, Texture.FAR_ASIDE_Y]
     parts = (
         np.ones_like(confidence),
         np.log(confidence / (1 - confidence)),
-        (depth_map.flags & np.uint16(Flag.CARRIED)) != 0,
-        np.log(nearby + 0.02),
+        (depth_map.flags[where] & np.uint16(Flag.CARRIED)) != 0,
+        np.log(nearby[where] + 0.02),
         np.log(np.nan_to_num(sigma_px, nan=1.0) + 0.02),
-        np.log(wide + 0.02),
+        np.log(wide[where] + 0.02),
         np.full_like(confidence, np.log(frame + 0.02)),
-        *np.moveaxis(texture, -1, 0),
+        *textures[:, : Texture.ASIDE_X].T,
+        np.hypot(x, y),
+        np.hypot(beside_x, beside_y),
+        aside_x * x + aside_y * y,
+        aside_x * beside_x + aside_y * beside_y,
+        far_x * x + far_y * y,
     )
-    return np.stack([np.asarray(one, np.float32) for one in parts], axis=-1)
+    out = np.empty((len(confidence), len(parts)), np.float32)
+    for number, one in enumerate(parts):
+        out[:, number] = one
+    return out
 
 
 def shares(is_measured: Mask) -> tuple[Image, Image, float]:
@@ -147,11 +186,10 @@ def _smoothed(view: Image) -> Image:
 
 
 def texture_of(guide: Image) -> Image:
-    """Texture around each cell: five numbers (rows, cols, 5).
+    """Texture around each cell (rows, cols, Texture).
 
-    The logarithm of the slope of the guide in three windows, and for the two larger ones how far
-    the middle of the texture is from that of the window, 0 to 1. Depth beside the outline of an
-    object is that of the outline: all texture is aside.
+    Depth beside the outline of an object is that of the outline: all texture of the window is
+    aside, to one side of its middle.
     """
     import cv2
 
@@ -161,15 +199,38 @@ def texture_of(guide: Image) -> Image:
         down, right = cv2.Sobel(view, -1, 0, 1, scale=0.125), cv2.Sobel(view, -1, 1, 0, scale=0.125)
         energy = np.maximum(energy, down * down + right * right)
     slopes, asides = [], []
+    vectors: list[Image] = []
     for side in (_FINE, _MIDDLE, _BROAD):
-        mean = cv2.blur(energy, (side, side)) + np.float32(1e-3)
-        slopes.append(0.5 * np.log(mean))
+        slopes.append(0.5 * np.log(cv2.blur(energy, (side, side)) + _LEAST_ENERGY))
         if side > _FINE:
-            even = np.full(side, 1 / side, np.float32)
-            ramp = np.linspace(-1, 1, side, dtype=np.float32) / np.float32(side)
-            x, y = cv2.sepFilter2D(energy, -1, ramp, even), cv2.sepFilter2D(energy, -1, even, ramp)
-            asides.append(cv2.magnitude(x, y) / mean)
-    return np.stack(slopes + asides, axis=-1).astype(np.float32)
+            vector = centre_of(energy, side)
+            asides.append(cv2.magnitude(*vector))
+            vectors += vector
+    noise = np.float32(np.percentile(energy, _PLAIN_PERCENT)) + _LEAST_ENERGY
+    strongest = cv2.dilate(energy, np.ones((_STRONG, _STRONG), np.uint8))
+    over_noise = [
+        np.log(one / noise + np.float32(0.3)) for one in (cv2.blur(energy, (5, 5)), strongest)
+    ]
+    return np.stack(slopes + asides + over_noise + vectors, axis=-1).astype(np.float32)
+
+
+def centre_of(mass: Image, side: int) -> tuple[Image, Image]:
+    """Centre of a mass in windows around each cell: x and y, -1 to 1 within the window.
+
+    Parameters
+    ----------
+    mass
+        Array (rows, cols), not negative.
+    side
+        Side of the windows, in cells.
+    """
+    import cv2
+
+    even = np.full(side, 1 / side, np.float32)
+    ramp = np.linspace(-1, 1, side, dtype=np.float32) / np.float32(side)
+    mean = cv2.blur(mass, (side, side)) + _LEAST_ENERGY
+    x, y = cv2.sepFilter2D(mass, -1, ramp, even), cv2.sepFilter2D(mass, -1, even, ramp)
+    return x / mean, y / mean
 
 
 def surroundings_of(disparity_px: Image, guide: Image) -> Image:
@@ -219,8 +280,9 @@ def make_ground(cells: Cells, model: EvidenceModel) -> Ground:
     is_weak = depth_map.valid & ~is_measured
     guide = guide_of(depth_map)
     texture = texture_of(guide)
-    features = evidence_features(cells, texture)
-    odds = np.where(is_measured, features @ model.measured, features @ model.weak)
+    odds = np.full(is_measured.shape, _SURE, np.float32)
+    for network, where in zip(model, judged_evidence(cells), strict=True):
+        odds[where] = compiled_outputs(network, evidence_features(cells, texture, where))
     is_source = is_measured | (is_weak & (odds > _LEAST_ODDS))
     doubt = np.where(is_measured, 0, np.float32(_WEAK_START)) + _DOUBT / (1 + np.exp(odds))
     start = np.where(is_source, doubt, np.inf).astype(np.float32)
@@ -228,7 +290,7 @@ def make_ground(cells: Cells, model: EvidenceModel) -> Ground:
     nearby, wide, frame = shares(is_measured)
     below, above, right, left = sweep_sides(guide, start)
     return Ground(
-        Evidence(disparity_px, sigma_px, odds, is_measured),
+        Evidence(disparity_px, sigma_px, odds, is_measured, sources_px),
         block_planes(sources_px),
         (below, above, right, left),
         Around(

@@ -11,7 +11,7 @@ from d3s.dense.average import average_surfaces
 from d3s.dense.candidates import CELL_PX, Evidence
 from d3s.dense.evidence import cells_of, guide_of, make_ground
 from d3s.dense.judge import Filled, judge_cells
-from d3s.dense.model import EVIDENCE, FILL, PATHS, depth_span_m, sigma_of
+from d3s.dense.model import Span, depth_span_m, load_model, sigma_of
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
@@ -124,8 +124,9 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     cells = cells_of(source, is_measured)
     if not cells.is_measured.any():
         return np.full(shape, np.nan, np.float32), np.full(shape, np.nan, np.float32)
-    ground = make_ground(cells, EVIDENCE)
-    found = judge_cells(ground, PATHS, FILL)
+    model = load_model()
+    ground = make_ground(cells, model.evidence)
+    found = judge_cells(ground, model.paths, model.fill)
     averaged_px = average_surfaces(
         guide_of(cells.depth_map), *evidence_of_surfaces(ground.evidence, found)
     )
@@ -136,8 +137,8 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     averaged_px = np.where(np.isfinite(found.disparity_px), averaged_px, np.float32(np.nan))
     disparity = np.clip(averaged_px, max(low - slack, 0.5 * low), high + slack)
     depth_m = np.asarray(np.float32(per_dpt_px) / disparity, np.float32)
-    span_m = depth_span_m(depth_map.depth_m[is_measured])
-    sigma_m = sigma_of(depth_m, found.error_px, found.gross, (per_dpt_px, span_m))
+    span = Span(per_dpt_px, depth_span_m(depth_map.depth_m[is_measured]))
+    sigma_m = sigma_of(depth_m, found.error_px, found.gross, span, model.sigma)
     return _pixels(depth_m, shape), _pixels(sigma_m, shape)
 
 

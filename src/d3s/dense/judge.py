@@ -1,6 +1,6 @@
 """Chance of another surface and error of the surface, for the best candidates of each cell.
 
-Both are linear models over features of a cell: log-odds of a gross error, and the logarithm of the
+Both are small networks over features of a cell: log-odds of a gross error, and the logarithm of the
 error in pixels of disparity otherwise. `benchmarks/tune_dense.py` fits them.
 """
 
@@ -19,6 +19,7 @@ from d3s.dense.candidates import (
     gather,
     new_candidates,
 )
+from d3s.dense.network import Network, scale_features, write_outputs
 from d3s.dense.planes import Blocks
 from d3s.dense.sweeps import Paths
 from d3s.estimate.flags import Flag
@@ -68,6 +69,23 @@ class Feature(IntEnum):
     FARTHER_THAN_AROUND = 35
     UNLIKE = 36
     UNLIKE_AROUND = 37
+    OVER_NOISE = 38
+    STRONG_EDGE = 39
+    AHEAD = 40
+    BEHIND = 41
+    FOE_BEHIND = 42
+    SAME_BESIDE = 43
+    NEARER_BESIDE = 44
+    FARTHER_BESIDE = 45
+    SAME_TOWARD_TEXTURE = 46
+    NEARER_TOWARD_TEXTURE = 47
+    FARTHER_TOWARD_TEXTURE = 48
+    SAME_AROUND = 49
+    NEARER_AROUND = 50
+    FARTHER_AROUND = 51
+    SAME_TOWARD_FAR_TEXTURE = 52
+    NEARER_TOWARD_FAR_TEXTURE = 53
+    FARTHER_TOWARD_FAR_TEXTURE = 54
 
 
 FEATURES = tuple(one.name.lower().replace("_", " ") for one in Feature)
@@ -77,18 +95,31 @@ _LOW_TEXTURE, _INCONSISTENT = int(Flag.LOW_TEXTURE), int(Flag.INCONSISTENT)
 _OCCLUDED, _CARRIED = int(Flag.OCCLUDED), int(Flag.CARRIED)
 _LEAST, _LEAST_PX = np.float32(0.02), np.float32(0.1)
 _COUNT = len(FEATURES)
+_PLACES = 3  # on each side of a cell that are looked at, in a window
+_SAME_PX, _SAME_SHARE = np.float32(0.5), np.float32(0.05)  # disparities of the same surface
 
 Sides = tuple[Paths, Paths, Paths, Paths]
 
 
 class Texture(IntEnum):
-    """Places in `Around.texture`, as `texture_of` gives them."""
+    """Places in `Around.texture`, as `texture_of` gives them.
+
+    The logarithm of the slope of the guide in three windows; for the two larger ones how far the
+    centre of the texture is from that of the window, 0 to 1; how far the slope, and the steepest
+    around, is above noise; and the centres of the texture, right and down, -1 to 1.
+    """
 
     FINE = 0
     MIDDLE = 1
     BROAD = 2
     ASIDE = 3
     FAR_ASIDE = 4
+    OVER_NOISE = 5
+    STRONG_EDGE = 6
+    ASIDE_X = 7
+    ASIDE_Y = 8
+    FAR_ASIDE_X = 9
+    FAR_ASIDE_Y = 10
 
 
 class Surfaces(IntEnum):
@@ -100,6 +131,19 @@ class Surfaces(IntEnum):
     HIGHEST_AROUND = 3
     UNLIKE = 4
     UNLIKE_AROUND = 5
+
+
+class Window(NamedTuple):
+    """Window of `_PLACES` places on each side of a cell."""
+
+    step: int  # cells from one place to the next
+    aside: int  # centre of the texture, in `Around.texture`
+    lowest: int  # lowest disparity in a larger window, in `Around.surfaces`
+    first: int  # first of six features
+
+
+_BESIDE = Window(2, int(Texture.ASIDE_X), int(Surfaces.LOWEST_NEARBY), int(Feature.SAME_BESIDE))
+_AROUND = Window(5, int(Texture.FAR_ASIDE_X), int(Surfaces.LOWEST_AROUND), int(Feature.SAME_AROUND))
 
 
 class Around(NamedTuple):
@@ -125,10 +169,10 @@ class Ground(NamedTuple):
 
 
 class FillModel(NamedTuple):
-    """Coefficients of the features, float32."""
+    """Networks over the features, of as many units, and with the same mean and scale."""
 
-    gross: Image  # log-odds of a gross error
-    error: Image  # ln of the error in px, of the others
+    gross: Network  # log-odds of a gross error
+    error: Network  # ln of the error in px, of the others
 
 
 class Filled(NamedTuple):
@@ -179,19 +223,30 @@ def features_at(
 def _judge(
     start: int, stop: int, ground: Ground, path_model: PathModel, model: FillModel, out: Filled
 ) -> None:
-    found, features = new_candidates(), np.empty(_COUNT, np.float32)
+    cols = out.gross.shape[1]
+    found, place = new_candidates(), np.empty(cols, np.int64)
+    features, scaled = np.empty((cols, _COUNT), np.float32), np.empty((_COUNT, cols), np.float32)
+    unit, odds, error = (
+        np.empty(cols, np.float32),
+        np.empty(cols, np.float32),
+        np.empty(cols, np.float32),
+    )
     for row in range(start, stop):
-        for col in range(out.gross.shape[1]):
+        count = 0
+        for col in range(cols):
             if not ground.evidence.is_measured[row, col]:
-                disparity = _describe(row, col, ground, path_model, found, features)
+                disparity = _describe(row, col, ground, path_model, found, features[count])
                 if np.isfinite(disparity):
-                    odds, error = np.float32(0), np.float32(0)
-                    for one in range(_COUNT):
-                        odds += model.gross[one] * features[one]
-                        error += model.error[one] * features[one]
                     out.disparity_px[row, col] = disparity
-                    out.error_px[row, col] = np.exp(min(error, np.float32(3)))
-                    out.gross[row, col] = np.float32(1) / (np.float32(1) + np.exp(-odds))
+                    place[count] = col
+                    count += 1
+        scale_features(features[:count], model.gross, scaled)
+        write_outputs(model.gross, scaled, unit, odds[:count])
+        write_outputs(model.error, scaled, unit, error[:count])
+        for one in range(count):
+            col = place[one]
+            out.error_px[row, col] = np.exp(min(error[one], np.float32(3)))
+            out.gross[row, col] = np.float32(1) / (np.float32(1) + np.exp(-odds[one]))
 
 
 @compiled
@@ -222,7 +277,10 @@ def _describe(
     count = gather(row, col, evidence, ground.blocks, ground.paths, path_model, found)
     if count == 0:
         return np.float32(np.nan)
-    group = best_group(found, count, col)
+    textures = around.texture[row, col]
+    group = best_group(
+        found, count, row, col, textures[Texture.FAR_ASIDE_X], textures[Texture.FAR_ASIDE_Y]
+    )
     own = np.isfinite(evidence.disparity_px[row, col])
     _of_group(group, features)
     texture = around.texture[row, col, Texture.FINE]
@@ -263,6 +321,10 @@ def _describe(
     features[Feature.FARTHER_THAN_AROUND] = _nearer(surfaces[Surfaces.HIGHEST_AROUND], near)
     features[Feature.UNLIKE] = surfaces[Surfaces.UNLIKE]
     features[Feature.UNLIKE_AROUND] = surfaces[Surfaces.UNLIKE_AROUND]
+    features[Feature.OVER_NOISE] = textures[Texture.OVER_NOISE]
+    features[Feature.STRONG_EDGE] = textures[Texture.STRONG_EDGE]
+    _of_window(row, col, group.disparity_px, ground, _BESIDE, features)
+    _of_window(row, col, group.disparity_px, ground, _AROUND, features)
     return group.disparity_px
 
 
@@ -291,3 +353,69 @@ def _of_group(group: Group, features: Image) -> None:
     features[Feature.EVIDENCE_ODDS] = group.odds
     features[Feature.BETWEEN] = np.log1p(group.between)
     features[Feature.ENCLOSED] = np.log1p(group.enclosed)
+    features[Feature.AHEAD] = np.log1p(group.ahead)
+    features[Feature.BEHIND] = np.log1p(group.behind)
+    features[Feature.FOE_BEHIND] = np.log1p(group.foe_behind)
+
+
+@part
+def _of_window(
+    row: int,
+    col: int,
+    disparity_px: np.float32,
+    ground: Ground,
+    window: Window,
+    features: Image,
+) -> None:
+    """Write how much evidence around a cell is of the same surface, nearer and farther, and where.
+
+    Six features from `Window.first` on: the share of each, and whether it lies where the texture
+    is. Beyond the outline of an object both its depth and all texture are on one side.
+
+    Parameters
+    ----------
+    row, col, disparity_px
+        Cell, and its disparity.
+    ground
+        Evidence and surroundings.
+    window
+        Window around the cell.
+    features
+        Features, written in place.
+    """
+    sources, first = ground.evidence.sources_px, window.first
+    if np.isnan(ground.around.surfaces[row, col, window.lowest]):  # no evidence, even farther away
+        features[first : first + 3] = np.log(_LEAST)
+        features[first + 3 : first + 6] = np.float32(0)
+        return
+    rows, cols = sources.shape
+    textures = ground.around.texture[row, col]
+    aside_x, aside_y = textures[window.aside], textures[window.aside + 1]
+    tolerance = _SAME_PX + _SAME_SHARE * abs(disparity_px)
+    zero, one = np.float32(0), np.float32(1)
+    same, nearer, farther = zero, zero, zero
+    same_toward, nearer_toward, farther_toward = zero, zero, zero
+    for i in range(-_PLACES, _PLACES + 1):
+        y = row + i * window.step
+        if 0 <= y < rows:
+            for j in range(-_PLACES, _PLACES + 1):
+                x = col + j * window.step
+                if 0 <= x < cols and np.isfinite(sources[y, x]):
+                    toward = np.float32(j) * aside_x + np.float32(i) * aside_y
+                    gap = sources[y, x] - disparity_px
+                    if gap > tolerance:
+                        nearer += one
+                        nearer_toward += toward
+                    elif gap < -tolerance:
+                        farther += one
+                        farther_toward += toward
+                    else:
+                        same += one
+                        same_toward += toward
+    share, middle = one / np.float32((2 * _PLACES + 1) ** 2), one / np.float32(_PLACES)
+    features[first] = np.log(same * share + _LEAST)
+    features[first + 1] = np.log(nearer * share + _LEAST)
+    features[first + 2] = np.log(farther * share + _LEAST)
+    features[first + 3] = same_toward * middle / (same + one)
+    features[first + 4] = nearer_toward * middle / (nearer + one)
+    features[first + 5] = farther_toward * middle / (farther + one)

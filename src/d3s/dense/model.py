@@ -1,78 +1,79 @@
 """Numbers of the fill: models that `benchmarks/tune_dense.py` has fitted, and sigma from them."""
 
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from d3s.dense.candidates import PathModel
-from d3s.dense.evidence import EvidenceModel
-from d3s.dense.judge import FillModel
+from d3s.dense.evidence import EVIDENCE_FEATURES, EvidenceModel
+from d3s.dense.judge import FEATURES, FillModel
+from d3s.dense.network import Network
 from d3s.types import Image
 
-# Log-odds that a measured depth beside a hole is right, and a weak one, for each feature.
-_EVIDENCE = (
-    (3.510, 3.436),  # constant
-    (0.655, 1.321),  # confidence
-    (2.555, 0.044),  # carried
-    (-0.352, -0.553),  # nearby
-    (-1.045, -0.789),  # sigma
-    (0.328, -0.063),  # around
-    (-0.435, 0.739),  # frame
-    (-1.998, -0.333),  # fine texture
-    (-0.107, -0.254),  # texture
-    (1.786, 0.388),  # broad texture
-    (-3.262, -2.157),  # aside
-    (-2.606, -1.420),  # far aside
-)
-EVIDENCE = EvidenceModel(*np.array(_EVIDENCE, np.float32).T.copy())
-PATHS = PathModel(constant=np.float32(4.341), length=np.float32(-0.828), edge=np.float32(-1.152))
-
-# Log-odds of a gross error, and ln of the error in px otherwise, for each feature.
-_COEFFICIENTS = (
-    (-1.205, 0.182),  # constant
-    (-1.244, -0.646),  # support
-    (1.408, 0.504),  # against
-    (-0.519, -0.108),  # length
-    (0.524, 0.112),  # edge
-    (-0.364, 0.125),  # strongest
-    (-0.204, 0.087),  # spread
-    (-0.086, 0.231),  # precision
-    (0.539, 0.120),  # own
-    (-0.217, -0.034),  # own gap
-    (-0.252, -0.063),  # own odds
-    (0.039, -0.003),  # low texture
-    (0.016, -0.033),  # inconsistent
-    (-0.141, -0.035),  # occluded
-    (0.335, -0.088),  # measured nearby
-    (0.105, -0.031),  # measured around
-    (-0.627, -0.084),  # measured in the frame
-    (-0.523, 0.030),  # confidence
-    (-0.399, -0.187),  # texture
-    (0.176, 0.025),  # texture and edge
-    (-0.061, -0.037),  # hidden
-    (-0.066, -0.075),  # other surface
-    (0.612, 0.085),  # own and texture
-    (-0.332, -0.065),  # weak in the frame
-    (-0.424, 0.013),  # middle texture
-    (-0.054, 0.006),  # broad texture
-    (1.534, 0.163),  # aside
-    (1.466, 0.132),  # far aside
-    (0.308, -0.034),  # carried
-    (-0.485, -0.179),  # evidence odds
-    (0.146, -0.054),  # between
-    (-1.430, 0.074),  # enclosed
-    (0.905, 0.480),  # nearer than nearby
-    (-1.102, -0.267),  # farther than nearby
-    (0.091, 0.208),  # nearer than around
-    (-0.974, -0.060),  # farther than around
-    (0.483, 0.125),  # unlike
-    (0.802, 0.090),  # unlike around
-)
-FILL = FillModel(*np.array(_COEFFICIENTS, np.float32).T.copy())
+MODEL_FILE = Path(__file__).with_name("coefficients.json")
+"""Coefficients that `benchmarks/tune_dense.py` writes."""
+_DIGITS = 5  # of a coefficient
 
 GROSS = 0.1
 """Error that counts as that of another surface, as a share of the depth."""
-_OUTSIDE = 0.01  # share of the errors beyond 3 sigma that is aimed at
 _GROSS_SHARE = 0.45  # mean size of a gross error, as a share of the range of depths
 _LEAST_SPAN = 0.3  # range of depths, as a share of their median, if all that is measured is flat
+
+
+class SigmaModel(NamedTuple):
+    """Numbers by which sigma follows from the models of errors."""
+
+    outside: float  # share of the errors beyond 3 sigma that is aimed at
+    falling: float  # size by which errors on the right surface fall off, in standard deviations
+
+
+class Model(NamedTuple):
+    """All that `benchmarks/tune_dense.py` fits."""
+
+    evidence: EvidenceModel
+    paths: PathModel
+    fill: FillModel
+    sigma: SigmaModel
+
+
+@cache
+def load_model(path: Path = MODEL_FILE) -> Model:
+    """Models of the package, or those of another file."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return Model(
+        EvidenceModel(**{name: _network(one) for name, one in found["evidence"].items()}),
+        PathModel(**{name: np.float32(one) for name, one in found["paths"].items()}),
+        FillModel(**{name: _network(one) for name, one in found["fill"].items()}),
+        SigmaModel(**found["sigma"]),
+    )
+
+
+def write_model(model: Model, path: Path = MODEL_FILE) -> None:
+    """Write models, with the names of their features."""
+    names = {"evidence_features": EVIDENCE_FEATURES, "fill_features": FEATURES}
+    text = json.dumps(names | _plain(model), indent=1)
+    # One row of numbers a line.
+    text = re.sub(r"\s+(?=-?\d)|(?<=\d)\s+(?=\])", " ", text)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _network(fields: dict[str, Any]) -> Network:
+    bias = np.float32(fields.pop("bias"))
+    arrays = {name: np.asarray(one, np.float32) for name, one in fields.items()}
+    return Network(bias=bias, **arrays)
+
+
+def _plain(value: Any) -> Any:
+    """Named tuples as dictionaries, arrays as lists of rows, and numbers with few digits."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(one) for name, one in value._asdict().items()}
+    if isinstance(value, np.ndarray):
+        return [_plain(one) for one in value]
+    return float(f"{value:.{_DIGITS}g}")
 
 
 def depth_span_m(measured_m: Image) -> float:
@@ -83,12 +84,18 @@ def depth_span_m(measured_m: Image) -> float:
     return float(max(high - low, _LEAST_SPAN * middle))
 
 
-def sigma_of(depth_m: Image, error_px: Image, gross: Image, camera: tuple[float, float]) -> Image:
+class Span(NamedTuple):
+    """Numbers of a camera and its frame that turn disparities into depths."""
+
+    per_dpt_px: float  # disparity of one dioptre
+    depth_m: float  # range of depths, as `depth_span_m` gives it
+
+
+def sigma_of(depth_m: Image, error_px: Image, gross: Image, span: Span, model: SigmaModel) -> Image:
     """Sigma in metres, such that few errors are beyond 3 sigma, those of other surfaces included.
 
     Errors on the right surface fall off exponentially, and so do those of other surfaces, far
-    more slowly. With t the size that a share of `_OUTSIDE` exceeds, sigma is the larger of the
-    error on the right surface and t / 3.
+    more slowly. Sigma is a third of the size that a share of `SigmaModel.outside` exceeds.
 
     Parameters
     ----------
@@ -98,13 +105,15 @@ def sigma_of(depth_m: Image, error_px: Image, gross: Image, camera: tuple[float,
         Standard deviation of its disparity on the right surface.
     gross
         Probability of another surface.
-    camera
-        Disparity of one dioptre in pixels, and `depth_span_m` of the frame.
+    span
+        Numbers of the camera and the frame.
+    model
+        Share outside, and how errors fall off.
     """
-    per_dpt_px, span_m = camera
-    error_m = depth_m**2 * error_px / np.float32(per_dpt_px)
-    # Share of the errors beyond t that is left for the right surface.
-    left = np.maximum(_OUTSIDE - gross, 0.1 * _OUTSIDE)
-    near = 0.8 * error_m * np.log(1 / left)
-    far = (GROSS * depth_m + _GROSS_SHARE * span_m) * np.maximum(np.log(gross / _OUTSIDE), 0)
-    return np.asarray(np.maximum(error_m, (near + far) / 3))
+    error_m = depth_m**2 * error_px / np.float32(span.per_dpt_px)
+    # Share of the errors beyond 3 sigma that is left for the right surface.
+    left = np.maximum(model.outside - gross, 0.1 * model.outside)
+    near = model.falling * error_m * np.log(1 / left)
+    size_m = GROSS * depth_m + _GROSS_SHARE * span.depth_m
+    far = size_m * np.log(np.maximum(gross / model.outside, 1))
+    return np.asarray((near + far) / 3)

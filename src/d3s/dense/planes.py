@@ -21,6 +21,7 @@ _TOLERANCE_PX = np.float32(0.4)  # distance of a block from the plane, in dispar
 _PRIOR_SLOPE = np.float32(0.05)  # standard deviation of slopes: floors have 0.1 px per cell
 _BLOCK_SIGMA_PX = np.float32(0.25)  # what remains of a block around a plane
 _ROUNDS = 3
+_NO_BLOCK = np.float32(1e9)  # disparity beyond any, for blocks without evidence
 
 
 class Blocks(NamedTuple):
@@ -38,7 +39,9 @@ def block_planes(disparity_px: Image) -> Blocks:
     shape = -(-rows // BLOCK_CELLS), -(-cols // BLOCK_CELLS)
     blocks = Blocks(*(np.empty(shape, np.float32) for _ in range(4)))
     run_over_rows(_medians, shape[0], disparity_px, blocks.disparity_px)
-    run_over_rows(_slopes, shape[0], blocks.disparity_px, blocks)
+    known = np.where(np.isnan(blocks.disparity_px), _NO_BLOCK, blocks.disparity_px)
+    padded = np.pad(known, _REACH, constant_values=_NO_BLOCK)
+    run_over_rows(_slopes, shape[0], padded, blocks)
     return blocks
 
 
@@ -62,31 +65,49 @@ def _medians(start: int, stop: int, disparity_px: Image, out: Image) -> None:
 
 
 @compiled
-def _slopes(start: int, stop: int, medians: Image, out: Blocks) -> None:
-    """Fit slopes by least squares over the blocks near the plane, which is fitted anew."""
-    rows, cols = medians.shape
-    side = np.float32(BLOCK_CELLS)
+def _slopes(start: int, stop: int, padded: Image, out: Blocks) -> None:
+    """Fit slopes by least squares over the blocks near the plane, which is fitted anew.
+
+    `padded` has the medians with `_REACH` more blocks on each side, and `_NO_BLOCK` for none. Sums
+    are kept for each column of the window, so that they are computed at once.
+    """
+    width = 2 * _REACH + 1
+    side, one, zero = np.float32(BLOCK_CELLS), np.float32(1), np.float32(0)
     ridge = _BLOCK_SIGMA_PX**2 / _PRIOR_SLOPE**2
+    sums = np.empty((5, width), np.float32)
+    x, far = np.empty(width, np.float32), np.empty(width, np.float32)
+    for j in range(width):
+        x[j] = side * np.float32(j - _REACH)
     for row in range(start, stop):
-        for col in range(cols):
-            here = medians[row, col]
-            down, right, sigma = np.float32(0), np.float32(0), _PRIOR_SLOPE
-            if np.isfinite(here):
+        for col in range(out.down.shape[1]):
+            here = padded[row + _REACH, col + _REACH]
+            down, right, sigma = zero, zero, _PRIOR_SLOPE
+            if here < _NO_BLOCK:
                 for turn in range(_ROUNDS):
                     # The first round does not know the slope, and takes any that is likely.
-                    slack = _PRIOR_SLOPE * side if turn == 0 else np.float32(0)
-                    dd, rr, dr, dq, rq = ridge, ridge, np.float32(0), np.float32(0), np.float32(0)
-                    for i in range(max(row - _REACH, 0), min(row + _REACH + 1, rows)):
-                        for j in range(max(col - _REACH, 0), min(col + _REACH + 1, cols)):
-                            y, x = side * np.float32(i - row), side * np.float32(j - col)
-                            rise = medians[i, j] - here
-                            far = np.float32(max(abs(i - row), abs(j - col)))
-                            if abs(rise - down * y - right * x) <= _TOLERANCE_PX + slack * far:
-                                dd += y * y
-                                rr += x * x
-                                dr += y * x
-                                dq += y * rise
-                                rq += x * rise
+                    slack = _PRIOR_SLOPE if turn == 0 else zero
+                    sums[:] = zero
+                    for i in range(width):
+                        y = side * np.float32(i - _REACH)
+                        window = padded[row + i, col : col + width]
+                        for j in range(width):
+                            far[j] = _TOLERANCE_PX + slack * max(abs(y), abs(x[j]))
+                        for j in range(width):
+                            rise = window[j] - here
+                            is_near = abs(rise - down * y - right * x[j]) <= far[j]
+                            weight = one if is_near else zero
+                            sums[0, j] += weight * y * y
+                            sums[1, j] += weight * x[j] * x[j]
+                            sums[2, j] += weight * y * x[j]
+                            sums[3, j] += weight * y * rise
+                            sums[4, j] += weight * x[j] * rise
+                    dd, rr, dr, dq, rq = ridge, ridge, zero, zero, zero
+                    for j in range(width):
+                        dd += sums[0, j]
+                        rr += sums[1, j]
+                        dr += sums[2, j]
+                        dq += sums[3, j]
+                        rq += sums[4, j]
                     whole = dd * rr - dr * dr
                     down, right = (rr * dq - dr * rq) / whole, (dd * rq - dr * dq) / whole
                     sigma = _BLOCK_SIGMA_PX * np.sqrt(np.float32(0.5) * (dd + rr) / whole)

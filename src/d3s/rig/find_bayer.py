@@ -92,9 +92,7 @@ def find_bayer(frame: NDArray[Any], *, most_tiles: int = _MOST_TILES) -> FoundBa
         return _NOTHING
     brightness = tiles.mean(axis=(1, 2))
     tiles -= brightness[:, np.newaxis, np.newaxis]
-    half = _TILE_PX // 2
-    places = ((0, half), (half, 0), (half, half))  # along rows, along columns, along both
-    parts = [_spectrum(tiles, *place) for place in places]
+    parts = _spectra(tiles)
     shares = np.stack([part[:, _RING[1], 0].real / brightness for part in parts], axis=1)
     around = np.stack([_surroundings(part) / brightness for part in parts], axis=1)
     over = np.clip(shares / np.maximum(around, 1e-12), -_LARGEST, _LARGEST)
@@ -174,24 +172,37 @@ def _lit_tiles(frame: NDArray[Any], most: int) -> FloatArray:
     lit = np.flatnonzero(thin > _LIT * np.percentile(known, 99))  # NaN is not
     chosen = lit[:: max(1, -(-len(lit) // most))]
     tiles = blocks[i[chosen], j[chosen]].astype(np.float64)
-    tiles = tiles[np.isfinite(tiles).all(axis=(1, 2))]
-    return np.asarray(tiles[tiles.mean(axis=(1, 2)) > 0])
+    with np.errstate(invalid="ignore"):
+        means = tiles.mean(axis=(1, 2))  # NaN or infinite if a pixel is
+    is_good = np.isfinite(means) & (means > 0)
+    return tiles if is_good.all() else np.asarray(tiles[is_good])
 
 
-def _spectrum(tiles: FloatArray, row: int, col: int) -> NDArray[np.complex128]:
-    """Windowed spectrum of tiles around a place, as far as the ring: (tiles, rows, columns).
+def _spectra(tiles: FloatArray) -> list[NDArray[np.complex128]]:
+    """Windowed spectra of tiles around the lines along rows, along columns and along both.
 
-    The place is its own mirror image, as real numbers have it. So columns of one side, and that of
-    the place itself, which comes first, are all there is to know.
+    Each is (tiles, rows, columns), as far as the ring. A line is its own mirror image, as real
+    numbers have it. So columns of one side, and that of the line itself, which comes first, are all
+    there is to know.
     """
-    last = _RING[1]
+    half, last = _TILE_PX // 2, _RING[1]
     ramp = np.hanning(_TILE_PX + 1)[:_TILE_PX]
     turns = -2j * np.pi / _TILE_PX * np.arange(_TILE_PX)
     waves = ramp / ramp.sum() * np.exp(turns * np.arange(_TILE_PX)[:, np.newaxis])
-    down = waves[row + np.arange(-last, last + 1)]
-    across = waves[col + np.arange(last + 1)].T
-    half = tiles @ across.real + 1j * (tiles @ across.imag)
-    return np.asarray(down @ half)
+    down = {row: waves[row + np.arange(-last, last + 1)] for row in (0, half)}
+    across = {col: _times(tiles, waves[col + np.arange(last + 1)].T) for col in (0, half)}
+    return [down[row] @ across[col] for row, col in ((0, half), (half, 0), (half, half))]
+
+
+def _times(tiles: FloatArray, waves: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """Product of every tile with the same matrix.
+
+    Tile by tile: as one product of matrices, the threads of BLAS would wait for each other beside
+    an estimate.
+    """
+    count = waves.shape[1]
+    both = tiles @ np.hstack([waves.real, waves.imag])
+    return np.asarray(both[..., :count] + 1j * both[..., count:])
 
 
 def _surroundings(part: NDArray[np.complex128]) -> FloatArray:

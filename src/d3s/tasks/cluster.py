@@ -1,7 +1,8 @@
 """Tasks on an existing Dask cluster, by the address of its scheduler.
 
 Tasks go there as text: names of functions, and jobs. Large things stay in files that all workers
-see. TLS and time limits of connections are those of Dask's own settings.
+see. TLS and time limits of connections are those of Dask's own settings. Short tasks go there
+several at a time: Dask takes milliseconds for each that it hands out, and a worker waits for them.
 """
 
 import importlib.util
@@ -12,6 +13,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from logging import getLogger
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
     from d3s.tasks.greeting import Greeting
 
 _log = getLogger(__name__)
-_AHEAD = 3  # tasks a thread that wait at the scheduler: no thread waits for this process
+_AHEAD = 3  # groups a thread that wait at the scheduler: no thread waits for this process
+_GROUP_S = 0.4  # time of the tasks that go to a worker together; longer ones go alone
+_MOST_IN_GROUP = 16
+_LATEST = 0.2  # weight of the latest task in the mean time of a task
 _LOOK_S = 0.5
 _MOST_CANCELS = 10
 _AGAIN_AFTER_DEATH = 1  # Dask blames tasks too that only waited in a worker that died
@@ -120,10 +125,10 @@ class Cluster:
 
 @dataclass
 class _Flight:
-    """A task on the cluster."""
+    """Tasks on the cluster that run one after the other, and their limits."""
 
-    task: Task
-    text: str
+    tasks: tuple[Task, ...]
+    limits: Limits
     started: float = field(default_factory=time.monotonic)
     deaths: int = 0
     cancels: int = 0
@@ -140,13 +145,14 @@ class _Flood:
         self._flights: dict[str, tuple[_Flight, Any]] = {}
         self._back: SimpleQueue[Any] = SimpleQueue()
         self._number = 0
+        self._task_s: float | None = None  # mean time of a task so far
 
     def outcomes(self, tasks: Iterator[Task], greeting: "Greeting") -> Iterator[Outcome]:
         """Outcomes of all tasks, as they come; the first on each host before the others."""
         for host in greeting.hosts:
             task = next(tasks, None)
             if task is not None:
-                self._submit(self._flight(task, self._limits.first()), host)
+                self._submit(_Flight((task,), self._limits.first()), host)
         while self._flights:
             yield from self._next()
         room = (1 + _AHEAD) * greeting.threads
@@ -163,30 +169,38 @@ class _Flood:
     def _fill(self, tasks: Iterator[Task], room: int) -> bool:
         """Send tasks while there is room; whether any is on its way."""
         while len(self._flights) < room:
-            task = next(tasks, None)
-            if task is None:
+            group = tuple(islice(tasks, self._group_size()))
+            if not group:
                 break
-            self._submit(self._flight(task, self._limits))
+            self._submit(_Flight(group, self._limits))
         return bool(self._flights)
 
-    def _flight(self, task: Task, limits: Limits) -> _Flight:
+    def _group_size(self) -> int:
+        """Number of tasks that go to a worker together."""
+        if self._task_s is None:
+            return 1
+        return min(max(int(_GROUP_S / max(self._task_s, 1e-6)), 1), _MOST_IN_GROUP)
+
+    def _text(self, flight: _Flight) -> str:
+        """Tasks and their rules, as JSON."""
         rules = node.Rules(
             run=self._run,
             digest=package_digest(),
-            tries=limits.tries,
-            time_s=limits.time_s,
-            memory_bytes=limits.memory_bytes,
+            tries=flight.limits.tries,
+            time_s=flight.limits.time_s,
+            memory_bytes=flight.limits.memory_bytes,
             notes=self._cluster.notes,
         )
-        call = call_of(task.work)
-        line = {"key": task.key, "call": call, "job": task.job, "rules": rules}
-        return _Flight(task, json.dumps(line))
+        lines = [
+            {"key": one.key, "call": call_of(one.work), "job": one.job} for one in flight.tasks
+        ]
+        return json.dumps({"tasks": lines, "rules": rules})
 
     def _submit(self, flight: _Flight, host: str | None = None) -> None:
         self._number += 1
         future = self._client.submit(
             node.call,
-            flight.text,
+            self._text(flight),
             key=f"d3s-{self._run}-{self._number}",
             workers=None if host is None else [host],
             pure=False,
@@ -224,18 +238,25 @@ class _Flood:
         if flight is None:
             return
         if future.status == "finished":
-            fields = _result(future)
-            if fields is None:  # the worker with the answer died: begin anew
+            answers = _result(future)
+            if answers is None:  # the worker with the answer died: begin anew
                 self._submit(flight)
                 return
-            tries = fields.pop("tries") + flight.deaths
-            yield from_json(flight.task.key, fields, tries=tries)
+            for task, fields in zip(flight.tasks, answers, strict=True):
+                tries = fields.pop("tries") + flight.deaths
+                yield self._timed(from_json(task.key, fields, tries=tries))
         elif future.status == "cancelled" and flight.cancels < _MOST_CANCELS:
             flight.cancels += 1
             self._check_connection()
             self._submit(flight)
         else:
             yield from self._failed(flight, future)
+
+    def _timed(self, outcome: Outcome) -> Outcome:
+        """Count the time of a task in the mean."""
+        before_s = outcome.time_s if self._task_s is None else self._task_s
+        self._task_s = before_s + _LATEST * (outcome.time_s - before_s)
+        return outcome
 
     def _failed(self, flight: _Flight, future: Any) -> Iterator[Outcome]:
         from distributed import KilledWorker
@@ -245,29 +266,31 @@ class _Flood:
             tries = error.allowed_failures + 1
             flight.deaths += tries
             if flight.deaths <= tries * _AGAIN_AFTER_DEATH:
-                self._submit(flight)
+                for task in flight.tasks:  # each alone: one of them may be the reason
+                    self._submit(replace(flight, tasks=(task,)))
                 return
             reason = f"its worker died, {flight.deaths} times; the last was {_address(error)}."
         elif error is None:
             reason = f"was cancelled on the cluster, {flight.cancels + 1} times."
         else:
             reason = f"could not be run on the cluster: {type(error).__name__}: {error}"
-        yield Outcome(
-            key=flight.task.key,
-            kind=Kind.DIED,
-            reason=reason,
-            tries=max(flight.deaths, 1),
-            time_s=time.monotonic() - flight.started,
-        )
+        for task in flight.tasks:
+            yield Outcome(
+                key=task.key,
+                kind=Kind.DIED,
+                reason=reason,
+                tries=max(flight.deaths, 1),
+                time_s=time.monotonic() - flight.started,
+            )
 
 
-def _result(future: Any) -> dict[str, Any] | None:
-    """Answer of a finished task; None if it cannot be fetched any more."""
+def _result(future: Any) -> list[dict[str, Any]] | None:
+    """Answers of finished tasks; None if they cannot be fetched any more."""
     try:
-        fields: dict[str, Any] = json.loads(future.result())
+        answers: list[dict[str, Any]] = json.loads(future.result())
     except Exception:  # noqa: BLE001 - whatever Dask raises for a worker that is gone
         return None
-    return fields
+    return answers
 
 
 def _address(error: Any) -> str:

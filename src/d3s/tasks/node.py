@@ -11,7 +11,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -60,16 +60,24 @@ def describe(seen: Sequence[tuple[str, int]], written: Sequence[str]) -> dict[st
 
 
 def call(text: str) -> str:
-    """Run one task of a client, and return its outcome as JSON.
+    """Run some tasks of a client one after the other, and return their outcomes as JSON.
+
+    If a task ends this worker, Dask begins again with the first of them: tasks that were done are
+    done again.
 
     Parameters
     ----------
     text
-        Key, call, job and `Rules` of the task, as JSON.
+        Key, call and job of each task, and their common `Rules`, as JSON.
     """
-    line = json.loads(text)
-    rules = Rules(*line["rules"])
+    given = json.loads(text)
+    rules = Rules(*given["rules"])
     _prepare()
+    return json.dumps([_outcome(line, rules) for line in given["tasks"]])
+
+
+def _outcome(line: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
+    """Fields of the outcome of one task, and the number of its tries."""
     if package_digest() != rules.digest:  # it joined the cluster after the questions
         reason = "this worker has another d3s than the client. Install the same one everywhere."
         return _told(Outcome(key="", kind=Kind.REFUSED, reason=reason), 1)
@@ -79,15 +87,15 @@ def call(text: str) -> str:
     if final is not None:
         notes.remove()
         return _told(final, len(earlier))
-    prepare(text)
+    prepare(line)
     with _watched(rules, notes, spent_s):
-        fields = answer(text)
+        fields = answer(line)
     notes.remove()
-    return json.dumps({**fields, "tries": len(earlier) + 1})
+    return {**fields, "tries": len(earlier) + 1}
 
 
-def _told(outcome: Outcome, tries: int) -> str:
-    return json.dumps({**as_json(outcome), "tries": tries})
+def _told(outcome: Outcome, tries: int) -> dict[str, Any]:
+    return {**as_json(outcome), "tries": tries}
 
 
 def _final(earlier: list[dict[str, Any]], rules: Rules) -> Outcome | None:

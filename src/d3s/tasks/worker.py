@@ -8,12 +8,13 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from logging import ERROR, getLogger
 from queue import SimpleQueue
 from typing import Any
 
+from d3s.runtime.allocator import keep_freed_memory
 from d3s.tasks.names import function_of
 from d3s.tasks.task import as_json, attempt
 
@@ -40,29 +41,30 @@ def main() -> None:
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
     quiet()
     answers.write(b'{"ready": true}\n')
-    for job in _lines(jobs):
-        prepare(job)
+    for text in _lines(jobs):
+        line = json.loads(text)
+        prepare(line)
         answers.write(b'{"begun": true}\n')
-        answers.write(f"{json.dumps(answer(job))}\n".encode())
+        answers.write(f"{json.dumps(answer(line))}\n".encode())
 
 
-def prepare(text: str) -> None:
+def prepare(line: Mapping[str, Any]) -> None:
     """Import the function of a line: that takes seconds in a new worker, which are not its time."""
     with suppress(Exception):  # `answer` meets the same error, and tells it
-        function_of(json.loads(text)["call"])
+        function_of(line["call"])
 
 
-def answer(text: str) -> dict[str, Any]:
-    """Answer of a worker to a line: the outcome of the call that it names."""
-    line = json.loads(text)
+def answer(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer of a worker to a line: the outcome of the call that it names, with its job."""
     return as_json(attempt("", lambda: function_of(line["call"])(line["job"])))
 
 
 def quiet() -> None:
-    """Let OpenCV compute with one thread, and say only what is wrong.
+    """Let OpenCV compute with one thread, keep freed memory, and say only what is wrong.
 
     The process that hands out the tasks has already said that loops are compiled.
     """
+    keep_freed_memory()
     getLogger("d3s").setLevel(ERROR)
     import cv2
 
