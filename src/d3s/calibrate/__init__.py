@@ -17,6 +17,7 @@ matches         places on the board found again, from frame to frame and from vi
 registration    two pictures compared: features, then windows
 distortion      distortion of both lenses and bend of the board; board: its shape
 coma            shift of detail by coma, once the focus is known
+coma_fit        coma of both lenses, by coarse and fine detail
 anchors         the points towards which the board shrinks; least_shift: by the paper's method
 rectification   scale, rotation and shift that bring the rows of both views together
 geometry        disparity in metres, offset of the ruler, tilt; distance_fit: the fit of all frames

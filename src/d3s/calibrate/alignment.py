@@ -26,6 +26,7 @@ from d3s.types import FloatArray, Progress
 
 # Bowls of boards, and the error of a bowl per pixel of coma at the field radius: tuning camera.
 _BOWL_PER_M, _BOWL_PER_COMA = 0.03, 0.25
+_DISTORTION_PX = 0.5  # at the field radius: more is that of a real lens
 _MOST_DETAIL = 2.0  # k² times blur variance up to which a wave is shifted in proportion
 
 
@@ -136,7 +137,13 @@ def align_matches(
     straight = distortion.removed_from(matches)
     rectification = find_rectification(straight, anchors)
     geometry = find_geometry(
-        straight, anchors, rectification, distances_m, optics, fit_ruler=setup.fit_ruler
+        straight,
+        anchors,
+        rectification,
+        distances_m,
+        optics,
+        fit_ruler=setup.fit_ruler,
+        distorts=max(distortion.largest_px(0), distortion.largest_px(1)) > _DISTORTION_PX,
     )
     return Alignment(matches, distortion, anchors, rectification, geometry)
 

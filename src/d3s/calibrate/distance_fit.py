@@ -43,11 +43,12 @@ class LensPrior(NamedTuple):
     pupil_m: float  # p
     bow_m2: float  # q
     disparity_px: float  # not linear in 1/Z: pupils off the axis, and coma
+    infinity_px: float  # of the disparity of infinity, beside what the anchors say
 
 
 # A pupil of which 4 % is cut off at the rim of the field has p = 0.2 mm.
-REAL_LENSES = LensPrior(2e-3, 5e-4, 0.01)
-PERFECT_LENSES = LensPrior(1e-9, 1e-9, 0.0)
+REAL_LENSES = LensPrior(2e-3, 5e-4, 0.01, 0.03)
+PERFECT_LENSES = LensPrior(1e-9, 1e-9, 0.0, 0.0)
 
 
 class FrameDisparity(NamedTuple):
@@ -349,7 +350,8 @@ def _equations(
     errors = slice(count + 1, count + _STRETCH + 3)
     by_priors = np.zeros((4, unknowns))
     stretch_sigma = max(data.anchors.left.stretch_sigma, 1e-7)
-    sigmas = np.array([data.infinity_sigma_px, stretch_sigma, lens.pupil_m, lens.bow_m2])
+    infinity_sigma = float(np.hypot(data.infinity_sigma_px, lens.infinity_px))
+    sigmas = np.array([infinity_sigma, stretch_sigma, lens.pupil_m, lens.bow_m2])
     by_priors[:, errors] = np.diag(1 / sigmas)
     rows = [
         huber_weighted(by_ruler / ruler_sigma_m, ruler_residual / ruler_sigma_m),

@@ -101,6 +101,7 @@ def find_geometry(
     design: Optics,
     *,
     fit_ruler: bool | None = None,
+    distorts: bool = False,
 ) -> Geometry:
     """Find the relation of disparity and depth from all frames at once.
 
@@ -119,6 +120,8 @@ def find_geometry(
         found with the other as built.
     fit_ruler
         True: apply the offset of the ruler. False: do not. None: apply it if it is significant.
+    distorts
+        Whether the lenses distort: then they are real ones, whose pupils spoil the expansion.
 
     Raises
     ------
@@ -149,18 +152,20 @@ def find_geometry(
     out |= wrong
     data = data.without(wrong)
     _check_enough(data.disparities, out, matches.names)
-    fit, free, is_applied = _fit_with_lenses(data, fit_ruler)
+    fit, free, is_applied = _fit_with_lenses(data, fit_ruler, distorts=distorts)
     _check_design(fit.focal_baseline, design)
     return _geometry(data, fit, free, is_applied, design, out)
 
 
-def _fit_with_lenses(data: DistanceData, fit_ruler: bool | None) -> tuple[Solution, Solution, bool]:
+def _fit_with_lenses(
+    data: DistanceData, fit_ruler: bool | None, *, distorts: bool
+) -> tuple[Solution, Solution, bool]:
     """Depths, those with a free offset of the ruler, and whether this offset is applied.
 
-    Errors of real lenses are unknowns only where disparity and expansion disagree without them:
-    they cost precision.
+    Errors of real lenses are unknowns only where the lenses distort, or where disparity and
+    expansion disagree without them: they cost precision.
     """
-    for lens in (PERFECT_LENSES, REAL_LENSES):
+    for lens in (REAL_LENSES,) if distorts else (PERFECT_LENSES, REAL_LENSES):
         free = fit_distances(data, lens, ruler_is_free=True)
         is_clear = abs(free.ruler_m) > max(_CLEAR_SIGMAS * free.sigma_of(-1), _CLEAR_RULER_M)
         is_applied = is_clear if fit_ruler is None else fit_ruler

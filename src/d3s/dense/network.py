@@ -53,7 +53,17 @@ def _outputs(start: int, stop: int, network: Network, features: Image, out: Imag
 
 @part
 def scale_features(features: Image, network: Network, out: Image) -> None:
-    """Write the features of some cells (cells, features), scaled and bounded: a row for each."""
+    """Write the features of some cells, scaled and bounded: a row for each feature.
+
+    Parameters
+    ----------
+    features
+        (cells, features).
+    network
+        Mean and scale of the features.
+    out
+        (features, cells): where they are written.
+    """
     for cell in range(len(features)):
         for one in range(network.mean.size):
             scaled = (features[cell, one] - network.mean[one]) * network.scale[one]
