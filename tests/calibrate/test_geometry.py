@@ -292,3 +292,35 @@ def test_errors_of_the_disparity_are_those_of_typed_distances(camera):
     np.testing.assert_allclose(expected, scatter, rtol=0.35)
     nearest, farthest = truth.argmin(), truth.argmax()
     assert expected[nearest] > 3 * expected[farthest]
+
+
+def with_pupil(camera, pupil_m: float):
+    """Matches whose magnification changes with 1/Z from frame to frame, not from view to view."""
+
+    def scaled(places_px, view, frame):
+        anchor = np.array(camera.anchors_px[view])
+        return anchor + (places_px - anchor) * np.exp(-pupil_m / camera.distances_m[frame])
+
+    def changed(pair, cameras):
+        if cameras == (0, 1):
+            return pair
+        return pair._replace(
+            first_px=scaled(pair.first_px, cameras[0], pair.first),
+            second_px=scaled(pair.second_px, cameras[1], pair.second),
+        )
+
+    return camera.matches().changed(changed)
+
+
+@pytest.mark.parametrize("distorts", [False, True])
+def test_magnification_that_changes_with_the_distance_is_no_distance(camera, distorts):
+    matches = with_pupil(camera, 2e-3)
+    anchors = find_anchors(matches)
+    rectification = find_rectification(matches, anchors)
+    typed_m = np.array(camera.distances_m) + np.random.default_rng(4).normal(0, 1e-4, 16)
+    found = find_geometry(
+        matches, anchors, rectification, typed_m, DESIGN, fit_ruler=False, distorts=distorts
+    )
+    # Expansion alone has the boards 2 mm farther apart than they are.
+    assert np.abs(found.depths_m - camera.distances_m).max() < 4e-4
+    assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=1e-3)

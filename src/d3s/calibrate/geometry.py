@@ -17,8 +17,9 @@ with the lens centimetres behind; but distances that were measured from the lens
 typed.
 
 Lenses that distort stretch the logarithms of Z_j / Z_k by a common share, and the magnification of
-lenses with clipped pupils or coma changes with the vergence. Disparity on the axis has none of
-this. So what expansion is wrong by is unknown in the fit (`distance_fit`).
+lenses with clipped pupils or coma changes with the vergence. Disparity on the axis has little of
+this: the point is on the axis of one lens, and off that of the other by the disparity. So what
+expansion is wrong by is unknown in the fit (`distance_fit`).
 """
 
 from collections.abc import Sequence

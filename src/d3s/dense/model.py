@@ -32,7 +32,7 @@ class SigmaModel(NamedTuple):
 
 
 class Model(NamedTuple):
-    """All that `benchmarks/tune_dense.py` fits."""
+    """Fitted models of evidence, paths, fills and sigma."""
 
     evidence: EvidenceModel
     paths: PathModel
