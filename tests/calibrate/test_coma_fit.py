@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.coma import spectrum
-from d3s.calibrate.coma_fit import Coma, find_coma
-from d3s.calibrate.matches import PairMatches
+from d3s.calibrate.board import Board
+from d3s.calibrate.coma import BoardBlur, spectrum
+from d3s.calibrate.coma_fit import find_coma
+from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import COARSER, smoothing_px
 from d3s.optics.wavefront import pupil_points
 from d3s.rig import LensMaps
@@ -44,26 +45,33 @@ def shift_px(first: np.ndarray, second: np.ndarray, smoothing_px: float) -> np.n
     return np.linalg.solve(normal, waves @ cross.imag.ravel())
 
 
-def pair_of(frame: int, coma_px: np.ndarray, noise_px: float = 0.0) -> PairMatches:
-    """Windows of both views of a frame, with spots of coma (2 lenses, 3)."""
+def pair_of(
+    frames: tuple[int, int],
+    coma_px: np.ndarray,
+    noise_px: float = 0.0,
+    cameras: tuple[int, int] = (0, 1),
+) -> PairMatches:
+    """Windows of two pictures of one size, with spots of coma (2 lenses, 3)."""
     side = np.linspace(-0.8, 0.8, 5)
     places = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    vergence = 1 / DEPTHS_M[frame]
-    blurs = [LENSES.blur_radii_px(k, 0.0, 0.0, vergence, OPTICS)[0] for k in (0, 1)]
+    blurs = [
+        LENSES.blur_radii_px(camera, 0.0, 0.0, 1 / DEPTHS_M[frame], OPTICS)[0]
+        for camera, frame in zip(cameras, frames, strict=True)
+    ]
     shifts = []
     for place in places:
         spots = [
-            spot(blur, coma[:2] + coma[2] * place)
-            for blur, coma in zip(blurs, coma_px, strict=True)
+            spot(blur, coma_px[camera, :2] + coma_px[camera, 2] * place)
+            for blur, camera in zip(blurs, cameras, strict=True)
         ]
         fine, coarse = (shift_px(*spots, factor * SMOOTHING_PX) for factor in (1.0, COARSER))
         shifts.append(coarse - fine)
-    rng = np.random.default_rng(frame)
-    first_px, second_px = (centre + RADIUS_PX * places for centre in CENTRES_PX)
+    rng = np.random.default_rng(frames)
+    first_px, second_px = (CENTRES_PX[camera] + RADIUS_PX * places for camera in cameras)
     none = np.empty((0, 2))
     return PairMatches(
-        first=frame,
-        second=frame,
+        first=frames[0],
+        second=frames[1],
         first_px=first_px,
         second_px=second_px,
         sigma_px=np.full(len(places), 0.01),
@@ -75,31 +83,48 @@ def pair_of(frame: int, coma_px: np.ndarray, noise_px: float = 0.0) -> PairMatch
     )
 
 
-def found_from(pairs: list[PairMatches]):
-    board = spectrum(SLOPE, SMOOTHING_PX)
-    return find_coma(pairs, LENSES, OPTICS, CENTRES_PX, DEPTHS_M, board)
+def views_of(coma_px: np.ndarray, noise_px: float = 0.0) -> list[PairMatches]:
+    """Both views of each frame."""
+    return [pair_of((frame, frame), coma_px, noise_px) for frame in range(len(DEPTHS_M))]
+
+
+def found_from(across: list[PairMatches], motion: tuple[list[PairMatches], ...] = ([], [])):
+    left, right = (tuple(pairs) for pairs in motion)
+    matches = Matches(left, right, tuple(across), ("",) * len(DEPTHS_M), {})
+    blur = BoardBlur(LENSES, OPTICS, CENTRES_PX, DEPTHS_M, Board())
+    return find_coma(matches, blur, spectrum(SLOPE, SMOOTHING_PX))
 
 
 def test_coma_of_rendered_spots_is_found():
     truth = np.array([[-0.1, 0.05, -1.2], [0.05, 0.0, -1.0]])
-    found = found_from([pair_of(frame, truth, noise_px=1e-3) for frame in range(4)])
+    found = found_from(views_of(truth, noise_px=1e-3))
     assert found.growth_px == pytest.approx(-1.1, rel=0.15)
     # What stereo feels is the difference between the lenses.
     apart = np.subtract(found.left_px, found.right_px)
     np.testing.assert_allclose(apart, truth[0] - truth[1], atol=0.07)
-    # The model of the spots is trusted to a third.
-    assert 0.3 < abs(found.sigma_px / found.growth_px) < 0.5
+    # The model of the spots is trusted to a quarter.
+    assert 0.2 < abs(found.sigma_px / found.growth_px) < 0.4
+
+
+def test_frames_tell_the_coma_of_each_lens():
+    truth = np.array([[-0.1, 0.05, -1.2], [0.05, 0.0, -1.0]])
+    steps = [(0, 1), (1, 2), (2, 3)]
+    motion = tuple(
+        [pair_of(step, truth, 1e-3, (camera, camera)) for step in steps] for camera in (0, 1)
+    )
+    found = found_from([], motion)
+    np.testing.assert_allclose([found.left_px, found.right_px], truth, atol=0.25)
 
 
 def test_lenses_without_coma_have_none():
-    found = found_from([pair_of(frame, np.zeros((2, 3)), noise_px=3e-3) for frame in range(4)])
+    found = found_from(views_of(np.zeros((2, 3)), noise_px=3e-3))
     assert abs(found.growth_px) < 3 * found.sigma_px
     assert found.sigma_px < 0.2
 
 
 def test_wrong_matches_are_left_out():
     truth = np.array([[0.0, 0.0, -1.2], [0.0, 0.0, -1.2]])
-    pairs = [pair_of(frame, truth, noise_px=1e-3) for frame in range(4)]
+    pairs = views_of(truth, noise_px=1e-3)
     spoilt = pairs[0].coarse_shift_px.copy()
     spoilt[3], spoilt[7] = 40.0, np.nan
     kept = found_from([pairs[0]._replace(coarse_shift_px=spoilt), *pairs[1:]])
@@ -107,15 +132,8 @@ def test_wrong_matches_are_left_out():
 
 
 def test_nothing_to_go_by_leaves_coma_unknown():
-    unmatched = pair_of(0, np.zeros((2, 3)))._replace(coarse_shift_px=None)
+    unmatched = pair_of((0, 0), np.zeros((2, 3)))._replace(coarse_shift_px=None)
     found = found_from([unmatched])
     assert found.growth_px == 0.0
     # Two thousandths of the field radius for each lens.
     assert found.sigma_px == pytest.approx(2e-3 * RADIUS_PX / np.sqrt(2))
-
-
-def test_the_surer_of_two_estimates_counts_more():
-    growth = (0.0, 0.0, -1.0)
-    sure, unsure = (Coma(growth, growth, sigma_px) for sigma_px in (0.01, 0.5))
-    assert sure.averaged_with(-44.0, 4.0) == pytest.approx(-1.0, abs=0.01)
-    assert unsure.averaged_with(-0.5, 0.5) == pytest.approx(-0.75)

@@ -12,6 +12,7 @@ import numpy as np
 from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.board import Board
 from d3s.calibrate.colour import ColourSensor
+from d3s.calibrate.coma_fit import Coma
 from d3s.calibrate.distortion import Distortion, find_distortion
 from d3s.calibrate.fields import Fields, largest_crop
 from d3s.calibrate.frames import Captures
@@ -24,8 +25,9 @@ from d3s.errors import CalibrationError
 from d3s.rig import Calibration, LensMaps, Provenance, Rig
 from d3s.types import FloatArray, Progress
 
-# Bowls of boards, and the error of a bowl per pixel of coma at the field radius: tuning camera.
-_BOWL_PER_M, _BOWL_PER_COMA = 0.03, 0.25
+# Standard deviation of the bowls of boards; and of a bowl that is fitted, per pixel of coma and per
+# dioptre of curvature at the field radius: tuning camera, without and with curvature.
+_BOWL_PER_M, _BOWL_PER_COMA, _BOWL_PER_DPT = 0.03, 0.006, 0.05
 _DISTORTION_PX = 0.5  # at the field radius: more is that of a real lens
 _MOST_DETAIL = 2.0  # k² times blur variance up to which a wave is shifted in proportion
 
@@ -38,7 +40,7 @@ class Setup(NamedTuple):
     name: str  # of the camera
     provenance: Provenance  # residuals still empty
     sensor: ColourSensor | None = None  # None: a mono sensor
-    coma_px: float | None = None  # at the field radius, if it is known already
+    coma: Coma | None = None  # if it is known already
 
 
 class Alignment(NamedTuple):
@@ -49,6 +51,7 @@ class Alignment(NamedTuple):
     anchors: Anchors  # of views without distortion, as are the next two
     rectification: Rectification
     geometry: Geometry
+    bowl_doubt_per_m: float = 0.0  # standard deviation of the bowl by errors of the lenses
 
     @property
     def left_out(self) -> dict[int, str]:
@@ -62,26 +65,22 @@ class Alignment(NamedTuple):
 
     @property
     def board(self) -> Board:
-        """Shape of the board, without the bowl that coma imitates.
+        """Shape of the board, without the bowl that errors of lenses imitate.
 
         A bowl, bent alike along X and Y, moves places as a distortion in proportion to the distance
-        does. The shift of detail by coma is known only roughly, and its error looks like a bowl.
+        does. The shift of detail by coma, and by blur that changes over the field, is known only
+        roughly, and its error looks like a bowl.
         """
         along, mixed, down = self.distortion.bend_per_m
         bowl, saddle = 0.5 * (along + down), 0.5 * (along - down)
-        bowl *= _BOWL_PER_M**2 / (_BOWL_PER_M**2 + self._bowl_doubt_per_m**2)
+        bowl *= _BOWL_PER_M**2 / (_BOWL_PER_M**2 + self.bowl_doubt_per_m**2)
         return Board(self.geometry.slopes, (bowl + saddle, mixed, bowl - saddle))
-
-    @property
-    def _bowl_doubt_per_m(self) -> float:
-        """Standard deviation of the bowl that is fitted, by the error of coma."""
-        return _BOWL_PER_COMA * abs(self.distortion.coma_px)
 
     @property
     def bend_sigma_per_m(self) -> tuple[float, float, float]:
         """Standard deviations of the bend of `board` along X, mixed and along Y."""
         along, mixed, down = self.distortion.bend_sigma_per_m
-        doubt = self._bowl_doubt_per_m
+        doubt = self.bowl_doubt_per_m
         bowl = _BOWL_PER_M * doubt / float(np.hypot(_BOWL_PER_M, doubt))
         return float(np.hypot(along, bowl)), mixed, float(np.hypot(down, bowl))
 
@@ -146,6 +145,20 @@ def align_matches(
         distorts=max(distortion.largest_px(0), distortion.largest_px(1)) > _DISTORTION_PX,
     )
     return Alignment(matches, distortion, anchors, rectification, geometry)
+
+
+def bowl_doubt_per_m(coma_px: float, lenses: LensMaps) -> float:
+    """Standard deviation of the bowl of a board that places show, by errors of the lenses.
+
+    Parameters
+    ----------
+    coma_px
+        Coma at the field radius, as shift of the light.
+    lenses
+        Focus over the field.
+    """
+    curvature_dpt = np.mean([lenses.focus_left_dpt[2:], lenses.focus_right_dpt[2:]])
+    return float(np.hypot(_BOWL_PER_COMA * coma_px, _BOWL_PER_DPT * curvature_dpt))
 
 
 def without_blur_shift(alignment: Alignment, rig: Rig) -> Matches:

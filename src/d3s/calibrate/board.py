@@ -38,6 +38,20 @@ class Board(NamedTuple):
         """
         x = (np.asarray(cols) - 0.5 * (shape[1] - 1)) / optics.focal_length_px
         y = (np.asarray(rows) - 0.5 * (shape[0] - 1)) / optics.focal_length_px
-        plane = depth_m / (1.0 - self.slopes[0] * x - self.slopes[1] * y)
+        return self.depth_along_m(x, y, depth_m)
+
+    def depth_along_m(self, x: ArrayLike, y: ArrayLike, depth_m: float) -> FloatArray:
+        """Depth of the board in a direction, in metres.
+
+        Parameters
+        ----------
+        x, y
+            Tangents X / Z and Y / Z of the direction.
+        depth_m
+            Depth of the board on the axis.
+        """
+        across, down = np.asarray(x), np.asarray(y)
+        plane = depth_m / (1.0 - self.slopes[0] * across - self.slopes[1] * down)
         a, b, c = self.bend_per_m
-        return np.asarray(plane + (a * x * x + b * x * y + c * y * y) * plane**2)
+        bend = a * across * across + b * across * down + c * down * down
+        return np.asarray(plane + bend * plane**2)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from d3s.calibrate.board import Board
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import smoothing_px
 from d3s.rig import LensMaps, Optics
@@ -24,6 +25,10 @@ _TABLE_STEPS = 40  # per unit
 _MOST_SHIFT = 1.5  # of detail against that of the light, over the latter
 _STRIDE = 5  # one pair of so many decides on the spectrum
 _SLOPES = np.linspace(-0.5, 2.0, 26)  # of spectra: contrast falls with this power of the frequency
+
+
+ComaNumbers = tuple[float, float, float]
+"""Coma along x and y on the axis, and its growth per field radius, in pixels."""
 
 
 class Spectrum(NamedTuple):
@@ -74,10 +79,10 @@ def _tables() -> FloatArray:
     return np.stack([even, per_z, second])
 
 
-def _view(blur_px: FloatArray, coma_px: FloatArray, waves: Spectrum) -> _View:
+def _view(blur_px: FloatArray, coma_px: FloatArray, frequency: FloatArray) -> _View:
     """Transfer functions of windows with blur tensors (3, windows) and coma (2, windows)."""
     along, mixed, down = blur_px[..., np.newaxis]
-    x, y = waves.frequency.T
+    x, y = frequency.T
     across, below = along * x + mixed * y, mixed * x + down * y
     size = np.hypot(across, below)
     place = np.minimum(size * _TABLE_STEPS, _tables().shape[1] - 2)
@@ -107,6 +112,7 @@ def detail_shift(
     blurs_px: tuple[FloatArray, FloatArray],
     comas_px: tuple[FloatArray, FloatArray],
     waves: Spectrum,
+    magnification: float = 1.0,
 ) -> DetailShift:
     """Shift of the windows of two pictures that a match of them finds.
 
@@ -117,11 +123,14 @@ def detail_shift(
     comas_px
         Coma (2, windows) of both pictures along x and y, as shift of the light.
     waves
-        Spectrum of the texture.
+        Spectrum of the texture in the first picture.
+    magnification
+        Size of the texture in the second picture over that in the first: finer detail is shifted
+        otherwise.
     """
-    first, second = (
-        _view(blur, coma, waves) for blur, coma in zip(blurs_px, comas_px, strict=True)
-    )
+    scaled = waves.frequency / magnification
+    first = _view(blurs_px[0], comas_px[0], waves.frequency)
+    second = _view(blurs_px[1], comas_px[1], scaled)
     common = waves.power * first.even * second.even
     x, y = waves.frequency.T
     normal = np.stack([common @ (x * x), common @ (x * y), common @ (x * y), common @ (y * y)], -1)
@@ -138,7 +147,7 @@ def detail_shift(
 
     return DetailShift(
         limited(solved(first.skew * second.even), comas_px[0]),
-        limited(solved(second.skew * first.even), comas_px[1]),
+        limited(magnification * solved(second.skew * first.even), comas_px[1]),
     )
 
 
@@ -160,7 +169,7 @@ def expected_square_frequency(
 def _common_contrast(blurs_px: tuple[FloatArray, FloatArray], waves: Spectrum) -> FloatArray:
     """Product of the contrast (windows, frequencies) that two even spots leave."""
     none = np.zeros((2, 1))
-    first, second = (_view(blur, none, waves).even for blur in blurs_px)
+    first, second = (_view(blur, none, waves.frequency).even for blur in blurs_px)
     return np.asarray(first * second)
 
 
@@ -170,92 +179,115 @@ def _mean_square_frequency(contrast: FloatArray, waves: Spectrum) -> FloatArray:
     return np.asarray((contrast @ (power * square)) / (contrast @ power))
 
 
-def with_detail_shift(
-    matches: Matches,
-    lenses: LensMaps,
-    optics: Optics,
-    centres_px: tuple[FloatArray, FloatArray],
-    depths_m: FloatArray,
-) -> tuple[Matches, Spectrum]:
-    """Matches with the shift of each window by coma of one pixel at the field radius.
+class BoardBlur(NamedTuple):
+    """Blur of the board in all frames: lenses, axes, and where the board is."""
+
+    lenses: LensMaps
+    optics: Optics
+    centres_px: tuple[FloatArray, FloatArray]  # (x, y) of the axes of both lenses in the raw frame
+    depths_m: FloatArray  # (frames,): of the board on the axis; NaN where unknown
+    board: Board
+
+    def knows(self, pair: PairMatches) -> bool:
+        """Whether the depths of both frames of a pair are known."""
+        return bool(np.isfinite(self.depths_m[[pair.first, pair.second]]).all())
+
+    def places(self, places_px: FloatArray, camera: int) -> FloatArray:
+        """Places (2, windows) from the axis, in units of the field radius."""
+        return np.asarray((places_px - self.centres_px[camera]).T / self.lenses.field_radius_px)
+
+    def blurs_px(
+        self, pair: PairMatches, cameras: tuple[int, int]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Tensors of the blur radii (3, windows) in both pictures of a pair."""
+        first, second = (
+            self._blur_px(places_px, camera, frame)
+            for places_px, camera, frame in (
+                (pair.first_px, cameras[0], pair.first),
+                (pair.second_px, cameras[1], pair.second),
+            )
+        )
+        return first, second
+
+    def _blur_px(self, places_px: FloatArray, camera: int, frame: int) -> FloatArray:
+        x, y = self.places(places_px, camera)
+        tangent = self.lenses.field_radius_px / self.optics.focal_length_px
+        depth_m = self.board.depth_along_m(tangent * x, tangent * y, self.depths_m[frame])
+        return self.lenses.blur_radii_px(camera, x, y, 1 / depth_m, self.optics)
+
+
+def magnification(pair: PairMatches) -> float:
+    """Size of the second picture of a pair over that of the first."""
+    first, second = (np.var(places, axis=0).sum() for places in (pair.first_px, pair.second_px))
+    return float(np.sqrt(second / first))
+
+
+def scaled(coma_px: ComaNumbers, share: float) -> ComaNumbers:
+    """Coma of a share of this size."""
+    x, y, growth = coma_px
+    return share * x, share * y, share * growth
+
+
+def without_coma(
+    matches: Matches, comas_px: tuple[ComaNumbers, ComaNumbers], blur: BoardBlur, waves: Spectrum
+) -> Matches:
+    """Matches without the shift of detail by coma.
 
     Parameters
     ----------
     matches
         Places on the board.
-    lenses, optics
-        Focus over the field.
-    centres_px
-        (x, y) of the axes of both lenses in the raw frame.
-    depths_m
-        Depth of the board in each frame; NaN where unknown.
-
-    Returns
-    -------
-    tuple
-        The matches, and the spectrum of the board.
+    comas_px
+        Coma of the left and of the right lens: along x and y on the axis, and its growth per field
+        radius, as shift of the light.
+    blur
+        Blur of the board in all frames.
+    waves
+        Spectrum of the board.
     """
-    radius_px = lenses.field_radius_px
-    smoothing = smoothing_px(2 * radius_px)
-
-    def window(places_px: FloatArray, camera: int, frame: int) -> tuple[FloatArray, FloatArray]:
-        x, y = ((places_px - centres_px[camera]) / radius_px).T
-        vergence = 1 / depths_m[frame] if np.isfinite(depths_m[frame]) else 0.0
-        return lenses.blur_radii_px(camera, x, y, vergence, optics), np.stack([x, y])
-
-    def windows(pair: PairMatches, cameras: tuple[int, int]) -> tuple[FloatArray, ...]:
-        first = window(pair.first_px, cameras[0], pair.first)
-        second = window(pair.second_px, cameras[1], pair.second)
-        return first[0], second[0], first[1], second[1]
-
-    waves = _fitting_spectrum([(pair, windows(pair, (0, 0))) for pair in matches.left], smoothing)
 
     def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
-        one, other, first_coma, second_coma = windows(pair, cameras)
-        found = detail_shift((one, other), (first_coma, second_coma), waves)
-        return pair._replace(
-            # The shift of the light itself is part of the magnification.
-            skew_first_px=found.first_px - first_coma.T,
-            skew_second_px=found.second_px - second_coma.T,
-        )
-
-    return matches.changed(changed), waves
-
-
-def without_coma(matches: Matches, coma_px: float) -> Matches:
-    """Matches without the shift of detail by coma of this size at the field radius.
-
-    Parameters
-    ----------
-    matches
-        Places on the board, from `with_detail_shift`.
-    coma_px
-        Shift of the light at the field radius, alike in two lenses of a kind.
-    """
-
-    def changed(pair: PairMatches, _cameras: tuple[int, int]) -> PairMatches:
-        if pair.skew_first_px is None or pair.skew_second_px is None:
+        if not blur.knows(pair):
             return pair
+        first, second = (
+            np.array(comas_px[camera][:2])[:, np.newaxis]
+            + comas_px[camera][2] * blur.places(places_px, camera)
+            for places_px, camera in zip((pair.first_px, pair.second_px), cameras, strict=True)
+        )
+        found = detail_shift(
+            blur.blurs_px(pair, cameras), (first, second), waves, magnification(pair)
+        )
+        # The shift of the light itself is part of the magnification.
         return pair._replace(
-            first_px=pair.first_px - coma_px * pair.skew_first_px,
-            second_px=pair.second_px - coma_px * pair.skew_second_px,
-            skew_first_px=None,
-            skew_second_px=None,
+            first_px=pair.first_px - found.first_px + first.T,
+            second_px=pair.second_px - found.second_px + second.T,
         )
 
     return matches.changed(changed)
 
 
+def board_spectrum(matches: Matches, blur: BoardBlur) -> Spectrum:
+    """Spectrum of the board, smoothed as the pictures are that places were found in.
+
+    Parameters
+    ----------
+    matches
+        Places on the board, with the mean square frequency of its detail.
+    blur
+        Blur of the board in all frames.
+    """
+    pairs = [(pair, blur.blurs_px(pair, (0, 0))) for pair in matches.left if blur.knows(pair)]
+    return _fitting_spectrum(pairs, smoothing_px(2 * blur.lenses.field_radius_px))
+
+
 def _fitting_spectrum(
-    pairs: list[tuple[PairMatches, tuple[FloatArray, ...]]], smoothing_px: float
+    pairs: list[tuple[PairMatches, tuple[FloatArray, FloatArray]]], smoothing_px: float
 ) -> Spectrum:
     """Spectrum with the slope that agrees best with the detail of the windows."""
     trials = [spectrum(float(slope), smoothing_px) for slope in _SLOPES]
     # Spectra differ by their power; the frequencies and what blur leaves of them are the same.
     detail = np.concatenate([pair.detail_per_px2 for pair, _ in pairs[::_STRIDE]])
-    left = np.concatenate(
-        [_common_contrast((one, other), trials[0]) for _, (one, other, *_) in pairs[::_STRIDE]]
-    )
+    left = np.concatenate([_common_contrast(blurs, trials[0]) for _, blurs in pairs[::_STRIDE]])
     best, least = spectrum(1.0, smoothing_px), np.inf
     for waves in trials:
         ratios = detail / _mean_square_frequency(left, waves)

@@ -1,25 +1,28 @@
-"""Coma of both lenses, from the difference between coarse and fine detail of the two views.
+"""Coma of both lenses, from the difference between coarse and fine detail.
 
-Coma shifts coarse detail otherwise than fine detail (`d3s.calibrate.coma`). The views of a board
-are matched twice: with all detail, and with coarse detail only. Distortion, the shape and the depth
-of the board, and the mounting of the lenses move both alike, so the difference is the work of coma.
-It is linear in the coma of the lenses, which is fitted to the windows of all frames.
+Coma shifts coarse detail otherwise than fine detail (`d3s.calibrate.coma`). Pictures of a board are
+matched twice, from frame to frame and from view to view: with all detail, and with coarse detail
+only. Distortion, the shape and the depth of the board, and the mounting of the lenses move both
+alike, so the difference is the work of coma. It is linear in the coma of the lenses, which is
+fitted to the windows of all pairs.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.coma import Spectrum, detail_shift, spectrum
-from d3s.calibrate.matches import PairMatches
+from d3s.calibrate.coma import (
+    BoardBlur,
+    ComaNumbers,
+    Spectrum,
+    detail_shift,
+    magnification,
+    spectrum,
+)
+from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import COARSER, smoothing_px
 from d3s.calibrate.robust import huber_weighted, robust_sigma
-from d3s.rig import LensMaps, Optics
 from d3s.types import FloatArray
-
-Lens = tuple[float, float, float]
-"""Coma along x and y on the axis, and its growth per field radius, in pixels."""
 
 _NONE = (0.0, 0.0, 0.0)
 _UNKNOWNS = 6
@@ -29,17 +32,16 @@ _MOST_SHIFT_PX = 3.0  # more is a wrong match
 # Standard deviations of the prior, over the field radius: coma on the axis, and its growth.
 _PRIOR = (0.3e-3, 0.3e-3, 2e-3)
 # Share of coma that the model of the spots is wrong by: the spectrum of the board is not a power
-# of the frequency, and spots are not even disks. From the tuning camera: 0.3 with and without
-# curvature of the field, with opposite signs.
-_MODEL_ERROR = 0.35
-_LEAST_SIGMA_PX = 1e-3
+# of the frequency, and spots are not even disks. From the tuning camera: 0.2 with and without
+# curvature of the field.
+_MODEL_ERROR = 0.25
 
 
 class Coma(NamedTuple):
     """Coma of both lenses, and what its growth may be wrong by, in pixels."""
 
-    left_px: Lens = _NONE
-    right_px: Lens = _NONE
+    left_px: ComaNumbers = _NONE
+    right_px: ComaNumbers = _NONE
     sigma_px: float = 0.0  # of the growth
     board_slope: float = 1.0  # of the spectrum of the board
 
@@ -48,44 +50,22 @@ class Coma(NamedTuple):
         """Coma at the field radius, mean of both lenses."""
         return 0.5 * (self.left_px[2] + self.right_px[2])
 
-    def averaged_with(self, growth_px: float, sigma_px: float) -> float:
-        """Mean of this growth and another estimate of it, weighted by their variances.
-
-        Parameters
-        ----------
-        growth_px, sigma_px
-            The other estimate, and its standard deviation.
-        """
-        own, other = (max(sigma, _LEAST_SIGMA_PX) ** -2 for sigma in (self.sigma_px, sigma_px))
-        return (own * self.growth_px + other * growth_px) / (own + other)
-
 
 class _Pair(NamedTuple):
     rows: FloatArray  # (equations, unknowns), over the spread of the residuals
     residual: FloatArray
 
 
-def find_coma(
-    pairs: Iterable[PairMatches],
-    lenses: LensMaps,
-    optics: Optics,
-    centres_px: tuple[FloatArray, FloatArray],
-    depths_m: FloatArray,
-    board: Spectrum,
-) -> Coma:
+def find_coma(matches: Matches, blur: BoardBlur, waves: Spectrum) -> Coma:
     """Coma of both lenses that explains how coarse detail lies beside fine detail.
 
     Parameters
     ----------
-    pairs
-        Windows of the left view found in the right one, with and without fine detail.
-    lenses, optics
-        Focus over the field.
-    centres_px
-        (x, y) of the axes of both lenses in the raw frame.
-    depths_m
-        Depth of the board in each frame; NaN where unknown.
-    board
+    matches
+        Windows found from frame to frame and from view to view, with and without fine detail.
+    blur
+        Blur of the board in all frames.
+    waves
         Spectrum of the board.
 
     Returns
@@ -93,65 +73,49 @@ def find_coma(
     Coma
         None of it, with the standard deviation of the prior, if no pair can be used.
     """
-    smoothing = smoothing_px(2 * lenses.field_radius_px)
-    bands = [spectrum(board.slope, factor * smoothing) for factor in (1.0, COARSER)]
+    radius_px = blur.lenses.field_radius_px
+    smoothing = smoothing_px(2 * radius_px)
+    bands = [spectrum(waves.slope, factor * smoothing) for factor in (1.0, COARSER)]
     found = [
         one
-        for pair in pairs
-        if np.isfinite(depths_m[pair.first])
-        and (one := _pair(pair, lenses, optics, centres_px, 1 / depths_m[pair.first], bands))
+        for pair, cameras in matches.with_cameras()
+        if blur.knows(pair) and (one := _pair(pair, cameras, blur, bands))
     ]
-    prior = lenses.field_radius_px * np.array([*_PRIOR, *_PRIOR])
-    values, covariance = _solve(found, prior)
+    values, covariance = _solve(found, radius_px * np.array([*_PRIOR, *_PRIOR]))
     mean = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
     growth_sigma = float(np.sqrt(mean @ covariance @ mean))
     sigma = float(np.hypot(growth_sigma, _MODEL_ERROR * abs(float(mean @ values))))
     left, right = values[:3].tolist(), values[3:].tolist()
-    return Coma(tuple(left), tuple(right), sigma, board.slope)
+    return Coma(tuple(left), tuple(right), sigma, waves.slope)
 
 
 def _pair(
-    pair: PairMatches,
-    lenses: LensMaps,
-    optics: Optics,
-    centres_px: tuple[FloatArray, FloatArray],
-    vergence_dpt: float,
-    bands: list[Spectrum],
+    pair: PairMatches, cameras: tuple[int, int], blur: BoardBlur, bands: list[Spectrum]
 ) -> _Pair | None:
     """Equations of the windows of one pair, of which enough have coarse detail."""
-    if pair.coarse_shift_px is None:
+    shift_px = pair.coarse_shift_px
+    if shift_px is None:
         return None
     # NaN, where a window was not found, is not below the limit.
-    is_in = np.abs(pair.coarse_shift_px).max(axis=1) < _MOST_SHIFT_PX
+    is_in = np.abs(shift_px).max(axis=1) < _MOST_SHIFT_PX
     if np.count_nonzero(is_in) < _FEWEST_WINDOWS:
         return None
-    places = [
-        ((px[is_in] - centre_px) / lenses.field_radius_px).T
-        for px, centre_px in zip((pair.first_px, pair.second_px), centres_px, strict=True)
-    ]
-    blurs = _blurs(places, lenses, optics, vergence_dpt)
-    columns = np.zeros((np.count_nonzero(is_in), 2, _UNKNOWNS))
-    for kind in range(3):
-        comas = _unit_coma(kind, places[0]), _unit_coma(kind, places[1])
-        fine, coarse = (detail_shift(blurs, comas, waves) for waves in bands)
-        # The views of a frame are alike in size and direction, to some per cent.
-        columns[:, :, kind] = fine.first_px - coarse.first_px
-        columns[:, :, 3 + kind] = coarse.second_px - fine.second_px
-    weights = np.repeat(1 / pair.sigma_px[is_in], 2)
-    rows = columns.reshape(-1, _UNKNOWNS) * weights[:, np.newaxis]
-    residual = pair.coarse_shift_px[is_in].reshape(-1) * weights
-    return _Pair(rows, residual)
-
-
-def _blurs(
-    places: list[FloatArray], lenses: LensMaps, optics: Optics, vergence_dpt: float
-) -> tuple[FloatArray, FloatArray]:
-    """Tensors of the blur radii (3, windows) of both views."""
-    (left_x, left_y), (right_x, right_y) = places
-    return (
-        lenses.blur_radii_px(0, left_x, left_y, vergence_dpt, optics),
-        lenses.blur_radii_px(1, right_x, right_y, vergence_dpt, optics),
+    pair = pair.some(is_in)
+    blurs = blur.blurs_px(pair, cameras)
+    first, second = (
+        blur.places(places_px, camera)
+        for places_px, camera in zip((pair.first_px, pair.second_px), cameras, strict=True)
     )
+    size = magnification(pair)
+    columns = np.zeros((len(pair.first_px), 2, _UNKNOWNS))
+    for kind in range(3):
+        comas = _unit_coma(kind, first), _unit_coma(kind, second)
+        fine, coarse = (detail_shift(blurs, comas, waves, size) for waves in bands)
+        columns[:, :, 3 * cameras[0] + kind] += size * (fine.first_px - coarse.first_px)
+        columns[:, :, 3 * cameras[1] + kind] += coarse.second_px - fine.second_px
+    weights = np.repeat(1 / pair.sigma_px, 2)
+    rows = columns.reshape(-1, _UNKNOWNS) * weights[:, np.newaxis]
+    return _Pair(rows, shift_px[is_in].reshape(-1) * weights)
 
 
 def _unit_coma(kind: int, places: FloatArray) -> FloatArray:

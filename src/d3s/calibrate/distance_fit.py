@@ -46,8 +46,9 @@ class LensPrior(NamedTuple):
     infinity_px: float  # of the disparity of infinity, beside what the anchors say
 
 
-# A pupil of which 4 % is cut off at the rim of the field has p = 0.2 mm.
-REAL_LENSES = LensPrior(2e-3, 5e-4, 0.01, 0.03)
+# A pupil of which 4 % is cut off at the rim of the field has p = 0.2 mm. Coma is corrected before:
+# q and the third number are what a fifth of it leaves.
+REAL_LENSES = LensPrior(3e-4, 1e-4, 0.005, 0.03)
 PERFECT_LENSES = LensPrior(1e-9, 1e-9, 0.0, 0.0)
 
 
@@ -155,6 +156,10 @@ class DistanceData(NamedTuple):
     def infinity_sigma_px(self) -> float:
         """Standard deviation of the disparity of infinity, which is 0 by the anchors."""
         return float(np.sqrt(difference_covariance(self.anchors, self.rectification)[0, 0]))
+
+    def moved(self, offset_m: float) -> "DistanceData":
+        """Measurements by a ruler whose zero lies elsewhere."""
+        return self._replace(distances_m=self.distances_m + offset_m)
 
     def without(self, frames: dict[int, str]) -> "DistanceData":
         """Measurements without some frames."""

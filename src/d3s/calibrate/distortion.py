@@ -8,13 +8,12 @@ x, measured from its axis in units of the field radius, by::
     (k3 |x|² + k5 |x|⁴) x + 2 (p · x) x + p |x|²
 
 (third and fifth order radial, and decentring p). Where the rim of a lens cuts the pupil off, blur
-is not even around the chief ray, and the third order changes with the vergence 1/Z. Coma shifts
-detail by an amount that depends on the blur (`d3s.calibrate.coma`), which is known once the focus
-is. A board that is bent by δZ moves a place by -x δZ / Z. All are told apart by how they change
-with the distance. The homography of each pair is eliminated, and the numbers that all pairs share
-are fitted by least squares with Huber weights. This is repeated at the places that lenses without
-the distortion found so far would give, since x is such a place. Neither the ruler nor the tilt of
-the board has an effect; distances are needed to some per cent only.
+is not even around the chief ray, and the third order changes with the vergence 1/Z. A board that is
+bent by δZ moves a place by -x δZ / Z. All are told apart by how they change with the distance. The
+homography of each pair is eliminated, and the numbers that all pairs share are fitted by least
+squares with Huber weights. This is repeated at the places that lenses without the distortion found
+so far would give, since x is such a place. Neither the ruler nor the tilt of the board has an
+effect; distances are needed to some per cent only.
 """
 
 from collections.abc import Sequence
@@ -32,12 +31,11 @@ LensNumbers = tuple[float, float, float, float]
 
 _LENS = 6  # the four numbers, and the third and fifth order per dioptre
 _BEND = 3
-_UNKNOWNS = 2 * _LENS + _BEND + 1  # the last one is coma, alike in two lenses of a kind
+_UNKNOWNS = 2 * _LENS + _BEND
 # Standard deviations of the prior, which says none: distortion of third and fifth order,
 # decentring; and the curvature of a board in 1/m: one of 0.5 m is bent by 1 cm.
 _PRIOR_LENS = (0.02, 0.01, 0.003, 0.003, 0.003, 0.003)
 _PRIOR_BEND_PER_M = 0.3
-_PRIOR_COMA_PX = 2.0
 _ROUNDS = 4
 _PASSES = 3  # axes and places are found again after the distortion is removed
 _NONE = (0.0, 0.0, 0.0, 0.0)
@@ -58,12 +56,10 @@ class Distortion(NamedTuple):
     right_per_dpt: tuple[float, float] = (0.0, 0.0)
     left_sigma: LensNumbers = _NONE
     right_sigma: LensNumbers = _NONE
-    coma_px: float = 0.0  # of both lenses at the field radius
     bend_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)  # δZ = a X² + b XY + c Y², in 1/m
     bend_sigma_per_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     before_rms_px: float = float("nan")  # residual of the homographies of all pairs
     after_rms_px: float = float("nan")
-    coma_sigma_px: float = 0.0
 
     def centre_px(self, camera: int) -> FloatArray:
         """(x, y) of the axis of a lens in the raw frame."""
@@ -99,9 +95,6 @@ class Distortion(NamedTuple):
         per_dpt = (self.left_per_dpt, self.right_per_dpt)[camera]
         return np.array([*(self.left, self.right)[camera], *per_dpt])
 
-    def _without_coma(self, places_px: FloatArray, skew_px: FloatArray | None) -> FloatArray:
-        return places_px if skew_px is None else places_px - self.coma_px * skew_px
-
     def largest_px(self, camera: int) -> float:
         """Distortion at the field radius to the right of the axis, in pixels."""
         place = np.array([[1.0, 0.0]])
@@ -112,9 +105,6 @@ class Distortion(NamedTuple):
         """Matches as lenses without distortion would give them."""
 
         def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
-            first_px = self._without_coma(pair.first_px, pair.skew_first_px)
-            second_px = self._without_coma(pair.second_px, pair.skew_second_px)
-
             def first(places_px: FloatArray) -> FloatArray:
                 return self.undistorted_px(cameras[0], places_px, self.vergences_dpt[pair.first])
 
@@ -122,8 +112,8 @@ class Distortion(NamedTuple):
                 return self.undistorted_px(cameras[1], places_px, self.vergences_dpt[pair.second])
 
             return pair._replace(
-                first_px=first(first_px),
-                second_px=second(second_px),
+                first_px=first(pair.first_px),
+                second_px=second(pair.second_px),
                 features_first_px=first(pair.features_first_px),
                 features_second_px=second(pair.features_second_px),
             )
@@ -208,17 +198,17 @@ class _Fit:
             for pair in pairs
         ]
         bend = [_PRIOR_BEND_PER_M] * _BEND
-        prior = np.array([*_PRIOR_LENS, *_PRIOR_LENS, *bend, _PRIOR_COMA_PX])
+        prior = np.array([*_PRIOR_LENS, *_PRIOR_LENS, *bend])
         self._solve(prior)
 
     def _pair(self, pair: PairMatches, cameras: tuple[int, int]) -> _Pair:
         matrix = fit_homography(pair.first_px, pair.second_px, 1 / pair.sigma_px)
         tangents, jacobian = _tangents(matrix, pair.first_px)
         first, second = (
-            self._terms(places, skew, camera, frame)
-            for places, skew, camera, frame in (
-                (pair.first_px, pair.skew_first_px, cameras[0], pair.first),
-                (pair.second_px, pair.skew_second_px, cameras[1], pair.second),
+            self._terms(places, camera, frame)
+            for places, camera, frame in (
+                (pair.first_px, cameras[0], pair.first),
+                (pair.second_px, cameras[1], pair.second),
             )
         )
         terms = second - np.einsum("nij,njk->nik", jacobian, first)
@@ -227,16 +217,14 @@ class _Fit:
         removed = np.concatenate(
             [*(self._so_far.numbers(camera) for camera in (0, 1)), np.zeros(_BEND)]
         )
-        residual = residual + terms @ np.append(removed, self._so_far.coma_px)
+        residual = residual + terms @ removed
         weights = np.repeat(1 / pair.sigma_px, 2)
         basis, _ = np.linalg.qr(tangents.reshape(-1, 8) * weights[:, np.newaxis])
         rows = terms.reshape(-1, _UNKNOWNS) * weights[:, np.newaxis]
         away = residual.reshape(-1) * weights
         return _Pair(rows - basis @ (basis.T @ rows), away - basis @ (basis.T @ away))
 
-    def _terms(
-        self, places_px: FloatArray, skew_px: FloatArray | None, camera: int, frame: int
-    ) -> FloatArray:
+    def _terms(self, places_px: FloatArray, camera: int, frame: int) -> FloatArray:
         """Displacement (places, 2, unknowns) of places in pixels."""
         places = (places_px - self._so_far.centre_px(camera)) / self._radius
         vergence = self._so_far.vergences_dpt[frame]
@@ -247,11 +235,8 @@ class _Fit:
         x, y = places.T
         depth = np.stack([x**2, x * y, y**2], axis=1) * self._bend_scale
         depth /= vergence
-        terms[:, :, 2 * _LENS : -1] = -places[:, :, np.newaxis] * depth[:, np.newaxis, :]
-        terms *= self._radius
-        if skew_px is not None:
-            terms[:, :, -1] = skew_px
-        return terms
+        terms[:, :, 2 * _LENS :] = -places[:, :, np.newaxis] * depth[:, np.newaxis, :]
+        return terms * self._radius
 
     def _solve(self, prior: FloatArray) -> None:
         self._values = np.zeros(_UNKNOWNS)
@@ -288,7 +273,7 @@ class _Fit:
             return float(values[first]), float(values[first + 1])
 
         def three(values: FloatArray) -> tuple[float, float, float]:
-            a, b, c = values[2 * _LENS : -1].tolist()
+            a, b, c = values[2 * _LENS :].tolist()
             return a, b, c
 
         return self._so_far._replace(
@@ -298,8 +283,6 @@ class _Fit:
             right_per_dpt=two(self._values, _LENS + 4),
             left_sigma=four(self._sigma, 0),
             right_sigma=four(self._sigma, _LENS),
-            coma_px=float(self._values[-1]),
-            coma_sigma_px=float(self._sigma[-1]),
             bend_per_m=three(self._values),
             bend_sigma_per_m=three(self._sigma),
             before_rms_px=self._rms(np.zeros(_UNKNOWNS)),

@@ -48,6 +48,8 @@ from d3s.types import FloatArray
 
 # An offset of the ruler beyond both is applied by default.
 _CLEAR_SIGMAS, _CLEAR_RULER_M = 4.0, 5e-4
+# Standard deviation of the zero of the ruler over that of a distance: the same hand sets both.
+_ZERO_PER_DISTANCE = 0.5
 _LARGEST_MISFIT = 2.0  # mean square of disparity residuals over sigma, with perfect lenses
 _LARGEST_FACTOR = 2.0  # between K and that of the design
 _LEAST_TILT_SIGMA_RAD = 2e-4  # of the tilt by motion
@@ -153,15 +155,20 @@ def find_geometry(
     out |= wrong
     data = data.without(wrong)
     _check_enough(data.disparities, out, matches.names)
-    fit, free, is_applied = _fit_with_lenses(data, fit_ruler, distorts=distorts)
-    _check_design(fit.focal_baseline, design)
-    return _geometry(data, fit, free, is_applied, design, out)
+    fits = _fit_with_lenses(data, fit_ruler, distorts=distorts)
+    _check_design(fits.fit.focal_baseline, design)
+    return _geometry(data, fits, design, out)
 
 
-def _fit_with_lenses(
-    data: DistanceData, fit_ruler: bool | None, *, distorts: bool
-) -> tuple[Solution, Solution, bool]:
-    """Depths, those with a free offset of the ruler, and whether this offset is applied.
+class _Fits(NamedTuple):
+    fit: Solution
+    free: Solution  # with a free offset of the ruler
+    is_applied: bool  # whether this offset is applied
+    by_zero_m: FloatArray  # (frames,): change of the depths by the error of the ruler's zero
+
+
+def _fit_with_lenses(data: DistanceData, fit_ruler: bool | None, *, distorts: bool) -> _Fits:
+    """Fit depths.
 
     Errors of real lenses are unknowns only where the lenses distort, or where disparity and
     expansion disagree without them: they cost precision.
@@ -173,7 +180,11 @@ def _fit_with_lenses(
         fit = free if is_applied else fit_distances(data, lens, ruler_is_free=False)
         if fit.disparity_misfit < _LARGEST_MISFIT:
             break
-    return fit, free, is_applied
+    if is_applied:
+        return _Fits(fit, free, is_applied, np.zeros(fit.frames))
+    moved = data.moved(_ZERO_PER_DISTANCE * fit.ruler_sigma_m)
+    other = fit_distances(moved, lens, ruler_is_free=False)
+    return _Fits(fit, free, is_applied, other.depths_m - fit.depths_m)
 
 
 def _check_enough(
@@ -275,27 +286,30 @@ def disparity_in_powers(
     return np.asarray(np.linalg.lstsq(terms, disparity_px, rcond=None)[0])
 
 
-def _disparity_errors_px(free: Solution, fit: Solution) -> FloatArray:
+def _disparity_errors_px(fit: Solution, by_zero_m: FloatArray) -> FloatArray:
     """Errors (errors, 3) of a map that is fitted to boards with these depths.
 
-    Of a depth that is too large by the share e, the map subtracts e K / Z too little. The offset of
-    the ruler counts as unknown, applied or not.
+    Of a depth that is too large by the share e, the map subtracts e K / Z too little.
+
+    Parameters
+    ----------
+    fit
+        Depths of the boards with their covariance.
+    by_zero_m
+        (frames,): change of the depths if the zero of the ruler is off by a standard deviation.
     """
     vergence = 1 / fit.depths_m
-    shares = free.covariance[: free.frames, : free.frames]
+    shares = fit.covariance[: fit.frames, : fit.frames]
+    shares = shares + np.outer(by_zero_m * vergence, by_zero_m * vergence)
     factors = disparity_in_powers(np.diag(fit.focal_baseline * vergence), vergence)
     values, directions = np.linalg.eigh(factors @ shares @ factors.T)
     return np.asarray((directions * np.sqrt(np.maximum(values, 0.0))).T)
 
 
 def _geometry(
-    data: DistanceData,
-    fit: Solution,
-    free: Solution,
-    is_applied: bool,
-    design: Optics,
-    left_out: dict[int, str],
+    data: DistanceData, fits: _Fits, design: Optics, left_out: dict[int, str]
 ) -> Geometry:
+    fit, free = fits.fit, fits.free
     count = fit.frames
     depths, errors, residuals = np.full((3, len(data.distances_m)), np.nan)
     depths[data.frames] = fit.depths_m
@@ -310,7 +324,7 @@ def _geometry(
         disparity_offset_px=fit.infinity_px,
         ruler_offset_m=free.ruler_m,
         ruler_offset_sigma_m=free.sigma_of(-1),
-        ruler_is_applied=is_applied,
+        ruler_is_applied=fits.is_applied,
         ruler_sigma_m=fit.ruler_sigma_m,
         baseline_m=fit.focal_baseline / design.focal_length_px,
         sensor_distance_m=fit.focal_baseline * design.pixel_pitch_m / design.baseline_m,
@@ -319,7 +333,7 @@ def _geometry(
         anchor_left_px=left_px,
         anchor_right_px=right_px,
         anchor_difference_sigma_px=(fit.sigma_of(count + 1), data.rectification.sigma[2]),
-        disparity_errors_px=_disparity_errors_px(free, fit),
+        disparity_errors_px=_disparity_errors_px(fit, fits.by_zero_m),
         depths_m=depths,
         distance_errors_m=errors,
         disparities=tuple(data.disparities),

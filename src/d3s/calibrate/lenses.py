@@ -12,13 +12,14 @@ from d3s.calibrate.alignment import (
     Alignment,
     Setup,
     align_matches,
+    bowl_doubt_per_m,
     calibration_of,
     draft_rig,
     lens_maps_of,
     with_lenses,
     without_blur_shift,
 )
-from d3s.calibrate.coma import with_detail_shift, without_coma
+from d3s.calibrate.coma import BoardBlur, board_spectrum, scaled, without_coma
 from d3s.calibrate.coma_fit import Coma, find_coma
 from d3s.calibrate.defocus import Defocus, find_defocus
 from d3s.calibrate.disparity_map import (
@@ -29,7 +30,6 @@ from d3s.calibrate.disparity_map import (
     measure_cells,
     remaining_sigma,
 )
-from d3s.calibrate.distortion import find_distortion
 from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.focus_map import FocusMap, find_focus_map
@@ -46,7 +46,6 @@ from d3s.types import FloatArray
 
 # Part of the views that the focus of the axis is found from: farther out it is another one.
 _MIDDLE_PX = 700
-_FEWEST_FOR_COMA = 16  # frames: of fewer, coma of places is not told from a bent board
 _WINDOW_SPREAD = 0.06  # field radii, over which the rows of windows are averaged for a cell
 
 
@@ -121,47 +120,35 @@ def _without_shifts(
     alignment: Alignment, rig: Rig, captures: Captures, setup: Setup
 ) -> tuple[Alignment, Coma]:
     """Alignment by places without the shifts that blur and coma cause."""
-    distortion, distances_m = alignment.distortion, captures.distances_m
-    matches, board = with_detail_shift(
-        without_blur_shift(alignment, rig),
+    distortion = alignment.distortion
+    matches = without_blur_shift(alignment, rig)
+    blur = BoardBlur(
         lens_maps_of(rig),
         rig.optics,
         (distortion.centre_px(0), distortion.centre_px(1)),
         alignment.geometry.depths_m,
+        alignment.board,
     )
+    waves = board_spectrum(matches, blur)
+    coma = find_coma(matches, blur, waves) if setup.coma is None else setup.coma
 
-    def align(coma_px: float) -> Alignment:
-        aligned = align_matches(
-            without_coma(matches, coma_px), distances_m, distortion.field_radius_px, setup
-        )
-        return aligned._replace(distortion=aligned.distortion._replace(coma_px=coma_px))
+    def align(share: float) -> Alignment:
+        """Align places without this share of the coma."""
+        left, right = (scaled(one, share) for one in (coma.left_px, coma.right_px))
+        places = without_coma(matches, (left, right), blur, waves)
+        aligned = align_matches(places, captures.distances_m, distortion.field_radius_px, setup)
+        doubt = bowl_doubt_per_m(share * coma.growth_px, lens_maps_of(rig))
+        return aligned._replace(bowl_doubt_per_m=doubt)
 
-    coma = find_coma(
-        matches.across,
-        lens_maps_of(rig),
-        rig.optics,
-        (distortion.centre_px(0), distortion.centre_px(1)),
-        alignment.geometry.depths_m,
-        board,
-    )
-    if setup.coma_px is not None:
-        return align(setup.coma_px), coma
-    used_px = 0.0
-    if len(alignment.frames) >= _FEWEST_FOR_COMA:
-        fit, _ = find_distortion(
-            matches,
-            alignment.anchors,
-            distances_m,
-            focal_length_px=rig.optics.focal_length_px,
-            field_radius_px=distortion.field_radius_px,
-        )
-        used_px = coma.averaged_with(fit.coma_px, fit.coma_sigma_px)
-    aligned = align(used_px)
-    # Places see coma otherwise than detail does: the model of both is wrong by the difference.
+    aligned = align(1.0)
+    if not coma.growth_px:
+        return aligned, coma
+    # What coma may be wrong by changes the depths.
     try:
-        change_m = align(coma.growth_px).geometry.depths_m - aligned.geometry.depths_m
+        other = align(1 + coma.sigma_px / abs(coma.growth_px))
     except CalibrationError:  # with this coma the frames do not fit each other
         return aligned, coma
+    change_m = other.geometry.depths_m - aligned.geometry.depths_m
     return aligned._replace(geometry=_with_doubt(aligned.geometry, change_m)), coma
 
 

@@ -7,7 +7,7 @@ Each frame is compared with the one before, and with an earlier one in which the
 larger: far from the camera, one step of the board changes its picture little.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -67,12 +67,19 @@ class PairMatches(NamedTuple):
     features_second_px: FloatArray
     turn_rad: float  # rotation of the second picture against the first
     detail_per_px2: FloatArray  # (windows,): mean square frequency k² of the texture both show
-    # (windows, 2): shift by coma of one pixel at the field radius, once the focus is known.
-    skew_first_px: FloatArray | None = None
-    skew_second_px: FloatArray | None = None
-    # (windows, 2): shift of second_px if only coarse detail is matched; NaN where not found. Only
-    # between views.
+    # (windows, 2): shift of second_px if only coarse detail is matched; NaN where not found.
     coarse_shift_px: FloatArray | None = None
+
+    def some(self, is_in: Mask) -> "PairMatches":
+        """Matches of some of the windows."""
+        shift = self.coarse_shift_px
+        return self._replace(
+            first_px=self.first_px[is_in],
+            second_px=self.second_px[is_in],
+            sigma_px=self.sigma_px[is_in],
+            detail_per_px2=self.detail_per_px2[is_in],
+            coarse_shift_px=None if shift is None else shift[is_in],
+        )
 
 
 class Matches(NamedTuple):
@@ -94,15 +101,19 @@ class Matches(NamedTuple):
         """Numbers of the frames that were not rejected."""
         return [number for number in range(self.frames) if number not in self.left_out]
 
+    def with_cameras(self) -> Iterator[tuple[PairMatches, tuple[int, int]]]:
+        """All pairs, each with the cameras that it compares."""
+        for pairs, cameras in self._groups():
+            for pair in pairs:
+                yield pair, cameras
+
+    def _groups(self) -> tuple[tuple[tuple[PairMatches, ...], tuple[int, int]], ...]:
+        return (self.left, (0, 0)), (self.right, (1, 1)), (self.across, (0, 1))
+
     def changed(self, change: Callable[[PairMatches, tuple[int, int]], PairMatches]) -> "Matches":
         """Matches after a change of every pair, which is given with the cameras it compares."""
         left, right, across = (
-            tuple(change(pair, cameras) for pair in pairs)
-            for pairs, cameras in (
-                (self.left, (0, 0)),
-                (self.right, (1, 1)),
-                (self.across, (0, 1)),
-            )
+            tuple(change(pair, cameras) for pair in pairs) for pairs, cameras in self._groups()
         )
         return self._replace(left=left, right=right, across=across)
 
@@ -181,7 +192,7 @@ class _Matcher:
         if across is None:
             self._left_out[frame.number] = "its two views do not fit each other"
             return
-        self._across.append(_with_coarse_shift(across[0], *frame.views, across[1]))
+        self._across.append(across[0])
         self._match_previous(frame)
         self._recent = [*self._recent[-_MOST_FRAMES_BACK:], frame]
         oldest = self._recent[0].number
@@ -276,13 +287,13 @@ def _match(
         )
         / first.step_px**2,
     )
-    return pair, found.matrix
+    return _with_coarse_shift(pair, first, second, found.matrix), found.matrix
 
 
 def _with_coarse_shift(
     pair: PairMatches, first: View, second: View, matrix: FloatArray
 ) -> PairMatches:
-    """Matches with the shift that only coarse detail has, of windows that both views show."""
+    """Matches with the shift that only coarse detail has, of windows that both pictures show."""
     places_px = (pair.first_px - first.origin_px) / first.step_px
     coarse = align_windows(
         coarse_picture(first.picture),
@@ -291,8 +302,7 @@ def _with_coarse_shift(
         places_px,
         HALF_WINDOW_PX,
     )
-    shift = second.raw_px(coarse.places_px) - pair.second_px
-    return pair._replace(coarse_shift_px=shift)
+    return pair._replace(coarse_shift_px=second.raw_px(coarse.places_px) - pair.second_px)
 
 
 class _Refined(NamedTuple):

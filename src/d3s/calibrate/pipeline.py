@@ -178,7 +178,8 @@ def _run_steps(
         cells = None
         if len(alignment.frames[::2]) >= FEWEST_FRAMES:
             with _timed("cross-validation", seconds):
-                tested = cross_validate(captures, alignment, fields, noise, setup, progress)
+                coma = tuned.lenses.coma
+                tested = cross_validate(captures, alignment, fields, noise, coma, setup, progress)
             cells = tested.cells
             report = replace(
                 report,

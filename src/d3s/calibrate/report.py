@@ -80,6 +80,7 @@ class Report:
     rectification: Rectification | None = None
     geometry: Geometry | None = None
     distortion: Distortion | None = None
+    bowl_doubt_per_m: float = 0.0  # standard deviation of the bowl by errors of the lenses
     illumination: Illumination | None = None
     focus_map: FocusMap | None = None
     disparity_map: DisparityMap | None = None

@@ -11,6 +11,7 @@ from d3s.calibrate.alignment import (
     lens_maps_of,
 )
 from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
+from d3s.calibrate.coma_fit import Coma
 from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.disparity_map import CellDisparity, measure_cells
 from d3s.calibrate.fields import Fields
@@ -112,6 +113,7 @@ def cross_validate(
     aligned: Alignment,
     fields: Fields,
     noise: Noise,
+    coma: Coma,
     setup: Setup,
     progress: Progress | None,
 ) -> CrossValidation:
@@ -124,8 +126,8 @@ def cross_validate(
     aligned
         Alignment by all frames. Of the frames that fit each other, the first, third, ... calibrate,
         the others test.
-    fields, noise
-        Results from all frames, as is coma.
+    fields, noise, coma
+        Results from all frames.
     setup
         As for `align_views`.
     progress
@@ -138,8 +140,7 @@ def cross_validate(
         failed.
     """
     frames = aligned.frames
-    # Half the frames are too few for coma.
-    setup = setup._replace(coma_px=aligned.distortion.coma_px)
+    setup = setup._replace(coma=coma)
     percent = Percent(progress, PERCENT_OF_TEST, start=sum(PERCENT.values()))
     try:
         training, tested = captures.some(frames[::2]), frames[1::2]
