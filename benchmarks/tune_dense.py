@@ -109,8 +109,8 @@ def path_model(
         true_px = frame.true_cells_px.ravel()
         gaps = np.abs(ground.evidence.disparity_px.ravel() - true_px)
         is_right = gaps < np.maximum(MOST_PX, 0.5 * GROSS * true_px)
-        for side in ground.paths:
-            source = side.source.ravel()
+        for source, length, edge in zip(*ground.paths, strict=True):
+            source = source.ravel()
             here = np.arange(source.size)
             is_hole = ~frame.cells.is_measured.ravel()
             use = (source >= 0) & (source != here) & is_hole & is_right[source]
@@ -119,7 +119,7 @@ def path_model(
                 continue
             use = rng.choice(use, SAMPLES)
             gap = _carried(ground, source[use], use) - true_px[use]
-            parts = (side.length.ravel()[use], side.edge.ravel()[use])
+            parts = (length.ravel()[use], edge.ravel()[use])
             values.append(np.stack([np.ones(SAMPLES), *map(np.log1p, parts)], axis=1))
             target.append(np.abs(gap) < np.maximum(MOST_PX, 0.5 * GROSS * true_px[use]))
     matrix, right = np.concatenate(values).astype(float), np.concatenate(target).astype(float)
@@ -152,9 +152,8 @@ def samples_of(
         disparity, features = features_at(ground, paths, holes)
         if model is not None:
             found = judge_cells(ground, paths, model)
-            guide = guide_of(frame.cells.depth_map)
             surfaces = evidence_of_surfaces(ground.evidence, found)
-            averaged = average_surfaces(guide, *surfaces)[tuple(holes.T)]
+            averaged = average_surfaces(ground.guide, *surfaces)[tuple(holes.T)]
             disparity = np.where(np.isfinite(disparity), averaged, disparity)
         per_dpt = frame.per_dpt_px
         known = np.isfinite(disparity) & (disparity > 0.1)
