@@ -1,6 +1,7 @@
 """Evidence for the fill: measured and weak depths of a depth map, and the left view as a guide."""
 
 from dataclasses import replace
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -75,26 +76,32 @@ def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
     return Cells(smaller, whole)
 
 
-EVIDENCE_FEATURES = (
-    "constant",
-    "confidence",
-    "carried",
-    "nearby",
-    "sigma",
-    "around",
-    "frame",
-    "fine texture",
-    "texture",
-    "broad texture",
-    "aside",
-    "far aside",
-    "over noise",
-    "strong edge",
-    "one-sided",
-    "one-sided beside",
-    "texture inward",
-    "texture inward beside",
-    "far texture inward",
+class EvidenceFeature(IntEnum):
+    """Features of `EvidenceModel`, in the order of the coefficients."""
+
+    CONSTANT = 0
+    CONFIDENCE = 1
+    CARRIED = 2
+    NEARBY = 3
+    SIGMA = 4
+    AROUND = 5
+    FRAME = 6
+    FINE_TEXTURE = 7  # and six more, in the order of `Texture`
+    TEXTURE = 8
+    BROAD_TEXTURE = 9
+    ASIDE = 10
+    FAR_ASIDE = 11
+    OVER_NOISE = 12
+    STRONG_EDGE = 13
+    ONE_SIDED = 14
+    ONE_SIDED_BESIDE = 15
+    TEXTURE_INWARD = 16
+    TEXTURE_INWARD_BESIDE = 17
+    FAR_TEXTURE_INWARD = 18
+
+
+EVIDENCE_FEATURES = tuple(
+    one.name.lower().replace("one_sided", "one-sided").replace("_", " ") for one in EvidenceFeature
 )
 """Names of the features of `EvidenceModel`, in order."""
 
@@ -219,7 +226,7 @@ def _write_odds(
 
 @borrowing
 def _describe(row: int, col: int, depths: Depths, features: Image, cell: int) -> None:
-    """Write the features of a cell, in the order of `EVIDENCE_FEATURES`.
+    """Write the features of a cell, in the order of `EvidenceFeature`.
 
     Parameters
     ----------
@@ -239,20 +246,24 @@ def _describe(row: int, col: int, depths: Depths, features: Image, cell: int) ->
     beside_x, beside_y = measured.beside_x[row, col], measured.beside_y[row, col]
     aside_x, aside_y = texture[Texture.ASIDE_X, row, col], texture[Texture.ASIDE_Y, row, col]
     far_x, far_y = texture[Texture.FAR_ASIDE_X, row, col], texture[Texture.FAR_ASIDE_Y, row, col]
-    features[0, cell] = _ONE
-    features[1, cell] = np.log(confidence / (_ONE - confidence))
-    features[2, cell] = _ONE if depths.flags[row, col] & _CARRIED else _ZERO
-    features[3, cell] = np.log(measured.nearby[row, col] + _LEAST)
-    features[4, cell] = np.log((_ONE if np.isnan(sigma_px) else sigma_px) + _LEAST)
-    features[5, cell] = np.log(measured.wide[row, col] + _LEAST)
-    features[6, cell] = np.log(measured.frame + _LEAST)
+    features[EvidenceFeature.CONSTANT, cell] = _ONE
+    features[EvidenceFeature.CONFIDENCE, cell] = np.log(confidence / (_ONE - confidence))
+    features[EvidenceFeature.CARRIED, cell] = _ONE if depths.flags[row, col] & _CARRIED else _ZERO
+    features[EvidenceFeature.NEARBY, cell] = np.log(measured.nearby[row, col] + _LEAST)
+    features[EvidenceFeature.SIGMA, cell] = np.log(
+        (_ONE if np.isnan(sigma_px) else sigma_px) + _LEAST
+    )
+    features[EvidenceFeature.AROUND, cell] = np.log(measured.wide[row, col] + _LEAST)
+    features[EvidenceFeature.FRAME, cell] = np.log(measured.frame + _LEAST)
     for one in range(Texture.ASIDE_X):
-        features[7 + one, cell] = texture[one, row, col]
-    features[14, cell] = np.sqrt(x * x + y * y)
-    features[15, cell] = np.sqrt(beside_x * beside_x + beside_y * beside_y)
-    features[16, cell] = aside_x * x + aside_y * y
-    features[17, cell] = aside_x * beside_x + aside_y * beside_y
-    features[18, cell] = far_x * x + far_y * y
+        features[EvidenceFeature.FINE_TEXTURE + one, cell] = texture[one, row, col]
+    features[EvidenceFeature.ONE_SIDED, cell] = np.sqrt(x * x + y * y)
+    features[EvidenceFeature.ONE_SIDED_BESIDE, cell] = np.sqrt(
+        beside_x * beside_x + beside_y * beside_y
+    )
+    features[EvidenceFeature.TEXTURE_INWARD, cell] = aside_x * x + aside_y * y
+    features[EvidenceFeature.TEXTURE_INWARD_BESIDE, cell] = aside_x * beside_x + aside_y * beside_y
+    features[EvidenceFeature.FAR_TEXTURE_INWARD, cell] = far_x * x + far_y * y
 
 
 def guide_of(depth_map: DepthMap) -> Image:

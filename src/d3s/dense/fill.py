@@ -12,7 +12,7 @@ from d3s.dense.average import average_surfaces
 from d3s.dense.candidates import CELL_PX, Evidence
 from d3s.dense.evidence import cells_of, make_ground
 from d3s.dense.judge import Filled, judge_cells
-from d3s.dense.model import Span, depth_span_m, load_model, sigma_of
+from d3s.dense.model import Span, depth_span_m, load_model, sigma_of, sigma_of_surroundings
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap, check_limits
 from d3s.estimate.flags import Flag
@@ -187,7 +187,8 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     disparity = np.clip(averaged_px, max(low - slack, 0.5 * low), high + slack)
     depth_m = np.asarray(np.float32(per_dpt_px) / disparity, np.float32)
     span = Span(per_dpt_px, depth_span_m(depth_map.depth_m[is_measured]))
-    return depth_m, sigma_of(depth_m, found.error_px, found.gross, span, model.sigma)
+    sigma_m = sigma_of(depth_m, found.error_px, found.gross, span, model.sigma)
+    return depth_m, sigma_of_surroundings(sigma_m, cells.is_measured, span)
 
 
 def evidence_of_surfaces(evidence: Evidence, found: Filled) -> tuple[Image, Image]:

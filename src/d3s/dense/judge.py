@@ -383,7 +383,7 @@ def _of_cell(
 
 @borrowing
 def _of_texture(row: int, col: int, texture: Image, features: Image, cell: int) -> None:
-    """Write the features of the left view around the cell; those of its edges are written."""
+    """Write the features of the left view around the cell, after `_of_group` has written EDGE."""
     fine = texture[Texture.FINE, row, col]
     features[Feature.TEXTURE, cell] = fine
     features[Feature.MIDDLE_TEXTURE, cell] = texture[Texture.MIDDLE, row, col]
