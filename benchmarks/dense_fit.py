@@ -65,13 +65,17 @@ def fit_odds(features: Image, targets: Targets, shape: Shape) -> Network:
 
 
 def fit_log_error(features: Image, targets: Targets, shape: Shape) -> Network:
-    """Network of ln sigma of normal errors, by maximum likelihood."""
-    square = targets.value**2 + LEAST_ERROR_PX**2
+    """Network of ln sigma of errors that fall off exponentially, by maximum likelihood.
+
+    A normal distribution would give the few large errors most of the weight: sigma would be too
+    large for the others, and too small for those that are as large.
+    """
+    size = np.sqrt(2) * (np.abs(targets.value) + LEAST_ERROR_PX)
 
     def loss(output: FloatArray) -> tuple[FloatArray, FloatArray]:
         log = np.clip(output, *LOG_ERRORS)
-        ratio = square * np.exp(-2 * log)
-        return 0.5 * ratio + log, np.where(log == output, 1 - ratio, 0)
+        ratio = size * np.exp(-log)
+        return ratio + log, np.where(log == output, 1 - ratio, 0)
 
     return _fit(features, targets.weight, loss, shape, bias=-1.0)
 

@@ -30,20 +30,30 @@ from d3s.dense.evidence import (
 )
 from d3s.dense.fill import evidence_of_surfaces
 from d3s.dense.judge import FillModel, Ground, features_at, judge_cells
-from d3s.dense.model import GROSS, Model, SigmaModel, Span, depth_span_m, sigma_of, write_model
+from d3s.dense.model import (
+    GROSS,
+    Model,
+    SigmaModel,
+    Span,
+    depth_span_m,
+    sigma_of,
+    sigma_of_surroundings,
+    write_model,
+)
 from d3s.dense.network import outputs_of
 from d3s.dense.planes import BLOCK_CELLS
-from d3s.types import FloatArray, Image
+from d3s.types import FloatArray, Image, Mask
 from dense_fit import Targets, fit_log_error, fit_odds, logistic, shape_of
 from dense_frames import DenseFrame, tuning_frames
 
-SAMPLES, JUDGED = 2500, 20000  # cells of a frame: to fit, and of a room that is left out
+SAMPLES = 2500  # cells of a frame, to fit; of rooms that are left out all holes are judged
 FOLDS = 4  # parts of the rooms that are left out of the fit in turn
 ROOM_WEIGHT = 3.0  # of a room, against 1 of a scene
 RARE = 6  # power by which cells count more where gross errors are rare
 MOST_PX = 1.0  # disparity by which a candidate may be off and still be right
 WISH_M, OFF_M = 0.05, 0.15  # sigma of what is filled, and error that is far off
-OUTSIDE, FALLING = (0.005, 0.0075, 0.01, 0.015, 0.02), (0.5, 0.6, 0.7, 0.8, 0.9)  # to choose from
+# Numbers of sigma to choose from.
+OUTSIDE, FALLING = (0.0075, 0.01, 0.015, 0.02, 0.025, 0.03), (0.5, 0.6, 0.7, 0.8)
 EVIDENCE_UNITS, FILL_UNITS = 10, 12  # hidden units
 ROUNDS, FIRST_ROUNDS = 100, 40  # steps of a fit
 
@@ -54,12 +64,14 @@ class Sample(NamedTuple):
     name: str
     weight: float
     features: Image
+    cells: NDArray[np.int64]  # (cells, 2): row and column
     filled_m: FloatArray
     true_m: FloatArray
     per_dpt_px: float
     span_m: float
     alone: float  # share of the cells of the frame that are measured, with a sigma below the wish
     holes: float  # share of the cells of the frame that are holes with a depth
+    is_measured: Mask  # of the frame
 
     @property
     def error_m(self) -> FloatArray:
@@ -109,8 +121,8 @@ def path_model(
         true_px = frame.true_cells_px.ravel()
         gaps = np.abs(ground.evidence.disparity_px.ravel() - true_px)
         is_right = gaps < np.maximum(MOST_PX, 0.5 * GROSS * true_px)
-        for side in ground.paths:
-            source = side.source.ravel()
+        for source, length, edge in zip(*ground.paths, strict=True):
+            source = source.ravel()
             here = np.arange(source.size)
             is_hole = ~frame.cells.is_measured.ravel()
             use = (source >= 0) & (source != here) & is_hole & is_right[source]
@@ -119,7 +131,7 @@ def path_model(
                 continue
             use = rng.choice(use, SAMPLES)
             gap = _carried(ground, source[use], use) - true_px[use]
-            parts = (side.length.ravel()[use], side.edge.ravel()[use])
+            parts = (length.ravel()[use], edge.ravel()[use])
             values.append(np.stack([np.ones(SAMPLES), *map(np.log1p, parts)], axis=1))
             target.append(np.abs(gap) < np.maximum(MOST_PX, 0.5 * GROSS * true_px[use]))
     matrix, right = np.concatenate(values).astype(float), np.concatenate(target).astype(float)
@@ -141,20 +153,20 @@ def samples_of(
     evidence: EvidenceModel,
     paths: PathModel,
     model: FillModel | None,
-    count: int = SAMPLES,
+    count: int | None = SAMPLES,
 ) -> Iterator[Sample]:
-    """Some holes of each frame; with a model, their depths are averaged along surfaces."""
+    """Some holes of each frame, or all; with a model, depths are averaged along surfaces."""
     rng = np.random.default_rng(0)
     for frame in frames:
         holes = np.argwhere(~frame.cells.is_measured)
-        holes = holes[rng.choice(len(holes), min(count, len(holes)), replace=False)]
+        if count is not None:
+            holes = holes[rng.choice(len(holes), min(count, len(holes)), replace=False)]
         ground = make_ground(frame.cells, evidence)
         disparity, features = features_at(ground, paths, holes)
         if model is not None:
             found = judge_cells(ground, paths, model)
-            guide = guide_of(frame.cells.depth_map)
             surfaces = evidence_of_surfaces(ground.evidence, found)
-            averaged = average_surfaces(guide, *surfaces)[tuple(holes.T)]
+            averaged = average_surfaces(ground.guide, *surfaces)[tuple(holes.T)]
             disparity = np.where(np.isfinite(disparity), averaged, disparity)
         per_dpt = frame.per_dpt_px
         known = np.isfinite(disparity) & (disparity > 0.1)
@@ -164,7 +176,19 @@ def samples_of(
         weight = ROOM_WEIGHT if frame.is_room else 1.0
         alone = float(np.mean(frame.is_measured & (frame.depth_map.sigma_m < WISH_M)))
         share = float(np.mean(~frame.cells.is_measured) * known.mean())
-        yield Sample(frame.name, weight, features[known], depth, true, per_dpt, span, alone, share)
+        yield Sample(
+            name=frame.name,
+            weight=weight,
+            features=features[known],
+            cells=holes[known],
+            filled_m=depth,
+            true_m=true,
+            per_dpt_px=per_dpt,
+            span_m=span,
+            alone=alone,
+            holes=share,
+            is_measured=frame.cells.is_measured,
+        )
 
 
 def fill_model(samples: list[Sample]) -> FillModel:
@@ -177,13 +201,13 @@ def fill_model(samples: list[Sample]) -> FillModel:
     shape = shape_of(matrix, FILL_UNITS, ROUNDS)
     few = shape._replace(rounds=FIRST_ROUNDS)
     first = fit_odds(matrix, Targets(gross.astype(float), weight), few)
-    # Claims are made where gross errors are rare: there the model has to be right, in each frame.
+    # Claims are made where gross errors are rare: there both have to be right, in each frame.
     share = 1 / (1 + np.exp(-np.clip(outputs_of(first, matrix), -30, 30)))
     rare = weight * (1 - share) ** RARE + 1e-3
     of_frame = np.bincount(frame, rare) / np.bincount(frame, weight)
     targets = Targets(gross.astype(float), rare / np.sqrt(of_frame[frame]))
     odds = fit_odds(matrix, targets, shape)
-    kept = Targets(error[~gross], weight[~gross])
+    kept = Targets(error[~gross], targets.weight[~gross])
     return FillModel(odds, fit_log_error(matrix[~gross], kept, shape))
 
 
@@ -201,7 +225,10 @@ class Judged(NamedTuple):
         filled_m, error_px, gross = (
             part.astype(np.float32) for part in (one.filled_m, self.error_px, self.gross)
         )
-        return sigma_of(filled_m, error_px, gross, span, model).astype(np.float64)
+        frame = np.full(one.is_measured.shape, np.nan, np.float32)
+        place = tuple(one.cells.T)
+        frame[place] = sigma_of(filled_m, error_px, gross, span, model)
+        return sigma_of_surroundings(frame, one.is_measured, span)[place].astype(np.float64)
 
 
 class Claims(NamedTuple):
@@ -259,10 +286,10 @@ def left_out(frames: list[DenseFrame], folds: int, averaging: FillModel) -> Iter
         evidence, paths = evidence_and_paths(others)
         model = fill_model(list(samples_of(others, evidence, paths, averaging)))
         rest = [one for one in frames if one.room in judged]
-        for one in samples_of(rest, evidence, paths, averaging, JUDGED):
+        for one in samples_of(rest, evidence, paths, averaging, None):
             gross = 1 / (1 + np.exp(-outputs_of(model.gross, one.features).astype(float)))
             error_px = np.exp(np.minimum(outputs_of(model.error, one.features), 3)).astype(float)
-            yield Judged(one, gross, error_px)
+            yield Judged(one._replace(features=one.features[:0]), gross, error_px)
 
 
 def show(rooms: list[Judged], model: SigmaModel) -> None:

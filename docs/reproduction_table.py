@@ -41,6 +41,28 @@ def as_markdown(rows: list[dict[str, str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def with_others(page: str, table: str) -> str:
+    """Return a table with the rows of the page's table that are of other places in the paper.
+
+    A run of some items renews their rows, and leaves those of the others as they are.
+    """
+    _, _, rest = page.partition(BEGIN)
+    present = [line for line in rest.partition(END)[0].splitlines() if line.startswith("| ")]
+    made: dict[str, list[str]] = {}
+    for line in table.splitlines()[2:]:
+        made.setdefault(_place(line), []).append(line)
+    present_places = dict.fromkeys(map(_place, present[2:]))
+    rows = []
+    for place in present_places | dict.fromkeys(made):
+        rows += made.get(place) or [line for line in present[2:] if _place(line) == place]
+    return "\n".join([*table.splitlines()[:2], *rows])
+
+
+def _place(line: str) -> str:
+    """Place in the paper of a row of the table, whether of a quick run or not."""
+    return line.split(" | ")[0].removeprefix("| ").removesuffix(", quick")
+
+
 def with_table(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """Return a page with the table between its marks, in place of an earlier table."""
     begin, end = marks
@@ -74,13 +96,13 @@ def lens_table(path: Path) -> str:
 
 
 def main(folder: Path) -> None:
-    """Rewrite the parts of the page, and the pictures, that the folder has."""
+    """Rewrite the rows and parts of the page, and the pictures, that the folder has."""
     with (folder / "comparisons.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     page = PAGE.read_text(encoding="utf-8")
     perfect = [row for row in rows if row["item"] != "accuracy_typical"]
     if perfect:
-        page = with_table(page, as_markdown(perfect))
+        page = with_table(page, with_others(page, as_markdown(perfect)))
     typical = [row for row in rows if row["item"] == "accuracy_typical"]
     if typical:
         tables = lens_table(folder / "accuracy_typical" / "lenses.csv"), as_markdown(typical)

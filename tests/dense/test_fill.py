@@ -76,6 +76,8 @@ def test_hole_in_a_slanted_wall_is_filled_along_its_plane():
     # The wall falls by 7 cm over the hole; the mean along the surface flattens it a little.
     assert error_m.max() < 0.015
     assert np.median(error_m) < 0.005
+    # Its slope, 0.07 px per cell, is that of a floor close by: the mean flattens it by up to 1 cm,
+    # and sigma, fitted to rooms, is 2 mm. A mean that follows slopes was no better in the rooms.
     assert np.mean(error_m < 3 * dense.sigma_m[hole]) > 0.9
 
 

@@ -8,7 +8,16 @@ import pytest
 from d3s.dense.candidates import PathModel
 from d3s.dense.evidence import EVIDENCE_FEATURES, EvidenceModel
 from d3s.dense.judge import FEATURES, FillModel
-from d3s.dense.model import MODEL_FILE, Model, SigmaModel, Span, load_model, sigma_of, write_model
+from d3s.dense.model import (
+    MODEL_FILE,
+    Model,
+    SigmaModel,
+    Span,
+    load_model,
+    sigma_of,
+    sigma_of_surroundings,
+    write_model,
+)
 from d3s.dense.network import LARGEST, Network, compiled_outputs, outputs_of
 
 
@@ -106,3 +115,25 @@ def test_sigma_grows_with_the_chance_of_another_surface():
     sigma_m = sigma_of(np.ones(50), np.full(50, 0.3), gross, span, model)
     assert (np.diff(sigma_m) >= 0).all()
     assert sigma_m[-1] > 0.5
+
+
+def test_no_cell_is_known_better_than_most_around_it():
+    """A sure island among unsure cells is raised to them; a sure region keeps its sigma."""
+    sigma_m = np.full((60, 120), 0.4, np.float32)
+    sigma_m[25:30, 20:25] = 0.01
+    sigma_m[:, 60:] = 0.02
+    sigma_m[:, 100:] = np.nan
+    is_measured = np.zeros(sigma_m.shape, bool)
+    found = sigma_of_surroundings(sigma_m, is_measured, Span(23.2, 1.0))
+    assert found[25:30, 20:25] == pytest.approx(0.4, rel=0.05)
+    assert np.array_equal(found[:, 75:85], sigma_m[:, 75:85])
+    assert np.array_equal(np.isnan(found), np.isnan(sigma_m))
+    assert (found[:, :100] >= sigma_m[:, :100]).all()
+
+
+def test_measured_cells_count_as_known():
+    sigma_m = np.full((60, 60), np.nan, np.float32)
+    sigma_m[25:35, 25:35] = 0.03
+    is_measured = np.isnan(sigma_m)
+    found = sigma_of_surroundings(sigma_m, is_measured, Span(23.2, 1.0))
+    assert np.array_equal(found[25:35, 25:35], sigma_m[25:35, 25:35])

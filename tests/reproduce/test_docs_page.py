@@ -55,6 +55,16 @@ def test_the_table_goes_between_its_marks_and_replaces_an_earlier_one():
     assert "| Fig. S1, quick |" in SCRIPT["as_markdown"]([rows[0] | {"quick": "True"}])
 
 
+def test_rows_of_items_that_were_not_run_stay():
+    heading = ["| in the paper | what |", "| --- | --- |"]
+    table = [*heading, "| Fig. 1 | a |", "| Fig. 7, quick | b |", "| Fig. 7, quick | c |"]
+    page = SCRIPT["with_table"](RESULTS, "\n".join([*table, "| Fig. S1 | d |"]))
+    new = "\n".join([*heading, "| Fig. 7 | e |", "| Fig. S2 | f |"])
+    found = SCRIPT["with_others"](page, new).splitlines()
+    wanted = ["| Fig. 1 | a |", "| Fig. 7 | e |", "| Fig. S1 | d |", "| Fig. S2 | f |"]
+    assert found == [*heading, *wanted]
+
+
 def test_lenses_stand_side_by_side(tmp_path):
     cells = ("range", "mae_cm", "far_mae_cm", "share")
     names = ["method", *(f"{lens}_{cell}" for lens in ("perfect", "typical") for cell in cells)]

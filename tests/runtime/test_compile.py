@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 import d3s
@@ -114,6 +116,32 @@ def test_imports_are_found_as_python_finds_them(module):
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("d3s"):
             expected |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     assert expected <= set(compiling._imports(module))
+
+
+def test_borrowed_arrays_stay_with_their_owner():
+    """Arrays taken out of a tuple without counting references are neither freed nor kept."""
+
+    class Pair(NamedTuple):
+        one: np.ndarray
+        other: np.ndarray
+
+    @compiling.borrowing
+    def product(pair, place):
+        one, other = pair.one, pair.other
+        return one[place] * other[place]
+
+    @compiling.compiled
+    def total(pair):
+        found = 0.0
+        for place in range(pair.one.size):
+            found += product(pair, place)
+        return found
+
+    pair = Pair(np.arange(5.0), np.full(5, 2.0))
+    before = [sys.getrefcount(one) for one in pair]
+    assert [total(pair) for _ in range(100)] == [20.0] * 100
+    assert [sys.getrefcount(one) for one in pair] == before
+    assert pair.one.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_functions_outside_of_the_package_keep_the_key_of_numba():

@@ -13,6 +13,7 @@ from d3s.types import Image
 
 _REACH, _EDGE = 25.0, 2.0  # in cells, and in units of contrast: best on tuning rooms
 _ROUNDS = 3
+_AT_ONCE = 8  # rows that are filtered at once
 
 
 def average_surfaces(guide: Image, disparity_px: Image, weight: Image) -> Image:
@@ -28,36 +29,68 @@ def average_surfaces(guide: Image, disparity_px: Image, weight: Image) -> Image:
         Precision of the disparity, 1 / px², 0 where it counts for nothing.
     """
     known = np.isfinite(disparity_px) & (weight > 0)
-    total = np.where(known, weight, 0).astype(np.float32)
-    value = np.where(known, disparity_px, 0).astype(np.float32) * total
+    total = np.where(known, weight, np.float32(0))
+    value = np.where(known, disparity_px, np.float32(0)) * total
+    rows, cols = total.shape
+    down, right = np.empty((rows, cols), np.float32), np.empty((rows, cols), np.float32)
+    sigma = _REACH * np.sqrt(3) * 2.0 ** (_ROUNDS - 1) / np.sqrt(4**_ROUNDS - 1)
+    run_over_rows(_write_shares, rows, guide, np.float32(-np.sqrt(2) / sigma), down, right)
     for turn in range(_ROUNDS):
-        sigma = _REACH * np.sqrt(3) * 2.0 ** (_ROUNDS - 1 - turn) / np.sqrt(4**_ROUNDS - 1)
-        fall = np.float32(-np.sqrt(2) / sigma)
-        across = np.ascontiguousarray(guide.swapaxes(0, 1))
-        turned = np.ascontiguousarray(value.T), np.ascontiguousarray(total.T)
-        run_over_rows(_average_rows, across.shape[0], across, *turned, fall)
-        value, total = (np.ascontiguousarray(one.T) for one in turned)
-        run_over_rows(_average_rows, guide.shape[0], guide, value, total, fall)
+        if turn:  # half the reach: shares of twice the distance
+            down *= down
+            right *= right
+        run_over_rows(_average_columns, cols, down, value, total)
+        run_over_rows(_average_rows, rows, right, value, total)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(total > 0, value / total, np.float32(np.nan)), np.float32)
 
 
 @compiled
-def _average_rows(
-    start: int, stop: int, guide: Image, value: Image, total: Image, fall: np.float32
+def _write_shares(
+    start: int, stop: int, guide: Image, fall: np.float32, down: Image, right: Image
 ) -> None:
-    """Filter rows to and fro in place; `fall` is the logarithm that a cell of distance costs."""
-    cols = value.shape[1]
-    shares = np.empty(cols, np.float32)
+    """Write the share that a cell has of the one above it, and of the one left of it.
+
+    `fall` is the logarithm that a cell of distance costs.
+    """
     per_edge = np.float32(_REACH / _EDGE)
     for row in range(start, stop):
-        for col in range(1, cols):
-            rise = np.float32(0)
+        for col in range(guide.shape[1]):
+            above, beside = np.float32(0), np.float32(0)
             for channel in range(guide.shape[2]):
-                rise = max(rise, abs(guide[row, col, channel] - guide[row, col - 1, channel]))
-            shares[col] = np.exp(fall * (np.float32(1) + per_edge * rise))
-            value[row, col] += shares[col] * (value[row, col - 1] - value[row, col])
-            total[row, col] += shares[col] * (total[row, col - 1] - total[row, col])
+                here = guide[row, col, channel]
+                above = max(above, abs(here - guide[max(row - 1, 0), col, channel]))
+                beside = max(beside, abs(here - guide[row, max(col - 1, 0), channel]))
+            down[row, col] = np.exp(fall * (np.float32(1) + per_edge * above))
+            right[row, col] = np.exp(fall * (np.float32(1) + per_edge * beside))
+
+
+@compiled
+def _average_columns(start: int, stop: int, share: Image, value: Image, total: Image) -> None:
+    """Filter some columns to and fro in place, all of them at once, which SIMD takes."""
+    rows = value.shape[0]
+    for row in range(1, rows):
+        for col in range(start, stop):
+            value[row, col] += share[row, col] * (value[row - 1, col] - value[row, col])
+            total[row, col] += share[row, col] * (total[row - 1, col] - total[row, col])
+    for row in range(rows - 2, -1, -1):
+        for col in range(start, stop):
+            value[row, col] += share[row + 1, col] * (value[row + 1, col] - value[row, col])
+            total[row, col] += share[row + 1, col] * (total[row + 1, col] - total[row, col])
+
+
+@compiled
+def _average_rows(start: int, stop: int, share: Image, value: Image, total: Image) -> None:
+    """Filter some rows to and fro in place, a few at once: none waits for its last cell."""
+    cols = value.shape[1]
+    for first in range(start, stop, _AT_ONCE):
+        end = min(first + _AT_ONCE, stop)
+        for col in range(1, cols):
+            for row in range(first, end):
+                value[row, col] += share[row, col] * (value[row, col - 1] - value[row, col])
+                total[row, col] += share[row, col] * (total[row, col - 1] - total[row, col])
         for col in range(cols - 2, -1, -1):
-            value[row, col] += shares[col + 1] * (value[row, col + 1] - value[row, col])
-            total[row, col] += shares[col + 1] * (total[row, col + 1] - total[row, col])
+            for row in range(first, end):
+                part = share[row, col + 1]
+                value[row, col] += part * (value[row, col + 1] - value[row, col])
+                total[row, col] += part * (total[row, col + 1] - total[row, col])

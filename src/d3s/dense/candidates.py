@@ -12,7 +12,7 @@ import numpy as np
 
 from d3s.dense.planes import BLOCK_CELLS, Blocks
 from d3s.dense.sweeps import Paths
-from d3s.runtime.compile import part
+from d3s.runtime.compile import borrowing, part
 from d3s.types import Image, Mask
 
 CELL_PX = 2
@@ -37,7 +37,6 @@ class Evidence(NamedTuple):
     sigma_px: Image
     odds: Image  # log-odds of being right
     is_measured: Mask
-    sources_px: Image  # disparity where it is evidence for other cells, NaN elsewhere
 
 
 class PathModel(NamedTuple):
@@ -99,13 +98,13 @@ def new_candidates() -> Candidates:
     )
 
 
-@part
+@borrowing
 def gather(
     row: int,
     col: int,
     evidence: Evidence,
     blocks: Blocks,
-    paths: tuple[Paths, Paths, Paths, Paths],
+    paths: Paths,
     model: PathModel,
     out: Candidates,
 ) -> int:
@@ -123,23 +122,24 @@ def gather(
         Candidates, written in place; the weak depth of the cell itself is the last.
     """
     count = 0
+    cols = evidence.disparity_px.shape[1]
     for number in range(SIDES):
-        side = paths[number]
-        source = side.source[row, col]
-        cols = side.source.shape[1]
+        source = paths.source[number, row, col]
         if source >= 0 and source != row * cols + col:
-            _add_side(row, col, source, side, evidence, blocks, out, count)
-            odds = model.constant + model.length * np.log1p(out.length[count])
-            odds += model.edge * np.log1p(out.edge[count])
+            _add_side(row, col, source, evidence, blocks, out, count)
+            length, edge = paths.length[number, row, col], paths.edge[number, row, col]
+            odds = model.constant + model.length * np.log(_ONE + length)
+            odds += model.edge * np.log(_ONE + edge)
             # Both the evidence and the path have to be right.
             right = _chance(odds) * _chance(out.odds[count])
             out.support[count] = -np.log(_ONE - right)
+            out.length[count], out.edge[count] = length, edge
             out.side[count] = np.float32(number)
             count += 1
     if np.isfinite(evidence.disparity_px[row, col]):
         out.disparity_px[count] = evidence.disparity_px[row, col]
         out.variance[count] = evidence.sigma_px[row, col] ** 2 + _FLOOR_PX**2
-        out.support[count] = np.log1p(np.exp(evidence.odds[row, col]))
+        out.support[count] = np.log(_ONE + np.exp(evidence.odds[row, col]))
         out.length[count], out.edge[count] = _NO_FOE, np.float32(np.inf)
         out.row[count], out.col[count] = np.float32(row), np.float32(col)
         out.odds[count], out.side[count] = evidence.odds[row, col], np.float32(SIDES)
@@ -147,42 +147,41 @@ def gather(
     return count
 
 
-@part
+@borrowing
 def _chance(odds: np.float32) -> np.float32:
     """Probability of log-odds, below 1."""
     return np.float32(_ONE / (_ONE + np.exp(-min(odds, np.float32(10)))))
 
 
-@part
+@borrowing
 def _add_side(
     row: int,
     col: int,
     source: int,
-    side: Paths,
     evidence: Evidence,
     blocks: Blocks,
     out: Candidates,
     count: int,
 ) -> None:
     """Add the plane of the evidence at one end of a path."""
-    cols = side.source.shape[1]
-    at_row, at_col = source // cols, source % cols
-    block = at_row // BLOCK_CELLS, at_col // BLOCK_CELLS
+    at_row = int(np.uint32(source) // np.uint32(evidence.disparity_px.shape[1]))
+    at_col = source - at_row * evidence.disparity_px.shape[1]
+    block_row, block_col = at_row // BLOCK_CELLS, at_col // BLOCK_CELLS
     y, x = np.float32(row - at_row), np.float32(col - at_col)
     away2 = y * y + x * x
-    unsure = blocks.slope_sigma[block] ** 2 * away2
+    slope_sigma = blocks.slope_sigma[block_row, block_col]
+    unsure = slope_sigma * slope_sigma * away2
     # A slope is followed as far as it is known.
-    rise = (blocks.down[block] * y + blocks.right[block] * x) / (_ONE + unsure / _UNSURE_PX**2)
+    rise = blocks.down[block_row, block_col] * y + blocks.right[block_row, block_col] * x
+    rise /= _ONE + unsure / _UNSURE_PX**2
+    sigma_px = evidence.sigma_px[at_row, at_col]
     out.disparity_px[count] = evidence.disparity_px[at_row, at_col] + rise
-    out.variance[count] = (
-        evidence.sigma_px[at_row, at_col] ** 2 + _FLOOR_PX**2 + unsure + _BEND**2 * away2
-    )
-    out.length[count], out.edge[count] = side.length[row, col], side.edge[row, col]
+    out.variance[count] = sigma_px * sigma_px + _FLOOR_PX**2 + unsure + _BEND**2 * away2
     out.row[count], out.col[count] = np.float32(at_row), np.float32(at_col)
     out.odds[count] = evidence.odds[at_row, at_col]
 
 
-@part
+@borrowing
 def best_group(
     found: Candidates, count: int, row: int, col: int, aside_x: np.float32, aside_y: np.float32
 ) -> Group:
@@ -269,7 +268,7 @@ def best_group(
     )
 
 
-@part
+@borrowing
 def _agreement(found: Candidates, one: int, other: int) -> np.float32:
     """Share to which two candidates can be of one surface, 0 to 1."""
     gap = found.disparity_px[one] - found.disparity_px[other]
@@ -278,7 +277,7 @@ def _agreement(found: Candidates, one: int, other: int) -> np.float32:
     return np.float32(_ONE / (falling * falling))
 
 
-@part
+@borrowing
 def _apart(found: Candidates, one: int, other: int) -> np.float32:
     """Share of the evidence of another candidate that this one does not have."""
     if one == other:

@@ -1,17 +1,21 @@
 """Evidence for the fill: measured and weak depths of a depth map, and the left view as a guide."""
 
 from dataclasses import replace
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.dense.candidates import CELL_PX, Evidence
-from d3s.dense.judge import Around, Ground, Texture
-from d3s.dense.network import Network, compiled_outputs
+from d3s.dense.judge import MARGIN, Around, Ground, Surfaces, Texture
+from d3s.dense.network import Network, scale_features, write_outputs
 from d3s.dense.planes import block_planes
 from d3s.dense.sweeps import sweep_sides
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
+from d3s.runtime.compile import borrowing, compiled
+from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.types import Image, Mask
 
 _SMOOTHING = 0.75  # of the guide, in cells: edges of single pixels are noise
@@ -28,6 +32,9 @@ _LEAST_ODDS = 1.4  # log-odds from which on weak depths count as evidence for ot
 _MOST_PX = 1e6  # beyond any disparity
 _NOTHING_ALIKE = 2.0  # logarithm of how unlike a cell is that has no evidence around it
 _WEAK_START, _DOUBT = 2.5, 50.0  # cost at which paths from weak depths begin, in cells
+_CARRIED = int(Flag.CARRIED)
+_AT_ONCE = 128  # cells whose features fit into fast memory
+_ONE, _ZERO, _LEAST = np.float32(1), np.float32(0), np.float32(0.02)
 
 
 class Cells(NamedTuple):
@@ -69,26 +76,32 @@ def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
     return Cells(smaller, whole)
 
 
-EVIDENCE_FEATURES = (
-    "constant",
-    "confidence",
-    "carried",
-    "nearby",
-    "sigma",
-    "around",
-    "frame",
-    "fine texture",
-    "texture",
-    "broad texture",
-    "aside",
-    "far aside",
-    "over noise",
-    "strong edge",
-    "one-sided",
-    "one-sided beside",
-    "texture inward",
-    "texture inward beside",
-    "far texture inward",
+class EvidenceFeature(IntEnum):
+    """Features of `EvidenceModel`, in the order of the coefficients."""
+
+    CONSTANT = 0
+    CONFIDENCE = 1
+    CARRIED = 2
+    NEARBY = 3
+    SIGMA = 4
+    AROUND = 5
+    FRAME = 6
+    FINE_TEXTURE = 7  # and six more, in the order of `Texture`
+    TEXTURE = 8
+    BROAD_TEXTURE = 9
+    ASIDE = 10
+    FAR_ASIDE = 11
+    OVER_NOISE = 12
+    STRONG_EDGE = 13
+    ONE_SIDED = 14
+    ONE_SIDED_BESIDE = 15
+    TEXTURE_INWARD = 16
+    TEXTURE_INWARD_BESIDE = 17
+    FAR_TEXTURE_INWARD = 18
+
+
+EVIDENCE_FEATURES = tuple(
+    one.name.lower().replace("one_sided", "one-sided").replace("_", " ") for one in EvidenceFeature
 )
 """Names of the features of `EvidenceModel`, in order."""
 
@@ -103,8 +116,40 @@ def judged_evidence(cells: Cells) -> tuple[Mask, Mask]:
     return is_measured & is_beside, depth_map.valid & ~is_measured
 
 
+class Measured(NamedTuple):
+    """Arrays (rows, cols) on the measured cells around each cell."""
+
+    nearby: Image  # share of measured cells
+    wide: Image  # the same, farther around
+    frame: np.float32  # the same, of the whole frame
+    x: Image  # centre of the measured cells nearby, -1 to 1
+    y: Image
+    beside_x: Image  # the same, right beside the cell
+    beside_y: Image
+
+
+class Depths(NamedTuple):
+    """Arrays (rows, cols) on the depth of each cell, and its surroundings."""
+
+    confidence: Image
+    flags: NDArray[np.uint16]
+    sigma_px: Image
+    texture: Image  # as `texture_of` gives it
+    measured: Measured
+
+
+def measured_around(is_measured: Mask) -> Measured:
+    """Find how many cells around each one are measured, and on which side."""
+    import cv2
+
+    mask = is_measured.astype(np.float32)
+    nearby, wide = (cv2.blur(mask, (side, side)) for side in (_NEARBY, _WIDE))
+    centres = (*centre_of(mask, _NEARBY), *centre_of(mask, _BESIDE))
+    return Measured(np.asarray(nearby), np.asarray(wide), np.float32(mask.mean()), *centres)
+
+
 def evidence_features(cells: Cells, texture: Image, where: Mask) -> Image:
-    """Features of `EvidenceModel` of some cells (cells, features).
+    """Features of `EvidenceModel` of some cells (cells, features), to fit a model.
 
     Parameters
     ----------
@@ -115,44 +160,110 @@ def evidence_features(cells: Cells, texture: Image, where: Mask) -> Image:
     where
         Cells that are asked for.
     """
-    depth_map, is_measured = cells
-    sigma_px = depth_map.sigma_px[where]
-    confidence = np.clip(depth_map.confidence[where], 0.01, 0.99)
-    nearby, wide, frame = shares(is_measured)
-    mask = is_measured.astype(np.float32)
-    x, y = (one[where] for one in centre_of(mask, _NEARBY))
-    beside_x, beside_y = (one[where] for one in centre_of(mask, _BESIDE))
-    textures = texture[where]
-    aside_x, aside_y = textures[:, Texture.ASIDE_X], textures[:, Texture.ASIDE_Y]
-    far_x, far_y = textures[:, Texture.FAR_ASIDE_X], textures[:, Texture.FAR_ASIDE_Y]
-    parts = (
-        np.ones_like(confidence),
-        np.log(confidence / (1 - confidence)),
-        (depth_map.flags[where] & np.uint16(Flag.CARRIED)) != 0,
-        np.log(nearby[where] + 0.02),
-        np.log(np.nan_to_num(sigma_px, nan=1.0) + 0.02),
-        np.log(wide[where] + 0.02),
-        np.full_like(confidence, np.log(frame + 0.02)),
-        *textures[:, : Texture.ASIDE_X].T,
-        np.hypot(x, y),
-        np.hypot(beside_x, beside_y),
-        aside_x * x + aside_y * y,
-        aside_x * beside_x + aside_y * beside_y,
-        far_x * x + far_y * y,
+    places = np.argwhere(where)
+    out = np.empty((len(EVIDENCE_FEATURES), len(places)), np.float32)
+    depths = _depths(cells, texture, measured_around(cells.is_measured))
+    _features_at(places, depths, out)
+    return np.ascontiguousarray(out.T)
+
+
+def evidence_odds(cells: Cells, texture: Image, measured: Measured, model: EvidenceModel) -> Image:
+    """Log-odds that each depth is right.
+
+    Parameters
+    ----------
+    cells
+        Cells.
+    texture, measured
+        As `texture_of` and `measured_around` give them.
+    model
+        Networks of measured and of weak depths.
+    """
+    odds = np.full(cells.is_measured.shape, _SURE, np.float32)
+    depths = _depths(cells, texture, measured)
+    for network, where in zip(model, judged_evidence(cells), strict=True):
+        run_over_rows(_write_odds, len(odds), depths, where, network, odds)
+    return odds
+
+
+def _depths(cells: Cells, texture: Image, measured: Measured) -> Depths:
+    found = cells.depth_map
+    return Depths(
+        np.asarray(found.confidence), np.asarray(found.flags), found.sigma_px, texture, measured
     )
-    out = np.empty((len(confidence), len(parts)), np.float32)
-    for number, one in enumerate(parts):
-        out[:, number] = one
-    return out
 
 
-def shares(is_measured: Mask) -> tuple[Image, Image, float]:
-    """Share of measured pixels nearby, farther around, and in the frame."""
-    import cv2
+@compiled
+def _features_at(places: NDArray[np.int64], depths: Depths, features: Image) -> None:
+    for one in range(len(places)):
+        _describe(places[one, 0], places[one, 1], depths, features, one)
 
-    mask = is_measured.astype(np.float32)
-    nearby, wide = (cv2.blur(mask, (side, side)) for side in (_NEARBY, _WIDE))
-    return nearby.astype(np.float32), wide.astype(np.float32), float(mask.mean())
+
+@compiled
+def _write_odds(
+    start: int, stop: int, depths: Depths, where: Mask, network: Network, out: Image
+) -> None:
+    """Write the output of a network for the cells of some rows that are asked for."""
+    cols = out.shape[1]
+    features = np.empty((network.mean.size, _AT_ONCE), np.float32)
+    unit, odds = np.empty(_AT_ONCE, np.float32), np.empty(_AT_ONCE, np.float32)
+    for row in range(start, stop):
+        for first in range(0, cols, _AT_ONCE):
+            count, end = 0, min(first + _AT_ONCE, cols)
+            for col in range(first, end):
+                if where[row, col]:
+                    _describe(row, col, depths, features, count)
+                    count += 1
+            if count:
+                scale_features(features, count, network)
+                write_outputs(network, features, unit, odds[:count])
+                count = 0
+                for col in range(first, end):
+                    if where[row, col]:
+                        out[row, col] = odds[count]
+                        count += 1
+
+
+@borrowing
+def _describe(row: int, col: int, depths: Depths, features: Image, cell: int) -> None:
+    """Write the features of a cell, in the order of `EvidenceFeature`.
+
+    Parameters
+    ----------
+    row, col
+        Cell.
+    depths
+        Depths and surroundings.
+    features
+        (features, cells), written in place.
+    cell
+        Place in `features`.
+    """
+    texture, measured = depths.texture, depths.measured
+    confidence = min(max(depths.confidence[row, col], np.float32(0.01)), np.float32(0.99))
+    sigma_px = depths.sigma_px[row, col]
+    x, y = measured.x[row, col], measured.y[row, col]
+    beside_x, beside_y = measured.beside_x[row, col], measured.beside_y[row, col]
+    aside_x, aside_y = texture[Texture.ASIDE_X, row, col], texture[Texture.ASIDE_Y, row, col]
+    far_x, far_y = texture[Texture.FAR_ASIDE_X, row, col], texture[Texture.FAR_ASIDE_Y, row, col]
+    features[EvidenceFeature.CONSTANT, cell] = _ONE
+    features[EvidenceFeature.CONFIDENCE, cell] = np.log(confidence / (_ONE - confidence))
+    features[EvidenceFeature.CARRIED, cell] = _ONE if depths.flags[row, col] & _CARRIED else _ZERO
+    features[EvidenceFeature.NEARBY, cell] = np.log(measured.nearby[row, col] + _LEAST)
+    features[EvidenceFeature.SIGMA, cell] = np.log(
+        (_ONE if np.isnan(sigma_px) else sigma_px) + _LEAST
+    )
+    features[EvidenceFeature.AROUND, cell] = np.log(measured.wide[row, col] + _LEAST)
+    features[EvidenceFeature.FRAME, cell] = np.log(measured.frame + _LEAST)
+    for one in range(Texture.ASIDE_X):
+        features[EvidenceFeature.FINE_TEXTURE + one, cell] = texture[one, row, col]
+    features[EvidenceFeature.ONE_SIDED, cell] = np.sqrt(x * x + y * y)
+    features[EvidenceFeature.ONE_SIDED_BESIDE, cell] = np.sqrt(
+        beside_x * beside_x + beside_y * beside_y
+    )
+    features[EvidenceFeature.TEXTURE_INWARD, cell] = aside_x * x + aside_y * y
+    features[EvidenceFeature.TEXTURE_INWARD_BESIDE, cell] = aside_x * beside_x + aside_y * beside_y
+    features[EvidenceFeature.FAR_TEXTURE_INWARD, cell] = far_x * x + far_y * y
 
 
 def guide_of(depth_map: DepthMap) -> Image:
@@ -186,7 +297,7 @@ def _smoothed(view: Image) -> Image:
 
 
 def texture_of(guide: Image) -> Image:
-    """Texture around each cell (rows, cols, Texture).
+    """Texture around each cell (Texture, rows, cols).
 
     Depth beside the outline of an object is that of the outline: all texture of the window is
     aside, to one side of its middle.
@@ -198,20 +309,23 @@ def texture_of(guide: Image) -> Image:
         view = np.ascontiguousarray(guide[..., channel])
         down, right = cv2.Sobel(view, -1, 0, 1, scale=0.125), cv2.Sobel(view, -1, 1, 0, scale=0.125)
         energy = np.maximum(energy, down * down + right * right)
-    slopes, asides = [], []
-    vectors: list[Image] = []
-    for side in (_FINE, _MIDDLE, _BROAD):
-        slopes.append(0.5 * np.log(cv2.blur(energy, (side, side)) + _LEAST_ENERGY))
-        if side > _FINE:
-            vector = centre_of(energy, side)
-            asides.append(cv2.magnitude(*vector))
-            vectors += vector
+    out = np.empty((len(Texture), *energy.shape), np.float32)
+    for number, side in enumerate((_FINE, _MIDDLE, _BROAD)):
+        cv2.blur(energy, (side, side), dst=out[number])
+    np.log(out[:3] + _LEAST_ENERGY, out=out[:3])
+    out[:3] *= np.float32(0.5)
+    for aside, x, side in (
+        (Texture.ASIDE, Texture.ASIDE_X, _MIDDLE),
+        (Texture.FAR_ASIDE, Texture.FAR_ASIDE_X, _BROAD),
+    ):
+        out[x], out[x + 1] = centre_of(energy, side)
+        cv2.magnitude(out[x], out[x + 1], magnitude=out[aside])
     noise = np.float32(np.percentile(energy, _PLAIN_PERCENT)) + _LEAST_ENERGY
-    strongest = cv2.dilate(energy, np.ones((_STRONG, _STRONG), np.uint8))
-    over_noise = [
-        np.log(one / noise + np.float32(0.3)) for one in (cv2.blur(energy, (5, 5)), strongest)
-    ]
-    return np.stack(slopes + asides + over_noise + vectors, axis=-1).astype(np.float32)
+    over_noise = out[[Texture.OVER_NOISE, Texture.STRONG_EDGE]]
+    cv2.blur(energy, (5, 5), dst=over_noise[0])
+    cv2.dilate(energy, np.ones((_STRONG, _STRONG), np.uint8), dst=over_noise[1])
+    out[[Texture.OVER_NOISE, Texture.STRONG_EDGE]] = np.log(over_noise / noise + np.float32(0.3))
+    return out
 
 
 def centre_of(mass: Image, side: int) -> tuple[Image, Image]:
@@ -234,7 +348,7 @@ def centre_of(mass: Image, side: int) -> tuple[Image, Image]:
 
 
 def surroundings_of(disparity_px: Image, guide: Image) -> Image:
-    """Surfaces and brightness around each cell: six numbers (rows, cols, 6).
+    """Surfaces and brightness around each cell: six planes (Surfaces, rows, cols).
 
     The lowest and the highest disparity of the evidence in two windows, NaN if there is none; and
     for two smaller windows, how far the view at the cell is from that of the evidence, in standard
@@ -250,26 +364,51 @@ def surroundings_of(disparity_px: Image, guide: Image) -> Image:
     import cv2
 
     has_evidence = np.isfinite(disparity_px)
-    parts = []
-    for side in (_NEARBY, _WIDE):
-        window = np.ones((side, side), np.uint8)
-        for worst, extreme in ((np.inf, cv2.erode), (-np.inf, cv2.dilate)):
-            found = extreme(np.where(has_evidence, disparity_px, np.float32(worst)), window)
-            parts.append(np.where(np.abs(found) < _MOST_PX, found, np.float32(np.nan)))
+    out = np.empty((len(Surfaces), *disparity_px.shape), np.float32)
+    for worst, extreme, first in ((np.inf, cv2.erode, 0), (-np.inf, cv2.dilate, 1)):
+        known = np.where(has_evidence, disparity_px, np.float32(worst))
+        for number, side in enumerate((_NEARBY, _WIDE)):
+            extreme(known, np.ones((side, side), np.uint8), dst=out[first + 2 * number])
+    out[:4][np.abs(out[:4]) > _MOST_PX] = np.nan  # OpenCV has large numbers beyond the frame
     weight = has_evidence.astype(np.float32)
-    for side in (_MIDDLE, _BROAD):
+    views = [np.ascontiguousarray(guide[..., channel]) for channel in range(guide.shape[2])]
+    weighted = [weight * view for view in views]
+    squares = [one * view for one, view in zip(weighted, views, strict=True)]
+    for number, side in ((Surfaces.UNLIKE, _MIDDLE), (Surfaces.UNLIKE_AROUND, _BROAD)):
         size = (side, side)
         share = cv2.blur(weight, size)
-        some = np.maximum(share, np.float32(1e-6))
-        unlike = np.zeros_like(share)
-        for channel in range(guide.shape[2]):
-            view = np.ascontiguousarray(guide[..., channel])
-            mean = cv2.blur(weight * view, size) / some
-            square = cv2.blur(weight * view * view, size) / some
-            spread = np.sqrt(np.maximum(square - mean * mean, 0) + 1)
-            unlike = np.maximum(unlike, np.abs(view - mean) / spread)
-        parts.append(np.where(share > 1e-4, np.log1p(np.minimum(unlike, 30)), _NOTHING_ALIKE))
-    return np.stack(parts, axis=-1).astype(np.float32)
+        out[number] = 0
+        for view, one, square in zip(views, weighted, squares, strict=True):
+            sums = cv2.blur(one, size), cv2.blur(square, size)
+            run_over_rows(_widen, len(share), view, share, *sums, out[number])
+        np.log1p(np.minimum(out[number], 30, out=out[number]), out=out[number])
+        out[number][share <= 1e-4] = _NOTHING_ALIKE
+    return out
+
+
+@compiled
+def _widen(
+    start: int, stop: int, view: Image, share: Image, total: Image, square: Image, out: Image
+) -> None:
+    """Raise `out` to the distance of the view from that of the evidence, in deviations.
+
+    Parameters
+    ----------
+    start, stop
+        Rows.
+    view
+        One channel of the guide.
+    share, total, square
+        Means of a window: of the evidence, and of the view and its square there.
+    out
+        Distance, written in place.
+    """
+    for row in range(start, stop):
+        for col in range(view.shape[1]):
+            some = max(share[row, col], np.float32(1e-6))
+            mean = total[row, col] / some
+            spread = np.sqrt(max(square[row, col] / some - mean * mean, _ZERO) + _ONE)
+            out[row, col] = max(out[row, col], abs(view[row, col] - mean) / spread)
 
 
 def make_ground(cells: Cells, model: EvidenceModel) -> Ground:
@@ -279,28 +418,31 @@ def make_ground(cells: Cells, model: EvidenceModel) -> Ground:
     disparity_px, sigma_px = depth_map.disparity_px - offset, depth_map.sigma_px
     is_weak = depth_map.valid & ~is_measured
     guide = guide_of(depth_map)
-    texture = texture_of(guide)
-    odds = np.full(is_measured.shape, _SURE, np.float32)
-    for network, where in zip(model, judged_evidence(cells), strict=True):
-        odds[where] = compiled_outputs(network, evidence_features(cells, texture, where))
+    texture, measured = run_together(
+        lambda: texture_of(guide), lambda: measured_around(is_measured)
+    )
+    odds = evidence_odds(cells, texture, measured, model)
     is_source = is_measured | (is_weak & (odds > _LEAST_ODDS))
     doubt = np.where(is_measured, 0, np.float32(_WEAK_START)) + _DOUBT / (1 + np.exp(odds))
     start = np.where(is_source, doubt, np.inf).astype(np.float32)
     sources_px = np.where(is_source, disparity_px, np.float32(np.nan))
-    nearby, wide, frame = shares(is_measured)
-    below, above, right, left = sweep_sides(guide, start)
+    surfaces, paths = run_together(
+        lambda: surroundings_of(sources_px, guide), lambda: sweep_sides(guide, start)
+    )
     return Ground(
-        Evidence(disparity_px, sigma_px, odds, is_measured, sources_px),
-        block_planes(sources_px),
-        (below, above, right, left),
+        Evidence(disparity_px, sigma_px, odds, is_measured),
+        block_planes(sources_px, paths.sources_of(~is_measured)),
+        paths,
         Around(
             np.asarray(depth_map.confidence),
             np.asarray(depth_map.flags),
             texture,
-            surroundings_of(sources_px, guide),
-            nearby,
-            wide,
-            np.float32(frame),
+            surfaces,
+            np.pad(sources_px, MARGIN, constant_values=np.float32(np.nan)),
+            measured.nearby,
+            measured.wide,
+            measured.frame,
             np.float32(is_weak.mean()),
         ),
+        guide,
     )

@@ -3,27 +3,32 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.dense.average import average_surfaces
 from d3s.dense.candidates import CELL_PX, Evidence
-from d3s.dense.evidence import cells_of, guide_of, make_ground
+from d3s.dense.evidence import cells_of, make_ground
 from d3s.dense.judge import Filled, judge_cells
-from d3s.dense.model import Span, depth_span_m, load_model, sigma_of
+from d3s.dense.model import Span, depth_span_m, load_model, sigma_of, sigma_of_surroundings
 from d3s.errors import InputError
-from d3s.estimate.depth_map import DepthMap
+from d3s.estimate.depth_map import DepthMap, check_limits
 from d3s.estimate.flags import Flag
 from d3s.estimate.methods import checked_options, estimate_quietly
 from d3s.estimate.options import JointOptions, Options
 from d3s.record import short_repr
 from d3s.rig import Rig
+from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image, Mask
 
 _CHANCE_POWER = 4  # by which cells that may be of another surface count less
 _FLOOR_PX = np.float32(0.14)  # error that no cell is better than
 _BEYOND = 0.1  # share of the range of disparities by which filled ones may leave it
+
+_LOW_CONFIDENCE, _FILLED = np.uint16(Flag.LOW_CONFIDENCE), np.uint16(Flag.FILLED)
 
 
 def densify(
@@ -41,21 +46,65 @@ def densify(
     limit_m = _checked_sigma(max_sigma_m)
     started = perf_counter()
     is_measured = measured_pixels(depth_map, min_confidence)
-    depth_m, sigma_m = _filled(depth_map, is_measured)
-    with np.errstate(invalid="ignore"):
-        is_filled = ~is_measured & (sigma_m <= limit_m)
-    flags = depth_map.flags.copy()
-    is_dropped = depth_map.valid & ~is_measured
-    flags[is_dropped] |= np.uint16(Flag.LOW_CONFIDENCE)
-    flags[is_filled] |= np.uint16(Flag.FILLED)
-    none = np.float32(np.nan)
+    out = Pixels(depth_map.depth_m.copy(), depth_map.sigma_m.copy(), depth_map.flags.copy())
+    cells = _filled(depth_map, is_measured)
+    run_over_rows(_write_pixels, len(is_measured), is_measured, *cells, np.float32(limit_m), out)
     return replace(
         depth_map,
-        depth_m=_three(is_measured, depth_map.depth_m, is_filled, depth_m, none),
-        sigma_m=_three(is_measured, depth_map.sigma_m, is_filled, sigma_m, none),
-        flags=flags,
+        depth_m=out.depth_m,
+        sigma_m=out.sigma_m,
+        flags=out.flags,
         timings_s=depth_map.timings_s | {"densify": perf_counter() - started},
     )
+
+
+class Pixels(NamedTuple):
+    """Result of the fill: arrays (rows, cols)."""
+
+    depth_m: Image
+    sigma_m: Image
+    flags: NDArray[np.uint16]
+
+
+@compiled
+def _write_pixels(
+    start: int,
+    stop: int,
+    is_measured: Mask,
+    depth_m: Image,
+    sigma_m: Image,
+    limit_m: np.float32,
+    out: Pixels,
+) -> None:
+    """Replace what is not measured by the depth of its cell, if that is known well enough.
+
+    Parameters
+    ----------
+    start, stop
+        Rows of pixels.
+    is_measured
+        Pixels whose depth stays.
+    depth_m, sigma_m
+        Depth of each cell and its sigma, NaN for none.
+    limit_m
+        Largest sigma of what is filled.
+    out
+        Depth map before, and after.
+    """
+    for row in range(start, stop):
+        for col in range(is_measured.shape[1]):
+            if is_measured[row, col]:
+                continue
+            flags = out.flags[row, col]
+            if np.isfinite(out.depth_m[row, col]):
+                flags |= _LOW_CONFIDENCE
+            depth, sigma = np.float32(np.nan), np.float32(np.nan)
+            if sigma_m[row // CELL_PX, col // CELL_PX] <= limit_m:
+                depth = depth_m[row // CELL_PX, col // CELL_PX]
+                sigma = sigma_m[row // CELL_PX, col // CELL_PX]
+                flags |= _FILLED
+            out.depth_m[row, col], out.sigma_m[row, col] = depth, sigma
+            out.flags[row, col] = flags
 
 
 def estimate_dense(
@@ -106,15 +155,17 @@ def measured_pixels(depth_map: DepthMap, min_confidence: float | None = None) ->
     if least is None:
         asked = getattr(depth_map.options, "min_confidence", None)
         least = JointOptions().min_confidence if asked == 0 else 0.0
-    kept = depth_map.filter(min_confidence=least)
-    return np.asarray(kept.valid & ((kept.flags & np.uint16(Flag.FILLED)) == 0))
+    check_limits(min_confidence=least)
+    is_kept = depth_map.valid & (depth_map.confidence >= np.float32(least))
+    return np.asarray(is_kept & ((depth_map.flags & np.uint16(Flag.FILLED)) == 0))
 
 
 def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
-    """Depth and sigma of the pixels that are not measured; NaN where there is no evidence."""
-    shape = depth_map.depth_m.shape
+    """Depth and sigma of the cells that are not measured; NaN where there is no evidence."""
+    shape = -(-is_measured.shape[0] // CELL_PX), -(-is_measured.shape[1] // CELL_PX)
+    nothing = np.full(shape, np.nan, np.float32), np.full(shape, np.nan, np.float32)
     if not is_measured.any() or is_measured.all():
-        return np.full(shape, np.nan, np.float32), np.full(shape, np.nan, np.float32)
+        return nothing
     was_filled = (depth_map.flags & np.uint16(Flag.FILLED)) != 0
     source = depth_map
     if was_filled.any():  # a guess is no evidence for another
@@ -123,13 +174,11 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
         )
     cells = cells_of(source, is_measured)
     if not cells.is_measured.any():
-        return np.full(shape, np.nan, np.float32), np.full(shape, np.nan, np.float32)
+        return nothing
     model = load_model()
     ground = make_ground(cells, model.evidence)
     found = judge_cells(ground, model.paths, model.fill)
-    averaged_px = average_surfaces(
-        guide_of(cells.depth_map), *evidence_of_surfaces(ground.evidence, found)
-    )
+    averaged_px = average_surfaces(ground.guide, *evidence_of_surfaces(ground.evidence, found))
     optics = depth_map.rig.optics
     per_dpt_px = optics.focal_length_px * optics.baseline_m
     low, high = (float(f(ground.evidence.disparity_px)) for f in (np.nanmin, np.nanmax))
@@ -139,7 +188,7 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     depth_m = np.asarray(np.float32(per_dpt_px) / disparity, np.float32)
     span = Span(per_dpt_px, depth_span_m(depth_map.depth_m[is_measured]))
     sigma_m = sigma_of(depth_m, found.error_px, found.gross, span, model.sigma)
-    return _pixels(depth_m, shape), _pixels(sigma_m, shape)
+    return depth_m, sigma_of_surroundings(sigma_m, cells.is_measured, span)
 
 
 def evidence_of_surfaces(evidence: Evidence, found: Filled) -> tuple[Image, Image]:
@@ -150,17 +199,6 @@ def evidence_of_surfaces(evidence: Evidence, found: Filled) -> tuple[Image, Imag
     weight = chance**_CHANCE_POWER / (error_px**2 + _FLOOR_PX**2)
     disparity_px = np.where(is_measured, evidence.disparity_px, found.disparity_px)
     return disparity_px, np.asarray(weight, np.float32)
-
-
-def _pixels(cells: Image, shape: tuple[int, ...]) -> Image:
-    """Value of each pixel from its cell."""
-    rows, cols = shape
-    pixels = np.repeat(np.repeat(cells, CELL_PX, axis=0), CELL_PX, axis=1)
-    return np.asarray(pixels[:rows, :cols], np.float32)
-
-
-def _three(first: Mask, one: Image, second: Mask, two: Image, none: np.float32) -> Image:
-    return np.where(first, one, np.where(second, two, none))
 
 
 def _checked_sigma(max_sigma_m: float | None) -> float:

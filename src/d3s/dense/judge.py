@@ -23,7 +23,7 @@ from d3s.dense.network import Network, scale_features, write_outputs
 from d3s.dense.planes import Blocks
 from d3s.dense.sweeps import Paths
 from d3s.estimate.flags import Flag
-from d3s.runtime.compile import compiled, part
+from d3s.runtime.compile import borrowing, compiled
 from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image
 
@@ -94,11 +94,16 @@ FEATURES = tuple(one.name.lower().replace("_", " ") for one in Feature)
 _LOW_TEXTURE, _INCONSISTENT = int(Flag.LOW_TEXTURE), int(Flag.INCONSISTENT)
 _OCCLUDED, _CARRIED = int(Flag.OCCLUDED), int(Flag.CARRIED)
 _LEAST, _LEAST_PX = np.float32(0.02), np.float32(0.1)
+_ONE, _ZERO = np.float32(1), np.float32(0)
 _COUNT = len(FEATURES)
+_AT_ONCE = 128  # cells whose features fit into fast memory
 _PLACES = 3  # on each side of a cell that are looked at, in a window
+_SHARE, _STEP = np.float32(1 / (2 * _PLACES + 1) ** 2), np.float32(1 / _PLACES)
+# Counts of places of the same surface, nearer and farther are parts of one number.
+_KIND_BITS = 16
+_SAME, _NEARER, _FARTHER = 1, 1 << _KIND_BITS, 1 << (2 * _KIND_BITS)
+_KIND_MASK = _NEARER - 1
 _SAME_PX, _SAME_SHARE = np.float32(0.5), np.float32(0.05)  # disparities of the same surface
-
-Sides = tuple[Paths, Paths, Paths, Paths]
 
 
 class Texture(IntEnum):
@@ -142,6 +147,9 @@ class Window(NamedTuple):
     first: int  # first of six features
 
 
+MARGIN = 15
+"""Cells on each side of `Around.sources_px`, so that windows need not look where it ends."""
+
 _BESIDE = Window(2, int(Texture.ASIDE_X), int(Surfaces.LOWEST_NEARBY), int(Feature.SAME_BESIDE))
 _AROUND = Window(5, int(Texture.FAR_ASIDE_X), int(Surfaces.LOWEST_AROUND), int(Feature.SAME_AROUND))
 
@@ -151,8 +159,9 @@ class Around(NamedTuple):
 
     confidence: Image
     flags: NDArray[np.uint16]
-    texture: Image  # of the left view around the cell (rows, cols, Texture)
-    surfaces: Image  # of the evidence around the cell (rows, cols, Surfaces)
+    texture: Image  # of the left view around the cell (Texture, rows, cols)
+    surfaces: Image  # of the evidence around the cell (Surfaces, rows, cols)
+    sources_px: Image  # disparity of evidence for others, else NaN; `MARGIN` more on each side
     nearby: Image  # share of measured cells
     wide: Image  # the same, farther around
     frame: np.float32  # the same, of the whole frame
@@ -160,12 +169,13 @@ class Around(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """Input of the fill: evidence, planes around it, paths from it, and surroundings."""
+    """Input of the fill: evidence, planes around it, paths from it, surroundings and view."""
 
     evidence: Evidence
     blocks: Blocks
-    paths: Sides
+    paths: Paths
     around: Around
+    guide: Image  # left view in units of contrast (rows, cols, channels)
 
 
 class FillModel(NamedTuple):
@@ -214,39 +224,40 @@ def features_at(
         Array (cells, 2) of row and column.
     """
     disparity = np.full(len(cells), np.nan, np.float32)
-    features = np.zeros((len(cells), _COUNT), np.float32)
+    features = np.zeros((_COUNT, len(cells)), np.float32)
     _features_at(cells, ground, path_model, disparity, features)
-    return disparity, features
+    return disparity, np.ascontiguousarray(features.T)
 
 
 @compiled
 def _judge(
     start: int, stop: int, ground: Ground, path_model: PathModel, model: FillModel, out: Filled
 ) -> None:
+    """Judge the holes of some rows, a few at once."""
     cols = out.gross.shape[1]
-    found, place = new_candidates(), np.empty(cols, np.int64)
-    features, scaled = np.empty((cols, _COUNT), np.float32), np.empty((_COUNT, cols), np.float32)
-    unit, odds, error = (
-        np.empty(cols, np.float32),
-        np.empty(cols, np.float32),
-        np.empty(cols, np.float32),
-    )
+    found, place = new_candidates(), np.empty(_AT_ONCE, np.int64)
+    features = np.empty((_COUNT, _AT_ONCE), np.float32)
+    unit, odds = np.empty(_AT_ONCE, np.float32), np.empty(_AT_ONCE, np.float32)
+    error = np.empty(_AT_ONCE, np.float32)
+    is_measured = ground.evidence.is_measured
     for row in range(start, stop):
-        count = 0
-        for col in range(cols):
-            if not ground.evidence.is_measured[row, col]:
-                disparity = _describe(row, col, ground, path_model, found, features[count])
-                if np.isfinite(disparity):
-                    out.disparity_px[row, col] = disparity
-                    place[count] = col
-                    count += 1
-        scale_features(features[:count], model.gross, scaled)
-        write_outputs(model.gross, scaled, unit, odds[:count])
-        write_outputs(model.error, scaled, unit, error[:count])
-        for one in range(count):
-            col = place[one]
-            out.error_px[row, col] = np.exp(min(error[one], np.float32(3)))
-            out.gross[row, col] = np.float32(1) / (np.float32(1) + np.exp(-odds[one]))
+        for first in range(0, cols, _AT_ONCE):
+            count = 0
+            for col in range(first, min(first + _AT_ONCE, cols)):
+                if not is_measured[row, col]:
+                    disparity = _describe(row, col, ground, path_model, found, features, count)
+                    if np.isfinite(disparity):
+                        out.disparity_px[row, col] = disparity
+                        place[count] = col
+                        count += 1
+            if count:
+                scale_features(features, count, model.gross)
+                write_outputs(model.gross, features, unit, odds[:count])
+                write_outputs(model.error, features, unit, error[:count])
+            for one in range(count):
+                col = place[one]
+                out.error_px[row, col] = np.exp(min(error[one], np.float32(3)))
+                out.gross[row, col] = _ONE / (_ONE + np.exp(-odds[one]))
 
 
 @compiled
@@ -259,11 +270,11 @@ def _features_at(
 ) -> None:
     found = new_candidates()
     for one in range(len(cells)):
-        row, col = cells[one]
-        disparity[one] = _describe(row, col, ground, path_model, found, features[one])
+        row, col = cells[one, 0], cells[one, 1]
+        disparity[one] = _describe(row, col, ground, path_model, found, features, one)
 
 
-@part
+@borrowing
 def _describe(
     row: int,
     col: int,
@@ -271,101 +282,159 @@ def _describe(
     path_model: PathModel,
     found: Candidates,
     features: Image,
+    cell: int,
 ) -> np.float32:
-    """Write the features of a cell; return its disparity, NaN if there is no candidate."""
-    evidence, around = ground.evidence, ground.around
+    """Write the features of a cell; return its disparity, NaN if there is no candidate.
+
+    Parameters
+    ----------
+    row, col
+        Cell.
+    ground, path_model
+        As for `judge_cells`.
+    found
+        Room for its candidates.
+    features
+        (features, cells), written in place.
+    cell
+        Place in `features`.
+    """
+    evidence, texture = ground.evidence, ground.around.texture
     count = gather(row, col, evidence, ground.blocks, ground.paths, path_model, found)
     if count == 0:
         return np.float32(np.nan)
-    textures = around.texture[row, col]
     group = best_group(
-        found, count, row, col, textures[Texture.FAR_ASIDE_X], textures[Texture.FAR_ASIDE_Y]
+        found,
+        count,
+        row,
+        col,
+        texture[Texture.FAR_ASIDE_X, row, col],
+        texture[Texture.FAR_ASIDE_Y, row, col],
     )
-    own = np.isfinite(evidence.disparity_px[row, col])
-    _of_group(group, features)
-    texture = around.texture[row, col, Texture.FINE]
-    features[Feature.OWN] = np.float32(0)
-    features[Feature.OWN_GAP] = np.float32(0)
-    features[Feature.OWN_ODDS] = np.float32(0)
-    features[Feature.OWN_AND_TEXTURE] = np.float32(0)
-    if own:
-        gap = abs(evidence.disparity_px[row, col] - group.disparity_px)
-        features[Feature.OWN] = np.float32(1)
-        features[Feature.OWN_GAP] = np.log(min(gap, np.float32(4)) + np.float32(0.1))
-        features[Feature.OWN_ODDS] = min(
-            max(evidence.odds[row, col], np.float32(-5)), np.float32(5)
-        )
-        features[Feature.OWN_AND_TEXTURE] = texture
-    flags = around.flags[row, col]
-    features[Feature.LOW_TEXTURE] = np.float32(1 if flags & _LOW_TEXTURE else 0)
-    features[Feature.INCONSISTENT] = np.float32(1 if flags & _INCONSISTENT else 0)
-    features[Feature.CARRIED] = np.float32(1 if flags & _CARRIED else 0)
-    features[Feature.OCCLUDED] = np.float32(1 if flags & _OCCLUDED else 0)
-    features[Feature.MEASURED_NEARBY] = np.log(around.nearby[row, col] + _LEAST)
-    features[Feature.MEASURED_AROUND] = np.log(around.wide[row, col] + _LEAST)
-    features[Feature.MEASURED_IN_THE_FRAME] = np.log(around.frame + _LEAST)
-    features[Feature.WEAK_IN_THE_FRAME] = np.log(around.weak + _LEAST)
-    confidence = min(max(around.confidence[row, col], np.float32(0.01)), np.float32(0.99))
-    features[Feature.CONFIDENCE] = np.log(confidence / (np.float32(1) - confidence))
-    features[Feature.TEXTURE] = texture
-    features[Feature.MIDDLE_TEXTURE] = around.texture[row, col, Texture.MIDDLE]
-    features[Feature.BROAD_TEXTURE] = around.texture[row, col, Texture.BROAD]
-    features[Feature.ASIDE] = around.texture[row, col, Texture.ASIDE]
-    features[Feature.FAR_ASIDE] = around.texture[row, col, Texture.FAR_ASIDE]
-    features[Feature.TEXTURE_AND_EDGE] = texture * features[Feature.EDGE]
-    near = max(group.disparity_px, _LEAST_PX)
-    surfaces = around.surfaces[row, col]
-    features[Feature.NEARER_THAN_NEARBY] = _nearer(near, surfaces[Surfaces.LOWEST_NEARBY])
-    features[Feature.FARTHER_THAN_NEARBY] = _nearer(surfaces[Surfaces.HIGHEST_NEARBY], near)
-    features[Feature.NEARER_THAN_AROUND] = _nearer(near, surfaces[Surfaces.LOWEST_AROUND])
-    features[Feature.FARTHER_THAN_AROUND] = _nearer(surfaces[Surfaces.HIGHEST_AROUND], near)
-    features[Feature.UNLIKE] = surfaces[Surfaces.UNLIKE]
-    features[Feature.UNLIKE_AROUND] = surfaces[Surfaces.UNLIKE_AROUND]
-    features[Feature.OVER_NOISE] = textures[Texture.OVER_NOISE]
-    features[Feature.STRONG_EDGE] = textures[Texture.STRONG_EDGE]
-    _of_window(row, col, group.disparity_px, ground, _BESIDE, features)
-    _of_window(row, col, group.disparity_px, ground, _AROUND, features)
+    _of_group(group, features, cell)
+    _of_cell(row, col, group.disparity_px, evidence, ground.around, features, cell)
+    _of_texture(row, col, texture, features, cell)
+    _of_surfaces(row, col, group.disparity_px, ground.around.surfaces, features, cell)
+    _of_window(row, col, group.disparity_px, ground.around, _BESIDE, features, cell)
+    _of_window(row, col, group.disparity_px, ground.around, _AROUND, features, cell)
     return group.disparity_px
 
 
-@part
+@borrowing
+def _log_above(value: np.float32) -> np.float32:
+    """ln(1 + value) of a value that is not negative, faster than log1p."""
+    return np.float32(np.log(_ONE + value))
+
+
+@borrowing
+def _of_group(group: Group, features: Image, cell: int) -> None:
+    """Write the features of the candidates alone."""
+    features[Feature.CONSTANT, cell] = _ONE
+    features[Feature.SUPPORT, cell] = _log_above(group.support)
+    features[Feature.AGAINST, cell] = _log_above(group.against)
+    features[Feature.LENGTH, cell] = _log_above(group.length)
+    features[Feature.EDGE, cell] = _log_above(min(group.edge, np.float32(100)))
+    features[Feature.STRONGEST, cell] = group.strongest
+    features[Feature.SPREAD, cell] = np.log(np.sqrt(group.spread) + np.float32(0.05))
+    features[Feature.PRECISION, cell] = np.log(np.sqrt(group.variance) + np.float32(0.02))
+    features[Feature.HIDDEN, cell] = min(group.hidden_px, np.float32(8))
+    features[Feature.OTHER_SURFACE, cell] = _log_above(group.foe)
+    features[Feature.EVIDENCE_ODDS, cell] = group.odds
+    features[Feature.BETWEEN, cell] = _log_above(group.between)
+    features[Feature.ENCLOSED, cell] = _log_above(group.enclosed)
+    features[Feature.AHEAD, cell] = _log_above(group.ahead)
+    features[Feature.BEHIND, cell] = _log_above(group.behind)
+    features[Feature.FOE_BEHIND, cell] = _log_above(group.foe_behind)
+
+
+@borrowing
+def _of_cell(
+    row: int,
+    col: int,
+    disparity_px: np.float32,
+    evidence: Evidence,
+    around: Around,
+    features: Image,
+    cell: int,
+) -> None:
+    """Write what the estimator says of the cell, and how much is measured around it."""
+    own_px = evidence.disparity_px[row, col]
+    own = np.isfinite(own_px)
+    gap = np.log(min(abs(own_px - disparity_px), np.float32(4)) + np.float32(0.1))
+    odds = min(max(evidence.odds[row, col], np.float32(-5)), np.float32(5))
+    features[Feature.OWN, cell] = _ONE if own else _ZERO
+    features[Feature.OWN_GAP, cell] = gap if own else _ZERO
+    features[Feature.OWN_ODDS, cell] = odds if own else _ZERO
+    features[Feature.OWN_AND_TEXTURE, cell] = (
+        around.texture[Texture.FINE, row, col] if own else _ZERO
+    )
+    flags = around.flags[row, col]
+    features[Feature.LOW_TEXTURE, cell] = _ONE if flags & _LOW_TEXTURE else _ZERO
+    features[Feature.INCONSISTENT, cell] = _ONE if flags & _INCONSISTENT else _ZERO
+    features[Feature.CARRIED, cell] = _ONE if flags & _CARRIED else _ZERO
+    features[Feature.OCCLUDED, cell] = _ONE if flags & _OCCLUDED else _ZERO
+    features[Feature.MEASURED_NEARBY, cell] = np.log(around.nearby[row, col] + _LEAST)
+    features[Feature.MEASURED_AROUND, cell] = np.log(around.wide[row, col] + _LEAST)
+    features[Feature.MEASURED_IN_THE_FRAME, cell] = np.log(around.frame + _LEAST)
+    features[Feature.WEAK_IN_THE_FRAME, cell] = np.log(around.weak + _LEAST)
+    confidence = min(max(around.confidence[row, col], np.float32(0.01)), np.float32(0.99))
+    features[Feature.CONFIDENCE, cell] = np.log(confidence / (_ONE - confidence))
+
+
+@borrowing
+def _of_texture(row: int, col: int, texture: Image, features: Image, cell: int) -> None:
+    """Write the features of the left view around the cell, after `_of_group` has written EDGE."""
+    fine = texture[Texture.FINE, row, col]
+    features[Feature.TEXTURE, cell] = fine
+    features[Feature.MIDDLE_TEXTURE, cell] = texture[Texture.MIDDLE, row, col]
+    features[Feature.BROAD_TEXTURE, cell] = texture[Texture.BROAD, row, col]
+    features[Feature.ASIDE, cell] = texture[Texture.ASIDE, row, col]
+    features[Feature.FAR_ASIDE, cell] = texture[Texture.FAR_ASIDE, row, col]
+    features[Feature.TEXTURE_AND_EDGE, cell] = fine * features[Feature.EDGE, cell]
+    features[Feature.OVER_NOISE, cell] = texture[Texture.OVER_NOISE, row, col]
+    features[Feature.STRONG_EDGE, cell] = texture[Texture.STRONG_EDGE, row, col]
+
+
+@borrowing
+def _of_surfaces(
+    row: int, col: int, disparity_px: np.float32, surfaces: Image, features: Image, cell: int
+) -> None:
+    """Write how the cell compares with the nearest and farthest surfaces around it."""
+    near = max(disparity_px, _LEAST_PX)
+    lowest, highest = (
+        surfaces[Surfaces.LOWEST_NEARBY, row, col],
+        surfaces[Surfaces.HIGHEST_NEARBY, row, col],
+    )
+    features[Feature.NEARER_THAN_NEARBY, cell] = _nearer(near, lowest)
+    features[Feature.FARTHER_THAN_NEARBY, cell] = _nearer(highest, near)
+    lowest, highest = (
+        surfaces[Surfaces.LOWEST_AROUND, row, col],
+        surfaces[Surfaces.HIGHEST_AROUND, row, col],
+    )
+    features[Feature.NEARER_THAN_AROUND, cell] = _nearer(near, lowest)
+    features[Feature.FARTHER_THAN_AROUND, cell] = _nearer(highest, near)
+    features[Feature.UNLIKE, cell] = surfaces[Surfaces.UNLIKE, row, col]
+    features[Feature.UNLIKE_AROUND, cell] = surfaces[Surfaces.UNLIKE_AROUND, row, col]
+
+
+@borrowing
 def _nearer(one_px: np.float32, other_px: np.float32) -> np.float32:
     """Logarithm by which one surface is nearer than another; 0 if there is none."""
     ratio = np.log(max(one_px, _LEAST_PX) / max(other_px, _LEAST_PX))
     if not np.isfinite(one_px + other_px):
-        return np.float32(0)
-    return min(max(ratio, np.float32(-1)), np.float32(2))
+        return _ZERO
+    return min(max(ratio, -_ONE), np.float32(2))
 
 
-@part
-def _of_group(group: Group, features: Image) -> None:
-    """Write the features of the candidates alone."""
-    features[Feature.CONSTANT] = np.float32(1)
-    features[Feature.SUPPORT] = np.log1p(group.support)
-    features[Feature.AGAINST] = np.log1p(group.against)
-    features[Feature.LENGTH] = np.log1p(group.length)
-    features[Feature.EDGE] = np.log1p(min(group.edge, np.float32(100)))
-    features[Feature.STRONGEST] = group.strongest
-    features[Feature.SPREAD] = np.log(np.sqrt(group.spread) + np.float32(0.05))
-    features[Feature.PRECISION] = np.log(np.sqrt(group.variance) + np.float32(0.02))
-    features[Feature.HIDDEN] = min(group.hidden_px, np.float32(8))
-    features[Feature.OTHER_SURFACE] = np.log1p(group.foe)
-    features[Feature.EVIDENCE_ODDS] = group.odds
-    features[Feature.BETWEEN] = np.log1p(group.between)
-    features[Feature.ENCLOSED] = np.log1p(group.enclosed)
-    features[Feature.AHEAD] = np.log1p(group.ahead)
-    features[Feature.BEHIND] = np.log1p(group.behind)
-    features[Feature.FOE_BEHIND] = np.log1p(group.foe_behind)
-
-
-@part
+@borrowing
 def _of_window(
     row: int,
     col: int,
     disparity_px: np.float32,
-    ground: Ground,
+    around: Around,
     window: Window,
     features: Image,
+    cell: int,
 ) -> None:
     """Write how much evidence around a cell is of the same surface, nearer and farther, and where.
 
@@ -376,46 +445,42 @@ def _of_window(
     ----------
     row, col, disparity_px
         Cell, and its disparity.
-    ground
-        Evidence and surroundings.
+    around
+        Surroundings.
     window
         Window around the cell.
-    features
-        Features, written in place.
+    features, cell
+        Features, written in place, and the place of the cell.
     """
-    sources, first = ground.evidence.sources_px, window.first
-    if np.isnan(ground.around.surfaces[row, col, window.lowest]):  # no evidence, even farther away
-        features[first : first + 3] = np.log(_LEAST)
-        features[first + 3 : first + 6] = np.float32(0)
+    first = window.first
+    if np.isnan(around.surfaces[window.lowest, row, col]):  # no evidence, even farther away
+        for one in range(first, first + 3):
+            features[one, cell] = np.log(_LEAST)
+            features[one + 3, cell] = _ZERO
         return
-    rows, cols = sources.shape
-    textures = ground.around.texture[row, col]
-    aside_x, aside_y = textures[window.aside], textures[window.aside + 1]
+    aside_x = around.texture[window.aside, row, col]
+    aside_y = around.texture[window.aside + 1, row, col]
+    sources, step = around.sources_px, window.step
+    row, col = row + MARGIN - _PLACES * step, col + MARGIN - _PLACES * step
     tolerance = _SAME_PX + _SAME_SHARE * abs(disparity_px)
-    zero, one = np.float32(0), np.float32(1)
-    same, nearer, farther = zero, zero, zero
-    same_toward, nearer_toward, farther_toward = zero, zero, zero
-    for i in range(-_PLACES, _PLACES + 1):
-        y = row + i * window.step
-        if 0 <= y < rows:
-            for j in range(-_PLACES, _PLACES + 1):
-                x = col + j * window.step
-                if 0 <= x < cols and np.isfinite(sources[y, x]):
-                    toward = np.float32(j) * aside_x + np.float32(i) * aside_y
-                    gap = sources[y, x] - disparity_px
-                    if gap > tolerance:
-                        nearer += one
-                        nearer_toward += toward
-                    elif gap < -tolerance:
-                        farther += one
-                        farther_toward += toward
-                    else:
-                        same += one
-                        same_toward += toward
-    share, middle = one / np.float32((2 * _PLACES + 1) ** 2), one / np.float32(_PLACES)
-    features[first] = np.log(same * share + _LEAST)
-    features[first + 1] = np.log(nearer * share + _LEAST)
-    features[first + 2] = np.log(farther * share + _LEAST)
-    features[first + 3] = same_toward * middle / (same + one)
-    features[first + 4] = nearer_toward * middle / (nearer + one)
-    features[first + 5] = farther_toward * middle / (farther + one)
+    count, right, down = 0, 0, 0  # places of each kind, and the sums of their steps
+    for i in range(2 * _PLACES + 1):
+        y, in_row = row + i * step, 0
+        for j in range(2 * _PLACES + 1):
+            gap = sources[y, col + j * step] - disparity_px
+            # Without branches, which no processor could foresee; what is no number is no kind.
+            kind = _SAME if abs(gap) <= tolerance else 0
+            kind = _NEARER if gap > tolerance else kind
+            kind = _FARTHER if gap < -tolerance else kind
+            in_row += kind
+            right += kind * j
+        count += in_row
+        down += in_row * i
+    for number in range(3):
+        bits = number * _KIND_BITS
+        some = (count >> bits) & _KIND_MASK
+        x, y = (right >> bits) & _KIND_MASK, (down >> bits) & _KIND_MASK
+        toward = np.float32(x - _PLACES * some) * aside_x
+        toward += np.float32(y - _PLACES * some) * aside_y
+        features[first + number, cell] = np.log(np.float32(some) * _SHARE + _LEAST)
+        features[first + 3 + number, cell] = toward * _STEP / (np.float32(some) + _ONE)

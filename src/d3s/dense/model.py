@@ -12,7 +12,7 @@ from d3s.dense.candidates import PathModel
 from d3s.dense.evidence import EVIDENCE_FEATURES, EvidenceModel
 from d3s.dense.judge import FEATURES, FillModel
 from d3s.dense.network import Network
-from d3s.types import Image
+from d3s.types import Image, Mask
 
 MODEL_FILE = Path(__file__).with_name("coefficients.json")
 """Coefficients that `benchmarks/tune_dense.py` writes."""
@@ -21,6 +21,9 @@ _DIGITS = 5  # of a coefficient
 GROSS = 0.1
 """Error that counts as that of another surface, as a share of the depth."""
 _GROSS_SHARE = 0.45  # mean size of a gross error, as a share of the range of depths
+_AROUND = 21  # side of the window whose median sigma counts, in cells: best on tuning rooms
+_LEAST_SIGMA = 0.002  # sigma below which no median counts, as a share of the range of depths
+_LEVELS = 40.0  # of ln sigma, by which the median is found
 _LEAST_SPAN = 0.3  # range of depths, as a share of their median, if all that is measured is flat
 
 
@@ -117,3 +120,29 @@ def sigma_of(depth_m: Image, error_px: Image, gross: Image, span: Span, model: S
     size_m = GROSS * depth_m + _GROSS_SHARE * span.depth_m
     far = size_m * np.log(np.maximum(gross / model.outside, 1))
     return np.asarray((near + far) / 3)
+
+
+def sigma_of_surroundings(sigma_m: Image, is_measured: Mask, span: Span) -> Image:
+    """Raise sigma to its median over the cells around it: no cell is known better than most there.
+
+    The judge takes a few of many cells for sure by mistake. Those are islands among cells of which
+    nobody knows the depth; cells that are rightly sure have neighbours that are.
+
+    Parameters
+    ----------
+    sigma_m
+        Sigma of cells, NaN where there is no depth.
+    is_measured
+        Cells that are measured; they count as known.
+    span
+        Numbers of the camera and the frame.
+    """
+    import cv2
+
+    least_m = _LEAST_SIGMA * span.depth_m
+    with np.errstate(invalid="ignore"):
+        level = np.minimum(_LEVELS * np.log(np.maximum(sigma_m / np.float32(least_m), 1)), 255)
+    level = np.where(is_measured, np.float32(0), np.nan_to_num(level, nan=255.0))
+    median = cv2.medianBlur(level.astype(np.uint8), _AROUND).astype(np.float32)
+    floor_m = np.where(median > 0, np.float32(least_m) * np.exp(median / np.float32(_LEVELS)), 0)
+    return np.asarray(np.fmax(sigma_m, np.where(np.isnan(sigma_m), sigma_m, floor_m)), np.float32)

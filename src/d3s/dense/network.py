@@ -11,7 +11,7 @@ from d3s.types import Image
 LARGEST = np.float32(4)
 """Standard deviations from the mean at which features end, so that none counts without bounds."""
 
-_AT_ONCE = 512  # cells whose features fit into fast memory
+_AT_ONCE = 128  # cells whose features fit into fast memory
 
 
 class Network(NamedTuple):
@@ -43,31 +43,35 @@ def compiled_outputs(network: Network, features: Image) -> Image:
 
 @compiled
 def _outputs(start: int, stop: int, network: Network, features: Image, out: Image) -> None:
-    scaled = np.empty((network.mean.size, _AT_ONCE), np.float32)
+    some = np.empty((network.mean.size, _AT_ONCE), np.float32)
     unit = np.empty(_AT_ONCE, np.float32)
     for first in range(start, stop, _AT_ONCE):
         count = min(_AT_ONCE, stop - first)
-        scale_features(features[first : first + count], network, scaled)
-        write_outputs(network, scaled, unit, out[first : first + count])
+        for cell in range(count):
+            for one in range(network.mean.size):
+                some[one, cell] = features[first + cell, one]
+        scale_features(some, count, network)
+        write_outputs(network, some, unit, out[first : first + count])
 
 
 @part
-def scale_features(features: Image, network: Network, out: Image) -> None:
-    """Write the features of some cells, scaled and bounded: a row for each feature.
+def scale_features(features: Image, count: int, network: Network) -> None:
+    """Scale and bound the features of some cells in place.
 
     Parameters
     ----------
     features
-        (cells, features).
+        (features, cells): a row for each feature; loops go over the cells, which SIMD takes.
+    count
+        Number of cells that there are.
     network
         Mean and scale of the features.
-    out
-        (features, cells): where they are written.
     """
-    for cell in range(len(features)):
-        for one in range(network.mean.size):
-            scaled = (features[cell, one] - network.mean[one]) * network.scale[one]
-            out[one, cell] = min(max(scaled, -LARGEST), LARGEST)
+    for one in range(network.mean.size):
+        mean, scale = network.mean[one], network.scale[one]
+        for cell in range(count):
+            scaled = (features[one, cell] - mean) * scale
+            features[one, cell] = min(max(scaled, -LARGEST), LARGEST)
 
 
 @part
@@ -79,7 +83,7 @@ def write_outputs(network: Network, scaled: Image, unit: Image, out: Image) -> N
     network
         Coefficients.
     scaled
-        Features, as `scale_features` writes them; loops go over the cells, which SIMD takes.
+        Features, as `scale_features` leaves them.
     unit
         Room for one hidden unit of each cell.
     out

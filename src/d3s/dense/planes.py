@@ -11,7 +11,7 @@ import numpy as np
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
-from d3s.types import Image
+from d3s.types import Image, Mask
 
 BLOCK_CELLS = 4
 """Side of a block, in cells."""
@@ -33,15 +33,23 @@ class Blocks(NamedTuple):
     slope_sigma: Image  # standard deviation of the slopes
 
 
-def block_planes(disparity_px: Image) -> Blocks:
-    """Fit a plane around each block of the evidence (rows, cols), NaN where there is none."""
+def block_planes(disparity_px: Image, wanted: Mask) -> Blocks:
+    """Fit a plane around blocks of the evidence.
+
+    Parameters
+    ----------
+    disparity_px
+        Disparity of evidence (rows, cols), NaN where there is none.
+    wanted
+        Cells (rows, cols) whose blocks need a plane; others are taken to be level.
+    """
     rows, cols = disparity_px.shape
     shape = -(-rows // BLOCK_CELLS), -(-cols // BLOCK_CELLS)
     blocks = Blocks(*(np.empty(shape, np.float32) for _ in range(4)))
     run_over_rows(_medians, shape[0], disparity_px, blocks.disparity_px)
     known = np.where(np.isnan(blocks.disparity_px), _NO_BLOCK, blocks.disparity_px)
     padded = np.pad(known, _REACH, constant_values=_NO_BLOCK)
-    run_over_rows(_slopes, shape[0], padded, blocks)
+    run_over_rows(_slopes, shape[0], padded, wanted, blocks)
     return blocks
 
 
@@ -65,7 +73,7 @@ def _medians(start: int, stop: int, disparity_px: Image, out: Image) -> None:
 
 
 @compiled
-def _slopes(start: int, stop: int, padded: Image, out: Blocks) -> None:
+def _slopes(start: int, stop: int, padded: Image, wanted: Mask, out: Blocks) -> None:
     """Fit slopes by least squares over the blocks near the plane, which is fitted anew.
 
     `padded` has the medians with `_REACH` more blocks on each side, and `_NO_BLOCK` for none. Sums
@@ -82,7 +90,9 @@ def _slopes(start: int, stop: int, padded: Image, out: Blocks) -> None:
         for col in range(out.down.shape[1]):
             here = padded[row + _REACH, col + _REACH]
             down, right, sigma = zero, zero, _PRIOR_SLOPE
-            if here < _NO_BLOCK:
+            top, left = row * BLOCK_CELLS, col * BLOCK_CELLS
+            is_wanted = wanted[top : top + BLOCK_CELLS, left : left + BLOCK_CELLS].any()
+            if here < _NO_BLOCK and is_wanted:
                 for turn in range(_ROUNDS):
                     # The first round does not know the slope, and takes any that is likely.
                     slack = _PRIOR_SLOPE if turn == 0 else zero

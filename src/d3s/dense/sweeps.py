@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled, inlined
-from d3s.runtime.parallel import run_together
-from d3s.types import Image
+from d3s.runtime.parallel import run_over_rows, run_together
+from d3s.types import Image, Mask
 
 EDGE_COST = np.float32(4)
 """Detour in cells that an edge of one unit of contrast is worth."""
@@ -20,14 +20,23 @@ _DIAGONAL = np.float32(np.sqrt(2))
 
 
 class Paths(NamedTuple):
-    """Cheapest path from evidence to each cell, from one side."""
+    """Cheapest paths from evidence to each cell: arrays (sides, rows, cols).
+
+    The sides are those that the evidence is on: above, below, left and right.
+    """
 
     source: NDArray[np.int32]  # cell where the path begins, row * cols + col; -1 for none
     length: Image  # in cells
     edge: Image  # contrast of the edges that it crosses, in units of the guide
 
+    def sources_of(self, cells: Mask) -> Mask:
+        """Cells where paths to some cells begin."""
+        out = np.zeros(cells.size, np.bool_)
+        run_over_rows(_mark_sources, len(cells), self.source, cells, out)
+        return out.reshape(cells.shape)
 
-def sweep_sides(guide: Image, start: Image) -> list[Paths]:
+
+def sweep_sides(guide: Image, start: Image) -> Paths:
     """Find the nearest evidence above, below, left and right of each cell.
 
     Parameters
@@ -36,70 +45,97 @@ def sweep_sides(guide: Image, start: Image) -> list[Paths]:
         Left view, smoothed, in units of contrast: (rows, cols, channels), of which the one that
         changes most counts.
     start
-        Cost at which paths begin at a cell, in cells; 0 for measured cells, infinite where there
-        is no evidence.
+        Cost at which paths begin at a cell, in cells, not negative; infinite where there is no
+        evidence.
     """
-    across = np.ascontiguousarray(guide.swapaxes(0, 1)), np.ascontiguousarray(start.T)
-    return run_together(
-        lambda: _swept(guide, start, is_down=True),
-        lambda: _swept(guide, start, is_down=False),
-        lambda: _turned(_swept(*across, is_down=True)),
-        lambda: _turned(_swept(*across, is_down=False)),
-    )
-
-
-def _swept(guide: Image, start: Image, *, is_down: bool) -> Paths:
-    shape = start.shape
+    rows, cols = start.shape
+    shape = (4, rows, cols)
     out = Paths(np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32))
-    _sweep(guide, start, is_down, EDGE_COST, out)
+    across = np.ascontiguousarray(guide.swapaxes(0, 1)), np.ascontiguousarray(start.T)
+    place = np.arange(rows * cols, dtype=np.int32).reshape(rows, cols)
+    turned = np.ascontiguousarray(place.T)
+    run_together(
+        lambda: _sweep(guide, start, place, True, EDGE_COST, _side(out, 0)),
+        lambda: _sweep(guide, start, place, False, EDGE_COST, _side(out, 1)),
+        lambda: _sweep_turned(*across, turned, True, _side(out, 2)),
+        lambda: _sweep_turned(*across, turned, False, _side(out, 3)),
+    )
     return out
 
 
-def _turned(paths: Paths) -> Paths:
-    """Paths over the transposed frame, back in the frame."""
-    cols, rows = paths.source.shape
-    col, row = np.divmod(paths.source, np.int32(rows))
-    source = np.where(paths.source < 0, paths.source, row * np.int32(cols) + col)
-    return Paths(*(np.ascontiguousarray(part.T) for part in (source, *paths[1:])))
+def _side(paths: Paths, number: int) -> Paths:
+    return Paths(*(part[number] for part in paths))
+
+
+def _sweep_turned(
+    guide: Image, start: Image, place: NDArray[np.int32], is_down: bool, out: Paths
+) -> None:
+    """Sweep the transposed frame; `out` is that of the frame."""
+    shape = start.shape
+    found = Paths(
+        np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32)
+    )
+    _sweep(guide, start, place, is_down, EDGE_COST, found)
+    for to, part in zip(out, found, strict=True):
+        to[:] = part.T
 
 
 @compiled
-def _sweep(guide: Image, start: Image, is_down: bool, edge_cost: np.float32, out: Paths) -> None:
-    """Continue paths from row to row."""
+def _mark_sources(start: int, stop: int, source: NDArray[np.int32], cells: Mask, out: Mask) -> None:
+    """Mark the sources of the cells of some rows; several threads may mark the same one."""
+    for side in range(source.shape[0]):
+        for row in range(start, stop):
+            for col in range(cells.shape[1]):
+                if cells[row, col] and source[side, row, col] >= 0:
+                    out[source[side, row, col]] = True
+
+
+@compiled
+def _sweep(
+    guide: Image,
+    start: Image,
+    place: NDArray[np.int32],
+    is_down: bool,
+    edge_cost: np.float32,
+    out: Paths,
+) -> None:
+    """Continue paths from row to row; `place` is the number of each cell."""
     rows, cols = start.shape
+    source, length, edge = out.source, out.length, out.edge
     infinite, straight = np.float32(np.inf), np.float32(1)
-    before, cost = np.full(cols, infinite, np.float32), np.full(cols, infinite, np.float32)
+    # Costs of the last row, with one more cell on either side.
+    before = np.full(cols + 2, infinite, np.float32)
+    cost = np.full(cols + 2, infinite, np.float32)
     for count in range(rows):
         row = count if is_down else rows - 1 - count
         last = row - 1 if is_down else row + 1
         for col in range(cols):
-            best, come = start[row, col], -1
-            if best > 0 and count > 0:
-                for side in range(max(col - 1, 0), min(col + 2, cols)):
-                    if before[side] < infinite:
+            best, come, rise = start[row, col], -1, np.float32(0)
+            if best > straight and count > 0:  # no path from elsewhere is shorter than a step
+                for side in range(col - 1, col + 2):
+                    if before[side + 1] < best:
                         step = straight if side == col else _DIAGONAL
-                        rise = _rise(guide[row, col], guide[last, side])
-                        total = before[side] + step + edge_cost * rise
+                        crossed = _rise(guide, row, col, last, side)
+                        total = before[side + 1] + step + edge_cost * crossed
                         if total < best:
-                            best, come = total, side
-            cost[col] = best
+                            best, come, rise = total, side, crossed
+            cost[col + 1] = best
             if come >= 0:
-                out.source[row, col] = out.source[last, come]
+                source[row, col] = source[last, come]
                 step = straight if come == col else _DIAGONAL
-                out.length[row, col] = out.length[last, come] + step
-                rise = _rise(guide[row, col], guide[last, come])
-                out.edge[row, col] = out.edge[last, come] + rise
+                length[row, col] = length[last, come] + step
+                edge[row, col] = edge[last, come] + rise
             else:
-                out.source[row, col] = row * cols + col if best < infinite else -1
-                out.length[row, col] = np.float32(0)
-                out.edge[row, col] = np.float32(0)
+                source[row, col] = place[row, col] if best < infinite else np.int32(-1)
+                length[row, col] = np.float32(0)
+                edge[row, col] = np.float32(0)
         before, cost = cost, before
 
 
 @inlined
-def _rise(one: Image, other: Image) -> np.float32:
+def _rise(guide: Image, row: int, col: int, other_row: int, other_col: int) -> np.float32:
     """Contrast between two cells: of the channel that changes most."""
     most = np.float32(0)
-    for channel in range(one.size):
-        most = max(most, abs(one[channel] - other[channel]))
+    for channel in range(guide.shape[2]):
+        most = max(most, abs(guide[row, col, channel] - guide[other_row, other_col, channel]))
     return most

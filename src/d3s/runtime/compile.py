@@ -62,6 +62,7 @@ def load_compiler() -> None:
 
 
 _PART: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_BORROWING: Any = _PART | {"_nrt": False}  # without Numba's runtime, which counts references
 
 
 def part(function: F) -> F:
@@ -72,6 +73,16 @@ def part(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile a function into the code of the compiled functions that call it."""
     return cast(F, njit(nogil=True, error_model="numpy", forceinline=True, **_PART)(function))
+
+
+def borrowing(function: F) -> F:
+    """Compile a function into its compiled callers that allocates no array and keeps none.
+
+    Numba counts the references to each array that a function takes out of a tuple, by atomic
+    operations: in a function of a few numbers per cell that takes longer than the arithmetic. The
+    callers hold all arrays, so nothing need be counted here.
+    """
+    return cast(F, njit(nogil=True, error_model="numpy", forceinline=True, **_BORROWING)(function))
 
 
 @cache
