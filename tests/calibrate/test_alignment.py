@@ -10,6 +10,7 @@ from calibrations import calibration
 from d3s.calibrate.alignment import (
     Setup,
     align_matches,
+    bowl_doubt_per_m,
     calibration_of,
     lens_maps_of,
     with_lenses,
@@ -122,3 +123,20 @@ def test_lens_maps_of_a_rig():
         lens_maps_of(lens_rig(None))
     with pytest.raises(CalibrationError, match="has no calibration"):
         calibration_of(DESIGN)
+
+
+def test_bowl_of_a_board_is_believed_the_less_the_more_lenses_imitate_it(bent):
+    found = aligned(bent)
+    flat, curved = LensMaps(field_radius_px=900.0), lens_maps_of(curved_rig())
+    along, mixed, down = found.distortion.bend_per_m
+    bowls = []
+    for lenses in (flat, curved):
+        doubted = found._replace(bowl_doubt_per_m=bowl_doubt_per_m(-1.5, lenses))
+        bend = doubted.board.bend_per_m
+        bowls.append(bend[0] + bend[2])
+        # Saddle and twist are not concerned.
+        assert bend[0] - bend[2] == pytest.approx(along - down)
+        assert bend[1] == mixed
+        assert doubted.bend_sigma_per_m[0] > found.bend_sigma_per_m[0]
+    assert 0.8 < bowls[0] / (along + down) < 1
+    assert bowls[1] / (along + down) < 0.2

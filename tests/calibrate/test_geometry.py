@@ -294,6 +294,22 @@ def test_errors_of_the_disparity_are_those_of_typed_distances(camera):
     assert expected[nearest] > 3 * expected[farthest]
 
 
+def test_zero_of_the_ruler_counts_where_it_is_not_found(camera):
+    # A zero that is off by half the error of a distance is in the errors, unless it is found.
+    typed = np.array(camera.distances_m) + np.random.default_rng(7).normal(0, 1e-3, 16)
+    taken, moved = (
+        found_of(camera, (typed + offset_m).tolist(), fit_ruler=False)
+        for offset_m in (0.0, 0.5 * found_of(camera, typed.tolist()).ruler_sigma_m)
+    )
+    vergence = 1 / taken.depths_m
+    terms = np.vander(vergence, 3, increasing=True)
+    sigma_px = np.sqrt(((taken.disparity_errors_px @ terms.T) ** 2).sum(axis=0))
+    by_zero_px = camera.focal_baseline_px_m * (vergence - 1 / moved.depths_m)
+    # A parabola over the vergence follows it to some per cent.
+    assert np.all(sigma_px > 0.9 * np.abs(by_zero_px))
+    assert np.all(sigma_px < 3 * np.abs(by_zero_px) + 0.02)
+
+
 def with_pupil(camera, pupil_m: float):
     """Matches whose magnification changes with 1/Z from frame to frame, not from view to view."""
 
