@@ -41,7 +41,6 @@ class Setup(NamedTuple):
     provenance: Provenance  # residuals still empty
     sensor: ColourSensor | None = None  # None: a mono sensor
     coma: Coma | None = None  # if it is known already
-    bend_per_m: tuple[float, float, float] | None = None  # of the board, if it is known already
 
 
 class Alignment(NamedTuple):

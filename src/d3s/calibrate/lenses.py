@@ -137,9 +137,6 @@ def _without_shifts(
         left, right = (scaled(one, share) for one in (coma.left_px, coma.right_px))
         places = without_coma(matches, (left, right), blur, waves)
         aligned = align_matches(places, captures.distances_m, distortion.field_radius_px, setup)
-        if setup.bend_per_m is not None:
-            bent = aligned.distortion._replace(bend_per_m=setup.bend_per_m)
-            return aligned._replace(distortion=bent)
         doubt = bowl_doubt_per_m(share * coma.growth_px, lens_maps_of(rig))
         return aligned._replace(bowl_doubt_per_m=doubt)
 

@@ -124,8 +124,8 @@ def cross_validate(
     captures
         All raw frames.
     aligned
-        Alignment by all frames, with the shape of the board. Of the frames that fit each other, the
-        first, third, ... calibrate, the others test.
+        Alignment by all frames. Of the frames that fit each other, the first, third, ... calibrate,
+        the others test.
     fields, noise, coma
         Results from all frames.
     setup
@@ -140,8 +140,7 @@ def cross_validate(
         failed.
     """
     frames = aligned.frames
-    # Half the frames tell the shape of the board less well, and frames of one board cannot test it.
-    setup = setup._replace(coma=coma, bend_per_m=aligned.board.bend_per_m)
+    setup = setup._replace(coma=coma)
     percent = Percent(progress, PERCENT_OF_TEST, start=sum(PERCENT.values()))
     try:
         training, tested = captures.some(frames[::2]), frames[1::2]
