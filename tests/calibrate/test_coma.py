@@ -8,6 +8,7 @@ from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.board import Board
 from d3s.calibrate.coma import (
     BoardBlur,
+    board_spectrum,
     detail_shift,
     expected_square_frequency,
     scaled,
@@ -115,3 +116,5 @@ def test_frames_of_unknown_depth_are_left_as_they_are(camera):
     plain, coma = camera.matches(), (0.0, 0.0, -1.2)
     same = without_coma(plain, (coma, coma), unknown, spectrum(1.0, SMOOTHING_PX))
     np.testing.assert_array_equal(same.left[0].second_px, plain.left[0].second_px)
+    # A board of which no pair of frames is known is taken for a photograph.
+    assert board_spectrum(plain, unknown).slope == 1.0

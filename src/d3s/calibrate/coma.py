@@ -128,9 +128,8 @@ def detail_shift(
         Size of the texture in the second picture over that in the first: finer detail is shifted
         otherwise.
     """
-    scaled = waves.frequency / magnification
     first = _view(blurs_px[0], comas_px[0], waves.frequency)
-    second = _view(blurs_px[1], comas_px[1], scaled)
+    second = _view(blurs_px[1], comas_px[1], waves.frequency / magnification)
     common = waves.power * first.even * second.even
     x, y = waves.frequency.T
     normal = np.stack([common @ (x * x), common @ (x * y), common @ (x * y), common @ (y * y)], -1)
@@ -284,6 +283,8 @@ def _fitting_spectrum(
     pairs: list[tuple[PairMatches, tuple[FloatArray, FloatArray]]], smoothing_px: float
 ) -> Spectrum:
     """Spectrum with the slope that agrees best with the detail of the windows."""
+    if not pairs:
+        return spectrum(1.0, smoothing_px)
     trials = [spectrum(float(slope), smoothing_px) for slope in _SLOPES]
     # Spectra differ by their power; the frequencies and what blur leaves of them are the same.
     detail = np.concatenate([pair.detail_per_px2 for pair, _ in pairs[::_STRIDE]])
