@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image
 
 from d3s import DepthMap, atomic
-from d3s.batch import DepthJob, estimate_files
+from d3s.batch import DepthJob, depth, estimate_files
 from d3s.capture import FrameFiles, find_frames
 from d3s.errors import InputError, OutputError
 from d3s.files import read_depth, write_image
@@ -190,6 +191,34 @@ def test_a_full_disk_leaves_what_is_finished_and_goes_on_later(tmp_path, monkeyp
     batch = estimate_files(given, job, tmp_path / "out", skip_done=True)
     assert batch.skipped == ("000",)
     assert [one.name for one in batch.done] == ["001", "002"]
+
+
+def test_frames_described_slowly_are_not_mixed_up_between_the_threads(tmp_path, monkeypatch):
+    real = depth.described
+
+    def slow(*arguments: object) -> dict[str, object]:
+        time.sleep(0.05)  # longer than the frame before takes, so both threads come here
+        return real(*arguments)
+
+    monkeypatch.setattr(depth, "described", slow)
+    batch = estimate_files(frames(tmp_path / "in", 5), QUICK, tmp_path / "out")
+    assert not batch.refused
+    assert [one.name for one in batch.done] == ["000", "001", "002", "003", "004"]
+
+
+def test_no_thread_goes_on_after_an_error(tmp_path, monkeypatch):
+    given = frames(tmp_path / "in", 3)
+    estimate_files(given, QUICK, tmp_path / "first")  # starts the threads that stay
+    before = set(threading.enumerate())
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(atomic, "_write_beside", full)
+    with pytest.raises(OutputError) as held:  # its traceback has all that ran
+        estimate_files(given, QUICK, tmp_path / "out")
+    assert set(threading.enumerate()) <= before
+    assert held.value is not None
 
 
 def test_a_place_without_room_for_the_first_frame(tmp_path, monkeypatch):

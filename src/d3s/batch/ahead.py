@@ -1,6 +1,6 @@
 """Frames read one ahead, in a thread of their own, while the frame before is estimated."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -14,10 +14,14 @@ class Timed(NamedTuple):
     read_s: float
 
 
-def read_ahead(frames: Iterable[Timed], *, meanwhile: Callable[[], None]) -> Iterator[Timed]:
+def read_ahead(
+    frames: Iterable[Timed], *, meanwhile: Callable[[], None]
+) -> Generator[Timed, None, None]:
     """Yield frames in order; the next one is read meanwhile.
 
-    Reading begins with the first call of `next`. One frame more than without is in memory.
+    Reading begins with the first call of `next`. One frame more than without is in memory. Close
+    the generator: otherwise it waits for its thread when it is collected as garbage, and the code
+    that is interrupted then may hold a lock which that thread needs to end.
 
     Parameters
     ----------

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -124,28 +123,33 @@ def _outcomes(
     """Outcomes of frames, as they come; keys are the numbers of the frames."""
     if not to_do:
         return
-    jobs = ((str(number), described(frames[number], places)) for number in to_do)
     if isinstance(where, Here):
-        yield from _outcomes_here(jobs, plan)
+        yield from _outcomes_here(frames, to_do, plan, places)
         return
     path = plan.save()
     if isinstance(where, Cluster):
         where = where.seeing(*_seen((frames[number] for number in to_do), path.parent))
     work = partial(make_frame, os.fspath(path))
-    tasks = (Task(key, work, _absolute(job)) for key, job in jobs)
+    tasks = (
+        Task(str(number), work, _absolute(described(frames[number], places))) for number in to_do
+    )
     yield from run(tasks, where, limits=limits)
 
 
 def _outcomes_here(
-    jobs: Iterable[tuple[str, dict[str, Any]]], plan: Plan
+    frames: Sequence[AnyFrame], to_do: Sequence[int], plan: Plan, places: dict[str, int]
 ) -> Generator[Outcome, None, None]:
     """Outcomes of frames in this process: the next one is read while one is estimated."""
-    reading, working = tee(jobs)
-    with closing(plan.reader):
-        frames = (plan.reader.read(job) for _, job in reading)
-        read = read_ahead(frames, meanwhile=_load_compiler)
+    # The thread that reads has descriptions of its own: one iterator cannot serve two threads.
+    reading = (plan.reader.read(described(frames[number], places)) for number in to_do)
+    with closing(plan.reader), closing(read_ahead(reading, meanwhile=_load_compiler)) as read:
         yield from run(
-            Task(key, lambda frame: record_of(plan, next(read), frame), job) for key, job in working
+            Task(
+                str(number),
+                lambda frame: record_of(plan, next(read), frame),
+                described(frames[number], places),
+            )
+            for number in to_do
         )
 
 
