@@ -53,7 +53,7 @@ def test_powers_of_the_vergence_are_found():
     left = remaining(found.applied_to(rig), cells) - truth
     assert np.abs(left).max() < 0.02
     # The degree in x and y falls with the power of u.
-    assert [len(one) for one in found.maps_px] == [15, 15, 6]
+    assert [len(one) for one in found.maps_px] == [15, 15, 15, 6]
 
 
 def test_sharp_detail_has_its_own_disparity():

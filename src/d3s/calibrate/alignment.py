@@ -110,7 +110,11 @@ def align_views(
 
 
 def align_matches(
-    matches: Matches, distances_m: Sequence[float], field_radius_px: float, setup: Setup
+    matches: Matches,
+    distances_m: Sequence[float],
+    field_radius_px: float,
+    setup: Setup,
+    before: Alignment | None = None,
 ) -> Alignment:
     """Find distortion, anchors, rectification and geometry from places on the board.
 
@@ -124,14 +128,17 @@ def align_matches(
         Unit of places in a view.
     setup
         The design, and whether the offset of the ruler is applied.
+    before
+        Alignment by nearly the same places, to start with.
     """
     optics = setup.design.optics
     distortion, anchors = find_distortion(
         matches,
-        find_anchors(matches),
+        find_anchors(matches) if before is None else before.anchors,
         distances_m,
         focal_length_px=optics.focal_length_px,
         field_radius_px=field_radius_px,
+        start=None if before is None else before.distortion,
     )
     straight = distortion.removed_from(matches)
     rectification = find_rectification(straight, anchors)

@@ -31,9 +31,11 @@ _FEWEST_PIXELS = 0.2  # share of the pixels of a cell that have a depth
 # Degrees of the polynomials in x and y, of each power of 1/Z: of all cells, of sharp ones, and of
 # those that are fitted at a half or a quarter of the size. From a tuning camera: each frame
 # predicted by the others.
-_DEGREES, _SHARP_DEGREES, _SCALE_DEGREES = (4, 4, 2), (2,), (3, 3)
+_DEGREES, _SHARP_DEGREES, _SCALE_DEGREES = (4, 4, 4, 2), (2,), (3, 3)
 _LEAST_GAIN = 0.03  # of the residual of its cells, below which a group of maps is left out
-_PRIOR_PX = 0.3  # standard deviation of a coefficient
+# Standard deviations of the coefficients, of each power. Few frames are fitted at a half or a
+# quarter of the size: with larger ones a frame between them was wrong by up to 0.75 px.
+_PRIOR_PX, _SHARP_PRIOR_PX, _SCALE_PRIOR_PX = (0.3, 0.3, 0.1, 0.03), (0.3,), (0.02, 0.01)
 _LEAST_SIGMA_PX = 0.01  # of a cell
 _ROUNDS, _SIGMA_ROUNDS = 6, 4
 _WINDOWS = 3  # independent windows of the joint method in a cell
@@ -183,11 +185,31 @@ class _Terms(NamedTuple):
 
     degrees: tuple[int, ...]
     weight: FloatArray  # (cells,): 0 where the group does not apply
+    middle_dpt: float  # vergence at which only the first map acts
+    half_dpt: float  # vergences beyond it at which all maps act alike
+    prior_px: tuple[float, ...]  # standard deviation of the coefficients, of each power
 
     @property
     def size(self) -> int:
         """Number of coefficients."""
         return sum(term_count(degree) for degree in self.degrees)
+
+    def columns(self, x: FloatArray, y: FloatArray, vergence_dpt: FloatArray) -> FloatArray:
+        """Terms (coefficients, cells) over their standard deviations."""
+        scaled = (vergence_dpt - self.middle_dpt) / self.half_dpt
+        return np.concatenate(
+            [
+                prior_px * self.weight * scaled**power * polynomial_terms(x, y, degree)
+                for power, (degree, prior_px) in enumerate(
+                    zip(self.degrees, self.prior_px, strict=True)
+                )
+            ]
+        )
+
+    def maps(self, values: FloatArray) -> tuple[Polynomial, ...]:
+        """Maps of the powers of 1/Z, from factors of the columns."""
+        sigmas = np.repeat(self.prior_px, [term_count(degree) for degree in self.degrees])
+        return _in_powers(values * sigmas, self.degrees, self.middle_dpt, self.half_dpt)
 
 
 def fit_disparity_map(cells: CellDisparity, rig: Rig) -> DisparityMap:
@@ -207,16 +229,7 @@ def fit_disparity_map(cells: CellDisparity, rig: Rig) -> DisparityMap:
     if residual.size < 2 * sum(group.size for group in groups):
         rms = _rms(residual)
         return DisparityMap(before_rms_px=rms, after_rms_px=rms)
-    middle = 0.5 * float(vergence.min() + vergence.max())
-    half = max(0.5 * float(np.ptp(vergence)), 1e-6)
-    scaled = (vergence - middle) / half
-    columns = np.concatenate(
-        [
-            group.weight * scaled**power * polynomial_terms(x, y, degree)
-            for group in groups
-            for power, degree in enumerate(group.degrees)
-        ]
-    )
+    columns = np.concatenate([group.columns(x, y, vergence) for group in groups])
     sigma = np.hypot(cells.sigma_px[known], _LEAST_SIGMA_PX)
     ends = np.cumsum([0, *(group.size for group in groups)])
     is_used = np.ones(len(columns), dtype=np.bool_)
@@ -225,7 +238,7 @@ def fit_disparity_map(cells: CellDisparity, rig: Rig) -> DisparityMap:
     values = np.zeros(len(columns))
     values[is_used] = _solve(columns[is_used], residual, sigma)
     maps, sharp, small, smallest = (
-        _in_powers(part, group.degrees, middle, half) if part.any() else ()
+        group.maps(part) if part.any() else ()
         for part, group in zip(np.split(values, ends[1:-1]), groups, strict=True)
     )
     after = _rms(residual - values @ columns)
@@ -254,11 +267,19 @@ def _groups(x: FloatArray, y: FloatArray, vergence: FloatArray, rig: Rig) -> tup
     blur = lenses.blur_px2(0, x, y, vergence, rig.optics)
     sharpness = 1 / (1 + 0.5 * (blur[0] + blur[2]) / SHARP_PX2)
     scale = LensField(lenses, rig.optics, (1, 1)).fitting_scales(x, y, vergence)
+    half = max(0.5 * float(np.ptp(vergence)), 1e-6)
+    middle = 0.5 * float(vergence.min() + vergence.max())
+
+    def of_scale(number: int) -> _Terms:
+        weight = (scale == number).astype(np.float64)
+        among = float(vergence @ weight / max(weight.sum(), 1.0))
+        return _Terms(_SCALE_DEGREES, weight, among, half, _SCALE_PRIOR_PX)
+
     return (
-        _Terms(_DEGREES, np.ones(x.shape)),
-        _Terms(_SHARP_DEGREES, sharpness),
-        _Terms(_SCALE_DEGREES, (scale == 2).astype(np.float64)),
-        _Terms(_SCALE_DEGREES, (scale == 4).astype(np.float64)),
+        _Terms(_DEGREES, np.ones(x.shape), middle, half, _PRIOR_PX),
+        _Terms(_SHARP_DEGREES, sharpness, middle, half, _SHARP_PRIOR_PX),
+        of_scale(2),
+        of_scale(4),
     )
 
 
@@ -268,8 +289,8 @@ def _solve(columns: FloatArray, residual: FloatArray, sigma: FloatArray) -> Floa
     for _ in range(_ROUNDS):
         rest = (residual - values @ columns) / sigma
         rows, rest = huber_weighted(columns.T / sigma[:, np.newaxis], rest)
-        normal = rows.T @ rows + np.eye(len(columns)) / _PRIOR_PX**2
-        values = values + np.linalg.solve(normal, rows.T @ rest - values / _PRIOR_PX**2)
+        normal = rows.T @ rows + np.eye(len(columns))
+        values = values + np.linalg.solve(normal, rows.T @ rest - values)
     return values
 
 

@@ -38,6 +38,7 @@ _PRIOR_LENS = (0.02, 0.01, 0.003, 0.003, 0.003, 0.003)
 _PRIOR_BEND_PER_M = 0.3
 _ROUNDS = 4
 _PASSES = 3  # axes and places are found again after the distortion is removed
+_FURTHER_PASSES = 2  # the same, from a distortion that is nearly right
 _NONE = (0.0, 0.0, 0.0, 0.0)
 _INVERSE_ROUNDS, _SETTLED = 8, 1e-11  # of the inverse, in field radii
 
@@ -128,6 +129,7 @@ def find_distortion(
     *,
     focal_length_px: float,
     field_radius_px: float,
+    start: Distortion | None = None,
 ) -> tuple[Distortion, Anchors]:
     """Find the distortion of both lenses, and the anchors of the views without it.
 
@@ -136,17 +138,19 @@ def find_distortion(
     matches
         Places on the board from frame to frame and from view to view.
     anchors
-        Anchors of the views as they are: the axes to start with.
+        Axes to start with: anchors of the views as they are, or without the distortion `start`.
     distances_m
         Distances of the board in metres, one for each frame.
     focal_length_px
         Sensor distance in pixels, as designed.
     field_radius_px
         Unit of places in a view.
+    start
+        Distortion that is nearly right, such as that of the same places before a small correction.
     """
     vergences_dpt = tuple(1 / distance_m for distance_m in distances_m)
-    so_far = Distortion(field_radius_px, float(np.median(vergences_dpt)), vergences_dpt)
-    for _ in range(_PASSES):
+    so_far = start or Distortion(field_radius_px, float(np.median(vergences_dpt)), vergences_dpt)
+    for _ in range(_PASSES if start is None else _FURTHER_PASSES):
         so_far = so_far._replace(centre_left_px=anchors.left_px, centre_right_px=anchors.right_px)
         so_far = _Fit(matches, so_far, focal_length_px).distortion()
         anchors = find_anchors(so_far.removed_from(matches))

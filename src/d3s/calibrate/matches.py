@@ -40,6 +40,8 @@ HALF_WINDOW_PX = 15
 """Half the side of a window, in pixels of the small pictures."""
 
 _FEWEST_WINDOWS = 20
+_ROUGH_WINDOWS = 300  # that the first pass is content with
+_COARSE_SHARE = 3  # one window in so many is matched by coarse detail from frame to frame
 _LARGEST_SIGMA_PX = 0.5
 _EARLIER_RATIO = 1.125  # distance over that of the earlier frame to compare with
 _MOST_FRAMES_BACK = 16  # frames in memory to find an earlier one in
@@ -67,7 +69,7 @@ class PairMatches(NamedTuple):
     features_second_px: FloatArray
     turn_rad: float  # rotation of the second picture against the first
     detail_per_px2: FloatArray  # (windows,): mean square frequency k² of the texture both show
-    # (windows, 2): shift of second_px if only coarse detail is matched; NaN where not found.
+    # (windows, 2): shift of second_px if only coarse detail is matched; NaN where it was not.
     coarse_shift_px: FloatArray | None = None
 
     def some(self, is_in: Mask) -> "PairMatches":
@@ -268,7 +270,8 @@ def _match(
     centres = _grid(first.picture.shape)
     centres = centres[is_within(first, centres)]
     # In the first pass the windows are carried over by the features' homography, which is rough.
-    rough = _refined(first, second, link.matrix, centres)
+    some = centres[:: max(len(centres) // _ROUGH_WINDOWS, 1)]
+    rough = _refined(first, second, link.matrix, some)
     found = None if rough is None else _refined(first, second, rough.matrix, centres)
     if found is None:
         return None
@@ -293,8 +296,12 @@ def _match(
 def _with_coarse_shift(
     pair: PairMatches, first: View, second: View, matrix: FloatArray
 ) -> PairMatches:
-    """Matches with the shift that only coarse detail has, of windows that both pictures show."""
-    places_px = (pair.first_px - first.origin_px) / first.step_px
+    """Matches with the shift that only coarse detail has, of windows that both pictures show.
+
+    There are several times more pairs of frames than of views: some of their windows are enough.
+    """
+    step = 1 if pair.first == pair.second else _COARSE_SHARE
+    places_px = (pair.first_px[::step] - first.origin_px) / first.step_px
     coarse = align_windows(
         coarse_picture(first.picture),
         spline_of(coarse_picture(second.picture)),
@@ -302,7 +309,9 @@ def _with_coarse_shift(
         places_px,
         HALF_WINDOW_PX,
     )
-    return pair._replace(coarse_shift_px=second.raw_px(coarse.places_px) - pair.second_px)
+    shift_px = np.full(pair.second_px.shape, np.nan)
+    shift_px[::step] = second.raw_px(coarse.places_px) - pair.second_px[::step]
+    return pair._replace(coarse_shift_px=shift_px)
 
 
 class _Refined(NamedTuple):

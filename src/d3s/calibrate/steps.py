@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from d3s.calibrate.alignment import (
     Alignment,
     Setup,
@@ -16,6 +18,7 @@ from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.disparity_map import CellDisparity, measure_cells
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
+from d3s.calibrate.geometry import disparity_in_powers
 from d3s.calibrate.lenses import Lenses, find_lenses
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.percent import PERCENT, PERCENT_OF_TEST, Percent
@@ -167,7 +170,7 @@ def cross_validate(
         ]
         cells = measure_cells(
             views,
-            true_m,
+            _on_scale_of(alignment, frames[::2], aligned, true_m),
             rig,
             aligned.board,
             aligned.distortion.field_radius_px,
@@ -179,6 +182,35 @@ def cross_validate(
             (), None, (f"The test with every other frame came to nothing: {error}",)
         )
     return CrossValidation(tuple(_renumbered(one, tested) for one in errors), cells, ())
+
+
+def _on_scale_of(
+    training: Alignment, numbers: Sequence[int], aligned: Alignment, depths_m: Sequence[float]
+) -> list[float]:
+    """Depths as the frames of a training half would give them.
+
+    Sigma counts what all depths are wrong by (`distance_errors_px`): what is left over the field of
+    other frames shall not count it again.
+
+    Parameters
+    ----------
+    training
+        Alignment by the training half.
+    numbers
+        Number of each training frame among all frames.
+    aligned
+        Alignment by all frames.
+    depths_m
+        Depths by all frames.
+    """
+    own_m = np.array(training.depths_m)
+    by_all_m = aligned.geometry.depths_m[[numbers[frame] for frame in training.frames]]
+    change = disparity_in_powers(1 / own_m - 1 / by_all_m, 1 / by_all_m)
+    vergence = 1 / np.array(depths_m)
+    on_scale: list[float] = (
+        1 / (vergence + np.polynomial.polynomial.polyval(vergence, change))
+    ).tolist()
+    return on_scale
 
 
 def _even_focus_px(lenses: LensMaps) -> int:

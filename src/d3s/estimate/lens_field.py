@@ -40,6 +40,16 @@ DEFOCUS_PX2 = 0.7
 its scale."""
 
 
+COMA_GAIN, COMA_BLUR_PX2 = 1.55, 4.1
+"""Factor of the skew of spots at small blur, and the variance at which half of it acts, in square
+pixels of the scale.
+
+The third derivatives of the views are weaker than those of the waves in them, the more the finer
+the waves; and where blur is wide, few fine waves are left. From the differences of the tuning
+textures, seen by the tuning camera without field curvature.
+"""
+
+
 SMOOTHING_PX = {1: 1.0, 2: 1.5, 4: 5.0}
 """Smoothing of defocused views by scale, in pixels of the frame.
 
@@ -169,19 +179,33 @@ class LensField(NamedTuple):
         """Coma (2 views, 3) as in `LensMaps.coma_left_px`."""
         return np.array([self.lenses.coma_left_px, self.lenses.coma_right_px])
 
-    def coma_difference_px3(
-        self, x: ArrayLike, y: ArrayLike, disparity_px: ArrayLike
+    def coma_difference(
+        self, x: ArrayLike, y: ArrayLike, disparity_px: ArrayLike, scale: int
     ) -> FloatArray:
         """Return a third of coma times blur variance (2, ...), left less right, along x and y.
 
-        Parameters: see `blur_px2`.
+        In pixels of the scale. The variance is that which acts on the third derivatives of the
+        views: `COMA_GAIN` times as much where blur is small, and less where it is large.
+
+        Parameters
+        ----------
+        x, y, disparity_px
+            See `blur_px2`.
+        scale
+            Frame pixels per pixel of the scale: 1, 2 or 4.
         """
-        left, right = self.blur_px2(x, y, disparity_px)
+        left, right = (self._acting(one, scale) for one in self.blur_px2(x, y, disparity_px))
         moved = np.asarray(x) - np.asarray(disparity_px) / self.lenses.field_radius_px
         first, second = self.lenses.coma_px(0, x, y), self.lenses.coma_px(1, moved, y)
         along = first[0] * left[0] - second[0] * right[0]
         down = first[1] * left[2] - second[1] * right[2]
-        return np.stack([along, down]) / 3
+        return np.stack([along, down]) / (3 * scale)
+
+    @staticmethod
+    def _acting(blur_px2: FloatArray, scale: int) -> FloatArray:
+        """Blur variance that acts on third derivatives, in pixels of the scale."""
+        here = blur_px2 / scale**2
+        return COMA_GAIN * here / (1 + here / COMA_BLUR_PX2)
 
     def tensor_maps(self) -> FloatArray:
         """Return polynomials (2 views, 4, power of x, power of y) of focus and extra blur, in px.

@@ -28,7 +28,7 @@ class NumpyField:
         slope = (after - before) / (2 * _STEP_PX)
         across, mixed, down = here
         square = across**2 + 2 * mixed**2 + down**2
-        coma = field.coma_difference_px3(*places, disparity_px) / scale**3
+        coma = field.coma_difference(*places, disparity_px, scale)
         even = np.sqrt(
             (2 * square + (across + down) ** 2) / (8 * scale**4)
             + COMA_NOISE * (coma[0] ** 2 + coma[1] ** 2)
