@@ -109,6 +109,17 @@ def test_far_frames_are_compared_over_larger_steps(small_matches):
     assert {(pair.first, pair.second) for pair in small_matches.right} == steps
 
 
+def test_coarse_detail_is_matched_in_all_windows_of_views_and_in_some_of_frames(small_matches):
+    for pair, cameras in small_matches.with_cameras():
+        known = np.isfinite(pair.coarse_shift_px).all(axis=1)
+        if cameras == (0, 1):
+            assert known.mean() > 0.9
+        else:
+            assert known[::3].mean() > 0.9
+            assert not known[1::3].any()
+        assert np.median(np.abs(pair.coarse_shift_px[known])) < 0.1  # lenses without coma
+
+
 def test_windows_stay_within_the_light(small_captures, small_matches):
     fields = find_fields(small_captures)
     for pairs, camera in ((small_matches.left, 0), (small_matches.right, 1)):

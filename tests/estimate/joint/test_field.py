@@ -15,7 +15,7 @@ from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.refine import fit_parameters
 from d3s.estimate.joint.types import CellSum
-from d3s.estimate.lens_field import LensField, ScaleLimits
+from d3s.estimate.lens_field import COMA_BLUR_PX2, COMA_GAIN, LensField, ScaleLimits
 from d3s.rig import LensMaps
 from d3s.rig.lens_maps import polynomial_at
 from d3s.rig.variance import power_table, term_count
@@ -41,6 +41,8 @@ def _lenses(radius_px: float = 60.0) -> LensMaps:
         focus_right_dpt=(-0.15, 0.1, 0.9, 1.2),
         extra_blur_left_px2=_map(4, 0.2, 0),
         extra_blur_right_px2=_map(6, 0.2, 1),
+        coma_left_px=(0.2, -0.1, -1.5),
+        coma_right_px=(-0.1, 0.3, -1.2),
         disparity_px=(_map(3, 0.2, 2), _map(2, 0.1, 3), _map(6, 0.05, 4)),
         sharp_disparity_px=_map(2, 0.1, 5),
         half_size_disparity_px=(_map(2, 0.1, 6), _map(1, 0.05, 7)),
@@ -71,6 +73,25 @@ def test_blur_differences_are_those_of_the_oracle(scale, cell, shape):
     assert ours.shape == theirs.shape == (len(BlurPlane), *shape)
     # Both variances are up to 100 px² here, and their difference is rounded as they are.
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 4])
+def test_skew_of_spots_grows_with_blur_and_saturates(scale):
+    in_focus_px = RIG.optics.disparity_px(RIG.optics.focus_distances_m[0])
+
+    def skew(blur_px2: float) -> float:
+        lenses = LensMaps(
+            field_radius_px=60.0, extra_blur_left_px2=(blur_px2,), coma_left_px=(0.6, 0.0, 0.0)
+        )
+        along, down = _field((1, 1), lenses).coma_difference(0.0, 0.0, in_focus_px, scale)
+        assert down == 0
+        return float(along)
+
+    # A third of coma times variance, all in pixels of the scale.
+    little, half = 1e-3, COMA_BLUR_PX2 * scale**2
+    assert skew(little) == pytest.approx(COMA_GAIN * 0.6 * little / (3 * scale**3), rel=1e-3)
+    assert skew(half) == pytest.approx(0.5 * COMA_GAIN * 0.6 * half / (3 * scale**3))
+    assert skew(1e5) == pytest.approx(COMA_GAIN * 0.6 * COMA_BLUR_PX2 / (3 * scale), rel=1e-2)
 
 
 @BOTH
