@@ -40,13 +40,13 @@ DEFOCUS_PX2 = 0.7
 its scale."""
 
 
-COMA_GAIN, COMA_BLUR_PX2 = 1.55, 4.1
+COMA_GAIN, COMA_BLUR_PX2 = 1.25, 8.0
 """Factor of the skew of spots at small blur, and the variance at which half of it acts, in square
 pixels of the scale.
 
 The third derivatives of the views are weaker than those of the waves in them, the more the finer
-the waves; and where blur is wide, few fine waves are left. From the differences of the tuning
-textures, seen by the tuning camera without field curvature.
+the waves; and where blur is wide, few fine waves are left. From the tuning textures and the
+board, seen by the tuning camera without field curvature.
 """
 
 

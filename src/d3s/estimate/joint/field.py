@@ -6,7 +6,8 @@ of each cell. It takes the place of the line over the disparity that perfect len
 A spot with coma is skewed: it shifts a wave of frequency k by b (1 - k² s² / 3), b being the shift
 of the light and s² the blur variance. The views are blurred differently, so that detail is shifted
 otherwise in one than in the other, by an amount that depends on the texture. In the difference of
-the views it is a third derivative of the image, times `COMA_X` and `COMA_Y`.
+the views it is a third derivative of the image, times `COMA_X` and `COMA_Y`. The formula holds for
+waves that are long against the blur and the pixels; `LensField.coma_difference` has what acts.
 """
 
 from enum import IntEnum
