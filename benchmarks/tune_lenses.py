@@ -1,0 +1,120 @@
+"""Camera with typical lenses that choices are made on: what its calibration finds beside the truth.
+
+    .venv/bin/python benchmarks/tune_lenses.py [--folder FOLDER]
+
+The boards are those of the sets `tuning_flat` and `tuning_lens` (without and with field curvature),
+the walls have textures of the tuning. The first table compares coma and the bowl of the board with
+the truth. The second one is for the two numbers by which `joint` takes coma into account
+(`d3s.estimate.lens_field.COMA_GAIN`, `COMA_BLUR_PX2`): the disparity that it adds to walls of all
+textures alike, which a map of the board can hold, and that by which textures differ.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import d3s
+from calibration import FOLDER
+from calibration_sets import SENSOR, SETS, render, wall_file
+from d3s.calibrate.alignment import lens_maps_of, with_lenses
+from d3s.estimate.joint.numba_backend import field
+from d3s.estimate.methods import estimate_quietly
+from d3s.files import read_image, write_image
+from d3s.rig import LensMaps
+from d3s.types import FloatArray, Image
+
+PATTERNS = ("stone", "leaves", "wood", "fabric")
+WALLS_M = (0.6, 1.0, 1.4, 1.9)
+# Gain and variance in px²; the first is the formula for long waves, the last takes no coma.
+NUMBERS = ((1.0, 1e9), (1.25, 8.0), (1.55, 4.1), (2.0, 8.0), (0.0, 1e9))
+CELLS = (12, 24)
+
+
+class Wall(NamedTuple):
+    """A wall as both views see it."""
+
+    views: tuple[Image, Image]
+    depth_m: float
+
+
+def main() -> None:
+    """Render, calibrate and show."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the captures are")
+    folder: Path = parser.parse_args().folder
+    truth = Table("set", "what", "found", "true", title="Tuning camera")
+    rigs = {}
+    for name in ("tuning_flat", "tuning_lens"):
+        render(name, folder / name)
+        rig, report = d3s.calibrate(folder / name, bayer="none")
+        bend_per_m = (0.0, 0.0, 0.0) if report.distortion is None else report.distortion.bend_per_m
+        for row in _beside_truth(name, lens_maps_of(rig), bend_per_m):
+            truth.add_row(*row)
+        rigs[name] = rig
+    console = Console(width=110)
+    console.print(truth)
+    console.print(_differences("tuning_flat", folder, rigs["tuning_flat"]))
+
+
+def _beside_truth(name: str, lenses: LensMaps, bend_per_m: Sequence[float]) -> list[list[str]]:
+    """Coma of both lenses at the field radius, and the bowl of the board, as rows of a table."""
+    optics, captures = d3s.Rig.paper_prototype().optics, SETS[name]
+    rows = []
+    found = (lenses.coma_left_px[2], lenses.coma_right_px[2])
+    for side, errors, here in zip(("left", "right"), captures.lenses, found, strict=True):
+        # The path changes by c |u|² (e · u) over the pupil: its mean slope is c over the radius.
+        slope = errors.coma_field_waves * errors.wavelength_m / optics.aperture_radius_m
+        size_px = slope * optics.sensor_distance_m / optics.pixel_pitch_m
+        true_px = size_px * lenses.field_radius_px / errors.field_radius_px
+        rows.append([name, f"coma, {side} (px)", f"{-here:.2f}", f"{true_px:.2f}"])
+    bowls = [0.5 * (bend[0] + bend[2]) for bend in (bend_per_m, captures.bend_per_m)]
+    return [*rows, [name, "bowl (1/m)", *(f"{bowl:.3f}" for bowl in bowls)]]
+
+
+def _differences(name: str, folder: Path, rig: d3s.Rig) -> Table:
+    """Disparity that all textures share, and by which they differ, with other numbers for coma."""
+    table = Table("gain", "variance (px²)", title=f"{name}: shared, and between textures (px)")
+    for depth_m in WALLS_M:
+        table.add_column(f"{depth_m:g} m", justify="right")
+    none: dict[str, Any] = {"disparity_px": (), "sharp_disparity_px": (0.0,)}
+    none |= {"half_size_disparity_px": (), "quarter_size_disparity_px": ()}
+    rig = with_lenses(rig, **none)
+    walls = [
+        [_wall(name, folder, rig, pattern, depth_m) for pattern in PATTERNS] for depth_m in WALLS_M
+    ]
+    for gain, blur_px2 in NUMBERS:
+        row = [f"{gain:g}", f"{blur_px2:g}"]
+        with patch.multiple(field, COMA_GAIN=gain, COMA_BLUR_PX2=blur_px2):
+            for same in walls:
+                found = np.array([_residual_px(rig, wall) for wall in same])
+                shared = np.nanmean(found, axis=0)
+                row.append(f"{np.nanstd(shared):.4f} {np.nanstd(found - shared):.4f}")
+        table.add_row(*row)
+    return table
+
+
+def _wall(name: str, folder: Path, rig: d3s.Rig, pattern: str, depth_m: float) -> Wall:
+    path = wall_file(folder / f"{name}_tuning_walls", pattern, depth_m)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_image(path, SETS[name].light_of_wall(pattern, depth_m))
+    rng = np.random.default_rng((PATTERNS.index(pattern), round(1e3 * depth_m)))
+    return Wall(rig.split(SENSOR.expose(read_image(path), camera=0, rng=rng)), depth_m)
+
+
+def _residual_px(rig: d3s.Rig, wall: Wall) -> FloatArray:
+    """Disparity that `joint` finds less that of the depth, medians of cells of the field."""
+    found = estimate_quietly(*wall.views, rig, options={})
+    wrong = rig.optics.disparity_px(found.depth_m) - rig.optics.disparity_px(wall.depth_m)
+    cells = [np.array_split(rows, CELLS[1], axis=1) for rows in np.array_split(wrong, CELLS[0])]
+    return np.array([[np.nanmedian(cell) for cell in row] for row in cells])
+
+
+if __name__ == "__main__":
+    main()
