@@ -35,7 +35,7 @@ _DEGREES, _SHARP_DEGREES, _SCALE_DEGREES = (4, 4, 4, 2), (2,), (3, 3)
 _LEAST_GAIN = 0.03  # of the residual of its cells, below which a group of maps is left out
 # Standard deviations of the coefficients, of each power. Few frames are fitted at a half or a
 # quarter of the size: with larger ones a frame between them was wrong by up to 0.75 px.
-_PRIOR_PX, _SHARP_PRIOR_PX, _SCALE_PRIOR_PX = (0.3, 0.3, 0.1, 0.03), (0.3,), (0.03, 0.02)
+_PRIOR_PX, _SHARP_PRIOR_PX, _SCALE_PRIOR_PX = (0.3, 0.3, 0.1, 0.03), (0.3,), (0.1, 0.05)
 _LEAST_SIGMA_PX = 0.01  # of a cell
 _ROUNDS, _SIGMA_ROUNDS = 6, 4
 _WINDOWS = 3  # independent windows of the joint method in a cell
