@@ -23,24 +23,25 @@ import d3s
 from calibration import FOLDER
 from calibration_sets import SENSOR, SETS, render, wall_file
 from d3s.calibrate.alignment import lens_maps_of, with_lenses
+from d3s.calibrate.board import Board
+from d3s.calibrate.disparity_map import measure_cells
 from d3s.estimate.joint.numba_backend import field
-from d3s.estimate.methods import estimate_quietly
 from d3s.files import read_image, write_image
 from d3s.rig import LensMaps
-from d3s.types import FloatArray, Image
+from d3s.types import Image
 
 PATTERNS = ("stone", "leaves", "wood", "fabric")
 WALLS_M = (0.6, 1.0, 1.4, 1.9)
 # Gain and variance in px²; the first is the formula for long waves, the last takes no coma.
 NUMBERS = ((1.0, 1e9), (1.25, 8.0), (1.55, 4.1), (2.0, 8.0), (0.0, 1e9))
-CELLS = (12, 24)
+FLAT = Board()
 
 
-class Wall(NamedTuple):
-    """A wall as both views see it."""
+class Walls(NamedTuple):
+    """Walls of all textures at one depth, as both views see them."""
 
-    views: tuple[Image, Image]
-    depth_m: float
+    views: list[tuple[Image, Image]]
+    depths_m: list[float]
 
 
 def main() -> None:
@@ -85,35 +86,29 @@ def _differences(name: str, folder: Path, rig: d3s.Rig) -> Table:
     none: dict[str, Any] = {"disparity_px": (), "sharp_disparity_px": (0.0,)}
     none |= {"half_size_disparity_px": (), "quarter_size_disparity_px": ()}
     rig = with_lenses(rig, **none)
-    walls = [
-        [_wall(name, folder, rig, pattern, depth_m) for pattern in PATTERNS] for depth_m in WALLS_M
-    ]
+    walls = [_walls(name, folder, rig, depth_m) for depth_m in WALLS_M]
+    radius_px = lens_maps_of(rig).field_radius_px
     for gain, blur_px2 in NUMBERS:
         row = [f"{gain:g}", f"{blur_px2:g}"]
         with patch.multiple(field, COMA_GAIN=gain, COMA_BLUR_PX2=blur_px2):
             for same in walls:
-                found = np.array([_residual_px(rig, wall) for wall in same])
+                found = measure_cells(same.views, same.depths_m, rig, FLAT, radius_px).residual_px
                 shared = np.nanmean(found, axis=0)
                 row.append(f"{np.nanstd(shared):.4f} {np.nanstd(found - shared):.4f}")
         table.add_row(*row)
     return table
 
 
-def _wall(name: str, folder: Path, rig: d3s.Rig, pattern: str, depth_m: float) -> Wall:
-    path = wall_file(folder / f"{name}_tuning_walls", pattern, depth_m)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_image(path, SETS[name].light_of_wall(pattern, depth_m))
-    rng = np.random.default_rng((PATTERNS.index(pattern), round(1e3 * depth_m)))
-    return Wall(rig.split(SENSOR.expose(read_image(path), camera=0, rng=rng)), depth_m)
-
-
-def _residual_px(rig: d3s.Rig, wall: Wall) -> FloatArray:
-    """Disparity that `joint` finds less that of the depth, medians of cells of the field."""
-    found = estimate_quietly(*wall.views, rig, options={})
-    wrong = rig.optics.disparity_px(found.depth_m) - rig.optics.disparity_px(wall.depth_m)
-    cells = [np.array_split(rows, CELLS[1], axis=1) for rows in np.array_split(wrong, CELLS[0])]
-    return np.array([[np.nanmedian(cell) for cell in row] for row in cells])
+def _walls(name: str, folder: Path, rig: d3s.Rig, depth_m: float) -> Walls:
+    views = []
+    for number, pattern in enumerate(PATTERNS):
+        path = wall_file(folder / f"{name}_tuning_walls", pattern, depth_m)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_image(path, SETS[name].light_of_wall(pattern, depth_m))
+        rng = np.random.default_rng((number, round(1e3 * depth_m)))
+        views.append(rig.split(SENSOR.expose(read_image(path), camera=0, rng=rng)))
+    return Walls(views, [depth_m] * len(views))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ _FEWEST_PIXELS = 0.2  # share of the pixels of a cell that have a depth
 _DEGREES, _SHARP_DEGREES, _SCALE_DEGREES = (4, 4, 4, 2), (2,), (3, 3)
 _LEAST_GAIN = 0.03  # of the residual of its cells, below which a group of maps is left out
 # Standard deviations of the coefficients, of each power. Few frames are fitted at a half or a
-# quarter of the size: with larger ones a frame between them was wrong by up to 0.75 px.
+# quarter of the size, and with large ones their maps run away between these frames.
 _PRIOR_PX, _SHARP_PRIOR_PX, _SCALE_PRIOR_PX = (0.3, 0.3, 0.1, 0.03), (0.3,), (0.1, 0.05)
 _LEAST_SIGMA_PX = 0.01  # of a cell
 _ROUNDS, _SIGMA_ROUNDS = 6, 4
@@ -195,7 +195,15 @@ class _Terms(NamedTuple):
         return sum(term_count(degree) for degree in self.degrees)
 
     def columns(self, x: FloatArray, y: FloatArray, vergence_dpt: FloatArray) -> FloatArray:
-        """Terms (coefficients, cells) over their standard deviations."""
+        """Terms (coefficients, cells) of coefficients in units of their standard deviations.
+
+        Parameters
+        ----------
+        x, y
+            (cells,): places, in units of the field radius.
+        vergence_dpt
+            (cells,): 1/Z of the board.
+        """
         scaled = (vergence_dpt - self.middle_dpt) / self.half_dpt
         return np.concatenate(
             [
@@ -207,7 +215,7 @@ class _Terms(NamedTuple):
         )
 
     def maps(self, values: FloatArray) -> tuple[Polynomial, ...]:
-        """Maps of the powers of 1/Z, from factors of the columns."""
+        """Maps of the powers of 1/Z, from coefficients in units of their standard deviations."""
         sigmas = np.repeat(self.prior_px, [term_count(degree) for degree in self.degrees])
         return _in_powers(values * sigmas, self.degrees, self.middle_dpt, self.half_dpt)
 
