@@ -41,7 +41,9 @@ def test_curvature_astigmatism_and_tilt_are_found():
         (found.left_dpt, LENSES.focus_left_dpt),
         (found.right_dpt, LENSES.focus_right_dpt),
     ):
-        assert values[:2] == pytest.approx(truth[:2], abs=0.15)
+        # Views with few rows tell little of the tilt along y.
+        assert values[0] == pytest.approx(truth[0], abs=0.15)
+        assert values[1] == pytest.approx(truth[1], abs=0.5)
         assert values[2:] == pytest.approx(truth[2:], rel=0.08)
     assert found.centre_left == pytest.approx((0.0, 0.0), abs=0.03)
     assert found.centre_right == pytest.approx((0.06, 0.0), abs=0.05)
@@ -65,8 +67,8 @@ def test_blur_over_the_field_is_that_of_the_lenses():
             )
             errors_px.append(np.sqrt(blur[[0, 2]]) - np.sqrt(truth[[0, 2]]))
     # Of blurs of up to 8 px.
-    assert np.sqrt(np.mean(np.square(errors_px))) < 0.2
-    assert np.abs(errors_px).max() < 0.7
+    assert np.sqrt(np.mean(np.square(errors_px))) < 0.25
+    assert np.abs(errors_px).max() < 0.8
 
 
 def test_sigma_is_of_the_size_of_the_errors():
@@ -89,11 +91,28 @@ def test_perfect_lenses_have_no_curvature():
     ]
     found = found_of([(pair.left, pair.right) for pair in pairs])
     # Of 1.4 and 3 dpt that a stock lens has.
-    assert np.abs([*found.left_dpt, *found.right_dpt]).max() < 0.15
+    assert np.abs([*found.left_dpt[2:], *found.right_dpt[2:]]).max() < 0.05
+    assert np.abs([*found.left_dpt, *found.right_dpt]).max() < 0.3
     assert found.focus_dpt == pytest.approx(
         [1 / distance_m for distance_m in RIG.optics.focus_distances_m], abs=0.05
     )
     assert found.aperture_radius_m == pytest.approx(1e-3, rel=0.04)
+    assert found.blur_ratio == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_right_view_with_less_blur():
+    """As if it had been shrunk by 3 % to fit the left view: its focus must stay where it is."""
+    lenses = LensMaps(field_radius_px=RADIUS_PX, blur_ratio=0.97)
+    found = found_of(
+        [
+            lens_pair(z, lenses, shape=SHAPE, texture="calibration", noise=NOISE, seed=3)
+            for z in DEPTHS_M
+        ]
+    )
+    assert found.blur_ratio == pytest.approx(0.97, abs=0.005)
+    assert found.focus_dpt == pytest.approx(
+        [1 / distance_m for distance_m in RIG.optics.focus_distances_m], abs=0.02
+    )
 
 
 def test_result_goes_into_the_rig():
@@ -107,6 +126,7 @@ def test_result_goes_into_the_rig():
         right_sd_dpt=(0.1,) * 4,
         aperture_radius_m=1.05e-3,
         extra_blur_px2=0.0,
+        blur_ratio=1.01,
         blocks=50,
         before_rms=0.4,
         after_rms=0.05,
@@ -118,6 +138,7 @@ def test_result_goes_into_the_rig():
     assert lenses.focus_left_dpt == (0.1, 0.2, 1.5, 3.0)
     assert lenses.focus_right_dpt == (0.0, 0.0, 1.4, 2.9)
     assert lenses.focus_centre_left == (0.01, 0.02)
+    assert lenses.blur_ratio == 1.01
 
 
 def test_views_without_texture_give_the_focus_of_the_axis_everywhere():

@@ -40,6 +40,28 @@ def test_each_window_may_have_a_shift_of_its_own(pair):
     np.testing.assert_allclose(found, one_by_one, rtol=1e-12)
 
 
+def test_ratio_with_the_blur_of_other_places_added(pair):
+    windows, sums = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100, with_blur=True)
+    plain_windows, plain = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100)
+    np.testing.assert_array_equal(windows.cols, plain_windows.cols)
+    shift_px, factors = 36.25, np.array([3.0, -1.0, 2.0])
+    left, right = (smoothed(view, 2.0) for view in (pair.left, pair.right))
+    right = shifted_right(right, shift_px)
+    derivatives = finite_differences(left, right)
+    mean = 0.5 * (left + right)
+    mixed = np.gradient(np.gradient(mean, axis=1), axis=0)
+    along, upright = (np.roll(mean, 1, k) + np.roll(mean, -1, k) - 2 * mean for k in (1, 0))
+    added = factors[0] * along + factors[1] * 2 * mixed + factors[2] * upright
+    moved = derivatives._replace(difference=derivatives.difference + added)
+    expected = gradient_ratio_per_px(moved, 21)[windows.rows, windows.cols]
+    shift = np.array([[shift_px]])
+    found = sums.ratios_per_px(shift, factors[:, np.newaxis, np.newaxis])[0]
+    np.testing.assert_allclose(found, expected, rtol=0.01, atol=1e-4)
+    assert np.abs(found / plain.ratios_per_px(shift)[0] - 1).max() > 0.1
+    # Without factors, the second derivatives change nothing.
+    np.testing.assert_allclose(sums.ratios_per_px(shift), plain.ratios_per_px(shift), rtol=1e-12)
+
+
 def test_windows_have_texture_and_no_holes(pair):
     left, right = pair.left.copy(), pair.right.copy()
     left[:80] = 0.5 + np.random.default_rng(0).normal(0, 0.01, left[:80].shape)

@@ -10,11 +10,11 @@ from d3s.calibrate.board import Board
 from d3s.calibrate.ratios import Windows
 from d3s.calibrate.tuning import (
     CONSENSUS,
-    added_disparity_px,
     board_depth_m,
     find_tuning,
     fit_cubic,
     least_absolute_lines,
+    lens_corrections,
 )
 from d3s.errors import CalibrationError
 from d3s.rig import LensMaps
@@ -162,7 +162,7 @@ def test_disparity_that_lenses_add_at_windows():
     windows = Windows(np.array([100, 100]), np.array([200, 300]))
     depth_m, shape = np.array([0.5, 0.5]), (201, 401)
     added = [
-        added_disparity_px(windows, depth_m, shape, rig, CONSENSUS)
+        lens_corrections(windows, depth_m, shape, rig, CONSENSUS)[3]
         for rig in (
             RIG,
             lens_rig(None),

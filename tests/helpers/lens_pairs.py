@@ -49,7 +49,7 @@ def _blurred(view, camera, depth_m, lenses, rig) -> np.ndarray:
     optics, shape = rig.optics, [size - 2 * _SIDE for size in view.shape]
     lens = optics.lens(camera)
     on_axis = 1 / depth_m - (lens.optical_power_dpt - 1 / lens.sensor_distance_m)
-    per_dpt = optics.focal_length_px * optics.aperture_radius_m
+    per_dpt = optics.focal_length_px * optics.aperture_radius_m * (1.0, lenses.blur_ratio)[camera]
     down, across = fft.fftfreq(_SIDE)[:, None], fft.rfftfreq(_SIDE)[None, :]
     weight = np.maximum(1 - np.abs(np.arange(_SIDE) - (_SIDE - 1) / 2) / _STEP, 0)
     weight = np.outer(weight, weight)

@@ -33,6 +33,7 @@ FULL: dict[str, Any] = {
     "illumination_right": (0.95,),
     "focus_left_dpt": (0.1, 0.2, 0.5, 1.5),
     "focus_right_dpt": (0.0, 0.0, 0.5, 1.0),
+    "blur_ratio": 1.2,
     "extra_blur_left_px2": (0.1, 0.0, 0.0),
     "extra_blur_right_px2": (0.25,),
     "disparity_px": ((0.1, 0.2, 0.3), (0.01,)),
@@ -96,15 +97,18 @@ def test_focus_along_and_across_the_radius() -> None:
 
 def test_blur_worked_by_hand() -> None:
     lenses = LensMaps(**FULL)
-    # Right, at (1, 0): tangential focus 2 + 1.0, sagittal focus 2 + 0.5 dioptres.
+    # Right, at (1, 0): tangential focus 2 + 1.0, sagittal focus 2 + 0.5 dioptres. Blur is 1.2 times
+    # 2.5 px a dioptre.
     blur_px2 = lenses.blur_px2(1, 1.0, 0.0, [3.0, 2.5, 2.0], OPTICS)
-    np.testing.assert_allclose(blur_px2[0], 6.25 * np.array([0, 0.25, 1]) + 0.25, atol=1e-9)
+    np.testing.assert_allclose(blur_px2[0], 9.0 * np.array([0, 0.25, 1]) + 0.25, atol=1e-9)
     np.testing.assert_allclose(blur_px2[1], 0, atol=1e-9)
-    np.testing.assert_allclose(blur_px2[2], 6.25 * np.array([0.25, 0, 0.25]) + 0.25, atol=1e-9)
+    np.testing.assert_allclose(blur_px2[2], 9.0 * np.array([0.25, 0, 0.25]) + 0.25, atol=1e-9)
+    # The left view, one dioptre from its focus.
+    assert lenses.blur_px2(0, 0.0, 0.0, 2.0, OPTICS)[0] == pytest.approx(6.25 + 0.1)
     # At (1, 1), 0 dioptres from the focus of the axis: u - K is -[[1.5, 0.5], [0.5, 1.5]].
     np.testing.assert_allclose(
         lenses.blur_px2(1, 1.0, 1.0, 2.0, OPTICS),
-        (6.25 * 2.5 + 0.25, 6.25 * 1.5, 6.25 * 2.5 + 0.25),
+        (9.0 * 2.5 + 0.25, 9.0 * 1.5, 9.0 * 2.5 + 0.25),
         atol=1e-9,
     )
 

@@ -17,8 +17,9 @@ from d3s.calibrate.ratios import shift_sums
 from d3s.calibrate.tuning import (
     CONSENSUS,
     Tuning,
-    added_disparity_px,
     board_depth_m,
+    changes_blur,
+    lens_corrections,
     shifts_px,
 )
 from d3s.calibrate.validation import widened_depth_range_m
@@ -48,7 +49,7 @@ class BaselineSet(NamedTuple):
     """A set of virtual baselines, and the errors of the consensus with it over the sequence."""
 
     virtual_baselines_m: tuple[float, ...]
-    cost_m: float  # mean absolute error over all windows, `MISSING_M` where there is no depth
+    cost_m: float  # mean price of all windows: absolute error, `MISSING_M` where there is no depth
     mae_m: float  # over the windows that have a depth; NaN if none has
     density: float  # share of the windows that have a depth
 
@@ -74,6 +75,7 @@ def choose_baselines(
     count: int = 3,
     options: ConsensusOptions = CONSENSUS,
     board: Board = Board(),  # noqa: B008 - immutable
+    at_one_metre: bool = False,
     progress: Progress | None = None,
 ) -> ChosenBaselines:
     """Choose the set of virtual baselines with the least cost over boards at known depths.
@@ -89,6 +91,10 @@ def choose_baselines(
     options
         Options of the consensus: a window has a depth where the confidence exceeds
         `min_confidence`. Without a depth range, one that has all boards is used.
+    at_one_metre
+        Whether errors count as they would be at 1 m: divided by the square of the depth in metres,
+        with which noise grows. In the paper (Eq. S11) errors count as they are, so that far boards
+        decide: sets that differ by a few per cent of that cost differ by half at near depths.
 
     Raises
     ------
@@ -102,16 +108,21 @@ def choose_baselines(
     numbers = [number for number in range(len(depths_m)) if number not in tuning.left_out]
     sampled_m, candidates = tuning.virtual_baselines_m, candidates_m(rig, options)
     shifts = shifts_px(candidates, sampled_m, rig.optics)
-    ends = shifts.min(), shifts.max()
+    ends, with_blur = (float(shifts.min()), float(shifts.max())), changes_blur(rig)
 
     def predict(i: int) -> _Predictions:
         left, right = views[numbers[i]]
-        windows, sums = shift_sums(left, right, ends, options, _WINDOWS_PER_FRAME)
+        windows, sums = shift_sums(
+            left, right, ends, options, _WINDOWS_PER_FRAME, with_blur=with_blur
+        )
         predicted = np.empty((windows.rows.size, *shifts.shape), dtype=np.float32)
-        added_px = added_disparity_px(windows, candidates[:, np.newaxis], left.shape, rig, options)
+        *blur, added_px = lens_corrections(
+            windows, candidates[:, np.newaxis], left.shape, rig, options
+        )
+        factors = np.stack(blur) if with_blur else None
         for k, baseline_m in enumerate(sampled_m):
             line = tuning.line_at(float(baseline_m))
-            ratio = sums.ratios_per_px(shifts[k][:, np.newaxis] + added_px)
+            ratio = sums.ratios_per_px(shifts[k][:, np.newaxis] + added_px, factors)
             predicted[:, k] = practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m).T
         truth = board_depth_m(windows, depths_m[numbers[i]], left.shape, rig.optics, board)
         return _Predictions(predicted, truth, np.full(truth.size, 1.0 / max(truth.size, 1)))
@@ -121,7 +132,7 @@ def choose_baselines(
     windows[numbers] = [frame.truth_m.size for frame in frames]
     if not windows.any():
         raise InputError("no frame has texture to choose virtual baselines with.")
-    trial = _Trial(_joined(frames), candidates, sampled_m, options)
+    trial = _Trial(_joined(frames), candidates, sampled_m, options, at_one_metre)
     return _chosen(trial, count, windows, dict(tuning.left_out))
 
 
@@ -173,6 +184,7 @@ class _Trial(NamedTuple):
     candidates_m: FloatArray
     sampled_m: FloatArray
     options: ConsensusOptions
+    at_one_metre: bool = False
 
     def compare(self, sets: NDArray[np.int64]) -> list[BaselineSet]:
         """Errors of the consensus with sets (sets, baselines) of indices into `sampled_m`."""
@@ -193,12 +205,13 @@ class _Trial(NamedTuple):
         self, chosen: NDArray[np.int64], error_m: FloatArray, confidence: FloatArray
     ) -> BaselineSet:
         weight, least = self.predictions.weight, self.options.min_confidence
+        counted_m = error_m / self.predictions.truth_m**2 if self.at_one_metre else error_m
         kept = weight * (confidence > least)
         density = float(kept.sum())
         mae_m = float(kept @ np.abs(error_m)) / density if density else float("nan")
         return BaselineSet(
             virtual_baselines_m=tuple(self.sampled_m[chosen].tolist()),
-            cost_m=cost_m(error_m, confidence, least, weight),
+            cost_m=cost_m(counted_m, confidence, least, weight),
             mae_m=mae_m,
             density=density,
         )

@@ -10,7 +10,8 @@ Here k is the wave vector, and V are the blur tensors of `LensMaps.blur_px2`. Co
 views of a frame, which see a point a disparity apart, and each view of two frames, in which the
 board has another depth and the piece another place. The unknowns are, of each lens, its focus on
 the axis, the tilt of its focus over x and y, its sagittal and tangential curvature and their
-centre; and for both the aperture, and blur that is there at every depth. All are fitted to all
+centre; and for both the aperture, and blur that is there at every depth. The right view was scaled
+to fit the left one, and its blur with it: the ratio of both is unknown too. All are fitted to all
 blocks of many frames at once.
 """
 
@@ -44,10 +45,10 @@ _SETTLED = 1e-4
 _LARGEST_STEP = 0.5
 # Standard deviations of the prior, in dioptres: focus on the axis beside that found before, tilt
 # per field radius, curvature per square of it; and of the centre of curvature in field radii. Then
-# of the logarithm of the aperture, and of blur in px².
-_PRIOR = np.array([*([0.5, 0.5, 0.5, 3.0, 3.0, 0.1, 0.1] * 2), 0.1, 0.3])
+# of the logarithm of the aperture, of blur in px², and of the logarithm of the ratio of blurs.
+_PRIOR = np.array([*([0.5, 0.5, 0.5, 3.0, 3.0, 0.1, 0.1] * 2), 0.1, 0.3, 0.01])
 _LENS = 7  # focus, tilt along x and y, sagittal, tangential, centre of curvature
-_CENTRES, _GAIN, _EXTRA = [5, 6, 12, 13], 14, 15
+_CENTRES, _GAIN, _EXTRA, _RATIO = [5, 6, 12, 13], 14, 15, 16
 _FIXED = 1e-4  # standard deviation of a number that is not fitted
 _FARTHEST = 0.5  # of a centre of curvature from the axis, in field radii
 
@@ -64,6 +65,7 @@ class FocusMap(NamedTuple):
     right_sd_dpt: tuple[float, float, float, float]
     aperture_radius_m: float
     extra_blur_px2: float
+    blur_ratio: float  # as in `LensMaps.blur_ratio`
     blocks: int
     before_rms: float  # of the logarithms of the ratios, with the focus of the axis everywhere
     after_rms: float
@@ -85,6 +87,7 @@ class FocusMap(NamedTuple):
             focus_right_dpt=self.right_dpt,
             focus_centre_left=self.centre_left,
             focus_centre_right=self.centre_right,
+            blur_ratio=self.blur_ratio,
         )
 
 
@@ -403,6 +406,7 @@ class _Fit:
             focus_right_dpt=tuple(right[1:5]),
             focus_centre_left=tuple(left[5:]),
             focus_centre_right=tuple(right[5:]),
+            blur_ratio=float(np.exp(values[_RATIO])),
             extra_blur_left_px2=extra,
             extra_blur_right_px2=extra,
         )
@@ -432,6 +436,7 @@ class _Fit:
             right_sd_dpt=_four(sd[_LENS + 1 : _LENS + 5]),
             aperture_radius_m=optics.aperture_radius_m,
             extra_blur_px2=float(self.values[_EXTRA]),
+            blur_ratio=maps.blur_ratio,
             blocks=blocks,
             before_rms=_rms(before[used]),
             after_rms=_rms(after[used]),

@@ -4,6 +4,10 @@
 serves every depth and every virtual baseline. Numerator and denominator are correlations of
 smoothed views, which have almost no detail as fine as a pixel: between whole shifts they are
 interpolated by a spline.
+
+Where lenses differ from those on the axis, the consensus adds second derivatives of the mean of the
+views to their difference, with factors that depend on place and depth
+(`estimate.consensus.lenses`). Sums with these derivatives serve all factors.
 """
 
 import math
@@ -25,6 +29,7 @@ _SPARE_PX = 8
 # Least mean squared gradient in a window, over that of noise alone. Noise adds to the denominator
 # only: with less texture it dominates the ratio.
 _LEAST_TEXTURE = 10.0
+_BLUR_TERMS = 4  # difference, S_xx, 2 S_xy and S_yy
 # Part of the frame that windows are taken from: in the middle, depth depends little on the tilt of
 # the board, and the lenses are best.
 _MIDDLE_SHARE = 0.6
@@ -38,20 +43,47 @@ class Windows(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over the windows of a frame at whole shifts: numerator and denominator of the ratio."""
+    """Sums over the windows of a frame at whole shifts: numerator and denominator of the ratio.
+
+    Terms are the difference of the views and, if lenses differ over the field, S_xx, 2 S_xy and
+    S_yy of the mean S of both views.
+    """
 
     first_px: int  # the smallest shift
-    products: FloatArray  # (shifts, windows): gradient of the mean of both views times difference
-    squares: FloatArray  # (shifts, windows): difference squared
+    products: FloatArray  # (shifts, windows, terms): gradient of S along the rows times each term
+    squares: FloatArray  # (shifts, windows, pairs): products of two terms, as in `_pairs`
 
-    def ratios_per_px(self, shifts_px: FloatArray) -> FloatArray:
-        """Ratio at shifts (shifts, 1), or (shifts, windows) if each window has its own."""
+    def ratios_per_px(self, shifts_px: FloatArray, blur: FloatArray | None = None) -> FloatArray:
+        """Ratio (shifts, windows) at shifts.
+
+        Parameters
+        ----------
+        shifts_px
+            (shifts, 1), or (shifts, windows) if each window has its own.
+        blur
+            (3, shifts, windows): factors of S_xx, 2 S_xy and S_yy that are added to the difference;
+            none if left.
+        """
         place = np.asarray(shifts_px, dtype=np.float64) - self.first_px
         # Lenses may add more to a shift than there is to spare, far from all depths of the board.
         place = np.clip(place, 2, len(self.products) - 4)
-        product, square = (_interpolated(sums, place) for sums in (self.products, self.squares))
+        shape = (place.shape[0], self.products.shape[1])
+        terms = 1 if blur is None else self.products.shape[2]
+        factors = np.ones((*shape, terms))
+        if blur is not None:
+            factors[..., 1:] = np.moveaxis(np.broadcast_to(blur, (terms - 1, *shape)), 0, -1)
+        first, second = _pairs(terms)
+        both = np.where(first == second, 1.0, 2.0) * factors[..., first] * factors[..., second]
+        product = _interpolated(self.products[..., :terms], place, factors)
+        square = _interpolated(self.squares[..., : first.size], place, both)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(product / square)
+
+
+def _pairs(terms: int) -> tuple[Places, Places]:
+    """Numbers of the terms of each pair; those of fewer terms come first."""
+    second, first = np.tril_indices(terms)
+    return first, second
 
 
 def shift_sums(
@@ -60,6 +92,8 @@ def shift_sums(
     shifts_px: tuple[float, float],
     options: ConsensusOptions,
     most_windows: int,
+    *,
+    with_blur: bool = False,
 ) -> tuple[Windows, Sums]:
     """Find textured windows in the middle of a pair, and their sums over a range of shifts.
 
@@ -76,6 +110,8 @@ def shift_sums(
         Options of the consensus: its window and prefilter are used.
     most_windows
         Largest number of windows.
+    with_blur
+        Whether second derivatives are summed too, for lenses that differ over the field.
     """
     first = math.floor(shifts_px[0]) - _SPARE_PX
     last = math.ceil(shifts_px[1]) + _SPARE_PX
@@ -85,8 +121,11 @@ def shift_sums(
     before, after = reach + max(last, 0), reach - min(first, 0)
     rows = _window_centres(left.shape[0], reach, reach, settings.window_px)
     cols = _window_centres(left.shape[1], before, after, settings.window_px)
+    shifts, terms = last - first + 1, _BLUR_TERMS if with_blur else 1
+    pairs = _pairs(terms)
     if not rows.size * cols.size:
-        return Windows(rows[:0], cols[:0]), Sums(first, *np.zeros((2, last - first + 1, 0)))
+        none = Sums(first, np.zeros((shifts, 0, terms)), np.zeros((shifts, 0, pairs[0].size)))
+        return Windows(rows[:0], cols[:0]), none
     corner = np.array([rows[0] - reach, cols[0] - before])
     part = slice(corner[0], rows[-1] + reach + 1), slice(corner[1], cols[-1] + after + 1)
     views = [smoothed(view[part], settings.prefilter_sigma_px) for view in (left, right)]
@@ -94,7 +133,8 @@ def shift_sums(
     place = place[_are_known(left[part], right[part], place, reach, (before, after))]
     place = _textured(views[0], left[part], place, settings)
     place = place[np.linspace(0, len(place) - 1, min(most_windows, len(place))).astype(np.int64)]
-    products, squares = np.zeros((2, last - first + 1, len(place)))
+    products = np.zeros((shifts, len(place), terms))
+    squares = np.zeros((shifts, len(place), pairs[0].size))
     _sum_over_shifts(views[0], views[1], place, half, first, products, squares)
     return Windows(*(place + corner).T), Sums(first, products, squares)
 
@@ -161,34 +201,64 @@ def _sum_over_shifts(
     squares: FloatArray,
 ) -> None:
     """Write the sums of each window at each shift to `products` and `squares`."""
+    terms = products.shape[2]
+    term = np.zeros(terms)
+    mean = np.zeros((3, 3))
     for i in range(len(place)):
         row, col = place[i]
         for s in range(len(products)):
-            product, square = 0.0, 0.0
             for y in range(row - half, row + half + 1):
                 for x in range(col - half, col + half + 1):
                     match = x - first - s
-                    difference = left[y, x] - right[y, match]
+                    term[0] = left[y, x] - right[y, match]
                     across = left[y, x + 1] - left[y, x - 1] + right[y, match + 1]
-                    product += 0.25 * (across - right[y, match - 1]) * difference
-                    square += difference * difference
-            products[s, i] = product
-            squares[s, i] = square
+                    gradient = 0.25 * (across - right[y, match - 1])
+                    if terms > 1:
+                        for down in range(3):
+                            for along in range(3):
+                                mean[down, along] = 0.5 * (
+                                    left[y + down - 1, x + along - 1]
+                                    + right[y + down - 1, match + along - 1]
+                                )
+                        here = 2 * mean[1, 1]
+                        term[1] = mean[1, 0] + mean[1, 2] - here
+                        lean = (mean[2, 2] - mean[0, 2]) - (mean[2, 0] - mean[0, 0])
+                        term[2] = 0.5 * lean
+                        term[3] = mean[0, 1] + mean[2, 1] - here
+                    pair = 0
+                    for second in range(terms):
+                        products[s, i, second] += gradient * term[second]
+                        for one in range(second + 1):
+                            squares[s, i, pair] += term[one] * term[second]
+                            pair += 1
 
 
-def _interpolated(samples: FloatArray, place: FloatArray) -> FloatArray:
-    """Quintic spline through samples (shifts, windows), at places (places, 1 or windows)."""
+def _interpolated(samples: FloatArray, place: FloatArray, factors: FloatArray) -> FloatArray:
+    """Weighted sum of quintic splines through samples (shifts, windows, parts).
+
+    Parameters
+    ----------
+    samples
+        Values at whole shifts.
+    place
+        (places, 1 or windows).
+    factors
+        (places, windows, parts).
+    """
     from scipy.ndimage import spline_filter1d  # importing scipy takes longer than the rest of d3s
 
     spline = spline_filter1d(samples, order=5, axis=0, mode="mirror")
     total = np.empty((place.shape[0], samples.shape[1]))
-    _sum_of_splines(spline, np.broadcast_to(place, total.shape), total)
+    _sum_of_splines(spline, np.broadcast_to(place, total.shape), factors, total)
     return total
 
 
 @compiled
-def _sum_of_splines(spline: FloatArray, place: FloatArray, out: FloatArray) -> None:
-    """Write the sum of quintic B-splines with coefficients (shifts, windows) to `out`."""
+def _sum_of_splines(
+    spline: FloatArray, place: FloatArray, factors: FloatArray, out: FloatArray
+) -> None:
+    """Write the sum of quintic B-splines with coefficients (shifts, windows, parts) to `out`."""
+    parts = spline.shape[2]
     for i in range(place.shape[0]):
         for window in range(place.shape[1]):
             whole = int(np.floor(place[i, window]))
@@ -197,5 +267,7 @@ def _sum_of_splines(spline: FloatArray, place: FloatArray, out: FloatArray) -> N
                 distance = abs(place[i, window] - whole - step)
                 weight = (3 - distance) ** 5 - 6 * max(2 - distance, 0.0) ** 5
                 weight += 15 * max(1 - distance, 0.0) ** 5
-                total += weight * spline[whole + step, window]
+                for number in range(parts):
+                    value = factors[i, window, number] * spline[whole + step, window, number]
+                    total += weight * value
             out[i, window] = total / 120

@@ -93,7 +93,13 @@ def tune_rig(
         )
         tuning = find_tuning(views, depths_m, rig, board=board, progress=percent.of("tuning"))
         chosen = choose_baselines(
-            views, depths_m, rig, tuning, board=board, progress=percent.of("baselines")
+            views,
+            depths_m,
+            rig,
+            tuning,
+            board=board,
+            at_one_metre=True,
+            progress=percent.of("baselines"),
         )
         calibration = calibration_of(rig).replace(
             virtual_baselines_m=chosen.chosen.virtual_baselines_m,

@@ -18,6 +18,7 @@ from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
+from d3s.estimate.consensus.lenses import corrections
 from d3s.estimate.consensus.plan import settings_of
 from d3s.estimate.lens_field import LensField, scale_of_smoothing
 from d3s.optics.d3 import practical_depth_m
@@ -133,7 +134,7 @@ def find_tuning(
     CalibrationError
         If fewer than five frames have texture and agree.
     """
-    optics = rig.optics
+    optics, with_blur = rig.optics, changes_blur(rig)
     baselines_m = optics.baseline_m * np.linspace(*SHARES_OF_BASELINE, _SAMPLES)
 
     def sample_frame(number: int) -> _Sample:
@@ -144,10 +145,13 @@ def find_tuning(
         )
         reached = board_depth_m(corners, depths_m[number], left.shape, optics, board)
         ends = shifts_px(reached, baselines_m, optics)
-        windows, sums = shift_sums(left, right, (ends.min(), ends.max()), options, _MOST_WINDOWS)
+        reach = float(ends.min()), float(ends.max())
+        windows, sums = shift_sums(left, right, reach, options, _MOST_WINDOWS, with_blur=with_blur)
         depth = board_depth_m(windows, depths_m[number], left.shape, optics, board)
-        added_px = added_disparity_px(windows, depth, left.shape, rig, options)
-        ratio = sums.ratios_per_px(shifts_px(depth, baselines_m, optics) + added_px)
+        *blur, added_px = lens_corrections(windows, depth, left.shape, rig, options)
+        shifts = shifts_px(depth, baselines_m, optics) + added_px
+        factors = np.stack(blur)[:, np.newaxis] if with_blur else None
+        ratio = sums.ratios_per_px(shifts, factors)
         is_known = np.isfinite(ratio).all(axis=0)
         return _Sample(number, ratio[:, is_known], depth[is_known])
 
@@ -247,14 +251,17 @@ def board_depth_m(
     return board.depth_m(windows.cols, windows.rows, depth_m, shape, optics)
 
 
-def added_disparity_px(
+def lens_corrections(
     windows: Windows,
     depth_m: FloatArray,
     shape: tuple[int, ...],
     rig: Rig,
     options: ConsensusOptions,
 ) -> FloatArray:
-    """Disparity that the lenses add at the centre of each window, in pixels.
+    """Corrections of the consensus at the centre of each window, (4, ...).
+
+    Factors of S_xx, 2 S_xy and S_yy as in `consensus.lenses.corrections`, and the disparity that
+    the lenses add, in pixels.
 
     Parameters
     ----------
@@ -265,18 +272,24 @@ def added_disparity_px(
     shape
         Rows and columns of the view.
     rig
-        The camera; without maps of its lenses, nothing is added.
+        The camera; without maps of its lenses, nothing is corrected.
     options
         Its prefilter decides which detail is compared.
     """
     lenses = None if rig.calibration is None else rig.calibration.lenses
     if lenses is None:
-        return np.zeros(np.shape(depth_m))
+        return np.zeros((4, *np.broadcast_shapes(np.shape(depth_m), windows.cols.shape)))
     x = (windows.cols - 0.5 * (shape[1] - 1)) / lenses.field_radius_px
     y = (windows.rows - 0.5 * (shape[0] - 1)) / lenses.field_radius_px
     scale = scale_of_smoothing(settings_of(options, None).prefilter_sigma_px)
     field = LensField(lenses, rig.optics, (shape[0], shape[1]))
-    return field.remaining_disparity_px(x, y, 1 / depth_m, scale)
+    return corrections(field, x, y, depth_m, scale)
+
+
+def changes_blur(rig: Rig) -> bool:
+    """Whether the blur of the lenses is known to change over the field."""
+    lenses = None if rig.calibration is None else rig.calibration.lenses
+    return lenses is not None and LensField(lenses, rig.optics, (1, 1)).changes_blur
 
 
 class _Sample(NamedTuple):

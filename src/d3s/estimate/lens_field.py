@@ -69,7 +69,7 @@ class LensField(NamedTuple):
         lenses = self.lenses
         maps = (lenses.focus_left_dpt, lenses.focus_right_dpt)
         extra = (lenses.extra_blur_left_px2, lenses.extra_blur_right_px2)
-        return any(np.any(values) for values in (*maps, *extra))
+        return lenses.blur_ratio != 1 or any(np.any(values) for values in (*maps, *extra))
 
     @property
     def changes_disparity(self) -> bool:
@@ -225,13 +225,13 @@ class LensField(NamedTuple):
                 maps[camera, plane] = power_table(coefficients, degree)
             on_axis = lens.optical_power_dpt - 1 / lens.sensor_distance_m
             maps[camera, [0, 2], 0, 0] += on_axis
-            maps[camera, :3] *= self.blur_per_dpt_px
+            maps[camera, :3] *= self.blur_per_dpt_px * (1.0, lenses.blur_ratio)[camera]
             maps[camera, 3] = power_table(extra[camera], degree)
         return maps
 
     @property
     def blur_per_dpt_px(self) -> float:
-        """Blur sigma per dioptre from focus."""
+        """Blur sigma of the left view per dioptre from focus."""
         lens = self.optics.lens(0)
         return lens.aperture_gaussian_width * self.optics.focal_length_px * lens.aperture_radius_m
 

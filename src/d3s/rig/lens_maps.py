@@ -142,6 +142,13 @@ class LensMaps(RigPart):
         validate_default=True,
         description="(x, y) of the centre of curvature of the right view's focus",
     )
+    blur_ratio: float = Field(
+        default=1.0,
+        ge=0.5,
+        le=2,
+        description="blur of the right view over that of the left one, in pixels of the rectified "
+        "views, as far from the focus",
+    )
     extra_blur_left_px2: Converted[_Map] = Field(
         default=(0.0,),
         validate_default=True,
@@ -250,7 +257,8 @@ class LensMaps(RigPart):
         """Blur variance of one view, in px², (3, ...): along x, mixed, along y.
 
         It is gain² (u - K)² + extra: u is the vergence of the point less that of the focus on the
-        axis, K is the tensor of `focus_dpt`, and gain is the blur, in pixels, of one dioptre.
+        axis, K is the tensor of `focus_dpt`, and gain is the blur, in pixels, of one dioptre, times
+        `blur_ratio` in the right view.
 
         Parameters
         ----------
@@ -288,7 +296,7 @@ class LensMaps(RigPart):
             Focus and aperture on the axis.
         """
         lens = optics.lens(camera)
-        per_dpt = optics.focal_length_px * lens.aperture_radius_m
+        per_dpt = optics.focal_length_px * lens.aperture_radius_m * (1.0, self.blur_ratio)[camera]
         on_axis = np.asarray(vergence_dpt) - (lens.optical_power_dpt - 1 / lens.sensor_distance_m)
         across, mixed, down = self.focus_dpt(camera, x, y)
         tensor = np.broadcast_arrays(on_axis - across, -mixed, on_axis - down)

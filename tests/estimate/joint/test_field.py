@@ -39,6 +39,7 @@ def _lenses(radius_px: float = 60.0) -> LensMaps:
         field_radius_px=radius_px,
         focus_left_dpt=(0.1, -0.2, 0.7, 1.6),
         focus_right_dpt=(-0.15, 0.1, 0.9, 1.2),
+        blur_ratio=1.08,
         extra_blur_left_px2=_map(4, 0.2, 0),
         extra_blur_right_px2=_map(6, 0.2, 1),
         coma_left_px=(0.2, -0.1, -1.5),

@@ -8,6 +8,7 @@ lenses add. With this part added again, the depth equation holds as on the axis.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from d3s.estimate.lens_field import LensField
 from d3s.types import FloatArray
@@ -17,7 +18,7 @@ GRID_PX = 32
 
 
 def corrections(
-    field: LensField, x: FloatArray, y: FloatArray, depth_m: float, scale: int
+    field: LensField, x: FloatArray, y: FloatArray, depth_m: ArrayLike, scale: int
 ) -> FloatArray:
     """Factors (4, ...) of S_xx, 2 S_xy, S_yy and S_x in the correction at a depth.
 
@@ -28,16 +29,18 @@ def corrections(
     x, y
         Places in the left view, in units of the field's radius.
     depth_m
-        Depth, in metres.
+        Depth, in metres: one, or depths that go with the last axes of the places.
     scale
         1, 2 or 4: size of the detail that the prefilter leaves.
     """
     optics, lenses = field.optics, field.lenses
-    vergence, disparity_px = 1 / depth_m, float(optics.disparity_px(depth_m))
+    vergence, disparity_px = 1 / np.asarray(depth_m), np.asarray(optics.disparity_px(depth_m))
     added_px = field.remaining_disparity_px(x, y, vergence, scale)
-    change = field.half_difference_px2(x, y, np.asarray(disparity_px))
-    on_axis = [lenses.blur_px2(camera, 0.0, 0.0, vergence, optics) for camera in (0, 1)]
-    return np.stack([*(change - _column(0.5 * (on_axis[1] - on_axis[0]), change)), added_px])
+    here = field.half_difference_px2(x, y, disparity_px)
+    left, right = (lenses.blur_px2(camera, 0.0, 0.0, vergence, optics) for camera in (0, 1))
+    on_axis = 0.5 * (right - left)
+    on_axis = on_axis.reshape(3, *(1,) * (here.ndim - on_axis.ndim), *vergence.shape)
+    return np.stack([*(here - on_axis), added_px])
 
 
 def grid_places(field: LensField) -> tuple[FloatArray, FloatArray]:
@@ -64,7 +67,3 @@ def correction_grids(field: LensField, depths_m: FloatArray, scale: int) -> Floa
     """
     x, y = grid_places(field)
     return np.stack([corrections(field, x, y, float(depth_m), scale) for depth_m in depths_m])
-
-
-def _column(values: FloatArray, like: FloatArray) -> FloatArray:
-    return np.reshape(values, (3,) + (1,) * (like.ndim - 1))

@@ -34,8 +34,9 @@ class _Cells(NamedTuple):
     first_y: np.float32
     step: np.float32  # side of a cell
     shift: np.float32  # place in the right view per disparity
-    blur: np.float32  # blur at disparity 0, before the focus is subtracted, in px of the frame
+    blur: np.float32  # left, at disparity 0 before the focus is subtracted, in px of the frame
     blur_slope: np.float32  # per disparity
+    ratio: np.float32  # of the blur of the right view to that of the left one
     vergence: np.float32  # 1/Z at disparity 0
     vergence_slope: np.float32  # per disparity
 
@@ -112,8 +113,9 @@ def _cells(field: LensField, cell_px: int, scale: int) -> _Cells:
     vergence = float(field.vergence_dpt(0.0))
     per_px = scale / field.per_dpt_px
     gain = field.blur_per_dpt_px
-    numbers = (x[0], y[0, 0], cell_px / radius, scale / radius, gain * vergence, gain * per_px)
-    return _Cells(*(np.float32(number) for number in (*numbers, vergence, per_px)))
+    places = (x[0], y[0, 0], cell_px / radius, scale / radius)
+    blurs = (gain * vergence, gain * per_px, field.lenses.blur_ratio)
+    return _Cells(*(np.float32(number) for number in (*places, *blurs, vergence, per_px)))
 
 
 def _maps(field: LensField) -> Image:
@@ -144,7 +146,7 @@ def _blur_differences(
     two, eighth = np.float32(2), np.float32(0.125)
     half, third, noise = units.half_variance, units.third_cube, np.float32(COMA_NOISE)
     saturation, one = units.saturation, np.float32(1)
-    slopes = two * half, cells.blur_slope
+    slopes = two * half, cells.blur_slope, cells.ratio * cells.blur_slope
     for row in range(start, stop):
         _start_row(row, disparity, maps, cells, lines, rows)
         y = cells.first_y + cells.step * np.float32(row)
@@ -154,7 +156,7 @@ def _blur_differences(
             blur = cells.blur + cells.blur_slope * d
             moved = x - cells.shift * d
             a, b, c, more, _ = _tensor(rows[0], x, blur)
-            p, q, r, other, lean = _tensor(rows[1], moved, blur)
+            p, q, r, other, lean = _tensor(rows[1], moved, cells.ratio * blur)
             left_xx, left_yy = a * a + b * b + more, c * c + b * b + more
             right_xx, right_yy = p * p + q * q + other, r * r + q * q + other
             xx = half * (right_xx - left_xx)
@@ -169,9 +171,9 @@ def _blur_differences(
             coma_y = third * (down[0] * acting - down[1] * other_acting)
             store(target, _COMA_X * room + col, coma_x)
             store(target, _COMA_Y * room + col, coma_y)
-            p_slope = slopes[1] + cells.shift * _slope(rows[1, 0], moved)
+            p_slope = slopes[2] + cells.shift * _slope(rows[1, 0], moved)
             q_slope = cells.shift * _slope(rows[1, 1], moved)
-            r_slope = slopes[1] + cells.shift * _slope(rows[1, 2], moved)
+            r_slope = slopes[2] + cells.shift * _slope(rows[1, 2], moved)
             lean = (np.float32(-0.5) * cells.shift) * lean
             store(target, _XX * room + col, xx)
             store(target, _XY * room + col, xy)
@@ -214,7 +216,7 @@ def _coarsest_scales(
             x, d = load_8(flat, _X * room + col), load_8(flat, _DISPARITY * room + col)
             blur = cells.blur + cells.blur_slope * d
             a, b, c, more, _ = _tensor(rows[0], x, blur)
-            p, q, r, other, _ = _tensor(rows[1], x - cells.shift * d, blur)
+            p, q, r, other, _ = _tensor(rows[1], x - cells.shift * d, cells.ratio * blur)
             left_xx, left_xy, left_yy = a * a + b * b + more, b * (a + c), c * c + b * b + more
             right_xx, right_xy, right_yy = p * p + q * q + other, q * (p + r), r * r + q * q + other
             widest = maximum(
