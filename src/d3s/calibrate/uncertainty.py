@@ -13,7 +13,7 @@ import numpy as np
 from d3s.calibrate.coma import detail_shift, spectrum
 from d3s.calibrate.coma_fit import Coma
 from d3s.calibrate.geometry import Geometry
-from d3s.estimate.lens_field import SMOOTHING_PX, LensField
+from d3s.estimate.lens_field import LensField
 from d3s.rig import LensMaps, Optics
 from d3s.rig.lens_maps import polynomial_terms
 from d3s.types import FloatArray
@@ -104,14 +104,15 @@ def _shift_px(
         lenses.blur_radii_px(0, x, y, u, optics),
         lenses.blur_radii_px(1, moved, y, u, optics),
     )
-    scales = LensField(lenses, optics, (1, 1)).fitting_scales(x, y, u)
+    field = LensField(lenses, optics, (1, 1))
+    scales = field.fitting_scales(x, y, u)
     out = np.zeros(x.shape)
     for scale in np.unique(scales).tolist():
         here = scales == scale
         found = detail_shift(
             (blurs[0][:, here], blurs[1][:, here]),
             (np.stack([x, y])[:, here], np.stack([moved, y])[:, here]),
-            spectrum(slope, SMOOTHING_PX[scale]),
+            spectrum(slope, field.smoothing_px[scale]),
         )
         out[here] = (found.first_px - found.second_px)[:, 0]
     return out

@@ -40,13 +40,11 @@ DEFOCUS_PX2 = 0.7
 its scale."""
 
 
-COMA_GAIN, COMA_BLUR_PX2 = 1.25, 8.0
-"""Factor of the skew of spots at small blur, and the variance at which half of it acts, in square
-pixels of the scale.
+COMA_GAIN = 1.25
+"""Factor of the skew of spots: second derivatives by differences, and the higher powers of waves.
 
-The third derivatives of the views are weaker than those of the waves in them, the more the finer
-the waves; and where blur is wide, few fine waves are left. From the tuning textures and the
-board, seen by the tuning camera without field curvature.
+The shift of waves by coma falls faster than k² s² / 3 says, and third derivatives of views are
+weaker than those of the waves in them. From the tuning textures, seen by the tuning camera.
 """
 
 
@@ -54,6 +52,17 @@ SMOOTHING_PX = {1: 1.0, 2: 1.5, 4: 5.0}
 """Smoothing of defocused views by scale, in pixels of the frame.
 
 They hold nothing finer than 1 px; shrunk views are smoothed enough to prevent aliasing."""
+
+
+COMA_SMOOTHING_PX = {1: 2.0, 2: 3.0, 4: 6.0}
+"""Smoothing of views with coma by scale, in pixels of the frame.
+
+Waves so fine that a blur disk reverses them are shifted by several times the coma, against its
+direction. Without them the shift differs half as much from texture to texture, and noise is larger
+by 2 to 4 % only. From the tuning textures, seen by the tuning camera."""
+
+
+_LEAST_COMA_PX = 0.2  # at the field radius, from which on views are smoothed for it
 
 
 class LensField(NamedTuple):
@@ -175,6 +184,12 @@ class LensField(NamedTuple):
         return out
 
     @property
+    def smoothing_px(self) -> dict[int, float]:
+        """Smoothing of the views by scale, in pixels of the frame."""
+        growth = np.abs(self.coma_px[:, 2]).max()
+        return COMA_SMOOTHING_PX if growth >= _LEAST_COMA_PX else SMOOTHING_PX
+
+    @property
     def coma_px(self) -> FloatArray:
         """Coma (2 views, 3) as in `LensMaps.coma_left_px`."""
         return np.array([self.lenses.coma_left_px, self.lenses.coma_right_px])
@@ -184,8 +199,7 @@ class LensField(NamedTuple):
     ) -> FloatArray:
         """Return a third of coma times blur variance (2, ...), left less right, along x and y.
 
-        In pixels of the scale. The variance is that which acts on the third derivatives of the
-        views: `COMA_GAIN` times as much where blur is small, and less where it is large.
+        In pixels of the scale, times `COMA_GAIN`: factors of the third derivatives of the views.
 
         Parameters
         ----------
@@ -194,18 +208,12 @@ class LensField(NamedTuple):
         scale
             Frame pixels per pixel of the scale: 1, 2 or 4.
         """
-        left, right = (self._acting(one, scale) for one in self.blur_px2(x, y, disparity_px))
+        left, right = self.blur_px2(x, y, disparity_px)
         moved = np.asarray(x) - np.asarray(disparity_px) / self.lenses.field_radius_px
         first, second = self.lenses.coma_px(0, x, y), self.lenses.coma_px(1, moved, y)
         along = first[0] * left[0] - second[0] * right[0]
         down = first[1] * left[2] - second[1] * right[2]
-        return np.stack([along, down]) / (3 * scale)
-
-    @staticmethod
-    def _acting(blur_px2: FloatArray, scale: int) -> FloatArray:
-        """Blur variance that acts on third derivatives, in pixels of the scale."""
-        here = blur_px2 / scale**2
-        return COMA_GAIN * here / (1 + here / COMA_BLUR_PX2)
+        return np.stack([along, down]) * (COMA_GAIN / (3 * scale**3))
 
     def tensor_maps(self) -> FloatArray:
         """Return polynomials (2 views, 4, power of x, power of y) of focus and extra blur, in px.

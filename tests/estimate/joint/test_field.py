@@ -15,7 +15,13 @@ from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.refine import fit_parameters
 from d3s.estimate.joint.types import CellSum
-from d3s.estimate.lens_field import COMA_BLUR_PX2, COMA_GAIN, LensField, ScaleLimits
+from d3s.estimate.lens_field import (
+    COMA_GAIN,
+    COMA_SMOOTHING_PX,
+    SMOOTHING_PX,
+    LensField,
+    ScaleLimits,
+)
 from d3s.rig import LensMaps
 from d3s.rig.lens_maps import polynomial_at
 from d3s.rig.variance import power_table, term_count
@@ -77,22 +83,24 @@ def test_blur_differences_are_those_of_the_oracle(scale, cell, shape):
 
 
 @pytest.mark.parametrize("scale", [1, 2, 4])
-def test_skew_of_spots_grows_with_blur_and_saturates(scale):
+def test_skew_of_spots_grows_with_blur(scale):
     in_focus_px = RIG.optics.disparity_px(RIG.optics.focus_distances_m[0])
-
-    def skew(blur_px2: float) -> float:
-        lenses = LensMaps(
-            field_radius_px=60.0, extra_blur_left_px2=(blur_px2,), coma_left_px=(0.6, 0.0, 0.0)
-        )
-        along, down = _field((1, 1), lenses).coma_difference(0.0, 0.0, in_focus_px, scale)
-        assert down == 0
-        return float(along)
-
+    lenses = LensMaps(field_radius_px=60.0, extra_blur_left_px2=(9.0,), coma_left_px=(0.6, 0.0, 0))
+    along, down = _field((1, 1), lenses).coma_difference(0.0, 0.0, in_focus_px, scale)
+    assert down == 0
     # A third of coma times variance, all in pixels of the scale.
-    little, half = 1e-3, COMA_BLUR_PX2 * scale**2
-    assert skew(little) == pytest.approx(COMA_GAIN * 0.6 * little / (3 * scale**3), rel=1e-3)
-    assert skew(half) == pytest.approx(0.5 * COMA_GAIN * 0.6 * half / (3 * scale**3))
-    assert skew(1e5) == pytest.approx(COMA_GAIN * 0.6 * COMA_BLUR_PX2 / (3 * scale), rel=1e-2)
+    assert along == pytest.approx(COMA_GAIN * 0.6 * 9.0 / (3 * scale**3))
+
+
+def test_views_with_coma_are_smoothed_more():
+    def plan(growth_px: float, **options):
+        lenses = LensMaps(field_radius_px=60.0, coma_right_px=(0.0, 0.0, growth_px))
+        return make_plan(RIG.optics, d3s.JointOptions(**options), (40, 60), lenses)
+
+    bare = make_plan(RIG.optics, d3s.JointOptions(), (40, 60))
+    assert plan(0.05).smoothing_px == bare.smoothing_px == SMOOTHING_PX
+    assert plan(-0.5).smoothing_px == COMA_SMOOTHING_PX
+    assert plan(-0.5, prefilter_sigma_px=0.7).smoothing_px[1] == 0.7
 
 
 @BOTH

@@ -103,7 +103,9 @@ def make_plan(
     cols = shape[1]
     is_sharp = optics.aperture_radius_m == 0
     scale = options.search_scale or (1 if is_sharp and options.finest_scale == 1 else 2)
-    finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else SMOOTHING_PX[1])
+    field = None if lenses is None or is_sharp else LensField(lenses, optics, shape)
+    by_scale = SMOOTHING_PX if field is None else field.smoothing_px
+    finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else by_scale[1])
     ends, candidates = _depths(optics, options)
     farthest, nearest = (float(optics.disparity_px(ends[end])) / scale for end in (1, 0))
     # One shift more at each end, so that a valley at the end of the range has two sides.
@@ -115,8 +117,7 @@ def make_plan(
     model = Model.of(optics, use_defocus=options.use_defocus)
     smoothing = {} if options.finest_scale == 2 else {1: finest}
     if scale > 1:
-        smoothing |= {step: SMOOTHING_PX[step] for step in (2, 4)}
-    field = None if lenses is None or is_sharp else LensField(lenses, optics, shape)
+        smoothing |= {step: by_scale[step] for step in (2, 4)}
     return Plan(
         model=model,
         optics=optics,

@@ -11,7 +11,7 @@ import numpy as np
 from d3s.estimate.joint.field import COMA_NOISE, BlurPlane
 from d3s.estimate.joint.numba_backend.lines import fill
 from d3s.estimate.joint.types import Counts, Planes
-from d3s.estimate.lens_field import COMA_BLUR_PX2, COMA_GAIN, LensField, ScaleLimits
+from d3s.estimate.lens_field import COMA_GAIN, LensField, ScaleLimits
 from d3s.rig.lens_maps import SHARP_PX2
 from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows
@@ -46,7 +46,6 @@ class _Units(NamedTuple):
 
     half_variance: np.float32  # half a variance
     third_cube: np.float32  # third of a cube, times the gain of third derivatives
-    saturation: np.float32  # inverse of the variance at which half of coma acts
 
 
 class NumbaField:
@@ -67,7 +66,6 @@ class NumbaField:
         units = _Units(
             np.float32(0.5 / scale**2),
             np.float32(COMA_GAIN / (3 * scale**3)),
-            np.float32(1 / (COMA_BLUR_PX2 * scale**2)),
         )
         coma = field.coma_px.astype(np.float32)
         args = (disparity, _maps(field), coma, cells, units, out)
@@ -145,7 +143,6 @@ def _blur_differences(
     flat, target = lines.reshape(lines.size), found.reshape(found.size)
     two, eighth = np.float32(2), np.float32(0.125)
     half, third, noise = units.half_variance, units.third_cube, np.float32(COMA_NOISE)
-    saturation, one = units.saturation, np.float32(1)
     slopes = two * half, cells.blur_slope, cells.ratio * cells.blur_slope
     for row in range(start, stop):
         _start_row(row, disparity, maps, cells, lines, rows)
@@ -162,13 +159,9 @@ def _blur_differences(
             xx = half * (right_xx - left_xx)
             xy = half * (q * (p + r) - b * (a + c))
             yy = half * (right_yy - left_yy)
-            acting = left_xx / (one + saturation * left_xx)
-            other_acting = right_xx / (one + saturation * right_xx)
-            coma_x = (coma[0, 0] + coma[0, 2] * x) * acting
-            coma_x = third * (coma_x - (coma[1, 0] + coma[1, 2] * moved) * other_acting)
-            acting = left_yy / (one + saturation * left_yy)
-            other_acting = right_yy / (one + saturation * right_yy)
-            coma_y = third * (down[0] * acting - down[1] * other_acting)
+            coma_x = (coma[0, 0] + coma[0, 2] * x) * left_xx
+            coma_x = third * (coma_x - (coma[1, 0] + coma[1, 2] * moved) * right_xx)
+            coma_y = third * (down[0] * left_yy - down[1] * right_yy)
             store(target, _COMA_X * room + col, coma_x)
             store(target, _COMA_Y * room + col, coma_y)
             p_slope = slopes[2] + cells.shift * _slope(rows[1, 0], moved)
