@@ -54,12 +54,12 @@ SMOOTHING_PX = {1: 1.0, 2: 1.5, 4: 5.0}
 They hold nothing finer than 1 px; shrunk views are smoothed enough to prevent aliasing."""
 
 
-COMA_SMOOTHING_PX = {1: 2.0, 2: 3.0, 4: 6.0}
+COMA_SMOOTHING_PX = {1: 1.75, 2: 3.0, 4: 6.0}
 """Smoothing of views with coma by scale, in pixels of the frame.
 
 Waves so fine that a blur disk reverses them are shifted by several times the coma, against its
 direction. Without them the shift differs half as much from texture to texture, and noise is larger
-by 2 to 4 % only. From the tuning textures, seen by the tuning camera."""
+by 2 to 4 % (by a tenth in focus). From the tuning textures, seen by the tuning camera."""
 
 
 _LEAST_COMA_PX = 0.2  # at the field radius, from which on views are smoothed for it
