@@ -4,9 +4,10 @@
 
 The boards are those of the sets `tuning_flat` and `tuning_lens` (without and with field curvature),
 the walls have textures of the tuning. The first table compares coma and the bowl of the board with
-the truth. The second one is for the two numbers by which `joint` takes coma into account
-(`d3s.estimate.lens_field.COMA_GAIN`, `COMA_BLUR_PX2`): the disparity that it adds to walls of all
-textures alike, which a map of the board can hold, and that by which textures differ.
+the truth. The second one is for the numbers by which `joint` takes coma into account
+(`d3s.estimate.lens_field.COMA_GAIN`, `COMA_SMOOTHING_PX`): the disparity that it adds to walls of
+all textures alike, which a map of the board can hold, that by which textures differ, and the
+standard deviation by noise that `joint` expects.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from calibration_sets import SENSOR, SETS, render, wall_file
 from d3s.calibrate.alignment import lens_maps_of, with_lenses
 from d3s.calibrate.board import Board
 from d3s.calibrate.disparity_map import measure_cells
+from d3s.estimate import lens_field
 from d3s.estimate.joint.numba_backend import field
 from d3s.files import read_image, write_image
 from d3s.rig import LensMaps
@@ -32,8 +34,17 @@ from d3s.types import Image
 
 PATTERNS = ("stone", "leaves", "wood", "fabric")
 WALLS_M = (0.6, 1.0, 1.4, 1.9)
-# Gain and variance in px²; the first is the formula for long waves, the last takes no coma.
-NUMBERS = ((1.0, 1e9), (1.25, 8.0), (1.55, 4.1), (2.0, 8.0), (0.0, 1e9))
+# Gain, and smoothing by scale in px; the last gain takes no coma.
+NUMBERS = (
+    (1.0, (1.0, 1.5, 5.0)),
+    (1.25, (1.0, 1.5, 5.0)),
+    (1.25, (1.5, 2.5, 5.0)),
+    (1.25, (1.75, 3.0, 6.0)),
+    (1.25, (2.5, 4.0, 6.0)),
+    (1.0, (1.75, 3.0, 6.0)),
+    (1.5, (1.75, 3.0, 6.0)),
+    (0.0, (1.75, 3.0, 6.0)),
+)
 FLAT = Board()
 
 
@@ -80,7 +91,7 @@ def _beside_truth(name: str, lenses: LensMaps, bend_per_m: Sequence[float]) -> l
 
 def _differences(name: str, folder: Path, rig: d3s.Rig) -> Table:
     """Disparity that all textures share, and by which they differ, with other numbers for coma."""
-    table = Table("gain", "variance (px²)", title=f"{name}: shared, and between textures (px)")
+    table = Table("gain", "smoothing (px)", title=f"{name}: shared, between textures, noise (px)")
     for depth_m in WALLS_M:
         table.add_column(f"{depth_m:g} m", justify="right")
     none: dict[str, Any] = {"disparity_px": (), "sharp_disparity_px": (0.0,)}
@@ -88,13 +99,19 @@ def _differences(name: str, folder: Path, rig: d3s.Rig) -> Table:
     rig = with_lenses(rig, **none)
     walls = [_walls(name, folder, rig, depth_m) for depth_m in WALLS_M]
     radius_px = lens_maps_of(rig).field_radius_px
-    for gain, blur_px2 in NUMBERS:
-        row = [f"{gain:g}", f"{blur_px2:g}"]
-        with patch.multiple(field, COMA_GAIN=gain, COMA_BLUR_PX2=blur_px2):
+    for gain, smoothing_px in NUMBERS:
+        row = [f"{gain:g}", " ".join(f"{one:g}" for one in smoothing_px)]
+        by_scale = dict(zip((1, 2, 4), smoothing_px, strict=True))
+        with (
+            patch.object(field, "COMA_GAIN", gain),
+            patch.object(lens_field, "COMA_SMOOTHING_PX", by_scale),
+        ):
             for same in walls:
-                found = measure_cells(same.views, same.depths_m, rig, FLAT, radius_px).residual_px
-                shared = np.nanmean(found, axis=0)
-                row.append(f"{np.nanstd(shared):.4f} {np.nanstd(found - shared):.4f}")
+                cells = measure_cells(same.views, same.depths_m, rig, FLAT, radius_px)
+                shared = np.nanmean(cells.residual_px, axis=0)
+                spreads = (np.nanstd(shared), np.nanstd(cells.residual_px - shared))
+                noise = np.nanmedian(cells.sigma_px)
+                row.append(" ".join(f"{one:.3f}" for one in (*spreads, noise)))
         table.add_row(*row)
     return table
 

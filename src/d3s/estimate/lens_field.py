@@ -41,7 +41,7 @@ its scale."""
 
 
 COMA_GAIN = 1.25
-"""Factor of the skew of spots: second derivatives by differences, and the higher powers of waves.
+"""Factor of the skew of spots, for higher powers of the wave number and derivatives over pixels.
 
 The shift of waves by coma falls faster than k² s² / 3 says, and third derivatives of views are
 weaker than those of the waves in them. From the tuning textures, seen by the tuning camera.
