@@ -18,7 +18,7 @@ GRID_PX = 32
 
 
 def corrections(
-    field: LensField, x: FloatArray, y: FloatArray, depth_m: ArrayLike, scale: int
+    field: LensField, x: ArrayLike, y: ArrayLike, depth_m: ArrayLike, scale: int
 ) -> FloatArray:
     """Factors (4, ...) of S_xx, 2 S_xy, S_yy and S_x in the correction at a depth.
 
