@@ -22,7 +22,10 @@ from d3s.rig.variance import term_count
 from d3s.types import FloatArray, Image, Progress
 
 _DEGREE = 4
-_BLOCK_PX = 32
+# Wide blocks: where the views are blurred unlike, the mean of a small one differs by its texture,
+# and gain is taken for stray light. At most a fifth of the smaller side of a view.
+_BLOCK_PX = 128
+_LARGEST_SHARE = 0.2
 _STEP_PX = 40
 _MOST_FRAMES = 16
 _ROUNDS = 8
@@ -93,18 +96,20 @@ def _blocks(
 ) -> _Blocks:
     import cv2
 
-    left, right = (cv2.blur(view, (_BLOCK_PX, _BLOCK_PX)) for view in pair)
-    rows, cols = left.shape
+    rows, cols = pair[0].shape
+    side = max(min(_BLOCK_PX, int(_LARGEST_SHARE * min(rows, cols))), 1)
+    left, right = (cv2.blur(view, (side, side)) for view in pair)
+    rim = side // 2 + 1
     y, x = np.meshgrid(
-        np.arange(_BLOCK_PX, rows - _BLOCK_PX, _STEP_PX, dtype=np.float64),
-        np.arange(_BLOCK_PX, cols - _BLOCK_PX, _STEP_PX, dtype=np.float64),
+        np.arange(rim, rows - rim, _STEP_PX, dtype=np.float64),
+        np.arange(rim, cols - rim, _STEP_PX, dtype=np.float64),
         indexing="ij",
     )
     disparity = optics.disparity_px(board.depth_m(x, y, depth_m, left.shape, optics))
     there = x - disparity
     other = cv2.remap(right, there.astype(np.float32), y.astype(np.float32), cv2.INTER_LINEAR)
     here = left[y.astype(int), x.astype(int)]
-    is_seen = (there > _BLOCK_PX) & (here > _LEAST_LIGHT) & (other > _LEAST_LIGHT)
+    is_seen = (there > rim) & (here > _LEAST_LIGHT) & (other > _LEAST_LIGHT)
     middle_x, middle_y = (cols - 1) / 2, (rows - 1) / 2
     down = (y[is_seen] - middle_y) / radius_px
     return _Blocks(
