@@ -111,7 +111,7 @@ def _differences(name: str, folder: Path, rig: d3s.Rig) -> Table:
                 shared = np.nanmean(cells.residual_px, axis=0)
                 spreads = (np.nanstd(shared), np.nanstd(cells.residual_px - shared))
                 noise = np.nanmedian(cells.sigma_px)
-                row.append(" ".join(f"{one:.3f}" for one in (*spreads, noise)))
+                row.append(" ".join(f"{one:.4f}" for one in (*spreads, noise)))
         table.add_row(*row)
     return table
 
