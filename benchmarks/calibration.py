@@ -250,9 +250,15 @@ def _down(truth: dict[str, Any]) -> Any:
 
 
 def estimate_walls(
-    rig: d3s.Rig, folder: Path, depths_m: tuple[float, ...] = SCENE_DEPTHS_M
+    rig: d3s.Rig,
+    folder: Path,
+    depths_m: tuple[float, ...] = SCENE_DEPTHS_M,
+    depth_range_m: tuple[float, float] | None = None,
 ) -> Iterator[Wall]:
-    """Estimate the walls at some depths with both methods; noise is that of the whole series."""
+    """Estimate the walls at some depths with both methods; noise is that of the whole series.
+
+    `depth_range_m` is that of the candidates of the consensus, and else that of the camera.
+    """
     for number, (pattern, depth_m) in enumerate(
         (pattern, depth_m) for pattern in SCENE_PATTERNS for depth_m in SCENE_DEPTHS_M
     ):
@@ -263,8 +269,11 @@ def estimate_walls(
         rng = np.random.default_rng((NOISE_SEED, number))
         left, right = _middle(rig.split(SENSOR.expose(light, camera=0, rng=rng)))
         for method in ("joint", "consensus"):
-            est = d3s.estimate(left, right, rig, method=method)
-            if method == "consensus":
+            if method == "joint":
+                est = d3s.estimate(left, right, rig, method=method)
+            else:
+                options = d3s.ConsensusOptions(depth_range_m=depth_range_m)
+                est = d3s.estimate(left, right, rig, method=method, options=options)
                 est = est.filter(min_confidence=0.8)
             found = score(est, truth)
             yield Wall(

@@ -22,7 +22,7 @@ from calibration import FOLDER, estimate_walls, out_folder, run_calibration, wit
 from calibration_field import CROP_PX, MAP_DEPTHS_M, Maps, measure_walls, read_cells, write_cells
 from calibration_sets import LENS_DEPTHS_M, LENS_SETS, render, render_walls
 from d3s.view.save import save_figure
-from lens_figures import PERFECT, Results
+from lens_figures import BEFORE_RANGE_M, PERFECT, Results
 from lens_picture import PICTURE_SET, draw
 from lens_sheets import sheets
 
@@ -111,8 +111,11 @@ def _view_px(rig: d3s.Rig) -> list[int]:
 
 
 def _middle_rows_cm(rig: d3s.Rig, folder: Path) -> dict[str, list[float]]:
-    """Errors on the rows that `benchmarks/calibration.py` measures, means of the textures."""
-    walls = list(estimate_walls(rig, folder, LENS_DEPTHS_M))
+    """Errors on the rows that `benchmarks/calibration.py` measures, means of the textures.
+
+    The candidates of the consensus are those that the errors before were measured with.
+    """
+    walls = list(estimate_walls(rig, folder, LENS_DEPTHS_M, BEFORE_RANGE_M))
     return {
         method: [
             float(

@@ -1,4 +1,4 @@
-"""Freed memory stays in the process: pages of later arrays are not cleared again."""
+"""Freed memory: kept in the process, without clearing its pages again, or given back."""
 
 import os
 import platform
@@ -24,6 +24,22 @@ for _ in range(20):
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
+RESIDENT = """
+import numpy as np
+from d3s.runtime.allocator import give_back_freed_memory
+
+def resident():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1])
+
+arrays = [np.ones(1 << 13) for _ in range(1600)]
+before = resident()
+del arrays[:-1]  # the last one stays behind the others
+kept = resident()
+assert give_back_freed_memory()
+print(before - kept, before - resident())
+"""
+
 
 def faults(kind: str) -> int:
     """Pages that are cleared for 20 arrays of 1 MB, with the setting that Dask has."""
@@ -44,8 +60,20 @@ def test_arrays_use_the_memory_of_earlier_ones():
     assert faults("kept") < 0.05 * whole
 
 
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs the GNU C library")
+def test_memory_before_an_array_that_stays_is_given_back():
+    command = [sys.executable, "-c", RESIDENT]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    kept, given = (int(word) for word in told.stdout.split())
+    whole = 1599 * (1 << 16) // os.sysconf("SC_PAGE_SIZE")
+    assert kept < 0.05 * whole
+    assert given > 0.9 * whole
+
+
 def test_other_libraries_are_left_alone(monkeypatch):
     monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: object())
     assert not allocator.keep_freed_memory()
+    assert not allocator.give_back_freed_memory()
     monkeypatch.setattr(allocator.sys, "platform", "darwin")
     assert not allocator.keep_freed_memory()
+    assert not allocator.give_back_freed_memory()

@@ -6,21 +6,23 @@ them: the joint method looks at every board, and the mean of its disparity less 
 each cell of the field is fitted by polynomials in x and y, for each power of the vergence 1/Z.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from d3s.calibrate.alignment import lens_maps_of, with_lenses
 from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted
 from d3s.calibrate.validation import widened_depth_range_m
-from d3s.estimate import Flag
+from d3s.estimate import DepthMap, Flag
 from d3s.estimate.lens_field import LensField
 from d3s.estimate.methods import estimate_quietly
-from d3s.rig import Rig
+from d3s.rig import Optics, Rig
 from d3s.rig.lens_maps import SHARP_PX2, polynomial_terms
 from d3s.rig.variance import term_count
 from d3s.runtime.scratch import release_scratch
@@ -111,73 +113,75 @@ def measure_cells(
     options = {"depth_range_m": widened_depth_range_m(optics, depths_m)}
     shape = views[0][0].shape
     x, y = _centres(shape, field_radius_px)
+    lines, columns = (_slices(size, count) for size, count in zip(shape, _CELLS, strict=True))
 
-    def measure(number: int) -> tuple[FloatArray, ...]:
-        found = estimate_quietly(*views[number], rig, options=options)
-        cols, rows = np.arange(shape[1])[np.newaxis], np.arange(shape[0])[:, np.newaxis]
-        truth = board.depth_m(cols, rows, depths_m[number], shape, optics)
-        is_border = (found.flags & np.uint16(Flag.BORDER)) != 0
-        is_known = found.valid & ~is_border & (cols > optics.disparity_px(truth))
-        per_m = optics.disparity_px(1.0) - optics.disparity_offset_px  # px per dioptre
-        residual = np.where(
-            is_known, optics.disparity_px(found.depth_m) - optics.disparity_px(truth), np.nan
-        )
-        sigma = np.where(is_known, found.sigma_m * per_m / truth**2, np.nan)
-        return (
-            _cell_medians(1 / np.broadcast_to(truth, shape)),
-            _cell_medians(residual),
-            _cell_medians(sigma),
-            _light_ratios(*views[number], optics.disparity_px(truth)),
-        )
+    def measure(number: int) -> FloatArray:
+        left, right = views[number]
+        found = estimate_quietly(left, right, rig, options=options)
+        depth_at = partial(board.depth_m, depth_m=depths_m[number], shape=shape, optics=optics)
+        cells = [
+            [_measure_cell(rows, cols, depth_at, found, (left, right), optics) for cols in columns]
+            for rows in lines
+        ]
+        return np.moveaxis(np.array(cells), -1, 0)
 
     frames = on_each_frame(measure, len(depths_m), progress)
     # Steps that follow need other memory: a quarter of a gigabyte of each thread is given back.
     release_scratch()
-    vergence, residual, sigma, light = (np.array(part) for part in zip(*frames, strict=True))
+    vergence, residual, sigma, light = np.stack(frames, axis=1)
     return CellDisparity(np.array(depths_m), x, y, vergence, residual, sigma, light)
 
 
-def _edges(size: int, count: int) -> list[int]:
+def _measure_cell(
+    rows: slice,
+    cols: slice,
+    depth_at: Callable[[ArrayLike, ArrayLike], FloatArray],
+    found: DepthMap,
+    views: tuple[Image, Image],
+    optics: Optics,
+) -> tuple[float, float, float, float]:
+    """Vergence of the board, disparity found less that of the board, its sigma, and ratio of light.
+
+    Medians of the pixels of a cell; NaN where too few are known.
+    """
+    x, y = np.arange(cols.start, cols.stop), np.arange(rows.start, rows.stop)[:, np.newaxis]
+    truth_m = depth_at(x, y)
+    disparity_px = optics.disparity_px(truth_m)
+    is_border = (found.flags[rows, cols] & np.uint16(Flag.BORDER)) != 0
+    depth_m, sigma_m = found.depth_m[rows, cols], found.sigma_m[rows, cols]
+    is_known = np.isfinite(depth_m) & ~is_border & (x > disparity_px)
+    residual = sigma = np.nan
+    if np.count_nonzero(is_known) > _FEWEST_PIXELS * truth_m.size:
+        away = optics.disparity_px(depth_m[is_known]) - disparity_px[is_known]
+        per_dpt_px = optics.disparity_px(1.0) - optics.disparity_offset_px
+        spread = sigma_m[is_known] * per_dpt_px / truth_m[is_known] ** 2
+        residual, sigma = np.median(away), np.median(spread)
+    middle_px = disparity_px[truth_m.shape[0] // 2, truth_m.shape[1] // 2]
+    light = _light_ratio(*views, rows, cols, round(float(middle_px)))
+    return float(np.median(1 / truth_m)), float(residual), float(sigma), light
+
+
+def _light_ratio(left: Image, right: Image, rows: slice, cols: slice, shift_px: int) -> float:
+    """Light of the left view in a cell over that of the right one at the same points."""
+    if cols.start < shift_px or cols.stop - shift_px > right.shape[1]:
+        return np.nan
+    other = right[rows, cols.start - shift_px : cols.stop - shift_px]
+    return float(left[rows, cols].mean() / max(float(other.mean()), 1e-6))
+
+
+def _slices(size: int, count: int) -> list[slice]:
+    """A count of slices of nearly equal length over a size."""
     edges: list[int] = np.linspace(0, size, count + 1).round().astype(int).tolist()
-    return edges
+    return [slice(first, last) for first, last in pairwise(edges)]
 
 
 def _centres(shape: tuple[int, ...], radius_px: float) -> tuple[FloatArray, FloatArray]:
     rows, cols = (
-        np.array([(a + b - 1) / 2 for a, b in pairwise(edges)]) - (size - 1) / 2
-        for size, edges in (
-            (size, _edges(size, count)) for size, count in zip(shape, _CELLS, strict=True)
-        )
+        np.array([(one.start + one.stop - 1) / 2 for one in _slices(size, count)]) - (size - 1) / 2
+        for size, count in zip(shape, _CELLS, strict=True)
     )
     x, y = np.meshgrid(cols / radius_px, rows / radius_px)
     return x, y
-
-
-def _light_ratios(left: Image, right: Image, disparity_px: FloatArray) -> FloatArray:
-    """Light of the left view over that of the right one at the same points, in cells."""
-    rows, cols = (_edges(size, count) for size, count in zip(left.shape, _CELLS, strict=True))
-    out = np.full(_CELLS, np.nan)
-    for i, (top, bottom) in enumerate(pairwise(rows)):
-        for j, (first, last) in enumerate(pairwise(cols)):
-            middle = disparity_px[(top + bottom) // 2, (first + last) // 2]
-            shift = round(float(middle))
-            if first - shift >= 0 and last - shift <= left.shape[1]:
-                other = right[top:bottom, first - shift : last - shift]
-                out[i, j] = left[top:bottom, first:last].mean() / max(float(other.mean()), 1e-6)
-    return out
-
-
-def _cell_medians(values: FloatArray) -> FloatArray:
-    """Median of the known pixels of each cell; NaN where too few are known."""
-    rows, cols = (_edges(size, count) for size, count in zip(values.shape, _CELLS, strict=True))
-    out = np.full(_CELLS, np.nan)
-    for i in range(_CELLS[0]):
-        for j in range(_CELLS[1]):
-            cell = values[rows[i] : rows[i + 1], cols[j] : cols[j + 1]]
-            known = cell[np.isfinite(cell)]
-            if known.size > _FEWEST_PIXELS * cell.size:
-                out[i, j] = np.median(known)
-    return out
 
 
 class _Terms(NamedTuple):

@@ -11,6 +11,7 @@ from d3s.calibrate.colour import ColourSensor
 from d3s.errors import InputError
 from d3s.rig import Calibration
 from d3s.rig.split import split
+from d3s.runtime.allocator import give_back_freed_memory
 from d3s.runtime.parallel import run_together, thread_count
 from d3s.types import Image, Progress
 
@@ -85,6 +86,7 @@ def on_each_frame(
     """Results of `work` on frames 0 to count - 1, in their order; as many at once as threads.
 
     Threads share out frames rather than rows: much of the work on a frame is not done by rows.
+    Memory that the step before has freed is given back to the system first.
 
     Parameters
     ----------
@@ -95,6 +97,7 @@ def on_each_frame(
     progress
         Called with the number of frames that are done, and of all.
     """
+    give_back_freed_memory()
     results: list[Result] = []
     while len(results) < count:
         numbers = range(len(results), min(len(results) + thread_count(), count))

@@ -7,5 +7,5 @@ versions    versions of this package and of its libraries, and a digest of all c
 parallel    rows or tasks shared among threads
 simd        vectors in compiled loops
 scratch     memory that is kept from one call to the next
-allocator   settings of the C library, so that freed memory stays in a worker
+allocator   freed memory: kept in a worker, or given back to the system
 """

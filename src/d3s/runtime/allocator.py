@@ -1,4 +1,4 @@
-"""Memory that is freed stays in the process: settings of the C library's allocator."""
+"""Memory that is freed: kept in the process, or given back, by the C library's allocator."""
 
 import ctypes
 import sys
@@ -31,3 +31,18 @@ def keep_freed_memory() -> bool:
         return False
     accepted = [mallopt(name, value) == 1 for name, value in settings]
     return all(accepted)
+
+
+def give_back_freed_memory() -> bool:
+    """Give freed memory back to the system; returns whether the library gave any.
+
+    Threads free their arrays between arrays that stay: the next step, with arrays of other sizes,
+    cannot use these gaps. Other C libraries than that of GNU are left as they are.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):
+        return False
+    return bool(trim(ctypes.c_size_t(0)))
