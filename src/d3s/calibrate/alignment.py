@@ -20,7 +20,6 @@ from d3s.calibrate.geometry import Geometry, find_geometry
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification, find_rectification
-from d3s.calibrate.tuning import CONSENSUS
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration, LensMaps, Provenance, Rig
 from d3s.types import FloatArray, Progress
@@ -248,9 +247,6 @@ def draft_rig(
         virtual_baselines_m=(0.1 * optics.baseline_m,),
         a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
         b_cubic_m=(0.0, 0.0, 0.0, 0.0),
-        tuned_candidates=CONSENSUS.candidates,
-        tuned_window_px=CONSENSUS.window_px,
-        tuned_prefilter_sigma_px=CONSENSUS.prefilter_sigma_px,
         lenses=LensMaps(
             field_radius_px=alignment.distortion.field_radius_px,
             distortion_left=alignment.distortion.left,

@@ -22,7 +22,7 @@ from d3s.calibrate.geometry import disparity_in_powers
 from d3s.calibrate.lenses import Lenses, find_lenses
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.percent import PERCENT, PERCENT_OF_TEST, Percent
-from d3s.calibrate.tuning import Tuning, find_tuning
+from d3s.calibrate.tuning import Tuning, find_tuning, options_for_lenses
 from d3s.calibrate.validation import RULER_SIGMA_M, Validation, errors_over_depth
 from d3s.errors import CalibrationError, D3SError
 from d3s.rig import LensMaps, Rig
@@ -91,12 +91,16 @@ def tune_rig(
         views = MiddleViews(
             SplitViews(captures, frames, calibration_of(rig)), _even_focus_px(lens_maps_of(rig))
         )
-        tuning = find_tuning(views, depths_m, rig, board=board, progress=percent.of("tuning"))
+        options = options_for_lenses(rig)
+        tuning = find_tuning(
+            views, depths_m, rig, options=options, board=board, progress=percent.of("tuning")
+        )
         chosen = choose_baselines(
             views,
             depths_m,
             rig,
             tuning,
+            options=options,
             board=board,
             at_one_metre=True,
             progress=percent.of("baselines"),
@@ -105,6 +109,9 @@ def tune_rig(
             virtual_baselines_m=chosen.chosen.virtual_baselines_m,
             a_cubic_m_px=tuning.a_cubic.coefficients,
             b_cubic_m=tuning.b_cubic.coefficients,
+            tuned_candidates=options.candidates,
+            tuned_window_px=options.window_px,
+            tuned_prefilter_sigma_px=options.prefilter_sigma_px,
         )
         rig = rig.replace(calibration=calibration)
     except D3SError as error:

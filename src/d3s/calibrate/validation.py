@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from d3s.calibrate.board import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows
-from d3s.calibrate.tuning import CONSENSUS, board_depth_m
+from d3s.calibrate.tuning import board_depth_m, tuned_options
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag, Options
 from d3s.estimate.candidates import default_depth_range_m
@@ -81,7 +81,7 @@ def errors_over_depth(
         As for `d3s.estimate`.
     options
         As for `d3s.estimate`. Default: a depth range that has all boards, and for consensus the
-        options that rigs are tuned for.
+        options that the rig is tuned for.
     truth_sigma_m
         Standard deviation of the depths, in metres: errors of this size are within sigma.
     rows_px
@@ -98,7 +98,7 @@ def errors_over_depth(
         range_m = widened_depth_range_m(rig.optics, depths_m) if len(depths_m) else None
         options = {"depth_range_m": range_m}
         if method == "consensus":
-            options = CONSENSUS.replace(**options)
+            options = tuned_options(rig).replace(**options)
 
     def measure(number: int) -> _Errors:
         left, right = (_middle_rows(view, rows_px) for view in views[number])

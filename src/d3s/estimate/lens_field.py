@@ -187,8 +187,12 @@ class LensField(NamedTuple):
     @property
     def smoothing_px(self) -> dict[int, float]:
         """Smoothing of the views by scale, in pixels of the frame."""
-        growth = np.abs(self.coma_px[:, 2]).max()
-        return COMA_SMOOTHING_PX if growth >= _LEAST_COMA_PX else SMOOTHING_PX
+        return COMA_SMOOTHING_PX if self.has_coma else SMOOTHING_PX
+
+    @property
+    def has_coma(self) -> bool:
+        """Whether coma grows over the field so much that views are smoothed more for it."""
+        return bool(np.abs(self.coma_px[:, 2]).max() >= _LEAST_COMA_PX)
 
     @property
     def coma_px(self) -> FloatArray:

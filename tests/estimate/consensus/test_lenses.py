@@ -4,17 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import j1
 
 import d3s
 from d3s.estimate.consensus.lenses import (
     GRID_PX,
+    _blur_factors,
     correction_grids,
     corrections,
     grid_places,
 )
 from d3s.estimate.consensus.method import estimate_consensus
 from d3s.estimate.consensus.reference import reference_consensus
-from d3s.estimate.lens_field import lens_field
+from d3s.estimate.lens_field import COMA_GAIN, lens_field
 from d3s.evaluate.tuned_twin import TUNED_RIG
 from d3s.rig import LensMaps
 from d3s.rig.calibration import LEAST_SIGMA_PX
@@ -68,22 +70,54 @@ def test_there_is_nothing_to_correct_on_the_axis():
     # The left place whose match is on the axis of the right lens, and the axis of the left lens.
     for depth_m in (0.5, 1.5):
         moved = float(optics.disparity_px(depth_m)) / CURVED.field_radius_px
-        found = corrections(field, np.array([0.0, moved]), np.zeros(2), depth_m, 1)
+        # Detail that is coarse enough for any disk: the difference of the variances counts as is.
+        found = corrections(field, np.array([0.0, moved]), np.zeros(2), depth_m, 1e6)
         left = CURVED.blur_px2(0, moved, 0.0, 1 / depth_m, optics)
         expected = 0.5 * (CURVED.blur_px2(0, 0.0, 0.0, 1 / depth_m, optics) - left)
         np.testing.assert_allclose(found[:3, 1], expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("blur_px2", [2.0, 12.0, 30.0])
+def test_the_difference_of_wide_disks_counts_more_than_that_of_their_variances(blur_px2):
+    # Two views that disks of these variances blur, of a texture whose contrast falls as 1/k,
+    # smoothed by 4 px: the factor of the Laplacian that fits their difference best.
+    variances = np.array([0.95, 1.05]) * blur_px2
+    k = np.linspace(1e-3, 2.0, 4000)
+    radii = 2 * np.sqrt(variances)[:, np.newaxis]
+    left, right = 2 * j1(k * radii) / (k * radii) * np.exp(-8 * k**2) / k
+    mean = 0.5 * (left + right)
+    expected = np.sum((left - right) * k**2 * mean * k) / np.sum(k**4 * mean**2 * k)
+    tensors = [np.array([variance, 0.0, variance]) for variance in variances]
+    found = _blur_factors(*tensors, 16.0)
+    np.testing.assert_allclose(found, [expected, 0.0, expected], rtol=0.04)
+    assert expected > 0.5 * np.diff(variances) * (1 + 0.1 * blur_px2 / (blur_px2 + 16))
+
+
+def test_fine_detail_is_shifted_less_by_coma_than_coarse_detail():
+    lenses = CURVED.replace(coma_left_px=(0.3, 0.0, 0.0), disparity_px=((0.3,),))
+    field = lens_field(_rig(lenses), (61, 61))
+    coarse, medium, fine = (
+        corrections(field, np.array(0.0), np.array(0.0), 0.5, sigma_px)[3]
+        for sigma_px in (1e4, 4.0, 1.0)
+    )
+    assert coarse == pytest.approx(0.3, abs=1e-6)
+    assert fine < medium < coarse
+    blur = field.blur_px2(0.0, 0.0, TUNED.optics.disparity_px(0.5))
+    mean_px2, left_px2 = np.mean([one[[0, 2]] for one in blur]), blur[0][0]
+    share = COMA_GAIN * left_px2 / 3 / (mean_px2 + 16)
+    assert medium == pytest.approx(0.3 * (1 - share), rel=1e-6)
+
+
 def test_a_grid_is_close_to_its_maps_between_its_places():
     field = lens_field(_rig(CURVED), (70, 300))
-    grid = correction_grids(field, np.array([0.7]), 1)[0]
+    grid = correction_grids(field, np.array([0.7]), 1.0)[0]
     x, y = grid_places(field)
     assert grid.shape == (4, y.size, x.size)
     assert (x.size - 1) * GRID_PX >= 299
     middle = 0.5 * (x[1:] + x[:-1])
     between = 0.5 * (grid[:, :, 1:] + grid[:, :, :-1])
     # Curvature of a lens whose field is a quarter of the prototype's: there it is 16 times less.
-    np.testing.assert_allclose(between, corrections(field, middle, y, 0.7, 1), atol=0.04)
+    np.testing.assert_allclose(between, corrections(field, middle, y, 0.7, 1.0), atol=0.05)
 
 
 def test_disparity_that_lenses_add_is_taken_out():

@@ -16,7 +16,7 @@ from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair
-from d3s.estimate.lens_field import LensField, scale_of_smoothing
+from d3s.estimate.lens_field import LensField
 from d3s.estimate.options import ConsensusOptions
 from d3s.rig import Rig
 from d3s.runtime.parallel import run_over_rows, run_together
@@ -122,14 +122,16 @@ def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> Se
 def _grids(plan: Plan) -> kernels.Grids | None:
     if plan.field is None:
         return None
-    scale = scale_of_smoothing(plan.settings.prefilter_sigma_px)
-    return _kept_grids(plan.field, tuple(plan.candidates_m.tolist()), scale)
+    candidates = tuple(plan.candidates_m.tolist())
+    return _kept_grids(plan.field, candidates, plan.settings.prefilter_sigma_px)
 
 
 @lru_cache(maxsize=4)
-def _kept_grids(field: LensField, depths_m: tuple[float, ...], scale: int) -> kernels.Grids:
+def _kept_grids(
+    field: LensField, depths_m: tuple[float, ...], prefilter_px: float
+) -> kernels.Grids:
     """Corrections at candidate depths, kept for the next frame: they take a third of the time."""
-    grids = correction_grids(field, np.array(depths_m), scale).astype(np.float32)
+    grids = correction_grids(field, np.array(depths_m), prefilter_px).astype(np.float32)
     grids.setflags(write=False)
     return grids
 

@@ -12,7 +12,6 @@ from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair
-from d3s.estimate.lens_field import scale_of_smoothing
 from d3s.estimate.options import ConsensusOptions
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.optics.d3 import (
@@ -76,9 +75,8 @@ def _corrected(
     pair, field = finite_differences(left, right), plan.field
     if field is None:
         return pair
-    scale = scale_of_smoothing(plan.settings.prefilter_sigma_px)
-    places = field.places(left.shape, 1)
-    across, mixed, down, shift = corrections(field, *places, candidate_m, scale)
+    places, prefilter_px = field.places(left.shape, 1), plan.settings.prefilter_sigma_px
+    across, mixed, down, shift = corrections(field, *places, candidate_m, prefilter_px)
     wide = np.pad(0.5 * (left + right), 1, mode="edge")
     here, above, below = wide[1:-1, 1:-1], wide[:-2], wide[2:]
     xx, yy = wide[1:-1, :-2] + wide[1:-1, 2:] - 2 * here, (above + below)[:, 1:-1] - 2 * here
