@@ -7,7 +7,9 @@ the walls have textures of the tuning. The first table compares coma and the bow
 the truth. The second one is for the numbers by which `joint` takes coma into account
 (`d3s.estimate.lens_field.COMA_GAIN`, `COMA_SMOOTHING_PX`): the disparity that it adds to walls of
 all textures alike, which a map of the board can hold, that by which textures differ, and the
-standard deviation by noise that `joint` expects.
+standard deviation by noise that `joint` expects. The third one is for the prefilter and the window
+of `consensus` (`d3s.calibrate.tuning.COMA_CONSENSUS`): its mean absolute error on the middle rows
+of the walls, with a and b tuned for each.
 """
 
 import argparse
@@ -23,9 +25,11 @@ from rich.table import Table
 import d3s
 from calibration import FOLDER
 from calibration_sets import SENSOR, SETS, render, wall_file
+from d3s.calibrate import steps
 from d3s.calibrate.alignment import lens_maps_of, with_lenses
 from d3s.calibrate.board import Board
 from d3s.calibrate.disparity_map import measure_cells
+from d3s.calibrate.tuning import CONSENSUS
 from d3s.estimate import lens_field
 from d3s.estimate.joint.numba_backend import field
 from d3s.files import read_image, write_image
@@ -45,6 +49,9 @@ NUMBERS = (
     (1.5, (1.75, 3.0, 6.0)),
     (0.0, (1.75, 3.0, 6.0)),
 )
+# Prefilter and window of the consensus, in px.
+CONSENSUS_NUMBERS = ((4.0, 31), (6.0, 31), (4.0, 41), (6.0, 41))
+MIDDLE_ROWS_PX = 120
 FLAT = Board()
 
 
@@ -72,6 +79,8 @@ def main() -> None:
     console = Console(width=110)
     console.print(truth)
     console.print(_differences("tuning_flat", folder, rigs["tuning_flat"]))
+    for name in ("tuning_flat", "tuning_lens"):
+        console.print(_consensus_errors(name, folder))
 
 
 def _beside_truth(name: str, lenses: LensMaps, bend_per_m: Sequence[float]) -> list[list[str]]:
@@ -112,6 +121,29 @@ def _differences(name: str, folder: Path, rig: d3s.Rig) -> Table:
                 spreads = (np.nanstd(shared), np.nanstd(cells.residual_px - shared))
                 noise = np.nanmedian(cells.sigma_px)
                 row.append(" ".join(f"{one:.4f}" for one in (*spreads, noise)))
+        table.add_row(*row)
+    return table
+
+
+def _consensus_errors(name: str, folder: Path) -> Table:
+    """Errors of consensus on the middle rows, means of the textures, by prefilter and window."""
+    table = Table("prefilter, window (px)", title=f"{name}: consensus, C > 0.8: MAE (cm)")
+    for depth_m in WALLS_M:
+        table.add_column(f"{depth_m:g} m", justify="right")
+    for prefilter_px, window_px in CONSENSUS_NUMBERS:
+        options = CONSENSUS.replace(prefilter_sigma_px=prefilter_px, window_px=window_px)
+        with patch.object(steps, "options_for_lenses", return_value=options):
+            rig, _ = d3s.calibrate(folder / name, bayer="none")
+        row = [f"{prefilter_px:g}, {window_px}"]
+        for depth_m in WALLS_M:
+            errors_cm = []
+            for left, right in _walls(name, folder, rig, depth_m).views:
+                top = (left.shape[0] - MIDDLE_ROWS_PX) // 2
+                rows = slice(top, top + MIDDLE_ROWS_PX)
+                found = d3s.estimate(left[rows], right[rows], rig, method="consensus")
+                error_m = found.filter(min_confidence=0.8).depth_m - depth_m
+                errors_cm.append(100 * np.nanmean(np.abs(error_m)))
+            row.append(f"{np.mean(errors_cm):.2f}")
         table.add_row(*row)
     return table
 

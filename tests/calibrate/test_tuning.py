@@ -9,12 +9,15 @@ import d3s
 from d3s.calibrate.board import Board
 from d3s.calibrate.ratios import Windows
 from d3s.calibrate.tuning import (
+    COMA_CONSENSUS,
     CONSENSUS,
     board_depth_m,
     find_tuning,
     fit_cubic,
     least_absolute_lines,
     lens_corrections,
+    options_for_lenses,
+    tuned_options,
 )
 from d3s.errors import CalibrationError
 from d3s.rig import LensMaps
@@ -186,3 +189,21 @@ def test_disparity_that_lenses_add_at_windows():
     np.testing.assert_array_equal(added[1], 0)
     np.testing.assert_allclose(added[2], [0.34, 0.39])
     np.testing.assert_allclose(added[3], [7.04, 7.09])
+
+
+def test_lenses_with_coma_get_a_wider_prefilter_and_window():
+    def lenses(growth_px):
+        return lens_rig(LensMaps(field_radius_px=200.0, coma_right_px=(0.0, 0.0, growth_px)))
+
+    assert options_for_lenses(RIG) == CONSENSUS
+    assert options_for_lenses(lenses(0.1)) == CONSENSUS
+    for growth_px in (-0.5, 0.5):
+        assert options_for_lenses(lenses(growth_px)) == COMA_CONSENSUS
+    assert COMA_CONSENSUS.prefilter_sigma_px > CONSENSUS.prefilter_sigma_px
+
+
+def test_options_that_a_rig_was_tuned_for():
+    rig = lens_rig(None)
+    tuned = rig.calibration.replace(tuned_window_px=41, tuned_prefilter_sigma_px=6.0)
+    assert tuned_options(rig.replace(calibration=tuned)) == COMA_CONSENSUS
+    assert tuned_options(RIG) == CONSENSUS
