@@ -247,6 +247,7 @@ def draft_rig(
         virtual_baselines_m=(0.1 * optics.baseline_m,),
         a_cubic_m_px=(0.0, 0.0, 0.0, 0.0),
         b_cubic_m=(0.0, 0.0, 0.0, 0.0),
+        tuned_without_noise=True,
         lenses=LensMaps(
             field_radius_px=alignment.distortion.field_radius_px,
             distortion_left=alignment.distortion.left,

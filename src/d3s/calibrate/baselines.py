@@ -20,6 +20,7 @@ from d3s.calibrate.tuning import (
     board_depth_m,
     changes_blur,
     lens_corrections,
+    noise_to_remove,
     shifts_px,
 )
 from d3s.calibrate.validation import widened_depth_range_m
@@ -113,7 +114,13 @@ def choose_baselines(
     def predict(i: int) -> _Predictions:
         left, right = views[numbers[i]]
         windows, sums = shift_sums(
-            left, right, ends, options, _WINDOWS_PER_FRAME, with_blur=with_blur
+            left,
+            right,
+            ends,
+            options,
+            _WINDOWS_PER_FRAME,
+            with_blur=with_blur,
+            removed_noise=noise_to_remove(rig, (left, right), options),
         )
         predicted = np.empty((windows.rows.size, *shifts.shape), dtype=np.float32)
         *blur, added_px = lens_corrections(

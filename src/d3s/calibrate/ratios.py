@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate import ConsensusOptions
+from d3s.estimate.consensus.noise import LEAST_SHARE
 from d3s.estimate.consensus.plan import Settings, settings_of
 from d3s.estimate.consensus.prefilter import noise_variance, reach_px, smoothed
 from d3s.runtime.compile import compiled
@@ -52,6 +53,7 @@ class Sums(NamedTuple):
     first_px: int  # the smallest shift
     products: FloatArray  # (shifts, windows, terms): gradient of S along the rows times each term
     squares: FloatArray  # (shifts, windows, pairs): products of two terms, as in `_pairs`
+    removed: float = 0.0  # noise that is taken from the sum of squares of a window
 
     def ratios_per_px(self, shifts_px: FloatArray, blur: FloatArray | None = None) -> FloatArray:
         """Ratio (shifts, windows) at shifts.
@@ -76,6 +78,7 @@ class Sums(NamedTuple):
         both = np.where(first == second, 1.0, 2.0) * factors[..., first] * factors[..., second]
         product = _interpolated(self.products[..., :terms], place, factors)
         square = _interpolated(self.squares[..., : first.size], place, both)
+        square = np.maximum(square - self.removed, LEAST_SHARE * self.removed)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(product / square)
 
@@ -94,6 +97,7 @@ def shift_sums(
     most_windows: int,
     *,
     with_blur: bool = False,
+    removed_noise: float = 0.0,
 ) -> tuple[Windows, Sums]:
     """Find textured windows in the middle of a pair, and their sums over a range of shifts.
 
@@ -112,6 +116,8 @@ def shift_sums(
         Largest number of windows.
     with_blur
         Whether second derivatives are summed too, for lenses that differ over the field.
+    removed_noise
+        Variance of the noise of the difference that is taken from its squares, in a pixel.
     """
     first = math.floor(shifts_px[0]) - _SPARE_PX
     last = math.ceil(shifts_px[1]) + _SPARE_PX
@@ -136,7 +142,8 @@ def shift_sums(
     products = np.zeros((shifts, len(place), terms))
     squares = np.zeros((shifts, len(place), pairs[0].size))
     _sum_over_shifts(views[0], views[1], place, half, first, products, squares)
-    return Windows(*(place + corner).T), Sums(first, products, squares)
+    removed = removed_noise * settings.window_px**2
+    return Windows(*(place + corner).T), Sums(first, products, squares, removed)
 
 
 def _are_known(

@@ -19,12 +19,13 @@ from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.lenses import corrections
+from d3s.estimate.consensus.noise import removed_noise
 from d3s.estimate.consensus.plan import settings_of
 from d3s.estimate.lens_field import LensField
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Optics, Rig
-from d3s.types import FloatArray, Progress
+from d3s.types import FloatArray, Image, Progress
 
 Cubic = tuple[float, float, float, float]
 
@@ -153,7 +154,15 @@ def find_tuning(
         reached = board_depth_m(corners, depths_m[number], left.shape, optics, board)
         ends = shifts_px(reached, baselines_m, optics)
         reach = float(ends.min()), float(ends.max())
-        windows, sums = shift_sums(left, right, reach, options, _MOST_WINDOWS, with_blur=with_blur)
+        windows, sums = shift_sums(
+            left,
+            right,
+            reach,
+            options,
+            _MOST_WINDOWS,
+            with_blur=with_blur,
+            removed_noise=noise_to_remove(rig, (left, right), options),
+        )
         depth = board_depth_m(windows, depths_m[number], left.shape, optics, board)
         *blur, added_px = lens_corrections(windows, depth, left.shape, rig, options)
         shifts = shifts_px(depth, baselines_m, optics) + added_px
@@ -303,6 +312,11 @@ def options_for_lenses(rig: Rig) -> ConsensusOptions:
     if lenses is not None and LensField(lenses, rig.optics, (1, 1)).has_coma:
         return COMA_CONSENSUS
     return CONSENSUS
+
+
+def noise_to_remove(rig: Rig, views: tuple[Image, Image], options: ConsensusOptions) -> float:
+    """Variance of the noise of the difference of smoothed views, if the consensus removes it."""
+    return removed_noise(rig, views, settings_of(options, None).prefilter_sigma_px)
 
 
 def changes_blur(rig: Rig) -> bool:

@@ -205,6 +205,11 @@ class Calibration(RigPart):
         le=10,
         description="the prefilter of the consensus for which a and b were tuned, if known",
     )
+    tuned_without_noise: bool = Field(
+        default=False,
+        description="whether a and b were tuned with the noise taken from the denominator of the "
+        "depth equation",
+    )
     lenses: LensMaps | None = Field(
         default=None, description="the errors of the lenses over the field, if known"
     )

@@ -10,7 +10,8 @@ and S_L its Laplacian, the predicted depth is
 
     sum((g S_x + l S_L) (D + k S_L)) / sum((D + k S_L)²) + b
 
-over a window: Eq. 10 of the paper for a rig without calibration, Eq. 17 for a calibrated rig.
+over a window: Eq. 10 of the paper for a rig without calibration, Eq. 17 for a calibrated rig. The
+noise of D may be taken from the squares.
 """
 
 from typing import NamedTuple
@@ -55,6 +56,8 @@ class Trials(NamedTuple):
     taps: Image  # (candidates, baselines, 6): spline weights for the rest of the shift
     equations: Equations
     variance_weights: Image  # (baselines,): (virtual / real baseline)² / number of baselines
+    noise_square: np.float32  # variance of the noise of D that is taken from its square
+    least_squares: np.float32  # least sum of squares that is left of a window
 
 
 class Sizes(NamedTuple):
@@ -240,7 +243,7 @@ def _add_baseline(
             for which in range(4):
                 _between_places(grids[which], middle, begin, cols, buffers.corrections[which])
             _correct(middle, cols, buffers)
-        _compute_terms(middle, trials.equations, m, cols, buffers)
+        _compute_terms(middle, trials.equations, m, trials.noise_square, cols, buffers)
         oldest = middle % window
         _slide(buffers.products, buffers.product_ring[oldest], cols, buffers.product_columns)
         _slide(buffers.squares, buffers.square_ring[oldest], cols, buffers.square_columns)
@@ -258,6 +261,8 @@ def _score_row(
     products, squares = buffers.product_sums, buffers.square_sums
     _sum_windows(buffers.product_columns[1:], window, cols, buffers.boxes, products)
     _sum_windows(buffers.square_columns[1:], window, cols, buffers.boxes, squares)
+    if trials.least_squares > 0:
+        _raise(squares, trials.least_squares, cols)
     offset, depth = trials.equations.offset_m[m], trials.depths_m[i]
     vergence, vergence_gap = trials.vergences_dpt[i], scores.vergence_gap_dpt[row]
     _widen_gaps(products, squares, offset, depth, vergence, cols, scores.excess[row], vergence_gap)
@@ -313,7 +318,9 @@ def _correct(row: int, cols: int, buffers: _Buffers) -> None:
 
 
 @compiled
-def _compute_terms(row: int, equations: Equations, m: int, cols: int, buffers: _Buffers) -> None:
+def _compute_terms(
+    row: int, equations: Equations, m: int, noise: np.float32, cols: int, buffers: _Buffers
+) -> None:
     """Compute numerator times denominator and denominator squared of the depth equation."""
     above, here = buffers.means[(row - 1) % 3], buffers.means[row % 3]
     below, difference = buffers.means[(row + 1) % 3], buffers.differences[row % 3]
@@ -328,7 +335,7 @@ def _compute_terms(row: int, equations: Equations, m: int, cols: int, buffers: _
         denominator = difference[j] + denominator_weight * laplacian
         numerator = gradient_weight * (after - before) + laplacian_weight * laplacian
         products[j] = numerator * denominator
-        squares[j] = denominator * denominator
+        squares[j] = denominator * denominator - noise
 
 
 @compiled
@@ -376,6 +383,12 @@ def _copy(values: Row, cols: int, out: Row) -> None:
 def _add(values: Row, cols: int, out: Row) -> None:
     for j in range(cols):
         out[j] += values[j]
+
+
+@compiled
+def _raise(values: Row, least: np.float32, cols: int) -> None:
+    for j in range(cols):
+        values[j] = np.maximum(values[j], least)
 
 
 @compiled

@@ -11,6 +11,7 @@ import numpy as np
 
 from d3s.estimate.consensus import kernels
 from d3s.estimate.consensus.lenses import correction_grids
+from d3s.estimate.consensus.noise import LEAST_SHARE, removed_noise
 from d3s.estimate.consensus.plan import Plan, make_plan
 from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
@@ -83,8 +84,9 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
         *(lambda view=view: smoothed(view, plan.settings.prefilter_sigma_px) for view in pair)
     )
     noise = sum(run_together(*(lambda view=view: noise_variance(view) for view in pair)))
+    removed = removed_noise(rig, (left, right), plan.settings.prefilter_sigma_px)
     prepared = time.perf_counter()
-    found = _search(left_smoothed, right_smoothed, plan, noise)
+    found = _search(left_smoothed, right_smoothed, plan, noise, removed)
     searched = time.perf_counter()
     depth_map = as_depth_map(found, pair, left_smoothed, plan)
     ended = time.perf_counter()
@@ -94,8 +96,14 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     return depth_map
 
 
-def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> SearchResult:
-    """Search smoothed views; `noise` is the sum of the noise variances of both views."""
+def _search(
+    left: FloatArray, right: FloatArray, plan: Plan, noise: float, removed: float
+) -> SearchResult:
+    """Search smoothed views.
+
+    `noise` is the sum of the noise variances of both views, and `removed` that of their difference
+    once smoothed, which is taken from the denominator of the depth equation.
+    """
     best = kernels.Best(
         excess=np.full(left.shape, np.inf, dtype=np.float32),
         candidate=np.full(left.shape, -1, dtype=np.int32),
@@ -110,7 +118,7 @@ def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> Se
             math.ceil(rows / sizes.tile_rows) * math.ceil(left.shape[1] / sizes.tile_cols),
             ((left - middle) / scale).astype(np.float32),
             _spline((right - middle) / scale),
-            _trials(plan, noise / scale**2),
+            _trials(plan, noise / scale**2, removed / scale**2),
             best,
             sizes,
             plan.options.agreement_in == "depth and vergence",
@@ -167,7 +175,7 @@ def _spline(right: FloatArray) -> Image:
     return np.pad(coefficients.astype(np.float32), padding, mode="reflect")
 
 
-def _trials(plan: Plan, noise: float) -> kernels.Trials:
+def _trials(plan: Plan, noise: float, removed: float) -> kernels.Trials:
     # The shift of a depth outside of every frame may be too large for an integer.
     shifts = np.clip(plan.shifts_px, -1e9, 1e9)
     whole = np.ceil(shifts)
@@ -183,6 +191,8 @@ def _trials(plan: Plan, noise: float) -> kernels.Trials:
             taps=_quintic_taps(whole - shifts).astype(np.float32),
             equations=_equations(plan.baselines_m, plan.rig),
             variance_weights=(plan.shares**2 / plan.shares.size).astype(np.float32),
+            noise_square=np.float32(removed),
+            least_squares=np.float32(LEAST_SHARE * removed * plan.settings.window_px**2),
         )
 
 

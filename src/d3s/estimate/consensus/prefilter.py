@@ -57,10 +57,24 @@ def _gaussian(values: FloatArray, sigma_px: float) -> FloatArray:
     reach = reach_px(sigma_px)
     if reach == 0:
         return values
-    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma_px) ** 2)
-    weights /= weights.sum()
+    weights = _weights(sigma_px)
     across = correlate1d(values, weights, axis=1, mode="mirror")
     return np.asarray(correlate1d(across, weights, axis=0, mode="mirror"))
+
+
+def _weights(sigma_px: float) -> FloatArray:
+    """Weights of the Gaussian, (2 reach + 1,)."""
+    reach = reach_px(sigma_px)
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma_px) ** 2)
+    return np.asarray(weights / weights.sum())
+
+
+def noise_passed(sigma_px: float) -> float:
+    """Share of the variance of white noise that `smoothed` leaves."""
+    reach = reach_px(sigma_px)
+    if reach == 0:
+        return 1.0
+    return float((_weights(sigma_px) ** 2).sum() ** 2)
 
 
 def noise_variance(image: NDArray[np.floating]) -> float:

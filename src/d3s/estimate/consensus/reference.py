@@ -7,6 +7,7 @@ and benchmarks compare the compiled method with it; nothing else imports it.
 import numpy as np
 
 from d3s.estimate.consensus.lenses import corrections
+from d3s.estimate.consensus.noise import LEAST_SHARE, removed_noise
 from d3s.estimate.consensus.plan import Plan, make_plan, tried_mask
 from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
@@ -29,6 +30,8 @@ from d3s.types import FloatArray, Image
 def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
     """Estimate depth by the consensus of the paper (section 4), to the letter.
 
+    Only what lenses change and noise adds is corrected, for rigs that know it.
+
     Parameters
     ----------
     left, right, rig, options
@@ -39,12 +42,15 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
     plan = make_plan(rig, options, left.shape)
     views = [smoothed(view, plan.settings.prefilter_sigma_px) for view in pair]
     noise = sum(noise_variance(view) for view in pair)
-    found = _search(views[0], views[1], plan, noise)
+    removed = removed_noise(rig, (left, right), plan.settings.prefilter_sigma_px)
+    found = _search(views[0], views[1], plan, noise, removed)
     return as_depth_map(found, pair, views[0], plan)
 
 
-def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> SearchResult:
-    """Search smoothed views; `noise` is the sum of the noise variances of both views."""
+def _search(
+    left: FloatArray, right: FloatArray, plan: Plan, noise: float, removed: float
+) -> SearchResult:
+    """Search smoothed views; `noise` and `removed` are as in `consensus.method`."""
     index = np.full(left.shape, -1, dtype=np.int32)
     highest = np.zeros(left.shape)
     variance = np.full(left.shape, np.inf)
@@ -57,8 +63,15 @@ def _search(left: FloatArray, right: FloatArray, plan: Plan, noise: float) -> Se
         predictions, energies = [], []
         for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
             pair = _corrected(left, shifted_right(right, shift_px), float(candidate_m), plan)
-            predictions.append(_predicted_m(pair, float(baseline_m), plan.rig, window_px))
-            energies.append(_energy(pair, plan.rig, window_px))
+            energy = _energy(pair, plan.rig, window_px)
+            left_over = energy - removed * window_px**2
+            left_over = np.maximum(left_over, LEAST_SHARE * removed * window_px**2)
+            predicted = _predicted_m(pair, float(baseline_m), plan.rig, window_px)
+            if removed > 0:
+                offset = plan.rig.calibration.b_m(baseline_m) if plan.rig.calibration else 0.0
+                predicted = offset + (predicted - offset) * energy / left_over
+            predictions.append(predicted)
+            energies.append(left_over)
         value = agreement(candidate_m, predictions)
         # Only where the match is in the frame. Of equals the first stays, as in `best_candidate`.
         better = (value > highest) & in_rows & tried[i]
