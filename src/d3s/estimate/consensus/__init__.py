@@ -1,4 +1,4 @@
-"""The `consensus` method: the algorithm of the paper as printed.
+"""The `consensus` method: the algorithm of the paper as printed, with what calibrated rigs add.
 
 A checked pair of views, a rig and `ConsensusOptions` come in, a `DepthMap` goes out. Each candidate
 depth is compared with the depths that the depth equation predicts for several virtual baselines;
@@ -7,6 +7,7 @@ the candidate on which the predictions agree best is the depth of the pixel.
 method      `estimate_consensus`: prefilter, compiled search, depth map
 plan        candidates, virtual baselines and the shifts that belong to them
 lenses      correction for lenses that differ from place to place
+noise       noise that is taken from the denominator, for rigs that were tuned without it
 prefilter   fill holes, smooth, measure the noise
 kernels     the search over candidates, compiled
 result      flags and depth map from the result of a search
