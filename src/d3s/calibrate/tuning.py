@@ -43,9 +43,9 @@ the method, at few depths. 960 candidates are 1 cm apart at 1.64 m."""
 COMA_CONSENSUS = CONSENSUS.replace(prefilter_sigma_px=6.0, window_px=41)
 """Options of the consensus for lenses with coma, whose views are blurred and skewed off the axis.
 
-Coarse detail is skewed less, and a larger window makes up for the detail lost: with the tuning
-textures before the tuning camera the mean absolute error on the middle rows is 0.57 cm at 1.4 m
-rather than 0.77 cm, and 0.27 cm rather than 0.33 cm at 1 m."""
+Coarse detail is skewed less, and a larger window makes up for the detail lost. Walls gain by it, and
+scenes with many edges lose. From the tuning textures before the tuning camera
+(`benchmarks/tune_lenses.py`)."""
 
 SHARES_OF_BASELINE = (0.05, 0.2)
 """Range of the virtual baselines, as shares of the real one; those of the paper are 0.12 to 0.14.
