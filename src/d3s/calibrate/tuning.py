@@ -43,8 +43,8 @@ the method, at few depths. 960 candidates are 1 cm apart at 1.64 m."""
 COMA_CONSENSUS = CONSENSUS.replace(prefilter_sigma_px=6.0, window_px=41)
 """Options of the consensus for lenses with coma, whose views are blurred and skewed off the axis.
 
-Coarse detail is skewed less, and a larger window makes up for the detail lost. Walls gain by it, and
-scenes with many edges lose. From the tuning textures before the tuning camera
+Coarse detail is skewed less, and a larger window makes up for the detail lost. Walls gain by it,
+and scenes with many edges lose. From the tuning textures before the tuning camera
 (`benchmarks/tune_lenses.py`)."""
 
 SHARES_OF_BASELINE = (0.05, 0.2)
@@ -315,7 +315,17 @@ def options_for_lenses(rig: Rig) -> ConsensusOptions:
 
 
 def noise_to_remove(rig: Rig, views: tuple[Image, Image], options: ConsensusOptions) -> float:
-    """Variance of the noise of the difference of smoothed views, if the consensus removes it."""
+    """Variance of the noise of the difference of smoothed views, if the consensus removes it.
+
+    Parameters
+    ----------
+    rig
+        The camera.
+    views
+        Left and right view, not smoothed.
+    options
+        Options of the consensus: its prefilter is used.
+    """
     return removed_noise(rig, views, settings_of(options, None).prefilter_sigma_px)
 
 
