@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.noise import LEAST_SHARE
+from d3s.estimate.consensus.noise import without_noise
 from d3s.estimate.consensus.plan import Settings, settings_of
 from d3s.estimate.consensus.prefilter import noise_variance, reach_px, smoothed
 from d3s.runtime.compile import compiled
@@ -78,7 +78,7 @@ class Sums(NamedTuple):
         both = np.where(first == second, 1.0, 2.0) * factors[..., first] * factors[..., second]
         product = _interpolated(self.products[..., :terms], place, factors)
         square = _interpolated(self.squares[..., : first.size], place, both)
-        square = np.maximum(square - self.removed, LEAST_SHARE * self.removed)
+        square = without_noise(square, self.removed)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(product / square)
 

@@ -25,7 +25,7 @@ from d3s.estimate.lens_field import LensField
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Optics, Rig
-from d3s.types import FloatArray, Image, Progress
+from d3s.types import FloatArray, Progress
 
 Cubic = tuple[float, float, float, float]
 
@@ -143,6 +143,7 @@ def find_tuning(
         If fewer than five frames have texture and agree.
     """
     optics, with_blur = rig.optics, changes_blur(rig)
+    prefilter_px = settings_of(options, None).prefilter_sigma_px
     baselines_m = optics.baseline_m * np.linspace(*SHARES_OF_BASELINE, _SAMPLES)
 
     def sample_frame(number: int) -> _Sample:
@@ -161,7 +162,7 @@ def find_tuning(
             options,
             _MOST_WINDOWS,
             with_blur=with_blur,
-            removed_noise=noise_to_remove(rig, (left, right), options),
+            removed_noise=removed_noise(rig, (left, right), prefilter_px),
         )
         depth = board_depth_m(windows, depths_m[number], left.shape, optics, board)
         *blur, added_px = lens_corrections(windows, depth, left.shape, rig, options)
@@ -312,21 +313,6 @@ def options_for_lenses(rig: Rig) -> ConsensusOptions:
     if lenses is not None and LensField(lenses, rig.optics, (1, 1)).has_coma:
         return COMA_CONSENSUS
     return CONSENSUS
-
-
-def noise_to_remove(rig: Rig, views: tuple[Image, Image], options: ConsensusOptions) -> float:
-    """Variance of the noise of the difference of smoothed views, if the consensus removes it.
-
-    Parameters
-    ----------
-    rig
-        The camera.
-    views
-        Left and right view, not smoothed.
-    options
-        Options of the consensus: its prefilter is used.
-    """
-    return removed_noise(rig, views, settings_of(options, None).prefilter_sigma_px)
 
 
 def changes_blur(rig: Rig) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from d3s.estimate.consensus.prefilter import noise_passed, noise_variance
 from d3s.rig import Calibration, Rig
-from d3s.types import Image
+from d3s.types import FloatArray, Image
 
 LEAST_SHARE = 0.1
 """Least of a denominator that is left, over the noise that it had: weaker texture has no depth."""
@@ -34,6 +34,11 @@ def removed_noise(rig: Rig, views: tuple[Image, Image], prefilter_px: float) -> 
     if calibration is None or not calibration.tuned_without_noise:
         return 0.0
     return noise_passed(prefilter_px) * sum(_sensor_noise(view, calibration) for view in views)
+
+
+def without_noise(squares: FloatArray, noise: float) -> FloatArray:
+    """Sums of D² over windows less the noise in them, of which `LEAST_SHARE` is left at least."""
+    return np.maximum(squares - noise, LEAST_SHARE * noise)
 
 
 def _sensor_noise(view: Image, calibration: Calibration) -> float:

@@ -7,7 +7,7 @@ and benchmarks compare the compiled method with it; nothing else imports it.
 import numpy as np
 
 from d3s.estimate.consensus.lenses import corrections
-from d3s.estimate.consensus.noise import LEAST_SHARE, removed_noise
+from d3s.estimate.consensus.noise import removed_noise, without_noise
 from d3s.estimate.consensus.plan import Plan, make_plan, tried_mask
 from d3s.estimate.consensus.prefilter import noise_variance, smoothed
 from d3s.estimate.consensus.result import SearchResult, as_depth_map
@@ -64,8 +64,7 @@ def _search(
         for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
             pair = _corrected(left, shifted_right(right, shift_px), float(candidate_m), plan)
             energy = _energy(pair, plan.rig, window_px)
-            left_over = energy - removed * window_px**2
-            left_over = np.maximum(left_over, LEAST_SHARE * removed * window_px**2)
+            left_over = without_noise(energy, removed * window_px**2)
             predicted = _predicted_m(pair, float(baseline_m), plan.rig, window_px)
             if removed > 0:
                 offset = plan.rig.calibration.b_m(baseline_m) if plan.rig.calibration else 0.0
