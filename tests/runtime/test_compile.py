@@ -6,11 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 import d3s
 from d3s.runtime import compile as compiling
@@ -169,3 +171,12 @@ def test_lowest_versions_are_the_lower_bounds():
     assert lowest.keys() >= {"numba", "llvmlite", "numpy"}
     for name, version in lowest.items():
         assert (version + ".").startswith(promised[name] + "."), name
+
+
+def test_compiler_is_loaded_by_one_thread_at_a_time():
+    with ThreadPoolExecutor(1) as pool:
+        with global_compiler_lock:
+            loading = pool.submit(compiling.load_compiler)
+            with pytest.raises(TimeoutError):
+                loading.result(timeout=0.2)
+        loading.result()

@@ -56,9 +56,12 @@ def compiled(function: F) -> F:
 
 def load_compiler() -> None:
     """Load what Numba needs before the first call of any compiled function: half a second."""
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import cpu_target
 
-    cpu_target.target_context.refresh()
+    # Numba's tables cannot be filled by two threads: another one may call a compiled function.
+    with global_compiler_lock:
+        cpu_target.target_context.refresh()
 
 
 _PART: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
