@@ -19,7 +19,6 @@ from lens_figures import (
     mean,
     over_bound,
     over_perfect,
-    sigma_cells,
     typed_sigma_m,
 )
 from sheets import Sheet
@@ -37,6 +36,7 @@ def sheets(results: Results) -> dict[str, Sheet]:
         "lens distances": _distances(results),
         "lens bound": _bound(results),
         "lens sigma": _sigma(results),
+        "lens shares": _shares(results),
         "lens pixels": _pixels(results),
         "lens consensus": _consensus(results),
         "lens verdicts": _verdicts(results),
@@ -176,23 +176,33 @@ def _finite(function: Callable[..., float], values: Iterable[float]) -> float:
     return float(function(some)) if some else math.nan
 
 
+def _within(results: Results, kind: str, depths_m: Sequence[float]) -> list[list[float]]:
+    """Shares within 1 sigma, and those within 3, of all ninths of cameras of a kind at depths."""
+    return [
+        [
+            mean(results, name, figure, depth_m, place)
+            for name in results.names(kind)
+            for depth_m in depths_m
+            for place in NINTHS
+        ]
+        for figure in ("within_1", "within_3")
+    ]
+
+
 def _sigma(results: Results) -> Sheet:
     """Shares within 1 and 3 sigma, and mean errors, over the ninths by depth."""
     lines = []
-    for number, depth_m in enumerate(LENS_DEPTHS_M):
+    for depth_m in LENS_DEPTHS_M:
         cells = [f"{depth_m:.2f}"]
         for kind in (PERFECT, "flat", "lens"):
-            names = results.names(kind)
-            part = slice(number * len(NINTHS), (number + 1) * len(NINTHS))
-            shares = [one for name in names for one in sigma_cells(results, name)[part]]
+            within_1, within_3 = _within(results, kind, [depth_m])
             bias = [
                 abs(mean(results, name, "bias_cm", depth_m, place))
-                for name in names
+                for name in results.names(kind)
                 for place in NINTHS
             ]
-            within_1, within_3 = [one for one, _ in shares], [three for _, three in shares]
             least, most = _finite(np.min, within_1), _finite(np.max, within_1)
-            cells.append(f"{_number(least, 0)} to {_number(most, 0)}" if shares else _NONE)
+            cells.append(f"{_number(least, 0)} to {_number(most, 0)}" if within_1 else _NONE)
             cells.append(_number(_finite(np.min, within_3), 0))
             cells.append(_number(_finite(np.max, bias), 2))
         lines.append(tuple(cells))
@@ -200,6 +210,20 @@ def _sigma(results: Results) -> Sheet:
     for words in ("perfect", "without curvature", "typical"):
         headings += [f"{words}: within 1 sigma (%)", "within 3 (%)", "mean error (cm)"]
     return Sheet("joint: sigma and mean error of the ninths", headings, lines, words=())
+
+
+def _shares(results: Results) -> Sheet:
+    """Shares within 1 and 3 sigma, means of all ninths and cameras, by depth and of all depths."""
+    lines = []
+    for depths_m in (*([depth_m] for depth_m in LENS_DEPTHS_M), LENS_DEPTHS_M):
+        cells = [f"{depths_m[0]:.2f}" if len(depths_m) == 1 else "all"]
+        for kind in (PERFECT, "flat", "lens"):
+            cells += [_number(_finite(np.mean, one), 1) for one in _within(results, kind, depths_m)]
+        lines.append(tuple(cells))
+    headings = ["depth (m)"]
+    for words in ("perfect", "without curvature", "typical"):
+        headings += [f"{words}: within 1 sigma (%)", "within 3 (%)"]
+    return Sheet("joint: sigma, means of all ninths and cameras", headings, lines, words=())
 
 
 def _pixels(results: Results) -> Sheet:

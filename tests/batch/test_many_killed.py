@@ -151,12 +151,13 @@ def test_workers_killed_again_and_again(tmp_path, monkeypatch, place):
     estimate_files(good, JOB, tmp_path / "whole", workers=2)
     monkeypatch.setattr(depth, "make_frame", poison_frames.make_frame)
     with ExitStack() as stack:
-        where = Processes(2)
+        where, every_s = Processes(2), 3
         kill = kill_a_process
         if place == "cluster":
             own = stack.enter_context(loopback(tmp_path / "in", 2, "--memory-limit", "4GB"))
             where, kill = Cluster(own.address), lambda number: kill_a_worker(own, number)
-        killer = Killer(kill, float(os.environ.get("D3S_TEST_KILL_S", "3")))
+            every_s = 5  # workers take seconds to start: no frame should die with all its workers
+        killer = Killer(kill, float(os.environ.get("D3S_TEST_KILL_S", every_s)))
         stack.callback(killer.end)
         batch = estimate_files(
             given,

@@ -76,6 +76,13 @@ def test_cubic_through_a_cubic():
     assert fit_cubic(x, rough, np.full(12, 0.1)).r2 < 0.95
 
 
+def test_values_that_are_not_well_known_count_little_in_r2():
+    x = np.linspace(2e-4, 8e-4, 12)
+    values, sd = 1.0 + 3e6 * x**2, np.full(12, 0.01)
+    values[0], sd[0] = values[0] + 3.0, 3.0
+    assert fit_cubic(x, values, sd).r2 > 0.999
+
+
 def test_depth_of_a_tilted_board():
     # The plane Z = 1 + 0.1 X at 605 px to the right of the axis: X = 0.1 Z.
     windows = Windows(np.array([50]), np.array([50 + 605]))

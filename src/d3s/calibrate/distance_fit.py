@@ -46,9 +46,10 @@ class LensPrior(NamedTuple):
     infinity_px: float  # of the disparity of infinity, beside what the anchors say
 
 
-# A pupil of which 4 % is cut off at the rim of the field has p = 0.2 mm. Coma is corrected before:
-# q and the third number are what a fifth of it leaves.
-REAL_LENSES = LensPrior(3e-4, 1e-4, 0.005, 0.03)
+# Pupils of which 4 % is cut off at the rim of the field have p = -0.03 and 0.04 mm: those of the
+# tuning camera without and with curvature of the field, from true distances. Coma is corrected
+# before: q and the third number are what a fifth of it leaves.
+REAL_LENSES = LensPrior(1e-4, 1e-4, 0.005, 0.03)
 PERFECT_LENSES = LensPrior(1e-9, 1e-9, 0.0, 0.0)
 
 

@@ -81,7 +81,7 @@ class CubicFit(NamedTuple):
     """Cubic of the virtual baseline in metres."""
 
     coefficients: Cubic  # c0 to c3
-    r2: float  # coefficient of determination
+    r2: float  # coefficient of determination, with the weights of the fit
 
 
 class Tuning(NamedTuple):
@@ -235,10 +235,13 @@ def fit_cubic(virtual_baselines_m: FloatArray, values: FloatArray, sd: FloatArra
     sd
         (baselines,): standard deviations of the values.
     """
-    weights = 1.0 / np.maximum(sd, 0.1 * np.median(sd)) if np.median(sd) > 0 else None
+    least = 0.1 * np.median(sd)
+    weights = 1.0 / np.maximum(sd, least) if least > 0 else np.ones_like(values)
     fitted = np.polynomial.Polynomial.fit(virtual_baselines_m, values, 3, w=weights)
-    rest = np.sum((fitted(virtual_baselines_m) - values) ** 2)
-    r2 = 1.0 - rest / np.sum((values - values.mean()) ** 2)
+    # With the weights of the fit: errors of the smallest baselines are most of the spread of b.
+    away = values - np.average(values, weights=weights**2)
+    rest = weights * (fitted(virtual_baselines_m) - values)
+    r2 = 1.0 - np.sum(rest**2) / np.sum((weights * away) ** 2)
     c0, c1, c2, c3 = (float(c) for c in fitted.convert().coef)
     return CubicFit((c0, c1, c2, c3), float(r2))
 
