@@ -50,7 +50,7 @@ NUMBERS = (
     (0.0, (1.75, 3.0, 6.0)),
 )
 # Prefilter and window of the consensus, in px.
-CONSENSUS_NUMBERS = ((4.0, 31), (6.0, 31), (4.0, 41), (6.0, 41))
+CONSENSUS_NUMBERS = ((4.0, 31), (6.0, 31), (4.0, 41), (6.0, 41), (6.0, 57))
 MIDDLE_ROWS_PX = 120
 FLAT = Board()
 
