@@ -89,8 +89,10 @@ def mean(
     return float(np.mean(values)) if values else math.nan
 
 
-def over_perfect(results: Results, name: str, depth_m: float, place: str) -> float:
-    """Mean absolute error over that with perfect lenses.
+def over_perfect(
+    results: Results, name: str, depth_m: float, place: str, figure: str = "mae_cm"
+) -> float:
+    """Mean absolute error, or another figure, over that with perfect lenses.
 
     Parameters
     ----------
@@ -102,10 +104,12 @@ def over_perfect(results: Results, name: str, depth_m: float, place: str) -> flo
         Depth of the walls.
     place
         Part of the field.
+    figure
+        Name of a field of `Cell`.
     """
     if PERFECT not in results.cells:
         return math.nan
-    own, perfect = (mean(results, one, "mae_cm", depth_m, place) for one in (name, PERFECT))
+    own, perfect = (mean(results, one, figure, depth_m, place) for one in (name, PERFECT))
     return own / perfect
 
 

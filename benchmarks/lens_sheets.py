@@ -34,6 +34,7 @@ def sheets(results: Results) -> dict[str, Sheet]:
         "lens targets": _targets(results),
         "lens depths": _depths(results),
         "lens distances": _distances(results),
+        "lens limits": _limits(results),
         "lens bound": _bound(results),
         "lens sigma": _sigma(results),
         "lens shares": _shares(results),
@@ -143,6 +144,25 @@ def _of_sets(
     """Mean or least value of a figure of `joint` over the sets of a kind; NaN without any."""
     values = [mean(results, name, figure, depth_m, place) for name in results.names(kind)]
     return _finite(function, values)
+
+
+def _limits(results: Results) -> Sheet:
+    """Bound and error over those with perfect lenses by depth: means of the cameras."""
+    lines = []
+    for depth_m in LENS_DEPTHS_M:
+        cells = [f"{depth_m:.2f}"]
+        for kind, place in (("flat", FIELD), ("lens", MIDDLE)):
+            for figure in ("bound_cm", "mae_cm"):
+                ratios = [
+                    over_perfect(results, name, depth_m, place, figure)
+                    for name in results.names(kind)
+                ]
+                cells.append(_number(_finite(np.mean, ratios), 2))
+        lines.append(tuple(cells))
+    headings = ["depth (m)"]
+    for words in ("without curvature, whole field", "typical, middle"):
+        headings += [f"{words}: bound, times perfect", "error, times perfect"]
+    return Sheet("joint: bound and error over those of perfect lenses", headings, lines, words=())
 
 
 def _bound(results: Results) -> Sheet:
