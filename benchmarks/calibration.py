@@ -100,8 +100,6 @@ TARGETS = {
         "`consensus`: mean of all textures < 1 cm up to", ">=", 1.64, " m", 2
     ),
     "worst_far_m": Target("`consensus`: every texture < 1 cm up to", ">=", 1.64, " m", 2),
-    "time_s": Target("time for 50 raw frames", "<", 240, " s", 0),
-    "memory_gb": Target("peak memory", "<", 2, " GB", 2),
 }
 
 

@@ -359,11 +359,13 @@ def _equations(
     infinity_sigma = float(np.hypot(data.infinity_sigma_px, lens.infinity_px))
     sigmas = np.array([infinity_sigma, stretch_sigma, lens.pupil_m, lens.bow_m2])
     by_priors[:, errors] = np.diag(1 / sigmas)
+    by_anchors, by_lens = np.split(-values[errors] / sigmas, [2])
     rows = [
         huber_weighted(by_ruler / ruler_sigma_m, ruler_residual / ruler_sigma_m),
         huber_weighted(by_disparity / sigma[:, np.newaxis], disparity_residual / sigma),
         huber_weighted(by_expansion, expansion_residual),
-        (by_priors, -values[errors] / sigmas),
+        (by_priors[:2], by_anchors),
+        huber_weighted(by_priors[2:], by_lens),  # other lenses may have far larger errors
     ]
     return np.concatenate([part[0] for part in rows]), np.concatenate([part[1] for part in rows])
 
