@@ -25,7 +25,8 @@ from d3s.calibrate.tuning import (
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.plan import candidates_m
+from d3s.estimate.consensus.noise import removed_noise
+from d3s.estimate.consensus.plan import candidates_m, settings_of
 from d3s.optics.d3 import practical_depth_m
 from d3s.rig import Rig
 from d3s.runtime.compile import compiled
@@ -109,11 +110,18 @@ def choose_baselines(
     sampled_m, candidates = tuning.virtual_baselines_m, candidates_m(rig, options)
     shifts = shifts_px(candidates, sampled_m, rig.optics)
     ends, with_blur = (float(shifts.min()), float(shifts.max())), changes_blur(rig)
+    prefilter_px = settings_of(options, None).prefilter_sigma_px
 
     def predict(i: int) -> _Predictions:
         left, right = views[numbers[i]]
         windows, sums = shift_sums(
-            left, right, ends, options, _WINDOWS_PER_FRAME, with_blur=with_blur, rig=rig
+            left,
+            right,
+            ends,
+            options,
+            _WINDOWS_PER_FRAME,
+            with_blur=with_blur,
+            removed_noise=removed_noise(rig, (left, right), prefilter_px),
         )
         predicted = np.empty((windows.rows.size, *shifts.shape), dtype=np.float32)
         *blur, added_px = lens_corrections(

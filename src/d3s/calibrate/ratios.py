@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.noise import removed_noise, without_noise
+from d3s.estimate.consensus.noise import without_noise
 from d3s.estimate.consensus.plan import Settings, settings_of
 from d3s.estimate.consensus.prefilter import noise_variance, reach_px, smoothed
-from d3s.rig import Rig
 from d3s.runtime.compile import compiled
 from d3s.types import FloatArray, Image, Mask
 
@@ -98,7 +97,7 @@ def shift_sums(
     most_windows: int,
     *,
     with_blur: bool = False,
-    rig: Rig | None = None,
+    removed_noise: float = 0.0,
 ) -> tuple[Windows, Sums]:
     """Find textured windows in the middle of a pair, and their sums over a range of shifts.
 
@@ -117,8 +116,8 @@ def shift_sums(
         Largest number of windows.
     with_blur
         Whether second derivatives are summed too, for lenses that differ over the field.
-    rig
-        The camera, whose noise is taken from the squares if it is tuned without it.
+    removed_noise
+        Variance of the noise of the difference that is taken from its squares, in a pixel.
     """
     first = math.floor(shifts_px[0]) - _SPARE_PX
     last = math.ceil(shifts_px[1]) + _SPARE_PX
@@ -143,10 +142,7 @@ def shift_sums(
     products = np.zeros((shifts, len(place), terms))
     squares = np.zeros((shifts, len(place), pairs[0].size))
     _sum_over_shifts(views[0], views[1], place, half, first, products, squares)
-    removed = 0.0
-    if rig is not None:
-        of_pixel = removed_noise(rig, (left, right), settings.prefilter_sigma_px)
-        removed = of_pixel * settings.window_px**2
+    removed = removed_noise * settings.window_px**2
     return Windows(*(place + corner).T), Sums(first, products, squares, removed)
 
 

@@ -19,6 +19,7 @@ from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.lenses import corrections
+from d3s.estimate.consensus.noise import removed_noise
 from d3s.estimate.consensus.plan import settings_of
 from d3s.estimate.lens_field import LensField
 from d3s.optics.d3 import practical_depth_m
@@ -142,6 +143,7 @@ def find_tuning(
         If fewer than five frames have texture and agree.
     """
     optics, with_blur = rig.optics, changes_blur(rig)
+    prefilter_px = settings_of(options, None).prefilter_sigma_px
     baselines_m = optics.baseline_m * np.linspace(*SHARES_OF_BASELINE, _SAMPLES)
 
     def sample_frame(number: int) -> _Sample:
@@ -154,7 +156,13 @@ def find_tuning(
         ends = shifts_px(reached, baselines_m, optics)
         reach = float(ends.min()), float(ends.max())
         windows, sums = shift_sums(
-            left, right, reach, options, _MOST_WINDOWS, with_blur=with_blur, rig=rig
+            left,
+            right,
+            reach,
+            options,
+            _MOST_WINDOWS,
+            with_blur=with_blur,
+            removed_noise=removed_noise(rig, (left, right), prefilter_px),
         )
         depth = board_depth_m(windows, depths_m[number], left.shape, optics, board)
         *blur, added_px = lens_corrections(windows, depth, left.shape, rig, options)
