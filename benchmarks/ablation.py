@@ -4,7 +4,7 @@
                                             [--only WORD ...] [--csv FILE] [--page FILE]
 
 Every variant is the joint method with one part changed: an option, or a constant or function of its
-modules that is replaced while it runs. All run on the same simulated images, and `d3s.evaluate`
+modules that is replaced while it runs. All run on the same simulated images, and `d3s.lab.evaluate`
 measures them. Further tables show the effect of the defocus cue over depth, and on periodic waves,
 where stereo alone is ambiguous. With --constants, the variants are half and twice each tuned
 constant; tune on `--patterns tuning` only. `make ablation` writes the
@@ -30,7 +30,7 @@ from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence
 from d3s.estimate.joint.numba_backend.refine import NumbaRefine
 from d3s.estimate.joint.numba_backend.search import NumbaSearch
 from d3s.estimate.joint.types import CENSUS_WEIGHT, MAX_COST, MAX_SLOPE
-from d3s.evaluate import (
+from d3s.lab.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
     Contender,
@@ -42,10 +42,10 @@ from d3s.evaluate import (
     evaluation,
     score,
 )
-from d3s.evaluate.metrics import BAD_M
-from d3s.evaluate.sweep import make_trial
-from d3s.evaluate.table import csv_text, pooled_density, pooled_mean_of
-from d3s.scene.textures import Texture
+from d3s.lab.evaluate.metrics import BAD_M
+from d3s.lab.evaluate.sweep import make_trial
+from d3s.lab.evaluate.table import csv_text, pooled_density, pooled_mean_of
+from d3s.lab.twin.textures import Texture
 
 SETS = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
 # Of each set: a sparse or contrasty texture, two with many scales, one with lines.

@@ -1,4 +1,4 @@
-"""Alignment of simulated misassemblies: what `d3s.align` shows, against the truth.
+"""Alignment of simulated misassemblies: what `d3s.camera.align` shows, against the truth.
 
 Each camera is built wrongly in one way, or in all ways at once, by a known amount, and looks at a
 wall with a texture that no choice was made on. Frames are rendered once and kept in a folder.
@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.progress import track
 
 import d3s
-from d3s.align import measure
-from d3s.align.quantities import KINDS
+from d3s.camera.align import measure
+from d3s.camera.align.quantities import KINDS
 from d3s.types import Image
 from sheets import Sheet, write_parts
 

@@ -19,13 +19,13 @@ import aiohttp
 import cv2
 import numpy as np
 
-from d3s.align.feed import align_pages
-from d3s.align.session import Session
-from d3s.align.watch import Watch
-from d3s.capture import LiveCamera
-from d3s.capture.twin import TwinDevice, twin_raw
-from d3s.live.channel import unpacked
-from d3s.live.server import Server
+from d3s.camera.align.feed import align_pages
+from d3s.camera.align.session import Session
+from d3s.camera.align.watch import Watch
+from d3s.camera.capture import LiveCamera
+from d3s.camera.capture.twin import TwinDevice, twin_raw
+from d3s.camera.live.channel import unpacked
+from d3s.camera.live.server import Server
 from d3s.rig import Rig
 from live import busy_s
 

@@ -35,9 +35,9 @@ from calibration_sets import (
     render_walls,
     wall_file,
 )
-from d3s.evaluate.metrics import score
-from d3s.evaluate.truth import Truth, truth_of
 from d3s.files import read_image
+from d3s.lab.evaluate.metrics import score
+from d3s.lab.evaluate.truth import Truth, truth_of
 from sheets import Sheet, with_parts
 
 RESULTS = Path(__file__).parent / "results" / "calibration.json"

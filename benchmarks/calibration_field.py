@@ -1,7 +1,7 @@
 """Errors of a calibrated camera over its field: walls by ninth of the view, and the bound there.
 
 A ninth is a third of the rows and a third of the columns of the rectified left view. Pixels whose
-window, or the match of it, leaves the views are not judged, as in `d3s.evaluate`.
+window, or the match of it, leaves the views are not judged, as in `d3s.lab.evaluate`.
 """
 
 import csv
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 import d3s
 from calibration_sets import LENS_DEPTHS_M, SCENE_PATTERNS, SENSOR, wall_file
-from d3s.evaluate.metrics import count_pixels, mean_or_nan, ratio
-from d3s.evaluate.truth import TEXTURED_BELOW_M, WINDOW_PX, within_frames
 from d3s.files import read_image
+from d3s.lab.evaluate.metrics import count_pixels, mean_or_nan, ratio
+from d3s.lab.evaluate.truth import TEXTURED_BELOW_M, WINDOW_PX, within_frames
 from d3s.optics.information import depth_bound, window_information
 from d3s.optics.windows import sharp_gradient_x, shifted_right, window_sum
 from d3s.rig import LensMaps

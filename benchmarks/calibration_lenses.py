@@ -21,7 +21,7 @@ import d3s
 from calibration import FOLDER, estimate_walls, out_folder, run_calibration, with_sheets
 from calibration_field import CROP_PX, MAP_DEPTHS_M, Maps, measure_walls, read_cells, write_cells
 from calibration_sets import LENS_DEPTHS_M, LENS_SETS, render, render_walls
-from d3s.view.save import save_figure
+from d3s.estimate.plot.save import save_figure
 from lens_figures import BEFORE_RANGE_M, PERFECT, Results
 from lens_picture import PICTURE_SET, draw
 from lens_sheets import sheets

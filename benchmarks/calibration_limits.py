@@ -13,8 +13,8 @@ import numpy as np
 
 import d3s
 from d3s.calibrate.tuning import CONSENSUS
-from d3s.evaluate import TUNING_PATTERNS
-from d3s.evaluate.tuned_twin import tuned_rig
+from d3s.lab.evaluate import TUNING_PATTERNS
+from d3s.lab.evaluate.tuned_twin import tuned_rig
 
 RIG = tuned_rig()
 SHAPE, NOISE = (200, 500), 0.01

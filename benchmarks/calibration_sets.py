@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import d3s
 from d3s.files import write_image
-from d3s.scene.sequence import even_distances_m, typed_distances_m
+from d3s.lab.twin.sequence import even_distances_m, typed_distances_m
 
 # Two takes that overlap, as in the paper; the second is a millimetre farther, so that no two
 # distances are equal.

@@ -19,8 +19,8 @@ from rich.progress import track
 
 import d3s
 from d3s.estimate.diagnosis import Cause
-from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
-from d3s.scene.textures import Texture
+from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.lab.twin.textures import Texture
 from faults import PROTOTYPE, SHAPE, Case, Fault, cases_to_spoil, faults, good_cases
 from sheets import Sheet, write_parts
 

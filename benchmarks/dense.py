@@ -27,10 +27,11 @@ from typing import NamedTuple
 import numpy as np
 
 import d3s
-from d3s.dense.evidence import guide_of
 from d3s.estimate.methods import estimate_quietly
+from d3s.lab.dense import densify
+from d3s.lab.dense.evidence import guide_of
+from d3s.lab.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR
 from d3s.types import FloatArray, Image, Mask
-from d3s.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR
 from dense_frames import RIG, THRESHOLD, DenseFrame, report_frames, tuning_frames
 from sheets import Sheet, write_parts
 
@@ -133,8 +134,8 @@ class Verdict(NamedTuple):
 
 def judge(frame: DenseFrame) -> Verdict:
     """Judge a room: the depths that are filled, and other fills."""
-    dense = frame.depth_map.densify(max_sigma_m=WISH_M, min_confidence=THRESHOLD)
-    closed = frame.depth_map.densify(max_sigma_m=None, min_confidence=THRESHOLD)
+    dense = densify(frame.depth_map, max_sigma_m=WISH_M, min_confidence=THRESHOLD)
+    closed = densify(frame.depth_map, max_sigma_m=None, min_confidence=THRESHOLD)
     measured = frame.is_measured
     alone = measured & (frame.depth_map.sigma_m < WISH_M)
     filled = dense.valid & ~measured
@@ -231,7 +232,7 @@ def show_time() -> None:
             started = perf_counter()
             found = estimate_quietly(pair.left, pair.right, RIG, options={"min_confidence": 0.0})
             between = perf_counter()
-            found.densify()
+            densify(found)
             times["estimate"].append(between - started)
             times["densify"].append(perf_counter() - between)
         best = {kind: min(one) for kind, one in times.items()}

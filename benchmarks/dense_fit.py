@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from d3s.dense.network import LARGEST, Network
+from d3s.lab.dense.network import LARGEST, Network
 from d3s.types import FloatArray, Image
 
 LEAST_ERROR_PX = 0.01  # below which errors are not told apart

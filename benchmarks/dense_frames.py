@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 
 import d3s
-from d3s.dense.candidates import CELL_PX
-from d3s.dense.evidence import Cells, cells_of
 from d3s.estimate.methods import estimate_quietly
-from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
-from d3s.evaluate.rooms import RoomSweep, render_rooms
+from d3s.lab.dense.candidates import CELL_PX
+from d3s.lab.dense.evidence import Cells, cells_of
+from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.lab.evaluate.rooms import RoomSweep, render_rooms
 from d3s.types import Image, Mask
 from drift_frames import ROOM_SAMPLES, ROOM_SHAPE
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import d3s
-from d3s.dense import TemporalFilter, fuse
 from d3s.estimate.methods import estimate_quietly
-from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.lab.dense import TemporalFilter, fuse
+from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.types import Mask
 
 RIG = d3s.Rig.paper_prototype()

@@ -1,4 +1,4 @@
-"""Predictions of d3s.design against the twin: the model, and the figures of docs/design.md.
+"""Predictions of d3s.lab.design against the twin: the model, and the figures of docs/design.md.
 
     .venv/bin/python benchmarks/design.py table       # errors on natural texture, 10 minutes
     .venv/bin/python benchmarks/design.py model       # ratios, from tuning cameras and textures
@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from d3s.design.error_model import MAE_PER_SIGMA, MODEL_FILE, ErrorModel, error_model
-from d3s.design.predict import ErrorWish, working_range_m
-from d3s.design.table import NATURAL_FILE, build_table
-from d3s.design.wall import Wall
-from d3s.design.window_fit import FitErrors
-from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.lab.design.error_model import MAE_PER_SIGMA, MODEL_FILE, ErrorModel, error_model
+from d3s.lab.design.predict import ErrorWish, working_range_m
+from d3s.lab.design.table import NATURAL_FILE, build_table
+from d3s.lab.design.wall import Wall
+from d3s.lab.design.window_fit import FitErrors
+from d3s.lab.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
 from design_cameras import REPORT, TUNING, all_points, all_ranges, as_rows, predicted_range_m
 from design_examples import example_figures, explained_figures
 from design_page import write_page
@@ -256,10 +256,10 @@ def prototype_figures(workers: int) -> dict[str, Any]:
     The planes reach from 0.2 to 4.5 m. Once with the depths that joint searches by default, once
     with all of them.
     """
-    from d3s.design.camera import Camera
-    from d3s.design.predict import predict
     from d3s.estimate.candidates import default_depth_range_m
-    from d3s.evaluate import PlaneSweep, evaluate_planes
+    from d3s.lab.design.camera import Camera
+    from d3s.lab.design.predict import predict
+    from d3s.lab.evaluate import PlaneSweep, evaluate_planes
 
     camera = Camera.paper_prototype()
     depths = PROTOTYPE_M
@@ -287,10 +287,10 @@ def prototype_figures(workers: int) -> dict[str, Any]:
 
 def times_figures() -> dict[str, Any]:
     """Time of a prediction and of a search, warm."""
-    from d3s.design.camera import Camera
-    from d3s.design.predict import predict
-    from d3s.design.search import search
-    from d3s.design.wish import Wish
+    from d3s.lab.design.camera import Camera
+    from d3s.lab.design.predict import predict
+    from d3s.lab.design.search import search
+    from d3s.lab.design.wish import Wish
 
     camera = Camera.paper_prototype()
     wish = Wish(reach_m=(0.3, 2.0), error_m=0.01, max_size_m=0.015)

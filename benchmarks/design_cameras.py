@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from d3s.design.camera import Camera
-from d3s.design.error_model import MAE_PER_SIGMA, error_model
-from d3s.design.light import Light
-from d3s.design.predict import LEAST_DENSITY, ErrorWish, working_range_m
-from d3s.design.verify import measure_plane
-from d3s.design.wall import Wall
-from d3s.design.window_fit import FitErrors, window_errors
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.options import JointOptions
+from d3s.lab.design.camera import Camera
+from d3s.lab.design.error_model import MAE_PER_SIGMA, error_model
+from d3s.lab.design.light import Light
+from d3s.lab.design.predict import LEAST_DENSITY, ErrorWish, working_range_m
+from d3s.lab.design.verify import measure_plane
+from d3s.lab.design.wall import Wall
+from d3s.lab.design.window_fit import FitErrors, window_errors
 
 TUNING, REPORT = 25, 2025
 """First number of the seeds of the cameras."""

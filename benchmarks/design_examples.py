@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from d3s.design.camera import Camera
-from d3s.design.predict import ErrorWish, predict
-from d3s.design.report import tolerance_cells
-from d3s.design.search import search
-from d3s.design.tolerances import tolerances
-from d3s.design.wish import Wish
+from d3s.lab.design.camera import Camera
+from d3s.lab.design.predict import ErrorWish, predict
+from d3s.lab.design.report import tolerance_cells
+from d3s.lab.design.search import search
+from d3s.lab.design.tolerances import tolerances
+from d3s.lab.design.wish import Wish
 
 _FAR_M = np.geomspace(0.24, 6.0, 40)
 _SHOWN_M = (0.3, 0.8, 2.0)
@@ -23,8 +23,8 @@ def example_figures() -> dict[str, Any]:
     found = search(wish)
     kept = {"smallest": found.answers[0]}
     for sensor in ("OV9282", "daA3840-45um"):
-        from d3s.design.catalogue import load_catalogue
-        from d3s.design.wish import Given
+        from d3s.lab.design.catalogue import load_catalogue
+        from d3s.lab.design.wish import Given
 
         given = Given(sensors=(load_catalogue().sensor(sensor),))
         kept[f"smallest with {sensor}"] = search(wish, given).answers[0]

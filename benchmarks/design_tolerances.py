@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from d3s.design.camera import Camera
-from d3s.design.predict import Prediction, predict
-from d3s.design.tolerances import (
+from d3s.estimate.methods import estimate_quietly
+from d3s.estimate.options import JointOptions
+from d3s.lab.design.camera import Camera
+from d3s.lab.design.predict import Prediction, predict
+from d3s.lab.design.tolerances import (
     EXPANSION_PER_K,
     Cause,
     calibrated_error_m,
     causes,
     error_before_m,
 )
-from d3s.estimate.methods import estimate_quietly
-from d3s.estimate.options import JointOptions
-from d3s.evaluate.truth import within_frames
+from d3s.lab.evaluate.truth import within_frames
+from d3s.lab.twin.geometry import PERFECT, Mount
+from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
+from d3s.lab.twin.pair import simulate
+from d3s.lab.twin.scenes import Plane
+from d3s.lab.twin.sensor import expose_pair
 from d3s.rig import Optics
-from d3s.scene.geometry import PERFECT, Mount
-from d3s.scene.lens_errors import PERFECT_LENS, LensErrors
-from d3s.scene.pair import simulate
-from d3s.scene.scenes import Plane
-from d3s.scene.sensor import expose_pair
 
 DEPTHS_M = (0.4, 0.8, 1.6)
 AMOUNTS = {

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from d3s.design.candidates import Judge, Merits
-from d3s.design.catalogue import load_catalogue
-from d3s.design.light import Light
-from d3s.design.predict import predict
-from d3s.design.search import Answer, Search, draw, judge_of, search, violations
-from d3s.design.verify import verify
-from d3s.design.wall import Wall
-from d3s.design.wish import Given, Wish
+from d3s.lab.design.candidates import Judge, Merits
+from d3s.lab.design.catalogue import load_catalogue
+from d3s.lab.design.light import Light
+from d3s.lab.design.predict import predict
+from d3s.lab.design.search import Answer, Search, draw, judge_of, search, violations
+from d3s.lab.design.verify import verify
+from d3s.lab.design.wall import Wall
+from d3s.lab.design.wish import Given, Wish
 
 WISHES, RANDOM = 20, 10_000
 _DEPTHS = 3  # at which an answer is verified

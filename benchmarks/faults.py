@@ -8,7 +8,7 @@ import numpy as np
 
 import d3s
 from d3s.estimate.diagnosis import Cause
-from d3s.scene.textures import Texture
+from d3s.lab.twin.textures import Texture
 from d3s.types import Image
 
 PROTOTYPE = d3s.Rig.paper_prototype()

@@ -28,17 +28,17 @@ import aiohttp
 import cv2
 import numpy as np
 
-from d3s.capture import LiveCamera
-from d3s.capture.twin import TwinDevice, twin_pairs
+from d3s.camera.capture import LiveCamera
+from d3s.camera.capture.twin import TwinDevice, twin_pairs
+from d3s.camera.live.channel import unpacked
+from d3s.camera.live.feed import Feed
+from d3s.camera.live.live import LiveShow
+from d3s.camera.live.page import live_page
+from d3s.camera.live.pictures import PANELS
+from d3s.camera.live.pipeline import Pipeline
+from d3s.camera.live.server import Server
+from d3s.camera.live.settings import FAST, Settings
 from d3s.estimate.methods import estimate_quietly
-from d3s.live.channel import unpacked
-from d3s.live.feed import Feed
-from d3s.live.live import LiveShow
-from d3s.live.page import live_page
-from d3s.live.pictures import PANELS
-from d3s.live.pipeline import Pipeline
-from d3s.live.server import Server
-from d3s.live.settings import FAST, Settings
 from d3s.rig import Rig
 from d3s.runtime.parallel import beside_others
 

@@ -71,7 +71,7 @@ BATCH = """
 import sys, tempfile, time
 import d3s
 from d3s.batch import DepthJob, estimate_files
-from d3s.capture import find_frames
+from d3s.frames import find_frames
 
 frames = find_frames([sys.argv[1]]).frames[: int(sys.argv[2])]
 job = DepthJob(rig=d3s.Rig.paper_prototype())

@@ -19,7 +19,7 @@ from rich.table import Table
 from skimage.data import stereo_motorcycle
 
 import d3s
-from d3s.evaluate.contender import as_contenders
+from d3s.lab.evaluate.contender import as_contenders
 
 BAD_PX = 2.0
 # The defaults of sgbm and bm are for the blurred and noisy views of our camera. "Best here" was

@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
-from d3s.capture import Frame
-from d3s.recording import Recording, RecordingWriter
+from d3s.camera.recording import Recording, RecordingWriter
+from d3s.frames import Frame
 
 SHAPE = (2160, 3840)
 FULL_SCALE = 4095

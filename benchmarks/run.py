@@ -17,11 +17,11 @@ from scipy.ndimage import gaussian_filter, uniform_filter
 import d3s
 import speed
 from d3s.files import read_image, write_image
+from d3s.lab.twin.geometry import Window, perfect_views
+from d3s.lab.twin.layers import placed_layers, sheets_of_layers
+from d3s.lab.twin.masks import draw_mask
 from d3s.optics.roots import real_cubic_roots
 from d3s.optics.windows import window_sum
-from d3s.scene.geometry import Window, perfect_views
-from d3s.scene.layers import placed_layers, sheets_of_layers
-from d3s.scene.masks import draw_mask
 from timing import best_seconds
 
 FRAME = (902, 1802)

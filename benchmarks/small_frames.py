@@ -17,8 +17,8 @@ from rich.console import Console
 
 import d3s
 from d3s.batch import DepthJob, estimate_files
-from d3s.capture import FrameFiles
 from d3s.files import write_image
+from d3s.frames import FrameFiles
 from d3s.tasks.memory import process_bytes
 from sheets import Sheet, write_parts
 

@@ -27,7 +27,7 @@ import least
 import machine
 import measures
 from d3s.atomic import make_folder, write_text
-from d3s.view.save import save_figure
+from d3s.estimate.plot.save import save_figure
 from figures import TARGETS, Row
 from sheets import write_parts
 from speed_page import chart, parts, sheets

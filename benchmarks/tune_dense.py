@@ -1,4 +1,4 @@
-"""Fit the models of `d3s.dense.model`: evidence, paths, other surfaces, and errors.
+"""Fit the models of `d3s.lab.dense.model`: evidence, paths, other surfaces, and errors.
 
     .venv/bin/python benchmarks/tune_dense.py ROOMS [--write]
 
@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.dense.average import average_surfaces
-from d3s.dense.candidates import PathModel
-from d3s.dense.evidence import (
+from d3s.lab.dense.average import average_surfaces
+from d3s.lab.dense.candidates import PathModel
+from d3s.lab.dense.evidence import (
     EvidenceModel,
     evidence_features,
     guide_of,
@@ -28,9 +28,9 @@ from d3s.dense.evidence import (
     make_ground,
     texture_of,
 )
-from d3s.dense.fill import evidence_of_surfaces
-from d3s.dense.judge import FillModel, Ground, features_at, judge_cells
-from d3s.dense.model import (
+from d3s.lab.dense.fill import evidence_of_surfaces
+from d3s.lab.dense.judge import FillModel, Ground, features_at, judge_cells
+from d3s.lab.dense.model import (
     GROSS,
     Model,
     SigmaModel,
@@ -40,8 +40,8 @@ from d3s.dense.model import (
     sigma_of_surroundings,
     write_model,
 )
-from d3s.dense.network import outputs_of
-from d3s.dense.planes import BLOCK_CELLS
+from d3s.lab.dense.network import outputs_of
+from d3s.lab.dense.planes import BLOCK_CELLS
 from d3s.types import FloatArray, Image, Mask
 from dense_fit import Targets, fit_log_error, fit_odds, logistic, shape_of
 from dense_frames import DenseFrame, tuning_frames

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 import d3s
-from d3s.evaluate import TUNING_PATTERNS, Contender, PlaneSweep, SceneSweep, Score, score
-from d3s.evaluate.sweep import Trial, make_trial
-from d3s.scene.textures import Texture
+from d3s.lab.evaluate import TUNING_PATTERNS, Contender, PlaneSweep, SceneSweep, Score, score
+from d3s.lab.evaluate.sweep import Trial, make_trial
+from d3s.lab.twin.textures import Texture
 
 DEPTHS_M = (0.25, 0.33, 0.5, 0.9, 1.4, 2.0)
 PLANE_SHAPE = (160, 360)
@@ -126,7 +126,7 @@ def _value(text: str) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("method", help="a name of METHODS")
+    parser.add_argument("method", help="a name of methods()")
     parser.add_argument("fields", nargs="*", help="FIELD=VALUE,VALUE,...")
     parser.add_argument("--start", default="{}", help="a JSON table of fields to start from")
     parser.add_argument("--rounds", type=int, default=1, help="how often all fields are gone over")

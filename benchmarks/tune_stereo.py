@@ -3,9 +3,10 @@
     .venv/bin/python benchmarks/tune_stereo.py FOLDER METHOD FIELD=VALUE,VALUE,... ... [--rounds=1]
 
 FOLDER is as for `d3s evaluate stereo`, and METHOD too: `sgbm:p2=400` starts from this value, and
-from `d3s.evaluate.stereo.settings.STEREO_OPTIONS` in other fields. Values are JSON, or words. Each
-field keeps its best value. The objective is the mean of the logs of the share of errors above 1 px
-at densities of 50, 70 and 80 %, the mean over the scenes. Prints every setting with these shares.
+from `STEREO_OPTIONS` of `d3s.lab.evaluate.stereo.settings` in other fields. Values are JSON, or
+words. Each field keeps its best value. The objective is the mean of the logs of the share of errors
+above 1 px at densities of 50, 70 and 80 %, the mean over the scenes. Prints every setting
+with these shares.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from typing import Any
 
 from d3s.errors import OptionsError
 from d3s.estimate.methods import parse_method
-from d3s.evaluate import Contender, evaluate_stereo
+from d3s.lab.evaluate import Contender, evaluate_stereo
 
 AT = ("at_50", "at_70", "at_80")
 

@@ -23,12 +23,12 @@ from d3s.estimate.joint.method import run_joint
 from d3s.estimate.joint.numba_backend import numba_backend
 from d3s.estimate.joint.numpy_backend.support import features
 from d3s.estimate.joint.types import Evidence, TrustModel
-from d3s.evaluate import TUNING_PATTERNS
-from d3s.evaluate.stereo.folders import find_scenes
-from d3s.evaluate.stereo.scene import read_scene
+from d3s.lab.evaluate import TUNING_PATTERNS
+from d3s.lab.evaluate.stereo.folders import find_scenes
+from d3s.lab.evaluate.stereo.scene import read_scene
+from d3s.lab.twin.pair import Scene
 from d3s.rig import Rig
 from d3s.runtime.scratch import borrow_scratch
-from d3s.scene.pair import Scene
 from d3s.types import FloatArray, Mask
 
 SAMPLES = 6000  # cells of a pair
@@ -86,8 +86,8 @@ def defocused_cells(rooms: str | None) -> Iterator[Cells]:
         pair = d3s.simulate(scene, LENS, shape=(400, 600), noise=noise, seed=5)
         yield cells_of(name, (pair.left, pair.right), pair.disparity_px, LENS)
     if rooms is not None:
-        from d3s.evaluate.rooms import RoomSweep
-        from d3s.render.store import load_or_render
+        from d3s.lab.evaluate.rooms import RoomSweep
+        from d3s.lab.rooms.store import load_or_render
 
         sweep = RoomSweep(patterns=TUNING_PATTERNS, count=4)
         for (number,) in sweep.places:

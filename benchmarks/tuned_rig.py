@@ -3,7 +3,7 @@
 .venv/bin/python benchmarks/tuned_rig.py
 """
 
-from d3s.evaluate.tuned_twin import TUNED_RIG, tuned_twin
+from d3s.lab.evaluate.tuned_twin import TUNED_RIG, tuned_twin
 
 tuned_twin().rig.save(TUNED_RIG, overwrite=True)
 print(f"Wrote {TUNED_RIG.name}.")

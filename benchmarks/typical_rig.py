@@ -9,10 +9,10 @@ import argparse
 from pathlib import Path
 
 import d3s
-from d3s.evaluate.tuned_twin import BOARD
-from d3s.evaluate.typical_camera import LENS_SEED, TYPICAL_RIG, raw_frame
 from d3s.files import write_image
-from d3s.scene.sequence import even_distances_m
+from d3s.lab.evaluate.tuned_twin import BOARD
+from d3s.lab.evaluate.typical_camera import LENS_SEED, TYPICAL_RIG, raw_frame
+from d3s.lab.twin.sequence import even_distances_m
 
 FOLDER = Path("captures") / "typical_rig"
 DISTANCES_M = even_distances_m(0.25, 1.97, 25)

@@ -13,8 +13,8 @@ import argparse
 import numpy as np
 
 import d3s
-from d3s.evaluate import REPORT_PATTERNS, TUNING_PATTERNS, Contender
-from d3s.evaluate.truth import near_jumps
+from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS, Contender
+from d3s.lab.evaluate.truth import near_jumps
 
 RIG = d3s.Rig.paper_prototype()
 SHAPE = (300, 500)

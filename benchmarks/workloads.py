@@ -12,7 +12,7 @@ import d3s
 from d3s.errors import D3SError
 from d3s.estimate import JointOptions
 from d3s.estimate.candidates import default_depth_range_m
-from d3s.peers.opencv import BmOptions, SgbmOptions
+from d3s.lab.peers.opencv import BmOptions, SgbmOptions
 from d3s.runtime.parallel import thread_count
 from d3s.types import Image
 from timing import Work, race

@@ -10,16 +10,16 @@ from matplotlib.patches import Circle
 import d3s
 from d3s.estimate.consensus.prefilter import smoothed
 from d3s.estimate.joint.smoothing import noise_gains
-from d3s.evaluate import REPORT_PATTERNS
-from d3s.evaluate.truth import truth_of
+from d3s.lab.evaluate import REPORT_PATTERNS
+from d3s.lab.evaluate.truth import truth_of
+from d3s.lab.twin.sensor import expose_pair
+from d3s.lab.view.optics import ACCENT, GREEN, LEFT, PURPLE, RIGHT
 from d3s.optics.consensus import confidence
 from d3s.optics.d3 import PairDerivatives, d3_windowed_depth_m, finite_differences
 from d3s.optics.stereo import alignment_shift_px, depth_error_m
 from d3s.optics.thin_lens import conjugate_distance_m
 from d3s.optics.windows import shifted_right
-from d3s.scene.sensor import expose_pair
 from d3s.types import FloatArray
-from d3s.view.optics import ACCENT, GREEN, LEFT, PURPLE, RIGHT
 
 RIG = d3s.Rig.paper_prototype()
 NOISE = 0.01

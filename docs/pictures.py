@@ -17,16 +17,18 @@ from PIL import Image
 
 import d3s
 from d3s.atomic import write_bytes
-from d3s.evaluate import SceneSweep
-from d3s.scene.masks import draw_mask
-from d3s.scene.pair import Pair
-from d3s.scene.patterns import PATTERNS
-from d3s.scene.raw import RawFrame
-from d3s.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR, plot_dense
-from d3s.view.depth import FLAG_COLOURS, plot_depth_map
-from d3s.view.panels import HIDDEN_COLOUR, NO_VALUE_COLOUR, VISIBLE_COLOUR
-from d3s.view.save import save_figure
-from d3s.view.scene import plot_scenes, plot_textures
+from d3s.estimate.plot.flags import FLAG_COLOURS
+from d3s.estimate.plot.panels import HIDDEN_COLOUR, NO_VALUE_COLOUR, VISIBLE_COLOUR
+from d3s.estimate.plot.save import save_figure
+from d3s.lab.dense import densify
+from d3s.lab.evaluate import SceneSweep
+from d3s.lab.twin.masks import draw_mask
+from d3s.lab.twin.pair import Pair
+from d3s.lab.twin.patterns import PATTERNS
+from d3s.lab.twin.raw import RawFrame
+from d3s.lab.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR, plot_dense
+from d3s.lab.view.scene import plot_scenes, plot_textures
+from d3s.lab.view.truth import plot_depth_map
 
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "docs" / "_static"
@@ -131,7 +133,7 @@ def dense_depth() -> Figure:
     scene = d3s.Layered(layers=[*objects_before_the_wall(), wall])
     pair = d3s.simulate(scene, RIG, shape=WALL_SHAPE, noise=0.01)
     found = d3s.estimate(pair.left, pair.right, RIG, options={"min_confidence": 0.0})
-    return plot_dense(pair, found.densify(), found.densify(max_sigma_m=None))
+    return plot_dense(pair, densify(found), densify(found, max_sigma_m=None))
 
 
 def palette(greys: int, maps: dict[str, int], marks: list[str]) -> NDArray[np.uint8]:

@@ -16,7 +16,7 @@ import typer.main
 import d3s
 import stereo_cameras
 from check_frames import raw_of, small_rig
-from d3s.capture.fake import FakeScript, Kind
+from d3s.camera.capture.fake import FakeScript, Kind
 from d3s.cli import app
 from d3s.estimate import candidates
 from d3s.estimate.flags import share_of_each

@@ -13,9 +13,9 @@ from PIL import Image
 
 from d3s import DepthMap, atomic
 from d3s.batch import DepthJob, depth, estimate_files
-from d3s.capture import FrameFiles, find_frames
 from d3s.errors import InputError, OutputError
 from d3s.files import read_depth, write_image
+from d3s.frames import FrameFiles, find_frames
 from pairs import DEPTH_M, RIG, views, write_views
 
 QUICK = DepthJob(rig=RIG, method="bm", formats=("npz",))

@@ -4,8 +4,8 @@ import numpy as np
 
 import d3s
 from d3s.batch import DepthJob, estimate_files
-from d3s.capture import find_frames
 from d3s.files import write_image
+from d3s.frames import find_frames
 
 RIG = d3s.Rig.paper_prototype()
 MOVED_AT = 4

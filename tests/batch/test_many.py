@@ -291,8 +291,8 @@ def test_frames_of_arrays_and_of_several_folders(tmp_path):
 
 def test_recordings_are_done_in_any_number(tmp_path):
     pytest.importorskip("mcap")
-    from d3s.capture import Frame
-    from d3s.recording import RecordingWriter
+    from d3s.camera.recording import RecordingWriter
+    from d3s.frames import Frame
 
     for name, seeds in (("first", (0, 1)), ("second", (2,))):
         with RecordingWriter(tmp_path / f"{name}.mcap", rig=RIG) as writer:

@@ -17,10 +17,10 @@ import pytest
 import poison_frames
 from d3s.batch import DepthJob, depth, estimate_files, find_inputs
 from d3s.batch.manifest import lines_of
-from d3s.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare, evaluate_planes
-from d3s.evaluate.tuned_twin import tuned_twin
-from d3s.reproduce import fig_s5_synthetic_scenes
-from d3s.reproduce.run import reproduce
+from d3s.lab.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare, evaluate_planes
+from d3s.lab.evaluate.tuned_twin import tuned_twin
+from d3s.lab.reproduce import fig_s5_synthetic_scenes
+from d3s.lab.reproduce.run import reproduce
 from d3s.tasks import Cluster, Limits, Processes, greeting, processes
 from killable import KillableCli
 from killers import Killer, kill_a_process

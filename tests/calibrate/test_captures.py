@@ -13,8 +13,8 @@ from d3s.calibrate.captures import captures_of, read_captures
 from d3s.calibrate.frames import Captures
 from d3s.errors import CapturesError, InputError
 from d3s.files import write_image
-from d3s.scene.folder import render_folder
-from d3s.scene.recipe import Recipe
+from d3s.lab.twin.folder import render_folder
+from d3s.lab.twin.recipe import Recipe
 
 SHAPE = (64, 96)
 DISTANCES_M = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8]

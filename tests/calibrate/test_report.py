@@ -13,9 +13,9 @@ from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
 from d3s.calibrate.report import Report
 from d3s.calibrate.validation import Validation
+from d3s.lab.view.calibration import report_page
 from d3s.rig import Rig
 from d3s.rig.lens_maps import LensMaps
-from d3s.view.calibration import report_page
 
 
 @pytest.fixture

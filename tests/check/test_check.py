@@ -122,7 +122,7 @@ def test_rig_without_a_calibration_is_checked_and_cannot_be_mended(rig, frames):
 def test_plain_walls_tell_nothing(rig):
     rng = np.random.default_rng(0)
     plain = [0.5 + 0.005 * rng.standard_normal((240, 640)).astype(np.float32) for _ in range(6)]
-    report = rig.check(plain)
+    report = d3s.check(rig, plain)
     assert report.verdict == "unknown"
     assert report.drift == {}
     assert "texture" in " ".join(report.remarks)

@@ -190,7 +190,7 @@ def test_rig_is_written_if_the_report_cannot_be(captures, monkeypatch, calibrate
 
     rig = Rig.load(calibrated.folder / "rig.toml")
     monkeypatch.setattr("d3s.calibrate", lambda *_, **__: (rig, None))
-    monkeypatch.setattr("d3s.view.calibration.write_report", full)
+    monkeypatch.setattr("d3s.lab.view.calibration.write_report", full)
     result = run(captures)
     assert result.exit_code == 3
     assert "no space left. The rig is in rig.toml.\n" in result.stderr

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from d3s.cli import app
-from d3s.evaluate import PlaneSweep, Program, SceneSweep
-from d3s.evaluate.league_tables import MARKS
+from d3s.lab.evaluate import PlaneSweep, Program, SceneSweep
+from d3s.lab.evaluate.league_tables import MARKS
 from d3s.tasks import Task
 
 TINY = Program(
@@ -124,8 +124,8 @@ def test_wrong_use_is_told(arguments, code, words):
 def test_long_names_leave_numbers_whole(capsys):
     from rich.console import Console
 
-    from d3s.evaluate.league import OF_TRUST
-    from d3s.evaluate.league_tables import columns
+    from d3s.lab.evaluate.league import OF_TRUST
+    from d3s.lab.evaluate.league_tables import columns
 
     module = importlib.import_module("d3s.cli.compare")
     figures = {"mae_m": 0.12345, "median_m": 0.00123, "density": 0.987}
@@ -152,7 +152,7 @@ def test_typical_lenses_have_a_rig_of_their_own():
 
 
 def test_typical_lenses_are_named_in_files_and_command(monkeypatch):
-    from d3s.evaluate.league_tables import TYPICAL_MARKS
+    from d3s.lab.evaluate.league_tables import TYPICAL_MARKS
 
     tiny = Program(
         planes=TINY.planes.replace(lens="typical", depths_m=(0.6,)),

@@ -12,12 +12,12 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-import d3s.demo
-import d3s.view.demo
+import d3s.lab.demo
+import d3s.lab.view.demo
 from d3s import DepthMap, Rig
 from d3s.cli import app
-from d3s.demo import DEMO_METHODS, demo_scene, run_demo
-from d3s.view.demo import FILES
+from d3s.lab.demo import DEMO_METHODS, demo_scene, run_demo
+from d3s.lab.view.demo import FILES
 
 D3S = Path(sys.executable).with_name("d3s")
 SMALL = (240, 480)
@@ -37,7 +37,7 @@ def written(small, tmp_path_factory):
     """Folder and output of the command, with the result of the fixture `small`."""
     folder = tmp_path_factory.mktemp("written") / "demo"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(d3s.demo, "run_demo", lambda on_step: small)
+        patch.setattr(d3s.lab.demo, "run_demo", lambda on_step: small)
         return folder, invoke("demo", "--output", folder)
 
 
@@ -49,8 +49,8 @@ def run(monkeypatch, small):
         (folder / "rig.toml").write_text(f"{overwrite=}")
         return {name: folder / name for name in FILES}
 
-    monkeypatch.setattr(d3s.demo, "run_demo", lambda on_step: small)
-    monkeypatch.setattr(d3s.view.demo, "write_demo", write)
+    monkeypatch.setattr(d3s.lab.demo, "run_demo", lambda on_step: small)
+    monkeypatch.setattr(d3s.lab.view.demo, "write_demo", write)
     return invoke
 
 
@@ -65,19 +65,19 @@ def test_our_method_is_the_best_of_the_three(small):
 
 def test_depths_of_the_scene_at_full_size():
     rig = Rig.paper_prototype()
-    layers = demo_scene(rig, d3s.demo.SHAPE).layers
+    layers = demo_scene(rig, d3s.lab.demo.SHAPE).layers
     depths_m = [layer.depth_m for layer in layers]
     assert depths_m[0] == pytest.approx(0.31)
     assert max(depths_m) == pytest.approx(1.88)
     floor = layers[-2]
-    rows = np.flatnonzero(floor.mask.any(axis=1)) - (d3s.demo.SHAPE[0] - 1) / 2
+    rows = np.flatnonzero(floor.mask.any(axis=1)) - (d3s.lab.demo.SHAPE[0] - 1) / 2
     slope = np.tan(floor.tilt_y_rad) / rig.optics.focal_length_px
     ends_m = floor.depth_m / (1 - slope * rows[[0, -1]])
     np.testing.assert_allclose(ends_m, (1.276, 0.61), atol=0.005)
 
 
 def test_scene_has_no_tuning_textures():
-    from d3s.evaluate.sweep import TUNING_PATTERNS
+    from d3s.lab.evaluate.sweep import TUNING_PATTERNS
 
     layers = demo_scene(Rig.paper_prototype(), SMALL).layers
     assert not {layer.texture.pattern for layer in layers} & set(TUNING_PATTERNS)
@@ -131,7 +131,7 @@ def test_quiet(run, tmp_path):
 
 
 def test_existing_files_are_refused_before_the_work(monkeypatch, tmp_path):
-    monkeypatch.setattr(d3s.demo, "run_demo", lambda **_: pytest.fail("too early"))
+    monkeypatch.setattr(d3s.lab.demo, "run_demo", lambda **_: pytest.fail("too early"))
     (tmp_path / "rig.toml").write_text("mine")
     result = CliRunner().invoke(app, ["demo", "--output", str(tmp_path)])
     assert result.exit_code == 3
@@ -155,7 +155,7 @@ def test_output_that_is_a_file(run, tmp_path):
 
 def test_steps_are_announced(monkeypatch):
     steps = []
-    monkeypatch.setattr(d3s.demo, "DEMO_METHODS", ("sgbm",))
+    monkeypatch.setattr(d3s.lab.demo, "DEMO_METHODS", ("sgbm",))
     run_demo((120, 240), on_step=steps.append)
     assert steps == ["Simulating a snapshot of the prototype ...", "Depth by sgbm ..."]
 

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import d3s
 from d3s.cli import app
+from d3s.lab.dense import densify
 
 RIG = d3s.Rig.paper_prototype()
 
@@ -35,7 +36,7 @@ def test_file_beside_the_file(path, found):
     assert "measured" in result.output
     assert "filled" in result.output
     dense = d3s.DepthMap.load(path.parent / "depth_dense.npz")
-    assert np.array_equal(dense.depth_m, found.densify().depth_m, equal_nan=True)
+    assert np.array_equal(dense.depth_m, densify(found).depth_m, equal_nan=True)
 
 
 def test_all_closes_everything_in_another_folder(path, tmp_path):

@@ -422,7 +422,7 @@ def test_bad_input_is_told_in_a_sentence(tmp_path, monkeypatch, pair, arguments,
 def test_it_starts_without_what_sweeps_need(pair, out):
     code = (
         "import atexit, sys; from d3s.cli import main; "
-        "atexit.register(lambda: print('d3s.evaluate' in sys.modules)); main()"
+        "atexit.register(lambda: print('d3s.lab.evaluate' in sys.modules)); main()"
     )
     arguments = [*pair, *QUICK, "--option", "speckle_window_px=15", "--quiet", "--output", out]
     command = [sys.executable, "-c", code, "depth", *map(str, arguments)]

@@ -18,7 +18,7 @@ CAMERA = (
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    search = import_module("d3s.design.search")
+    search = import_module("d3s.lab.design.search")
     monkeypatch.setattr(search, "_CHILDREN", 300)
     monkeypatch.setattr(search, "ROUNDS", 8)
 

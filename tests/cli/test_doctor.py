@@ -12,15 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 import d3s
-import d3s.doctor
-import d3s.warm
+import d3s.cli.installation
+import d3s.cli.warm_up
 from calibrations import calibration
 from d3s.cli import app
 from d3s.cli.doctor import _WARM_STEPS
-from d3s.doctor import EXTRAS, PACKAGES, SelfTest, examine, self_test
+from d3s.cli.installation import EXTRAS, PACKAGES, SelfTest, examine, self_test
+from d3s.cli.warm_up import Warmed
 from d3s.files import write_image
 from d3s.runtime.cache import Folders, Keeping
-from d3s.warm import Warmed
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def health():
 @pytest.fixture
 def run(monkeypatch):
     def invoke(health, *arguments):
-        monkeypatch.setattr(d3s.doctor, "examine", lambda: health)
+        monkeypatch.setattr(d3s.cli.installation, "examine", lambda: health)
         return CliRunner().invoke(app, ["doctor", *arguments])
 
     return invoke
@@ -40,8 +40,8 @@ def run(monkeypatch):
 def test_this_machine_passes(health):
     test = health.self_test
     assert test.passed
-    assert 0 < test.error_m < d3s.doctor.LARGEST_ERROR_M
-    assert d3s.doctor.LEAST_DENSITY < test.density <= 1
+    assert 0 < test.error_m < d3s.cli.installation.LARGEST_ERROR_M
+    assert d3s.cli.installation.LEAST_DENSITY < test.density <= 1
     assert test.time_s > 0
     assert health.packages["numpy"] == np.__version__
     assert set(health.packages) == set(PACKAGES)
@@ -90,26 +90,26 @@ def test_remarks_have_a_remedy(run, health):
 
 def test_wrong_depth_fails(monkeypatch):
     """The self-test fails if the baseline is wrong by 2 %."""
-    real = d3s.doctor.estimate_quietly
+    real = d3s.cli.installation.estimate_quietly
 
     def off(left, right, rig):
         optics = rig.optics.replace(baseline_m=1.02 * rig.optics.baseline_m)
         return real(left, right, rig.replace(optics=optics))
 
-    monkeypatch.setattr(d3s.doctor, "estimate_quietly", off)
+    monkeypatch.setattr(d3s.cli.installation, "estimate_quietly", off)
     assert not self_test().passed
 
 
 def test_warm_up_is_told(run, health, monkeypatch):
     folders = Folders(Path("/cache/d3s"), (), Keeping.KEPT)
-    monkeypatch.setattr(d3s.warm, "warm_up", lambda _: Warmed(seconds=12.3, folders=folders))
+    monkeypatch.setattr(d3s.cli.warm_up, "warm_up", lambda _: Warmed(seconds=12.3, folders=folders))
     result = run(health, "--warm")
     assert "Compiled or found in 12 s. Kept in /cache/d3s." in result.stderr
     assert run(health, "--warm", "--quiet").stderr == ""
 
 
 def test_steps_of_the_warm_up_are_counted():
-    assert len(list(d3s.warm._steps())) == _WARM_STEPS
+    assert len(list(d3s.cli.warm_up._steps())) == _WARM_STEPS
 
 
 def test_compilation_cannot_be_disabled():

@@ -215,10 +215,10 @@ def test_help_names_all_of_them():
 
 
 def test_rooms_as_a_table_and_as_files(monkeypatch):
-    from d3s.evaluate import rooms
-    from d3s.render import mitsuba
-    from d3s.scene.pair import simulate
-    from d3s.scene.scenes import Plane
+    from d3s.lab.evaluate import rooms
+    from d3s.lab.rooms import mitsuba
+    from d3s.lab.twin.pair import simulate
+    from d3s.lab.twin.scenes import Plane
 
     def render(room, rig, folder, progress=None):
         return simulate(Plane(depth_m=1.0, texture="bark"), rig, shape=room.shape)
@@ -243,7 +243,7 @@ def test_rooms_as_a_table_and_as_files(monkeypatch):
 
 @pytest.mark.parametrize("command", ["rooms", "twin"])
 def test_without_mitsuba_the_error_names_the_extra(monkeypatch, command):
-    from d3s.render import mitsuba
+    from d3s.lab.rooms import mitsuba
 
     monkeypatch.setattr(mitsuba.importlib.util, "find_spec", lambda name: None)
     result = run(command)
@@ -253,7 +253,7 @@ def test_without_mitsuba_the_error_names_the_extra(monkeypatch, command):
 
 
 def test_the_twin_and_the_path_tracer_as_a_table_and_as_json(monkeypatch):
-    from d3s.evaluate import twin
+    from d3s.lab.evaluate import twin
 
     def compare(rig, **options):
         assert options["shape"] == (100, 150)

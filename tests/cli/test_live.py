@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import d3s
+from d3s.camera.live import needs
 from d3s.cli import app
-from d3s.live import needs
 from live_pages import RIG, views
 
 SOURCE = Path(d3s.__file__).parents[1]
@@ -44,7 +44,7 @@ def test_live_serves_records_and_ends_by_a_signal(tmp_path):
     assert process.returncode == 0
     assert re.search(r"Frames: \d+ grabbed.* recorded", rest)
     (recording,) = (tmp_path / "out").glob("recording_*.mcap")
-    from d3s.recording import Recording
+    from d3s.camera.recording import Recording
 
     with Recording(recording) as found:
         assert found.rig() == RIG

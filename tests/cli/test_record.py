@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import d3s
+from d3s.camera.recording import Recording, RecordingWriter
 from d3s.cli import app
-from d3s.recording import Recording, RecordingWriter
 
 SCRIPT = "schema_version = 1\nrate_hz = 100.0\n[[faults]]\nkind = 'drop'\nat = 3\ncount = 2\n"
 RIG = d3s.Rig.paper_prototype()
@@ -27,7 +27,7 @@ def run(*args: object):
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     """Two pairs of a wall, with the rig."""
-    from d3s.capture import Frame
+    from d3s.frames import Frame
 
     path = tmp_path_factory.mktemp("recording") / "wall.mcap"
     with RecordingWriter(path, rig=RIG) as writer:

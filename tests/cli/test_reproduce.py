@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from d3s.cli import app
-from d3s.reproduce.item import Item, Result
-from d3s.reproduce.registry import ITEMS
+from d3s.lab.reproduce.item import Item, Result
+from d3s.lab.reproduce.registry import ITEMS
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ def fakes(monkeypatch, *runs):
         Item(name=name, title=name, reference="Fig. 0", what="It.", needs="seconds", run=run)
         for name, run in runs
     )
-    monkeypatch.setattr("d3s.reproduce.run.find_items", lambda *_: items)
+    monkeypatch.setattr("d3s.lab.reproduce.run.find_items", lambda *_: items)
 
 
 def test_an_item_that_fails_is_told_and_the_others_are_made(monkeypatch):

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from d3s.cli import app
 from d3s.cli.units import length_m, shape_px
 from d3s.files import read_image, read_npz, write_image
+from d3s.lab.twin.recipe import Recipe
+from d3s.lab.twin.sequence import PROTOCOLS
 from d3s.rig import Rig
-from d3s.scene.recipe import Recipe
-from d3s.scene.sequence import PROTOCOLS
 
 D3S = Path(sys.executable).with_name("d3s")
 SMALL = ("--shape", "64x96")
@@ -88,9 +88,9 @@ def test_every_option_of_a_plane_is_in_the_recipe():
 
 
 def test_lenses_are_typical_or_from_a_file():
-    from d3s.scene.lens_errors import LensErrors
-    from d3s.scene.lens_file import LensFile
-    from d3s.scene.typical_lenses import typical_lenses
+    from d3s.lab.twin.lens_errors import LensErrors
+    from d3s.lab.twin.lens_file import LensFile
+    from d3s.lab.twin.typical_lenses import typical_lenses
 
     done(*PLANE, "--lens", "typical", "--lens-seed", "5")
     assert recipe().lenses == typical_lenses(5)
@@ -178,9 +178,11 @@ def test_a_sequence_and_how_it_goes_on():
 
 @pytest.mark.parametrize("name", ["calibration", "evaluation"])
 def test_the_protocols_of_the_paper(name, monkeypatch):
-    import d3s.scene.folder
+    import d3s.lab.twin.folder
 
-    monkeypatch.setattr(d3s.scene.folder, "render_folder", lambda made, *_, **__: kept.append(made))
+    monkeypatch.setattr(
+        d3s.lab.twin.folder, "render_folder", lambda made, *_, **__: kept.append(made)
+    )
     kept = []
     run("--sequence", name, "--raw")
     (made,) = kept

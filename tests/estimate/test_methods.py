@@ -10,16 +10,16 @@ import pytest
 
 import d3s
 from d3s.errors import InputError, OptionsError
-from d3s.estimate.methods import METHODS, parse_method, parse_option
+from d3s.estimate.methods import methods, parse_method, parse_option
 from d3s.estimate.options import Options
 
 RIG = d3s.Rig.paper_prototype()
 VIEW = np.random.default_rng(0).uniform(size=(40, 90)).astype(np.float32)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", methods())
 def test_each_method_runs_with_its_default_options(name):
-    function, options = METHODS[name].load()
+    function, options = methods()[name].load()
     assert callable(function)
     assert issubclass(options, Options)
     assert options() == options()
@@ -37,7 +37,7 @@ def test_joint_is_the_default(assert_same_bytes):
 
 @pytest.mark.parametrize("method", ["jiont", "", None, 3, ["joint"], "JOINT"])
 def test_unknown_method_is_rejected(method):
-    with pytest.raises(InputError, match=rf"method=.* must be one of {', '.join(METHODS)}\."):
+    with pytest.raises(InputError, match=rf"method=.* must be one of {', '.join(methods())}\."):
         d3s.estimate(VIEW, VIEW, RIG, method=method)
 
 

@@ -10,7 +10,7 @@ import pytest
 import d3s
 from calibrations import calibration
 from d3s.errors import InputError, OutputError
-from d3s.estimate.methods import METHODS
+from d3s.estimate.methods import methods
 from d3s.files import points as point_files
 from d3s.files import read_npz, write_npz
 from d3s.files.depth_files import read_depth
@@ -57,8 +57,8 @@ def test_npz_round_trip_is_exact(tmp_path, made):
 
 def test_npz_round_trip_of_every_method_and_of_a_calibrated_rig(tmp_path, made):
     calibrated_rig = RIG.replace(calibration=calibration(a_cubic_m_px=(0.1, 1 / 3, 0.0, 1e17)))
-    for method in METHODS:
-        options = METHODS[method].load()[1](depth_range_m=(0.3, 2.0))
+    for method in methods():
+        options = methods()[method].load()[1](depth_range_m=(0.3, 2.0))
         other = dataclasses.replace(
             made,
             method=method,

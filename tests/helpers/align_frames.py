@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 import d3s
-from d3s.capture import Frame
+from d3s.frames import Frame
 from pages import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))

@@ -14,7 +14,7 @@ import time
 
 import aiohttp
 
-from d3s.live.channel import unpacked
+from d3s.camera.live.channel import unpacked
 
 CLIENTS, STALLED, VANISHING = 20, 5, 100
 PANELS = [{"kind": kind, "width": 192} for kind in ("left", "depth", "sigma", "flags")]

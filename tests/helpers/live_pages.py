@@ -8,12 +8,12 @@ from functools import cache
 from typing import NamedTuple, Self
 
 import d3s
-from d3s.capture import Frame, Refused
-from d3s.live.feed import Feed
-from d3s.live.live import LiveShow
-from d3s.live.page import live_page
-from d3s.live.pipeline import Pipeline
-from d3s.live.server import Server
+from d3s.camera.live.feed import Feed
+from d3s.camera.live.live import LiveShow
+from d3s.camera.live.page import live_page
+from d3s.camera.live.pipeline import Pipeline
+from d3s.camera.live.server import Server
+from d3s.frames import Frame, Refused
 from d3s.rig import Rig
 
 RIG = Rig.paper_prototype()

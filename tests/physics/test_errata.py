@@ -10,11 +10,11 @@ import pytest
 
 import analytic
 from analytic import PITCH, RESTING, S0, WIDTH, Camera, Texture
+from d3s.lab.reproduce import errata as printed
+from d3s.lab.reproduce import tab_s2_systems as systems
 from d3s.optics import cases, d3, psf, relation, roots, stereo, thin_lens
 from d3s.optics.lens import ImageDerivatives, Lens, Rates
 from d3s.optics.relation import DepthCubic
-from d3s.reproduce import errata as printed
-from d3s.reproduce import tab_s2_systems as systems
 
 CAMERA = Camera(x=1e-3, y=-2e-3, depth=0.7, power=82.9, aperture=1.1e-3, sensor=0.0122)
 LENS = analytic.lens_of(CAMERA)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.lab.twin.geometry import Mount
+from d3s.lab.twin.textures import Texture
 from d3s.optics.psf import diffraction_otf, optical_cutoff
-from d3s.scene.geometry import Mount
-from d3s.scene.textures import Texture
 from twin_tools import (
     PROTOTYPE,
     centroid_px,
@@ -205,7 +205,7 @@ def test_object_shrinks_with_distance():
 def test_texture_does_not_alias_far_away():
     # Stripes of 0.2 mm, two a pixel at 2.4 m: grey, and no moiré.
     stripes = np.tile(np.repeat([0.0, 1.0], 4), 400)[None].repeat(64, axis=0).astype(np.float32)
-    from d3s.scene.textures import Photo
+    from d3s.lab.twin.textures import Photo
 
     scene = d3s.Plane(depth_m=2.4, texture=Photo(image=stripes, width_m=400 * 0.4e-3))
     rig = thin_rig(aperture_radius_m=0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.scene.textures import Photo
+from d3s.lab.twin.textures import Photo
 from twin_tools import PROTOTYPE
 
 OPTICS = PROTOTYPE.optics
@@ -161,7 +161,7 @@ def test_blending_alone_would_not_do(monkeypatch):
     scene = d3s.Layered(layers=[board.layer() for board in boards])
     rays = traced(boards, 0, "disk")
     full = d3s.simulate(scene, PROTOTYPE, shape=(SIZE, SIZE)).left
-    monkeypatch.setattr("d3s.scene.render.add_edge_light", lambda *_: None)
+    monkeypatch.setattr("d3s.lab.twin.render.add_edge_light", lambda *_: None)
     blended = d3s.simulate(scene, PROTOTYPE, shape=(SIZE, SIZE)).left
     inner = np.s_[4:-4, 4:-4]
     assert np.std((full - rays)[inner]) < 0.3 * np.std((blended - rays)[inner])

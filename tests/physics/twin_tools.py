@@ -41,7 +41,7 @@ def dot_texture(rig, depth_m, *, size_px=1.5, window_px=700, at_px=(0.0, 0.0)):
     pixels of the view at that depth. The photograph has 2 texels per pixel and is wider than any
     view of a test, because it is continued by reflection.
     """
-    from d3s.scene.textures import Photo
+    from d3s.lab.twin.textures import Photo
 
     count = 2 * window_px
     place = (np.arange(count) - count // 2) / 2

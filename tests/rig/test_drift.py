@@ -7,9 +7,9 @@ import pytest
 
 import d3s
 from check_frames import small_rig
+from d3s.cli.description import info
 from d3s.errors import RigError
-from d3s.evaluate.tuned_twin import TUNED_RIG
-from d3s.info import info
+from d3s.lab.evaluate.tuned_twin import TUNED_RIG
 from d3s.rig import Change, LensMaps
 from d3s.rig.calibration import DRIFT_PX_PER_YEAR, LEAST_SIGMA_PX
 

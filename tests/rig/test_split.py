@@ -8,14 +8,14 @@ import pytest
 
 from calibrations import calibration
 from d3s.errors import InputError
+from d3s.lab.twin.geometry import Mount
+from d3s.lab.twin.pair import simulate
+from d3s.lab.twin.raw import RawLayout, simulate_raw
+from d3s.lab.twin.scenes import Plane
+from d3s.lab.twin.sensor import Sensor
 from d3s.rig import Rig
 from d3s.rig.interpolation import BEFORE, BEHIND, TAPS, weights
 from d3s.rig.split import checked_frame
-from d3s.scene.geometry import Mount
-from d3s.scene.pair import simulate
-from d3s.scene.raw import RawLayout, simulate_raw
-from d3s.scene.scenes import Plane
-from d3s.scene.sensor import Sensor
 
 FRAME = (120, 260)
 CALIBRATION = calibration()

@@ -15,7 +15,6 @@ ahead         frames read one ahead
 writing       files of one frame, in all formats that can hold it
 zarr_store    all frames as one Zarr group
 calibrations  `calibrate_folders`: the rigs of many cameras
-replay        `replay`: depth of a recording again, compared with the recorded one
 """
 
 from d3s.batch.depth import estimate_files

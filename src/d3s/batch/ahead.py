@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from d3s.capture import Frame, Refused
+from d3s.frames import Frame, Refused
 
 
 class Timed(NamedTuple):

@@ -10,13 +10,13 @@ from typing import Any
 from d3s.atomic import make_folder
 from d3s.calibrate import calibrate
 from d3s.calibrate.report import Report
-from d3s.capture import Refused
 from d3s.errors import CalibrationError, InputError, OutputError
 from d3s.files.raw import path_text
+from d3s.frames import Refused
+from d3s.registry import registered
 from d3s.rig import Rig
 from d3s.tasks import Cluster, Kind, Limits, Outcome, Task, Workers, place_of, run
 from d3s.types import Progress
-from d3s.view.calibration import write_report
 
 _TABLE = "distances.csv"
 
@@ -143,7 +143,7 @@ def calibrate_folder(job: Mapping[str, Any]) -> dict[str, Any]:
         problem, report = str(error), error.report
     if rig is not None:
         rig.save(rig_file, overwrite=job["overwrite"])
-    write_report(report, page, overwrite=job["overwrite"])
+    registered("reports", "calibration")(report, page, overwrite=job["overwrite"])
     return {
         "name": job["name"],
         "grade": report.verdict.grade,

@@ -19,10 +19,10 @@ from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import DepthJob
 from d3s.batch.manifest import FOUND, Manifest
 from d3s.batch.results import Batch, Done
-from d3s.capture import Refused
 from d3s.errors import OutputError
 from d3s.estimate.drift_watch import Drift, DriftSample, DriftWatch
 from d3s.files.raw import path_text
+from d3s.frames import Refused
 from d3s.tasks import Cluster, Here, Kind, Limits, Outcome, Task, Where, Workers, place_of, run
 from d3s.types import FloatArray, Progress
 
@@ -52,7 +52,7 @@ def estimate_files(
     Parameters
     ----------
     frames
-        Frames, as `find_inputs` or `d3s.capture.find_frames` finds them.
+        Frames, as `find_inputs` or `d3s.camera.capture.find_frames` finds them.
     job
         The rig, the method, and the formats to write.
     output

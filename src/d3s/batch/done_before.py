@@ -11,11 +11,11 @@ from d3s.batch.inputs import AnyFrame
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.manifest import Manifest
 from d3s.batch.results import FIGURES
-from d3s.capture import Frame
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
+from d3s.frames import Frame
 
 
 class DoneBefore:

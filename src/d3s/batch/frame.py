@@ -18,12 +18,12 @@ from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.reading import Reader
 from d3s.batch.writing import Written, write_frame
 from d3s.batch.zarr_store import DepthStore
-from d3s.capture import Frame, Refused
 from d3s.errors import InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import drift_sample
 from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
+from d3s.frames import Frame, Refused
 
 _WARM_UP_ROWS = 64
 _PASSING = re.compile(r"\.d3s-(plan|seen|note)-.*")  # files of a run that are no results

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from d3s.batch.reading import open_frames
-from d3s.capture import FoundFiles, FrameFiles, Refused, find_frames
-from d3s.capture.opening import RECORDING_SUFFIX, VIDEO_SUFFIXES
-from d3s.capture.zarr_frames import is_zarr
 from d3s.errors import D3SError, InputError
 from d3s.files.raw import path_text
+from d3s.frames import FoundFiles, FrameFiles, Refused, find_frames
+from d3s.frames.sources import RECORDING_SUFFIX, VIDEO_SUFFIXES
+from d3s.frames.zarr_frames import is_zarr
 
 
 class SourceFrame(NamedTuple):

@@ -20,6 +20,7 @@ from d3s.files.depth_files import FORMATS
 from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
 from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS, PLY
+from d3s.registry import registered
 from d3s.rig import Rig
 from d3s.types import Image
 
@@ -77,9 +78,7 @@ class DepthJob:
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
         if self.dense is not None:
-            from d3s.dense import estimate_dense
-
-            return estimate_dense(
+            dense: DepthMap = registered("fills", "dense")(
                 left,
                 right,
                 self.rig,
@@ -87,6 +86,7 @@ class DepthJob:
                 method=self.method,
                 options=self.options,
             )
+            return dense
         return estimate_quietly(left, right, self.rig, method=self.method, options=self.options)
 
     def targets(self, name: str, output: Path) -> dict[str, Path]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from d3s.batch.ahead import Timed
 from d3s.batch.job import DepthJob
-from d3s.capture import FileSource, Frame, FrameFiles, Refused, Source
-from d3s.capture.opening import SourceOptions, open_source
-from d3s.capture.zarr_frames import ZarrSource, is_zarr
 from d3s.errors import D3SError
+from d3s.frames import FileSource, Frame, FrameFiles, Refused, Source
+from d3s.frames.sources import SourceOptions, open_source
+from d3s.frames.zarr_frames import ZarrSource, is_zarr
 from d3s.rig import Rig
 
 

@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from d3s.capture import Refused
 from d3s.estimate.drift_watch import Drift
+from d3s.frames import Refused
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

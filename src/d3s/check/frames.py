@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from d3s.capture import Frame
 from d3s.check.mend import mended
 from d3s.errors import InputError
+from d3s.frames import Frame
 from d3s.rig import Rig
 from d3s.rig.bayer import MONO
 from d3s.rig.split import checked_frame

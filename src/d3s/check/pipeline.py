@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.capture import Frame
 from d3s.check.blocks import Blocks, compare_blocks
 from d3s.check.coarse import coarse_drift
 from d3s.check.drift import MIDDLE_DPT, measure_drift
@@ -18,6 +17,7 @@ from d3s.check.sensor import find_spots, measure_noise
 from d3s.check.walls import RULER_M, Wall, checked_distances, measure_walls, wall_of
 from d3s.errors import InputError
 from d3s.estimate.methods import estimate_quietly
+from d3s.frames import Frame
 from d3s.rig import Rig
 from d3s.rig.find_bayer import unsaid_warning
 from d3s.types import Progress

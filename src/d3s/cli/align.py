@@ -18,8 +18,8 @@ from d3s.cli.source import CameraOptions, rig_of_word
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from d3s.align.measure import Alignment
-    from d3s.align.session import Calibrated, Session, Shown
+    from d3s.camera.align.measure import Alignment
+    from d3s.camera.align.session import Calibrated, Session, Shown
 
 _COLOURS = {"good": "green", "turn": "red", "unknown": "yellow"}
 _WORDS = {"good": "good", "turn": "turn it", "unknown": "cannot know"}
@@ -97,13 +97,13 @@ def align(
     calibrated at the end. After --text, the exit code is 1 if something is to turn, and 6 if
     something could not be known.
     """
-    from d3s.align.calibrating import calibration_of
-    from d3s.align.filing import CaptureFolder, parsed_distances
-    from d3s.align.session import Session
-    from d3s.align.sources import open_raw
-    from d3s.align.watch import Watch
-    from d3s.capture import SourceOptions
+    from d3s.camera.align.calibrating import calibration_of
+    from d3s.camera.align.filing import CaptureFolder, parsed_distances
+    from d3s.camera.align.session import Session
+    from d3s.camera.align.sources import open_raw
+    from d3s.camera.align.watch import Watch
     from d3s.cli.units import length_m
+    from d3s.frames import SourceOptions
     from d3s.rig import Rig
 
     camera = rig_of_word(rig) or Rig.paper_prototype()
@@ -168,7 +168,7 @@ def _measured(session: "Session", frames: int | None) -> "Iterator[Shown]":
 
 
 def _print_json(session: "Session", frames: int | None) -> "Alignment | None":
-    from d3s.align.values import frame_json
+    from d3s.camera.align.values import frame_json
 
     last = None
     for shown in _measured(session, frames):
@@ -204,7 +204,7 @@ def _say_problem(session: "Session") -> None:
 
 def _finish(last: "Alignment | None") -> None:
     """Exit code by the last frame."""
-    from d3s.align.steps import steps_of
+    from d3s.camera.align.steps import steps_of
 
     if last is None:
         raise typer.Exit(NOTHING_USABLE)
@@ -220,7 +220,7 @@ def _table(shown: "Shown", state: str) -> "Group":
     from rich.markup import escape
     from rich.table import Table
 
-    from d3s.align.steps import next_step, steps_of
+    from d3s.camera.align.steps import next_step, steps_of
 
     steps = steps_of(shown.alignment.readings)
     table = Table("quantity", "is", "sigma", "should be", "")
@@ -314,9 +314,9 @@ def _print_calibrated(found: "Calibrated") -> None:
 
 def _serve(session: "Session", address: Address) -> None:
     """Serve the page until Ctrl-C."""
-    from d3s.live.needs import check_server
+    from d3s.camera.live.needs import check_server
 
     check_server()
-    from d3s.align.feed import align_pages
+    from d3s.camera.align.feed import align_pages
 
     serve(align_pages(session), address)

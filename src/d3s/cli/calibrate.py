@@ -131,8 +131,8 @@ def _calibrate_one(
     import d3s
     from d3s.calibrate.report import Report
     from d3s.errors import CalibrationError, OutputError
+    from d3s.lab.view.calibration import write_report
     from d3s.rig import Rig
-    from d3s.view.calibration import write_report
 
     design = settings.pop("design")
     files = output, page, page.with_suffix(".json")

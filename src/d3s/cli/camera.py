@@ -105,9 +105,9 @@ def _no_camera() -> typer.BadParameter:
 
 def _attached(found: "Found") -> "Rig | None":
     """Rig that is attached to all recordings; None if there is none."""
-    from d3s.capture.opening import RECORDING_SUFFIX
+    from d3s.camera.recording import Recording
     from d3s.errors import InputError
-    from d3s.recording import Recording
+    from d3s.frames.sources import RECORDING_SUFFIX
 
     paths = dict.fromkeys(one.left for one in found.frames)
     rigs = []

@@ -23,8 +23,8 @@ from d3s.cli.units import length_m
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.capture import Frame, Refused
     from d3s.check import CheckReport
+    from d3s.frames import Frame, Refused
 
 
 def check(
@@ -151,7 +151,7 @@ def _read(
     frames: list[Path], *, pairs: bool, bayer: str | None
 ) -> "tuple[list[Frame], list[Refused]]":
     """Frames of the files, and those that cannot be read."""
-    from d3s.capture import FileSource, Frame, find_frames
+    from d3s.frames import FileSource, Frame, find_frames
 
     found = find_frames(frames, one_file_each=not pairs)
     outcomes = list(FileSource(found.frames, bayer=bayer))
@@ -171,7 +171,7 @@ def _write(
     """Write the files that are wanted; lines that name them."""
     from d3s.check.log import append_log, log_path, read_log
     from d3s.errors import D3SError
-    from d3s.view.check import write_check
+    from d3s.lab.view.check import write_check
 
     lines = []
     if output is not None:

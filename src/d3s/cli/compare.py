@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from d3s.evaluate.league import League, Program, Section
-    from d3s.evaluate.league_tables import Column
+    from d3s.lab.evaluate.league import League, Program, Section
+    from d3s.lab.evaluate.league_tables import Column
 
 
 def compare(
@@ -76,10 +76,10 @@ def compare(
     begin with league_typical.
     """
     from d3s.atomic import write_text
-    from d3s.estimate.methods import METHODS
-    from d3s.evaluate.league import compare as compare_methods
-    from d3s.evaluate.league import default_rig
-    from d3s.evaluate.league_tables import (
+    from d3s.estimate.methods import methods
+    from d3s.lab.evaluate.league import compare as compare_methods
+    from d3s.lab.evaluate.league import default_rig
+    from d3s.lab.evaluate.league_tables import (
         league_document,
         league_files,
         league_texts,
@@ -89,7 +89,7 @@ def compare(
     )
     from d3s.rig import Rig
 
-    contenders = contenders_of(method, METHODS)
+    contenders = contenders_of(method, methods())
     program = _program(lens, rig, quick=quick)
     with value_of("--seed"):
         program = program if seed is None else program.with_seed(seed)
@@ -116,7 +116,7 @@ def compare(
 
 def _program(lens: LensName, rig: Path | None, *, quick: bool) -> "Program":
     """Planes and scenes of the league."""
-    from d3s.evaluate.league import Program
+    from d3s.lab.evaluate.league import Program
 
     if lens == LensName.TYPICAL:
         if rig is not None:
@@ -140,8 +140,8 @@ def _command(
 
 
 def _draw(found: "League", path: Path) -> None:
-    from d3s.view.league import plot_league
-    from d3s.view.save import save_figure
+    from d3s.estimate.plot.save import save_figure
+    from d3s.lab.view.league import plot_league
 
     save_figure(plot_league(found), path, overwrite=True)
 
@@ -149,7 +149,7 @@ def _draw(found: "League", path: Path) -> None:
 def _print(found: "League") -> None:
     from rich.console import Console
 
-    from d3s.evaluate.league_tables import MORE_TITLE, columns, more_columns, title_of
+    from d3s.lab.evaluate.league_tables import MORE_TITLE, columns, more_columns, title_of
 
     console, sections = Console(), found.sections()
     for section in sections:
@@ -176,7 +176,7 @@ def _table(title: str, section: "Section", shown: "Sequence[Column]") -> "Table"
     from rich.table import Table
     from rich.text import Text
 
-    from d3s.evaluate.league_tables import best_of
+    from d3s.lab.evaluate.league_tables import best_of
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     last = ""

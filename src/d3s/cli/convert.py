@@ -176,9 +176,9 @@ def _jobs(
 
 def _ending(suffix: str) -> str:
     """End of the names of the files to write."""
-    from d3s.dense.mesh import is_mesh
+    from d3s.estimate.plot.preview import ENDING
     from d3s.files.depth_files import format_of
-    from d3s.view.preview import ENDING
+    from d3s.lab.dense.mesh import is_mesh
 
     ending = suffix if suffix.startswith((".", "_")) else f".{suffix}"
     with value_of("--to"):
@@ -201,7 +201,7 @@ def _unit_m(text: str, option: str) -> float:
 
 def _is_png(target: Path) -> bool:
     """Whether a file is a PNG of depths with a unit, and no picture of them."""
-    from d3s.view.preview import ENDING
+    from d3s.estimate.plot.preview import ENDING
 
     return target.suffix.lower() == ".png" and not target.name.endswith(ENDING)
 
@@ -224,11 +224,11 @@ def _check_names(source: Path, targets: list[Path], written: Iterable[str]) -> N
 
 
 def _convert(source: Path, targets: list[Path], settings: _Settings) -> list[dict[str, Any]]:
-    from d3s.dense.mesh import is_mesh
+    from d3s.estimate.plot.preview import ENDING
     from d3s.files import DepthImage, read_depth
     from d3s.files.depth_files import check_target
     from d3s.files.raw import named
-    from d3s.view.preview import ENDING
+    from d3s.lab.dense.mesh import is_mesh
 
     content = read_depth(source, unit_m=settings.input_unit_m)
     if settings.rig is not None and isinstance(content, DepthImage):
@@ -258,11 +258,11 @@ def _check_mesh(source: Path) -> None:
 def _write(
     content: "DepthImage | Points", source: Path, target: Path, settings: _Settings
 ) -> dict[str, Any]:
-    from d3s.dense.mesh import is_mesh, write_mesh
     from d3s.estimate import DepthMap
+    from d3s.estimate.plot.preview import ENDING, write_preview
     from d3s.files import DepthImage, write_depth
     from d3s.files.depth_files import lost
-    from d3s.view.preview import ENDING, write_preview
+    from d3s.lab.dense.mesh import is_mesh, write_mesh
 
     if isinstance(content, DepthImage) and target.name.endswith(ENDING):
         rows, cols = content.depth_m.shape

@@ -47,7 +47,7 @@ def convert_recording(source: Path, target: Path, options: RecordingOptions) -> 
     options
         Options of the command.
     """
-    from d3s.recording.mcap_file import check_installed
+    from d3s.camera.recording.mcap_file import check_installed
 
     check_installed()
     if source.suffix.lower() != _SUFFIX:
@@ -71,7 +71,7 @@ def convert_recording(source: Path, target: Path, options: RecordingOptions) -> 
 
 
 def _job(source: Path, target: Path, options: RecordingOptions) -> tuple[int, tuple[Any, ...]]:
-    from d3s.recording import bags, folders
+    from d3s.camera.recording import bags, folders
     from d3s.rig import Rig
 
     rig = None if options.rig is None else Rig.load(options.rig)

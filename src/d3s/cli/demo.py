@@ -9,7 +9,7 @@ import typer
 from d3s.cli.output import Force, Json, Quiet, check_free, say_step
 
 if TYPE_CHECKING:
-    from d3s.demo import Demo
+    from d3s.lab.demo import Demo
 
 
 def demo(
@@ -24,8 +24,8 @@ def demo(
 
     The first time takes up to a minute, most of it for compiling; later ones some ten seconds.
     """
-    from d3s.demo import run_demo
-    from d3s.view.demo import FILES, write_demo
+    from d3s.lab.demo import run_demo
+    from d3s.lab.view.demo import FILES, write_demo
 
     check_free(output, [output / name for name in FILES], force=force)
     made = run_demo(on_step=None if quiet or as_json else say_step)
@@ -55,7 +55,7 @@ def _print(made: "Demo") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from d3s.view.demo import TABLE_HEADINGS, TABLE_WORDS, table_rows
+    from d3s.lab.view.demo import TABLE_HEADINGS, TABLE_WORDS, table_rows
 
     rig, depth_m = made.pair.rig, made.pair.depth_m
     optics = rig.optics

@@ -82,7 +82,8 @@ def densify(
     and meshes of it.
     """
     from d3s.atomic import make_folder
-    from d3s.dense import smooth as averaged
+    from d3s.lab.dense import densify as filled
+    from d3s.lab.dense import smooth as averaged
 
     limit_m = max_sigma_m(max_sigma, "--max-sigma")
     jobs = [files] if fuse else [[path] for path in files]
@@ -95,7 +96,7 @@ def densify(
         for number, (job, target) in enumerate(zip(jobs, targets, strict=True)):
             found = _loaded(job)
             if marigold is None:
-                dense = found.densify(max_sigma_m=limit_m, min_confidence=min_confidence)
+                dense = filled(found, max_sigma_m=limit_m, min_confidence=min_confidence)
             else:
                 dense = _completed(found, marigold, quiet=silent)
             if smooth:
@@ -111,8 +112,8 @@ def densify(
 
 def _loaded(files: list[Path]) -> "DepthMap":
     """Depth map of a file, or of several frames of a still camera."""
-    from d3s.dense import fuse
     from d3s.estimate import DepthMap
+    from d3s.lab.dense import fuse
 
     if len(files) == 1:
         return DepthMap.load(files[0])
@@ -120,7 +121,7 @@ def _loaded(files: list[Path]) -> "DepthMap":
 
 
 def _completed(found: "DepthMap", weights: Path, *, quiet: bool) -> "DepthMap":
-    from d3s.dense.marigold import Settings, complete_depth
+    from d3s.lab.dense.marigold import Settings, complete_depth
 
     steps = Settings().members * Settings().steps
     with progress_bar(steps, "Completing the depth by Marigold-DC.", quiet=quiet) as progress:

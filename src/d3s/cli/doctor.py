@@ -12,7 +12,7 @@ from d3s.cli.output import NOTHING_USABLE, Quiet, say_step
 from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from d3s.doctor import Health
+    from d3s.cli.installation import Health
     from d3s.rig import Rig
 
 
@@ -37,7 +37,7 @@ def doctor(
 
     Exit code 1 if the self-test fails. The first run compiles for up to a minute.
     """
-    from d3s.doctor import examine
+    from d3s.cli.installation import examine
 
     camera = _camera(rig)
     if warm:
@@ -63,7 +63,7 @@ def _camera(path: Path | None) -> "Rig | None":
 
 
 def _warm_up(*, quiet: bool) -> None:
-    from d3s.warm import warm_up
+    from d3s.cli.warm_up import warm_up
 
     with progress_bar(_WARM_STEPS, "Compiling, for some minutes ...", quiet=quiet) as progress:
         warmed = warm_up(progress)
@@ -72,7 +72,7 @@ def _warm_up(*, quiet: bool) -> None:
         say_step(f"Compiled or found in {warmed.seconds:.0f} s. Kept in {kept}.")
 
 
-_WARM_STEPS = 10  # of d3s.warm
+_WARM_STEPS = 10  # of d3s.cli.warm_up
 
 
 def _as_json(health: "Health") -> dict[str, object]:
@@ -100,7 +100,7 @@ def _print(health: "Health") -> None:
 
 
 def _rows(health: "Health") -> list[tuple[str, str]]:
-    from d3s.doctor import EXTRAS
+    from d3s.cli.installation import EXTRAS
 
     test = health.self_test
     extras = [

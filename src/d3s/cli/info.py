@@ -9,7 +9,7 @@ import typer
 from d3s.cli.output import BAD_INPUT, SOME_FAILED
 
 if TYPE_CHECKING:
-    from d3s.info import Histogram, Info
+    from d3s.cli.description import Histogram, Info
 
 _BAR_CHARS, _NAME_CHARS = 40, 24
 _SHARES = ("density", "share_", "known")
@@ -29,8 +29,8 @@ def info(
     several files, the ones that cannot be read are named, and the exit code is 4, or 3 if there was
     none that could.
     """
+    from d3s.cli.description import info as info_of
     from d3s.errors import D3SError
-    from d3s.info import info as info_of
 
     found, refused = [], []
     for path in files:

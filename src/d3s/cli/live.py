@@ -24,11 +24,11 @@ from d3s.cli.source import (
 from d3s.cli.units import depth_range_m, length_m
 
 if TYPE_CHECKING:
-    from d3s.live.counts import Counts
-    from d3s.live.pipeline import Recorder
-    from d3s.live.server import Page
-    from d3s.live.settings import Settings
-    from d3s.live.shows import Show
+    from d3s.camera.live.counts import Counts
+    from d3s.camera.live.pipeline import Recorder
+    from d3s.camera.live.server import Page
+    from d3s.camera.live.settings import Settings
+    from d3s.camera.live.shows import Show
     from d3s.rig import Rig
 
 _RECORDING = ".mcap"
@@ -116,10 +116,10 @@ def live(
     Prints the address of the page, which holds a secret token: who has the address can watch. The
     page answers this machine only, unless --host says otherwise. Ctrl-C ends it.
     """
-    from d3s.capture import SourceOptions
-    from d3s.live.live import LiveShow
-    from d3s.live.needs import check_server
-    from d3s.live.pipeline import Pipeline
+    from d3s.camera.live.live import LiveShow
+    from d3s.camera.live.needs import check_server
+    from d3s.camera.live.pipeline import Pipeline
+    from d3s.frames import SourceOptions
 
     check_server()
     camera = _rig_of(source, rig)
@@ -177,8 +177,8 @@ def view(
     Several frames have a time line. Frames of a camera are estimated as they are shown. The page
     is closed to others, as that of d3s live.
     """
-    from d3s.live.needs import check_server
-    from d3s.live.saved import SavedShow, open_reel
+    from d3s.camera.live.needs import check_server
+    from d3s.camera.live.saved import SavedShow, open_reel
 
     check_server()
     settings = _settings(estimating)
@@ -193,21 +193,21 @@ def view(
 
 def _serve(stack: ExitStack, show: "Show", showing: ShowOptions, address: Address) -> None:
     """Serve the page of a show until it ends."""
-    from d3s.live.feed import Feed
-    from d3s.live.page import live_page
+    from d3s.camera.live.feed import Feed
+    from d3s.camera.live.page import live_page
 
     feed = Feed(show)
     stack.callback(feed.close)
     pages: list[Page] = [live_page(feed)]
     if showing.points:
-        from d3s.live.points import PointsPage
+        from d3s.camera.live.points import PointsPage
 
         pages.append(stack.enter_context(PointsPage(show)).page)
     serve(pages, address, seconds=showing.seconds, quiet=showing.quiet)
 
 
 def _settings(given: EstimateOptions) -> "Settings":
-    from d3s.live.settings import FAST, Filter, Settings
+    from d3s.camera.live.settings import FAST, Filter, Settings
 
     name, checked = parsed_method(given.method, given.option or [], given.depth_range)
     if given.fast:
@@ -228,8 +228,8 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
     if _is_twin(source):
         return Rig.paper_prototype()
     if Path(source).suffix.lower() == _RECORDING:
-        from d3s.batch.replay import rig_of
-        from d3s.recording import Recording
+        from d3s.camera.recording import Recording
+        from d3s.camera.recording.replay import rig_of
 
         with Recording(source) as recording:
             return rig_of(recording)
@@ -246,7 +246,7 @@ def _is_twin(source: str) -> bool:
 def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":
     """Recording in a new file, named by the time."""
     from d3s.atomic import make_folder
-    from d3s.recording.recorder import Recorder
+    from d3s.camera.recording.recorder import Recorder
 
     make_folder(folder)
     path = folder / f"recording_{time.strftime('%Y%m%d_%H%M%S')}{_RECORDING}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from d3s.live.server import Page
+    from d3s.camera.live.server import Page
 
 Host = Annotated[
     str,
@@ -47,8 +47,8 @@ def serve(
     quiet
         Whether to print nothing but a warning.
     """
-    from d3s.live.security import warning_of
-    from d3s.live.server import Server
+    from d3s.camera.live.security import warning_of
+    from d3s.camera.live.server import Server
 
     def ready(link: str) -> None:
         gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread

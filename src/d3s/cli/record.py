@@ -22,8 +22,8 @@ from d3s.cli.source import (
 )
 
 if TYPE_CHECKING:
-    from d3s.capture import Source
-    from d3s.recording import Recorder
+    from d3s.camera.recording import Recorder
+    from d3s.frames import Source
 
 _TICK_S = 0.5
 
@@ -54,9 +54,9 @@ def record(
     program is killed or the disk is full; d3s recover then gives the file its index. Exit code 3
     if the disk failed, and 1 if there was no frame.
     """
-    from d3s.capture import SourceOptions
-    from d3s.recording import Recorder
-    from d3s.recording.mcap_file import check_installed
+    from d3s.camera.recording import Recorder
+    from d3s.camera.recording.mcap_file import check_installed
+    from d3s.frames import SourceOptions
 
     check_installed()
     check_places(output, force=force)
@@ -88,7 +88,8 @@ def _record(
     silent: bool,
 ) -> None:
     """Record until the source ends, a limit is reached, Ctrl-C is pressed, or the disk fails."""
-    from d3s.capture import LiveCamera, Refused
+    from d3s.camera.capture import LiveCamera
+    from d3s.frames import Refused
 
     is_live = isinstance(source, LiveCamera)
     started_s = said_s = time.monotonic()
@@ -114,7 +115,7 @@ def _record(
 def _print_outcome(
     recorder: "Recorder", source: "Source", output: Path, quiet: bool, as_json: bool
 ) -> None:
-    from d3s.capture import LiveCamera
+    from d3s.camera.capture import LiveCamera
 
     camera = source if isinstance(source, LiveCamera) else None
     lost = 0 if camera is None else camera.lost
@@ -166,9 +167,9 @@ def replay(
     The same frame, rig and options give the same bytes. Exit code 4 if some frames cannot be used
     or have another depth than the recorded one, and 3 if none can be used.
     """
-    from d3s.batch.replay import replay as replay_again
+    from d3s.camera.recording import Recording
+    from d3s.camera.recording.replay import replay as replay_again
     from d3s.cli.depth import parsed_method
-    from d3s.recording import Recording
 
     if output is not None:
         check_places(output, force=force)
@@ -231,8 +232,8 @@ def recover(
     All that can be read is copied, with an index, so that other programs open it too. Exit code 4
     if pieces in the middle were damaged.
     """
-    from d3s.recording.index import McapReader
-    from d3s.recording.recover import recover as make_whole
+    from d3s.camera.recording.index import McapReader
+    from d3s.camera.recording.recover import recover as make_whole
 
     target = output or recording.with_name(f"{recording.stem}_recovered.mcap")
     check_places(target, force=force)

@@ -13,8 +13,8 @@ from d3s.cli.sweep import LensName, Scheduler, Workers, chosen_place
 
 if TYPE_CHECKING:
     from d3s import types
-    from d3s.reproduce.item import Item
-    from d3s.reproduce.run import Outcome, Watcher
+    from d3s.lab.reproduce.item import Item
+    from d3s.lab.reproduce.run import Outcome, Watcher
 
 _STATES = {"made": "made", "kept": "kept from before", "failed": "FAILED"}
 
@@ -56,9 +56,9 @@ def reproduce(
     over all of them. What is there already is kept, so that a run which was stopped goes on; an
     item that fails does not stop the others.
     """
-    from d3s.reproduce.page import PAGE
-    from d3s.reproduce.registry import find_items
-    from d3s.reproduce.run import reproduce as make
+    from d3s.lab.reproduce.page import PAGE
+    from d3s.lab.reproduce.registry import find_items
+    from d3s.lab.reproduce.run import reproduce as make
 
     if list_items:
         for item in find_items(names or (), lens=lens.value):

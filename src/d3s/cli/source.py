@@ -7,7 +7,7 @@ import typer
 from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from d3s.capture import Source, SourceOptions
+    from d3s.frames import Source, SourceOptions
     from d3s.rig import Rig
 
 SOURCES = (
@@ -80,8 +80,8 @@ def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: boo
     """
     from dataclasses import replace
 
-    from d3s.capture import open_source
-    from d3s.capture.twin import DEFAULT_STEPS
+    from d3s.camera.capture.twin import DEFAULT_STEPS
+    from d3s.frames import open_source
 
     is_twin = word.partition(":")[0] == "twin"
     words = f"Rendering {DEFAULT_STEPS} frames of the scene."
@@ -91,6 +91,6 @@ def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: boo
 
 def name_of(source: "Source", word: str) -> str:
     """Name of a camera for people; the word of any other source."""
-    from d3s.capture import LiveCamera
+    from d3s.camera.capture import LiveCamera
 
     return source.name or word if isinstance(source, LiveCamera) else word

@@ -15,8 +15,8 @@ from d3s.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from d3s import tasks
-    from d3s.evaluate.contender import Contender
-    from d3s.evaluate.league_tables import Marks
+    from d3s.lab.evaluate.contender import Contender
+    from d3s.lab.evaluate.league_tables import Marks
     from d3s.types import Progress
 
 INTERRUPTED = 130
@@ -63,7 +63,7 @@ def method_option(if_left: str) -> Any:
 
 def contenders_of(given: Iterable[str] | None, if_left: Iterable[str]) -> "tuple[Contender, ...]":
     """Return the contenders that --method names."""
-    from d3s.evaluate.contender import as_contenders
+    from d3s.lab.evaluate.contender import as_contenders
 
     words = [one for text in given or if_left for one in re.split(_BETWEEN_METHODS, text)]
     with value_of("--method"):
@@ -115,7 +115,7 @@ def sweep_run(
     OutputError
         Before anything is run, when a file exists and may not be replaced.
     """
-    from d3s.evaluate.evaluation import check_absent
+    from d3s.lab.evaluate.evaluation import check_absent
 
     where = chosen_place(workers, scheduler)
     if not force:
@@ -147,7 +147,7 @@ def chosen_place(workers: int | None, scheduler: str | None) -> "tasks.Workers":
 def read_page(path: Path, *marks: "Marks") -> str:
     """Read a page in Markdown, and refuse it if it has none of the marks for tables."""
     from d3s.errors import InputError
-    from d3s.evaluate.league_tables import with_league
+    from d3s.lab.evaluate.league_tables import with_league
 
     try:
         text = path.read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
@@ -32,7 +31,7 @@ class DepthMap:
 
     All arrays are (rows, cols), the shape of the left view. A pixel either has a depth, a sigma and
     no flag but CARRIED, or `depth_m` and `sigma_m` are NaN and at least one flag says why. No depth
-    is filled in or clamped, unless `densify` is asked to: such depths have the flag FILLED. The
+    is filled in or clamped, unless `d3s densify` is asked to: such depths have the flag FILLED. The
     fields cannot be assigned to.
 
     Parameters
@@ -51,7 +50,7 @@ class DepthMap:
     rig
         The camera.
     method
-        Name of the method, a key of `d3s.estimate.methods.METHODS`.
+        Name of the method, a key of `d3s.estimate.methods.methods()`.
     options
         Options of the method.
     warnings
@@ -79,7 +78,7 @@ class DepthMap:
     thirds of the errors are within one sigma, as for a normal distribution. It does not contain
     errors of the calibration, nor gross errors such as false matches: confidence and flags are for
     these. For "consensus" it does not contain the systematic error of the method, which is often
-    larger. Other methods define `sigma_m` in the docstrings of their modules in `d3s.peers`.
+    larger. Other methods define `sigma_m` in the docstrings of their modules in `d3s.lab.peers`.
 
     `confidence` is defined by the method, so values of two methods do not compare. For "joint" it
     is 1 / (1 + P / p + s / q): P is the probability that the disparity is wrong by more than a
@@ -171,7 +170,9 @@ class DepthMap:
 
     def _repr_html_(self) -> str:
         """HTML of a notebook: a preview, numbers, warnings, and the reasons of holes."""
-        return str(import_module("d3s.view.notebook").depth_map_html(self))
+        from d3s.estimate.plot.notebook import depth_map_html
+
+        return depth_map_html(self)
 
     def explain(self) -> str:
         """Explain the depth map in sentences: numbers, warnings, and the reasons of holes.
@@ -196,9 +197,9 @@ class DepthMap:
         Figure
             The figure of the axes.
         """
-        view = import_module("d3s.view.result")
-        figure: Figure = view.plot_result(self) if axes is None else view.draw_depth(self, axes)
-        return figure
+        from d3s.estimate.plot.result import draw_depth, plot_result
+
+        return plot_result(self) if axes is None else draw_depth(self, axes)
 
     def at(self, row: SupportsIndex, col: SupportsIndex) -> "PixelDepth":
         """Depth at a pixel: depth, sigma, confidence, and flags in words.
@@ -299,8 +300,8 @@ class DepthMap:
             Whether to keep depths with the flag CARRIED, which rest on texture elsewhere in the
             window. If not, the flag CARRIED says why they are missing.
         filled
-            Whether to keep depths with the flag FILLED, which `densify` has filled in. If not, the
-            flag is removed, and the others say why they are missing.
+            Whether to keep depths with the flag FILLED, which `d3s densify` has filled in. If not,
+            the flag is removed, and the others say why they are missing.
 
         Raises
         ------
@@ -328,49 +329,6 @@ class DepthMap:
             sigma_m=np.where(keep, self.sigma_m, np.float32(np.nan)),
             flags=flags,
         )
-
-    def densify(
-        self, *, max_sigma_m: float | None = 0.05, min_confidence: float | None = None
-    ) -> "DepthMap":
-        """Return a depth map with holes filled in as far as they can be known.
-
-        Measured depths and their sigma stay as they are, bit for bit. Filled ones have the flag
-        FILLED and a sigma that contains the chance of another surface; `filter(filled=False)`
-        removes them again. Holes are filled from evidence on four sides, along planes in inverse
-        depth, and with the left view as a guide; docs/dense.md says how good they are.
-
-        There is most to go by if the depth map was made with the option `min_confidence=0`: depths
-        below the usual threshold are then weak evidence, which the fill weighs and replaces.
-
-        Parameters
-        ----------
-        max_sigma_m
-            Largest sigma of a filled depth, in metres. Holes that cannot be known better stay open.
-            None fills all holes, however uncertain.
-        min_confidence
-            Least confidence of depths that count as measured, 0 to 1. None is 0.5 for a depth map
-            that was made with the option `min_confidence=0`, and all depths for any other.
-
-        Raises
-        ------
-        InputError
-            If a number is out of its range.
-
-        Examples
-        --------
-        >>> import d3s
-        >>> rig = d3s.Rig.paper_prototype()
-        >>> scene = d3s.RandomScene(seed=3, surfaces="weak")
-        >>> pair = d3s.simulate(scene, rig, noise=0.01, shape=(120, 180))
-        >>> all_depths = d3s.estimate(pair.left, pair.right, rig, options={"min_confidence": 0})
-        >>> dense = all_depths.densify()
-        >>> dense.density >= dense.filter(filled=False).density
-        True
-        """
-        dense: DepthMap = import_module("d3s.dense.fill").densify(
-            self, max_sigma_m=max_sigma_m, min_confidence=min_confidence
-        )
-        return dense
 
     def save(
         self,

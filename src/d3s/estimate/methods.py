@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.images import CheckedPair, checked_pair, colour_of
 from d3s.estimate.options import Options
 from d3s.record import short_repr
+from d3s.registry import tables
 from d3s.rig import Rig
 from d3s.types import Image
 
@@ -20,7 +22,7 @@ from d3s.types import Image
 class Method(NamedTuple):
     """Module, function and options class of a method, imported on first use.
 
-    Only their names are stored, so this package does not import `d3s.peers`.
+    Only their names are stored: a method is imported when it is called.
     """
 
     module: str
@@ -39,7 +41,7 @@ class Method(NamedTuple):
         return kind
 
 
-METHODS = {
+_OWN = {
     "joint": Method(
         "d3s.estimate.joint.method", "estimate_joint", "JointOptions", "d3s.estimate.options"
     ),
@@ -49,15 +51,13 @@ METHODS = {
         "ConsensusOptions",
         "d3s.estimate.options",
     ),
-    "sgbm": Method("d3s.peers.opencv", "estimate_sgbm", "SgbmOptions"),
-    "bm": Method("d3s.peers.opencv", "estimate_bm", "BmOptions"),
-    "sift": Method("d3s.peers.sift", "estimate_sift", "SiftOptions"),
-    "phase": Method("d3s.peers.phase", "estimate_phase", "PhaseOptions"),
-    "guo2017": Method("d3s.peers.guo2017", "estimate_guo2017", "Guo2017Options"),
-    "li2010": Method("d3s.peers.li2010", "estimate_li2010", "Li2010Options"),
-    "takeda2013": Method("d3s.peers.takeda2013", "estimate_takeda2013", "Takeda2013Options"),
 }
-"""Methods of `estimate` by name: ours, the paper's, and published methods to compare with."""
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """Methods of `estimate` by name: ours, the paper's, and those that are registered."""
+    return {**_OWN, **tables("methods")}
 
 
 def estimate(
@@ -83,7 +83,7 @@ def estimate(
         and `Rig.from_file` reads the calibration of one.
     method
         "joint", our method; "consensus", the paper's algorithm as printed; or another method of
-        `d3s.estimate.methods.METHODS`: "sgbm", "bm", "sift", "phase", "guo2017", "li2010",
+        `d3s.estimate.methods.methods()`: "sgbm", "bm", "sift", "phase", "guo2017", "li2010",
         "takeda2013".
     options
         Options of the method, such as `JointOptions` or `ConsensusOptions`, or a mapping of field
@@ -167,7 +167,7 @@ def estimate_quietly(
     if not isinstance(rig, Rig):
         raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
     method_options = _over_known_range(checked_options(method, options), rig)
-    function, _ = METHODS[method].load()
+    function, _ = methods()[method].load()
     pair = checked_pair(left, right)
     found = function(*pair, rig, method_options)
     colour = colour_of(left)
@@ -209,9 +209,9 @@ def checked_options(method: Any, options: Any) -> Options:
     OptionsError
         If a field is unknown or out of range.
     """
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"method={short_repr(method)} must be one of {', '.join(METHODS)}.")
-    kind = METHODS[method].load_options()
+    if not isinstance(method, str) or method not in methods():
+        raise InputError(f"method={short_repr(method)} must be one of {', '.join(methods())}.")
+    kind = methods()[method].load_options()
     if options is None:
         return kind()
     if isinstance(options, kind):

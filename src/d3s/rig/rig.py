@@ -2,8 +2,6 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
-from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -324,23 +322,6 @@ class Rig(RigPart):
         if self.calibration is None:
             return aged_px(age_days)
         return self.calibration.rectification_sigma_px(age_days)
-
-    def check(self, frames: Iterable[Any], *, distances_m: Sequence[float] = ()) -> Any:
-        """Find what has drifted since the calibration, from ordinary frames; see `d3s.check`.
-
-        Parameters
-        ----------
-        frames
-            Raw frames of the camera, or pairs (left, right) of rectified views.
-        distances_m
-            If the frames show a wall square to the axis: its distance, or one for each frame.
-
-        Returns
-        -------
-        d3s.check.CheckReport
-            Each quantity with its standard deviation and state, and the mended rig.
-        """
-        return import_module("d3s.check.pipeline").check(self, frames, distances_m=distances_m)
 
     def split(
         self, raw: Any, *, full_scale: float | None = None, bayer: str | None = None

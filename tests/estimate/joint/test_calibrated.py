@@ -6,8 +6,8 @@ import pytest
 import d3s
 from calibrations import calibration
 from d3s.estimate.joint.method import _with_calibrated
-from d3s.scene.geometry import Mount
-from d3s.scene.raw import RawLayout, simulate_raw
+from d3s.lab.twin.geometry import Mount
+from d3s.lab.twin.raw import RawLayout, simulate_raw
 
 RIG = d3s.Rig.paper_prototype()
 MOUNTS = (

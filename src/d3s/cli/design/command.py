@@ -20,9 +20,9 @@ from d3s.cli.progress import progress_bar
 from d3s.cli.units import depth_range_m, length_m
 
 if TYPE_CHECKING:
-    from d3s.design.predict import Prediction
-    from d3s.design.search import Search
-    from d3s.design.verify import Measured
+    from d3s.lab.design.predict import Prediction
+    from d3s.lab.design.search import Search
+    from d3s.lab.design.verify import Measured
 
 # Panels of the help page.
 _CAMERA, _WISH, _LIGHT, _WALL, _FILES = "Camera", "Wish", "Light", "Texture", "Files"
@@ -190,7 +190,7 @@ def _check_files(*paths: Path | None, force: bool) -> None:
 
 
 def _search(options: dict[str, Any], light: Any, wall: Any, *, quiet: bool) -> "Search":
-    from d3s.design.search import GOALS, ROUNDS, search
+    from d3s.lab.design.search import GOALS, ROUNDS, search
 
     wish, given = wish_of(options), given_of(options)
     words = "Searching cameras ..."
@@ -219,9 +219,9 @@ def _tell(
 ) -> None:
     """Predict, write files and print."""
     from d3s.cli.design import words
-    from d3s.design.predict import predict
-    from d3s.design.report import DesignReport
-    from d3s.design.speed import frames_per_second
+    from d3s.lab.design.predict import predict
+    from d3s.lab.design.report import DesignReport
+    from d3s.lab.design.speed import frames_per_second
 
     is_quiet = options["quiet"] or options["as_json"]
     prediction = predict(camera, reach_m=reach_m, light=light, wall=wall)
@@ -248,7 +248,7 @@ def _tell(
 
 
 def _verify(prediction: "Prediction", *, quiet: bool) -> "list[Measured]":
-    from d3s.design.verify import VERIFIED_DEPTHS, verify
+    from d3s.lab.design.verify import VERIFIED_DEPTHS, verify
 
     words = f"Simulating planes at {VERIFIED_DEPTHS} depths ..."
     with progress_bar(VERIFIED_DEPTHS, words, quiet=quiet) as progress:
@@ -256,7 +256,7 @@ def _verify(prediction: "Prediction", *, quiet: bool) -> "list[Measured]":
 
 
 def _tolerances(prediction: "Prediction", wish: Any) -> Any:
-    from d3s.design.tolerances import tolerances
+    from d3s.lab.design.tolerances import tolerances
 
     return tolerances(prediction, wish)
 
@@ -267,19 +267,19 @@ def _write(told: Any, options: dict[str, Any]) -> list[str]:
     force = options["force"]
     if options["output"] is not None:
         from d3s.cli.design.words import remarks
-        from d3s.design.design_file import save_design
+        from d3s.lab.design.design_file import save_design
 
         save_design(options["output"], told.prediction.camera, remarks(told), overwrite=force)
         lines.append(f"Design:  {options['output']}")
     if options["chart"] is not None:
-        from d3s.view.design import plot_design
-        from d3s.view.save import save_figure
+        from d3s.estimate.plot.save import save_figure
+        from d3s.lab.view.design import plot_design
 
         figure = plot_design(told.prediction, told.wish, told.measured)
         save_figure(figure, options["chart"], overwrite=force)
         lines.append(f"Chart:   {options['chart']}")
     if options["report"] is not None:
-        from d3s.view.design_page import write_design
+        from d3s.lab.view.design_page import write_design
 
         if not (options["quiet"] or options["as_json"]):
             say_step("Computing the table of the sliders ...")

@@ -10,12 +10,12 @@ from d3s.cli.output import say_step, value_of
 from d3s.cli.units import depth_range_m, length_m, shape_px
 
 if TYPE_CHECKING:
-    from d3s.design.camera import Camera
-    from d3s.design.catalogue import Catalogue
-    from d3s.design.light import Light
-    from d3s.design.predict import ErrorWish
-    from d3s.design.wall import Wall
-    from d3s.design.wish import Given, Wish
+    from d3s.lab.design.camera import Camera
+    from d3s.lab.design.catalogue import Catalogue
+    from d3s.lab.design.light import Light
+    from d3s.lab.design.predict import ErrorWish
+    from d3s.lab.design.wall import Wall
+    from d3s.lab.design.wish import Given, Wish
     from d3s.rig import Rig
 
 _NUMBERS = ("baseline", "focal_length", "f_number", "focus")
@@ -38,7 +38,7 @@ def _is_one(names: list[str] | None) -> bool:
 
 def camera_of(options: dict[str, Any]) -> "Camera":
     """Camera of a rig file, or of numbers."""
-    from d3s.design.camera import Camera
+    from d3s.lab.design.camera import Camera
 
     if options["rig"] is not None:
         return _from_rig(options)
@@ -59,7 +59,7 @@ def camera_of(options: dict[str, Any]) -> "Camera":
 
 
 def _from_rig(options: dict[str, Any]) -> "Camera":
-    from d3s.design.camera import Camera
+    from d3s.lab.design.camera import Camera
     from d3s.rig import Rig
 
     taken = [one for one in (*_NUMBERS, "pixel", "sensor", "lens") if options[one] is not None]
@@ -104,7 +104,7 @@ def _parts(options: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _catalogue(options: dict[str, Any]) -> "Catalogue":
-    from d3s.design.catalogue import load_catalogue
+    from d3s.lab.design.catalogue import load_catalogue
 
     with value_of("--catalogue"):
         return load_catalogue(*(options["catalogue"] or ()))
@@ -112,8 +112,8 @@ def _catalogue(options: dict[str, Any]) -> "Catalogue":
 
 def given_of(options: dict[str, Any]) -> "Given":
     """Values of the camera that are not to be searched."""
-    from d3s.design.catalogue import ImageSensor
-    from d3s.design.wish import Given
+    from d3s.lab.design.catalogue import ImageSensor
+    from d3s.lab.design.wish import Given
 
     catalogue = _catalogue(options)
     with value_of("--sensor"):
@@ -141,7 +141,7 @@ def given_of(options: dict[str, Any]) -> "Given":
 
 def wish_of(options: dict[str, Any]) -> "Wish":
     """Wish for a search; refuses to guess a reach."""
-    from d3s.design.wish import Wish
+    from d3s.lab.design.wish import Wish
 
     if options["reach"] is None:
         raise typer.BadParameter(
@@ -169,7 +169,7 @@ def _field(degrees: float) -> dict[str, float]:
 
 def error_of(text: str | None) -> "ErrorWish":
     """Largest error, from 1cm, 0.01 or 1%."""
-    from d3s.design.predict import ONE_CENTIMETRE, ErrorWish
+    from d3s.lab.design.predict import ONE_CENTIMETRE, ErrorWish
 
     if text is None:
         return ONE_CENTIMETRE
@@ -204,7 +204,7 @@ def focus_pair_m(text: str) -> tuple[float, float]:
 
 def light_of(options: dict[str, Any]) -> "Light":
     """Noise or light level."""
-    from d3s.design.light import Light
+    from d3s.lab.design.light import Light
 
     if options["noise"] is not None and options["lux"] is not None:
         raise typer.BadParameter("--lux tells the noise: leave it, or --noise.")
@@ -227,7 +227,7 @@ def light_of(options: dict[str, Any]) -> "Light":
 
 def wall_of(options: dict[str, Any]) -> "Wall":
     """Texture."""
-    from d3s.design.wall import NATURAL, Wall
+    from d3s.lab.design.wall import NATURAL, Wall
 
     is_natural = options["texture"] in (None, NATURAL)
     taken = [one for one in ("contrast", "spectrum") if options[one] is not None]

@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.design.report import DesignReport
-    from d3s.design.search import Answer, Search
+    from d3s.lab.design.report import DesignReport
+    from d3s.lab.design.search import Answer, Search
 
 _ROWS = 9  # depths of the table
 
@@ -169,7 +169,7 @@ def _measured(report: "DesignReport") -> "Table":
 
 
 def _tolerances(report: "DesignReport") -> "Table":
-    from d3s.design.report import tolerance_cells
+    from d3s.lab.design.report import tolerance_cells
 
     table = _right(
         *("cause", "amount", "before", "calibrated", "checked", "loosest"),

@@ -14,14 +14,14 @@ from d3s.cli.simulate import PsfName
 from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
-    from d3s.evaluate.contender import Contender
+    from d3s.lab.evaluate.contender import Contender
     from d3s.rig import Rig
 
 _DEFAULT_METHODS = ("joint", "sgbm", "bm")  # our method, and the two of OpenCV
 
 
 def _depths_m(text: str) -> tuple[float, ...]:
-    from d3s.scene.sequence import even_distances_m
+    from d3s.lab.twin.sequence import even_distances_m
 
     if ":" not in text:
         return tuple(length_m(one) for one in text.split(","))
@@ -35,7 +35,7 @@ def _depths_m(text: str) -> tuple[float, ...]:
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    from d3s.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
+    from d3s.lab.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
 
     sets = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
     return sets.get(text, tuple(name.strip() for name in text.split(",")))

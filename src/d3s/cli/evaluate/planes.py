@@ -50,7 +50,7 @@ def _over_depth(summaries: tables.Lines) -> "Table":
 
 
 def _of_all(summaries: tables.Lines) -> "Table":
-    from d3s.evaluate.planes import BEYOND_M
+    from d3s.lab.evaluate.planes import BEYOND_M
 
     parts = ((0.0, ""), (BEYOND_M, f" beyond {BEYOND_M:g} m"))
     rows: list[tables.Figure] = [

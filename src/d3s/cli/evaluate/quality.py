@@ -12,7 +12,7 @@ from d3s.cli.output import value_of
 from d3s.cli.units import length_m
 
 if TYPE_CHECKING:
-    from d3s.evaluate.quality import Quality
+    from d3s.lab.evaluate.quality import Quality
 
 
 def quality(
@@ -56,7 +56,7 @@ def quality(
     save several depth maps as NPZ, and name them; or leave them, to see simulated ones.
     """
     from d3s.estimate import DepthMap
-    from d3s.evaluate.quality import central_region, quality_of, simulated_frames
+    from d3s.lab.evaluate.quality import central_region, quality_of, simulated_frames
 
     simulated = options.given(frames=frames, texture=texture, noise=noise, shape=shape, seed=seed)
     if files:
@@ -82,7 +82,7 @@ def quality(
 
 
 def _json(found: "Mapping[str, Quality]", distance_m: float | None, region: float) -> str:
-    from d3s.evaluate.table import for_json
+    from d3s.lab.evaluate.table import for_json
 
     methods = {name: for_json(one) for name, one in found.items()}
     return json.dumps({"distance_m": distance_m, "region": region, "methods": methods}, indent=1)

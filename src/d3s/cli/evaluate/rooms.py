@@ -14,9 +14,9 @@ from d3s.cli.sweep import INTERRUPTED, Scheduler, Workers, say_files, sweep_run
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.evaluate.rooms import RoomSweep
+    from d3s.lab.evaluate.rooms import RoomSweep
+    from d3s.lab.twin.pair import Pair
     from d3s.rig import Rig
-    from d3s.scene.pair import Pair
 
 _Count = Annotated[int | None, typer.Option("--rooms", help="How many rooms; 8 if left.")]
 _Samples = Annotated[
@@ -69,8 +69,8 @@ def rooms(
     against sgbm and bm on the pixels that both retained, and rooms.json, with all parameters and
     the summary. If it is stopped, the same command goes on where it was.
     """
-    from d3s.evaluate.evaluation import check_absent, result_files, write_results
-    from d3s.evaluate.rooms import ROOMS, RoomSweep, evaluate_rooms
+    from d3s.lab.evaluate.evaluation import check_absent, result_files, write_results
+    from d3s.lab.evaluate.rooms import ROOMS, RoomSweep, evaluate_rooms
 
     chosen = options.given(
         count=count, samples=samples, patterns=patterns, noise=noise, shape=shape, seed=seed
@@ -97,9 +97,9 @@ def rooms(
 
 
 def _render(sweep: "RoomSweep", rig: "Rig", keep: Path, *, quiet: bool) -> "list[Pair]":
-    from d3s.evaluate.rooms import render_rooms
-    from d3s.render.mitsuba import check_installed
-    from d3s.render.pair import STEPS
+    from d3s.lab.evaluate.rooms import render_rooms
+    from d3s.lab.rooms.mitsuba import check_installed
+    from d3s.lab.rooms.pair import STEPS
 
     check_installed()
     words = f"Rendering {sweep.count} rooms, or loading them from {keep}."
@@ -115,8 +115,8 @@ def _render(sweep: "RoomSweep", rig: "Rig", keep: Path, *, quiet: bool) -> "list
 
 
 def _draw(pairs: "list[Pair]", paths: list[Path], *, force: bool) -> None:
-    from d3s.view.save import save_figure
-    from d3s.view.scene import plot_pair
+    from d3s.estimate.plot.save import save_figure
+    from d3s.lab.view.scene import plot_pair
 
     for pair, path in zip(pairs, paths, strict=True):
         save_figure(plot_pair(pair), path, overwrite=force)

@@ -15,7 +15,7 @@ from d3s.cli.sweep import Scheduler, Workers, read_page, say_files, say_left_out
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.evaluate.stereo import StereoResults
+    from d3s.lab.evaluate.stereo import StereoResults
 
 _NOTES = (
     "Judged: pixels of known disparity, without those that the right view does not show (unless "
@@ -79,13 +79,13 @@ def stereo(
     stereo.png. If it is stopped, the same command goes on where it was.
     """
     from d3s.atomic import write_text
-    from d3s.evaluate.league_tables import with_league
-    from d3s.evaluate.stereo import evaluate_stereo, write_stereo
-    from d3s.evaluate.stereo.evaluation import checked_lights, stereo_files
-    from d3s.evaluate.stereo.folders import find_scenes
-    from d3s.evaluate.stereo.page import MARKS, stereo_markdown
-    from d3s.view.save import save_figure
-    from d3s.view.stereo import plot_stereo
+    from d3s.estimate.plot.save import save_figure
+    from d3s.lab.evaluate.league_tables import with_league
+    from d3s.lab.evaluate.stereo import evaluate_stereo, write_stereo
+    from d3s.lab.evaluate.stereo.evaluation import checked_lights, stereo_files
+    from d3s.lab.evaluate.stereo.folders import find_scenes
+    from d3s.lab.evaluate.stereo.page import MARKS, stereo_markdown
+    from d3s.lab.view.stereo import plot_stereo
 
     contenders = options.contenders_of(method)
     with value_of("--light"):
@@ -130,7 +130,7 @@ def _command(
 
 
 def _tables(results: "StereoResults") -> "Iterator[Table]":
-    from d3s.evaluate.stereo.evaluation import lines_of
+    from d3s.lab.evaluate.stereo.evaluation import lines_of
 
     summary = results.summary()
     for light in (one.name for one in results.lights):

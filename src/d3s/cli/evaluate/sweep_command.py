@@ -14,7 +14,7 @@ from d3s.cli.output import Force, Quiet, value_of
 from d3s.cli.sweep import Scheduler, Workers, say_files, sweep_run
 
 if TYPE_CHECKING:
-    from d3s.evaluate.evaluation import Evaluation
+    from d3s.lab.evaluate.evaluation import Evaluation
 
 Option = tuple[Any, Any]
 """Annotation of an option, and its default."""
@@ -66,7 +66,7 @@ def sweep_command(
     fields = (*sweep_options, *_SWEEP_FIELDS)
 
     def command(**given: Any) -> None:
-        from d3s.evaluate.evaluation import result_files, run_evaluation, write_results
+        from d3s.lab.evaluate.evaluation import result_files, run_evaluation, write_results
 
         evaluation = _evaluation(name)
         chosen = options.given(**{name: given[name] for name in fields})
@@ -104,8 +104,8 @@ def sweep_command(
 
 def _evaluation(name: str) -> "Evaluation":
     """Import the evaluations when a command runs, so that `d3s --help` stays fast."""
-    from d3s.evaluate.planes import PLANES
-    from d3s.evaluate.scenes import SCENES
-    from d3s.evaluate.thresholds import THRESHOLDS
+    from d3s.lab.evaluate.planes import PLANES
+    from d3s.lab.evaluate.scenes import SCENES
+    from d3s.lab.evaluate.thresholds import THRESHOLDS
 
     return {one.name: one for one in (PLANES, SCENES, THRESHOLDS)}[name]

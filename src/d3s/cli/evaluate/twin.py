@@ -14,7 +14,7 @@ from d3s.cli.units import shape_px
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s.evaluate.twin import TwinRow
+    from d3s.lab.evaluate.twin import TwinRow
 
 _Samples = Annotated[int, typer.Option(help="Light paths per pixel.")]
 _Pattern = Annotated[str, typer.Option(help="Texture of all surfaces.")]
@@ -38,7 +38,7 @@ def twin(
 
     Mitsuba is the extra d3s[render]: pip install 'd3s[render]'.
     """
-    from d3s.evaluate.twin import SCENES, compare_twin
+    from d3s.lab.evaluate.twin import SCENES, compare_twin
 
     with progress_bar(SCENES, f"Rendering {SCENES} scenes.", quiet=quiet) as progress:
         rows = compare_twin(

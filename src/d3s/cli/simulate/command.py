@@ -257,8 +257,8 @@ def simulate(
     A run that was stopped is resumed when it is started again.
     """
     check_combination(given_options(ctx), ctx.params)
-    from d3s.scene.folder import RECIPE_NAME, render_folder
-    from d3s.scene.recipe import Recipe
+    from d3s.lab.twin.folder import RECIPE_NAME, render_folder
+    from d3s.lab.twin.recipe import Recipe
 
     to_render = recipe_from_options(ctx.params) if recipe is None else Recipe.load(recipe)
     count = to_render.frame_count

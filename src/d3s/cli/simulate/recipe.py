@@ -14,7 +14,7 @@ from d3s.cli.simulate.options import SceneName, flag
 from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
-    from d3s.scene.recipe import Recipe
+    from d3s.lab.twin.recipe import Recipe
 
 _STEEPEST_DEG = 85
 
@@ -43,8 +43,8 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
     SceneError
         If a value is wrong; names all that are.
     """
+    from d3s.lab.twin.recipe import Recipe
     from d3s.rig import Rig
-    from d3s.scene.recipe import Recipe
 
     rig, shape, sequence = options["rig"], options["shape"], options["sequence"]
     distances_m = None if sequence is None else _distances_m(sequence)
@@ -71,7 +71,7 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
 
 def _layout_table(size: tuple[int, int]) -> dict[str, float]:
     """[layout] of the recipe: a sensor of another size, with fields and partition to its scale."""
-    from d3s.scene.raw import RawLayout
+    from d3s.lab.twin.raw import RawLayout
 
     rows, cols = size
     usual = RawLayout()
@@ -126,7 +126,7 @@ def _tilt_rad(options: dict[str, Any], name: str) -> float | None:
 
 def _texture_table(options: dict[str, Any]) -> Any:
     """Texture of the recipe; an unknown name is passed on, and the library reports it."""
-    from d3s.scene.patterns import PATTERNS
+    from d3s.lab.twin.patterns import PATTERNS
 
     name = options["texture"]
     if name is None or name in PATTERNS:
@@ -198,8 +198,8 @@ def _three_numbers(text: str) -> tuple[float, ...]:
 
 def _lens_fields(lens: str | None, seed: int | None) -> dict[str, Any]:
     """Lenses of the recipe; none for perfect ones."""
-    from d3s.scene.lens_file import LensFile
-    from d3s.scene.typical_lenses import typical_lenses
+    from d3s.lab.twin.lens_file import LensFile
+    from d3s.lab.twin.typical_lenses import typical_lenses
 
     if lens is None or lens == "perfect":
         return {}
@@ -209,7 +209,7 @@ def _lens_fields(lens: str | None, seed: int | None) -> dict[str, Any]:
 
 def _distances_m(text: str) -> tuple[float, ...]:
     """Distances of --sequence, in metres."""
-    from d3s.scene.sequence import PROTOCOLS, even_distances_m
+    from d3s.lab.twin.sequence import PROTOCOLS, even_distances_m
 
     if text in PROTOCOLS:
         return PROTOCOLS[text]

@@ -1,0 +1,186 @@
+"""Sessions of the alignment page: readings, picture and captures in a browser."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from aiohttp import web
+
+from d3s.camera.align.session import Session, Shown
+from d3s.camera.align.values import frame_json, state_json
+from d3s.camera.live.channel import Channel
+from d3s.camera.live.security import HEADERS
+from d3s.camera.live.server import Page
+from d3s.errors import D3SError, InputError
+from d3s.record import short_repr
+
+STATE_EVERY_S = 0.5
+"""Seconds after which a page that waits for a frame is told the state instead."""
+PICTURE_COLS_PX = 960
+_QUALITY = 80  # of the JPEG
+# The report has its styles and pictures in itself, and no scripts.
+_REPORT_HEADERS = {
+    **HEADERS,
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+        "base-uri 'none'; form-action 'none'"
+    ),
+}
+
+
+def align_pages(session: Session) -> list[Page]:
+    """Pages of a session: the alignment, and the report of its calibration."""
+    folder = files("d3s.camera.align") / "page"
+
+    async def serve(channel: Channel) -> None:
+        await _Visit(session, channel).run()
+
+    async def report(_request: web.Request, rest: str) -> web.StreamResponse:
+        if rest or session.calibrated is None:
+            text = "There is no report yet: calibrate first.\n"
+            return web.Response(status=404, text=text, headers=HEADERS)
+        return web.Response(
+            text=session.calibrated.page, content_type="text/html", headers=_REPORT_HEADERS
+        )
+
+    return [
+        Page(name="align", title="Alignment", files=folder, serve=serve),
+        Page(name="report", title="Report of the calibration", answer=report),
+    ]
+
+
+class _Visit:
+    """One page in a browser."""
+
+    def __init__(self, session: Session, channel: Channel) -> None:
+        self._session = session
+        self._channel = channel
+        self._asked: asyncio.Event = asyncio.Event()
+        self._changed: asyncio.Event = asyncio.Event()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def notify() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._changed.set)
+
+        self._session.newest.listeners.append(notify)
+        sender = asyncio.create_task(self._send_frames())
+        answers: set[asyncio.Task[None]] = set()
+        try:
+            async for message in self._channel:
+                if message.get("ask") == "next":
+                    self._asked.set()
+                    continue
+                task = asyncio.create_task(self._answer(message))
+                answers.add(task)
+                task.add_done_callback(answers.discard)
+        finally:
+            self._session.newest.listeners.remove(notify)
+            sender.cancel()
+
+    async def _send_frames(self) -> None:
+        """Send the newest frame when the page asks for one; the state if there is no new one."""
+        sent: Shown | None = None
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            shown = self._session.newest.peek()
+            if shown is None or shown is sent:
+                self._changed.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), STATE_EVERY_S)
+                shown = self._session.newest.peek()
+            state = state_json(self._session)
+            if shown is None or shown is sent:
+                await self._channel.send({"is": "state", **state})
+                continue
+            sent = self._session.newest.read()
+            picture = await asyncio.to_thread(picture_of, shown)
+            await self._channel.send({"is": "frame", **frame_json(shown), **state}, [picture])
+
+    async def _answer(self, message: dict[str, Any]) -> None:
+        answer: dict[str, Any] = {"is": "answer", "id": message.get("id")}
+        try:
+            work = _work(self._session, message)
+            answer |= await asyncio.to_thread(work)
+        except D3SError as error:
+            answer["error"] = str(error)
+        await self._channel.send({**answer, **state_json(self._session)})
+
+
+def _work(session: Session, message: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Work that a message of the page asks for."""
+    asked = message.get("ask")
+    if asked == "distance":
+        distance = message.get("distance_m")
+        typed = None if distance is None else _number(message, "distance_m")
+        return lambda: _set(session, typed)
+    if asked == "forget":
+        return lambda: _forgotten(session)
+    if asked == "capture":
+        typed_m = _number(message, "distance_m")
+        return lambda: _captured(session, typed_m)
+    if asked == "take_back":
+        return lambda: _taken_back(session, str(message.get("name")))
+    if asked == "calibrate":
+        return lambda: _calibrated(session)
+    raise InputError(
+        f"ask={short_repr(asked)} must be distance, forget, capture, take_back or calibrate."
+    )
+
+
+def _number(message: dict[str, Any], name: str) -> float:
+    value = message.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{name}={short_repr(value)} must be a number of metres.")
+    return float(value)
+
+
+def _set(session: Session, distance_m: float | None) -> dict[str, Any]:
+    session.set_distance(distance_m)
+    return {}
+
+
+def _forgotten(session: Session) -> dict[str, Any]:
+    session.forget()
+    return {}
+
+
+def _captured(session: Session, distance_m: float) -> dict[str, Any]:
+    found = session.capture(distance_m)
+    return {
+        "problems": list(found.checked.problems),
+        "motion_px": found.checked.motion_px,
+        "filed": None if found.filed is None else found.filed._asdict(),
+    }
+
+
+def _taken_back(session: Session, name: str) -> dict[str, Any]:
+    if session.captures is None:
+        raise InputError("there is no folder for captures. Start with --captures FOLDER.")
+    return {"taken_back": session.captures.take_back(name)._asdict()}
+
+
+def _calibrated(session: Session) -> dict[str, Any]:
+    session.run_calibration()
+    return {}
+
+
+def picture_of(shown: Shown) -> bytes:
+    """Small JPEG of the raw frame, brightened as screens show light."""
+    import cv2
+
+    rows, cols = shown.image.shape
+    width = min(cols, PICTURE_COLS_PX)
+    size = width, max(round(rows * width / cols), 1)
+    small = cv2.resize(shown.image, size, interpolation=cv2.INTER_AREA)
+    levels = np.rint(255 * np.sqrt(np.clip(np.nan_to_num(small), 0, 1))).astype(np.uint8)
+    done, encoded = cv2.imencode(".jpg", levels, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    if not done:
+        raise InputError("the picture of the frame could not be encoded.")
+    return bytes(encoded)

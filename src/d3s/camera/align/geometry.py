@@ -1,0 +1,198 @@
+"""Rows, roll, scale and turn between the halves of a frame, from matched places.
+
+With (u, v) a place in the left half from the axis of its lens, a match in the right half lies lower
+by::
+
+    rows + roll u + scale v - turn (d - mean d)
+
+d is the disparity. The last term is that of a baseline that is turned against the rows: rows then
+differ with the distance. On a plane, d is linear in u and v, and the turn looks like roll and
+scale; it is told apart only by scenes with several depths. A prior keeps it small elsewhere.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from d3s.camera.align.matching import Matched
+from d3s.camera.align.quantities import Reading, unknown
+from d3s.check.fit import Samples, fit_groups
+from d3s.rig import Calibration, Optics
+from d3s.rig.places import view_to_raw_matrices
+from d3s.types import FloatArray
+
+ROWS_PX = 5.0
+ROLL_RAD = np.radians(0.3)
+SCALE = 0.005
+TURN_RAD = np.radians(1.0)
+_TURN_PRIOR_RAD = np.radians(1.5)
+_BEND_PX = 1.0  # rows that distortion adds at the side of a field
+_PLACE_SIGMA_PX = 0.1  # error of a match that its sigma does not show
+_FLAT = "show things near and far: on one plane it cannot be told from roll"
+_CORNER = "texture in one corner only: show texture all over"
+
+
+class Frame(NamedTuple):
+    """Axes of both lenses in the raw frame, and the transform that matches should have."""
+
+    axes_px: FloatArray  # (2, 2): x, y of the left and the right lens
+    side_px: float  # half the side of a field
+    to_right: FloatArray | None  # (2, 3): left half to right half at infinity, of a calibration
+
+    @property
+    def targets(self) -> dict[str, float]:
+        """Targets of rows, roll and scale: 0, or as calibrated."""
+        if self.to_right is None:
+            return {"rows_px": 0.0, "roll_rad": 0.0, "scale": 0.0}
+        linear = self.to_right[:, :2]
+        rows = self.to_right @ [*self.axes_px[0], 1.0] - self.axes_px[1]
+        return {
+            "rows_px": float(rows[1]),
+            "roll_rad": float(np.arctan2(linear[1, 0], linear[0, 0])),
+            "scale": float(np.sqrt(np.linalg.det(linear)) - 1),
+        }
+
+
+def axes_frame(
+    optics: Optics,
+    calibration: Calibration | None,
+    shape: tuple[int, int],
+    *,
+    middle_px: float,
+    left_side: int,
+) -> Frame:
+    """Axes of both lenses as designed, beside the partition.
+
+    Parameters
+    ----------
+    optics
+        Design of the camera.
+    calibration
+        Calibration of the camera, if it has one.
+    shape
+        Rows and columns of the raw frame.
+    middle_px
+        Column of the partition.
+    left_side
+        1 if the left lens lights the right half of the frame, -1 if it lights the left half.
+    """
+    half_px = optics.baseline_m / optics.pixel_pitch_m / 2
+    row = (shape[0] - 1) / 2
+    axes = np.array(
+        [[middle_px + left_side * half_px, row], [middle_px - left_side * half_px, row]]
+    )
+    to_right = None
+    if calibration is not None:
+        left, right = (
+            np.vstack([one, [0.0, 0.0, 1.0]]) for one in view_to_raw_matrices(calibration)
+        )
+        to_right = (right @ np.linalg.inv(left))[:2]
+    return Frame(axes, min(shape[0], shape[1] / 2) / 2, to_right)
+
+
+class Geometry(NamedTuple):
+    """Transform from the left to the right half, and the disparity of each match."""
+
+    values: FloatArray  # (4,): rows in px, roll, scale, turn
+    sigmas: FloatArray
+    disparity_px: FloatArray  # (places,): along the rows; its zero is that of the design
+    groups: FloatArray  # (places,): ninth of the field
+    disparity_sd_px: float  # extent of the disparities
+    is_absolute: bool  # whether the disparity of infinity is known, from a calibration
+
+
+def fit_geometry(matched: Matched, frame: Frame) -> Geometry | None:
+    """Fit rows, roll, scale and turn; None if the places lie in one part of the field."""
+    left, right = matched.left_px - frame.axes_px[0], matched.right_px - frame.axes_px[1]
+    u, v = left.T / frame.side_px
+    cells = np.clip(np.floor(1.5 * (left / frame.side_px + 1)), 0, 2)
+    groups = 3 * cells[:, 1] + cells[:, 0]
+    sigmas = np.hypot(matched.sigma_px, _PLACE_SIGMA_PX)
+    roll, scale = 0.0, 0.0
+    for _ in range(2):
+        # Roll and scale move matches along the rows too.
+        disparity = (1 + scale) * left[:, 0] - roll * left[:, 1] - right[:, 0]
+        away = disparity - np.median(disparity)
+        terms = np.stack([np.ones_like(u), u, v, -away, u * u, u * v, v * v], axis=1)
+        prior = np.array([np.inf, np.inf, np.inf, _TURN_PRIOR_RAD, *[_BEND_PX] * 3])
+        samples = Samples(terms, right[:, 1] - left[:, 1], sigmas, groups)
+        fit = fit_groups(samples, prior)
+        if fit is None:
+            return None
+        units = np.array([1.0, 1 / frame.side_px, 1 / frame.side_px, 1.0])
+        values, spread = fit.values[:4] * units, fit.sigmas[:4] * units
+        roll, scale = float(values[1]), float(values[2])
+    extent = float(1.4826 * np.median(np.abs(away)))
+    found = Geometry(values, spread, disparity, groups, extent, is_absolute=False)
+    return found if frame.to_right is None else _absolute(found, matched, frame.to_right)
+
+
+def _absolute(found: Geometry, matched: Matched, to_right: FloatArray) -> Geometry:
+    """Disparity from that of infinity, which a calibration knows."""
+    ends = matched.left_px @ to_right[:, :2].T + to_right[:, 2]
+    return found._replace(disparity_px=ends[:, 0] - matched.right_px[:, 0], is_absolute=True)
+
+
+def geometry_readings(
+    found: Geometry | None,
+    frame: Frame,
+    optics: Optics,
+    *,
+    problem: str = "",
+    distance_m: float | None = None,
+) -> list[Reading]:
+    """Readings of rows, roll, scale and turn.
+
+    Parameters
+    ----------
+    found
+        Fit to the matched places; None if there is none.
+    frame
+        Axes of both lenses and targets.
+    optics
+        Design of the camera.
+    problem
+        Why there is no fit.
+    distance_m
+        Distance of what is seen, if it is known.
+    """
+    targets = frame.targets
+    if frame.to_right is None:
+        # Two lenses of one kind: the one that focuses nearer is farther away, and magnifies more.
+        powers = optics.optical_power_right_dpt - optics.optical_power_left_dpt
+        targets["scale"] = optics.sensor_distance_m * powers
+    limits = {"rows_px": ROWS_PX, "roll_rad": ROLL_RAD, "scale": SCALE, "turn_rad": TURN_RAD}
+    targets["turn_rad"] = 0.0
+    if found is None:
+        reason = problem or _CORNER
+        return [unknown(name, targets[name], limits[name], reason) for name in limits]
+    where = "distance not known" if distance_m is None else f"at {distance_m:.2f} m"
+    off = {name: float(found.values[number]) - targets[name] for number, name in enumerate(limits)}
+    amounts = {
+        "rows_px": f"{abs(off['rows_px']) * optics.pixel_pitch_m * 1e6:.0f} µm, or turn the plate "
+        f"{'clockwise' if off['rows_px'] > 0 else 'counter-clockwise'} by "
+        f"{np.degrees(abs(off['rows_px']) * optics.pixel_pitch_m / optics.baseline_m):.2f}°",
+        "scale": f"{abs(off['scale']) * optics.sensor_distance_m * 1e6:.0f} µm",
+    }
+    notes = {"rows_px": where}
+    if distance_m is not None:
+        turned = -float(found.values[3]) * float(optics.disparity_px(distance_m))
+        notes["rows_px"] += f", {turned:+.1f} px of it from the baseline's turn"
+    readings = [
+        Reading(
+            name,
+            float(found.values[number]),
+            float(found.sigmas[number]),
+            targets[name],
+            limits[name],
+            note=notes.get(name, ""),
+            amount=amounts.get(name, ""),
+        )
+        for number, name in enumerate(limits)
+    ]
+    if found.sigmas[3] > 0.5 * _TURN_PRIOR_RAD:
+        readings[3] = unknown("turn_rad", 0.0, TURN_RAD, _FLAT)
+        readings[0] = readings[0]._replace(
+            note=f"{where}; other distances have other rows if the baseline is turned"
+        )
+    return readings

@@ -1,0 +1,257 @@
+"""`Session`: frames of a source measured in threads, filed on request, calibrated at the end."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from d3s.camera.align.filing import CaptureFolder, Checked, Filed, check_frames
+from d3s.camera.align.measure import Alignment
+from d3s.camera.align.sources import raw_of
+from d3s.camera.align.watch import Watch
+from d3s.camera.capture import LiveCamera
+from d3s.camera.live.slot import Newest, Slot
+from d3s.errors import CapturesError, D3SError, InputError
+from d3s.frames import Frame, Refused, Source
+from d3s.types import Image, Progress
+
+FRESH_FRAMES = 3
+"""Frames that are taken for one capture: the first and the last are compared."""
+_CAPTURE_S = 20.0  # longest wait for them
+_CLOSE_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """One measured frame."""
+
+    number: int
+    name: str
+    image: Image  # raw frame, full scale 1
+    alignment: Alignment
+    seconds: float  # that the measurement took
+
+
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """Outcome of one capture; not filed if there are problems."""
+
+    checked: Checked
+    filed: Filed | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated:
+    """Outcome of the calibration."""
+
+    values: dict[str, Any]  # verdict and measures, as `Report.as_json` has them
+    page: str  # the report, as HTML
+    rig_path: Path | None  # None if nothing usable came out
+    page_path: Path
+    problem: str  # why there is no rig
+
+
+Calibrate = Callable[[Path, Progress], Calibrated]
+"""Calibration of a folder of captures: called with the folder and with a progress in per cent."""
+
+
+class Session:
+    """A source that is watched: measured frames, captures, calibration.
+
+    Two threads: one takes frames from the source, the other measures the newest.
+
+    Parameters
+    ----------
+    source
+        Source of raw frames.
+    watch
+        Averages the readings.
+    captures
+        Folder to file captures in; None if there is none.
+    calibrate
+        Calibration of that folder.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        watch: Watch,
+        *,
+        captures: CaptureFolder | None = None,
+        calibrate: Calibrate | None = None,
+    ) -> None:
+        self.watch = watch
+        self.captures = captures
+        self.newest: Newest[Shown] = Newest()
+        self.problem = ""  # why frames stopped, or the last one that could not be used
+        self.has_ended = False
+        self.percent: float | None = None  # of a calibration under way
+        self.calibrated: Calibrated | None = None
+        self._source = source
+        self._calibrate = calibrate
+        self._frames: Slot[Frame] = Slot()
+        self._watching = threading.Lock()
+        self._fresh = threading.Condition()
+        self._wanted = 0
+        self._taken: list[Frame] = []
+        self._capturing = threading.Lock()
+        self._threads = [
+            threading.Thread(target=work, name=name, daemon=True)
+            for work, name in ((self._grab, "d3s-grab"), (self._measure, "d3s-align"))
+        ]
+
+    def __enter__(self) -> Self:
+        """Start both threads."""
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Stop both threads and close the source."""
+        self._source.close()
+        self._frames.close()
+        for thread in self._threads:
+            thread.join(_CLOSE_S)
+
+    @property
+    def state(self) -> str:
+        """State of the source, for people."""
+        if self.has_ended:
+            return "all frames were shown"
+        return self._source.state if isinstance(self._source, LiveCamera) else "running"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no more frames will be measured."""
+        return self.has_ended and not self._threads[1].is_alive()
+
+    # Threads --------------------------------------------------------------------------------------
+
+    def _grab(self) -> None:
+        is_live = self._source.frame_count is None
+        try:
+            for outcome in self._source:
+                if isinstance(outcome, Refused):
+                    self._say(f"{outcome.name}: {outcome.reason}")
+                    continue
+                if not outcome.whole:
+                    continue
+                frame = raw_of(outcome)
+                self._hand_over(frame)
+                (self._frames.put if is_live else self._frames.put_and_wait)(frame)
+        except D3SError as error:
+            self._say(str(error))
+        self.has_ended = True
+        self._frames.close()
+        with self._fresh:
+            self._fresh.notify_all()
+        self.newest.notify()
+
+    def _say(self, problem: str) -> None:
+        self.problem = problem
+        self.newest.notify()
+
+    def _hand_over(self, frame: Frame) -> None:
+        """Give the frame to a capture that waits for it."""
+        with self._fresh:
+            if self._wanted > 0:
+                self._taken.append(frame)
+                self._wanted -= 1
+                self._fresh.notify_all()
+
+    def _measure(self) -> None:
+        while (frame := self._frames.take()) is not None:
+            start = time.perf_counter()
+            try:
+                image = frame.light()
+                with self._watching:
+                    found = self.watch.add(image)
+            except D3SError as error:
+                self._say(str(error))
+                continue
+            self.newest.put(
+                Shown(
+                    number=frame.number,
+                    name=frame.name,
+                    image=image,
+                    alignment=found,
+                    seconds=time.perf_counter() - start,
+                )
+            )
+        self.newest.notify()
+
+    # Requests -------------------------------------------------------------------------------------
+
+    def set_distance(self, distance_m: float | None) -> None:
+        """Set the distance of the scene, in metres; None if it is not known."""
+        if distance_m is not None and not 0 < distance_m <= 20:
+            raise InputError(f"distance_m={distance_m:g} must be above 0 and up to 20 m.")
+        with self._watching:
+            self.watch.distance_m = distance_m
+
+    def forget(self) -> None:
+        """Forget earlier frames and the best sharpness."""
+        with self._watching:
+            self.watch.forget()
+
+    def capture(self, distance_m: float) -> Captured:
+        """Take fresh frames of a board at a distance, check them and file the last one.
+
+        Raises
+        ------
+        InputError
+            If there is no folder or no camera, or the distance is filed already.
+        """
+        if self.captures is None:
+            raise InputError("there is no folder for captures. Start with --captures FOLDER.")
+        with self._capturing:
+            self.captures.check_distance(distance_m)
+            frames = [frame.light() for frame in self._fresh_frames()]
+            checked = check_frames(frames, left_lens=self.watch.left_lens)
+            filed = None
+            if not checked.problems:
+                filed = self.captures.add(frames[-1], distance_m)
+        return Captured(checked=checked, filed=filed)
+
+    def _fresh_frames(self) -> list[Frame]:
+        """Frames that arrive after this call."""
+        with self._fresh:
+            self._taken, self._wanted = [], FRESH_FRAMES
+            self._fresh.wait_for(lambda: self._wanted == 0 or self.has_ended, _CAPTURE_S)
+            taken, self._wanted = self._taken, 0
+        if len(taken) < FRESH_FRAMES:
+            words = "all frames of the source were shown" if self.has_ended else "no frames arrive"
+            raise InputError(f"{words}: captures need a camera that runs.")
+        return taken
+
+    def run_calibration(self) -> Calibrated:
+        """Calibrate from the captures; `percent` tells how far it is.
+
+        Raises
+        ------
+        D3SError
+            If there are no captures, too few, or they do not fit together.
+        """
+        if self.captures is None or self._calibrate is None:
+            raise InputError("there is no folder for captures. Start with --captures FOLDER.")
+        if self.captures.missing:
+            count = len(self.captures.filed)
+            raise CapturesError(
+                f"{count} frames are filed, and {self.captures.missing} more are needed.",
+                path=self.captures.folder,
+            )
+        if self.percent is not None:
+            raise InputError("a calibration is under way: wait for it.")
+        self.percent = 0.0
+        try:
+            self.calibrated = self._calibrate(self.captures.folder, self._progress)
+        finally:
+            self.percent = None
+            self.newest.notify()
+        return self.calibrated
+
+    def _progress(self, done: int, total: int) -> None:
+        self.percent = 100.0 * done / max(total, 1)
+        self.newest.notify()

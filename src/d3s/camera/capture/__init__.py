@@ -1,0 +1,15 @@
+"""Cameras: sources of frames that are watched, and opened again when they are lost.
+
+live_camera `LiveCamera`: a device that is watched
+order       order and format of the frames of a camera
+device      the protocol of devices, and their pace
+twin        a moving scene of the simulator as a device
+fake        a device with faults by a script
+uvc         cameras on USB that OpenCV reads
+basler      cameras of Basler
+genicam     cameras with GenICam
+"""
+
+from d3s.camera.capture.live_camera import Fault, FaultKind, LiveCamera
+
+__all__ = ["Fault", "FaultKind", "LiveCamera"]

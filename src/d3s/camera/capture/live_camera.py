@@ -1,0 +1,271 @@
+"""Live camera: a device that is watched, opened again when it is lost, and its losses counted.
+
+The frames of a device may stop, come twice, late or in part, and change their size. None of this
+may reach a depth map unseen. `LiveCamera` numbers the frames anew and without repetition, and
+keeps a list of all that went wrong.
+"""
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+from d3s.camera.capture.device import Device
+from d3s.camera.capture.order import FrameFormat, Order
+from d3s.errors import CameraError, InputError
+from d3s.frames.frame import CameraSettings, Frame, Refused, Splitter
+
+GRABBING = "grabbing"
+_STEP_S = 0.1  # of a wait for a frame, and so the time that closing takes
+_FAULTS_KEPT = 500
+_RATE_FRAMES = 8  # over which the frame rate is averaged
+
+
+class FaultKind(StrEnum):
+    """Kinds of faults."""
+
+    UNPLUGGED = "unplugged"
+    FROZEN = "frozen"
+    DROPPED = "dropped"
+    INCOMPLETE = "incomplete"
+    OUT_OF_ORDER = "out of order"
+    CHANGED = "changed"
+
+
+class Fault(NamedTuple):
+    """One thing that went wrong."""
+
+    kind: FaultKind
+    time_s: float  # when it was seen, by `time.monotonic`
+    words: str
+    frames: int = 0  # that were lost by it; in an outage, as many as the frame rate says
+    back_s: float | None = None  # when frames came again after an outage
+
+
+class LiveCamera:
+    """Source of the frames of a device: waits for each, and goes on when it was lost and is back.
+
+    Another thread may read `state` and `settings`, call `configure`, and `close` it: that ends the
+    iteration.
+
+    Parameters
+    ----------
+    device
+        The camera.
+    rig
+        Rig whose calibration has the size of frames; other sizes are refused. Without one, frames
+        must be like the first.
+    freeze_s
+        Time without a frame, beyond three exposures, after which the camera is opened again.
+    retry_s
+        Time between attempts to open it.
+
+    Raises
+    ------
+    CameraError
+        When there is no such camera at the beginning.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        *,
+        rig: Splitter | None = None,
+        freeze_s: float = 1.5,
+        retry_s: float = 0.5,
+    ) -> None:
+        self._device = device
+        self._freeze_s, self._retry_s = freeze_s, retry_s
+        self._format = FrameFormat.of_rig(rig)
+        self._state = GRABBING
+        self._closed, self._in_use = threading.Event(), threading.Lock()
+        self._faults: deque[Fault] = deque(maxlen=_FAULTS_KEPT)
+        self._counts: Counter[str] = Counter()
+        self._lost = 0
+        self._outage: Fault | None = None  # that goes on
+        self._next_number = 0
+        self._waited_s = 0.0  # for a new frame
+        self._arrived_s: float | None = None  # last new frame
+        self._period_s: float | None = None
+        self._order = Order()
+        self._asked: dict[str, float] = {}  # settings
+        device.open()
+        self._is_open = True
+
+    @property
+    def frame_count(self) -> None:
+        """None: a camera has no end."""
+
+    @property
+    def name(self) -> str:
+        """Name of the device."""
+        return self._device.name
+
+    @property
+    def state(self) -> str:
+        """State for people: "grabbing", or "lost: " or "refused: " and the reason."""
+        return self._state
+
+    @property
+    def settings(self) -> CameraSettings:
+        """Settings of the device."""
+        return self._device.settings
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Faults so far, the last 500 of them."""
+        return tuple(self._faults)
+
+    @property
+    def fault_counts(self) -> dict[str, int]:
+        """Number of faults of each kind."""
+        return dict(self._counts)
+
+    @property
+    def lost(self) -> int:
+        """Frames that were lost in all."""
+        return self._lost
+
+    def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
+        """Change settings of the device; they are set again when it was lost and is back.
+
+        Parameters
+        ----------
+        exposure_s
+            Exposure time in seconds; None leaves it as it is.
+        gain
+            Gain in the unit of the camera; None leaves it as it is.
+
+        Raises
+        ------
+        InputError
+            When the camera has no such setting, or the value is out of its range.
+        """
+        self._device.configure(exposure_s=exposure_s, gain=gain)
+        asked = {"exposure_s": exposure_s, "gain": gain}
+        self._asked |= {name: value for name, value in asked.items() if value is not None}
+
+    def close(self) -> None:
+        """Release the device, and end the iteration, in whichever thread it is."""
+        self._closed.set()
+        with self._in_use:
+            self._device.close()
+            self._is_open = False
+
+    def __enter__(self) -> Self:
+        """Return the camera itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the camera."""
+        self.close()
+
+    def __iter__(self) -> Iterator[Frame | Refused]:
+        """Frames as they come; waits while the camera is lost."""
+        while not self._closed.is_set():
+            outcome = self._next()
+            if outcome is not None:
+                yield outcome
+
+    def _next(self) -> Frame | Refused | None:
+        """Next outcome, if there is one within a short time."""
+        started_s = time.monotonic()
+        with self._in_use:
+            if self._closed.is_set():
+                return None
+            try:
+                frame = self._grab()
+            except CameraError as error:
+                self._lose(FaultKind.UNPLUGGED, str(error))
+                frame = None
+        if not self._is_open:
+            self._closed.wait(self._retry_s)
+            return None
+        missing = None if frame is None else self._order.missing_before(frame)
+        if frame is None or missing is None:
+            self._pass_over(frame, time.monotonic() - started_s)
+            return None
+        return self._numbered(frame, missing)
+
+    def _grab(self) -> Frame | None:
+        if not self._is_open:
+            self._device.open()
+            self._is_open, self._order, self._waited_s = True, Order(), 0.0
+            with suppress(InputError):  # another camera of this name may have other ranges
+                self._device.configure(**self._asked)
+        return self._device.grab(_STEP_S)
+
+    def _pass_over(self, frame: Frame | None, waited_s: float) -> None:
+        """Note that no new frame came: none at all, or an old one."""
+        if frame is not None:
+            words = f"frame {frame.number} of the camera came after its frame {self._order.last}."
+            self._note(FaultKind.OUT_OF_ORDER, words)
+        self._waited_s += waited_s
+        exposure = self._device.settings.exposure_s
+        if self._waited_s > self._freeze_s + (0 if exposure is None else 3 * exposure.value):
+            with self._in_use:
+                self._lose(FaultKind.FROZEN, f"no new frame for {self._waited_s:.1f} s.")
+
+    def _lose(self, kind: FaultKind, words: str) -> None:
+        """Release a camera that is lost; an outage is one fault, however often opening fails."""
+        self._device.close()
+        self._is_open = False
+        self._state = f"lost: {words}"
+        if self._outage is None:
+            self._outage = self._note(kind, words)
+
+    def _note(self, kind: FaultKind, words: str, frames: int = 0) -> Fault:
+        fault = Fault(kind, time.monotonic(), words, frames)
+        self._faults.append(fault)
+        self._counts[str(kind)] += 1
+        self._lost += frames
+        return fault
+
+    def _numbered(self, frame: Frame, missing: int) -> Frame | Refused:
+        """Frame with its new number, or the reason why it cannot be used."""
+        now_s = time.monotonic()
+        step_s = None if self._arrived_s is None else now_s - self._arrived_s
+        self._arrived_s, self._waited_s = now_s, 0.0
+        if self._outage is not None:
+            missing = self._end_outage(self._outage, step_s, now_s)
+        else:
+            if missing:
+                words = f"frames of the camera are missing: {missing}."
+                self._note(FaultKind.DROPPED, words, missing)
+            if step_s is not None:
+                period_s = step_s / (missing + 1)
+                before_s = period_s if self._period_s is None else self._period_s
+                self._period_s = before_s + (period_s - before_s) / _RATE_FRAMES
+        number = self._next_number + missing
+        self._next_number = number + 1
+        return self._checked(replace(frame, number=number, lost_before=missing))
+
+    def _end_outage(self, outage: Fault, step_s: float | None, now_s: float) -> int:
+        """Number of frames that an outage cost, by the frame rate before it."""
+        missed = 0
+        if self._period_s and step_s is not None:
+            missed = max(round(step_s / self._period_s) - 1, 0)
+        self._lost += missed
+        self._outage = None
+        ended = outage._replace(frames=missed, back_s=now_s)
+        if outage in self._faults:  # unless it is older than the last 500
+            self._faults[self._faults.index(outage)] = ended
+        return missed
+
+    def _checked(self, frame: Frame) -> Frame | Refused:
+        if not frame.whole:
+            self._note(FaultKind.INCOMPLETE, f"frame {frame.number} did not arrive whole.", 1)
+            self._state = GRABBING
+            return frame
+        self._format = self._format.completed_by(frame)
+        words = self._format.mismatch(frame)
+        if words:
+            self._note(FaultKind.CHANGED, words, 1)
+            self._state = f"refused: {words}"
+            return Refused(f"frame {frame.number}", words)
+        self._state = GRABBING
+        return frame

@@ -1,0 +1,134 @@
+"""Cameras on USB that need no driver (UVC), such as stereo cameras with both views side by side."""
+
+import queue
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from d3s.errors import CameraError, InputError
+from d3s.frames.frame import CameraSettings, Frame
+from d3s.frames.video import ImageMaker
+from d3s.rig import Rig
+
+_WAITING_FRAMES = 4
+_FAILURES = 5  # to read an image, in a row: the camera is gone
+
+
+class UvcDevice:
+    """Device that OpenCV reads, in a thread of its own, since reading may wait for ever.
+
+    OpenCV does not tell the units of exposure and gain, which differ between systems: they are no
+    settings here. Set them with the tools of the system, such as v4l2-ctl.
+
+    Parameters
+    ----------
+    number
+        Number of the camera, from 0.
+    rig
+        The camera; a stereo camera is rectified by it.
+    side_by_side
+        Whether each image has both rectified views, left and right half.
+    linear
+        Whether integers are proportional to the light; None as `load_pair`.
+    rate_hz
+        Frames a second to ask for.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        *,
+        rig: Rig | None = None,
+        side_by_side: bool = False,
+        linear: bool | None = None,
+        rate_hz: float | None = None,
+    ) -> None:
+        self._number, self._rate_hz = number, rate_hz
+        self._maker = ImageMaker(rig, side_by_side, linear)
+        self._reading: _Reading | None = None
+
+    @property
+    def name(self) -> str:
+        """Name for people."""
+        return f"uvc:{self._number}"
+
+    @property
+    def settings(self) -> CameraSettings:
+        """No settings: their units are not known."""
+        return CameraSettings()
+
+    def open(self) -> None:
+        """Connect, and begin to read."""
+        import cv2
+
+        self.close()
+        capture = cv2.VideoCapture(self._number)
+        if not capture.isOpened():
+            capture.release()
+            raise CameraError(
+                f"there is no camera uvc:{self._number}, or another program uses it. Plug it in, "
+                "or try another number."
+            )
+        if self._rate_hz is not None:
+            capture.set(cv2.CAP_PROP_FPS, self._rate_hz)
+        self._reading = _Reading(capture)
+
+    def grab(self, timeout_s: float) -> Frame | None:
+        """Next image, if it comes in time."""
+        reading = self._reading
+        if reading is None:
+            raise CameraError(f"{self.name} is not open.")
+        try:
+            number, time_s, image = reading.images.get(timeout=timeout_s)
+        except queue.Empty:
+            if reading.has_failed:
+                raise CameraError(f"{self.name} gives no images any more. Plug it in.") from None
+            return None
+        return self._maker.frame(image, number=number, time_s=time_s)
+
+    def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
+        """Refuse to change settings: their units are not known."""
+        if exposure_s is not None or gain is not None:
+            raise InputError(
+                "exposure and gain of a UVC camera cannot be set here, since OpenCV does not tell "
+                "their units. Use the tool of the system, such as v4l2-ctl."
+            )
+
+    def close(self) -> None:
+        """Release the camera; a read that hangs is left behind."""
+        if self._reading is not None:
+            self._reading.stop()
+            self._reading = None
+
+
+class _Reading:
+    """Thread that reads images; when nobody takes them, the newest ones are lost and numbered."""
+
+    def __init__(self, capture: Any) -> None:
+        self.images: queue.Queue[tuple[int, float, Any]] = queue.Queue(_WAITING_FRAMES)
+        self.has_failed = False
+        self._capture = capture
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="d3s uvc", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop reading, and wait a moment for it."""
+        self._stop.set()
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        number = failures = 0
+        while not self._stop.is_set() and failures < _FAILURES:
+            is_there, image = self._capture.read()
+            if not is_there:
+                failures += 1
+                self._stop.wait(0.02)
+                continue
+            failures = 0
+            with suppress(queue.Full):  # then its number is missing, and so the loss is counted
+                self.images.put_nowait((number, time.monotonic(), image))
+            number += 1
+        self.has_failed = failures >= _FAILURES
+        self._capture.release()

@@ -1,0 +1,252 @@
+"""Web server of live pages: any number of pages, each with its files and one kind of WebSocket.
+
+    server = Server([Page(name="live", title="Live", files=folder, serve=feed.serve)])
+    with server.running() as address: ...
+
+Addresses are /TOKEN/NAME/ (index.html of the page), /TOKEN/NAME/FILE, /TOKEN/NAME/socket, and
+/TOKEN/shared/FILE for files that all pages share. Nothing else is served. Files are those of a
+folder of the package, read once at the start.
+"""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.resources import files as package_files
+from importlib.resources.abc import Traversable
+from types import MappingProxyType
+
+from aiohttp import web
+
+from d3s.camera.live.channel import Channel
+from d3s.camera.live.security import HEADERS, LOOPBACK, MAX_MESSAGE_BYTES, Gate
+from d3s.errors import InputError
+
+_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+_HEARTBEAT_S = 20.0  # after which a client that does not answer is disconnected
+_SHUTDOWN_S = 2.0
+
+Proxy = Callable[[web.Request, str], Awaitable[web.StreamResponse]]
+"""Answer to a request below a page, given the rest of its path."""
+
+
+def shared_files() -> Traversable:
+    """Folder of the files that all pages share: `page.css` and `page.js`."""
+    return package_files("d3s.camera.live") / "pages" / "shared"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """One page of a server.
+
+    Parameters
+    ----------
+    name
+        Part of the address, such as "live".
+    title
+        Title of the link to it.
+    files
+        Folder with `index.html` and what it loads, most often in the package:
+        ``importlib.resources.files("d3s.camera.align") / "page"``. Subfolders are not served.
+    serve
+        Called for each WebSocket of the page, with its `Channel`; the connection ends when it
+        returns.
+    answer
+        In place of files and `serve`: answers all requests below the page.
+    """
+
+    name: str
+    title: str
+    files: Traversable | None = None
+    serve: Callable[[Channel], Awaitable[None]] | None = None
+    answer: Proxy | None = None
+
+    def read_files(self) -> Mapping[str, bytes]:
+        """Contents of the files by name."""
+        return _read_folder(self.files) if self.files is not None else {}
+
+
+def _read_folder(folder: Traversable) -> Mapping[str, bytes]:
+    return MappingProxyType(
+        {
+            one.name: one.read_bytes()
+            for one in folder.iterdir()
+            if one.is_file() and _suffix(one.name) in _TYPES
+        }
+    )
+
+
+def _suffix(name: str) -> str:
+    return name[name.rfind(".") :] if "." in name else ""
+
+
+@dataclass(eq=False)
+class Server:
+    """Web server of pages; closed to other machines unless `host` says otherwise.
+
+    Parameters
+    ----------
+    pages
+        Pages; the first is where the address leads.
+    host
+        Address to listen at. 127.0.0.1 is this machine only; 0.0.0.0 is every network that this
+        machine is in, where everybody who has the address with its token can watch and control.
+    port
+        Port to listen at; 0 takes any that is free.
+    """
+
+    pages: Sequence[Page]
+    host: str = LOOPBACK
+    port: int = 0
+    gate: Gate = field(init=False)
+    _sockets: set[web.WebSocketResponse] = field(default_factory=set, init=False)
+    _runner: web.AppRunner | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Read the files of all pages."""
+        names = [page.name for page in self.pages]
+        if not names or len({*names, "shared"}) <= len(names):
+            raise InputError(f"pages are named {names}: there must be one, and no name twice.")
+        self._pages = {page.name: page for page in self.pages}
+        self._files = {page.name: page.read_files() for page in self.pages}
+        self._files["shared"] = _read_folder(shared_files())
+        self.gate = Gate(host=self.host, port=self.port)
+
+    @property
+    def clients(self) -> int:
+        """Number of open WebSockets."""
+        return len(self._sockets)
+
+    async def start(self) -> str:
+        """Start to listen, in the running event loop; return the address, with its token.
+
+        Raises
+        ------
+        InputError
+            If the address or the port cannot be used.
+        """
+        app = web.Application(client_max_size=MAX_MESSAGE_BYTES)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handle_signals=False
+        )
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self.host, self.port)
+        try:
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise InputError(
+                f"cannot listen at {self.host}, port {self.port}: {error.strerror or error}. "
+                "Choose another --port, or 0 for any that is free."
+            ) from error
+        port = self._runner.addresses[0][1]
+        self.gate = Gate(host=self.host, port=port, token=self.gate.token)
+        return self.gate.address
+
+    async def stop(self) -> None:
+        """Close all connections, and stop to listen."""
+        for socket in tuple(self._sockets):
+            await socket.close(code=1001, message=b"the server stops")
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def run(self, ready: Callable[[str], None], *, seconds: float | None = None) -> None:
+        """Serve until Ctrl-C, SIGTERM, or for a time.
+
+        Parameters
+        ----------
+        ready
+            Called with the address once the server listens.
+        seconds
+            Time after which it ends; None for no end.
+        """
+        with suppress(KeyboardInterrupt, asyncio.CancelledError):
+            asyncio.run(self._run(ready, seconds))
+
+    async def _run(self, ready: Callable[[str], None], seconds: float | None) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            with suppress(ValueError, NotImplementedError):  # not in the main thread
+                asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        ready(await self.start())
+        try:
+            await (asyncio.Event().wait() if seconds is None else asyncio.sleep(seconds))
+        finally:
+            await self.stop()
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Run the server in a thread of its own; gives the address."""
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="d3s-server", daemon=True)
+        thread.start()
+        try:
+            yield asyncio.run_coroutine_threadsafe(self.start(), loop).result()
+        finally:
+            asyncio.run_coroutine_threadsafe(self.stop(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer a request: checks first, then files, the WebSocket, or the page's own answer."""
+        token, _, rest = request.match_info["path"].partition("/")
+        is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
+        refusal = self.gate.refusal(
+            token=token,
+            host=request.headers.get("Host"),
+            origin=request.headers.get("Origin"),
+            is_socket=is_socket,
+        )
+        if refusal:
+            return web.Response(status=403, text=f"Refused: {refusal}\n", headers=HEADERS)
+        if request.method != "GET":
+            return web.Response(status=405, text="Only GET is answered.\n", headers=HEADERS)
+        name, slash, rest = rest.partition("/")
+        page = self._pages.get(name)
+        if page is not None and page.answer is not None and (slash or is_socket):
+            return await page.answer(request, rest)
+        if name and not slash:  # so that relative addresses of the page work
+            return _moved(f"/{token}/{name}/") if name in self._files else _not_found()
+        if not name:
+            return _moved(f"/{token}/{self.pages[0].name}/")
+        if page is not None and page.serve is not None and rest == "socket" and is_socket:
+            return await self._serve_socket(request, page.serve)
+        content = self._files.get(name, {}).get(rest or "index.html")
+        if content is None:
+            return _not_found()
+        kind = _TYPES[_suffix(rest or "index.html")]
+        return web.Response(body=content, content_type=kind, charset="utf-8", headers=HEADERS)
+
+    async def _serve_socket(
+        self, request: web.Request, serve: Callable[[Channel], Awaitable[None]]
+    ) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(
+            max_msg_size=MAX_MESSAGE_BYTES, heartbeat=_HEARTBEAT_S, compress=False
+        )
+        await socket.prepare(request)
+        self._sockets.add(socket)
+        try:
+            await serve(Channel(socket))
+        finally:
+            self._sockets.discard(socket)
+            await socket.close()
+        return socket
+
+
+def _moved(path: str) -> web.Response:
+    return web.Response(status=302, headers={**HEADERS, "Location": path})
+
+
+def _not_found() -> web.Response:
+    return web.Response(status=404, text="There is no such page.\n", headers=HEADERS)

@@ -1,0 +1,136 @@
+"""Depth of a recording, estimated again."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d3s.camera.recording import Recording, RecordingWriter
+from d3s.camera.recording.reader import RecordedDepth
+from d3s.errors import D3SError, InputError
+from d3s.estimate import DepthMap, Options
+from d3s.estimate.methods import estimate_quietly
+from d3s.estimate.saving import as_image
+from d3s.files.raw import path_text
+from d3s.frames import Refused
+from d3s.rig import Rig
+from d3s.types import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """Outcome of a replay."""
+
+    frames: int  # that were estimated
+    refused: tuple[Refused, ...]
+    same: int  # frames whose depth has the bytes of the recorded one
+    different: int  # frames whose depth has others
+    median_density: float  # share of the pixels that have a depth; NaN without frames
+    is_cut: bool  # whether the end of the recording is missing
+    lost: int  # frames that the camera lost, or the recorder dropped
+
+
+def rig_of(recording: Recording, rig: Rig | None = None) -> Rig:
+    """Rig that was given, or that of the recording.
+
+    Raises
+    ------
+    InputError
+        When there is none.
+    """
+    found = rig or recording.rig()
+    if found is None:
+        raise InputError(
+            f"{path_text(recording.path)}: has no rig attached. Give the camera with --rig, or "
+            "rig in Python."
+        )
+    return found
+
+
+def replay(
+    path: str | os.PathLike[str],
+    *,
+    rig: Rig | None = None,
+    method: str = "joint",
+    options: Options | Mapping[str, Any] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Replay:
+    """Estimate the depth of each frame of a recording again, and compare it with the recorded one.
+
+    Parameters
+    ----------
+    path
+        The recording.
+    rig
+        The camera; that of the recording if None.
+    method, options
+        Method of the estimate, and its options.
+    output
+        Recording to write, with the frames and the new depth.
+    overwrite
+        Whether a file may be replaced.
+    progress
+        Called with (frames done, frames in all).
+
+    Raises
+    ------
+    InputError
+        When the recording cannot be read, or there is no rig.
+    OutputError
+        When the new recording cannot be written, or is there already.
+    """
+    refused: list[Refused] = []
+    densities: list[float] = []
+    verdicts: list[bool] = []
+    lost = 0
+    with Recording(path) as recording:
+        camera = rig_of(recording, rig)
+        if output is not None and Path(output).resolve() == recording.path.resolve():
+            raise InputError(f"{path_text(path)} is the file that is read. Name another to write.")
+        target = None
+        if output is not None:
+            target = RecordingWriter(output, rig=camera, notes=recording.notes, overwrite=overwrite)
+        try:
+            for place, outcome in enumerate(recording):
+                try:
+                    if isinstance(outcome, Refused):
+                        raise InputError(outcome.reason)
+                    lost += outcome.lost_before
+                    left, right = outcome.pair(camera)
+                    found = estimate_quietly(left, right, camera, method=method, options=options)
+                except D3SError as error:
+                    refused.append(Refused(f"frame {place}", str(error)))
+                else:
+                    densities.append(float(np.isfinite(found.depth_m).mean()))
+                    recorded = recording.depth(place)
+                    if recorded is not None:
+                        verdicts.append(_is_same(found, recorded))
+                    if target is not None:
+                        target.write(outcome)
+                        target.write_depth(as_image(found), outcome.number)
+                if progress is not None:
+                    progress(place + 1, recording.frame_count)
+        finally:
+            if target is not None:
+                target.close()
+    return Replay(
+        frames=len(densities),
+        refused=tuple(refused),
+        same=sum(verdicts),
+        different=len(verdicts) - sum(verdicts),
+        median_density=float(np.median(densities)) if densities else float("nan"),
+        is_cut=recording.is_cut,
+        lost=lost,
+    )
+
+
+def _is_same(found: DepthMap, recorded: RecordedDepth) -> bool:
+    """Whether depth and sigma have the same bytes."""
+    if recorded.sigma_m is not None and found.sigma_m.tobytes() != recorded.sigma_m.tobytes():
+        return False
+    return found.depth_m.tobytes() == recorded.depth_m.tobytes()

@@ -1,0 +1,195 @@
+"""Recordings, written: frames without loss, the rig, and depth on request."""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, Self
+
+from d3s.camera.recording import topics
+from d3s.camera.recording.cdr import encode_camera_info, encode_image, encode_text
+from d3s.camera.recording.mcap_file import McapFile
+from d3s.files import ros_messages
+from d3s.files.depth_image import DepthImage
+from d3s.files.ros_messages import FRAME_ID, Message
+from d3s.frames.frame import Frame, Refused
+from d3s.rig import Rig
+
+_SENSOR_ID = "d3s_sensor"
+
+
+class RecordingWriter:
+    """Recording that is written, frame after frame; each is on its way to the disk at once.
+
+    Raw frames become `sensor_msgs/Image` on `/camera/image_raw`, pairs on `/left/image_rect` and
+    `/right/image_rect`, bit for bit. `Recorder` does the same in a thread of its own.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    rig
+        The camera, which becomes an attachment.
+    notes
+        Texts on the whole recording, such as the name of the camera.
+    overwrite
+        Whether a file may be replaced.
+
+    Raises
+    ------
+    InputError
+        When a package is missing.
+    OutputError
+        When the file cannot be written, or is there already.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        rig: Rig | None = None,
+        notes: Mapping[str, str] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        self._file = McapFile(path, overwrite=overwrite)
+        self._bayer = None if rig is None or rig.calibration is None else rig.calibration.bayer
+        self._start_ns = time.time_ns() - round(1e9 * time.monotonic())  # of time.monotonic
+        self._last_ns = 0
+        self._times_ns: dict[int, int] = {}  # of frames, by number
+        self._is_closed = False
+        self.frames = 0
+        self.dropped = 0
+        if rig is not None:
+            content = rig.to_text().encode()
+            self._file.attach(topics.RIG_NAME, "application/toml", content, time.time_ns())
+        if notes:
+            self._file.note(topics.NOTES_NAME, dict(notes))
+        self._file.flush()
+
+    def write(self, frame: Frame, *, dropped_before: int = 0) -> None:
+        """Write a frame.
+
+        Parameters
+        ----------
+        frame
+            The frame.
+        dropped_before
+            Frames that came before it and were not recorded.
+
+        Raises
+        ------
+        OutputError
+            When it cannot be written. What was written before stays.
+        """
+        time_ns = self._time_ns(frame.time_s)
+        self._times_ns[frame.number] = time_ns
+        self._write(topics.FRAME, encode_text(_facts(frame, dropped_before)), time_ns)
+        if frame.views is not None:
+            head = _header(time_ns, FRAME_ID)
+            for topic, view in zip((topics.LEFT, topics.RIGHT), frame.views, strict=True):
+                self._write(topic, encode_image(ros_messages.image_32fc1(view, head)), time_ns)
+        else:
+            head = _header(time_ns, _SENSOR_ID)
+            self._write(topics.RAW, encode_image(self._raw(frame, head)), time_ns)
+        self._file.flush()
+        self.frames += 1
+        self.dropped += dropped_before
+
+    def write_depth(self, image: DepthImage, number: int) -> None:
+        """Write depth and sigma in metres as 32FC1, and the camera of the left view.
+
+        Parameters
+        ----------
+        image
+            Depth of a frame; `d3s.estimate.saving.as_image` makes it of a depth map.
+        number
+            Number of the frame, which was written before.
+
+        Raises
+        ------
+        OutputError
+            When it cannot be written. What was written before stays.
+        """
+        time_ns = self._times_ns.get(number) or self._time_ns(None)
+        head = _header(time_ns, FRAME_ID)
+        depth = ros_messages.image_32fc1(image.depth_m, head)
+        self._write(topics.DEPTH, encode_image(depth), time_ns)
+        if image.sigma_m is not None:
+            sigma = ros_messages.image_32fc1(image.sigma_m, head)
+            self._write(topics.SIGMA, encode_image(sigma), time_ns)
+        info = ros_messages.camera_info(image, head)
+        self._write(topics.DEPTH_CAMERA, encode_camera_info(info), time_ns)
+        self._file.flush()
+
+    def refuse(self, refused: Refused) -> None:
+        """Write that a frame was refused, and why."""
+        values = {"refused": refused.name, "reason": refused.reason}
+        self._write(topics.NOTE, encode_text(json.dumps(values)), self._time_ns(None))
+        self._file.flush()
+
+    def close(self, *, dropped_after: int = 0) -> None:
+        """Write the index, and close the file. Closing twice is fine.
+
+        Parameters
+        ----------
+        dropped_after
+            Frames that came after the last one and were not recorded.
+
+        Raises
+        ------
+        OutputError
+            When that cannot be written: the file can still be read.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.dropped += dropped_after
+        sums = {"frames": str(self.frames), "dropped": str(self.dropped)}
+        self._file.note(topics.END_NAME, sums)
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        """Return the writer itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the file."""
+        self.close()
+
+    def _raw(self, frame: Frame, head: Message) -> Message:
+        if frame.counts is not None:
+            return ros_messages.image_of_counts(frame.counts, head, self._bayer)
+        return ros_messages.image_32fc1(frame.light(), head)
+
+    def _write(self, topic: str, data: bytes, time_ns: int) -> None:
+        if not self._file.has_topic(topic):
+            schema = topics.SCHEMAS[topic]
+            self._file.add_topic(topic, schema, topics.definition(schema))
+        self._file.write(topic, data, time_ns)
+
+    def _time_ns(self, time_s: float | None) -> int:
+        """Time since 1970 of a time of `time.monotonic`; no two are the same."""
+        monotonic_s = time.monotonic() if time_s is None else time_s
+        time_ns = self._start_ns + round(1e9 * monotonic_s)
+        self._last_ns = max(time_ns, self._last_ns + 1, 1)
+        return self._last_ns
+
+
+def _header(time_ns: int, frame_id: str) -> Message:
+    stamp = {"sec": time_ns // 10**9, "nanosec": time_ns % 10**9}
+    return {"stamp": stamp, "frame_id": frame_id}
+
+
+def _facts(frame: Frame, dropped_before: int) -> str:
+    values: dict[str, Any] = {
+        "number": frame.number,
+        "full_scale": frame.full_scale,
+        "time_s": frame.time_s,
+        "camera_time_s": frame.camera_time_s,
+        "lost_before": frame.lost_before,
+        "dropped_before": dropped_before,
+        "whole": frame.whole,
+        "remarks": frame.remarks,
+        "warnings": frame.warnings,
+    }
+    return json.dumps(values)

@@ -1,0 +1,211 @@
+"""Check of an installation: packages, processor, memory, cache, and a self-test."""
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from d3s.estimate import intensity
+from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.methods import estimate_quietly
+from d3s.lab.twin.pair import simulate
+from d3s.lab.twin.scenes import Plane
+from d3s.rig import Rig
+from d3s.runtime.cache import Folders, Keeping, folders_of
+from d3s.runtime.parallel import thread_count
+from d3s.version import __version__
+
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "opencv-python-headless",
+    "pydantic",
+    "matplotlib",
+    "tifffile",
+    "typer",
+    "rich",
+)
+EXTRAS = {
+    "exr": ("OpenEXR", "OpenEXR files"),
+    "xarray": ("xarray", "DepthMap.to_xarray"),
+    "ros": ("mcap_ros2", "MCAP recordings for ROS 2 and Foxglove"),
+    "render": ("mitsuba", "path-traced rooms"),
+    "docs": ("sphinx", "to build the documentation"),
+    "dev": ("pytest", "to run the tests"),
+}
+"""Extras of `pip install d3s[NAME]`: a module that shows it is installed, and its purpose."""
+
+# Instruction sets that make the compiled loops fast; without them the loops work more slowly.
+_SIMD = ("avx512f", "avx2", "fma", "sse4.2", "neon", "sve")
+_TEST_DEPTH_M, _TEST_SHAPE, _TEST_NOISE = 1.0, (160, 320), 0.01
+_LARGEST_ERROR_PX = 0.15  # of the disparity, for a camera that is given
+# The self-test has an error of 0.5 mm and a density of 90 %. The noise is the same on every
+# machine, so a result outside these limits is a fault.
+LARGEST_ERROR_M, LEAST_DENSITY = 1e-3, 0.85
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfTest:
+    """Error, density and time of the depth of a simulated plane."""
+
+    error_m: float  # mean absolute error of the pixels with a depth; NaN if there are none
+    density: float  # share of the pixels visible in both views that have a depth
+    time_s: float  # second call, compiled
+    compile_time_s: float  # first call minus the second; small if the loops were in the cache
+    depth_m: float = _TEST_DEPTH_M  # of the plane
+    largest_error_m: float = LARGEST_ERROR_M  # that passes
+
+    @property
+    def passed(self) -> bool:
+        """Whether error and density are within their limits."""
+        return self.error_m <= self.largest_error_m and self.density >= LEAST_DENSITY
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """Result of `examine`."""
+
+    version: str  # of d3s
+    python: str
+    system: str
+    packages: dict[str, str | None]  # versions; None if not installed
+    extras: dict[str, bool]  # whether installed
+    cores: int  # of the machine
+    threads: int  # used by d3s
+    simd: tuple[str, ...]
+    memory_bytes: int | None  # None if unknown
+    free_memory_bytes: int | None
+    cache: str  # folder of the compiled loops
+    cache_is_writable: bool
+    keeping: str  # how long compiled loops are kept
+    self_test: SelfTest
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Problems found, each with its remedy."""
+        missing = [name for name, version in self.packages.items() if version is None]
+        remarks = []
+        if missing:
+            remarks.append(f"Not installed: {', '.join(missing)}. Install d3s again with pip.")
+        if self.keeping == Keeping.NOWHERE:
+            remarks.append(
+                f"{self.cache} cannot be written, so loops are compiled anew in every run. Set "
+                "NUMBA_CACHE_DIR to a folder that can, or run d3s doctor --warm where it is "
+                "installed, such as in the build of a container."
+            )
+        if self.keeping == Keeping.TEMPORARY:
+            remarks.append(
+                f"Compiled loops are kept in {self.cache} only, among temporary files. To keep "
+                "them longer, set NUMBA_CACHE_DIR to a folder that can be written."
+            )
+        if not self.self_test.passed:
+            remarks.append(
+                f"The self-test failed: its error must be at most "
+                f"{1e3 * self.self_test.largest_error_m:.3g} mm, "
+                f"and its density at least {LEAST_DENSITY:.0%}. Please report it with the output "
+                "of d3s doctor --json."
+            )
+        return tuple(remarks)
+
+
+def examine(rig: Rig | None = None) -> Health:
+    """Collect versions, processor features, memory and cache, and run the self-test."""
+    memory, free = _memory_bytes()
+    cache, folders = _cache_folder()
+    return Health(
+        version=__version__,
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.machine()}",
+        packages={name: _version(name) for name in PACKAGES},
+        extras={
+            name: importlib.util.find_spec(module) is not None
+            for name, (module, _) in EXTRAS.items()
+        },
+        cores=os.cpu_count() or 1,
+        threads=thread_count(),
+        simd=_simd(),
+        memory_bytes=memory,
+        free_memory_bytes=free,
+        cache=str(cache),
+        cache_is_writable=folders.writable is not None,
+        keeping=folders.keeping,
+        self_test=self_test(rig),
+    )
+
+
+def self_test(rig: Rig | None = None) -> SelfTest:
+    """Estimate the depth of a simulated plane, twice: the first call may compile.
+
+    By default the plane is at 1 m, seen by the paper's prototype. Another camera, such as a design,
+    sees it in the middle of the depths that it searches, and is simulated as its optics say.
+    """
+    depth_m, largest_m = _TEST_DEPTH_M, LARGEST_ERROR_M
+    rows, cols = _TEST_SHAPE
+    if rig is not None:
+        rig = Rig(name=rig.name, optics=rig.optics)
+        depth_m = 2 / sum(1 / end for end in default_depth_range_m(rig.optics))
+        per_px_m = depth_m**2 / (rig.optics.focal_length_px * rig.optics.baseline_m)
+        largest_m = _LARGEST_ERROR_PX * per_px_m
+        rows, cols = 2 * rows, 2 * cols + int(rig.optics.disparity_px(depth_m))
+    rig = rig or Rig.paper_prototype()
+    plane = Plane(depth_m=depth_m, texture="gravel")
+    pair = simulate(plane, rig, shape=(rows, cols), noise=_TEST_NOISE)
+    times_s = []
+    for _ in range(2):
+        started = time.perf_counter()
+        depth_map = estimate_quietly(pair.left, pair.right, rig)
+        times_s.append(time.perf_counter() - started)
+    visible = ~pair.occluded
+    kept = depth_map.valid & visible
+    error_m = np.abs(depth_map.depth_m - pair.depth_m)[kept]
+    return SelfTest(
+        error_m=float(error_m.mean()) if error_m.size else float("nan"),
+        density=float(kept.sum() / visible.sum()),
+        time_s=times_s[1],
+        compile_time_s=max(0.0, times_s[0] - times_s[1]),
+        depth_m=depth_m,
+        largest_error_m=largest_m,
+    )
+
+
+def _version(package: str) -> str | None:
+    """Installed version of a package; None if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _simd() -> tuple[str, ...]:
+    """Instruction sets of `_SIMD` that this processor has."""
+    from llvmlite.binding import get_host_cpu_features
+
+    try:
+        features = get_host_cpu_features()
+    except RuntimeError:  # LLVM does not know the processor
+        return ()
+    return tuple(name for name in _SIMD if features.get(name))
+
+
+def _memory_bytes() -> tuple[int | None, int | None]:
+    """Total and free memory in bytes; None if unknown."""
+    try:
+        page = os.sysconf("SC_PAGE_SIZE")
+        return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None, None
+
+
+def _cache_folder() -> tuple[Path, Folders]:
+    """Folder of our compiled loops, of any of our packages, and all that can keep them."""
+    source = Path(intensity.__file__)
+    folders = folders_of(source)
+    shown = folders.writable or next(iter(folders.shipped), source.parent / "__pycache__")
+    return shown, folders

@@ -1,0 +1,9 @@
+"""Pictures of one depth map. Matplotlib is imported when a figure is drawn.
+
+preview     depth in colours, with a colour bar
+result      left view, depth, sigma, reasons of holes: `DepthMap.plot`
+notebook    HTML of a depth map in a notebook
+flags       colours and legend of flags
+panels      one image with title and colour bar: the parts of most figures
+save        figures written to files
+"""

@@ -1,0 +1,399 @@
+"""Frames from files: two views, one file with both side by side, or a raw frame."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.errors import D3SError, InputError
+from d3s.files import orientation
+from d3s.files.light import LightImage, read_light
+from d3s.files.raw import named, path_text
+from d3s.files.screen import for_screens
+from d3s.formats import MAX_PIXELS
+from d3s.frames.frame import Frame, Refused, Splitter
+from d3s.frames.pairing import FrameFiles
+from d3s.rig import Rig
+from d3s.rig.bayer import MONO, check_said, colours, luminance
+from d3s.rig.find_bayer import unsaid_warning
+from d3s.types import Image
+
+_Path = str | os.PathLike[str]
+_FLAGS = "(--side-by-side and --rig on the command line.)"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LoadedPair:
+    """Two views, float32 with full scale 1, (rows, columns); `left, right = pair` works too.
+
+    `remarks` says in words what was done to the images that a person might not expect: colour that
+    became grey, and an image that was turned by its EXIF orientation. `warnings` says what is
+    likely wrong: the frame of a colour sensor that was not said to be one. `colour` is the left
+    view as screens show it, (rows, columns, 3), if it was asked for and there is any.
+    """
+
+    left: Image
+    right: Image
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    colour: NDArray[np.uint8] | None = None
+
+    def __iter__(self) -> Iterator[Image]:
+        """The left view, then the right one."""
+        return iter((self.left, self.right))
+
+
+def load_pair(
+    left: _Path,
+    right: _Path | None = None,
+    *,
+    rig: Splitter | None = None,
+    side_by_side: bool = False,
+    linear: bool | None = None,
+    bayer: str | None = None,
+    keep_colour: bool = False,
+    max_pixels: int = MAX_PIXELS,
+) -> LoadedPair:
+    """Read both views, from two files or from one.
+
+    Two files are the views themselves, rectified; or the pictures of a stereo camera, which a `rig`
+    of `Rig.from_file` rectifies. One file is a raw frame, which the calibrated `rig` splits; with
+    `side_by_side` it is both views, the left one in its left half. PNG, TIFF,
+    PGM, PPM, JPEG, BMP, WebP, PFM and NPY are read, by the rules of `read_image`: a file that is
+    cut is refused, and an image is turned by its EXIF orientation, with a remark.
+
+    Parameters
+    ----------
+    left
+        The left view, or the one file.
+    right
+        The right view, of the same size.
+    rig
+        The camera, for a raw frame or for pictures that are to be rectified.
+    side_by_side
+        Whether the one file has both views beside each other.
+    linear
+        Whether integers are proportional to intensity, as from a sensor. If None, grey integers
+        are, and colour images are taken for photographs: the sRGB curve is undone before they
+        become grey. Floats have no such curve.
+    bayer
+        Order of the colours of a colour sensor whose raw frames these are, such as "RGGB", where
+        the rig does not say it; "none" if they only look like it. If None, grey frames with the
+        pattern of a colour sensor get a warning.
+    keep_colour
+        Whether to return the colours of the left view.
+    max_pixels
+        Refuse an image with more pixels.
+
+    Returns
+    -------
+    LoadedPair
+        Both views, and remarks on what was done to them.
+
+    Raises
+    ------
+    InputError
+        Naming the file, what is wrong and the likely remedy.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> import numpy as np
+    >>> np.save("left.npy", np.zeros((4, 6)))
+    >>> np.save("right.npy", np.ones((4, 6)))
+    >>> left, right = d3s.load_pair("left.npy", "right.npy")
+    >>> right.shape, right.dtype.name, float(right.max())
+    ((4, 6), 'float32', 1.0)
+    """
+    if right is not None:
+        if side_by_side:
+            raise InputError(
+                "side_by_side is for one file with both views, and there are two files: "
+                f"{path_text(left)} and {path_text(right)}. Leave one of them."
+            )
+        return _two(
+            left, right, rig, _Rules(linear, check_said(bayer, None), keep_colour, max_pixels)
+        )
+    rules = _Rules(linear, check_said(bayer, None), keep_colour, max_pixels)
+    if side_by_side:
+        found = _read(left, rules)
+        views, colour = _rectified(*_halves(left, found.image), rig), found.colour
+        if colour is not None:
+            half = np.ascontiguousarray(colour[:, : colour.shape[1] // 2])
+            colour = _rectified_colour(half, rig)
+    else:
+        found, views, colour = _raw(left, rig, rules)
+    return LoadedPair(
+        left=views[0],
+        right=views[1],
+        remarks=_remarks(found),
+        warnings=_warnings(found),
+        colour=colour,
+    )
+
+
+class FileSource:
+    """Frames of files, as `find_frames` pairs them: a `Source`.
+
+    Parameters
+    ----------
+    frames
+        The files of each frame.
+    rig
+        The camera that splits raw frames into pairs. Without one, a frame of one file stays raw.
+    side_by_side
+        Whether each file has both views beside each other.
+    linear
+        Whether integers are proportional to intensity; None decides as `load_pair` does.
+    max_pixels
+        Refuse a file with more pixels.
+    bayer
+        Order of the colours, as for `load_pair`.
+    keep_colour
+        Whether frames have the colours of the left view.
+    """
+
+    def __init__(
+        self,
+        frames: Sequence[FrameFiles],
+        *,
+        rig: Splitter | None = None,
+        side_by_side: bool = False,
+        linear: bool | None = None,
+        max_pixels: int = MAX_PIXELS,
+        bayer: str | None = None,
+        keep_colour: bool = False,
+    ) -> None:
+        self._max_pixels = max_pixels
+        self._frames = tuple(frames)
+        self._rig = rig
+        self._side_by_side = side_by_side
+        self._linear = linear
+        self._bayer = bayer
+        self._keep_colour = keep_colour
+
+    @property
+    def frame_count(self) -> int:
+        """Number of frames."""
+        return len(self._frames)
+
+    def __iter__(self) -> Iterator[Frame | Refused]:
+        """Read one frame after the other; a file that cannot be read gives a `Refused`."""
+        for number, files in enumerate(self._frames):
+            outcome: Frame | Refused
+            try:
+                outcome = self._frame(number, files)
+            except D3SError as error:
+                outcome = Refused(path_text(files.left), str(error))
+            yield outcome
+
+    def close(self) -> None:
+        """Do nothing: every file is closed as soon as it is read."""
+
+    def __enter__(self) -> Self:
+        """Return the source itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the source."""
+        self.close()
+
+    def _frame(self, number: int, files: FrameFiles) -> Frame:
+        is_raw = files.right is None and not self._side_by_side
+        if is_raw and self._rig is None:
+            rules = _Rules(self._linear, check_said(self._bayer, None), False, self._max_pixels)
+            found = _read(files.left, rules)
+            return Frame(
+                number=number,
+                name=files.name,
+                raw=found.image,
+                remarks=_remarks(found),
+                warnings=_warnings(found),
+            )
+        pair = load_pair(
+            files.left,
+            files.right,
+            rig=self._rig,
+            side_by_side=self._side_by_side,
+            linear=self._linear,
+            max_pixels=self._max_pixels,
+            bayer=self._bayer,
+            keep_colour=self._keep_colour,
+        )
+        return Frame(
+            number=number,
+            name=files.name,
+            views=(pair.left, pair.right),
+            remarks=pair.remarks,
+            warnings=pair.warnings,
+            colour=pair.colour,
+        )
+
+
+class _Rules(NamedTuple):
+    """Rules for reading files."""
+
+    linear: bool | None
+    bayer: str | None  # order of the colours, MONO, or None: not said
+    keep_colour: bool
+    max_pixels: int
+
+
+class _Read(NamedTuple):
+    """Image of a file, and remarks on it, empty if there are none."""
+
+    image: Image
+    in_colour: str
+    turned: str
+    warning: str = ""
+    colour: NDArray[np.uint8] | None = None
+
+
+def _rectified(left: Image, right: Image, rig: Splitter | None) -> tuple[Image, Image]:
+    return (left, right) if rig is None else rig.rectify(left, right)
+
+
+def _rectified_colour(
+    colour: NDArray[np.uint8] | None, rig: Splitter | None
+) -> NDArray[np.uint8] | None:
+    """Colours of the left view, moved as the view is; black where a camera shows nothing."""
+    if colour is None or rig is None:
+        return colour
+    planes = [np.ascontiguousarray(colour[..., i], dtype=np.float32) / 255 for i in range(3)]
+    moved = [rig.rectify(plane, plane)[0] for plane in planes]
+    if moved[0] is planes[0]:
+        return colour
+    levels = np.nan_to_num(np.stack(moved, axis=-1)).clip(0, 1)
+    return np.asarray(np.rint(255 * levels), dtype=np.uint8)
+
+
+def _two(left: _Path, right: _Path, rig: Splitter | None, rules: _Rules) -> LoadedPair:
+    first = _read(left, rules)
+    second = _read(right, rules._replace(keep_colour=False))
+    views = _rectified(first.image, second.image, rig)
+    if views[0].shape != views[1].shape:
+        raise InputError(
+            f"{path_text(left)} has {_size(first.image)} and {path_text(right)} has "
+            f"{_size(second.image)}: both views must have one size. Are both rectified, and of one "
+            "pair?"
+        )
+    return LoadedPair(
+        left=views[0],
+        right=views[1],
+        remarks=_remarks(first, second),
+        warnings=_warnings(first, second),
+        colour=_rectified_colour(first.colour, rig),
+    )
+
+
+def _remarks(*read: _Read) -> tuple[str, ...]:
+    """Remarks on the files of a frame; on colour once, since both views are alike."""
+    colours = [one.in_colour for one in read if one.in_colour]
+    return (*colours[:1], *(one.turned for one in read if one.turned))
+
+
+def _warnings(*read: _Read) -> tuple[str, ...]:
+    """Warning on the files of a frame: one, since both views are alike."""
+    return tuple(one.warning for one in read if one.warning)[:1]
+
+
+def _read(path: _Path, rules: _Rules) -> _Read:
+    """Grey image of a file, upright."""
+    with named(path):
+        found = read_light(
+            path,
+            linear=rules.linear,
+            keep_colour=rules.keep_colour,
+            max_pixels=rules.max_pixels,
+        )
+        image, warning = found.grey, ""
+        colour = None if found.colour is None else _levels(found)
+        if rules.bayer in (None, MONO) or found.curve:
+            warning = "" if rules.bayer or found.curve else unsaid_warning(image)
+        else:
+            if rules.keep_colour:
+                colour = for_screens(colours(image, rules.bayer or ""), white=None)
+            image = luminance(image, rules.bayer or "")
+    words = orientation.WORDS.get(found.orientation)
+    turned = (
+        f"{path_text(path)} was {words}, as its EXIF orientation says. If that is wrong, save the "
+        "image without it."
+    )
+    return _Read(
+        image,
+        f"{path_text(path)} is {found.words}" if found.words else "",
+        turned if words else "",
+        f"{path_text(path)} {warning}" if warning else "",
+        colour,
+    )
+
+
+def _levels(found: LightImage) -> NDArray[np.uint8] | None:
+    """Colours of a file as screens show them; photographs keep their white."""
+    if found.colour is None:
+        return None
+    return for_screens(found.colour, white=1.0 if found.curve == "srgb" else None)
+
+
+def _halves(path: _Path, image: Image) -> tuple[Image, Image]:
+    cols = image.shape[1]
+    if cols % 2:
+        raise InputError(
+            f"{path_text(path)} has {_size(image)}: two views side by side have an even number of "
+            "columns. Cut it to one, or give each view as a file."
+        )
+    return np.ascontiguousarray(image[:, : cols // 2]), np.ascontiguousarray(image[:, cols // 2 :])
+
+
+def _raw(
+    path: _Path, rig: Splitter | None, rules: _Rules
+) -> tuple[_Read, tuple[Image, Image], NDArray[np.uint8] | None]:
+    """Views of a raw frame; a rig that knows the colours of its sensor needs not be told."""
+    own = getattr(getattr(rig, "calibration", None), "bayer", None)
+    check_said(rules.bayer, own)
+    found = _read(path, rules if own is None else rules._replace(bayer=MONO))
+    if own is not None and found.in_colour:
+        raise InputError(
+            f"{path_text(path)} is in colour already, and the rig was calibrated with raw {own} "
+            "frames, as the sensor gives them. Save raw frames."
+        )
+    if rig is None:
+        raise InputError(
+            f"{path_text(path)} is one file, and a pair is needed. Give the right view too; or, if "
+            f"it has both, say so with side_by_side; or, if it is a raw frame, name its rig. "
+            f"{_FLAGS}"
+        )
+    try:
+        views = rig.split(found.image, bayer=own or MONO)  # which has been looked for
+    except InputError as error:
+        raise InputError(
+            f"{path_text(path)} is one file, taken for a raw frame: {error} If it is the left "
+            f"view, give the right view too; if it has both views side by side, say so. {_FLAGS}"
+        ) from error
+    colour = _split_colour(found, rig, own) if rules.keep_colour else None
+    return found, views, colour
+
+
+def _split_colour(found: _Read, rig: Splitter, own: str | None) -> NDArray[np.uint8] | None:
+    """Colours of the left view, as screens show them."""
+    if not isinstance(rig, Rig) or rig.calibration is None:
+        return None
+    mono = rig.replace(calibration=rig.calibration.replace(bayer=None, channel_gains=None))
+    if own is not None:
+        planes = colours(found.image, own, rig.calibration.channel_gains)
+        return for_screens(
+            np.stack([mono.split(planes[:, :, i], bayer=MONO)[0] for i in range(3)], axis=2),
+            white=None,
+        )
+    if found.colour is None:
+        return None
+    views = [mono.split(found.colour[:, :, i], bayer=MONO)[0] for i in range(3)]
+    levels: NDArray[np.uint8] = np.rint(255 * np.clip(np.nan_to_num(views), 0, 1)).astype(np.uint8)
+    return np.ascontiguousarray(levels.transpose(1, 2, 0))
+
+
+def _size(image: Image) -> str:
+    return f"{image.shape[0]} x {image.shape[1]} px (rows x columns)"

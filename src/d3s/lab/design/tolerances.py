@@ -1,0 +1,397 @@
+"""Tolerances of a camera: what mounting errors and warmth do to depth, and how much is allowed.
+
+Each cause is a number with a unit, and acts in proportion to it: it moves the views against each
+other along rows or columns, changes their scale, or moves the focus. Before calibration that makes
+an error of depth. A calibration measures the geometry and the focus and takes it away; what remains
+is a blur that is not as designed. Warmth acts after the calibration; `d3s check` with a wall at a
+known distance takes the shift of the views away.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from d3s.estimate.candidates import WIDEST_BLUR_PX
+from d3s.estimate.joint.plan import make_plan
+from d3s.estimate.options import JointOptions
+from d3s.lab.design.camera import Camera
+from d3s.lab.design.error_model import MAE_PER_SIGMA, error_model
+from d3s.lab.design.predict import WAVELENGTH_M, ErrorWish, Prediction
+from d3s.lab.design.table import LARGEST_DIFFERENCE_PX, defocus_slope_px, natural_table
+from d3s.lab.design.window_fit import window_errors
+from d3s.optics.psf import optical_cutoff
+from d3s.rig import Optics
+from d3s.types import FloatArray
+
+EXPANSION_PER_K = {"aluminium": 23.6e-6, "steel": 11.7e-6, "printed plastic": 74e-6}
+"""Linear thermal expansion: alloy 6061, steel A36, and ABS."""
+WARMTH_K = 10.0
+"""Warmth of the table, in kelvins."""
+ACHROMAT_CURVATURE = 1.18
+"""Shift of the image at the squared tangent of a field angle, over the focal length.
+
+It is that of the traced achromat of `d3s.lab.twin.typical_lens`, the mean of sagittal and
+tangential (0.76 and 1.60). Thin lenses with a stop at the lens have about the same, whatever their
+glass.
+"""
+
+_SILICON_PER_K = 2.6e-6
+_CALIBRATED_PX = 0.01  # disparity that calibrations leave at least, as `Calibration` says
+_RULER_M = 1e-3  # standard deviation of the distance of a wall, as `d3s check` assumes
+_CONTRAST = 0.15  # of the natural texture of the table
+_ROUNDS = 40  # of the bisection
+_SIDE_PX, _DEPTHS = 256, 6  # of the pictures and depths at which errors before calibration are told
+_MOST_ROWS_PX = 2.0  # between the views, beyond which windows do not match
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Effect of one cause on depth, over the reach of a prediction.
+
+    Errors are at the depth where they are largest compared with the wish; infinite if no depth is
+    found, or nothing is known of so much blur.
+    """
+
+    cause: str
+    unit: str
+    amount: float  # of the cause, in its unit
+    before_m: float  # error before calibration; NaN for what happens after it
+    calibrated_m: float  # error after calibration
+    checked_m: float  # error after `d3s check` with a wall
+    loosest: float  # largest amount that keeps the wish, in its unit; 0 if none does
+
+
+class Effect(NamedTuple):
+    """Change of a camera: geometry of the views at one place, and focus."""
+
+    offset_px: float = 0.0  # of the disparity
+    rows_px: float = 0.0  # by which the right view is lower
+    scale: float = 0.0  # of all disparities, as a share
+    focus_dpt: tuple[float, float] = (0.0, 0.0)  # of the vergences in focus, left and right
+
+    def times(self, amount: float) -> "Effect":
+        """Effect of an amount."""
+        left, right = self.focus_dpt
+        return Effect(
+            amount * self.offset_px,
+            amount * self.rows_px,
+            amount * self.scale,
+            (amount * left, amount * right),
+        )
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Cause of an error of depth, and what one unit of it changes."""
+
+    name: str
+    unit: str
+    amount: float  # of the table
+    effect: Effect  # of one unit
+    is_later: bool = False  # happens after the calibration
+    has_sign: bool = False  # acts in one direction only
+
+    def effects(self, amount: float) -> list[Effect]:
+        """Effects of an amount, in both directions if it may have either."""
+        return [self.effect.times(sign * amount) for sign in ((1,) if self.has_sign else (1, -1))]
+
+
+def tolerances(prediction: Prediction, wish: ErrorWish) -> list[Tolerance]:
+    """Effects of mounting errors and of warmth, and the loosest values that keep a wish.
+
+    Parameters
+    ----------
+    prediction
+        Result of `predict`.
+    wish
+        Largest error.
+    """
+    return [_tolerance(cause, prediction, wish) for cause in causes(prediction.camera)]
+
+
+def causes(camera: Camera) -> list[Cause]:
+    """Mounting errors and warmth that a camera may have."""
+    optics = camera.optics
+    distance, baseline = optics.sensor_distance_m, optics.baseline_m
+    um, degree = 1e-6, np.radians(1.0)
+    px_per_um = um / optics.pixel_pitch_m
+    top_px, side_px = (0.5 * size for size in camera.view_px)
+    side_m = side_px * optics.pixel_pitch_m
+    dpt_per_um = um / distance**2
+    curvature = ACHROMAT_CURVATURE * (side_m / distance) ** 2 / distance
+    if camera.sensors == 1:
+        roll = Cause(
+            "lens plate rolled against the sensor",
+            "degrees",
+            0.02,
+            Effect(rows_px=baseline / optics.pixel_pitch_m * degree),
+        )
+    else:
+        roll = Cause(
+            "sensors rolled against each other, at the top",
+            "degrees",
+            0.1,
+            Effect(offset_px=top_px * degree),
+        )
+    found = [
+        Cause("lens beside its place, along the baseline", "um", 50.0, Effect(offset_px=px_per_um)),
+        Cause("lens beside its place, across the baseline", "um", 1.0, Effect(rows_px=px_per_um)),
+        roll,
+        Cause("baseline longer than designed", "um", 50.0, Effect(scale=um / baseline)),
+        Cause("one view larger, at the side", "%", 0.1, Effect(offset_px=0.01 * side_px)),
+        Cause(
+            "sensor farther from the lenses",
+            "um",
+            20.0,
+            Effect(scale=um / distance, focus_dpt=(dpt_per_um,) * 2),
+        ),
+        Cause(
+            "focus difference missed",
+            "um",
+            5.0,
+            Effect(focus_dpt=(0.5 * dpt_per_um, -0.5 * dpt_per_um)),
+        ),
+        Cause(
+            "sensor tilted, at the side",
+            "degrees",
+            0.5,
+            Effect(focus_dpt=(side_m * degree / distance**2,) * 2),
+        ),
+        Cause(
+            "field curvature, at the side",
+            "achromat",
+            1.0,
+            Effect(focus_dpt=(curvature,) * 2),
+            has_sign=True,
+        ),
+    ]
+    return found + [_warmth(camera, material) for material in EXPANSION_PER_K]
+
+
+def _warmth(camera: Camera, material: str) -> Cause:
+    """Warmth of a camera whose plate and housing are of one material.
+
+    On one sensor, both views move apart with the lens plate, and the sensor hardly grows. Two
+    sensors move with their lenses. The sensor distance grows, and the focus moves.
+    """
+    optics, per_k = camera.optics, EXPANSION_PER_K[material]
+    apart_px = optics.baseline_m * (per_k - _SILICON_PER_K) / optics.pixel_pitch_m
+    return Cause(
+        f"warmth, {material}",
+        "K",
+        WARMTH_K,
+        Effect(
+            offset_px=apart_px if camera.sensors == 1 else 0.0,
+            scale=per_k * camera.sensors,
+            focus_dpt=(per_k / optics.sensor_distance_m,) * 2,
+        ),
+        is_later=True,
+    )
+
+
+def _tolerance(cause: Cause, prediction: Prediction, wish: ErrorWish) -> Tolerance:
+    depth = prediction.depth_m
+    limit = wish.limit_m(depth)
+
+    def calibrated(amount: float) -> FloatArray:
+        return calibrated_error_m(prediction, cause, amount)
+
+    def at_worst(errors: FloatArray, limits: FloatArray = limit) -> float:
+        return float(errors[int(np.argmax(errors / limits))])
+
+    before = float("nan")
+    if not cause.is_later:
+        few = depth[np.unique(np.linspace(0, depth.size - 1, _DEPTHS).astype(int))]
+        left_m = _CALIBRATED_PX * few**2 / _px_m(prediction.camera.optics)
+        off_m = error_before_m(prediction, cause, cause.amount, few)
+        before = at_worst(np.hypot(off_m, left_m), wish.limit_m(few))
+    return Tolerance(
+        cause=cause.name,
+        unit=cause.unit,
+        amount=cause.amount,
+        before_m=before,
+        calibrated_m=at_worst(calibrated(cause.amount)),
+        checked_m=at_worst(_checked_error_m(prediction, cause, cause.amount)),
+        loosest=_loosest(lambda x: bool(np.all(calibrated(x) <= limit)), cause.amount),
+    )
+
+
+def _loosest(is_met: Callable[[float], bool], start: float) -> float:
+    """Largest amount that meets a condition, at most a thousand times the start."""
+    if not is_met(0.0):
+        return 0.0
+    low, high = 0.0, start
+    while is_met(high):
+        low, high = high, 2 * high
+        if high > 1e3 * start:
+            return low
+    for _ in range(_ROUNDS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if is_met(middle) else (low, middle)
+    return low
+
+
+def calibrated_error_m(
+    prediction: Prediction, cause: Cause, amount: float, *, left_px: float = _CALIBRATED_PX
+) -> FloatArray:
+    """Mean absolute error at each depth after a calibration, in metres.
+
+    Parameters
+    ----------
+    prediction
+        Result of `predict`.
+    cause
+        One of `causes`. What happens after the calibration counts in full.
+    amount
+        Of the cause, in its unit.
+    left_px
+        Disparity that the calibration leaves.
+    """
+    shift_m = 0.0 * prediction.depth_m
+    if cause.is_later:
+        shift_m = _shift_m(prediction, cause.effects(amount))
+    return _known_error_m(prediction, cause.effects(amount), shift_m, left_px)
+
+
+def _checked_error_m(prediction: Prediction, cause: Cause, amount: float) -> FloatArray:
+    """Mean absolute error at each depth after `d3s check` with a wall, in metres."""
+    if not cause.is_later:
+        return calibrated_error_m(prediction, cause, amount)
+    depth, effects = prediction.depth_m, cause.effects(amount)
+    # The wall stands at the farthest depth, where its distance tells most.
+    known_m = depth**2 / depth[-1] ** 2 * _RULER_M
+    scaled_m = _shift_m(prediction, [Effect(scale=one.scale) for one in effects])
+    shift_m = np.minimum(np.hypot(known_m, scaled_m), _shift_m(prediction, effects))
+    return _known_error_m(prediction, effects, shift_m, _CALIBRATED_PX)
+
+
+def _known_error_m(
+    prediction: Prediction, effects: list[Effect], shift_m: FloatArray, left_px: float
+) -> FloatArray:
+    """Error with a focus that has moved and is known, a shift, and what a calibration leaves."""
+    ratios = [blur_ratio(prediction, one.focus_dpt) for one in effects]
+    blurred_m = prediction.mae_m * np.max(ratios, axis=0)
+    left_m = left_px * prediction.depth_m**2 / _px_m(prediction.camera.optics)
+    return np.asarray(np.sqrt(blurred_m**2 + shift_m**2 + left_m**2))
+
+
+def _px_m(optics: Optics) -> float:
+    """Disparity times depth, in pixels times metres."""
+    return optics.focal_length_px * optics.baseline_m
+
+
+def _shift_m(prediction: Prediction, effects: list[Effect]) -> FloatArray:
+    """Error at each depth by disparities that are off; the largest of the effects."""
+    depth, optics = prediction.depth_m, prediction.camera.optics
+    seen = [_seen_m(depth, optics, one) for one in effects]
+    return np.asarray(np.max(np.abs(seen - depth), axis=0))
+
+
+def _seen_m(
+    depth_m: ArrayLike, optics: Optics, effect: Effect, more_px: FloatArray | float = 0.0
+) -> FloatArray:
+    """Depth that disparities which are off stand for; infinite from infinity on."""
+    infinity_px = optics.disparity_offset_px
+    parallax = optics.disparity_px(depth_m) - infinity_px
+    seen = optics.depth_m((1 + effect.scale) * parallax + effect.offset_px + more_px + infinity_px)
+    return np.where(np.isnan(seen), np.inf, seen)
+
+
+def error_before_m(
+    prediction: Prediction, cause: Cause, amount: float, depths_m: FloatArray
+) -> FloatArray:
+    """Mean absolute error at depths of an estimator that takes the camera as designed, in metres.
+
+    It is infinite where no depth is found.
+
+    Parameters
+    ----------
+    prediction
+        Result of `predict`.
+    cause
+        One of `causes`.
+    amount
+        Of the cause, in its unit.
+    depths_m
+        Depths.
+    """
+    found = [
+        [_one_before_m(prediction, one, float(depth)) for depth in depths_m]
+        for one in cause.effects(amount)
+    ]
+    return np.asarray(np.max(found, axis=0))
+
+
+def _one_before_m(prediction: Prediction, effect: Effect, depth_m: float) -> float:
+    optics, model = prediction.camera.optics, error_model()
+    moved = _refocused(optics, effect.focus_dpt)
+    if abs(effect.rows_px) > _MOST_ROWS_PX or _is_beyond(moved, depth_m):
+        return float("inf")
+    plan = make_plan(optics, JointOptions(), (_SIDE_PX, _SIDE_PX))
+    windows = window_errors(
+        prediction.wall.picture(optics, depth_m, _SIDE_PX),
+        depth_m,
+        plan,
+        lenses=moved,
+        rows_px=effect.rows_px,
+    )
+    bias_m = _seen_m(depth_m, optics, effect, windows.misfit_px) - depth_m
+    by_noise = windows.means._replace(misfit_px=0.0)
+    sigma_px = float(model.sigma_px(by_noise, prediction.noise_sigma))
+    return float(np.mean(mean_absolute(bias_m, depth_m**2 / _px_m(optics) * sigma_px)))
+
+
+def mean_absolute(bias: FloatArray, sigma: float) -> FloatArray:
+    """Mean absolute value of Gaussian errors with a bias."""
+    from scipy.special import erf  # here, to keep `import d3s` fast
+
+    share = np.abs(bias) / (np.sqrt(2) * sigma)
+    return np.asarray(sigma * MAE_PER_SIGMA * np.exp(-(share**2)) + np.abs(bias) * erf(share))
+
+
+def _refocused(optics: Optics, change_dpt: tuple[float, float]) -> Optics:
+    """Optics whose lenses focus elsewhere, by a change of vergence each."""
+    return optics.replace(
+        optical_power_left_dpt=optics.optical_power_left_dpt + change_dpt[0],
+        optical_power_right_dpt=optics.optical_power_right_dpt + change_dpt[1],
+    )
+
+
+def blur_ratio(prediction: Prediction, change_dpt: tuple[float, float]) -> FloatArray:
+    """Error at each depth with the focus moved, over that as designed.
+
+    It is infinite where so much blur is beyond what the table knows, and little would be found.
+
+    Parameters
+    ----------
+    prediction
+        Result of `predict`.
+    change_dpt
+        Change of the vergence in focus of the left and the right lens.
+    """
+    if change_dpt == (0.0, 0.0):
+        return np.ones_like(prediction.depth_m)
+    optics = prediction.camera.optics
+    designed = _errors_px(prediction, optics)
+    return np.asarray(_errors_px(prediction, _refocused(optics, change_dpt)) / designed)
+
+
+def _errors_px(prediction: Prediction, optics: Optics) -> FloatArray:
+    """Errors of the disparity on natural texture; infinite beyond the table."""
+    left, right = (optics.blur_radius_px(prediction.depth_m, lens) for lens in (0, 1))
+    contrast = prediction.wall.contrast / _CONTRAST if prediction.wall.is_natural else 1.0
+    cutoff = optical_cutoff(optics.lens(0), WAVELENGTH_M)
+    errors = natural_table().at((left, right), cutoff, defocus_slope_px(optics), contrast)
+    sigma = error_model().sigma_px(errors, prediction.noise_sigma)
+    return np.where(_is_beyond(optics, prediction.depth_m), np.inf, sigma)
+
+
+def _is_beyond(optics: Optics, depth_m: ArrayLike) -> NDArray[np.bool_]:
+    """Whether views are blurred beyond the table."""
+    left, right = (optics.blur_radius_px(depth_m, lens) for lens in (0, 1))
+    widest = np.maximum(np.abs(left), np.abs(right))
+    is_wide = 2 * widest > WIDEST_BLUR_PX + 2
+    return np.asarray(is_wide | (np.abs(left - right) > LARGEST_DIFFERENCE_PX))

@@ -1,0 +1,286 @@
+"""A kind of evaluation, its run over all pairs of a sweep, and its results as files."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from d3s.atomic import make_folder, write_text
+from d3s.errors import OutputError
+from d3s.lab.evaluate.contender import Contender, as_contenders
+from d3s.lab.evaluate.sweep import Sweep
+from d3s.lab.evaluate.table import SweepTable, csv_text, for_json
+from d3s.lab.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
+from d3s.rig import Rig
+from d3s.runtime.versions import versions
+from d3s.tasks import Job, Task, Workers, results
+from d3s.types import Progress
+
+Methods = str | Contender | Sequence[str | Contender]
+"""Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`."""
+Rows = dict[str, list[dict[str, Any]]]
+"""Rows of one pair by table: "rows", and "duels" for an evaluation that has these."""
+Measure = Callable[..., Rows]
+"""Rows of one pair, from its `Trial`, the contenders, and further settings by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """A kind of evaluation: what is measured on each pair, and how the rows are summarised.
+
+    Parameters
+    ----------
+    name
+        Names the files of results, and the trials that are kept on disk.
+    sweep
+        Which pairs: the class, whose defaults are those of the evaluation.
+    measure
+        Makes the rows of one pair. A function of a module: worker processes import it.
+    summarise
+        Makes the lines of the summary.
+    has_duels
+        Whether `measure` also compares methods on the pixels that both retained.
+    """
+
+    name: str
+    sweep: type[Sweep]
+    measure: Measure
+    summarise: Callable[["SweepResults"], list[dict[str, Any]]]
+    has_duels: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepResults:
+    """Rows of an evaluation, with the sweep, camera and methods that decide them.
+
+    Parameters
+    ----------
+    evaluation
+        The kind of evaluation.
+    sweep, rig, contenders
+        Pairs, camera and methods.
+    settings
+        Further settings of the evaluation, such as thresholds.
+    rows
+        One for each pair and method; of scenes, also for each region; of thresholds, also for each
+        threshold.
+    duels
+        One for each pair, method and rival, on the pixels that both retained; none for thresholds.
+    """
+
+    evaluation: Evaluation
+    sweep: Sweep
+    rig: Rig
+    contenders: tuple[Contender, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rows: SweepTable
+    duels: SweepTable = field(default_factory=SweepTable)
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Summarise the rows: lines in the order in which the methods were given."""
+        return self.evaluation.summarise(self)
+
+
+def run_evaluation(
+    evaluation: Evaluation,
+    methods: Methods,
+    *,
+    sweep: Sweep | None = None,
+    rig: Rig | None = None,
+    settings: Mapping[str, Any] | None = None,
+    workers: Workers = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> SweepResults:
+    """Evaluate every method on every pair of a sweep, all on the same images.
+
+    Parameters
+    ----------
+    evaluation
+        The kind of evaluation.
+    sweep
+        Which pairs; the defaults of the evaluation if left out.
+    settings
+        Further arguments of `evaluation.measure`; values that JSON can hold.
+    methods, rig, workers, folder, progress
+        As for `d3s.lab.evaluate.evaluate_planes`.
+
+    Raises
+    ------
+    InputError, OptionsError, SceneError
+        When a method, an option or a scene is unknown or wrong, before anything is rendered.
+    """
+    contenders = as_contenders(methods)
+    sweep = sweep or evaluation.sweep()
+    rig = rig or sweep.default_rig()
+    sweep.check()
+    answers = results(
+        pair_tasks(evaluation.name, evaluation.measure, sweep, rig, contenders, settings or {}),
+        workers=workers,
+        folder=folder,
+        progress=progress,
+    )
+    return SweepResults(
+        evaluation=evaluation,
+        sweep=sweep,
+        rig=rig,
+        contenders=contenders,
+        settings=settings or {},
+        rows=join_rows(answers, "rows"),
+        duels=join_rows(answers, "duels"),
+    )
+
+
+def pair_tasks(
+    name: str,
+    measure: Measure,
+    sweep: Sweep,
+    rig: Rig,
+    contenders: Sequence[Contender],
+    settings: Mapping[str, Any],
+) -> list[Task]:
+    """Return a task for each pair of a sweep.
+
+    Parameters
+    ----------
+    name
+        Name of the measurement in the digest of a kept result.
+    measure
+        Makes the rows of one pair. A function of a module: worker processes import it.
+    sweep, rig, contenders, settings
+        As for `run_evaluation`.
+    """
+    common = {
+        "work": name,
+        "sweep": sweep.model_dump(mode="json"),
+        "rig": rig.model_dump(mode="json", exclude_none=True),
+        "methods": [one.as_table() for one in contenders],
+        "settings": dict(settings),
+    }
+    work = partial(_measure_pair, measure, type(sweep))
+    return [
+        Task(f"{name} {number}", work, {**common, "place": list(place)})
+        for number, place in enumerate(sweep.places)
+    ]
+
+
+def _measure_pair(measure: Measure, sweep: type[Sweep], job: Job) -> Rows:
+    """Simulate the pair of a job, and measure all contenders on it."""
+    trial = sweep(**job["sweep"]).trial(job["place"], Rig(**job["rig"]))
+    return measure(trial, contenders_of(job), **job["settings"])
+
+
+def contenders_of(job: Job) -> tuple[Contender, ...]:
+    """Return the contenders of a job."""
+    return tuple(Contender.from_table(table) for table in job["methods"])
+
+
+def join_rows(answers: Sequence[Rows], table: str) -> SweepTable:
+    """Join one table of all pairs."""
+    return SweepTable(row for answer in answers for row in answer.get(table, ()))
+
+
+def result_files(evaluation: Evaluation, folder: str | os.PathLike[str]) -> dict[str, Path]:
+    """Paths of the results: "rows", "duels" where there are any, and "summary"."""
+    endings = {"rows": ".csv", "duels": "_duels.csv", "summary": ".json"}
+    if not evaluation.has_duels:
+        del endings["duels"]
+    return {what: Path(folder, evaluation.name + ending) for what, ending in endings.items()}
+
+
+def write_results(
+    results: SweepResults, folder: str | os.PathLike[str], *, overwrite: bool = False
+) -> dict[str, Path]:
+    """Write all rows as CSV, and the parameters and the summary as JSON.
+
+    Parameters
+    ----------
+    results
+        Results of one evaluation.
+    folder
+        Folder for the files; made if it does not exist.
+    overwrite
+        Whether existing files may be replaced.
+
+    Returns
+    -------
+    The files, as `result_files` names them.
+
+    Raises
+    ------
+    OutputError
+        When a file cannot be written, or exists and `overwrite` is not set.
+    """
+    parameters = sweep_parameters(results.sweep, results.rig, results.contenders)
+    document = {
+        "parameters": {**parameters, **results.settings},
+        "summary": for_json(results.summary()),
+    }
+    texts = {
+        "rows": csv_text(results.rows),
+        "duels": csv_text(results.duels),
+        "summary": json.dumps(document, indent=1) + "\n",
+    }
+    files = result_files(results.evaluation, folder)
+    write_texts({path: texts[what] for what, path in files.items()}, overwrite=overwrite)
+    return files
+
+
+def sweep_parameters(sweep: Sweep, rig: Rig, contenders: Sequence[Contender]) -> dict[str, Any]:
+    """Return everything that decides the figures of a sweep, as JSON can hold it.
+
+    Parameters
+    ----------
+    sweep, rig, contenders
+        Pairs, camera and methods.
+    """
+    return {
+        **common_parameters(rig),
+        "sweep": sweep.model_dump(mode="json"),
+        "methods": [one.as_table() for one in contenders],
+    }
+
+
+def common_parameters(rig: Rig) -> dict[str, Any]:
+    """Return what decides the figures of every sweep: versions, camera, and which pixels count."""
+    return {
+        "versions": versions(),
+        "window_px": WINDOW_PX,
+        "textured_below_m": TEXTURED_BELOW_M,
+        "edge_reach_px": EDGE_REACH_PX,
+        "rig": rig.model_dump(mode="json", exclude_none=True),
+    }
+
+
+def write_texts(texts: Mapping[Path, str], *, overwrite: bool) -> None:
+    """Write several files, or none of them if one exists and `overwrite` is not set.
+
+    Raises
+    ------
+    OutputError
+        Naming the file that exists, or that cannot be written.
+    """
+    if not overwrite:
+        check_absent(*texts)
+    for path, text in texts.items():
+        make_folder(path.parent)
+        write_text(path, text, overwrite=overwrite)
+
+
+def check_absent(*paths: Path) -> None:
+    """Refuse to go on if one of these files exists.
+
+    Raises
+    ------
+    OutputError
+        Naming the file that exists.
+    """
+    for path in paths:
+        if os.path.lexists(path):
+            raise OutputError(
+                f"{path} exists. Choose another folder, or allow it to be replaced: --force on the "
+                "command line, overwrite=True in Python."
+            )

@@ -1,0 +1,181 @@
+"""Planes that face the camera, over depth and texture: what is measured, and its summary."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from d3s.calibrate.validation import ACCURATE_M
+from d3s.lab.evaluate.contender import Contender
+from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
+from d3s.lab.evaluate.metrics import finite_median, ratio, score
+from d3s.lab.evaluate.quality import plane_quality
+from d3s.lab.evaluate.ranking import trust_of
+from d3s.lab.evaluate.sweep import PlaneSweep, Trial
+from d3s.lab.evaluate.table import (
+    Figure,
+    SweepTable,
+    accurate_range_m,
+    cell_of_worst,
+    common_ratio,
+    mean_of,
+    median_of,
+    pooled_density,
+    pooled_mean_of,
+    sum_of,
+    summarise,
+    worst_error_m,
+)
+from d3s.rig import Rig
+from d3s.tasks import Workers
+from d3s.types import Progress
+
+BEYOND_M = 0.9
+"""Depth from which on stereo with this baseline is hard."""
+
+
+def evaluate_planes(
+    methods: Methods,
+    *,
+    sweep: PlaneSweep | None = None,
+    rig: Rig | None = None,
+    workers: Workers = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> SweepResults:
+    """Evaluate every method on every plane of a sweep, all on the same images.
+
+    Parameters
+    ----------
+    methods
+        Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
+    sweep
+        Which planes; 25 depths from 0.25 to 2 m and 8 textures with 1 % noise if left out.
+    rig
+        The camera; the paper's prototype if left out.
+    workers
+        Number of processes, each with one thread; one for each core if left out; or a place of
+        `d3s.tasks`, such as a Dask cluster. The figures are the same everywhere.
+    folder
+        Where finished planes are kept, so that the same call resumes; nowhere if left out.
+    progress
+        Called with the number of finished pairs, and of all pairs.
+
+    Returns
+    -------
+    Results whose rows are named by `texture`, `depth_m` and `method`. A line of the summary is a
+    method over all planes, with its `depths` and `rivals`.
+
+    Raises
+    ------
+    InputError, OptionsError
+        When a method or an option is unknown or wrong, before anything is rendered.
+    """
+    return run_evaluation(
+        PLANES,
+        methods,
+        sweep=sweep,
+        rig=rig,
+        workers=workers,
+        folder=folder,
+        progress=progress,
+    )
+
+
+def measure_plane(trial: Trial, contenders: Sequence[Contender]) -> Rows:
+    """Score, trust and plane quality of each contender on one plane, and its duels."""
+    outcomes = trial.run(contenders)
+    rows = [
+        {
+            **trial.key,
+            "method": method,
+            "time_s": outcome.time_s,
+            **asdict(score(outcome.depth_map, trial.truth)),
+            **asdict(trust_of(outcome.depth_map, trial.truth)),
+            **asdict(plane_quality(outcome.depth_map, trial.key["depth_m"], trial.truth.judged)),
+        }
+        for method, outcome in outcomes.items()
+    ]
+    return {"rows": rows, "duels": trial.duel_rows(contenders, outcomes)}
+
+
+def summarise_planes(results: SweepResults) -> list[dict[str, Any]]:
+    """Summarise all planes: one line for each method."""
+    return [
+        {**line, "rivals": _summarise_rivals(results, line["method"])}
+        for line in summarise(results.rows, ("method",), _OF_METHOD)
+    ]
+
+
+def _summarise_rivals(results: SweepResults, method: str) -> list[dict[str, Any]]:
+    """Summarise the duels of a method: MAE over that of each rival, at each depth."""
+
+    def ratio_own(duels: SweepTable) -> float:
+        first = duels[0]
+        own, other = (
+            results.rows.where(method=name, depth_m=first["depth_m"]).column("mae_m")
+            for name in (first["method"], first["rival"])
+        )
+        both = [(a, b) for a, b in zip(own, other, strict=True) if np.isfinite(a + b)]
+        return ratio(sum(a for a, _ in both), sum(b for _, b in both))
+
+    figures: dict[str, Figure] = {
+        "ratio_own": ratio_own,  # each on the pixels it retained, of the means over the textures
+        "ratio_common": common_ratio,
+        "common": sum_of("common"),
+    }
+    return summarise(results.duels.where(method=method), ("method", "rival", "depth_m"), figures)
+
+
+def _in_range(planes: SweepTable) -> SweepTable:
+    near_m, far_m = accurate_range_m(planes) or (np.inf, -np.inf)
+    return SweepTable(row for row in planes if near_m <= row["depth_m"] <= far_m)
+
+
+def _worst_density_of_texture(planes: SweepTable) -> float:
+    return min((row["density"] for row in planes if row["textured"]), default=float("nan"))
+
+
+def _worst_density_of_depth(planes: SweepTable) -> float:
+    return min(map(pooled_density, planes.groups("depth_m")), default=float("nan"))
+
+
+def _median_mae_over_bound(planes: SweepTable) -> float:
+    mean = mean_of("mae_over_bound")
+    return finite_median(mean(rows) for rows in planes.groups("depth_m"))
+
+
+_AT_DEPTH: dict[str, Figure] = {
+    "mae_m": mean_of("mae_m"),  # over the textures that were given any depth
+    "worst_mae_m": worst_error_m,
+    "worst_texture": cell_of_worst("texture", otherwise=""),
+    "accurate": lambda rows: worst_error_m(rows) < ACCURATE_M,
+    "density": pooled_density,
+    "worst_density": _worst_density_of_texture,
+    "mae_over_bound": mean_of("mae_over_bound"),
+    "bias_m": pooled_mean_of("bias_m"),
+    "bad_2cm": pooled_mean_of("bad_2cm"),
+    "coverage": pooled_mean_of("coverage"),
+}
+"""One method at one depth, over all textures."""
+
+_OF_METHOD: dict[str, Figure] = {
+    "range_m": accurate_range_m,
+    "density": lambda rows: pooled_density(_in_range(rows)),
+    "worst_density": lambda rows: _worst_density_of_depth(_in_range(rows)),
+    "mae_over_bound": _median_mae_over_bound,  # over all depths
+    "time_s": median_of("time_s"),  # over all pairs, as the next five
+    "sigma_gain": median_of("sigma_gain"),
+    "fill_rate": median_of("fill_rate"),
+    "z_accuracy": lambda rows: finite_median(map(abs, rows.column("z_accuracy"))),
+    "plane_fit_rms": median_of("plane_fit_rms"),
+    "subpixel_rms_px": median_of("subpixel_rms_px"),
+    "depths": lambda rows: summarise(rows, ("method", "depth_m"), _AT_DEPTH),
+}
+"""One method over the whole sweep."""
+
+PLANES = Evaluation(
+    name="planes", sweep=PlaneSweep, measure=measure_plane, summarise=summarise_planes
+)

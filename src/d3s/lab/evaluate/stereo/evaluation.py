@@ -1,0 +1,317 @@
+"""`evaluate_stereo`: methods on the scenes of a stereo data set, and the results as files."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from d3s.errors import InputError
+from d3s.lab.evaluate.contender import Contender, as_contenders
+from d3s.lab.evaluate.evaluation import Methods, Rows, contenders_of, join_rows, write_texts
+from d3s.lab.evaluate.stereo.folders import FoundScenes, SceneFiles, find_scenes
+from d3s.lab.evaluate.stereo.light import AS_STORED, Light
+from d3s.lab.evaluate.stereo.measures import (
+    CAP_PX,
+    Matches,
+    curve_rows,
+    level_trust,
+    matches_of,
+    stereo_score,
+)
+from d3s.lab.evaluate.stereo.scene import (
+    DEFAULT_DISPARITIES,
+    JUMP_REACH_PX,
+    WEAK_BELOW,
+    WEAK_WINDOW_PX,
+    StereoScene,
+    read_scene,
+)
+from d3s.lab.evaluate.stereo.settings import LEVELS, at_levels, for_stereo, over_range
+from d3s.lab.evaluate.stereo.summary import summarise_stereo
+from d3s.lab.evaluate.sweep import run_contender
+from d3s.lab.evaluate.table import SweepTable, csv_text, for_json
+from d3s.record import short_repr
+from d3s.runtime.versions import versions
+from d3s.tasks import Cluster, Job, Task, Workers, results
+from d3s.types import Image, Progress
+
+STEREO_METHODS = ("joint", "sgbm", "bm")
+"""Methods that are compared if none is named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StereoResults:
+    """Rows of all scenes, and everything that decides them.
+
+    Parameters
+    ----------
+    found
+        Scenes, and those that were left out.
+    contenders
+        Methods, with the options for stereo data sets.
+    lights
+        Changes of the right view; the first changes nothing.
+    disparities
+        Disparities that were searched; None for those of the calibration files.
+    with_occluded
+        Whether occluded pixels are judged as well.
+    rows
+        One for each `scene`, `light`, `region` and `method`, with the fields of `StereoScore`.
+    curves
+        One for each `scene`, `light`, `method`, `order` and `density`.
+    """
+
+    found: FoundScenes
+    contenders: tuple[Contender, ...]
+    lights: tuple[Light, ...]
+    disparities: int | None
+    with_occluded: bool
+    rows: SweepTable
+    curves: SweepTable
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Summarise all scenes: a line for each light and method."""
+        return summarise_stereo(self.rows, self.curves)
+
+
+def evaluate_stereo(
+    folder: str | os.PathLike[str],
+    methods: Methods = STEREO_METHODS,
+    *,
+    lights: Sequence[str | Light] = (),
+    disparities: int | None = None,
+    with_occluded: bool = False,
+    workers: Workers = None,
+    kept: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> StereoResults:
+    """Evaluate methods on a stereo data set in the layout of Middlebury, ETH3D or KITTI 2015.
+
+    All methods get the same grey views, as they are stored (gamma is not undone), and search the
+    same disparities.
+
+    Parameters
+    ----------
+    folder
+        One scene, or a folder of scenes.
+    methods
+        Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
+        "sgbm" and "bm" start from `d3s.lab.evaluate.stereo.settings.STEREO_OPTIONS`.
+    lights
+        Changes of the right view for further trials: "gain=0.6", "gamma=1.3", "ramp=0.3".
+    disparities
+        Number of whole disparities to search, from 0; that of each calibration file if left out,
+        or 256 if it has none.
+    with_occluded
+        Whether pixels that the right view does not show are judged as well.
+    workers, progress
+        As for `evaluate_planes`.
+    kept
+        Folder in which finished trials are kept and found again; nowhere if left out.
+
+    Returns
+    -------
+    StereoResults
+        Rows named by `scene`, `light`, `region` and `method`, and the curves of error over density.
+
+    Raises
+    ------
+    InputError, OptionsError, RigError
+        When the folder holds no scene, a file cannot be used, or a method, an option or a light is
+        wrong.
+
+    Examples
+    --------
+    >>> from d3s.lab.evaluate import evaluate_stereo
+    >>> evaluate_stereo("no_such_folder")
+    Traceback (most recent call last):
+        ...
+    d3s.errors.InputError: no_such_folder is no folder. Name the folder of a stereo data set.
+    """
+    contenders = tuple(for_stereo(one) for one in as_contenders(methods))
+    for one in contenders:
+        one.checked_options()
+    trials = checked_lights(lights)
+    _check_disparities(disparities)
+    if isinstance(workers, Cluster):  # which may have another working folder
+        folder = os.path.abspath(folder)  # noqa: PTH100 - links stay as they are
+    found = find_scenes(folder)
+    if isinstance(workers, Cluster):
+        workers = workers.seeing([os.fspath(found.scenes[0].left)], ())
+    tasks = stereo_tasks(found, contenders, trials, disparities, with_occluded=with_occluded)
+    answers = results(tasks, workers=workers, folder=kept, progress=progress)
+    return StereoResults(
+        found=found,
+        contenders=contenders,
+        lights=trials,
+        disparities=disparities,
+        with_occluded=with_occluded,
+        rows=join_rows(answers, "rows"),
+        curves=join_rows(answers, "curves"),
+    )
+
+
+def checked_lights(lights: Sequence[str | Light]) -> tuple[Light, ...]:
+    """Lights of all trials, each once; the first changes nothing.
+
+    Raises
+    ------
+    InputError
+        When a light is none that `Light.parse` reads.
+    """
+    given = [one if isinstance(one, Light) else Light.parse(str(one)) for one in lights]
+    return tuple(dict.fromkeys([Light(), *given]))
+
+
+def _check_disparities(disparities: int | None) -> None:
+    if disparities is not None and not (isinstance(disparities, int) and 2 <= disparities <= 2000):
+        raise InputError(
+            f"disparities={short_repr(disparities)} must be a whole number from 2 to 2000, or left "
+            "for that of the calibration files."
+        )
+
+
+def stereo_tasks(
+    found: FoundScenes,
+    contenders: Sequence[Contender],
+    lights: Sequence[Light],
+    disparities: int | None = None,
+    *,
+    with_occluded: bool = False,
+) -> list[Task]:
+    """Return a task for each scene and light.
+
+    Parameters
+    ----------
+    found, contenders, lights, disparities, with_occluded
+        As `StereoResults` has them.
+    """
+    common = {
+        "work": "stereo",
+        "methods": [one.as_table() for one in contenders],
+        "disparities": disparities,
+        "with_occluded": with_occluded,
+    }
+    return [
+        Task(
+            f"scene {number} {light.name}",
+            _measure,
+            {**common, "files": one.as_table(), "digest": digest, "light": light.name},
+        )
+        for number, one in enumerate(found.scenes)
+        for digest in (one.digest(),)
+        for light in lights
+    ]
+
+
+def _measure(job: Job) -> Rows:
+    """Measure all contenders on one scene in one light."""
+    scene = read_scene(SceneFiles.from_table(job["files"]), job["disparities"])
+    light = Light.parse(job["light"])
+    right = light.apply(scene.right)
+    regions = scene.regions(with_occluded=job["with_occluded"])
+    key = {"scene": scene.name, "light": light.name}
+    tables: Rows = {"rows": [], "curves": []}
+    for contender in contenders_of(job):
+        own, full, time_s = _matches(over_range(contender, scene.depth_range_m), scene, right)
+        method = {"method": contender.name}
+        tables["rows"] += [
+            {
+                **key,
+                "region": name,
+                **method,
+                "time_s": time_s,  # for the whole scene
+                **asdict(stereo_score(own, full, scene.disparity_px, region)),
+            }
+            for name, region in regions.items()
+        ]
+        if "all" in regions:
+            curves = curve_rows(full, scene.disparity_px, regions["all"])
+            tables["curves"] += [{**key, **method, **row} for row in curves]
+    return tables
+
+
+def _matches(
+    contender: Contender, scene: StereoScene, right: Image
+) -> tuple[Matches, Matches, float]:
+    """Result with the own filter and with filters off, and the time of the former.
+
+    A method of OpenCV has no confidence. Its pixels are ordered by the largest
+    `uniqueness_percent` at which they still have a disparity.
+    """
+    outcome = run_contender(contender, scene.left, right, scene.rig)
+    full = contender.unfiltered().estimate(scene.left, right, scene.rig)
+    stricter = [one.estimate(scene.left, right, scene.rig) for one in at_levels(contender)]
+    trust = level_trust(stricter, LEVELS) if stricter else None
+    return matches_of(outcome.depth_map, trust), matches_of(full, trust), outcome.time_s
+
+
+def stereo_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
+    """Paths of the results: "rows", "curves", "summary" and "chart"."""
+    names = {
+        "rows": "stereo.csv",
+        "curves": "stereo_curves.csv",
+        "summary": "stereo.json",
+        "chart": "stereo.png",
+    }
+    return {what: Path(folder, name) for what, name in names.items()}
+
+
+def write_stereo(
+    results: StereoResults, folder: str | os.PathLike[str], *, overwrite: bool = False
+) -> dict[str, Path]:
+    """Write rows and curves as CSV, and the parameters and the summary as JSON.
+
+    Parameters
+    ----------
+    results
+        Results of `evaluate_stereo`.
+    folder
+        Folder for the files; made if it does not exist.
+    overwrite
+        Whether existing files may be replaced.
+
+    Returns
+    -------
+    The files, as `stereo_files` names them; `d3s.lab.view.stereo.plot_stereo` draws the chart.
+
+    Raises
+    ------
+    OutputError
+        When a file cannot be written, or exists and `overwrite` is not set.
+    """
+    files = stereo_files(folder)
+    document = {"parameters": stereo_parameters(results), "summary": for_json(results.summary())}
+    texts = {
+        files["rows"]: csv_text(results.rows),
+        files["curves"]: csv_text(results.curves),
+        files["summary"]: json.dumps(document, indent=1) + "\n",
+    }
+    write_texts(texts, overwrite=overwrite)
+    return files
+
+
+def stereo_parameters(results: StereoResults) -> dict[str, Any]:
+    """Return everything that decides the figures, as JSON can hold it."""
+    return {
+        "versions": versions(),
+        "scenes": [{**one.as_table(), "digest": one.digest()} for one in results.found.scenes],
+        "left_out": dict(results.found.left_out),
+        "methods": [one.as_table() for one in results.contenders],
+        "lights": [one.name for one in results.lights],
+        "disparities": results.disparities,
+        "disparities_if_unknown": DEFAULT_DISPARITIES,
+        "with_occluded": results.with_occluded,
+        "uniqueness_levels_percent": list(LEVELS),
+        "cap_px": CAP_PX,
+        "jump_reach_px": JUMP_REACH_PX,
+        "weak_window_px": WEAK_WINDOW_PX,
+        "weak_below": WEAK_BELOW,
+    }
+
+
+def lines_of(summary: Sequence[Mapping[str, Any]], light: str = AS_STORED) -> list[Any]:
+    """Lines of a summary in one light."""
+    return [one for one in summary if one["light"] == light]

@@ -1,0 +1,217 @@
+"""Figures of a depth map in pixels of disparity: errors, error over density, sigma, ranking."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from d3s.estimate import DepthMap
+from d3s.lab.evaluate.metrics import count_pixels, mean_or_nan, median_or_nan, ratio
+from d3s.lab.evaluate.ranking import rank, trust_order
+from d3s.types import FloatArray, Mask
+
+DENSITIES = (0.5, 0.7, 0.8)
+"""Densities at which the errors of all methods are compared."""
+SHARES = tuple(round(0.05 * step, 2) for step in range(1, 21))
+"""Densities of a curve."""
+CAP_PX = 5.0
+"""Errors count as this at most where errors are averaged, so that a few do not decide."""
+ORDERS = ("confidence", "sigma", "oracle")
+"""Orders in which the pixels of a curve are taken; the oracle takes the smallest error first."""
+
+_SIGMA_DIGITS = 5  # of sigma in px, where pixels are ordered by it
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Matches:
+    """Result of one method in disparity; all arrays are (rows, cols), NaN where there is none.
+
+    Parameters
+    ----------
+    disparity_px
+        Disparity in px.
+    sigma_px
+        Its standard deviation in px.
+    trust
+        Confidence of the method, or another quantity that orders its pixels, the best highest.
+    """
+
+    disparity_px: FloatArray
+    sigma_px: FloatArray
+    trust: FloatArray
+
+    @property
+    def valid(self) -> Mask:
+        """Pixels that have a disparity."""
+        return np.isfinite(self.disparity_px)
+
+
+def matches_of(depth_map: DepthMap, trust: FloatArray | None = None) -> Matches:
+    """Disparity of a depth map and its sigma, which is sigma_Z f B / Z².
+
+    The trust is the confidence of the depth map if left out.
+    """
+    optics = depth_map.rig.optics
+    depth_m = depth_map.depth_m.astype(np.float64)
+    px_per_m = optics.focal_length_px * optics.baseline_m / depth_m**2
+    return Matches(
+        disparity_px=optics.disparity_px(depth_m),
+        sigma_px=depth_map.sigma_m * px_per_m,
+        trust=depth_map.confidence.astype(np.float64) if trust is None else trust,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StereoScore:
+    """Figures of one method on some pixels of a scene; shares are 0 to 1, NaN of nothing.
+
+    `retained` and what follows is of the method with its own filter, `found` and what follows is
+    of the method with its filters off.
+    """
+
+    pixels: int  # number of judged pixels
+    retained: int  # number of these that have a disparity
+    density: float  # retained / pixels
+    median_px: float  # median absolute error
+    mae_px: float  # mean absolute error, each at most `CAP_PX`
+    bad_05: float  # share of the retained pixels with an error above 0.5 px
+    bad_1: float
+    bad_2: float
+    coverage_1: float  # share of the errors below 1 sigma; 0.683 for Gaussian errors
+    coverage_2: float  # 0.954
+    coverage_3: float  # 0.997
+    sigma_gain: float  # what ordering by sigma wins over chance, of what an oracle wins
+    confidence_gain: float  # and ordering by confidence
+    found: float  # share of the judged pixels
+    found_bad_1: float  # error above 1 px, of the found pixels
+    found_sigma_gain: float
+    found_confidence_gain: float
+    at_50: float  # bad_1 of the pixels of highest confidence at a density of 50 %
+    at_70: float
+    at_80: float
+    sigma_at_50: float  # bad_1 of the pixels of smallest sigma at a density of 50 %
+    sigma_at_70: float
+    sigma_at_80: float
+
+
+def stereo_score(own: Matches, full: Matches, truth_px: FloatArray, where: Mask) -> StereoScore:
+    """Compare the result of a method with the true disparity on some pixels.
+
+    Parameters
+    ----------
+    own, full
+        Results with the filter of the method on, and off.
+    truth_px
+        True disparity, (rows, cols).
+    where
+        Pixels that are judged, (rows, cols); their truth is known.
+    """
+    kept, found = where & own.valid, where & full.valid
+    error, all_errors = (
+        np.abs(one.disparity_px - truth_px)[mask] for one, mask in ((own, kept), (full, found))
+    )
+    pixels = count_pixels(where)
+    within = [mean_or_nan(error < factor * own.sigma_px[kept]) for factor in (1, 2, 3)]
+    bad = [mean_or_nan(error > limit_px) for limit_px in (0.5, 1.0, 2.0)]
+    orders = {key: all_errors[order] for key, order in _orders(full, found).items()}
+    own_gain = {key: _gain(error[order]) for key, order in _orders(own, kept).items()}
+    fixed = [[_bad_1_at(orders[key], pixels, at) for at in DENSITIES] for key in ORDERS[:2]]
+    return StereoScore(
+        pixels=pixels,
+        retained=count_pixels(kept),
+        density=ratio(count_pixels(kept), pixels),
+        median_px=median_or_nan(error),
+        mae_px=mean_or_nan(np.minimum(error, CAP_PX)),
+        bad_05=bad[0],
+        bad_1=bad[1],
+        bad_2=bad[2],
+        coverage_1=within[0],
+        coverage_2=within[1],
+        coverage_3=within[2],
+        sigma_gain=own_gain["sigma"],
+        confidence_gain=own_gain["confidence"],
+        found=ratio(count_pixels(found), pixels),
+        found_bad_1=mean_or_nan(all_errors > 1.0),
+        found_sigma_gain=_gain(orders["sigma"]),
+        found_confidence_gain=_gain(orders["confidence"]),
+        at_50=fixed[0][0],
+        at_70=fixed[0][1],
+        at_80=fixed[0][2],
+        sigma_at_50=fixed[1][0],
+        sigma_at_70=fixed[1][1],
+        sigma_at_80=fixed[1][2],
+    )
+
+
+def curve_rows(full: Matches, truth_px: FloatArray, where: Mask) -> list[dict[str, Any]]:
+    """Errors of the most trusted pixels over `SHARES`, in each of `ORDERS`.
+
+    Parameters
+    ----------
+    full
+        Result of a method with its filters off.
+    truth_px, where
+        As for `stereo_score`.
+
+    Returns
+    -------
+    Rows with `order`, `density`, `bad_1` and `mae_px`; no row where the method has fewer pixels.
+    """
+    found = where & full.valid
+    errors = np.abs(full.disparity_px - truth_px)[found]
+    orders = {key: errors[order] for key, order in _orders(full, found).items()}
+    orders["oracle"] = np.sort(errors)
+    pixels = count_pixels(where)
+    return [
+        {
+            "order": key,
+            "density": share,
+            "bad_1": mean_or_nan(orders[key][:count] > 1.0),
+            "mae_px": mean_or_nan(np.minimum(orders[key][:count], CAP_PX)),
+        }
+        for key in ORDERS
+        for share in SHARES
+        if 0 < (count := round(share * pixels)) <= orders[key].size
+    ]
+
+
+def _orders(result: Matches, where: Mask) -> dict[str, Any]:
+    """Indices of some pixels from the most to the least trusted, by confidence and by sigma.
+
+    A constant sigma orders nothing: it has no indices.
+    """
+    # Rounded, since single precision varies the last digits of a constant sigma.
+    sigma_px = result.sigma_px[where].round(_SIGMA_DIGITS)
+    is_constant = sigma_px.size > 0 and sigma_px.min() == sigma_px.max()
+    return {
+        "confidence": trust_order(result.trust[where]),
+        "sigma": trust_order(-sigma_px)[: 0 if is_constant else None],
+    }
+
+
+def _gain(errors: FloatArray) -> float:
+    """Gain of errors in order of trust; each counts as `CAP_PX` at most."""
+    return rank(np.minimum(errors, CAP_PX)).gain
+
+
+def _bad_1_at(errors: FloatArray, pixels: int, density: float) -> float:
+    """Share of errors above 1 px at a density; NaN if there are fewer pixels."""
+    count = round(density * pixels)
+    return mean_or_nan(errors[:count] > 1.0) if 0 < count <= errors.size else float("nan")
+
+
+def level_trust(depth_maps: Sequence[DepthMap], levels: Sequence[float]) -> FloatArray:
+    """Highest level at which a pixel still has a depth, (rows, cols); -1 where at none.
+
+    Parameters
+    ----------
+    depth_maps
+        One for each level.
+    levels
+        Increasing strictness of the filter.
+    """
+    trust = np.full(depth_maps[0].depth_m.shape, -1.0)
+    for depth_map, level in zip(depth_maps, levels, strict=True):
+        trust[depth_map.valid] = level
+    return trust

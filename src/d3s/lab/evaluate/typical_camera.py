@@ -1,0 +1,249 @@
+"""Typical camera: the simulated prototype with typical lenses, and its calibrated rig.
+
+The rig was found by `calibrate` from simulated boards (benchmarks/typical_rig.py); nothing of the
+true lens errors is in it. Only the part of the sensor that a view needs is rendered.
+"""
+
+from dataclasses import dataclass
+from math import hypot
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from d3s.errors import InputError, SceneError
+from d3s.lab.twin.blur import Psf
+from d3s.lab.twin.geometry import Mount
+from d3s.lab.twin.lens_errors import LensErrors
+from d3s.lab.twin.raw import DEFAULT_MOUNTS, RawFrame, RawLayout, simulate_raw
+from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered, LayeredScene, Scene
+from d3s.lab.twin.sensor import Sensor, as_sensor, generator, seed_sequence
+from d3s.lab.twin.typical_lenses import typical_lenses
+from d3s.rig import Calibration, Rig
+from d3s.rig.places import view_to_raw_places
+from d3s.types import FloatArray, Image, Mask
+
+Lens = Literal["perfect", "typical"]
+"""Lenses of the camera of a sweep."""
+
+LENS_SEED = 11
+"""Seed of the two lenses; no other camera of the package has it."""
+
+MOUNTS: tuple[Mount, Mount] = DEFAULT_MOUNTS
+"""Mounting errors of the two lenses."""
+
+TYPICAL_RIG = Path(__file__).with_name("typical_rig.toml")
+"""Rig file of the typical camera, written by benchmarks/typical_rig.py."""
+
+SENSOR_LAYOUT = RawLayout()
+"""Size of the sensor."""
+
+# Around a view: mounting errors move and turn it by some 10 px, and the kernel of the split
+# reaches 8 px beyond.
+_MARGIN_PX = 32
+_SAME_SURFACE_PX = 1.0  # disparities of one surface at neighbouring pixels differ by less
+
+
+def typical_rig() -> Rig:
+    """Return the calibrated rig of the typical camera."""
+    return Rig.load(TYPICAL_RIG)
+
+
+def lenses() -> tuple[LensErrors, LensErrors]:
+    """Return the left and the right lens of the typical camera."""
+    return typical_lenses(LENS_SEED)
+
+
+def raw_frame(
+    scene: LayeredScene,
+    *,
+    layout: RawLayout = SENSOR_LAYOUT,
+    noise: float | Sensor = 0.0,
+    seed: tuple[int, ...] = (0,),
+    psf: Psf = "disk",
+) -> RawFrame:
+    """Render a raw frame of the typical camera.
+
+    Parameters
+    ----------
+    scene
+        Scene before the camera.
+    layout
+        Sensor, or the part of it that is rendered.
+    noise
+        Standard deviation of the noise, of full scale, or a `Sensor`.
+    seed
+        Seed of the noise.
+    psf
+        Shape of a blurred point.
+    """
+    return simulate_raw(
+        scene,
+        Rig.paper_prototype(),
+        noise=noise,
+        seed=seed,
+        psf=psf,
+        layout=layout,
+        mounts=MOUNTS,
+        lenses=lenses(),
+    )
+
+
+def part_of_sensor(shape: tuple[int, int]) -> RawLayout:
+    """Return the part of the sensor around both axes that holds views of (rows, cols)."""
+    optics = Rig.paper_prototype().optics
+    apart_px = round(optics.baseline_m / optics.pixel_pitch_m)
+    # Twice a half, so that the middle of the part is a whole number of pixels from the sensor's.
+    rows, cols = (2 * (size // 2 + _MARGIN_PX) for size in shape)
+    radius_px = hypot(rows, cols) / 2 + SENSOR_LAYOUT.field_edge_px
+    return SENSOR_LAYOUT.replace(
+        rows_px=min(rows, SENSOR_LAYOUT.rows_px),
+        cols_px=min(apart_px + cols, SENSOR_LAYOUT.cols_px),
+        field_radius_px=min(radius_px, SENSOR_LAYOUT.field_radius_px),
+    )
+
+
+def rig_of_part(rig: Rig, layout: RawLayout, shape: tuple[int, int]) -> Rig:
+    """Return the calibrated rig for a part of the sensor and smaller views around the axes.
+
+    Parameters
+    ----------
+    rig
+        Rig that was calibrated on whole frames.
+    layout
+        Part of the sensor, around its middle.
+    shape
+        Rows and columns of a view.
+
+    Raises
+    ------
+    InputError
+        When the rig has no calibration of this sensor, or its views are smaller.
+    """
+    calibration = rig.calibration
+    if calibration is None or _frame_shape(calibration) != SENSOR_LAYOUT.shape:
+        raise InputError(
+            f"the rig {rig.name!r} is not calibrated for frames of {SENSOR_LAYOUT.shape}, those of "
+            "the camera with typical lenses. Leave the rig out: the package has one."
+        )
+    largest = calibration.crop_rows_px, calibration.crop_cols_px
+    if shape[0] > largest[0] or shape[1] > largest[1]:
+        raise InputError(
+            f"shape={shape} must be at most {largest}, the views that the rig was calibrated for."
+        )
+    offset = np.array(SENSOR_LAYOUT.middle_px) - layout.middle_px
+    return rig.replace(
+        calibration=calibration.replace(
+            anchor_left_px=tuple(calibration.anchor_left_px - offset),
+            anchor_right_px=tuple(calibration.anchor_right_px - offset),
+            frame_rows_px=layout.rows_px,
+            frame_cols_px=layout.cols_px,
+            crop_rows_px=shape[0],
+            crop_cols_px=shape[1],
+        )
+    )
+
+
+def _frame_shape(calibration: Calibration) -> tuple[int | None, int | None]:
+    return calibration.frame_rows_px, calibration.frame_cols_px
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TypicalPair:
+    """Rectified views of the typical camera with their truth, on the pixels of the left view."""
+
+    noisy: tuple[Image, Image]
+    left: Image  # without noise
+    right: Image
+    depth_m: Image
+    occluded: Mask  # the point is hidden from the right camera
+    rig: Rig  # for views of this size
+
+
+def typical_pair(
+    scene: Scene,
+    rig: Rig,
+    shape: tuple[int, int],
+    *,
+    noise: float,
+    seed: tuple[int, ...],
+    psf: Psf = "disk",
+) -> TypicalPair:
+    """Render a scene by the typical camera, and split the frame by its calibrated rig.
+
+    Parameters
+    ----------
+    scene
+        Scene before the camera, for a perfect left view of this shape.
+    rig
+        Rig that was calibrated on whole frames.
+    shape
+        Rows and columns of a view; its middle is the middle of the field.
+    noise, seed
+        Standard deviation of the noise, of full scale, and its seed.
+    psf
+        Shape of a blurred point.
+    """
+    layout = part_of_sensor(shape)
+    part = rig_of_part(rig, layout, shape)
+    wide = _widened(scene, shape, (layout.rows_px, layout.cols_px // 2))
+    clean = raw_frame(wide, layout=layout, psf=psf)
+    rng = generator(seed_sequence(seed))
+    left, right = part.split(clean.image)
+    depth_m = _depth_of_view(clean.depth_m, part)
+    return TypicalPair(
+        noisy=part.split(as_sensor(noise).expose(clean.image, camera=0, rng=rng)),
+        left=left,
+        right=right,
+        depth_m=depth_m,
+        occluded=hidden_from_right(part.optics.disparity_px(depth_m)),
+        rig=part,
+    )
+
+
+def _widened(scene: Scene, shape: tuple[int, int], wide: tuple[int, int]) -> Layered:
+    """Scene for a perfect view of `shape`, with masks that reach over a larger view."""
+    if isinstance(scene, DepthMapScene):
+        raise SceneError(
+            "scene must have layers: the camera with typical lenses sees beyond a map."
+        )
+    before = [(size - own) // 2 for size, own in zip(wide, shape, strict=True)]
+    after = [size - own - one for size, own, one in zip(wide, shape, before, strict=True)]
+    pad = list(zip(before, after, strict=True))
+
+    def widened(layer: Layer) -> Layer:
+        if layer.mask is None:
+            return layer
+        return layer.replace(mask=np.pad(layer.mask, pad, mode="edge"))
+
+    layers = scene.layers_for(Rig.paper_prototype().optics, shape)
+    return Layered(layers=tuple(widened(layer) for layer in layers))
+
+
+def _depth_of_view(raw_depth_m: Image, rig: Rig) -> Image:
+    """Depth at each pixel of the rectified left view: that of the nearest pixel of the frame."""
+    calibration = rig.calibration
+    if calibration is None:
+        raise InputError(f"the rig {rig.name!r} has no calibration.")
+    y, x = np.indices((calibration.crop_rows_px, calibration.crop_cols_px))
+    col, row = np.rint(view_to_raw_places(calibration, 0, x, y)).astype(np.intp)
+    return np.asarray(raw_depth_m[row, col])
+
+
+def hidden_from_right(disparity_px: FloatArray) -> Mask:
+    """Mask of the pixels of the left view that a nearer surface hides in the right view.
+
+    Points beside the frame hide nothing, and a match outside of the right view is not hidden.
+    """
+    rows, cols = disparity_px.shape
+    column = np.arange(cols) - disparity_px
+    nearest_px = np.full((rows, cols), -np.inf)
+    row = np.broadcast_to(np.arange(rows)[:, np.newaxis], column.shape)
+    for place in (np.floor(column), np.ceil(column)):  # both: a surface has no gaps
+        inside = (place >= 0) & (place < cols)
+        at = row[inside], place[inside].astype(np.intp)
+        np.maximum.at(nearest_px, at, disparity_px[inside])
+    own = np.clip(np.rint(column), 0, cols - 1).astype(np.intp)
+    nearest = np.take_along_axis(nearest_px, own, axis=1)
+    is_seen = (column >= 0) & (column <= cols - 1)
+    return np.asarray(is_seen & (nearest > disparity_px + _SAME_SURFACE_PX))

@@ -1,0 +1,55 @@
+"""Protocol of the paper: printed values, thresholds, and the methods measured on the tuned twin."""
+
+from collections.abc import Sequence
+
+from d3s.calibrate.tuning import CONSENSUS
+from d3s.estimate.methods import methods
+from d3s.lab.evaluate import Contender
+from d3s.lab.evaluate.tuned_twin import TunedTwin, tuned_twin
+from d3s.lab.reproduce.item import Context
+from d3s.types import Progress
+
+PRINTED_RANGE_M = (0.3, 1.64)
+"""Depths at which the error of the prototype is below 1 cm: Fig. 5a."""
+STEP_M = 0.04
+"""Step of the depths of the paper's protocol; ranges count as equal within one step."""
+ACCURACY_THRESHOLD = 0.8
+"""Least confidence of the consensus on planes and synthetic scenes: Figs. 5 and S5.
+
+Fig. 5b shows other thresholds too."""
+REAL_WORLD_THRESHOLD = 0.5
+"""Least confidence of the consensus on real scenes: Fig. 7, which keeps more pixels."""
+
+PRINTED = Contender(
+    method="consensus",
+    options=CONSENSUS.replace(min_confidence=ACCURACY_THRESHOLD),
+    label="consensus, Eq. 10",
+)
+"""The depth equation as derived: for a rig without calibration, as in the paper's simulations."""
+TUNED = Contender(
+    method="consensus", options={"min_confidence": ACCURACY_THRESHOLD}, label="consensus, tuned"
+)
+"""The depth equation with a and b, for a rig that carries them, as in the paper's experiments."""
+OTHERS = tuple(Contender(method=name) for name in methods() if name != "consensus")
+"""All other methods, each with its own defaults."""
+
+
+def twin_for(context: Context) -> TunedTwin:
+    """Return the tuned twin, the same for all items, in a quick run too."""
+    return tuned_twin(seed=context.seed)
+
+
+def holds_printed_range(nearest_m: float, farthest_m: float) -> bool:
+    """Whether a working range contains the paper's, except for one step at its far end."""
+    return nearest_m <= PRINTED_RANGE_M[0] and farthest_m >= PRINTED_RANGE_M[1] - STEP_M
+
+
+def consecutive(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
+    """Progress callbacks of consecutive works, with their sizes, that report to one callback."""
+    if progress is None:
+        return [None] * len(sizes)
+
+    def after(begun: int) -> Progress:
+        return lambda done, _: progress(begun + done, sum(sizes))
+
+    return [after(sum(sizes[:number])) for number in range(len(sizes))]

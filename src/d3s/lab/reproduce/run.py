@@ -1,0 +1,189 @@
+"""Run of items: up-to-date items are kept, all others are made.
+
+A reproduction is a folder: one folder for each item, with its figures, its tables and
+`result.json`, which says what they were made from; and a page over all items.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from d3s.atomic import make_folder, write_text
+from d3s.errors import D3SError, InputError, OutputError
+from d3s.lab.evaluate.typical_camera import Lens
+from d3s.lab.reproduce.item import Context, Item, Result, Rows
+from d3s.lab.reproduce.page import write_page
+from d3s.lab.reproduce.registry import ITEMS, find_items
+from d3s.lab.reproduce.store import ERROR, stored_result, write_result
+from d3s.runtime.versions import code_digest
+from d3s.tasks import Workers, place_of
+from d3s.types import Progress
+from d3s.version import __version__
+
+_MARK = "reproduction.json"  # marks a folder that may be written to
+
+
+class Outcome(NamedTuple):
+    """Outcome of an item: made now, kept from before, or failed, with the reason."""
+
+    item: Item
+    state: Literal["made", "kept", "failed"]
+    words: str = ""
+
+
+Watcher = Callable[[Item, int, int], Progress | None]
+"""Observer of a run, called before an item is made.
+
+It takes the item, its number from 1, and the number of all items of the run, and returns a callback
+for the progress of the item, or None.
+"""
+
+
+def reproduce(
+    names: Sequence[str] = (),
+    folder: str | os.PathLike[str] = "reproduction",
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    lens: Lens = "perfect",
+    workers: Workers = None,
+    overwrite: bool = False,
+    watcher: Watcher | None = None,
+    items: Sequence[Item] = ITEMS,
+) -> tuple[Outcome, ...]:
+    """Make items and the page over them; an item that fails does not stop the others.
+
+    Parameters
+    ----------
+    names
+        Names of items, or their places in the paper (fig3b); all items if there are none.
+    folder
+        Folder for the results. An item that is there, made from the same code and settings, is
+        kept. One made in full is kept in a quick run too.
+    quick
+        Whether to use reduced sizes: some minutes for all items.
+    seed
+        Seed of everything random.
+    lens
+        Lenses of the camera. With "typical", only items that have been measured with them are made.
+    workers
+        Number of processes; None for one for each core. Or a place of `d3s.tasks`.
+    overwrite
+        Whether to make items again that are there, and to write to a folder with other files.
+    watcher
+        Observer of the run; none if left out.
+    items
+        Items to choose from; all registered items if left out.
+
+    Raises
+    ------
+    InputError
+        When an item is unknown, or the number of workers is wrong.
+    OutputError
+        When the folder is a file, holds other files, or cannot be written to.
+    """
+    # Items that read tables of others come after them.
+    chosen = sorted(find_items(names, items, lens), key=lambda item: bool(item.uses))
+    place_of(workers)
+    root = Path(folder)
+    _take(root, overwrite=overwrite)
+    outcomes: list[Outcome] = []
+    for number, item in enumerate(chosen, start=1):
+        is_quick = quick and item.has_quick
+        if not overwrite and _is_kept(item, root, is_quick, seed):
+            outcomes.append(Outcome(item, "kept"))
+            continue
+        context = Context(
+            folder=root / item.name / "work",
+            quick=is_quick,
+            seed=seed,
+            workers=workers,
+            progress=watcher(item, number, len(chosen)) if watcher else None,
+            tables_of=_tables_of(item, root),
+        )
+        outcomes.append(_made(item, root, context))
+        write_page(root, items)  # after each item, so that finished ones can be seen
+    write_page(root, items)
+    return tuple(outcomes)
+
+
+def _take(root: Path, *, overwrite: bool) -> None:
+    """Mark a new or empty folder as a reproduction; refuse one with other files."""
+    make_folder(root)
+    try:
+        is_ours = (root / _MARK).is_file() or not any(root.iterdir())
+    except OSError as error:
+        raise OutputError(
+            f"{root} cannot be read: {error.strerror}. Choose a folder you may write to."
+        ) from error
+    if not is_ours and not overwrite:
+        raise OutputError(
+            f"{root} holds files that are no reproduction. Name a new folder, or allow files in "
+            "it to be replaced: --force on the command line, overwrite=True in Python."
+        )
+    write_text(root / _MARK, json.dumps({"made_by": "d3s reproduce"}) + "\n", overwrite=True)
+
+
+def _made(item: Item, root: Path, context: Context) -> Outcome:
+    folder = root / item.name
+    make_folder(folder)
+    try:
+        result = item.run(context)
+        made_from = _made_from(item, root, context.quick, context.seed)
+        write_result(result, root, item.name, made_from)
+    except OutputError:  # the disk will fail for the others too
+        raise
+    except Exception as error:  # noqa: BLE001 - no error may stop the others
+        words = str(error) if isinstance(error, D3SError) else f"{type(error).__name__}: {error}"
+        write_text(folder / ERROR, traceback.format_exc(), overwrite=True)
+        return Outcome(item, "failed", f"{words} (where: {folder / ERROR})")
+    return Outcome(item, "made")
+
+
+def _made_from(item: Item, root: Path, quick: bool, seed: int) -> dict[str, Any]:
+    """Return everything that decides the result of an item."""
+    return {
+        "version": __version__,
+        "code": code_digest()[:16],
+        "source": _source_digest(item.run),
+        "quick": quick,
+        "seed": seed,
+        "uses": {name: _digest(stored_result(root, name)) for name in item.uses},
+    }
+
+
+def _is_kept(item: Item, root: Path, quick: bool, seed: int) -> bool:
+    """Whether an item on disk is up to date; one made in full also serves a quick run."""
+    result = stored_result(root, item.name)
+    if result is None or not all((root / item.name / one).is_file() for one in result["files"]):
+        return False
+    sizes = (True, False) if quick else (False,)
+    return any(result["made_from"] == _made_from(item, root, size, seed) for size in sizes)
+
+
+def _source_digest(run: Callable[[Context], Result]) -> str:
+    """Digest of the file of an item, which need not be in this package."""
+    path = getattr(sys.modules.get(run.__module__), "__file__", None)
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if path else ""
+
+
+def _digest(result: dict[str, Any] | None) -> str | None:
+    if result is None:
+        return None
+    text = json.dumps(result["made_from"], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _tables_of(item: Item, root: Path) -> Callable[[str], Mapping[str, Rows] | None]:
+    def tables_of(name: str) -> Mapping[str, Rows] | None:
+        if name not in item.uses:
+            raise InputError(f"{item.name} must name {name!r} in its `uses` to take its tables.")
+        result = stored_result(root, name)
+        return None if result is None else {one["name"]: one["rows"] for one in result["tables"]}
+
+    return tables_of

@@ -1,0 +1,353 @@
+"""Sharp images of layered planes in each view, with masks and blur radii."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.fft import next_fast_len
+
+from d3s.errors import SceneError
+from d3s.files.images import read_image
+from d3s.lab.twin.bend import bent_surface, flat_window, nearest_plane
+from d3s.lab.twin.blur import Canvas, Sheet, check_room, margin_px
+from d3s.lab.twin.depth_order import PlacedLayer, sort_front_to_back
+from d3s.lab.twin.geometry import (
+    FARTHEST_M,
+    Affine,
+    PlaneInSpace,
+    View,
+    Window,
+    perfect_views,
+    pixel_matrix,
+)
+from d3s.lab.twin.masks import Coverage
+from d3s.lab.twin.sampling import Raster, sample_points
+from d3s.lab.twin.scenes import Layer, checked_mask
+from d3s.lab.twin.surface import Surface, paint
+from d3s.lab.twin.textures import surface_of
+from d3s.lab.twin.warp import REACH_PX, read_at
+from d3s.rig import Optics
+from d3s.types import FloatArray, Image
+
+# Surroundings of the frame that count for the largest blur in it.
+_BESIDE_PX = 32
+
+# Distance beyond a window at which its pixels read the texture.
+_KERNEL_PX = 8
+
+_ROWS_AT_ONCE = 128
+
+
+def placed_layers(
+    layers: tuple[Layer, ...], optics: Optics, shape: tuple[int, int]
+) -> list[PlacedLayer]:
+    """Layers with their masks read, from front to back.
+
+    Parameters
+    ----------
+    layers
+        Layers in any order; at least one has no mask.
+    optics
+        Optics of the rig.
+    shape
+        Rows and columns of the masks, centred on the axis of a perfect left camera.
+
+    Raises
+    ------
+    SceneError
+        If every layer has a mask, a mask has another shape, or the layers have no order in depth.
+    """
+    placed = []
+    for number, layer in enumerate(layers):
+        name = f"layers[{number}]" if len(layers) > 1 else "the plane"
+        mask = _read_mask(layer.mask) if isinstance(layer.mask, str) else layer.mask
+        if mask is not None and mask.shape != shape:
+            raise SceneError(
+                f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
+            )
+        if mask is None or mask.any():
+            placed.append(PlacedLayer(layer, mask, name))
+    if not any(one.mask is None for one in placed):
+        raise SceneError("layers must have one without a mask, behind the others.")
+    return sort_front_to_back(placed, optics, shape)
+
+
+def sheets_of_layers(
+    placed: list[PlacedLayer], views: tuple[View, View], frames: tuple[Window, Window]
+) -> tuple[list[Sheet], list[Sheet]]:
+    """Sheets of both views, front to back.
+
+    Parameters
+    ----------
+    placed
+        Layers from front to back, as `placed_layers` returns them.
+    views
+        Left and right view.
+    frames
+        Pixels of the left and of the right view to render.
+
+    Raises
+    ------
+    SceneError
+        If a plane reaches the horizon within a frame, or the blur is too large for the frame.
+    """
+    left, right = [], []
+    for one in placed:
+        in_left, in_right = _sheets(one, views, frames)
+        left += in_left
+        right += in_right
+    return left, right
+
+
+def sheets_of_view(
+    placed: list[PlacedLayer],
+    views: tuple[View, View],
+    frames: tuple[Window, Window],
+    camera: int,
+    extra_px: float = 0.0,
+) -> list[Sheet]:
+    """Sheets of one view, front to back; needs half the memory of `sheets_of_layers`.
+
+    Parameters
+    ----------
+    placed
+        Layers from front to back, as `placed_layers` returns them.
+    views
+        Left and right view: a photo without a width fills both.
+    frames
+        Pixels of the left and of the right view to render.
+    camera
+        View to return: 0 for left, 1 for right.
+    extra_px
+        Distance that light gets beyond the blur of a perfect lens, for the margin of each sheet.
+
+    Raises
+    ------
+    SceneError
+        If a plane reaches the horizon within a frame, or the blur is too large for the frame.
+    """
+    sheets = []
+    for one in placed:
+        surface = _surface(one, views, frames)
+        sheets += _separate_sheet(one, surface, views[camera], frames[camera], extra_px)
+    return sheets
+
+
+def blur_radius(inverse_depth: Affine, view: View) -> Affine:
+    """Signed blur radius over the pixels of a view, in px; linear in the inverse depth (1/m)."""
+    at_infinity = float(view.optics.blur_radius_px(np.inf, view.camera))
+    per_dpt = float(view.optics.blur_radius_px(1.0, view.camera)) - at_infinity
+    return inverse_depth.scaled(per_dpt, at_infinity)
+
+
+def fast_window(window: Window) -> Window:
+    """Window extended to the right and below to a size with a fast FFT."""
+    return window._replace(
+        rows=next_fast_len(window.rows, real=True), cols=next_fast_len(window.cols, real=True)
+    )
+
+
+def _read_mask(path: str) -> Coverage:
+    mask = read_image(path)
+    try:
+        return checked_mask(mask)
+    except ValueError as error:
+        raise SceneError(f"mask {path} {error}") from error
+
+
+def _sheets(
+    one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]
+) -> tuple[list[Sheet], list[Sheet]]:
+    surface = _surface(one, views, frames)
+    is_shared = frames[0] == frames[1] and one.layer.bend.is_flat
+    shift = _common_shift(one.layer.plane, views) if is_shared else None
+    # Views with little overlap are painted separately: one canvas for both would be larger.
+    if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
+        return _shared_sheets(one, surface, views, frames[0], shift)
+    left, right = (
+        _separate_sheet(one, surface, view, frame)
+        for view, frame in zip(views, frames, strict=True)
+    )
+    return left, right
+
+
+def _surface(one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]) -> Surface:
+    """Textured surface of a layer; a photo without a width fills both views."""
+    matrices = [one.layer.plane.surface_matrix(view) for view in views]
+    extent = np.max([_corner_reach(*both) for both in zip(matrices, frames, strict=True)], axis=0)
+    return surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]), one.channel)
+
+
+def _corner_reach(matrix: FloatArray, frame: Window) -> FloatArray:
+    """Largest distance in metres of the frame's corners from the surface origin, (x, y)."""
+    xs, ys = (frame.col, frame.col + frame.cols), (frame.row, frame.row + frame.rows)
+    places = np.array([(x, y, 1.0) for x in xs for y in ys]) @ matrix.T
+    return np.asarray(np.max(np.abs(places[:, :2] / places[:, 2:]), axis=0))
+
+
+def _common_shift(plane: PlaneInSpace, views: tuple[View, View]) -> tuple[float, float] | None:
+    """Shift (x, y) in px between the views on one raster; None if they differ by more."""
+    left, right = (plane.surface_matrix(view) for view in views)
+    is_turned = np.any(left[:2, :2] != right[:2, :2]) or left[0, 1] or left[1, 0]
+    if is_turned or not plane.is_frontal:
+        return None
+    return (
+        float((right[0, 2] - left[0, 2]) / left[0, 0]),
+        float((right[1, 2] - left[1, 2]) / left[1, 1]),
+    )
+
+
+def _shared_sheets(
+    one: PlacedLayer,
+    surface: Surface,
+    views: tuple[View, View],
+    frame: Window,
+    shift: tuple[float, float],
+) -> tuple[list[Sheet], list[Sheet]]:
+    """Sheets of a layer that differ between the views by a shift: painted and transformed once."""
+    inverse = [one.layer.plane.inverse_depth(view) for view in views]
+    radii = [blur_radius(*pair) for pair in zip(inverse, views, strict=True)]
+    widest = max(abs(radius.constant) for radius in radii)
+    check_room(widest, frame)
+    right = Window(
+        int(np.floor(frame.row + shift[1])),
+        int(np.floor(frame.col + shift[0])),
+        frame.rows + 1,
+        frame.cols + 1,
+    )
+    room = _room(_place(one, views[0]), frame.joined(right), margin_px(widest))
+    if room is None:
+        return [], []
+    canvas = _canvas(one, surface, views[0], room)
+    return [Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]
+
+
+def _separate_sheet(
+    one: PlacedLayer, surface: Surface, view: View, frame: Window, extra_px: float = 0.0
+) -> list[Sheet]:
+    inverse = one.layer.plane.inverse_depth(view)
+    radius = blur_radius(inverse, view)
+    place = _place(one, view)
+    beside = frame.grown(_BESIDE_PX, _BESIDE_PX)
+    near = beside if place is None else place.common(beside)
+    if near.is_empty:
+        return []
+    widest = max(map(abs, radius.range_over(near)))
+    check_room(widest, frame)
+    room = _room(place, frame, margin_px(widest + extra_px))
+    if room is None:
+        return []
+    if inverse.range_over(room.painted.grown(_KERNEL_PX, _KERNEL_PX))[0] < 1 / FARTHEST_M:
+        raise SceneError(
+            f"{one.name} reaches the horizon in or beside the view: depth_m="
+            f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
+            f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
+        )
+    if not one.layer.bend.is_flat:
+        return [_bent_sheet(one, surface, view, frame, room.window)]
+    return [Sheet(_canvas(one, surface, view, room), radius, inverse)]
+
+
+def _bent_sheet(
+    one: PlacedLayer, surface: Surface, view: View, frame: Window, window: Window
+) -> Sheet:
+    """Sheet of a bent plane: the image of the plane that touches it, warped; the blur of a plane.
+
+    The warp moves points by a few pixels at most if the bend is small.
+    """
+    plane, bend = one.layer.plane, one.layer.bend
+    painted = flat_window(plane, bend, view, window).grown(REACH_PX + 2, REACH_PX + 2)
+    flat = paint(surface, plane.surface_matrix(view), painted)
+    colour, inverse = (np.empty(window.shape, dtype=np.float32) for _ in range(2))
+    for first in range(0, window.rows, _ROWS_AT_ONCE):  # to limit the memory for places
+        rows = slice(first, min(first + _ROWS_AT_ONCE, window.rows))
+        part = window._replace(row=window.row + first, rows=rows.stop - first)
+        bent = bent_surface(plane, bend, view, part)
+        inverse[rows] = bent.inverse_depth
+        colour[rows] = read_at(flat, bent.x - painted.col, bent.y - painted.row)
+    nearest = nearest_plane(inverse[frame.within(window)], frame)
+    return Sheet(Canvas(window=window, colour=colour), blur_radius(nearest, view), inverse)
+
+
+class _Room(NamedTuple):
+    """Window to transform for a layer, and the part of the window to paint."""
+
+    window: Window
+    painted: Window
+
+
+def _room(place: Window | None, frame: Window, margin: int) -> _Room | None:
+    """Windows for a layer at `place` (None: everywhere); None if the layer is out of sight.
+
+    The FFT is periodic: a margin as wide as the blur around the place keeps an object cut by the
+    frame from reappearing on the opposite side.
+    """
+    seen = frame.grown(margin, margin)
+    if place is None:
+        window = fast_window(seen)
+        return _Room(window, window)
+    painted = place.common(seen)
+    if painted.is_empty:
+        return None
+    return _Room(fast_window(painted.grown(margin, margin)), painted)
+
+
+def _place(one: PlacedLayer, view: View) -> Window | None:
+    """Bounding window of the mask of a layer in a view; None if it is everywhere."""
+    if one.mask is None:
+        return None
+    box = Window.around(one.mask)
+    top, bottom = _extended(box.row, box.rows, one.mask.shape[0])
+    begin, end = _extended(box.col, box.cols, one.mask.shape[1])
+    corners = np.array([(x, y, 1.0) for x in (begin, end) for y in (top, bottom)])
+    places = corners @ np.linalg.inv(_to_mask(one, view)).T
+    if np.any(places[:, 2] <= 0):
+        return None
+    x, y = places[:, 0] / places[:, 2], places[:, 1] / places[:, 2]
+    return Window(
+        int(np.floor(y.min())),
+        int(np.floor(x.min())),
+        int(np.ceil(np.ptp(y))) + 2,
+        int(np.ceil(np.ptp(x))) + 2,
+    ).grown(2, 2)
+
+
+def _extended(first: int, count: int, size: int) -> tuple[int, int]:
+    """First and last pixel of an object, far away where the frame of `size` pixels cuts it."""
+    far = 4 * size
+    return (first or -far), (far if first + count == size else first + count - 1)
+
+
+def _to_mask(one: PlacedLayer, view: View) -> FloatArray:
+    """Homography from pixels of a view to pixels of the mask."""
+    if one.mask is None:
+        return np.eye(3)
+    reference, _ = perfect_views(view.optics, (one.mask.shape[0], one.mask.shape[1]))
+    if view == reference:
+        return np.eye(3)
+    matrix = pixel_matrix(one.layer.plane, view, reference)
+    return np.asarray(matrix / matrix[2, 2])
+
+
+def _canvas(one: PlacedLayer, surface: Surface, view: View, room: _Room) -> Canvas:
+    colour = paint(surface, one.layer.plane.surface_matrix(view), room.painted)
+    if one.mask is None:
+        return Canvas(window=room.window, colour=colour)
+    alpha = _mask_on(one.mask, _to_mask(one, view), room.painted)
+    colour *= alpha
+    return Canvas(window=room.window, colour=_padded(colour, room), alpha=_padded(alpha, room))
+
+
+def _mask_on(mask: Coverage, matrix: FloatArray, window: Window) -> Coverage:
+    """Mask on the pixels of a window; its border pixels are repeated beyond it."""
+    if np.array_equal(matrix, np.eye(3)):
+        rows = np.clip(np.arange(window.rows) + window.row, 0, mask.shape[0] - 1)
+        cols = np.clip(np.arange(window.cols) + window.col, 0, mask.shape[1] - 1)
+        return mask[np.ix_(rows, cols)]
+    raster = Raster(np.pad(mask, 2, mode="edge"), -2, -2, 1.0)
+    return np.clip(sample_points(raster, matrix, window), 0.0, 1.0)
+
+
+def _padded(values: Image, room: _Room) -> Image:
+    whole = np.zeros(room.window.shape, dtype=np.float32)
+    whole[room.painted.within(room.window)] = values
+    return whole

@@ -1,0 +1,270 @@
+"""Photos as textures: image files, folders of images, or arrays; mirrored at their borders."""
+
+import os
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from d3s.errors import SceneError
+from d3s.files.images import list_images, read_image
+from d3s.files.light import read_light
+from d3s.files.raw import named
+from d3s.lab.twin.geometry import ScenePart, Window
+from d3s.lab.twin.sampling import Raster
+from d3s.types import Image
+
+# Highlights may exceed full scale several times; larger values are taken for grey levels.
+_BRIGHTEST = 16.0
+
+# A texture of lower contrast cannot be matched.
+_LEAST_CONTRAST = 1e-4
+
+_HALF_BAND_REACH = 11  # taps of the low-pass on either side
+
+# Size of the smallest level of a pyramid that is mirrored at the same place as the photo.
+_SMALLEST_TEXELS = 64
+
+
+def checked_image(given: NDArray[Any], name: str) -> Image:
+    """Grey image as a read-only float32 copy.
+
+    Raises
+    ------
+    ValueError
+        If the array is not a grey image of finite floats up to 16.
+    """
+    if given.ndim != 2 or min(given.shape, default=0) < 2:
+        raise ValueError(
+            f"has shape {given.shape}, and a grey {name} of at least 2x2 is needed: one channel, "
+            "in linear intensity."
+        )
+    if not np.issubdtype(given.dtype, np.floating):
+        raise ValueError(
+            f"has {given.dtype} values, and floats from 0 to 1 are needed. Divide it by its full "
+            "scale."
+        )
+    image = np.array(given, dtype=np.float32)
+    if not np.isfinite(image).all():
+        raise ValueError("has values that are not finite. Fill them first.")
+    if image.max() > _BRIGHTEST:
+        raise ValueError(
+            f"goes up to {float(image.max()):g}, and full scale is 1. Divide it by its full scale."
+        )
+    image.flags.writeable = False
+    return image
+
+
+class Level(NamedTuple):
+    """Photo at one resolution, with the row and column of its middle texel."""
+
+    image: Image
+    row: int
+    col: int
+
+
+class Pyramid:
+    """Photo at resolutions 1, 1/2, 1/4, ..., each computed at its first use.
+
+    All levels share the middle texel, and are mirrored at the same places. For this, the number of
+    texels on each side of the middle is cut to a multiple of a power of two, which removes up to
+    3 % of the photo at its border.
+    """
+
+    def __init__(self, image: Image) -> None:
+        spans = [_halvable(size) for size in image.shape]
+        part = tuple(slice(first, last + 1) for first, _, last in spans)
+        row, col = (middle - first for first, middle, _ in spans)
+        self.image = image
+        self.shape = (image.shape[0], image.shape[1])
+        self._levels = [Level(np.ascontiguousarray(image[part]), row, col)]
+
+    def level(self, number: int) -> Level:
+        """Photo with texels 2**number times as large."""
+        levels = self._levels
+        while len(levels) <= number:
+            levels = [*levels, _halved(levels[-1])]
+        self._levels = levels  # in one assignment: safe with several threads
+        return levels[number]
+
+
+class PhotoSurface:
+    """Photo with a physical width, mirrored beyond its borders (a `Surface`)."""
+
+    def __init__(self, photo: "Photo", width_m: float, channel: int | None = None) -> None:
+        self.angle_rad, self.contrast = photo.angle_rad, photo.contrast
+        self.grey, self.shading, self.seed = photo.grey, photo.shading, photo.number
+        self.base_pitch_m = width_m / photo.pyramid.shape[1]
+        self._pyramid = photo.channel_pyramid(channel)
+
+    def raster(self, level: int, texels: Window) -> Raster:
+        """Texels at the pitch base_pitch_m * 2**level, numbered from the middle of the photo."""
+        image, row, col = self._pyramid.level(level)
+        rows = _mirrored(np.arange(texels.rows) + texels.row + row, image.shape[0])
+        cols = _mirrored(np.arange(texels.cols) + texels.col + col, image.shape[1])
+        pitch_m = self.base_pitch_m * 2.0**level
+        return Raster(image[np.ix_(rows, cols)], texels.row, texels.col, pitch_m)
+
+
+def _halvable(size: int) -> tuple[int, int, int]:
+    """First, middle and last texel to keep of `size` texels."""
+    multiple = 2 ** max(0, int(np.log2(size / _SMALLEST_TEXELS)))
+    middle = size // 2
+    return middle % multiple, middle, middle + (size - 1 - middle) // multiple * multiple
+
+
+def _mirrored(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Indices reflected into 0 to size - 1, the border texels not repeated."""
+    if size == 1:
+        return np.zeros_like(numbers)
+    folded = np.mod(numbers, 2 * size - 2)
+    return np.asarray(np.minimum(folded, 2 * size - 2 - folded))
+
+
+def _halved(level: Level) -> Level:
+    """Photo at half the resolution: low-passed, every second texel, the middle one included."""
+    import cv2
+
+    kernel = _half_band()
+    smooth = cv2.sepFilter2D(
+        level.image, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT_101
+    )
+    image = smooth[level.row % 2 :: 2, level.col % 2 :: 2].astype(np.float32)
+    return Level(image, level.row // 2, level.col // 2)
+
+
+@cache
+def _half_band() -> Image:
+    """Half-band low-pass filter (windowed sinc).
+
+    Sharp enough that repeated halving does not soften the photo.
+    """
+    place = np.arange(-_HALF_BAND_REACH, _HALF_BAND_REACH + 1)
+    inside = 1 - (place / (_HALF_BAND_REACH + 1)) ** 2
+    weights = np.sinc(place / 2) * np.i0(5.0 * np.sqrt(inside))
+    return np.asarray(weights / weights.sum(), dtype=np.float32)
+
+
+def _as_image(given: Any) -> Image | str:
+    if isinstance(given, np.ndarray):
+        image = checked_image(given, "image")
+        _check_contrast(image)
+        return image
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    raise ValueError("must be an image file, a folder of images, or an array.")
+
+
+class Photo(ScenePart):
+    """Photo as a texture: an image file, one image of a folder, or an array.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> import numpy as np
+    >>> picture = np.random.default_rng(0).random((64, 64))
+    >>> poster = d3s.Photo(image=picture, width_m=0.3)
+    >>> d3s.Plane(depth_m=1.0, texture=poster).texture.pixels().shape
+    (64, 64)
+    """
+
+    image: Annotated[Any, AfterValidator(_as_image)] = Field(
+        description="an image file, a folder of images, or an array"
+    )
+    number: int = Field(
+        default=0, ge=0, lt=2**63, description="the image of a folder, by name, modulo their number"
+    )
+    width_m: float | None = Field(
+        default=None,
+        gt=1e-4,
+        lt=1e3,
+        description="the width on the object; fills the view by default",
+    )
+    encoding: Literal["srgb", "linear"] | None = Field(
+        default=None,
+        description="how a file stores light, srgb by default; an array is linear",
+    )
+    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
+    contrast: float = Field(
+        default=1.0, gt=0, le=2, description="a factor on the difference from mid grey"
+    )
+    grey: float = Field(default=0.5, ge=0, le=1, description="the grey that mid grey becomes")
+    shading: float = Field(
+        default=0.0, ge=0, le=0.5, description="the amplitude of slow shading, 0.1 to 0.4 m long"
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_of_a_file(cls, encoding: str | None, info: ValidationInfo) -> str | None:
+        if encoding == "srgb" and isinstance(info.data.get("image"), np.ndarray):
+            raise ValueError("is for files: an array is linear. Undo its curve first.")
+        return encoding
+
+    def pixels(self) -> Image:
+        """Image (rows, cols), linear, full scale 1."""
+        return self.pyramid.image
+
+    def channel_pyramid(self, channel: int | None) -> Pyramid:
+        """Image of one channel of a colour file, at all resolutions; of a grey one, the image.
+
+        Channels are 0 red, 1 green, 2 blue; None for grey.
+        """
+        if channel is None or isinstance(self.image, np.ndarray):
+            return self.pyramid
+        linear = self.encoding == "linear"
+        found = _channels_of(str(Path(self.file)), self._written, linear)
+        return self.pyramid if found is None else found[channel]
+
+    @property
+    def _written(self) -> int:
+        """Time of the last change of the file: part of the cache key."""
+        try:
+            return Path(self.file).stat().st_mtime_ns
+        except (OSError, ValueError):
+            return 0  # reading the file raises the error
+
+    @cached_property
+    def pyramid(self) -> Pyramid:
+        """Image at all resolutions, linear, full scale 1."""
+        if isinstance(self.image, np.ndarray):
+            return Pyramid(self.image)
+        return _pyramid_of(str(Path(self.file)), self._written, self.encoding == "linear")
+
+    @property
+    def file(self) -> str:
+        """Path of the image file; of a folder, the image chosen by `number`."""
+        if not Path(self.image).is_dir():
+            return str(self.image)
+        images = list_images(self.image)
+        return str(images[self.number % len(images)])
+
+
+@lru_cache(maxsize=4)
+def _channels_of(path: str, written: int, linear: bool) -> tuple[Pyramid, ...] | None:
+    """Red, green and blue of a file; None if it is grey."""
+    with named(path):
+        colour = read_light(path, linear=linear, keep_colour=True).colour
+    if colour is None:
+        return None
+    return tuple(Pyramid(np.ascontiguousarray(colour[:, :, one])) for one in range(3))
+
+
+@lru_cache(maxsize=8)
+def _pyramid_of(path: str, written: int, linear: bool) -> Pyramid:
+    image = read_image(path, linear=linear)
+    try:
+        _check_contrast(image)
+    except ValueError as error:
+        raise SceneError(f"texture {path} {error}") from error
+    return Pyramid(image)
+
+
+def _check_contrast(image: NDArray[Any]) -> None:
+    if float(np.ptp(image)) < _LEAST_CONTRAST:
+        raise ValueError(
+            f"has one colour ({float(image.flat[0]):.3g}): without contrast there is "
+            "nothing to match. Choose another image."
+        )

@@ -1,0 +1,269 @@
+"""Figures of the report of a calibration."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from d3s.calibrate.baselines import ChosenBaselines
+from d3s.calibrate.defocus import Defocus
+from d3s.calibrate.geometry import Geometry
+from d3s.calibrate.matches import PairMatches
+from d3s.calibrate.noise import Noise
+from d3s.calibrate.report import Report, RowsLeft
+from d3s.calibrate.tuning import Tuning
+from d3s.calibrate.validation import Validation
+from d3s.calibrate.verdict import RULES
+from d3s.lab.view.methods import styles_of
+from d3s.types import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LEFT, RIGHT, FIT, QUIET = "#1f6f8b", "#c8442d", "#222222", "#999999"
+_BRIGHT = {"left": "#35c8f0", "right": "#ff7a4d"}  # visible on a black and white board
+# On the screen of a telephone, 360 px wide, letters of 10 points are then 13 px high.
+SIZE_IN = (3.8, 2.7)
+LEGEND: dict[str, Any] = {"fontsize": 9, "frameon": False, "handlelength": 1.4, "borderpad": 0.2}
+_ARROWS = 150
+_ACCURATE_CM = 1.0
+_COVERED = 100 * (1 - RULES["beyond_3_sigma"].good)
+
+
+def plot_flow(report: Report) -> "Figure":
+    """Fields, anchors and views in the raw frame, and the motion of places on the board."""
+    rows, cols = report.shape
+    figure = new_figure((10.0, 10.0 * rows / cols))
+    axes = figure.subplots()
+    if report.overview is not None:
+        axes.imshow(
+            report.overview, cmap="gray", extent=(-0.5, cols - 0.5, rows - 0.5, -0.5), vmax=400
+        )
+    if report.matches is not None:
+        _draw_arrows(axes, report.matches.left, _BRIGHT["left"])
+        _draw_arrows(axes, report.matches.right, _BRIGHT["right"])
+    for name, colour in _BRIGHT.items():
+        _draw_view(axes, report, name, colour)
+    axes.set(xlim=(0, cols), ylim=(rows, 0), xticks=[], yticks=[])
+    return figure
+
+
+def plot_rows(rows: RowsLeft) -> "Figure":
+    """Vertical disparity of all places, before and after rectification."""
+    figure = new_figure(SIZE_IN)
+    axes = figure.subplots()
+    widest = max(float(np.percentile(np.abs(rows.before_px), 99.5)), 0.5)
+    bins = np.linspace(-widest, widest, 61).tolist()
+    for values, name, colour in (
+        (rows.before_px, "anchors only", QUIET),
+        (rows.after_px, "rectified", LEFT),
+    ):
+        label = f"{name}: rms {np.sqrt(np.mean(values**2)):.2g} px"
+        axes.hist(np.clip(values, -widest, widest), bins=bins, color=colour, label=label, alpha=0.8)
+    axes.set(xlabel="vertical disparity (px)", ylabel="places", yscale="log")
+    legend_above(axes, 1)
+    return figure
+
+
+def plot_rows_over_frames(rows: RowsLeft, distances_m: FloatArray) -> "Figure":
+    """Vertical disparity after rectification over the distance (frames,) of the board."""
+    figure = new_figure(SIZE_IN)
+    axes = figure.subplots()
+    frames = np.unique(rows.frame)
+    middle, low, high = (
+        np.array([np.percentile(rows.after_px[rows.frame == frame], share) for frame in frames])
+        for share in (50, 16, 84)
+    )
+    depth_m = distances_m[frames]
+    axes.fill_between(depth_m, low, high, color=LEFT, alpha=0.2, label="two thirds of all places")
+    axes.plot(depth_m, middle, "o-", color=LEFT, markersize=3, label="median")
+    axes.axhline(0, color=QUIET, linewidth=0.8)
+    axes.set(xlabel="distance (m)", ylabel="vertical disparity left (px)")
+    legend_above(axes)
+    return figure
+
+
+def plot_disparity(found: Geometry) -> "Figure":
+    """Disparity over 1/Z with the fitted line."""
+    figure = new_figure(SIZE_IN)
+    axes = figure.subplots()
+    frames = [one.frame for one in found.disparities if np.isfinite(found.depths_m[one.frame])]
+    disparity = [one.disparity_px for one in found.disparities if one.frame in frames]
+    vergence = 1 / found.depths_m[frames]
+    line = np.array([0.0, vergence.max()])
+    slope = found.focal_baseline_px_m
+    axes.plot(vergence, disparity, "o", color=LEFT, markersize=3.5, label="frames")
+    label = f"s0 B / p = {slope:.3f} px m"
+    axes.plot(line, found.disparity_offset_px + slope * line, color=FIT, linewidth=1, label=label)
+    axes.set(xlabel="1 / Z (1/m)", ylabel="disparity (px)")
+    legend_above(axes)
+    return figure
+
+
+def plot_distances(found: Geometry) -> "Figure":
+    """Distance by the ruler minus fitted depth, over depth."""
+    figure = new_figure(SIZE_IN)
+    axes = figure.subplots()
+    axes.axhline(0, color=QUIET, linewidth=0.8)
+    axes.plot(found.depths_m, 1e3 * found.distance_errors_m, "o", color=LEFT, markersize=3.5)
+    axes.set(xlabel="distance (m)", ylabel="typed less found (mm)")
+    return figure
+
+
+def plot_defocus(found: Defocus) -> "Figure":
+    """Difference of the blur variances over 1/Z, and the fit."""
+    figure = new_figure((SIZE_IN[0], 3.1))
+    axes = figure.subplots()
+    blur = found.relative
+    axes.errorbar(
+        blur.vergence_dpt, blur.measured_px2, blur.sd_px2,
+        fmt="o", color=LEFT, markersize=3, linewidth=1, label="frames",
+    )  # fmt: skip
+    axes.plot(blur.vergence_dpt, blur.fitted_px2, color=FIT, linewidth=1, label="fit")
+    lenses = zip(found.focus_dpt, ("left", "right"), (LEFT, RIGHT), strict=True)
+    for vergence, name, colour in lenses:
+        label = f"{name} sharp at {1 / vergence:.3f} m"
+        axes.axvline(vergence, color=colour, linewidth=1, linestyle=":", label=label)
+    axes.axhline(0, color=QUIET, linewidth=0.8)
+    legend_above(axes, 1)
+    axes.set(xlabel="1 / Z (1/m)", ylabel="blur variance,\nleft less right (px²)")
+    return figure
+
+
+def plot_errors(validation: Sequence[Validation]) -> "Figure":
+    """Error, pixels with a depth, and errors within 3 sigma over distance, of each method.
+
+    The sigma of a method is shaded, where it is known.
+    """
+    has_sigma = any(one.within_3_sigma is not None for one in validation)
+    figure = new_figure((SIZE_IN[0], 4.6 if has_sigma else 3.8))
+    panels = figure.subplots(
+        2 + has_sigma, 1, sharex=True, height_ratios=(2.2, 1, 1)[: 2 + has_sigma]
+    )
+    styles = styles_of(one.method for one in validation)
+    for one in validation:
+        style = styles[one.method].of_line | {"linewidth": 1.4, "marker": "o", "markersize": 3}
+        panels[0].plot(one.depths_m, 100 * one.mae_m, label=one.method, **style)
+        panels[1].plot(one.depths_m, 100 * one.density, **style)
+        if one.within_3_sigma is not None:
+            panels[2].plot(one.depths_m, 100 * one.within_3_sigma, **style)
+    for one in validation:
+        if one.sigma_m is not None:
+            colour, label = styles[one.method].colour, f"sigma of {one.method}"
+            high = 100 * one.sigma_m
+            panels[0].fill_between(
+                one.depths_m, 0, high, color=colour, alpha=0.15, linewidth=0, label=label
+            )
+    panels[0].axhline(_ACCURATE_CM, color=QUIET, linewidth=1, linestyle="--")
+    panels[0].set(ylabel="MAE (cm)", ylim=(0, None))
+    legend_above(panels[0])
+    panels[1].set(ylabel="pixels (%)", ylim=(0, 105))
+    if has_sigma:
+        panels[2].axhline(_COVERED, color=QUIET, linewidth=1, linestyle="--")
+        panels[2].set(ylabel="in 3σ (%)", ylim=(0, 105))
+    panels[-1].set_xlabel("distance (m)")
+    return figure
+
+
+def plot_noise(found: Noise) -> "Figure":
+    """Standard deviation of the noise over intensity, and the fit."""
+    figure = new_figure(SIZE_IN)
+    axes = figure.subplots()
+    smooth = np.linspace(0, max(1.1 * float(found.intensity.max()), 0.1), 100)
+    fitted = 100 * np.sqrt(found.variance_at(smooth))
+    axes.plot(smooth, fitted, color=FIT, linewidth=1, label="fit")
+    sd = np.sqrt(np.maximum(found.variance, 0))
+    spread = found.variance_std / np.maximum(2 * sd, 1e-9)
+    for some, colour, name in (
+        (found.is_fitted, LEFT, "levels of brightness"),
+        (~found.is_fitted, QUIET, "with texture, left out"),
+    ):
+        if some.any():
+            axes.errorbar(
+                found.intensity[some], 100 * sd[some], 100 * spread[some],
+                fmt="o", color=colour, markersize=3.5, label=name,
+            )  # fmt: skip
+    legend_above(axes)
+    axes.set(xlabel="intensity, of full scale", ylabel="noise (% of full scale)")
+    axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
+    return figure
+
+
+def plot_cubics(tuning: Tuning, chosen: ChosenBaselines | None) -> "Figure":
+    """Scale a and offset b over the virtual baseline, with cubics."""
+    figure = new_figure(SIZE_IN)
+    first, second = figure.subplots(2, 1, sharex=True)
+    baselines_mm = 1e3 * tuning.virtual_baselines_m
+    smooth = np.linspace(tuning.virtual_baselines_m[0], tuning.virtual_baselines_m[-1], 200)
+    for axes, values, sd, cubic, name, colour in (
+        (first, tuning.a_m_px, tuning.a_sd_m_px, tuning.a_cubic, "a (m px)", LEFT),
+        (second, tuning.b_m, tuning.b_sd_m, tuning.b_cubic, "b (m)", RIGHT),
+    ):
+        axes.errorbar(baselines_mm, values, sd, fmt="o", color=colour, markersize=3, linewidth=1)
+        fitted = np.polynomial.polynomial.polyval(smooth, cubic.coefficients)
+        axes.plot(1e3 * smooth, fitted, color=FIT, linewidth=1, label=f"R² = {cubic.r2:.4f}")
+        axes.set_ylabel(name)
+        legend_above(axes)
+        _shade_chosen(axes, chosen)
+    second.set_xlabel("virtual baseline (mm)")
+    return figure
+
+
+def plot_tuned_error(tuning: Tuning, chosen: ChosenBaselines | None) -> "Figure":
+    """Mean absolute error of the depth equation at the true shift, over the virtual baseline."""
+    figure = new_figure(SIZE_IN)
+    axes = figure.subplots()
+    baselines_mm = 1e3 * tuning.virtual_baselines_m
+    axes.plot(baselines_mm, 100 * tuning.mae_m, "o-", color=LEFT, markersize=3)
+    _shade_chosen(axes, chosen)
+    axes.set(xlabel="virtual baseline (mm)", ylabel="MAE (cm)", ylim=(0, None))
+    return figure
+
+
+def new_figure(size_in: tuple[float, float]) -> "Figure":
+    """Empty figure of a width and height in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size_in, layout="constrained")
+
+
+def legend_above(axes: "Axes", cols: int = 2) -> None:
+    """Legend above the axes, where it hides nothing."""
+    axes.legend(**LEGEND, loc="lower left", bbox_to_anchor=(0, 1), ncols=cols, columnspacing=1.0)
+
+
+def _draw_view(axes: "Axes", report: Report, name: str, colour: str) -> None:
+    """Draw field, anchor and view of one lens."""
+    from matplotlib.patches import Polygon, Rectangle
+
+    if report.fields is not None:
+        box = getattr(report.fields, name)
+        corner = (box.col - 0.5, box.row - 0.5)
+        axes.add_patch(Rectangle(corner, box.cols, box.rows, fill=False, edgecolor=colour))
+    if report.anchors is not None:
+        x, y = getattr(report.anchors, f"{name}_px")
+        axes.plot(x, y, "+", color=colour, markersize=24, markeredgewidth=4)
+    if report.outlines is not None:
+        corners = getattr(report.outlines, name)
+        axes.add_patch(Polygon(corners, fill=False, edgecolor=colour, linestyle="--"))
+
+
+def _draw_arrows(axes: "Axes", pairs: Sequence[PairMatches], colour: str) -> None:
+    """Draw the motion of some places from frame to frame as arrows."""
+    if not pairs:
+        return
+    first = np.concatenate([pair.first_px for pair in pairs])
+    second = np.concatenate([pair.second_px for pair in pairs])
+    some = np.random.default_rng(0).permutation(len(first))[:_ARROWS]
+    step = second[some] - first[some]
+    axes.quiver(
+        first[some, 0], first[some, 1], step[:, 0], step[:, 1],
+        color=colour, angles="xy", scale_units="xy", scale=1, width=0.0025, alpha=0.9,
+    )  # fmt: skip
+
+
+def _shade_chosen(axes: "Axes", chosen: ChosenBaselines | None) -> None:
+    if chosen is not None:
+        chosen_mm = 1e3 * np.abs(chosen.chosen.virtual_baselines_m)
+        axes.axvspan(chosen_mm.min(), chosen_mm.max(), color=QUIET, alpha=0.2, linewidth=0)

@@ -1,0 +1,119 @@
+"""Figures of a design: errors, disparity and blur over depth, and the front of a search."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from d3s.lab.design.predict import ErrorWish, Prediction
+from d3s.lab.design.search import Search
+from d3s.lab.design.verify import Measured
+from d3s.lab.view.optics import ACCENT, GREEN, LEFT, PURPLE, RIGHT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_design(
+    prediction: Prediction, wish: ErrorWish, measured: Sequence[Measured] = ()
+) -> "Figure":
+    """Figure of the predicted errors, the disparity and the blur over depth.
+
+    Parameters
+    ----------
+    prediction
+        Result of `predict`.
+    wish
+        Largest error, drawn as a line.
+    measured
+        Planes measured on the twin, drawn as points.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure.suptitle(f"{prediction.camera.name}; computed, perfect lenses", fontsize="medium")
+    error, blur = figure.subplots(1, 2, width_ratios=(1.35, 1))
+    _plot_errors(error, prediction, wish, measured)
+    _plot_blur(blur, prediction)
+    for axes in (error, blur):
+        axes.set(xlabel="depth (m)", xlim=(prediction.depth_m[0], prediction.depth_m[-1]))
+        axes.grid(alpha=0.25)
+    return figure
+
+
+def _plot_errors(
+    axes: "Axes", prediction: Prediction, wish: ErrorWish, measured: Sequence[Measured]
+) -> None:
+    depth, mae_mm = prediction.depth_m, 1e3 * prediction.mae_m
+    spread = np.exp(prediction.scatter)
+    axes.fill_between(depth, mae_mm / spread, mae_mm * spread, color=ACCENT, alpha=0.15, lw=0)
+    axes.semilogy(depth, mae_mm, color=ACCENT, label="error of joint, predicted")
+    per_sigma = prediction.mae_m / prediction.sigma_m
+    axes.semilogy(
+        depth,
+        1e3 * per_sigma * prediction.bound.total_m,
+        color=ACCENT,
+        ls=":",
+        label="least possible",
+    )
+    axes.semilogy(
+        depth,
+        1e3 * per_sigma * np.minimum(prediction.by_cue_m[1], 1e3),
+        color=PURPLE,
+        ls="--",
+        label="defocus alone",
+    )
+    axes.semilogy(depth, 1e3 * wish.limit_m(depth), color=GREEN, lw=1, label=f"wish, {wish}")
+    if measured:
+        axes.semilogy(
+            [one.depth_m for one in measured],
+            [1e3 * one.mae_m for one in measured],
+            "o",
+            color=RIGHT,
+            ms=4,
+            label="measured on the twin",
+        )
+    axes.set(title="Mean absolute error", ylabel="mm")
+    low = 0.5 * float(np.nanmin(1e3 * per_sigma * prediction.bound.total_m))
+    high = 2 * float(max(np.nanmax(mae_mm), np.max(1e3 * wish.limit_m(depth))))
+    axes.set_ylim(low, high)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.legend(frameon=False, fontsize="small")
+
+
+def _plot_blur(axes: "Axes", prediction: Prediction) -> None:
+    depth = prediction.depth_m
+    axes.plot(depth, prediction.disparity_px, color=ACCENT, label="disparity")
+    for name, colour, radius in zip(
+        ("left", "right"), (LEFT, RIGHT), prediction.blur_radius_px, strict=True
+    ):
+        axes.plot(depth, 2 * np.abs(radius), color=colour, label=f"blur disk, {name}")
+    axes.set(title="Disparity and blur", ylabel="px", ylim=(0, None))
+    axes.legend(frameon=False, fontsize="small")
+
+
+def plot_front(search: Search) -> "Figure":
+    """Figure of the cameras that no other beats in size, light and reach."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    axes = figure.subplots()
+    size = [1e3 * one.size_m for one in search.front]
+    light = [one.light_um2 for one in search.front]
+    far = [one.farthest_m for one in search.front]
+    dots = axes.scatter(size, light, c=far, cmap="viridis", s=36, zorder=3)
+    figure.colorbar(dots, label="reaches (m)")
+    for one, marker in zip(search.answers, "sD^", strict=True):
+        axes.plot(
+            1e3 * one.size_m, one.light_um2, marker, mfc="none", mec=RIGHT, ms=11, label=one.goal
+        )
+    axes.set(
+        xlabel="longest side (mm)",
+        ylabel="light (pixel area / f-number², µm²)",
+        title="Size, light and reach",
+    )
+    axes.set_yscale("log")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, fontsize="small")
+    return figure

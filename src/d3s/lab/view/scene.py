@@ -1,0 +1,191 @@
+"""Figures of the digital twin: a pair with its truth, contact sheets of textures and scenes."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from d3s.errors import InputError
+from d3s.estimate.plot.panels import (
+    Values,
+    add_bar,
+    depth_norm,
+    set_depth_ticks,
+    set_tight,
+    show_depth,
+    show_grey,
+    show_hidden,
+    show_scale,
+    show_signed,
+    value_range,
+)
+from d3s.lab.twin.pair import Pair
+from d3s.lab.twin.raw import RawFrame
+
+if TYPE_CHECKING:
+    from matplotlib.colors import Normalize
+    from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
+    from matplotlib.image import AxesImage
+
+
+def plot_pair(pair: Pair) -> "Figure":
+    """Figure of both views of a pair and its truth, each with its unit."""
+    from matplotlib.figure import Figure
+
+    rows, cols = pair.left.shape
+    figure = Figure(figsize=(12, 1.2 + 6 * rows / cols), layout="constrained")
+    figure.suptitle(f"{pair.rig.name}: {rows} x {cols} px", fontsize="medium")
+    axes = figure.subplots(2, 4)
+    greys = {"Left": pair.left, "Right": pair.right, "Left, perfect lens": pair.all_in_focus}
+    for place, (title, image) in zip(axes[0], greys.items(), strict=False):
+        show_grey(place, image, title)
+    show_hidden(axes[0, 3], pair.occluded, _hidden_title(pair))
+    depth = show_depth(axes[1, 0], pair.depth_m, depth_norm(pair.depth_m), "Depth")
+    add_bar(depth, "m")
+    ends = value_range(pair.disparity_px)
+    add_bar(show_scale(axes[1, 1], pair.disparity_px, ends, "Disparity, left - right"), "px")
+    blurs = {"left": pair.blur_left_px, "right": pair.blur_right_px}
+    widest = max(float(np.nanmax(np.abs(blur))) for blur in blurs.values()) or 1.0
+    for place, (side, blur) in zip(axes[1, 2:], blurs.items(), strict=True):
+        shown = show_signed(place, blur, widest, f"Blur radius, {side} (near +, far -)")
+        add_bar(shown, "px")
+    return figure
+
+
+def plot_textures(
+    textures: Mapping[str, Sequence[Pair]], *, across: int = 1, tile_in: float = 1.2
+) -> "Figure":
+    """Contact sheet of left views: one row per texture, one column per distance.
+
+    Parameters
+    ----------
+    textures
+        Pairs by name of the texture, at the same distances for all textures.
+    across
+        Number of textures side by side, at least 1.
+    tile_in
+        Width of one view, in inches.
+
+    Raises
+    ------
+    InputError
+        If there is no texture, or the textures have different numbers of pairs.
+    """
+    from matplotlib.figure import Figure
+
+    count = _common_count(textures)
+    rows = -(-len(textures) // across)
+    size = (across * (count * tile_in + 0.35), rows * (tile_in + 0.04) + 0.4)
+    figure = Figure(figsize=size)
+    set_tight(figure)
+    sheet = figure.add_gridspec(1, across)
+    for column in range(across):
+        names = list(textures)[column * rows : (column + 1) * rows]
+        part = sheet[column].subgridspec(rows, count)
+        for row, name in enumerate(names):
+            for i, pair in enumerate(textures[name]):
+                axes = figure.add_subplot(part[row, i])
+                show_grey(axes, pair.left, _distance_title(pair) if row == 0 else "")
+                axes.set_ylabel(name if i == 0 else "")
+    return figure
+
+
+def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.0) -> "Figure":
+    """Contact sheet of scenes, one per row: left view, right view, depth, occluded pixels.
+
+    A raw frame holds both views in one image and has no map of occlusion: its row is the frame and
+    the depth.
+
+    Parameters
+    ----------
+    examples
+        Pairs and raw frames by label.
+    width_in
+        Width of the figure, in inches.
+
+    Raises
+    ------
+    InputError
+        If there is no example.
+    """
+    from matplotlib.figure import Figure
+
+    if not examples:
+        raise InputError("examples is empty: there is no scene to show.")
+    tall = [_row_height(one) * width_in / 4 + 0.25 for one in examples.values()]
+    figure = Figure(figsize=(width_in, sum(tall) + 0.6))
+    set_tight(figure)
+    # The colour bar has a row of its own, so that all panels stay aligned.
+    sheet = figure.add_gridspec(len(examples) + 1, 4, height_ratios=[*tall, 0.1])
+    norm = depth_norm(np.concatenate([one.depth_m.ravel() for one in examples.values()]))
+    for row, (name, one) in enumerate(examples.items()):
+        if isinstance(one, Pair):
+            cells = [sheet[row, column] for column in range(4)]
+            shown = _add_pair_row(figure, cells, name, one, norm)
+        else:
+            shown = _add_raw_row(figure, (sheet[row, :2], sheet[row, 2:]), name, one, norm)
+    bar = figure.colorbar(
+        shown, cax=figure.add_subplot(sheet[-1, 1:3]), orientation="horizontal", label="depth (m)"
+    )
+    set_depth_ticks(bar)
+    return figure
+
+
+def _add_pair_row(
+    figure: "Figure", cells: "list[SubplotSpec]", name: str, pair: Pair, norm: "Normalize"
+) -> "AxesImage":
+    left, right, depth, hidden = (figure.add_subplot(cell) for cell in cells)
+    show_grey(left, pair.left, "Left view")
+    left.set_ylabel(name, fontsize="small")
+    show_grey(right, pair.right, "Right view")
+    show_hidden(hidden, pair.occluded, _hidden_title(pair))
+    return show_depth(depth, pair.depth_m, norm, _depth_title(pair.depth_m))
+
+
+def _add_raw_row(
+    figure: "Figure",
+    cells: "tuple[SubplotSpec, SubplotSpec]",
+    name: str,
+    raw: RawFrame,
+    norm: "Normalize",
+) -> "AxesImage":
+    frame, depth = (figure.add_subplot(cell) for cell in cells)
+    halves = "right view | left view" if raw.layout.side(0) > 0 else "left view | right view"
+    show_grey(frame, raw.image, f"Raw frame: {halves}")
+    frame.set_ylabel(name, fontsize="small")
+    title = f"{_depth_title(raw.depth_m)}, left lens (grey: not its field)"
+    return show_depth(depth, raw.depth_m, norm, title)
+
+
+def _common_count(textures: Mapping[str, Sequence[Pair]]) -> int:
+    counts = {len(pairs) for pairs in textures.values()}
+    if len(counts) != 1 or 0 in counts:
+        raise InputError(
+            f"textures has rows of {sorted(counts)} views: all must have the same number, at "
+            "least 1."
+        )
+    return counts.pop()
+
+
+def _row_height(one: Pair | RawFrame) -> float:
+    """Height of a row relative to the width of a column."""
+    if isinstance(one, Pair):
+        rows, cols = one.left.shape
+        return float(rows / cols)
+    return 2 * one.layout.rows_px / one.layout.cols_px
+
+
+def _distance_title(pair: Pair) -> str:
+    depth_m, blur_px = float(np.median(pair.depth_m)), float(np.median(pair.blur_left_px))
+    return f"{depth_m:g} m, blur {abs(blur_px):.1f} px"
+
+
+def _hidden_title(pair: Pair) -> str:
+    return f"Not in the right view: {pair.occluded.mean():.0%}"
+
+
+def _depth_title(depth_m: Values) -> str:
+    nearest, farthest = f"{np.nanmin(depth_m):.2f}", f"{np.nanmax(depth_m):.2f}"
+    span = nearest if nearest == farthest else f"{nearest} to {farthest}"
+    return f"Depth {span} m"

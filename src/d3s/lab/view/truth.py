@@ -1,0 +1,95 @@
+"""Figure of a depth map beside the ground truth of a simulated pair."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from d3s.errors import InputError
+from d3s.estimate import DepthMap
+from d3s.estimate.plot.flags import scale_end, show_flags
+from d3s.estimate.plot.panels import (
+    Values,
+    depth_norm,
+    draw_bar,
+    notebook_figure,
+    show_depth,
+    show_grey,
+    show_scale,
+    show_signed,
+)
+from d3s.lab.twin.pair import Pair
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LARGEST_PULL = 3.0
+
+
+def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
+    """Figure of a depth map beside the ground truth of its simulated pair.
+
+    Depth and true depth share one scale; grey is no depth. Of several flags of a pixel the first in
+    the table of flags is shown.
+
+    Raises
+    ------
+    InputError
+        When the depth map and the pair differ in size.
+    """
+    if est.depth_m.shape != pair.depth_m.shape:
+        raise InputError(
+            f"est has shape {est.depth_m.shape} and pair {pair.depth_m.shape}: "
+            "the depth map must be of this pair."
+        )
+    error_m = est.depth_m - pair.depth_m
+    rows, cols = pair.left.shape
+    figure = notebook_figure((13, 2.2 + 6.2 * rows / cols))
+    figure.set_layout_engine("constrained", h_pad=0.02, w_pad=0.03, hspace=0, wspace=0)
+    headline = _headline(pair, est, error_m).replace("$", r"\$")  # not a formula
+    figure.suptitle(headline, fontsize="medium")
+    # Colour bars have rows of their own, so that all panels have one size.
+    tall = 13 / 4 * rows / cols
+    sheet = figure.add_gridspec(4, 4, height_ratios=(tall, 0.1, tall, 0.1))
+    top, bottom = ([figure.add_subplot(sheet[row, i]) for i in range(4)] for row in (0, 2))
+    bars = [figure.add_subplot(sheet[3, i]) for i in range(4)]
+    norm = depth_norm(pair.depth_m)
+    show_grey(top[0], pair.left, "Left view")
+    show_depth(top[1], pair.depth_m, norm, "True depth")
+    shown = show_depth(top[2], est.depth_m, norm, "Estimated depth")
+    draw_bar(shown, figure.add_subplot(sheet[1, 1:3]), "m", "both")
+    show_flags(top[3], est)
+    _show_errors(bottom, bars, est, error_m)
+    return figure
+
+
+def _headline(pair: Pair, est: DepthMap, error_m: Values) -> str:
+    rows, cols = pair.left.shape
+    known = np.abs(error_m[est.valid])
+    error = f", mean absolute error {100 * known.mean():.2f} cm" if known.size else ""
+    return (
+        f"{est.method}, {pair.rig.name}, simulated: "
+        f"{est.density:.0%} of {rows} x {cols} px have a depth{error}"
+    )
+
+
+def _show_errors(
+    axes: Sequence["Axes"], bars: Sequence["Axes"], est: DepthMap, error_m: Values
+) -> None:
+    """Show error, sigma, their ratio and confidence, each with its colour bar."""
+    from matplotlib.ticker import MaxNLocator
+
+    error_cm, sigma_cm, pull = 100 * error_m, 100 * est.sigma_m, error_m / est.sigma_m
+    known = pull[np.isfinite(pull)]
+    inside = f": {np.mean(np.abs(known) < 1):.0%} within 1" if known.size else ""
+    shown = (
+        show_signed(axes[0], error_cm, scale_end(np.abs(error_cm)), "Error (+: too far)"),
+        show_scale(axes[1], sigma_cm, (0, scale_end(sigma_cm)), "Sigma, predicted"),
+        show_signed(axes[2], pull, _LARGEST_PULL, f"Error / sigma{inside}"),
+        show_scale(axes[3], est.confidence, (0, 1), "Confidence, also where there is no depth"),
+    )
+    units = (("cm", "both"), ("cm", "max"), ("standard deviations", "both"), ("0 to 1", "neither"))
+    for image, bar_axes, (unit, extend) in zip(shown, bars, units, strict=True):
+        bar = draw_bar(image, bar_axes, unit, extend)
+        bar.ax.xaxis.set_major_locator(MaxNLocator(6))  # at most 7 ticks: its panel is narrow

@@ -1,0 +1,337 @@
+"""The server as a client sees it: frames, clicks, settings, and what is refused."""
+
+import asyncio
+import json
+
+import aiohttp
+import cv2
+import numpy as np
+import pytest
+
+from d3s.camera.live.channel import unpacked
+from d3s.camera.live.security import MAX_MESSAGE_BYTES
+from live_pages import SHAPE, depth_of, running_live
+
+PANELS = [{"kind": "depth", "width": 200}, {"kind": "flags", "width": 100}]
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    with running_live(tmp_path_factory.mktemp("shots")) as running:
+        yield running
+
+
+def on_page(live, work):
+    """Run work(socket, hello) on a connection of its own."""
+
+    async def run():
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(live.socket, origin=live.origin) as socket,
+        ):
+            hello = json.loads((await socket.receive(timeout=20)).data)
+            return await work(socket, hello)
+
+    return asyncio.run(run())
+
+
+async def next_frame(socket, *, after=None, version=None, panels=PANELS):
+    await socket.send_json({"ask": "frame", "after": after, "version": version, "panels": panels})
+    while True:
+        message = await socket.receive(timeout=60)
+        assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT), message
+        header, pictures = opened(message)
+        if header["is"] == "frame":
+            return header, pictures
+
+
+def opened(message):
+    """Header and pictures of a message with or without pictures."""
+    if message.type is aiohttp.WSMsgType.BINARY:
+        return unpacked(message.data)
+    return json.loads(message.data), []
+
+
+async def answer_to(socket, **question):
+    await socket.send_json({**question, "id": 7})
+    while True:
+        message = await socket.receive(timeout=20)
+        assert message.type is aiohttp.WSMsgType.TEXT, message
+        found = json.loads(message.data)
+        if found["is"] == "answer":
+            assert found["id"] == 7
+            return found
+
+
+def test_frames_come_one_by_one_with_pictures(live):
+    async def work(socket, hello):
+        assert [one["kind"] for one in hello["panels"]][:3] == ["left", "right", "depth"]
+        first, pictures = await next_frame(socket)
+        second, _ = await next_frame(socket, after=first["serial"], version=first["version"])
+        return first, second, pictures
+
+    first, second, pictures = on_page(live, work)
+    assert second["serial"] > first["serial"]
+    assert second["number"] > first["number"]
+    shapes = [cv2.imdecode(np.frombuffer(one, np.uint8), 1).shape for one in pictures]
+    assert shapes == [(100, 200, 3), (50, 100, 3)]
+    depth, flags = first["pictures"]
+    assert depth["low"] < depth_of(first["number"]) < depth["high"]
+    assert (depth["unit"], depth["is_log"]) == ("m", True)
+    assert sum(one["share"] for one in flags["flags"]) == pytest.approx(1)
+    assert first["shape"] == list(SHAPE)
+    assert sum(first["light"]["histogram"]) == pytest.approx(1)
+    assert first["counts"]["computed"] >= 1
+
+
+def test_clicks_are_answered_from_the_frame_shown(live):
+    async def work(socket, hello):
+        del hello
+        found = []
+        after = None
+        for _ in range(4):
+            header, _ = await next_frame(socket, after=after, version=0, panels=[])
+            after = header["serial"]
+            await asyncio.sleep(0.1)  # newer results come meanwhile
+            value = await answer_to(socket, ask="pixel", serial=after, place=[50, 90])
+            found.append((header["number"], value))
+        return found
+
+    for number, value in on_page(live, work):
+        assert value["depth_m"] == pytest.approx(depth_of(number), abs=0.02)
+        assert 0 < value["sigma_m"] < 0.01
+        assert value["flags"] == []
+        assert 0 <= value["left"] <= 1
+
+
+def test_distance_and_profile(live):
+    async def work(socket, hello):
+        del hello
+        header, _ = await next_frame(socket, panels=[])
+        ends = {"serial": header["serial"], "a": [50, 80], "b": [50, 120]}
+        return (
+            header["number"],
+            await answer_to(socket, ask="distance", **ends),
+            await answer_to(socket, ask="profile", **ends),
+        )
+
+    number, distance, profile = on_page(live, work)
+    pixel_m = depth_of(number) / live.pipeline.rig.optics.focal_length_px
+    assert distance["distance_m"] == pytest.approx(40 * pixel_m, rel=0.1)
+    assert distance["sigma_m"] > 0
+    assert len(profile["depth_m"]) == len(profile["sigma_m"]) == 41
+    assert profile["depth_m"][20] == pytest.approx(depth_of(number), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ({"ask": "pixel", "serial": -5, "place": [1, 1]}, "no longer kept"),
+        ({"ask": "pixel", "serial": "x", "place": [1, 1]}, "no longer kept"),
+        ({"ask": "set", "changes": {"nonsense": 1}}, "is no setting"),
+        ({"ask": "set", "changes": {"options": {"window": -3}}}, "window"),
+        ({"ask": "set", "changes": {"min_confidence": 7}}, "min_confidence"),
+        ({"ask": "set", "changes": {"exposure_s": 0.1}}, "no camera"),
+        ({"ask": "set", "changes": 5}, "table"),
+        ({"ask": "record", "on": True}, "nowhere to record"),
+        ({"ask": "seek", "position": 3}, "saved files"),
+        ({"ask": "format the disk"}, "not known"),
+    ],
+)
+def test_wrong_questions_are_answered_in_a_sentence(live, question, words):
+    async def work(socket, hello):
+        del hello
+        return await answer_to(socket, **question)
+
+    assert words in on_page(live, work)["error"]
+
+
+@pytest.mark.parametrize(
+    "panels",
+    [7, [3], [{"kind": "depth"}], [{"kind": "x", "width": 90}], [{"kind": "depth", "width": 1e9}]],
+)
+def test_wrong_panels_are_a_problem(live, panels):
+    async def work(socket, hello):
+        del hello
+        await socket.send_json({"ask": "frame", "panels": panels})
+        return json.loads((await socket.receive(timeout=20)).data)
+
+    assert on_page(live, work)["is"] == "problem"
+
+
+def test_settings_change_while_it_runs(live):
+    async def work(socket, hello):
+        del hello
+        before, _ = await next_frame(socket, panels=[])
+        await answer_to(socket, ask="set", changes={"options": {"finest_scale": 2}})
+        sigma = await answer_to(socket, ask="set", changes={"max_sigma_m": 1e-9})
+        _, all_hidden = await next_frame(socket, after=before["serial"], version=None)
+        await answer_to(
+            socket, ask="set", changes={"max_sigma_m": None, "options": {"finest_scale": None}}
+        )
+        return sigma, all_hidden
+
+    sigma, (depth, _) = on_page(live, work)
+    assert sigma["settings"]["options"] == {"finest_scale": 2}
+    picture = cv2.imdecode(np.frombuffer(depth, np.uint8), 1)
+    assert picture.std() < 2  # grey all over: no depth is that certain
+    assert live.pipeline.settings.options.model_dump(exclude_unset=True) == {}
+
+
+def test_snapshot_is_the_frame_shown(live):
+    import d3s
+
+    async def work(socket, hello):
+        assert hello["abilities"]["snapshot"]
+        header, _ = await next_frame(socket, panels=[])
+        return header, await answer_to(socket, ask="snapshot", serial=header["serial"])
+
+    header, answer = on_page(live, work)
+    saved = d3s.DepthMap.load(live.feed.show._folder / answer["file"])
+    assert np.nanmedian(saved.depth_m) == pytest.approx(depth_of(header["number"]), abs=0.02)
+
+
+def test_silence_is_told(live):
+    async def work(socket, hello):
+        del hello
+        header, _ = await next_frame(socket, panels=[])
+        live.camera.hold.set()
+        after = header["serial"]
+        while True:
+            await socket.send_json({"ask": "frame", "after": after, "version": 0, "panels": []})
+            state, _ = opened(await socket.receive(timeout=20))
+            after = state.get("serial", after)
+            if state["stale"]:
+                return state
+
+    try:
+        assert "no new frame for" in on_page(live, work)["state"]
+    finally:
+        live.camera.hold.clear()
+
+
+# Refused ------------------------------------------------------------------------------------------
+
+
+def get(address, **headers):
+    async def run():
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(address, headers=headers, allow_redirects=False) as answer,
+        ):
+            return answer.status, await answer.text(), dict(answer.headers)
+
+    return asyncio.run(run())
+
+
+def connect(address, **headers):
+    async def run():
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(address, headers=headers),
+        ):
+            return 101
+
+    try:
+        return asyncio.run(run())
+    except aiohttp.WSServerHandshakeError as error:
+        return error.status
+
+
+def test_right_request_is_answered(live):
+    status, text, headers = get(f"{live.address}live/")
+    assert status == 200
+    assert "live.js" in text
+    assert headers["Cache-Control"] == "no-store"
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert "Access-Control-Allow-Origin" not in headers
+    assert get(f"{live.address}shared/page.js")[0] == 200
+    assert get(live.address)[2]["Location"].endswith("/live/")
+    assert connect(live.socket, Origin=live.origin) == 101
+
+
+# Each has the right token and all else right, but for one thing.
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        ({"Host": "evil.example"}, "Host"),
+        ({"Host": "127.0.0.1:1"}, "Host"),
+        ({"Host": "evil.example:{port}"}, "Host"),
+        ({"Host": "127.0.0.1.evil.example:{port}"}, "Host"),
+        ({"Host": "user@127.0.0.1:{port}"}, "Host"),
+        ({"Origin": "http://evil.example"}, "Origin"),
+        ({"Origin": "null"}, "Origin"),
+        ({"Origin": "https://127.0.0.1:{port}"}, "Origin"),
+        ({"Origin": "http://127.0.0.1:1"}, "Origin"),
+    ],
+)
+def test_foreign_host_and_foreign_origin_are_refused(live, headers, words):
+    filled = {key: one.format(port=live.server.gate.port) for key, one in headers.items()}
+    status, text, _ = get(f"{live.address}live/", **filled)
+    assert status == 403
+    assert words in text
+    assert connect(live.socket, **{"Origin": live.origin, **filled}) == 403
+
+
+@pytest.mark.parametrize("token", ["", "live", "x" * 24, "%00", "ünï"])
+def test_missing_or_wrong_token_is_refused(live, token):
+    root = f"{live.origin}/{token}".rstrip("/")
+    for path in ("/", "/live/", "/live/live.js", "/shared/page.js"):
+        status, text, _ = get(root + path)
+        assert status == 403
+        assert "token" in text
+    assert connect(f"{root}/live/socket", Origin=live.origin) == 403
+
+
+def test_socket_without_origin_is_refused(live):
+    assert connect(live.socket) == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "live/../../server.py",
+        "live/%2e%2e/%2e%2e/server.py",
+        "live/..%2f..%2fserver.py",
+        "live//etc/passwd",
+        "live/index.html%00",
+        "shared/../live/index.html/",
+        "../etc/passwd",
+        "nowhere/",
+        "live/server.py",
+    ],
+)
+def test_only_files_of_the_pages_are_served(live, path):
+    from yarl import URL
+
+    status, text, _ = get(URL(live.address + path, encoded=True))
+    assert status in (403, 404)
+    assert "import" not in text
+
+
+def test_other_methods_are_refused(live):
+    async def run():
+        async with aiohttp.ClientSession() as session:
+            return [
+                (await session.request(method, f"{live.address}live/")).status
+                for method in ("POST", "PUT", "DELETE", "OPTIONS")
+            ]
+
+    assert asyncio.run(run()) == [405] * 4
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [("x" * (MAX_MESSAGE_BYTES + 1), 1009), ("no json", 1007), ("[1]", 1007), (b"bytes", 1003)],
+)
+def test_long_and_strange_messages_end_the_connection(live, message, code):
+    async def work(socket, hello):
+        del hello
+        await (socket.send_str if isinstance(message, str) else socket.send_bytes)(message)
+        while (found := await socket.receive(timeout=20)).type is aiohttp.WSMsgType.TEXT:
+            pass
+        assert found.type is aiohttp.WSMsgType.CLOSE
+        return found.data
+
+    assert on_page(live, work) == code
+    assert connect(live.socket, Origin=live.origin) == 101  # the server lives

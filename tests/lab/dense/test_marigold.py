@@ -1,0 +1,198 @@
+"""Marigold-DC: clear words without weights or packages; with tiny random weights, the whole way."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.errors import InputError
+from d3s.lab.dense import marigold
+from d3s.lab.dense.marigold import Settings, _target, _with_members, complete_depth
+
+RIG = d3s.Rig.paper_prototype()
+TINY = Settings(members=2, steps=2, resolution=64)
+
+
+def made():
+    depth_m = np.full((48, 64), 1.0, np.float32)
+    depth_m[:, 32:] = 1.5
+    depth_m[10:30, 20:40] = np.nan
+    known = np.isfinite(depth_m)
+    return d3s.DepthMap(
+        depth_m=depth_m,
+        sigma_m=np.where(known, 0.01, np.nan).astype(np.float32),
+        confidence=np.where(known, 0.9, 0.1).astype(np.float32),
+        flags=np.where(known, 0, d3s.Flag.LOW_TEXTURE).astype(np.uint16),
+        rig=RIG,
+        method="joint",
+        options=d3s.JointOptions(),
+        intensity=np.random.default_rng(0).uniform(0, 1, depth_m.shape).astype(np.float32),
+    )
+
+
+def test_a_folder_without_weights_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"holds no Marigold weights.*Download"):
+        complete_depth(made(), tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [{"members": 1}, {"steps": 0}, {"resolution": 2.5}])
+def test_wrong_settings_are_named(tmp_path, wrong):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))}="):
+        complete_depth(made(), tmp_path, settings=Settings(**wrong))
+
+
+def test_missing_packages_are_named(tmp_path, monkeypatch):
+    (tmp_path / "model_index.json").write_text("{}")
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(InputError, match=r"d3s\[marigold\]"):
+        complete_depth(made(), tmp_path)
+
+
+def test_certain_pixels_weigh_more():
+    depth_map = made()
+    sigma_m = depth_map.sigma_m.copy()
+    sigma_m[:5] = 0.001
+    target = _target(d3s.DepthMap(**(vars(depth_map) | {"sigma_m": sigma_m})), depth_map.valid)
+    assert target.weight[0, 0] == pytest.approx(10 * target.weight[6, 0])
+    assert (target.weight[~depth_map.valid] == 0).all()
+    assert target.inverse[0, 40] == pytest.approx(1 / 1.5)
+
+
+def test_spread_and_misfit_become_sigma():
+    depth_map = made()
+    rng = np.random.default_rng(0)
+    truth = np.where(np.arange(64) < 32, 1.0, 1.5) * np.ones((48, 1))
+    members = truth + rng.normal(0, 0.05, (200, 48, 64))
+    dense = _with_members(depth_map, depth_map.valid, members)
+    hole = ~depth_map.valid
+    assert dense.valid.all()
+    assert np.array_equal(dense.sigma_m[~hole], depth_map.sigma_m[~hole])
+    assert np.median(dense.sigma_m[hole]) == pytest.approx(0.05, rel=0.1)
+    assert ((dense.flags[hole] & d3s.Flag.FILLED) != 0).all()
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """Folder of a tiny pipeline with random weights."""
+    torch = pytest.importorskip("torch")
+    diffusers = pytest.importorskip("diffusers")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("weights")
+    words = folder / "words"
+    words.mkdir()
+    letters = ["<|startoftext|>", "<|endoftext|>", "a", "a</w>"]
+    (words / "vocab.json").write_text(
+        "{" + ", ".join(f'"{one}": {place}' for place, one in enumerate(letters)) + "}"
+    )
+    (words / "merges.txt").write_text("#version: 0.2\n")
+    pipeline = diffusers.MarigoldDepthPipeline(
+        unet=diffusers.UNet2DConditionModel(
+            block_out_channels=(16, 32),
+            layers_per_block=1,
+            norm_num_groups=8,
+            sample_size=8,
+            in_channels=8,
+            out_channels=4,
+            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+            up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+            cross_attention_dim=16,
+            attention_head_dim=8,
+        ),
+        vae=diffusers.AutoencoderKL(
+            block_out_channels=(16, 16, 16, 16),
+            norm_num_groups=8,
+            in_channels=3,
+            out_channels=3,
+            down_block_types=("DownEncoderBlock2D",) * 4,
+            up_block_types=("UpDecoderBlock2D",) * 4,
+            latent_channels=4,
+        ),
+        scheduler=diffusers.DDIMScheduler(prediction_type="v_prediction", clip_sample=False),
+        text_encoder=transformers.CLIPTextModel(
+            transformers.CLIPTextConfig(
+                hidden_size=16,
+                intermediate_size=32,
+                num_attention_heads=2,
+                num_hidden_layers=1,
+                vocab_size=len(letters),
+                bos_token_id=0,
+                eos_token_id=1,
+                pad_token_id=1,
+            )
+        ),
+        tokenizer=transformers.CLIPTokenizer(
+            str(words / "vocab.json"), str(words / "merges.txt"), model_max_length=77
+        ),
+        prediction_type="depth",
+        scale_invariant=True,
+        shift_invariant=True,
+    )
+    pipeline.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tiny_random_weights_fill_all_holes_the_same_way_twice(weights):
+    steps = []
+    depth_map = made()
+    dense = complete_depth(
+        depth_map, weights, settings=TINY, progress=lambda *done: steps.append(done)
+    )
+    again = complete_depth(depth_map, weights, settings=TINY)
+    assert dense.valid.all()
+    assert (dense.sigma_m > 0).all()
+    kept = depth_map.valid
+    assert dense.depth_m[kept].tobytes() == depth_map.depth_m[kept].tobytes()
+    assert dense.depth_m.tobytes() == again.depth_m.tobytes()
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def slanted(share):
+    """Slanted wall of which a share is measured, and its true depth."""
+    rng = np.random.default_rng(1)
+    row, col = np.mgrid[:48, :64]
+    true_m = 1 / (1 - 0.4 * col / 64 - 0.1 * row / 48)
+    known = rng.random(true_m.shape) < share
+    measured_m = np.where(known, true_m + rng.normal(0, 0.01, true_m.shape), np.nan)
+    return true_m, d3s.DepthMap(
+        depth_m=measured_m.astype(np.float32),
+        sigma_m=np.where(known, 0.01, np.nan).astype(np.float32),
+        confidence=np.where(known, 0.9, 0.1).astype(np.float32),
+        flags=np.where(known, 0, d3s.Flag.LOW_TEXTURE).astype(np.uint16),
+        rig=RIG,
+        method="joint",
+        options=d3s.JointOptions(),
+        intensity=rng.uniform(0, 1, true_m.shape).astype(np.float32),
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_predictions_are_drawn_to_what_was_measured_and_sigma_holds(weights, monkeypatch):
+    true_m, depth_map = slanted(share=0.5)
+    settings = Settings(members=4, steps=20, resolution=64)
+
+    def filled():
+        dense = complete_depth(depth_map, weights, settings=settings)
+        hole = ~depth_map.valid
+        return np.abs(dense.depth_m - true_m)[hole], dense.sigma_m[hole]
+
+    error_m, sigma_m = filled()
+    # The median absolute deviation of errors that are alike in holes and beside them.
+    assert 0.5 < np.mean(error_m < sigma_m) < 0.9
+    assert np.mean(error_m < 3 * sigma_m) > 0.95
+    monkeypatch.setattr(marigold, "_LATENT_RATE", 0.0)
+    monkeypatch.setattr(marigold, "_AFFINE_RATE", 0.0)
+    unguided_m, _ = filled()
+    # A random network knows nothing: all that is gained is by the guidance.
+    assert np.median(error_m) < 0.8 * np.median(unguided_m)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_another_seed_gives_another_prediction(weights):
+    depth_map = made()
+    one, other = (
+        complete_depth(depth_map, weights, settings=TINY._replace(seed=seed)) for seed in (0, 7)
+    )
+    hole = ~depth_map.valid
+    assert (one.depth_m[hole] != other.depth_m[hole]).any()
+    assert one.sigma_m[~hole].tobytes() == depth_map.sigma_m[~hole].tobytes()

@@ -1,0 +1,126 @@
+"""Meshes: no triangle across a jump, filled parts marked, files that other programs read."""
+
+import io
+import json
+import struct
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import d3s
+from d3s.cli import app
+from d3s.errors import InputError
+from d3s.lab.dense.mesh import encode_glb, encode_ply, mesh_of, write_mesh
+
+RIG = d3s.Rig.paper_prototype()
+
+
+@pytest.fixture
+def depth_map():
+    """Wall with a near square before it, a hole, and a filled part."""
+    depth_m = np.full((30, 40), 1.5, np.float32)
+    depth_m[10:20, 10:20] = 0.8
+    depth_m[0, 0] = np.nan
+    flags = np.zeros(depth_m.shape, np.uint16)
+    flags[:, 30:] = d3s.Flag.FILLED
+    flags[0, 0] = d3s.Flag.LOW_TEXTURE
+    view = np.random.default_rng(0).uniform(0, 1, depth_m.shape).astype(np.float32)
+    return d3s.DepthMap(
+        depth_m=depth_m,
+        sigma_m=np.where(np.isnan(depth_m), np.nan, np.float32(0.01)),
+        confidence=np.full(depth_m.shape, 0.9, np.float32),
+        flags=flags,
+        rig=RIG,
+        method="joint",
+        options=d3s.JointOptions(),
+        intensity=view,
+    )
+
+
+def test_no_triangle_joins_two_surfaces(depth_map):
+    mesh = mesh_of(depth_map)
+    corners_m = mesh.vertices_m[mesh.triangles][:, :, 2]
+    assert np.ptp(corners_m, axis=1).max() < 0.1
+    squares = 29 * 39
+    ring = 11 * 11 - 9 * 9  # squares across the outline of the near part
+    # At two corners of it a triangle of the wall is left; the square with the hole has none.
+    assert len(mesh.triangles) == 2 * squares - 2 * ring + 2 - 2
+
+
+def test_vertices_are_points_of_the_depth_map(depth_map):
+    mesh = mesh_of(depth_map)
+    assert np.array_equal(mesh.vertices_m, depth_map.points().xyz_m)
+    assert mesh.is_filled.sum() == 30 * 10
+
+
+def test_triangles_face_the_camera(depth_map):
+    mesh = mesh_of(depth_map)
+    a, b, c = (mesh.vertices_m[mesh.triangles[:, i]].astype(float) for i in range(3))
+    # Counterclockwise as the camera sees it: y is down, so the normal points at the lens.
+    assert (np.cross(b - a, c - a)[:, 2] < 0).all()
+
+
+def test_glb_is_read_by_another_program(depth_map):
+    trimesh = pytest.importorskip("trimesh")
+    mesh = mesh_of(depth_map)
+    scene = trimesh.load(io.BytesIO(encode_glb(mesh)), file_type="glb")
+    parts = list(scene.geometry.values())
+    assert len(parts) == 2
+    assert sum(len(part.faces) for part in parts) == len(mesh.triangles)
+    lowest, highest = scene.bounds
+    assert highest[2] == pytest.approx(-0.8, abs=1e-4)
+    assert lowest[2] == pytest.approx(-1.5, abs=1e-4)
+
+
+def test_glb_follows_the_layout_of_its_standard(depth_map):
+    raw = encode_glb(mesh_of(depth_map))
+    magic, version, total = struct.unpack_from("<4sII", raw)
+    assert (magic, version, total) == (b"glTF", 2, len(raw))
+    size, kind = struct.unpack_from("<I4s", raw, 12)
+    document = json.loads(raw[20 : 20 + size])
+    assert kind == b"JSON"
+    assert size % 4 == 0
+    assert [one["name"] for one in document["materials"]] == ["measured", "filled"]
+    data = raw[20 + size + 8 :]
+    for view in document["bufferViews"]:
+        assert view["byteOffset"] % 4 == 0
+        assert view["byteOffset"] + view["byteLength"] <= len(data)
+    picture = document["bufferViews"][document["images"][0]["bufferView"]]
+    assert data[picture["byteOffset"] :].startswith(b"\x89PNG")
+
+
+def test_ply_has_sigma_and_filled(depth_map):
+    mesh = mesh_of(depth_map)
+    raw = encode_ply(mesh)
+    header, _, body = raw.partition(b"end_header\n")
+    assert b"property uchar filled" in header
+    record = np.dtype([("f", "<f4", 6), ("u", "u1", 4)])
+    vertices = np.frombuffer(body, record, len(mesh.vertices_m))
+    assert np.array_equal(vertices["f"][:, :3], mesh.vertices_m)
+    assert np.array_equal(vertices["u"][:, 3], mesh.is_filled)
+    assert len(body) == vertices.nbytes + 13 * len(mesh.triangles)
+
+
+def test_wrong_suffix_and_empty_depth_maps_are_refused(depth_map, tmp_path):
+    with pytest.raises(InputError, match=r"\.glb or \.ply"):
+        write_mesh(tmp_path / "mesh.obj", depth_map)
+    with pytest.raises(InputError, match="nothing to make a mesh"):
+        write_mesh(tmp_path / "mesh.glb", depth_map.filter(max_sigma_m=0.0))
+    assert not list(tmp_path.iterdir())
+
+
+def test_convert_writes_meshes(depth_map, tmp_path):
+    depth_map.save(tmp_path / "depth.npz")
+    files = [str(tmp_path / name) for name in ("depth.npz", "a.glb", "a_mesh.ply", "points.ply")]
+    result = CliRunner().invoke(app, ["convert", *files])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "a.glb").read_bytes() == encode_glb(mesh_of(depth_map))
+    assert b"element face" in (tmp_path / "a_mesh.ply").read_bytes()[:600]
+    assert b"element face" not in (tmp_path / "points.ply").read_bytes()[:600]
+    depth_map.save(tmp_path / "depth.tiff")
+    wrong = CliRunner().invoke(
+        app, ["convert", str(tmp_path / "depth.tiff"), str(tmp_path / "b.glb")]
+    )
+    assert wrong.exit_code == 3
+    assert ".npz" in wrong.output

@@ -1,0 +1,139 @@
+"""Networks of the fill: compiled and in NumPy, bounded, and the file of the package's models."""
+
+import json
+
+import numpy as np
+import pytest
+
+from d3s.lab.dense.candidates import PathModel
+from d3s.lab.dense.evidence import EVIDENCE_FEATURES, EvidenceModel
+from d3s.lab.dense.judge import FEATURES, FillModel
+from d3s.lab.dense.model import (
+    MODEL_FILE,
+    Model,
+    SigmaModel,
+    Span,
+    load_model,
+    sigma_of,
+    sigma_of_surroundings,
+    write_model,
+)
+from d3s.lab.dense.network import LARGEST, Network, compiled_outputs, outputs_of
+
+
+def network(features, units, seed=0):
+    rng = np.random.default_rng(seed)
+
+    def some(*shape):
+        return rng.normal(0, 0.5, shape).astype(np.float32)
+
+    scale = np.abs(some(features)) + np.float32(0.5)
+    return Network(
+        some(features),
+        scale,
+        some(features),
+        np.float32(0.25),
+        some(features, units),
+        some(units),
+        some(units),
+    )
+
+
+def test_compiled_network_agrees_with_numpy():
+    features = np.random.default_rng(1).normal(0, 3, (500, 7)).astype(np.float32)
+    one = network(7, 5)
+    found = compiled_outputs(one, features)
+    assert np.allclose(found, outputs_of(one, features), atol=1e-5)
+
+
+def test_output_is_that_of_the_formula():
+    one = Network(
+        mean=np.array([1, 0], np.float32),
+        scale=np.array([0.5, 1], np.float32),
+        linear=np.array([2, 0], np.float32),
+        bias=np.float32(0.1),
+        hidden=np.array([[0], [1]], np.float32),
+        hidden_bias=np.array([0.5], np.float32),
+        output=np.array([3], np.float32),
+    )
+    found = outputs_of(one, np.array([[2, 0.25]], np.float32))
+    assert found[0] == pytest.approx(2 * 0.5 + 3 * 0.75 / 1.75 + 0.1, rel=1e-6)
+
+
+def test_no_feature_counts_without_bounds():
+    one = network(3, 4)
+    ends = one.mean + LARGEST / one.scale
+    assert outputs_of(one, ends[None])[0] == pytest.approx(
+        outputs_of(one, 1e6 * np.ones((1, 3), np.float32))[0], abs=1e-4
+    )
+
+
+def test_models_are_read_as_they_were_written(tmp_path):
+    model = Model(
+        EvidenceModel(network(4, 2, 1), network(4, 2, 2)),
+        PathModel(np.float32(1.5), np.float32(-1), np.float32(-2)),
+        FillModel(network(6, 3, 3), network(6, 3, 4)),
+        SigmaModel(outside=0.01, falling=0.5),
+    )
+    write_model(model, tmp_path / "model.json")
+    found = load_model(tmp_path / "model.json")
+    assert found.paths == model.paths
+    assert found.sigma == model.sigma
+    for name in Network._fields:
+        kept, wanted = getattr(found.fill.error, name), getattr(model.fill.error, name)
+        assert kept.dtype == np.float32
+        assert np.allclose(kept, wanted, rtol=1e-4)
+
+
+def test_coefficients_of_the_package_are_those_of_its_features():
+    named = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
+    assert tuple(named["evidence_features"]) == EVIDENCE_FEATURES
+    assert tuple(named["fill_features"]) == FEATURES
+    model = load_model()
+    for one in model.evidence:
+        assert one.mean.shape == (len(EVIDENCE_FEATURES),)
+    assert np.array_equal(model.fill.gross.mean, model.fill.error.mean)
+    assert np.array_equal(model.fill.gross.scale, model.fill.error.scale)
+    for one in model.fill:
+        assert one.hidden.shape == (len(FEATURES), one.output.size)
+
+
+def test_sigma_is_a_third_of_what_few_errors_exceed():
+    """Errors drawn from the two falling parts of the model are outside as rarely as is asked."""
+    rng = np.random.default_rng(0)
+    model, span = SigmaModel(outside=0.02, falling=0.7), Span(per_dpt_px=23.2, depth_m=1.0)
+    depth_m, error_px, gross = (np.full(200_000, one) for one in (1.0, 0.3, 0.005))
+    sigma_m = sigma_of(depth_m, error_px, gross, span, model)
+    right = rng.exponential(0.7 * 0.3 / 23.2, depth_m.size)
+    error_m = np.where(rng.random(depth_m.size) < gross, 1.0, right)
+    assert np.mean(error_m > 3 * sigma_m) == pytest.approx(0.02, abs=0.002)
+
+
+def test_sigma_grows_with_the_chance_of_another_surface():
+    model, span = SigmaModel(outside=0.01, falling=0.7), Span(per_dpt_px=23.2, depth_m=1.0)
+    gross = np.linspace(0, 0.9, 50)
+    sigma_m = sigma_of(np.ones(50), np.full(50, 0.3), gross, span, model)
+    assert (np.diff(sigma_m) >= 0).all()
+    assert sigma_m[-1] > 0.5
+
+
+def test_no_cell_is_known_better_than_most_around_it():
+    """A sure island among unsure cells is raised to them; a sure region keeps its sigma."""
+    sigma_m = np.full((60, 120), 0.4, np.float32)
+    sigma_m[25:30, 20:25] = 0.01
+    sigma_m[:, 60:] = 0.02
+    sigma_m[:, 100:] = np.nan
+    is_measured = np.zeros(sigma_m.shape, bool)
+    found = sigma_of_surroundings(sigma_m, is_measured, Span(23.2, 1.0))
+    assert found[25:30, 20:25] == pytest.approx(0.4, rel=0.05)
+    assert np.array_equal(found[:, 75:85], sigma_m[:, 75:85])
+    assert np.array_equal(np.isnan(found), np.isnan(sigma_m))
+    assert (found[:, :100] >= sigma_m[:, :100]).all()
+
+
+def test_measured_cells_count_as_known():
+    sigma_m = np.full((60, 60), np.nan, np.float32)
+    sigma_m[25:35, 25:35] = 0.03
+    is_measured = np.isnan(sigma_m)
+    found = sigma_of_surroundings(sigma_m, is_measured, Span(23.2, 1.0))
+    assert np.array_equal(found[25:35, 25:35], sigma_m[25:35, 25:35])

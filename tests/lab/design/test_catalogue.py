@@ -1,0 +1,54 @@
+"""Catalogue of sensors and lenses, and files that add to it."""
+
+import pytest
+
+from d3s.errors import D3SError
+from d3s.lab.design.catalogue import load_catalogue
+
+
+def test_every_entry_says_where_it_is_from():
+    catalogue = load_catalogue()
+    assert len(catalogue.sensors) >= 8
+    assert len(catalogue.lenses) >= 8
+    assert all(one.source for one in (*catalogue.sensors, *catalogue.lenses))
+    assert catalogue.sensor("imx219").shape == (2464, 3280)
+    assert catalogue.lens("AC050-010-A").least_f_number == pytest.approx(10 / 4.5)
+
+
+def test_file_of_a_user_adds_and_replaces(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[[sensor]]\nname = "mine"\npixel_pitch_m = 5e-6\nrows_px = 480\ncols_px = 640\n'
+        '[[lens]]\nname = "AC050-010-A"\nfocal_length_m = 11e-3\ndiameter_m = 5e-3\n'
+    )
+    catalogue = load_catalogue(path)
+    assert catalogue.sensor("mine").cols_px == 640
+    assert catalogue.lens("AC050-010-A").focal_length_m == 11e-3
+    assert len(catalogue.sensors) == len(load_catalogue().sensors) + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "[[sensor]]\nname = 'a'\npixel_pitch_m = 2\nrows_px = 480\ncols_px = 640",
+            "sensor 1: pix",
+        ),
+        ("[[camera]]\nname = 'a'", "'camera' is no table of a catalogue"),
+        ("[sensor]\nname = 'a'", "sensor must be a list"),
+        ("[[sensor", "is not valid TOML"),
+    ],
+)
+def test_wrong_file_is_named(tmp_path, text, words):
+    path = tmp_path / "own.toml"
+    path.write_text(text)
+    with pytest.raises(D3SError, match=words) as caught:
+        load_catalogue(path)
+    assert str(path) in str(caught.value)
+
+
+def test_unknown_name_has_a_hint():
+    with pytest.raises(D3SError, match="sensor='IMX217' is not in the catalogue"):
+        load_catalogue().sensor("IMX217")
+    with pytest.raises(D3SError, match="cannot be read"):
+        load_catalogue("/nowhere/own.toml")

@@ -1,0 +1,108 @@
+"""Search for cameras: answers meet the wish, nothing drawn at random beats them."""
+
+import numpy as np
+import pytest
+
+from d3s.errors import D3SError
+from d3s.lab.design.catalogue import load_catalogue
+from d3s.lab.design.light import Light
+from d3s.lab.design.predict import predict
+from d3s.lab.design.search import GOALS, draw, judge_of, search, violations
+from d3s.lab.design.wall import Wall
+from d3s.lab.design.wish import Given, Wish
+
+WISH = Wish(reach_m=(0.3, 2.0), error_m=0.01, max_size_m=15e-3)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return search(WISH)
+
+
+def test_answers_meet_the_wish_when_predicted_in_full(found):
+    assert [one.goal for one in found.answers] == list(GOALS)
+    for one in found.answers:
+        assert one.camera.size_m == pytest.approx(one.size_m, rel=1e-6)
+        assert one.camera.size_m <= WISH.max_size_m
+        assert one.camera.light_um2 == pytest.approx(one.light_um2, rel=1e-6)
+        assert one.camera.field_of_view_rad[1] >= 0.99 * WISH.min_field_rad
+        prediction = predict(one.camera, depths_m=[0.3, 0.5, 1.0, 2.0])
+        assert (prediction.mae_m <= 0.01).all()
+        assert float((prediction.mae_m / 0.01).max()) < one.worst  # which has a margin
+
+
+def test_each_answer_is_the_best_of_all_at_its_goal(found):
+    small, bright, exact = found.answers
+    # Within a per cent or two the other goals decide.
+    assert small.size_m <= 1.02 * min(one.size_m for one in (*found.answers, *found.front))
+    assert bright.light_um2 >= max(one.light_um2 for one in found.front) * 0.99
+    assert exact.worst == min(one.worst for one in found.answers)
+
+
+def test_no_random_camera_beats_an_answer(found):
+    judge = judge_of(WISH, Given(), Light(), Wall())
+    merits = judge.merits(draw(judge, Given(), 10_000, np.random.default_rng(1)))
+    good = merits.is_possible & np.all(
+        [score(merits) <= 0 for score in violations(WISH).values()], axis=0
+    )
+    assert good.sum() > 20
+    for one in found.answers:
+        beaten = (
+            (merits.size_m < one.size_m)
+            & (merits.light_um2 > one.light_um2)
+            & (merits.worst < one.worst)
+        )
+        assert not (beaten & good).any()
+
+
+def test_front_has_no_camera_that_another_beats(found):
+    figures = np.array([(-one.size_m, one.light_um2, one.farthest_m) for one in found.front])
+    for own in figures:
+        assert not np.any(np.all(figures > own, axis=1))
+    assert len(found.front) > 3
+
+
+def test_given_values_stay():
+    catalogue = load_catalogue()
+    given = Given(
+        sensors=(catalogue.sensor("OV9282"),),
+        lenses=(catalogue.lens("AC050-010-A"),),
+        baseline_m=8e-3,
+    )
+    wish = Wish(reach_m=(0.4, 1.5), error_share=0.02, min_field_rad=0.1)
+    answer = search(wish, given).answers[0]
+    assert answer.sensor == "OV9282"
+    assert answer.lens == "AC050-010-A"
+    assert answer.camera.optics.baseline_m == 8e-3
+    assert answer.camera.focal_length_m == pytest.approx(10e-3)
+    assert answer.camera.f_number >= 10 / 4.5 - 1e-9
+    assert answer.camera.lens_diameter_m == 5e-3
+
+
+def test_wish_that_cannot_be_met_says_what_to_relax():
+    found = search(WISH.replace(error_m=1e-3, max_size_m=6e-3))
+    assert not found.answers
+    words = {one.wish: one.words for one in found.relaxed}
+    assert {"error", "size", "farthest"} <= set(words)
+    size_mm = float(words["size"].split()[3])
+    assert 6 < size_mm < 12
+    met = search(WISH.replace(error_m=1e-3, max_size_m=1.03e-3 * size_mm))
+    assert met.answers
+
+
+def test_texture_with_a_size_of_its_own_is_refused():
+    with pytest.raises(D3SError, match="texture='bark' must look alike at every distance"):
+        search(WISH, wall=Wall(texture="bark"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"error_m": 0.0}, "error_share=0.0 or error_m must be above 0"),
+        ({"reach_m": (2.0, 0.3)}, r"reach_m=.* must be the nearest depth, then a larger one"),
+        ({"max_size_m": 15.0}, "max_size_m=15.0 must be at most 10"),
+    ],
+)
+def test_wrong_wishes_are_named(wrong, words):
+    with pytest.raises(D3SError, match=words):
+        Wish(**{"reach_m": (0.3, 2.0), "error_m": 0.01, **wrong})

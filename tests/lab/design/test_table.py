@@ -1,0 +1,58 @@
+"""Table of errors against the fit that it stands for."""
+
+import numpy as np
+import pytest
+
+from d3s.estimate.joint.plan import make_plan
+from d3s.estimate.options import JointOptions
+from d3s.lab.design.camera import Camera
+from d3s.lab.design.table import (
+    Axes,
+    ErrorTable,
+    build_table,
+    defocus_slope_px,
+    natural_table,
+    scale_of,
+)
+from d3s.lab.design.wall import Wall
+from d3s.lab.design.window_fit import scale_at, window_errors
+from d3s.optics.psf import optical_cutoff
+
+CAMERA = Camera.paper_prototype()
+OPTICS = CAMERA.optics
+PLAN = make_plan(OPTICS, JointOptions(), (384, 384))
+
+
+def _radii(depth):
+    return OPTICS.blur_radius_px(depth, 0), OPTICS.blur_radius_px(depth, 1)
+
+
+@pytest.mark.parametrize("depth", [0.3, 0.5, 0.83, 1.4])
+def test_table_is_the_fit_within_two_per_cent(depth):
+    fit = window_errors(Wall().picture(OPTICS, depth, 384), depth, PLAN).means
+    cutoff = optical_cutoff(OPTICS.lens(0), 550e-9)
+    told = natural_table().at(_radii(depth), cutoff, defocus_slope_px(OPTICS))
+    assert float(told.total_px(0.01)) == pytest.approx(float(fit.total_px(0.01)), rel=0.02)
+    assert int(told.scale) == fit.scale
+
+
+def test_scale_by_radii_is_that_of_the_plan():
+    depths = 1 / np.linspace(0.3, 4.2, 60)
+    by_plan = [scale_at(float(OPTICS.disparity_px(depth)), PLAN) for depth in depths]
+    assert scale_of(*_radii(depths)).tolist() == by_plan
+
+
+def test_contrast_scales_errors_by_noise():
+    one, half = (natural_table().at((1.0, 1.5), 0.6, 0.0, contrast) for contrast in (1.0, 0.5))
+    assert float(half.per_noise_px) == pytest.approx(2 * float(one.per_noise_px))
+    assert float(half.misfit_px) == pytest.approx(float(one.misfit_px))
+
+
+def test_table_survives_its_file():
+    axes = {1: Axes((0.0, 1.0), (0.0, 0.5), (0.5, 1.0))}
+    calls = []
+    table = build_table(Wall(), axes, side_px=160, progress=lambda *at: calls.append(at))
+    assert calls[-1] == (8, 8)
+    again = ErrorTable.of_json(table.as_json())
+    np.testing.assert_allclose(again.values[1], table.values[1], rtol=1e-4, atol=1e-9)
+    assert again.axes == axes

@@ -1,0 +1,191 @@
+"""Trials in several processes, trials that are found again, and what ends in between."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from math import sqrt
+from pathlib import Path
+
+import pytest
+
+from d3s.errors import D3SError, InputError, OutputError
+from d3s.lab.evaluate import PlaneSweep, SceneSweep, evaluate_planes, evaluate_scenes
+from d3s.lab.evaluate.evaluation import pair_tasks
+from d3s.lab.evaluate.planes import measure_plane
+from d3s.rig import Rig
+from d3s.tasks import Task, kept, results
+
+TINY = PlaneSweep(depths_m=(0.6, 0.9), patterns=("brick", "grass"), shape=(93, 220))
+FEW = SceneSweep(count=2, shape=(93, 220))
+
+
+def timeless(found):
+    return [{**row, "time_s": 0.0} for row in found.rows], found.duels
+
+
+def count_runs(monkeypatch, done):
+    """Note each task that is run in this process."""
+    real = Task.run
+    monkeypatch.setattr(Task, "run", lambda task: done.append(task) or real(task))
+
+
+def names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return evaluate_planes(("sgbm", "bm"), sweep=TINY, workers=1)
+
+
+def test_any_number_of_workers_gives_the_same(alone, tmp_path):
+    shared = evaluate_planes(("sgbm", "bm"), sweep=TINY, workers=2, folder=tmp_path)
+    assert timeless(shared) == timeless(alone)
+    assert len(names(tmp_path)) == 4
+
+
+def test_what_was_done_is_not_done_again(alone, tmp_path, monkeypatch):
+    def first(methods, **more):
+        return evaluate_planes(methods, workers=1, folder=tmp_path, **more)
+
+    full = first(("sgbm", "bm"), sweep=TINY)
+    assert timeless(full) == timeless(alone)
+    before = names(tmp_path)
+    lost = sorted(tmp_path.iterdir())[:2]
+    lost[0].unlink()
+    lost[1].write_text(lost[1].read_text()[:-5])  # as if the disk had lost its end
+    done, seen = [], []
+    count_runs(monkeypatch, done)
+    again = first(
+        ("sgbm", "bm"), sweep=TINY, progress=lambda finished, total: seen.append((finished, total))
+    )
+    assert len(done) == 2
+    assert seen == [(2, 4), (3, 4), (4, 4)]
+    assert timeless(again) == timeless(alone)
+    assert names(tmp_path) == before
+    # Each other question is another trial, in the same folder.
+    for methods, sweep in (
+        (("sgbm", "bm"), TINY.replace(noise=0.02)),
+        (("sgbm", "bm"), TINY.replace(seed=1)),
+        (("sgbm", "bm:block_size_px=11"), TINY),
+    ):
+        done.clear()
+        first(methods, sweep=sweep.replace(patterns=("brick",)))
+        assert len(done) == 2
+    monkeypatch.setattr(kept, "code_digest", lambda: "another version")
+    done.clear()
+    first(("sgbm", "bm"), sweep=TINY)
+    assert len(done) == 4
+
+
+def test_scenes_are_found_again(tmp_path, monkeypatch):
+    first = evaluate_scenes("bm", sweep=FEW, workers=1, folder=tmp_path)
+    monkeypatch.setattr(Task, "run", None)
+    again = evaluate_scenes("bm", sweep=FEW, workers=1, folder=tmp_path)
+    assert again.rows == first.rows
+
+
+def test_a_kept_trial_is_exact(tmp_path):
+    found = evaluate_planes("bm", sweep=TINY.replace(depths_m=(0.6,)), workers=1, folder=tmp_path)
+    told = [json.loads(path.read_text())["rows"][0] for path in tmp_path.iterdir()]
+    assert {one["mae_m"] for one in told} == set(found.rows.column("mae_m"))
+
+
+SCRIPT = """
+import signal, sys
+from d3s.lab.evaluate import PlaneSweep, evaluate_planes
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the shell thinks of it
+sweep = PlaneSweep(depths_m=(0.5, 0.6, 0.7), patterns=("brick", "grass"), shape=(93, 220))
+evaluate_planes("bm", sweep=sweep, workers=2, folder=sys.argv[1],
+                progress=lambda done, total: print(done, flush=True))
+"""
+
+
+def started(folder):
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_killed_sweep_goes_on(tmp_path):
+    """Again and again; and a script needs no guard of its main module."""
+    told = []
+    for _ in range(3):
+        with started(tmp_path) as child:
+            told += [int(child.stdout.readline()), int(child.stdout.readline())]
+            child.kill()
+    assert sorted(told) == told  # each goes on where the one before was
+    assert told[-1] > told[1]
+    with started(tmp_path) as child:
+        told = child.stdout.read().split()
+    assert told[-1] == "6"
+    assert len(told) < 4
+    assert len(names(tmp_path)) == 6
+    assert all(path.suffix == ".json" for path in tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_children_end_with_their_parent(tmp_path, how):
+    with started(tmp_path) as child:
+        child.stdout.readline()
+        listed = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(child.pid)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        children = [int(word) for word in listed.stdout.split()]
+        assert len(children) == 2
+        child.send_signal(how)
+        if how == signal.SIGINT:
+            assert "KeyboardInterrupt" in child.stderr.read()
+    deadline_s = time.monotonic() + 20
+    while any(is_running(one) for one in children):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
+
+
+def is_running(process):
+    """Whether it is there, and not only its name in the table of those that nobody waited for."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_a_task_that_dies_is_told_and_loses_no_finished_result(tmp_path):
+    tasks = [Task("root", sqrt, 4), Task("one", os._exit, 3), Task("other", os._exit, 3)]
+    words = r"(one|other): ended its worker with code 3, 3 times\."
+    with pytest.raises(D3SError, match=words) as caught:
+        results(tasks, workers=2, folder=tmp_path)
+    found = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
+    assert set(found) <= {2.0}
+    assert f"{len(found)} finished results are kept in {tmp_path}" in str(caught.value)
+
+
+def test_an_error_in_a_process_keeps_its_words():
+    tasks = pair_tasks("planes", measure_plane, TINY, Rig.paper_prototype(), (), {})
+    wrong = [task._replace(job={**task.job, "sweep": {"noise": 0}}) for task in tasks]
+    with pytest.raises(D3SError, match="noise=0 must be above 0"):
+        results(wrong, workers=2)
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "2", 5000])
+def test_workers_that_cannot_be(workers):
+    with pytest.raises(InputError, match=r"workers=.* must be a whole number from 1 to 1024"):
+        evaluate_planes("bm", sweep=TINY, workers=workers)
+
+
+def test_a_folder_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="is a file, and a folder is needed"):
+        evaluate_planes("bm", sweep=TINY, workers=1, folder=tmp_path / "file")

@@ -1,0 +1,299 @@
+"""The league on tiny images, and its standings on rows made by hand."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from d3s.errors import InputError, OutputError
+from d3s.estimate.methods import methods
+from d3s.lab.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare
+from d3s.lab.evaluate.league import STEPS, WEAK, step_errors, steps_at
+from d3s.lab.evaluate.league_tables import (
+    BRIEF_MARKS,
+    FURTHER_MARKS,
+    MARKS,
+    best_of,
+    columns,
+    league_markdown,
+    league_texts,
+    with_league,
+    write_league,
+)
+from d3s.lab.evaluate.table import SweepTable
+
+TINY = Program(
+    planes=PlaneSweep(depths_m=(0.6, 0.95), patterns=("brick",), shape=(93, 220)),
+    scenes=SceneSweep(count=1, shape=(93, 220)),
+    more={WEAK: SceneSweep(count=1, shape=(120, 240), surfaces="weak", seed=8)},
+)
+
+
+TRUST = {
+    "bad_2cm": 0.02, "coverage": 0.68, "coverage_3": 0.99,
+    "beside": 50, "beside_retained": 20, "beside_carried": 5,
+    "fattened": 10, "fattened_unflagged": 4,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def played():
+    return compare(("bm", "joint", "sift"), program=TINY, workers=1)
+
+
+def row(method, density, error_m, *, depth_m=1.0, full=1.0, slope=0.0, trust=None):
+    """A row of a hundred pixels whose error grows with the share that is kept."""
+
+    def errors(share, prefix=""):
+        kept = round(100 * min(share, full))
+        mae_m = error_m * (1 + slope * min(share, full)) if kept else math.nan
+        return {f"{prefix}retained": kept, f"{prefix}mae_m": mae_m, f"{prefix}median_m": mae_m}
+
+    steps = [errors((step + 1) / STEPS) for step in range(STEPS)]
+    return {
+        "group": "planes", "pair": "brick", "depth_m": depth_m, "method": method,
+        "megapixels": 2.0, "time_s": 3.0, "pixels": 100, "textured": 100,
+        **errors(full, "full_"), **errors(density, "own_"), **TRUST,
+        "steps": {name: [one[name] for one in steps] for name in steps[0]}
+        | {"trust": trust or np.linspace(1, 0, STEPS).tolist()},
+    }  # fmt: skip
+
+
+def made(played, *rows):
+    names = dict.fromkeys(one["method"] for one in rows)
+    contenders = tuple(Contender(method="bm", label=name) for name in names)
+    return replace(played, contenders=contenders, rows=SweepTable(rows))
+
+
+def test_common_density_is_the_lowest_that_dense_methods_keep(played):
+    (section, beyond) = made(
+        played,
+        row("a", 0.93, 0.002, slope=1.0),
+        row("b", 0.78, 0.003),
+        row("c", 0.3, 0.0001),  # not dense, but it can be made to answer
+        row("d", 0.02, 0.004, full=0.02),  # sparse
+    ).sections()
+    assert (section.name, beyond.name) == ("planes", "planes beyond 0.9 m")
+    assert section.common_density == 0.75
+    a, b, c, d = section.standings
+    assert a.common["mae_m"] == pytest.approx(0.002 * 1.75)
+    assert a.own["mae_m"] == pytest.approx(0.002 * 1.93)
+    assert a.full["density"] == 1
+    assert (b.common["density"], c.common["density"]) == (0.75, 0.75)
+    assert a.curve_m[9] == pytest.approx(0.003)
+    assert d.common is None
+    assert d.own["density"] == 0.02
+    assert a.time_s_per_mpx == 1.5
+    assert math.isnan(d.curve_m[3])
+    assert d.full["range_m"] == (1.0, 1.0)
+    mae = next(one for one in columns(section) if (one.group, one.heading) == ("at 75 %", "MAE"))
+    assert best_of(mae, section) == "c"
+
+
+def test_without_a_dense_method_there_is_no_common_density(played):
+    (section, _) = made(played, row("a", 0.2, 0.1, full=0.2)).sections()
+    assert math.isnan(section.common_density)
+    assert section.standings[0].common is None
+
+
+def test_a_range_ends_where_a_texture_is_given_up(played):
+    near, far = (row("a", 0.9, 0.001, depth_m=depth_m) for depth_m in (0.5, 1.0))
+    lost = {**far, "own_retained": 0, "own_mae_m": math.nan, "own_median_m": math.nan}
+    one = made(played, near, lost).sections()[0].standings[0]
+    assert (one.own["range_m"], one.full["range_m"]) == ((0.5, 0.5), (0.5, 1.0))
+    assert (one.own["pairs_with_depth"], one.full["pairs_with_depth"]) == (1, 2)
+    assert one.own["median_m"] == near["own_median_m"]
+    # Where nothing can be known, nothing is lost.
+    flat = {**lost, "textured": 0, "pair": "pale"}
+    one = made(played, near, far, flat).sections()[0].standings[0]
+    assert one.own["range_m"] == (0.5, 1.0)
+
+
+def test_planes_and_scenes_of_a_tiny_league(played):
+    planes, beyond, scenes, weak = played.sections()
+    assert [one.name for one in (planes, beyond, scenes, weak)] == [
+        "planes",
+        "planes beyond 0.9 m",
+        "scenes",
+        "weak scenes",
+    ]
+    assert (planes.pairs, beyond.pairs, scenes.pairs, weak.pairs) == (2, 1, 1, 1)
+    bm, joint, sift = planes.standings
+    assert joint.common["mae_m"] < bm.common["mae_m"]
+    assert sift.common is None
+    assert sift.own["density"] < 0.05
+    for one in played.rows:
+        retained, trust = one["steps"]["retained"], one["steps"]["trust"]
+        assert len(retained) == STEPS
+        assert retained == sorted(retained)
+        assert retained[49] == min(round(0.5 * one["pixels"]), retained[-1])
+        assert retained[-1] >= one["own_retained"]
+        assert trust == sorted(trust, reverse=True)
+    assert bm.curve_m[-1] == pytest.approx(bm.full["mae_m"], rel=0.1)
+
+
+def test_further_sections_have_trust_and_a_lower_common_density(played):
+    rows = [
+        {**row(method, density, 0.01), "group": WEAK}
+        for method, density in (("a", 0.6), ("b", 0.23))
+    ]
+    (section,) = made(played, *rows).sections()
+    assert section.is_further
+    assert section.common_density == 0.2
+    trust = section.standings[1].trust
+    assert (trust["bad_2cm"], trust["coverage"], trust["coverage_3"]) == pytest.approx(
+        (0.02, 0.68, 0.99)
+    )
+    assert (trust["fattened"], trust["fattened_unflagged"]) == (0.2, 0.08)
+    assert (trust["beside_retained"], trust["beside_carried"]) == (0.4, 0.1)
+    headings = [(one.group, one.heading) for one in columns(section)]
+    assert headings == [
+        ("", "method"),
+        *(("own filter", name) for name in ("density", "MAE", "> 2 cm", "1 sigma", "3 sigma")),
+        ("own filter", "fattened"),
+        ("at 20 %", "MAE"),
+    ]
+    shown = [one.shown(section.standings[1]) for one in columns(section)]
+    assert shown == ["b", "23.0", "1.000", "2.0", "68.0", "99.0", "8.0", "1.000"]
+
+
+def test_weak_scenes_of_a_tiny_league(played):
+    *_, weak = played.sections()
+    bm, joint, _ = weak.standings
+    assert 0 < joint.own["density"] < 0.9
+    assert bm.trust["fattened"] >= bm.trust["fattened_unflagged"] > 0.1
+    assert joint.trust["fattened_unflagged"] < bm.trust["fattened_unflagged"] / 5
+    assert 0 < joint.trust["coverage"] <= joint.trust["coverage_3"] <= 1
+
+
+def test_one_threshold_for_all_pairs():
+    sure = row("a", 1, 0.001, trust=[0.9] * STEPS)
+    unsure = row("a", 1, 0.01, trust=[0.8] * 50 + [0.1] * 50)
+    assert steps_at(SweepTable([sure, unsure]), 0.5) == [100, 0]
+    assert steps_at(SweepTable([sure, unsure]), 0.7) == [100, 40]
+    assert steps_at(SweepTable([sure, unsure]), 1.0) == [100, 100]
+
+
+def test_equals_are_shared_by_all_pairs():
+    rows = [row("a", 1, 0.001, trust=[1.0] * STEPS) for _ in range(4)]
+    assert steps_at(SweepTable(rows), 0.25) == [25, 25, 25, 25]
+
+
+def test_the_own_filter_comes_first(depth_map, truth):
+    """Of three pixels the filter drops that of the highest confidence, which is wrong."""
+    full = depth_map([[1.0, 1.1, 1.2, np.nan]])
+    full = replace(full, confidence=np.float32([[0.2, 0.9, 0.5, 1.0]]))
+    own = replace(full, depth_m=np.float32([[1.0, np.nan, 1.2, np.nan]]))
+    contender = Contender(method="joint")
+    found = step_errors(contender, own, full, truth(np.ones((1, 4))))
+    assert [found["retained"][step] for step in (24, 49, 74, 99)] == [1, 2, 3, 3]
+    maes_m = [found["mae_m"][step] for step in (24, 49, 74)]
+    assert maes_m == pytest.approx([0.2, 0.1, 0.1], rel=1e-5)
+
+
+def test_filters_that_are_off_keep_more(played):
+    for one in played.rows:
+        assert one["full_retained"] >= one["own_retained"]
+    assert any(one["full_retained"] > one["own_retained"] for one in played.rows)
+
+
+def test_every_method_says_how_its_filters_are_switched_off():
+    for method in methods():
+        contender = Contender(method=method)
+        off = contender.unfiltered()
+        assert off.name == contender.name
+        options = off.checked_options()
+        assert getattr(options, "min_confidence", 0) == 0
+        assert getattr(options, "consistency_px", -1) == -1
+        assert getattr(options, "speckle_window_px", 0) == 0
+    assert Contender(method="guo2017").ranked_by == "sigma_m"
+    assert Contender(method="joint").ranked_by == "confidence"
+    kept = Contender.parse("bm:block_size_px=15").unfiltered().checked_options()
+    assert (kept.block_size_px, kept.disp12_max_diff_px) == (15, -1)
+
+
+def test_files_of_a_league(played, tmp_path):
+    standings, pairs, document = write_league(played, tmp_path).values()
+    lines = list(csv.DictReader(standings.read_text().splitlines()))
+    assert {(one["method"], one["at"]) for one in lines if one["section"] == "planes"} == {
+        *((method, at) for method in ("bm", "joint") for at in ("full", "own", "common")),
+        ("sift", "full"),
+        ("sift", "own"),
+    }
+    assert {(one["pairs"], one["pairs_with_depth"]) for one in lines[:3]} == {("2", "2")}
+    trusted = {one["at"] for one in lines if one["coverage_3"]}
+    assert trusted == {"own"}
+    assert len(list(csv.DictReader(pairs.read_text().splitlines()))) == 12
+    told = json.loads(document.read_text())
+    assert told["parameters"]["program"]["planes"]["seed"] == 0
+    assert told["parameters"]["program"]["weak scenes"]["surfaces"] == "weak"
+    assert told["parameters"]["methods"][0]["unfiltered"]["disp12_max_diff_px"] == -1
+    assert told["sections"][0]["standings"][2]["common"] is None
+    with pytest.raises(OutputError, match=r"league\.csv exists"):
+        write_league(played, tmp_path)
+
+
+def test_a_page_gets_the_league_between_its_marks(played):
+    text = league_markdown(played, "d3s compare")
+    assert "`d3s compare`" in text
+    assert "| method " in text
+    assert "**" in text
+    page = f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n"
+    texts = league_texts(played, "d3s compare")
+    assert texts[MARKS] == text
+    new = with_league(page, texts, "page.md")
+    assert new.startswith("before\n")
+    assert new.endswith("after\n")
+    assert "old" not in new
+    assert with_league(new, texts, "page.md") == new
+    for wrong in ("nothing", MARKS[0], f"{MARKS[1]}\n{MARKS[0]}"):
+        with pytest.raises(InputError, match=r"page\.md must have the lines <!-- compare: league"):
+            with_league(wrong, texts, "page.md")
+
+
+def test_a_page_with_other_marks_gets_one_table(played):
+    page = f"before\n{BRIEF_MARKS[0]}\n{BRIEF_MARKS[1]}\nafter\n"
+    new = with_league(page, league_texts(played, "d3s compare"), "page.md")
+    rows = [line for line in new.splitlines() if line.startswith("| ")]
+    # A table of all sections, and one of the weak scenes.
+    assert len(rows) == 2 * (1 + len(played.contenders))
+    assert "**Weak scenes, 1 pairs, in percent and cm**" in new
+    page = f"before\n{FURTHER_MARKS[0]}\n{FURTHER_MARKS[1]}\nafter\n"
+    weak_only = with_league(page, league_texts(played, "d3s compare"), "page.md")
+    assert [line for line in weak_only.splitlines() if line.startswith("| ")] == rows[4:]
+    cells_of = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    heading, bm, joint, sift, weak, *_ = cells_of
+    assert heading[0] == "method"
+    assert [cell.partition(", at")[0] for cell in heading[1:5]] == [
+        "planes",
+        "planes beyond 0.9 m",
+        "scenes",
+        "weak scenes",
+    ]
+    assert weak[1:3] == ["own filter: density", "own filter: MAE"]
+    section = played.sections()[0]
+    common = f"at {100 * section.common_density:.0f} %"
+    assert heading[5:] == ["range (m): own filter", f"range (m): {common}", "s / Mpx"]
+    planes = section.standings
+    for cells, one in zip((bm, joint), planes[:2], strict=True):
+        assert cells[5:7] == [_told_range(one.own["range_m"]), _told_range(one.common["range_m"])]
+    assert sift[6] == "-"
+    assert float(bm[1].strip("*")) == pytest.approx(100 * planes[0].common["mae_m"], abs=6e-4)
+    assert joint[1].startswith("**")
+    assert sift[1:4] == ["-"] * 3
+
+
+def _told_range(range_m):
+    return f"{range_m[0]:.2f} to {range_m[1]:.2f}" if range_m else "none"
+
+
+def test_programs():
+    assert Program.full().planes.depths_m[-1] == 2.0
+    assert len(Program.full().planes.patterns) == 8
+    seeded = Program.quick().with_seed(3)
+    assert seeded.scenes.seed == seeded.more[WEAK].seed == 3
+    assert Program.full().more[WEAK].surfaces == "weak"
+    assert Program.full().pairs == 88 + 12 + 8

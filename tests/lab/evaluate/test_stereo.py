@@ -1,0 +1,338 @@
+"""Stereo data sets: their layouts, the figures worked by hand, and a run over tiny scenes."""
+
+import csv
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from d3s.errors import InputError
+from d3s.estimate import DepthMap, Options
+from d3s.lab.evaluate import evaluate_stereo
+from d3s.lab.evaluate.contender import Contender
+from d3s.lab.evaluate.stereo import write_stereo
+from d3s.lab.evaluate.stereo.evaluation import checked_lights, stereo_tasks
+from d3s.lab.evaluate.stereo.folders import find_scenes
+from d3s.lab.evaluate.stereo.light import Light
+from d3s.lab.evaluate.stereo.measures import (
+    Matches,
+    curve_rows,
+    level_trust,
+    matches_of,
+    stereo_score,
+)
+from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, read_scene
+from d3s.lab.evaluate.stereo.settings import STEREO_OPTIONS, at_levels, for_stereo, over_range
+from d3s.lab.peers.opencv import SgbmOptions
+from d3s.rig import Rig
+from pages import DOCS
+from stereo_sets import (
+    FAR_PX,
+    NEAR_PX,
+    SHAPE,
+    SQUARE,
+    UNKNOWN,
+    stereo_pair,
+    write_kitti,
+    write_middlebury,
+    write_pfm,
+)
+
+
+@pytest.fixture
+def middlebury(tmp_path):
+    for number, name in enumerate(("Bench", "Chair")):
+        write_middlebury(tmp_path / "trainingQ" / name, seed=number)
+    return tmp_path
+
+
+# Layouts ------------------------------------------------------------------------------------------
+
+
+def test_middlebury_nested_or_a_single_scene(middlebury):
+    assert [one.name for one in find_scenes(middlebury).scenes] == [
+        "trainingQ/Bench",
+        "trainingQ/Chair",
+    ]
+    (one,) = find_scenes(middlebury / "trainingQ" / "Chair").scenes
+    assert (one.name, one.layout) == ("Chair", "middlebury")
+
+
+@pytest.mark.parametrize("layout", ["middlebury", "2014", "eth3d", "kitti", "kitti noc"])
+def test_every_layout_gives_the_same_truth(tmp_path, layout):
+    if layout.startswith("kitti"):
+        write_kitti(tmp_path / "training", occluded=layout == "kitti")
+    elif layout == "eth3d":
+        write_middlebury(tmp_path / "delivery_area_1l", ndisp=None, doffs=0.0)
+    elif layout == "2014":
+        write_middlebury(tmp_path / "Bench-perfect", truth="disp0.pfm", mask=False)
+    else:
+        write_middlebury(tmp_path / "Bench")
+    (files,) = find_scenes(tmp_path).scenes
+    scene = read_scene(files)
+    left, right, disparity, visible = stereo_pair()
+    assert np.array_equal(np.rint(255 * scene.left), left)
+    assert np.array_equal(np.rint(255 * scene.right), right)
+    known = np.ones(SHAPE, dtype=bool)
+    known[UNKNOWN] = False
+    if layout == "kitti noc":  # truth of visible pixels only
+        known &= visible
+    assert np.array_equal(scene.known, known)
+    assert np.array_equal(scene.disparity_px[known], disparity[known])
+    expected = known & ~visible if layout in ("middlebury", "eth3d", "kitti") else known & False
+    assert np.array_equal(scene.occluded, expected)
+    assert scene.disparities == (24 if layout in ("middlebury", "2014") else DEFAULT_DISPARITIES)
+
+
+def test_disparity_of_the_right_view_tells_what_it_shows(tmp_path):
+    folder = write_middlebury(tmp_path / "Bench", truth="disp0.pfm", mask=False)
+    right_px = np.full(SHAPE, float(FAR_PX))
+    rows, cols = SQUARE
+    right_px[rows, cols.start - NEAR_PX : cols.stop - NEAR_PX] = NEAR_PX
+    write_pfm(folder / "disp1.pfm", right_px)
+    scene = read_scene(find_scenes(tmp_path).scenes[0])
+    assert np.array_equal(scene.occluded, scene.known & ~stereo_pair()[3])
+
+
+def test_scenes_without_truth_are_left_out(middlebury):
+    write_middlebury(middlebury / "testQ" / "Stairs", truth="")
+    found = find_scenes(middlebury)
+    assert len(found.scenes) == 2
+    assert found.left_out == {"testQ/Stairs": "has no truth"}
+
+
+def test_nothing_found_says_what_was_looked_for(tmp_path):
+    write_middlebury(tmp_path / "Stairs", truth="")
+    with pytest.raises(InputError) as caught:
+        find_scenes(tmp_path)
+    for words in ("no scene", "Stairs has no truth", "disp0GT.pfm", "image_2", "calib.txt"):
+        assert words in str(caught.value)
+    with pytest.raises(InputError, match="is no folder"):
+        find_scenes(tmp_path / "nowhere")
+
+
+def test_files_of_another_size_are_refused(tmp_path):
+    folder = write_middlebury(tmp_path / "Bench")
+    write_pfm(folder / "disp0GT.pfm", np.ones((32, 75)))
+    with pytest.raises(InputError, match=r"disp0GT.pfm is for views of 75 x 32 px"):
+        read_scene(find_scenes(tmp_path).scenes[0])
+
+
+def test_regions_by_hand(tmp_path):
+    write_middlebury(tmp_path / "Bench")
+    scene = read_scene(find_scenes(tmp_path).scenes[0])
+    regions = scene.regions()
+    assert "weak" not in regions  # the texture is strong everywhere
+    assert not (regions["all"] & scene.occluded).any()
+    near = scene.near_jump
+    row, col = 30, SQUARE[1].stop - 1  # the last column of the square
+    assert near[row, col + 13]
+    assert not near[row, col + 14]
+    assert (scene.regions(with_occluded=True)["all"] == scene.known).all()
+    assert (regions["occluded"] == scene.occluded).all()
+
+
+# Light --------------------------------------------------------------------------------------------
+
+
+def test_lights_by_hand():
+    view = np.full((2, 3), 100 / 255, dtype=np.float32)
+    levels = {
+        text: np.rint(255 * Light.parse(text).apply(view))[0].tolist()
+        for text in ("gain=0.6", "gamma=1.3", "ramp=0.3", "gain=3")
+    }
+    assert levels == {
+        "gain=0.6": [60, 60, 60],
+        "gamma=1.3": [round(255 * (100 / 255) ** 1.3)] * 3,
+        "ramp=0.3": [70, 100, 130],
+        "gain=3": [255, 255, 255],
+    }
+    assert Light().apply(view) is view
+    assert [one.name for one in checked_lights(("gain=0.6", "gain=0.6"))] == [
+        "as stored",
+        "gain=0.6",
+    ]
+
+
+@pytest.mark.parametrize("text", ["gain", "gain=0", "gain=x", "shade=0.3", "ramp=1", "gamma=nan"])
+def test_other_lights_are_refused(text):
+    with pytest.raises(InputError, match=r"must be gain=NUMBER"):
+        Light.parse(text)
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def result(disparity_px, sigma_px=0.5, trust=None):
+    disparity_px = np.array([disparity_px], dtype=float)
+    return Matches(
+        disparity_px=disparity_px,
+        sigma_px=np.broadcast_to(sigma_px, disparity_px.shape).astype(float),
+        trust=np.ones_like(disparity_px) if trust is None else np.array([trust], dtype=float),
+    )
+
+
+def test_figures_by_hand():
+    truth = np.full((1, 10), 20.0)
+    where = np.ones((1, 10), dtype=bool)
+    errors = [0.1, 0.3, 0.6, 1.5, 9.0, 0.2, 0.4, 3.0]
+    full = result([20 + e for e in errors] + [np.nan] * 2, trust=[9, 8, 7, 6, 5, 4, 3, 2, 0, 0])
+    own = result([20 + e for e in errors[:5]] + [np.nan] * 5, trust=[9, 8, 7, 6, 5, 4, 3, 2, 0, 0])
+    found = stereo_score(own, full, truth, where)
+    assert (found.pixels, found.retained, found.density) == (10, 5, 0.5)
+    assert found.median_px == pytest.approx(0.6)
+    assert found.mae_px == pytest.approx((0.1 + 0.3 + 0.6 + 1.5 + 5.0) / 5)  # 9 counts as 5
+    assert (found.bad_05, found.bad_1, found.bad_2) == pytest.approx((0.6, 0.4, 0.2))
+    assert (found.coverage_1, found.coverage_2, found.coverage_3) == pytest.approx((0.4, 0.6, 0.6))
+    assert found.confidence_gain == pytest.approx(1.0)  # in the order of the errors
+    assert math.isnan(found.sigma_gain)  # a constant sigma orders nothing
+    assert (found.found, found.found_bad_1) == pytest.approx((0.8, 3 / 8))
+    assert (found.at_50, found.at_70, found.at_80) == pytest.approx((2 / 5, 2 / 7, 3 / 8))
+    assert math.isnan(found.sigma_at_50)
+
+
+def test_curves_end_where_the_method_has_no_more_pixels():
+    truth = np.full((1, 10), 20.0)
+    full = result([22, 20, 20, 20, 20, np.nan] + [np.nan] * 4, sigma_px=[[3, 1, 1, 1, 2] + [1] * 5])
+    rows = curve_rows(full, truth, np.ones((1, 10), dtype=bool))
+    at = {(row["order"], row["density"]): row["bad_1"] for row in rows}
+    assert max(density for _, density in at) == 0.5
+    assert at["sigma", 0.4] == 0
+    assert at["sigma", 0.5] == at["oracle", 0.5] == pytest.approx(0.2)
+
+
+def test_a_method_without_any_disparity_has_no_figures():
+    nothing = result([np.nan] * 4)
+    found = stereo_score(nothing, nothing, np.full((1, 4), 20.0), np.ones((1, 4), dtype=bool))
+    assert (found.density, found.found) == (0, 0)
+    assert all(map(math.isnan, (found.bad_1, found.at_50, found.coverage_1, found.sigma_gain)))
+
+
+def depth_map(depth_m, sigma_m=0.01):
+    depth_m = np.array([depth_m], dtype=np.float32)
+    return DepthMap(
+        depth_m=depth_m,
+        sigma_m=np.full_like(depth_m, sigma_m),
+        confidence=np.ones_like(depth_m),
+        flags=np.zeros(depth_m.shape, dtype=np.uint16),
+        rig=Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1, disparity_offset_px=-20.0),
+        method="by hand",
+        options=Options(),
+    )
+
+
+def test_sigma_of_disparity_by_hand():
+    found = matches_of(depth_map([2.0, np.nan]))
+    # d = 1000 px * 0.1 m / 2 m - 20 px; sigma_d = 0.01 m * 100 px m / (2 m)²
+    assert found.disparity_px[0, 0] == pytest.approx(30.0)
+    assert found.sigma_px[0, 0] == pytest.approx(0.25)
+    assert found.valid.tolist() == [[True, False]]
+
+
+def test_strictest_level_orders_the_pixels():
+    maps = [depth_map([1.0, 1.0, 1.0, np.nan]), depth_map([1.0, 1.0, np.nan, np.nan])]
+    assert level_trust(maps, (0, 10)).tolist() == [[10, 10, 0, -1]]
+
+
+# Methods ------------------------------------------------------------------------------------------
+
+
+def test_methods_of_opencv_start_from_their_options_for_stereo():
+    start = STEREO_OPTIONS["sgbm"]
+    given = for_stereo(Contender.parse("sgbm:p2=999"))
+    options = given.checked_options()
+    assert (options.p2, options.block_size_px) == (999, start["block_size_px"])
+    assert given.name == "sgbm:p2=999"
+    as_it_is = for_stereo(Contender(method="sgbm", options=SgbmOptions()))
+    assert as_it_is.checked_options() == SgbmOptions()
+
+
+@pytest.mark.parametrize("method", STEREO_OPTIONS)
+def test_options_for_stereo_are_those_of_the_page(method):
+    page = (DOCS / "evaluation.md").read_text()
+    (text,) = re.findall(rf"`({method}:block_size_px=[^`]*)`", page)
+    assert (
+        Contender.parse(text).checked_options()
+        == for_stereo(Contender.parse(method)).checked_options()
+    )
+
+
+def test_all_methods_search_the_range_of_the_scene_unless_told():
+    ranged = over_range(Contender.parse("joint"), (1.0, 4.0))
+    assert ranged.checked_options().depth_range_m == (1.0, 4.0)
+    own = over_range(Contender.parse("joint:depth_range_m=[2,3]"), (1.0, 4.0))
+    assert own.checked_options().depth_range_m == (2.0, 3.0)
+    assert at_levels(ranged) == ()
+    assert len({one.checked_options().uniqueness_percent for one in at_levels(
+        Contender.parse("bm")
+    )}) > 5  # fmt: skip
+
+
+# A run --------------------------------------------------------------------------------------------
+
+
+def test_run_over_scenes_lights_and_methods(middlebury, tmp_path):
+    results = evaluate_stereo(
+        middlebury, ("bm:block_size_px=9", "joint"), lights=("gain=0.6",), workers=1
+    )
+    assert len(results.rows.where(region="all")) == 2 * 2 * 2
+    lines = results.summary()
+    assert [(one["light"], one["method"]) for one in lines] == [
+        ("as stored", "bm:block_size_px=9"),
+        ("as stored", "joint"),
+        ("gain=0.6", "bm:block_size_px=9"),
+        ("gain=0.6", "joint"),
+    ]
+    bm = lines[0]
+    assert bm["density"] > 0.5
+    assert bm["median_px"] < 0.2  # the disparities are whole
+    assert bm["at_50"] < 0.05
+    rows = results.rows.where(light="as stored", region="all", method="bm:block_size_px=9")
+    assert bm["bad_1"] == pytest.approx(np.mean(rows.column("bad_1")))
+    assert {one["region"] for one in bm["regions"]} >= {"all", "textured", "near jumps", "occluded"}
+    write_and_read(results, tmp_path / "out")
+
+
+def write_and_read(results, folder):
+    files = write_stereo(results, folder)
+    with files["rows"].open() as file:
+        assert len(list(csv.DictReader(file))) == len(results.rows)
+    document = json.loads(files["summary"].read_text())
+    methods = {one["name"]: one["options"] for one in document["parameters"]["methods"]}
+    assert methods["bm:block_size_px=9"]["block_size_px"] == 9
+    assert document["parameters"]["lights"] == ["as stored", "gain=0.6"]
+    assert len(document["summary"]) == 4
+
+
+def test_kitti_runs_too(tmp_path):
+    write_kitti(tmp_path / "training", numbers=("000000", "000003"))
+    results = evaluate_stereo(tmp_path, "bm", disparities=24, workers=1)
+    assert [row["scene"] for row in results.rows.where(region="all")] == [
+        "training/000000_10",
+        "training/000003_10",
+    ]
+    assert results.summary()[0]["bad_1"] < 0.1
+
+
+def test_finished_trials_are_found_again_until_a_file_changes(tmp_path):
+    folder = write_middlebury(tmp_path / "Bench")
+    found = find_scenes(tmp_path)
+    jobs = [stereo_tasks(found, (Contender.parse("bm"),), (Light(),))[0].job]
+    write_pfm(folder / "disp0GT.pfm", np.full(SHAPE, 3.0))
+    jobs.append(stereo_tasks(found, (Contender.parse("bm"),), (Light(),))[0].job)
+    assert jobs[0] != jobs[1]
+    calls = []
+    evaluate_stereo(folder, "bm", workers=1, kept=tmp_path / "kept")
+    evaluate_stereo(
+        folder, "bm", workers=1, kept=tmp_path / "kept", progress=lambda *at: calls.append(at)
+    )
+    assert calls == [(1, 1)]
+    assert len(list((tmp_path / "kept").glob("*.json"))) == 1
+
+
+@pytest.mark.parametrize("disparities", [1, 5000, 2.5])
+def test_impossible_numbers_of_disparities(middlebury, disparities):
+    with pytest.raises(InputError, match="disparities="):
+        evaluate_stereo(middlebury, "bm", disparities=disparities)

@@ -1,0 +1,259 @@
+"""Sweeps from end to end, as small as they go, and their summaries on rows made by hand."""
+
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from d3s.errors import InputError, OptionsError, OutputError
+from d3s.lab.evaluate import (
+    REPORT_PATTERNS,
+    TUNING_PATTERNS,
+    Contender,
+    PlaneSweep,
+    SceneSweep,
+    evaluate_planes,
+    evaluate_scenes,
+)
+from d3s.lab.evaluate.contender import as_contenders
+from d3s.lab.evaluate.evaluation import write_results
+from d3s.lab.evaluate.table import SweepTable, csv_text
+from d3s.lab.twin.patterns import PATTERNS
+
+TINY = PlaneSweep(depths_m=(0.6, 0.9), patterns=("brick", "grass"), shape=(100, 220))
+FEW = SceneSweep(count=2, shape=(200, 260))
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture(scope="module")
+def planes():
+    seen = []
+    results = evaluate_planes(
+        ("sgbm", "bm"),
+        sweep=TINY,
+        workers=1,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    return results
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return evaluate_scenes(("bm", "bm:block_size_px=11"), sweep=FEW, workers=1)
+
+
+def test_no_pattern_is_both_tuned_on_and_reported():
+    assert not set(TUNING_PATTERNS) & set(REPORT_PATTERNS)
+    assert set(TUNING_PATTERNS) | set(REPORT_PATTERNS) == set(PATTERNS)
+    assert len(REPORT_PATTERNS) >= 8
+
+
+def test_the_default_sweeps_are_those_of_the_report():
+    sweep = PlaneSweep()
+    assert len(sweep.depths_m) == 25
+    assert (sweep.depths_m[0], sweep.depths_m[-1]) == (0.25, 2.0)
+    assert sweep.patterns == REPORT_PATTERNS
+    scenes = SceneSweep()
+    assert (scenes.count, scenes.nearest_m, scenes.farthest_m) == (30, 0.4, 1.9)
+    assert scenes.shape == (1025, 1025)
+    assert scenes.scene(3).patterns == REPORT_PATTERNS
+
+
+def test_planes_have_a_row_for_each_texture_depth_and_method(planes):
+    places = [(row["texture"], row["depth_m"], row["method"]) for row in planes.rows]
+    assert len(set(places)) == len(places) == 8
+    for row in planes.rows:
+        assert row["density"] > 0.9
+        assert row["mae_m"] < 0.01
+        assert 0.5 < row["mae_over_bound"] < 50
+    assert len(planes.duels) == 8
+    (there,) = planes.duels.where(texture="brick", depth_m=0.6, method="sgbm", rival="bm")
+    (back,) = planes.duels.where(texture="brick", depth_m=0.6, method="bm", rival="sgbm")
+    assert (there["mae_m"], there["rival_mae_m"]) == (back["rival_mae_m"], back["mae_m"])
+
+
+def test_the_same_sweep_gives_the_same_figures(planes):
+    again = evaluate_planes("bm", sweep=TINY, workers=1)
+    before = timeless(planes.rows.where(method="bm"))
+    assert timeless(again.rows) == before
+    other = evaluate_planes("bm", sweep=TINY.replace(seed=1), workers=1)
+    assert timeless(other.rows) != before
+
+
+def timeless(rows):
+    return [{**row, "time_s": 0.0} for row in rows]
+
+
+def test_summary_of_planes_by_hand(planes):
+    errors = {("brick", 0.6): 0.002, ("grass", 0.6): 0.004}
+    errors |= {("brick", 0.9): 0.003, ("grass", 0.9): 0.011}
+    rows = SweepTable(
+        {
+            **row,
+            "mae_m": errors[row["texture"], row["depth_m"]] * (1 + (row["method"] == "bm")),
+            "textured": 100,
+            "textured_retained": 90 if row["texture"] == "brick" else 50,
+            "mae_over_bound": 1.0 if row["depth_m"] == 0.6 else 2.0,
+        }
+        for row in planes.rows
+    )
+    duels = changed(planes.duels, common=10, mae_m=0.1, rival_mae_m=0.4)
+    sgbm, bm = replace(planes, rows=rows, duels=duels).summary()
+    near, far = sgbm["depths"]
+    assert near["mae_m"] == pytest.approx(0.003)
+    assert (near["worst_mae_m"], near["worst_texture"]) == (0.004, "grass")
+    assert near["accurate"]
+    assert near["density"] == pytest.approx(0.7)
+    assert far["worst_mae_m"] == 0.011
+    assert not far["accurate"]
+    assert sgbm["range_m"] == (0.6, 0.6)
+    assert sgbm["density"] == pytest.approx(0.7)
+    assert sgbm["mae_over_bound"] == pytest.approx(1.5)
+    assert [one["ratio_own"] for one in sgbm["rivals"]] == pytest.approx([0.5, 0.5])
+    assert [one["ratio_common"] for one in sgbm["rivals"]] == pytest.approx([0.25, 0.25])
+    assert [one["common"] for one in bm["rivals"]] == [20, 20]
+
+
+def changed(table, where=lambda row: True, **cells):
+    """A table with other cells, in some of its rows."""
+    return SweepTable({**row, **cells} if where(row) else row for row in table)
+
+
+def is_grass(row):
+    return row["texture"] == "grass"
+
+
+EMPTY = {"retained": 0, "mae_m": math.nan, "textured_retained": 0}
+
+
+def test_a_texture_that_was_given_up_ends_the_range(planes):
+    lost = replace(planes, rows=changed(planes.rows, is_grass, **EMPTY))
+    assert lost.summary()[0]["range_m"] is None
+    assert lost.summary()[0]["depths"][0]["worst_mae_m"] == math.inf
+    # But one in which nothing can be known says nothing.
+    flat = changed(lost.rows, is_grass, textured=0)
+    assert replace(planes, rows=flat).summary()[0]["depths"][0]["worst_texture"] == "brick"
+
+
+def test_scenes_by_region(scenes):
+    assert set(scenes.rows.column("scene")) == {0, 1}
+    assert len(scenes.rows) == 2 * 2 * 6
+    large, small = scenes.summary()
+    assert (large["method"], small["method"]) == ("bm", "bm:block_size_px=11")
+    regions = {one["region"]: one for one in large["regions"]}
+    assert regions["all"]["share"] == 1
+    assert regions["near edges"]["share"] + regions["interior"]["share"] == pytest.approx(1)
+    assert regions["interior"]["mae_m"] < regions["near edges"]["mae_m"]
+    rows = scenes.rows.where(method="bm", region="all")
+    errors_m, counts = rows.column("mae_m"), rows.column("retained")
+    everything = sum(m * n for m, n in zip(errors_m, counts, strict=True)) / sum(counts)
+    assert large["mae_m"] == pytest.approx(everything)
+    assert large["mean_mae_m"] == pytest.approx(sum(errors_m) / 2)
+    assert large["worst_mae_m"] == max(errors_m)
+    assert large["scenes_with_depth"] == large["scenes"] == 2
+    ((ours,), (theirs,)) = (large["rivals"], small["rivals"])
+    assert ours["ratio_common"] == pytest.approx(1 / theirs["ratio_common"])
+
+
+def test_weak_scenes_have_flat_pixels_and_fattening():
+    sweep = FEW.replace(surfaces="weak", count=1, seed=6)
+    (line,) = evaluate_scenes("bm", sweep=sweep, workers=1).summary()
+    regions = {one["region"]: one for one in line["regions"]}
+    assert regions["flat"]["share"] > 0.3
+    assert regions["flat"]["retained"] < regions["textured"]["retained"]
+    assert 0 < line["fattened_unflagged"] == line["fattened"] < line["beside_retained"] < 1
+    assert line["beside_carried"] == 0
+    assert 0 < line["coverage"] < line["coverage_3"] < 1
+
+
+def test_a_scene_that_was_given_up_is_the_worst(scenes):
+    def without(**cells):
+        rows = changed(scenes.rows, lambda row: row["scene"] == 0, **EMPTY, **cells)
+        return replace(scenes, rows=rows).summary()[0]
+
+    given_up = without()
+    assert (given_up["worst_mae_m"], given_up["worst_scene"]) == (math.inf, 0)
+    assert (given_up["scenes_with_depth"], given_up["scenes"]) == (1, 2)
+    left = scenes.rows.where(scene=1, region="all")[0]
+    assert given_up["mean_mae_m"] == left["mae_m"]
+    # But one in which nothing can be known says nothing.
+    flat = without(textured=0)
+    assert (flat["worst_mae_m"], flat["worst_scene"]) == (left["mae_m"], 1)
+
+
+def test_files_hold_the_rows_and_what_made_them(planes, scenes, tmp_path):
+    rows, duels, summary = write_results(planes, tmp_path / "new").values()
+    first, *others = table(rows.read_text())
+    assert len(others) == 7
+    assert (first["texture"], first["depth_m"], first["method"]) == ("brick", "0.6", "sgbm")
+    assert float(first["mae_m"]) == planes.rows[0]["mae_m"]
+    assert len(table(duels.read_text())) == 8
+    told = json.loads(summary.read_text())
+    assert told["parameters"]["sweep"]["depths_m"] == [0.6, 0.9]
+    assert PlaneSweep(**told["parameters"]["sweep"]) == TINY
+    assert told["parameters"]["methods"][1]["options"]["block_size_px"] > 0
+    assert told["parameters"]["rig"]["optics"]["baseline_m"] == 3.84e-3
+    assert told["summary"][0]["depths"][0]["mae_m"] > 0
+    assert len(write_results(scenes, tmp_path / "new")) == 3
+    with pytest.raises(OutputError, match=r"planes\.csv exists. Choose another folder"):
+        write_results(planes, tmp_path / "new")
+    write_results(planes, tmp_path / "new", overwrite=True)
+
+
+def test_cells_without_a_number_are_empty(planes):
+    lost = changed(planes.duels[:1], common=0, mae_m=math.nan)
+    (row,) = table(csv_text(lost))
+    assert (row["common"], row["mae_m"]) == ("0", "")
+    assert csv_text([]) == ""
+
+
+def test_a_contender_from_words():
+    one = Contender.parse("sgbm:block_size_px=7:mode=hh:depth_range_m=[0.3,2]")
+    assert one.method == "sgbm"
+    assert one.name == "sgbm:block_size_px=7:mode=hh:depth_range_m=[0.3,2]"
+    options = one.checked_options()
+    assert (options.block_size_px, options.mode) == (7, "hh")
+    assert options.depth_range_m == (0.3, 2)
+    assert Contender(method="bm").name == "bm"
+
+
+@pytest.mark.parametrize(
+    ("methods", "error", "words"),
+    [
+        ((), InputError, "methods is empty: name at least one."),
+        (("bm", "bm"), InputError, "methods has 'bm' twice. Give one of them another label."),
+        ("sgm", InputError, "method='sgm' must be one of joint, consensus, sgbm, bm, "),
+        ("bm:block", InputError, "'bm:block' has 'block', which says no value."),
+        ("bm:block_size_px=8", OptionsError, "block_size_px=8 must be odd"),
+    ],
+)
+def test_wrong_contenders_are_told_at_once(methods, error, words):
+    with pytest.raises(error) as caught:
+        as_contenders(methods)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "words"),
+    [
+        (PlaneSweep, {"noise": 0.0}, "noise=0.0 must be above 0."),
+        (PlaneSweep, {"depths_m": (1.0, 0.5)}, "must be one depth or several, increasing."),
+        (PlaneSweep, {"patterns": ("leaf",)}, "has 'leaf', and each must be one of leaves,"),
+        (PlaneSweep, {"patterns": ()}, "must name at least one pattern."),
+        (SceneSweep, {"patterns": ("text", "text")}, "must name each pattern once."),
+        (SceneSweep, {"shape": (60, 200)}, "must be at least 93"),
+        (SceneSweep, {"nearest_m": 400.0}, "it is in metres. Did you pass millimetres?"),
+        (SceneSweep, {"nearest_m": 2.0}, "farthest_m=1.9 must be at least 1.1 times nearest_m=2."),
+    ],
+)
+def test_wrong_sweeps_are_told(kind, values, words):
+    with pytest.raises(OptionsError) as caught:
+        kind(**values)
+    assert words in str(caught.value)

@@ -1,0 +1,54 @@
+"""Blur and subpixel shift of whole views in the frequency domain."""
+
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+from d3s.lab.peers.fourier import PaddedFft
+from d3s.optics.psf import gaussian_otf
+
+SHAPE = (41, 67)
+
+
+def smooth(seed):
+    return gaussian_filter(np.random.default_rng(seed).random(SHAPE), 2.0)
+
+
+def test_inverse_transform_gives_the_view():
+    views = smooth(0), smooth(1)
+    fft = PaddedFft.with_margin(SHAPE, 10, 20)
+    mean = 0.5 * (views[0].mean() + views[1].mean())
+    for view, spectrum in zip(views, fft.spectra(views), strict=True):
+        assert np.allclose(fft.image(spectrum), view - mean, atol=1e-6)
+
+
+def test_difference_in_level_is_kept():
+    fft = PaddedFft.with_margin(SHAPE, 10, 20)
+    left, right = fft.spectra((smooth(0) + 0.2, smooth(0)))
+    assert np.mean(fft.image(left - right)) == pytest.approx(0.2, abs=1e-6)
+
+
+@pytest.mark.parametrize("shift", [3, -5])
+def test_whole_shift_goes_to_the_right(shift):
+    view = smooth(2)
+    fft = PaddedFft.with_margin(SHAPE, 10, 20)
+    spectrum = fft.spectra((view, view))[0]
+    shifted = fft.image(spectrum * fft.shift_factor(shift)) + view.mean()
+    inside = slice(5, -5)
+    assert np.allclose(shifted[:, inside], np.roll(view, shift, axis=1)[:, inside], atol=1e-6)
+
+
+def test_blur_equals_the_spatial_filter():
+    view = smooth(3)
+    fft = PaddedFft.with_margin(SHAPE, 10, 20)
+    transfer = gaussian_otf(fft.frequency_radius, 1.5)
+    blurred = fft.image(fft.spectra((view, view))[0] * transfer) + view.mean()
+    expected = gaussian_filter(view, 1.5, truncate=6.0)
+    inside = np.s_[9:-9, 9:-9]  # outside, the frame fades to its mean
+    assert np.allclose(blurred[inside], expected[inside], atol=1e-6)
+    assert np.allclose(blurred, expected, atol=0.01)
+
+
+def test_frame_of_one_pixel():
+    fft = PaddedFft.with_margin((1, 1), 0, 0)
+    assert fft.image(fft.spectra((np.ones((1, 1)), np.zeros((1, 1))))[0]) == 0.5

@@ -1,0 +1,80 @@
+"""Dual-focus stereo: blur equalised at each depth, costs aggregated for smoothness."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.errors import OptionsError
+from d3s.lab.peers.li2010 import Li2010Options, aggregate_costs
+
+RIG = d3s.Rig.paper_prototype()
+
+
+def aggregate_by_definition(costs, small, large):
+    """Semi-global matching as defined: loops over paths, pixels and disparities."""
+    rows, cols, depths = costs.shape
+    total = np.zeros(costs.shape, dtype=int)
+    for down, right in ((0, 1), (0, -1), (1, 0), (-1, 0)):
+        path = np.zeros(costs.shape, dtype=int)
+        for r in range(rows)[:: down or 1]:
+            for c in range(cols)[:: right or 1]:
+                before = (r - down, c - right)
+                inside = 0 <= before[0] < rows and 0 <= before[1] < cols
+                for d in range(depths):
+                    path[r, c, d] = costs[r, c, d]
+                    if inside:
+                        last = path[before]
+                        ways = [last[d], last.min() + large]
+                        ways += [last[e] + small for e in (d - 1, d + 1) if 0 <= e < depths]
+                        path[r, c, d] += min(ways) - last.min()
+        total += path
+    return total
+
+
+@pytest.mark.parametrize(("small", "large"), [(0, 0), (3, 40), (25, 25)])
+def test_aggregated_costs_follow_the_definition(small, large):
+    costs = np.random.default_rng(0).integers(0, 100, (5, 6, 7)).astype(np.uint16)
+    assert np.array_equal(
+        aggregate_costs(costs, small, large), aggregate_by_definition(costs, small, large)
+    )
+
+
+@pytest.mark.parametrize("equalise", ["both", "sharper"])
+def test_views_of_very_different_focus(equalise):
+    """Six times the prototype's difference in power, where block matching loses half the pixels."""
+    optics = RIG.optics
+    rig = RIG.replace(
+        optics=optics.replace(optical_power_right_dpt=optics.optical_power_left_dpt - 0.6)
+    )
+    scene = d3s.Plane(depth_m=0.7, texture="stone")
+    pair = d3s.simulate(scene, rig, noise=0.005, shape=(90, 190))
+    result = d3s.estimate(
+        pair.left, pair.right, rig, method="li2010", options={"equalise": equalise}
+    )
+    seen = result.depth_m[25:-25, 60:-25]
+    assert np.isfinite(seen).mean() > 0.95
+    assert np.nanmedian(np.abs(seen - 0.7)) < 0.003
+
+
+def test_smoothness_fills_a_patch_without_texture():
+    pair = d3s.simulate(
+        d3s.Plane(depth_m=0.7, texture="leaves"), RIG, noise=0.0, shape=(90, 190), seed=0
+    )
+    left, right = pair.left.copy(), pair.right.copy()
+    rng = np.random.default_rng(0)
+    for view, first in ((left, 90), (right, 90 - 33)):
+        view[30:60, first : first + 40] = 0.5
+        view += rng.normal(0, 0.01, view.shape)
+    share = {}
+    for smoothness in (0.0, 8.0):
+        options = {"smoothness": smoothness, "window_px": 9}
+        options |= {"consistency_px": -1, "min_confidence": 0}
+        result = d3s.estimate(left, right, RIG, method="li2010", options=options)
+        patch = result.depth_m[38:52, 98:122]
+        share[smoothness] = np.mean(np.abs(patch - 0.7) < 0.1)
+    assert share[8.0] > share[0.0] + 0.2
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(OptionsError, match="equalise='none' must be 'both' or 'sharper'"):
+        Li2010Options(equalise="none")

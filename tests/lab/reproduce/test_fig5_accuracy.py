@@ -1,0 +1,211 @@
+"""Accuracy on planes: the protocol, ranges by hand, and what is said beside the paper."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS, SweepTable
+from d3s.lab.evaluate.tuned_twin import BOARD
+from d3s.lab.reproduce import fig5_accuracy, fig5_measurements
+from d3s.lab.reproduce.fig1b_working_range import measured_ranges
+from d3s.lab.reproduce.fig5_accuracy import make_accuracy
+from d3s.lab.reproduce.fig5_measurements import THRESHOLDS, lines_of, sweeps
+from d3s.lab.reproduce.item import Context
+from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
+from d3s.lab.view.methods import styles_of
+from d3s.rig import Rig
+
+DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
+
+
+def row(method="joint", depth_m=1.0, mae_m=0.005, **changes):
+    values = {
+        "method": method,
+        "threshold": None,
+        "texture": "brick",
+        "depth_m": depth_m,
+        "pixels": 100,
+        "retained": 50,
+        "mae_m": mae_m,
+        "median_m": mae_m,
+        "density": 0.5,
+    }
+    return values | changes
+
+
+def line_of(*rows):
+    (line,) = lines_of(SweepTable(rows))
+    return line
+
+
+def row_at(depth_m, mae_m):
+    return row(depth_m=depth_m, mae_m=mae_m)
+
+
+def made_up(reach_m):
+    """Every method with an error of 1 mm up to its reach, and 2 cm beyond; 0.9 m if not told."""
+    told = {name: reach_m.get(name, 0.9) for name in (one.name for one in OTHERS)}
+    rows = [
+        row(name, z, 0.001 if z <= far else 0.02) for name, far in told.items() for z in DEPTHS_M
+    ]
+    for threshold in THRESHOLDS:
+        far = reach_m[TUNED.name] if threshold >= ACCURACY_THRESHOLD else 1.0
+        kept = 80 if threshold < ACCURACY_THRESHOLD else 40
+        rows += [
+            row(TUNED.name, z, 0.001 if z <= far else 0.02, threshold=threshold, retained=kept)
+            for z in DEPTHS_M
+        ]
+    rows += [row(PRINTED.name, z, 0.009, threshold=ACCURACY_THRESHOLD) for z in DEPTHS_M]
+    return SweepTable(rows)
+
+
+@pytest.fixture
+def make(monkeypatch, tmp_path):
+    def made(*, quick=False, **reach_m):
+        rows = made_up(reach_m | {TUNED.name: 1.64})
+        monkeypatch.setattr(fig5_accuracy, "measure", lambda context: rows)
+        monkeypatch.setattr(fig5_accuracy, "parameters", lambda context: [{"sweep": {}}])
+        return make_accuracy(Context(folder=tmp_path, quick=quick))
+
+    return made
+
+
+def table(result, name):
+    (found,) = [one for one in result.tables if one.name == name]
+    return list(found.rows)
+
+
+def test_the_protocol_is_the_papers(tmp_path):
+    near, far = sweeps(Context(folder=tmp_path))
+    assert (near.depths_m[0], near.depths_m[-1], len(near.depths_m)) == (0.25, 1.21, 25)
+    assert (far.depths_m[0], far.depths_m[-1], len(far.depths_m)) == (1.01, 1.97, 25)
+    assert len(set(near.depths_m) & set(far.depths_m)) == 6
+    assert near.patterns == far.patterns
+    assert len(near.patterns) == 4
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_nothing_is_tuned_on_what_is_reported(quick, tmp_path):
+    for sweep in sweeps(Context(folder=tmp_path, quick=quick)):
+        assert set(sweep.patterns) <= set(REPORT_PATTERNS)
+    assert BOARD in TUNING_PATTERNS
+
+
+def test_planes_of_a_depth_count_alike():
+    line = line_of(
+        row(mae_m=0.004, retained=100),
+        row(mae_m=0.012, retained=20, texture="bark"),
+        row(depth_m=2.0, mae_m=0.03),
+    )
+    np.testing.assert_allclose(line.depth_m, (1.0, 2.0))
+    np.testing.assert_allclose(line.mae_m, (0.008, 0.03))
+    np.testing.assert_allclose(line.worst_mae_m, (0.012, 0.03))
+    np.testing.assert_allclose(line.share, (0.6, 0.5))
+    assert line.range_m == (1.0, 1.0)
+    assert line.strict_range_m is None
+
+
+def test_a_depth_without_any_pixel_ends_a_range():
+    nothing = {"mae_m": float("nan"), "retained": 0}
+    rows = [row(depth_m=0.5), row(depth_m=1.0), row(depth_m=1.5, **nothing), row(depth_m=2.0)]
+    line = line_of(*rows)
+    assert line.range_m == (0.5, 1.0)
+    # It has no error, but counts in the share: 0.5, 0.5, nothing and 0.5.
+    assert line.over((0.4, 2.0)) == pytest.approx((0.005, 0.375))
+    assert np.isnan(line.over((3.0, 4.0))).all()
+
+
+def test_a_texture_that_holds_nothing_is_no_failure():
+    flat = row(texture="bark", mae_m=float("nan"), retained=0, density=float("nan"))
+    missed = flat | {"density": 0.0}
+    assert line_of(row(), flat).strict_range_m == (1.0, 1.0)
+    assert line_of(row(), missed).strict_range_m is None
+
+
+def test_working_ranges_are_found_by_the_teaser(make):
+    result = make(joint=1.97, sift=0.29)
+    tables = {one.name: one.rows for one in result.tables}
+    ranges = {method: ends for method, *ends in measured_ranges(tables)}
+    assert ranges["joint"] == [0.25, 1.97]
+    assert ranges[TUNED.name] == [0.25, 1.64]
+    order = [row["method"] for row in table(result, "working_ranges")]
+    assert (order[0], order[-1]) == ("joint", "sift")  # the longest first
+    assert len(table(result, "threshold_ranges")) == len(THRESHOLDS)
+
+
+def test_the_page_says_where_a_rival_wins(make):
+    rows = {one.what: one for one in make(li2010=1.97, takeda2013=0.29).comparisons}
+    assert not rows["li2010 against the consensus, on the same images"].agrees
+    assert rows["takeda2013 against the consensus, on the same images"].agrees
+    assert not any(one.same_conditions for one in rows.values())
+
+
+def test_a_threshold_that_buys_range_agrees(make):
+    rows = {one.what: one for one in make().comparisons}
+    assert rows["a threshold of 0.8 against 0.5"].agrees  # 0.6 to 1.64 m, for half of the pixels
+    assert rows["thresholds from 0.1 to 0.5"].agrees
+    assert not rows["a threshold of 0.1 against none"].agrees  # nothing changes there
+    (own,) = (one for what, one in rows.items() if what.startswith("working range of the cons"))
+    assert own.agrees
+    assert own.what.endswith("at least as long as printed?")
+
+
+def test_depths_of_a_quick_run_are_too_few_to_judge_thresholds(make):
+    rows = [one for one in make(quick=True).comparisons if "threshold" in one.what]
+    assert len(rows) == 3
+    for one in rows:
+        assert one.agrees is None
+        assert "too far apart" in one.why
+
+
+def test_every_depth_of_the_printed_range_must_be_below_a_centimetre(make):
+    (row,) = (one for one in make().comparisons if one.what.startswith("MAE of the consensus"))
+    assert "0.10 cm on average and 0.10 cm at the worst depth" in row.ours
+    assert row.agrees
+    line = line_of(row_at(0.2, 0.5), row_at(0.5, 0.004), row_at(1.0, 0.02), row_at(2.0, 9.0))
+    assert line.largest_m((0.3, 1.64)) == 0.02
+    line = line_of(row_at(0.5, 0.004), row_at(1.0, float("nan")))
+    assert line.largest_m((0.3, 1.64)) == np.inf
+
+
+def test_a_rival_of_shorter_range_but_smaller_error_is_not_less_accurate(make, monkeypatch):
+    make()
+    rows = [one for one in made_up({TUNED.name: 1.64}) if one["method"] != "sift"]
+    rows += [row("sift", depth_m, 0.0005) for depth_m in DEPTHS_M if 0.3 < depth_m < 1.65]
+    monkeypatch.setattr(fig5_accuracy, "measure", lambda context: SweepTable(rows))
+    found = {one.what: one for one in make_accuracy(Context(folder=Path())).comparisons}
+    sift = found["sift against the consensus, on the same images"]
+    assert "0.60 to 1.64 m" in sift.ours  # shorter, and yet more exact
+    assert not sift.agrees
+
+
+def test_both_equations_are_drawn_in_one_colour():
+    tuned, printed = styles_of((TUNED.name, PRINTED.name)).values()
+    assert tuned.colour == printed.colour
+    assert tuned.line != printed.line
+
+
+def test_what_the_sweeps_were_is_kept(make):
+    assert make().sweeps == [{"sweep": {}}]
+
+
+def test_parameters_are_of_all_that_is_measured(tmp_path, monkeypatch):
+    twin = SimpleNamespace(rig=Rig.paper_prototype())
+    monkeypatch.setattr(fig5_measurements, "twin_for", lambda context: twin)
+    found = fig5_measurements.parameters(Context(folder=tmp_path, seed=3))
+    assert [one["sweep"]["depths_m"][0] for one in found] == [0.25] * 3 + [1.01] * 3
+    assert [len(one["methods"]) for one in found[:3]] == [1, 1, len(OTHERS)]
+    assert found[0]["sweep"]["seed"] == 3
+    assert found[0]["rig"]["optics"]["baseline_m"] == 0.00384
+    json.dumps(found)
+
+
+def test_figures_can_be_drawn(make):
+    result = make()
+    assert [one.name for one in result.pictures] == ["thresholds", "methods"]
+    for picture in result.pictures:
+        picture.figure.draw_without_rendering()
+        assert picture.caption.startswith("Simulated")

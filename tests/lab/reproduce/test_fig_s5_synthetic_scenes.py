@@ -1,0 +1,78 @@
+"""Synthetic scenes at a tiny size: figures beside each map are those of the sweep."""
+
+import numpy as np
+import pytest
+
+from d3s.lab.evaluate import Contender, SceneSweep
+from d3s.lab.evaluate.tuned_twin import tuned_twin
+from d3s.lab.reproduce import fig_s5_synthetic_scenes
+from d3s.lab.reproduce.fig_s5_synthetic_scenes import make_synthetic, scene_sweep
+from d3s.lab.reproduce.item import Context
+from d3s.lab.reproduce.protocol import PRINTED, TUNED
+from d3s.lab.view.reproduction_accuracy import TRUE_DEPTH
+
+TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        twin = tuned_twin(depths_m=TINY_DEPTHS_M, shape=(210, 420))
+        patch.setattr(fig_s5_synthetic_scenes, "twin_for", lambda context: twin)
+        patch.setattr(
+            fig_s5_synthetic_scenes, "OTHERS", (Contender(method="joint"), Contender(method="bm"))
+        )
+        tiny = SceneSweep(count=2, shape=(140, 200), nearest_m=0.7, patterns=("gravel", "brick"))
+        patch.setattr(fig_s5_synthetic_scenes, "scene_sweep", lambda context: tiny)
+        return make_synthetic(Context(folder=tmp_path_factory.mktemp("work"), workers=1))
+
+
+def table(result, name):
+    (found,) = [one for one in result.tables if one.name == name]
+    return list(found.rows)
+
+
+def test_scenes_are_of_the_papers_size(tmp_path):
+    full = scene_sweep(Context(folder=tmp_path))
+    quick = scene_sweep(Context(folder=tmp_path, quick=True, seed=3))
+    assert full.shape == (1025, 1025)
+    assert full.noise == quick.noise == 0.01
+    assert quick.seed == 3
+
+
+def test_every_method_on_every_scene(result):
+    rows = table(result, "synthetic")
+    methods = {PRINTED.name, TUNED.name, "joint", "bm"}
+    assert {(row["method"], row["scene"]) for row in rows} == {
+        (m, s) for m in methods for s in (0, 1)
+    }
+    error_m = {(row["method"], row["scene"]): row["mae_m"] for row in rows}
+    assert 0 < error_m["joint", 0] < 0.01
+    # Another rig, and so another depth, of the same images.
+    assert error_m[PRINTED.name, 0] != error_m[TUNED.name, 0]
+
+
+def test_words_in_a_panel_are_those_of_the_table(result):
+    row = next(
+        row for row in table(result, "synthetic") if (row["method"], row["scene"]) == ("joint", 1)
+    )
+    kept = row["retained"] / row["pixels"]
+    said = f"{100 * row['mae_m']:.2f} cm, {kept:.0%}"
+    axes = result.pictures[0].figure.axes
+    assert said in {text.get_text() for one in axes for text in one.texts}
+    assert {TRUE_DEPTH, "joint"} <= {one.get_title() for one in axes}
+
+
+def test_summary_is_in_centimetres(result):
+    (joint,) = [row for row in table(result, "synthetic_methods") if row["method"] == "joint"]
+    rows = [row for row in table(result, "synthetic") if row["method"] == "joint"]
+    counts = np.array([row["retained"] for row in rows])
+    pooled = np.array([row["mae_m"] for row in rows]) @ counts / counts.sum()
+    assert joint["MAE"] == pytest.approx(100 * pooled)
+
+
+def test_it_is_said_to_be_simulated_and_unlike(result):
+    assert all(one.caption.startswith("Simulated") for one in result.pictures)
+    assert not any(one.same_conditions for one in result.comparisons)
+    for picture in result.pictures:
+        picture.figure.draw_without_rendering()

@@ -1,0 +1,292 @@
+"""Items made, kept, made again and put on the page; with items that cost nothing."""
+
+import json
+import shlex
+from dataclasses import replace
+
+import pytest
+from matplotlib.figure import Figure
+
+from d3s.errors import InputError, OutputError
+from d3s.lab.evaluate.table import csv_text
+from d3s.lab.reproduce.item import Comparison, Context, Item, Picture, Result, Table
+from d3s.lab.reproduce.registry import find_items
+from d3s.lab.reproduce.run import reproduce
+from d3s.lab.reproduce.store import stored_result
+
+
+def row(value, *, agrees=True):
+    return Comparison(
+        what="a thing", paper="1 < 2", ours=value, same_conditions=False, why="so", agrees=agrees
+    )
+
+
+def an_item(name, calls, *, uses=(), make=None):
+    """An item that counts how often it is made."""
+
+    def run(context: Context) -> Result:
+        calls.append((name, context))
+        if make is not None:
+            return make(context)
+        return Result(
+            pictures=[Picture(name=name, figure=Figure((1, 1)), caption="see <this>")],
+            tables=[Table(name="numbers", rows=[{"x": 1.5, "ok": True}], shown=True)],
+            comparisons=[row("2 & 3")],
+            remarks=["found it with `d3s & co`"],
+        )
+
+    return Item(
+        name=name,
+        title=f"title of {name}",
+        reference=f"Fig. {name}",
+        what="what to see",
+        needs="seconds",
+        run=run,
+        uses=uses,
+    )
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+def states(outcomes):
+    return {outcome.item.name: outcome.state for outcome in outcomes}
+
+
+def test_an_item_is_made_once(tmp_path, calls):
+    items = an_item("one", calls), an_item("two", calls)
+    root = tmp_path / "out"
+    assert states(reproduce((), root, items=items)) == {"one": "made", "two": "made"}
+    assert states(reproduce((), root, items=items)) == {"one": "kept", "two": "kept"}
+    assert states(reproduce(["two"], root, items=items)) == {"two": "kept"}
+    assert [name for name, _ in calls] == ["one", "two"]
+    assert states(reproduce(["two"], root, items=items, overwrite=True)) == {"two": "made"}
+    assert len(calls) == 3
+    for name in ("one.png", "one.pdf", "numbers.csv", "result.json"):
+        assert (root / "one" / name).is_file()
+    assert (root / "one/numbers.csv").read_text() == "x,ok\n1.5,True\n"
+
+
+def test_another_seed_or_size_is_another_result(tmp_path, calls):
+    items = (an_item("one", calls),)
+    assert states(reproduce((), tmp_path, items=items, quick=True)) == {"one": "made"}
+    assert states(reproduce((), tmp_path, items=items, quick=True, seed=1)) == {"one": "made"}
+    assert states(reproduce((), tmp_path, items=items, seed=1)) == {"one": "made"}
+    # What was made in full is better than a quick look.
+    assert states(reproduce((), tmp_path, items=items, quick=True, seed=1)) == {"one": "kept"}
+    assert [context.quick for _, context in calls] == [True, True, False]
+    assert calls[2][1].seed == 1
+
+
+def test_an_item_without_a_quick_size_is_made_in_full(tmp_path, calls):
+    items = (replace(an_item("one", calls), has_quick=False), an_item("two", calls))
+    reproduce((), tmp_path, items=items, quick=True, seed=4)
+    assert [context.quick for _, context in calls] == [False, True]
+    page = (tmp_path / "index.html").read_text()
+    folder = shlex.quote(str(tmp_path))
+    one = f"Made in full. Again: <code>d3s reproduce one --force --seed 4 -o {folder}</code>"
+    assert one in page
+    assert f"d3s reproduce two --force --quick --seed 4 -o {folder}" in page
+    assert states(reproduce((), tmp_path, items=items, seed=4)) == {"one": "kept", "two": "made"}
+
+
+def test_what_a_sweep_was_made_with_is_kept(tmp_path, calls):
+    one = an_item("one", calls, make=lambda context: Result(sweeps=[{"sweep": {"seed": 0}}]))
+    reproduce((), tmp_path, items=(one,))
+    assert stored_result(tmp_path, "one")["sweeps"] == [{"sweep": {"seed": 0}}]
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("fig5", "accuracy"),
+        ("Fig. 5", "accuracy"),
+        ("fig. 5a", "accuracy"),
+        ("Fig 5C", "accuracy"),
+        ("Table S2", "systems"),
+        ("real-world", "real_world"),
+        (" fig3b ", "consensus_plane"),
+        ("Eq. S11", "baselines"),
+    ],
+)
+def test_a_place_in_the_paper_as_people_type_it(typed, found):
+    assert [item.name for item in find_items([typed])] == [found]
+
+
+def test_what_was_damaged_is_made_again(tmp_path, calls):
+    items = (an_item("one", calls),)
+    reproduce((), tmp_path, items=items)
+    (tmp_path / "one/one.pdf").unlink()
+    reproduce((), tmp_path, items=items)
+    (tmp_path / "one/result.json").write_text("{")
+    reproduce((), tmp_path, items=items)
+    assert len(calls) == 3
+    stored = stored_result(tmp_path, "one")
+    stored["made_from"]["version"] = "0.0.0"
+    (tmp_path / "one/result.json").write_text(json.dumps(stored))
+    reproduce((), tmp_path, items=items)
+    assert len(calls) == 4
+    (tmp_path / "one/result.json").write_text('{"made_from": {}}')
+    reproduce((), tmp_path, items=items)
+    assert len(calls) == 5
+
+
+def test_pictures_that_are_no_more_are_removed(tmp_path, calls):
+    one = an_item("one", calls)
+    reproduce((), tmp_path, items=(one,))
+    (tmp_path / "one/mine.txt").write_text("mine")
+    bare = replace(one, run=lambda context: Result(remarks=["nothing to see"]))
+    reproduce((), tmp_path, items=(bare,), overwrite=True)
+    assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mine.txt", "result.json"]
+
+
+def test_a_failing_item_loses_no_other(tmp_path, calls):
+    def fail(context):
+        raise ZeroDivisionError("oh dear")
+
+    items = an_item("bad", calls, make=fail), an_item("good", calls)
+    outcomes = reproduce((), tmp_path, items=items)
+    assert states(outcomes) == {"bad": "failed", "good": "made"}
+    assert "ZeroDivisionError: oh dear" in outcomes[0].words
+    assert "in fail" in (tmp_path / "bad/error.txt").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert "Failed" in page
+    assert "title of good" in page
+    # Mended, it is made the next time, and nothing speaks of the failure any more.
+    items = an_item("bad", calls), items[1]
+    assert states(reproduce((), tmp_path, items=items)) == {"bad": "made", "good": "kept"}
+    assert not (tmp_path / "bad/error.txt").exists()
+    assert "Failed" not in (tmp_path / "index.html").read_text()
+
+
+def test_a_figure_that_cannot_be_drawn_is_a_failure_too(tmp_path, calls):
+    def make(context):
+        figure = Figure((1, 1))
+        figure.text(0, 0, "$\\no$")  # which matplotlib does not read before it draws
+        return Result(pictures=[Picture(name="x", figure=figure, caption="")])
+
+    items = an_item("bad", calls, make=make), an_item("good", calls)
+    assert states(reproduce((), tmp_path, items=items)) == {"bad": "failed", "good": "made"}
+
+
+def test_a_failure_leaves_what_was_made_before(tmp_path, calls):
+    def fail(context):
+        raise ZeroDivisionError
+
+    one = an_item("one", calls)
+    reproduce((), tmp_path, items=(one,))
+    assert states(reproduce((), tmp_path, items=(replace(one, run=fail),), overwrite=True)) == {
+        "one": "failed"
+    }
+    page = (tmp_path / "index.html").read_text()
+    assert page.index("Failed") < page.index("was made before") < page.index("found it")
+
+
+def test_a_disk_that_fails_stops_everything(tmp_path, calls):
+    def fail(context):
+        raise OutputError("the disk is full")
+
+    with pytest.raises(OutputError, match="disk is full"):
+        reproduce((), tmp_path, items=(an_item("bad", calls, make=fail), an_item("x", calls)))
+    assert len(calls) == 1
+
+
+def test_an_item_takes_the_tables_of_another(tmp_path, calls):
+    def use(context):
+        return Result(remarks=[str(context.tables_of("one"))])
+
+    user, one = an_item("user", calls, uses=("one",), make=use), an_item("one", calls)
+    items = user, one
+    reproduce(["user"], tmp_path, items=items)
+    assert stored_result(tmp_path, "user")["remarks"] == ["None"]
+    # It comes after what it uses, and again since that is there now.
+    assert states(reproduce((), tmp_path, items=items)) == {"one": "made", "user": "made"}
+    assert stored_result(tmp_path, "user")["remarks"] == ["{'numbers': [{'x': 1.5, 'ok': True}]}"]
+    assert states(reproduce((), tmp_path, items=items)) == {"one": "kept", "user": "kept"}
+    reproduce(["one"], tmp_path, items=items, seed=3)
+    assert states(reproduce(["user"], tmp_path, items=items)) == {"user": "made"}
+
+
+def test_only_tables_that_an_item_names_are_its_own(tmp_path, calls):
+    use = an_item("user", calls, make=lambda context: context.tables_of("one"))
+    (outcome,) = reproduce((), tmp_path, items=(use,))
+    assert outcome.state == "failed"
+    assert "`uses`" in outcome.words
+
+
+def test_the_page_has_every_item_also_those_not_made(tmp_path, calls):
+    items = an_item("one", calls), an_item("two", calls)
+    reproduce(["one"], tmp_path, items=items)
+    page = (tmp_path / "index.html").read_text()
+    for words in (
+        "title of one",
+        'src="one/one.png"',
+        'href="one/one.pdf"',
+        "see &lt;this&gt;",
+        "1 &lt; 2",
+        "2 &amp; 3",
+        "no: so",
+        "found it with <code>d3s &amp; co</code>",
+        "1 of 1 values agree",
+        "title of two",
+        "Not made yet",
+        "d3s reproduce two",
+        "What cannot be made again",
+        "Marigold",
+    ):
+        assert words in page
+    assert page.index("title of one") < page.index("title of two")
+    assert (tmp_path / "comparisons.csv").read_text() == (
+        "item,reference,quick,what,paper,ours,same_conditions,why,agrees\n"
+        "one,Fig. one,False,a thing,1 < 2,2 & 3,False,so,True\n"
+    )
+
+
+def test_the_watcher_is_told(tmp_path, calls):
+    told = []
+
+    def watcher(item, number, count):
+        told.append((item.name, number, count))
+        return lambda done, total: told.append((done, total))
+
+    def make(context):
+        context.progress(1, 2)
+        return Result()
+
+    items = an_item("one", calls, make=make), an_item("two", calls, make=make)
+    reproduce((), tmp_path, items=items, watcher=watcher)
+    assert told == [("one", 1, 2), (1, 2), ("two", 2, 2), (1, 2)]
+
+
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path, calls):
+    items = (an_item("one", calls),)
+    (tmp_path / "index.html").write_text("mine")
+    with pytest.raises(OutputError, match=r"no reproduction.*--force"):
+        reproduce((), tmp_path, items=items)
+    assert (tmp_path / "index.html").read_text() == "mine"
+    assert not calls
+    with pytest.raises(OutputError, match="is a file"):
+        reproduce((), tmp_path / "index.html", items=items)
+    reproduce((), tmp_path, items=items, overwrite=True)
+    assert "title of one" in (tmp_path / "index.html").read_text()
+
+
+def test_wrong_use(tmp_path, calls):
+    items = an_item("one", calls), an_item("two", calls)
+    with pytest.raises(InputError, match=r"'rain', 'fog': no such item. There are one \(Fig"):
+        reproduce(["rain", "one", "fog"], tmp_path / "x", items=items)
+    with pytest.raises(InputError, match="workers=0 must be a whole number"):
+        reproduce((), tmp_path / "x", items=items, workers=0)
+    assert not (tmp_path / "x").exists()
+    with pytest.raises(InputError, match="lower case"):
+        an_item("../x", calls)
+    with pytest.raises(InputError, match=r"'Fig\. 5', which must be 'fig5'"):
+        replace(items[0], places=("Fig. 5",))
+
+
+def test_cells_that_are_no_numbers():
+    rows = [{"a": float("nan"), "b": None, "c": "x,y"}, {"a": float("inf"), "b": 2, "c": ""}]
+    assert csv_text(rows) == 'a,b,c\n,,"x,y"\n,2,\n'
+    assert csv_text([]) == ""

@@ -1,0 +1,146 @@
+"""Layouts of rooms, without a renderer."""
+
+import numpy as np
+import pytest
+
+from d3s.errors import SceneError
+from d3s.lab.rooms.layout import FARTHEST_M, NEAREST_M, layout_of
+from d3s.lab.rooms.room import Room
+from d3s.lab.rooms.solids import Cylinder, Paint, Quad, Sphere, Stone, box, stone_mesh
+from d3s.lab.twin.textures import Texture
+from d3s.rig import Rig
+
+OPTICS = Rig.paper_prototype().optics
+SEEDS = range(12)
+
+
+def _layout(seed=0, **fields):
+    return layout_of(Room(seed=seed, **fields), OPTICS)
+
+
+def _points(solid):
+    """Points on a solid that the view may show."""
+    if isinstance(solid, Quad):
+        sides = [(a, b) for a in (-1, 1) for b in (-1, 1)]
+        return [solid.centre + a * solid.half_a + b * solid.half_b for a, b in sides]
+    if isinstance(solid, Cylinder):
+        return [solid.base, solid.top]
+    return [solid.centre]
+
+
+def _shell(layout):
+    return layout.solids[:3]
+
+
+def test_a_seed_gives_one_room():
+    first, again, other = _layout(3), _layout(3), _layout(4)
+    assert len(first.solids) == len(again.solids)
+    for one, two in zip(first.solids, again.solids, strict=True):
+        np.testing.assert_array_equal(_points(one), _points(two))
+        assert one.paint == two.paint
+    assert not np.array_equal(first.solids[0].centre, other.solids[0].centre)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_walls_are_upright_and_at_right_angles(seed):
+    normals = [np.cross(quad.half_a, quad.half_b) for quad in _shell(_layout(seed))]
+    normals = [normal / np.linalg.norm(normal) for normal in normals]
+    np.testing.assert_allclose(
+        np.abs(np.array(normals) @ np.array(normals).T), np.eye(3), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_camera_is_in_the_room_and_so_is_the_lamp(seed):
+    layout = _layout(seed)
+    (lamp,) = layout.lamps
+    middle = _shell(layout)[1].centre * 0.8
+    for quad in _shell(layout):
+        normal = np.cross(quad.half_a, quad.half_b)
+        inside = normal @ (middle - quad.centre)
+        for point in (np.zeros(3), lamp.centre):
+            assert normal @ (point - quad.centre) * inside > 0
+    shines = np.cross(lamp.half_a, lamp.half_b)
+    assert shines @ (middle - lamp.centre) > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_things_stand_between_the_nearest_and_the_farthest_depth(seed):
+    layout = _layout(seed)
+    assert NEAREST_M < _shell(layout)[1].centre[2] < FARTHEST_M
+    for solid in layout.solids[3:]:
+        for point in _points(solid):
+            assert 0.9 * NEAREST_M < point[2] < FARTHEST_M
+
+
+def test_a_room_has_things_of_every_kind():
+    layout = _layout(5)
+    kinds = [type(solid) for solid in layout.solids]
+    assert kinds.count(Quad) == 3 + 6 * 3  # the shell, two boxes and a board
+    assert kinds.count(Sphere) == kinds.count(Stone) == 1
+    assert kinds.count(Cylinder) >= 3
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_plain_walls_are_even_or_faint(seed):
+    for quad in _shell(_layout(seed, walls="plain")):
+        assert quad.paint.texture is None or quad.paint.texture.contrast <= 0.12
+    for quad in _shell(_layout(seed, walls="textured")):
+        assert quad.paint.texture.contrast >= 0.5
+    mixed = _shell(_layout(seed, walls="mixed"))
+    assert mixed[0].paint.texture.contrast >= 0.5
+
+
+def test_textures_are_of_the_given_patterns():
+    names = {
+        solid.paint.texture.pattern
+        for seed in SEEDS
+        for solid in _layout(seed, patterns=("brick", "bark")).solids
+        if solid.paint.texture
+    }
+    assert names == {"brick", "bark"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"seed": -1}, "seed=-1 must be at least 0"),
+        ({"patterns": ("leaf",)}, "must be one of leaves"),
+        ({"shape": (400, 7)}, "must be .rows, cols., each from 16 to 4096"),
+        ({"samples": 4}, "samples=4 must be at least 16"),
+        ({"walls": "glass"}, "walls='glass' must be 'plain', 'textured' or 'mixed'"),
+    ],
+)
+def test_a_wrong_room_is_refused(fields, words):
+    with pytest.raises(SceneError, match=words):
+        Room(**({"seed": 0} | fields))
+
+
+def test_paint_has_the_size_of_its_texels():
+    texture = Texture(pattern="noise", seed=1, contrast=0.1)
+    paint = Paint(0.6, texture, texel_m=1.1e-3, extent_m=(0.02, 0.03))
+    texels = paint.reflectance()
+    assert paint.pitch_m == pytest.approx(0.64e-3)  # 10 um times a power of two
+    assert texels.shape == (32, 47)
+    assert paint.size_m == pytest.approx((32 * 0.64e-3, 47 * 0.64e-3))
+    assert abs(texels.mean() - 0.6) < 0.05
+    assert texels.std() < 0.1
+    assert Paint(0.4).reflectance() == pytest.approx(0.4)
+
+
+def test_a_box_has_six_sides_around_its_centre():
+    sides = box(np.ones(3), np.diag([1.0, 2.0, 3.0]), Paint(0.5))
+    np.testing.assert_allclose(np.mean([side.centre for side in sides], axis=0), np.ones(3))
+    areas = [4 * np.linalg.norm(np.cross(side.half_a, side.half_b)) for side in sides]
+    assert sorted(areas) == pytest.approx([8, 8, 12, 12, 24, 24])
+
+
+def test_a_stone_is_closed_and_bumpy():
+    stone = Stone(np.array([0.0, 0.0, 1.0]), 0.1, 3, Paint(0.5))
+    mesh = stone_mesh(stone, rings=16)
+    radii = np.linalg.norm(mesh.vertices - stone.centre, axis=1)
+    assert 0.074 < radii.min() < 0.095
+    assert 0.105 < radii.max() < 0.126
+    assert mesh.triangles.max() == len(mesh.vertices) - 1
+    seam = mesh.vertices.reshape(17, 33, 3)
+    np.testing.assert_allclose(seam[:, 0], seam[:, -1], atol=1e-12)

@@ -1,0 +1,109 @@
+"""Files of rendered rooms, with a renderer that is not there."""
+
+import numpy as np
+import pytest
+
+from d3s.errors import InputError
+from d3s.lab.rooms import mitsuba, store
+from d3s.lab.rooms.room import Room
+from d3s.lab.twin.pair import Pair
+from d3s.rig import Rig
+
+RIG = Rig.paper_prototype()
+ROOM = Room(seed=3, shape=(16, 24), samples=16)
+
+
+@pytest.fixture
+def rendered(monkeypatch):
+    """List of the rooms that were rendered; each view is its seed."""
+    done = []
+
+    def render(room, rig, progress=None):
+        done.append(room.seed)
+        image = np.full(room.shape, room.seed, dtype=np.float32)
+        return Pair(
+            left=image,
+            right=image + 1,
+            depth_m=image + 2,
+            all_in_focus=image + 3,
+            occluded=image > 0,
+            rig=rig,
+        )
+
+    monkeypatch.setattr(store, "render_room", render)
+    monkeypatch.setattr(store, "mitsuba_version", lambda: "3.0")
+    return done
+
+
+def test_a_room_is_rendered_once(rendered, tmp_path):
+    seen = []
+    folder = tmp_path / "some" / "rooms"
+    pairs = [
+        store.load_or_render(ROOM, RIG, folder, lambda done, total: seen.append((done, total)))
+        for _ in range(2)
+    ]
+    assert rendered == [3]
+    assert seen == [(100, 100), (100, 100)]
+    for name in ("left", "right", "depth_m", "all_in_focus", "occluded"):
+        first, again = (getattr(pair, name) for pair in pairs)
+        np.testing.assert_array_equal(first, again)
+        assert first.dtype == again.dtype
+    assert [path.name for path in folder.iterdir()] == [store.stored_path(ROOM, RIG, folder).name]
+
+
+def test_a_damaged_file_is_rendered_again(rendered, tmp_path):
+    path = store.stored_path(ROOM, RIG, tmp_path)
+    path.write_bytes(b"PK\3\4 no archive")
+    pair = store.load_or_render(ROOM, RIG, tmp_path)
+    assert (pair.left == 3).all()
+    assert rendered == [3]
+
+
+def test_whatever_decides_the_picture_decides_the_name(rendered, tmp_path, monkeypatch):
+    optics = RIG.optics.replace(baseline_m=0.004)
+    paths = {
+        store.stored_path(ROOM, RIG, tmp_path),
+        store.stored_path(ROOM.replace(seed=4), RIG, tmp_path),
+        store.stored_path(ROOM.replace(samples=64), RIG, tmp_path),
+        store.stored_path(ROOM.replace(walls="plain"), RIG, tmp_path),
+        store.stored_path(ROOM.replace(patterns=("bark",)), RIG, tmp_path),
+        store.stored_path(ROOM, RIG.replace(optics=optics), tmp_path),
+    }
+    monkeypatch.setattr(store, "mitsuba_version", lambda: "3.1")
+    paths.add(store.stored_path(ROOM, RIG, tmp_path))
+    monkeypatch.setattr(store, "_source_digest", lambda: "another")
+    paths.add(store.stored_path(ROOM, RIG, tmp_path))
+    assert len(paths) == 8
+    # The name of a camera does not change its pictures.
+    assert store.stored_path(ROOM, RIG.replace(name="mine"), tmp_path) in paths
+
+
+def test_every_pattern_is_in_the_digest():
+    from d3s.lab.twin.patterns import PATTERNS
+
+    assert {pattern.draw.__module__ for pattern in PATTERNS.values()} <= set(store._MODULES)
+
+
+def test_without_mitsuba_the_error_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setattr(mitsuba.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"not installed: pip install 'd3s\[render\]'"):
+        store.load_or_render(ROOM, RIG, tmp_path)
+
+
+def test_the_environment_decides_about_llvm(monkeypatch):
+    monkeypatch.setenv(mitsuba.LLVM_PATH, "/opt/libLLVM.so")
+    assert mitsuba.llvm_path() == "/opt/libLLVM.so"
+    monkeypatch.setenv(mitsuba.LLVM_PATH, "")
+    assert mitsuba.llvm_path() is None
+
+
+def test_llvm_that_is_too_old_is_not_taken(monkeypatch, tmp_path):
+    monkeypatch.delenv(mitsuba.LLVM_PATH, raising=False)
+    monkeypatch.setattr(mitsuba, "_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr(mitsuba, "_LLVM_FOLDER", str(tmp_path / "{}"))
+    for number in (14, 15):
+        (tmp_path / f"libLLVM-{number}.so").touch()
+    assert mitsuba.llvm_path() is None
+    for number in (17, 19):
+        (tmp_path / f"libLLVM.so.{number}.1").touch()
+    assert mitsuba.llvm_path() == str(tmp_path / "libLLVM.so.19.1")

@@ -1,0 +1,370 @@
+"""Folders of simulated files: a recipe gives the same bytes, also after interrupted runs."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.errors import InputError, OutputError, SceneError
+from d3s.files import read_image, read_npz, write_image
+from d3s.lab.twin.folder import PAIR_TRUTH, render_folder
+from d3s.lab.twin.pair import simulate
+from d3s.lab.twin.random_scene import RandomScene
+from d3s.lab.twin.raw import RawLayout, simulate_raw
+from d3s.lab.twin.recipe import Recipe
+from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered, Plane, TiltedPlane
+from d3s.lab.twin.sensor import Sensor
+from d3s.lab.twin.textures import Photo
+from d3s.rig import Rig
+
+PROTOTYPE = Rig.paper_prototype()
+SHAPE = (64, 96)
+NOISY = Sensor(noise=0.01)
+# The prototype with pixels ten times as large, for a small raw frame.
+COARSE = PROTOTYPE.replace(optics=PROTOTYPE.optics.replace(pixel_pitch_m=2e-5))
+COARSE_LAYOUT = RawLayout(
+    rows_px=216, cols_px=384, field_radius_px=106.0, field_edge_px=3.0, partition_px=3.0
+)
+
+
+def recipe_of(scene=None, **values):
+    scene = Plane(depth_m=0.9) if scene is None else scene
+    return Recipe(**{"scene": scene, "rig": PROTOTYPE, "shape": SHAPE, "sensor": NOISY, **values})
+
+
+def raw_recipe(**values):
+    return recipe_of(kind="raw", shape=None, rig=COARSE, layout=COARSE_LAYOUT, **values)
+
+
+RANDOM = RandomScene(seed=3, nearest_m=0.8, farthest_m=1.0, things=0)
+SERIES = recipe_of(distances_m=(0.8, 0.9, 1.0))
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("series")
+    render_folder(SERIES, folder)
+    return contents(folder)
+
+
+def test_a_pair_is_what_simulate_gives(tmp_path):
+    recipe = recipe_of(images="tiff")
+    written = render_folder(recipe, tmp_path / "new" / "folder")
+    folder = tmp_path / "new" / "folder"
+    assert sorted(path.name for path in written) == [
+        "left.tiff",
+        "recipe.toml",
+        "right.tiff",
+        "truth.npz",
+    ]
+    assert sorted(written) == sorted(folder.iterdir())
+    pair = simulate(recipe.scene, PROTOTYPE, noise=NOISY, shape=SHAPE)
+    assert np.array_equal(read_image(folder / "left.tiff"), pair.left)
+    assert np.array_equal(read_image(folder / "right.tiff"), pair.right)
+    truth = read_npz(folder / "truth.npz")
+    assert tuple(truth) == PAIR_TRUTH
+    for name in PAIR_TRUTH:
+        assert np.array_equal(truth[name], getattr(pair, name))
+    assert truth["occluded"].dtype == np.bool_
+    assert Recipe.load(folder / "recipe.toml") == recipe.replace(d3s_version=d3s.__version__)
+
+
+def test_png_has_16_bits(tmp_path):
+    render_folder(recipe_of(), tmp_path)
+    pair = simulate(Plane(depth_m=0.9), PROTOTYPE, noise=NOISY, shape=SHAPE)
+    left = read_image(tmp_path / "left.png")
+    assert np.abs(left - np.clip(pair.left, 0, 1)).max() <= 0.5001 / 65535
+
+
+def test_truth_as_pfm(tmp_path):
+    render_folder(recipe_of(truth="pfm"), tmp_path)
+    pair = simulate(Plane(depth_m=0.9), PROTOTYPE, noise=NOISY, shape=SHAPE)
+    for name in PAIR_TRUTH:
+        assert np.array_equal(read_image(tmp_path / f"{name}.pfm"), getattr(pair, name))
+    assert not (tmp_path / "truth.npz").exists()
+
+
+def test_a_series_has_numbers_and_distances(series):
+    names = [f"{i:03d}_{name}" for i in range(3) for name in ("left.png", "right.png", "truth.npz")]
+    assert sorted(series) == [*names, "distances.csv", "recipe.toml"]
+    assert series["distances.csv"] == (
+        b"file,distance_m\n000_left.png,0.8\n001_left.png,0.9\n002_left.png,1.0\n"
+    )
+
+
+def test_each_frame_is_at_its_distance_with_its_own_noise(tmp_path):
+    render_folder(recipe_of(distances_m=(0.9, 0.8, 0.9), images="tiff"), tmp_path)
+    depth = [read_npz(tmp_path / f"00{i}_truth.npz")["depth_m"].mean() for i in range(3)]
+    assert depth == pytest.approx([0.9, 0.8, 0.9])
+    first, _, last = (read_image(tmp_path / f"00{i}_left.tiff") for i in range(3))
+    # The same scene twice: the difference has twice the variance of the noise.
+    assert np.std(last - first) == pytest.approx(0.01 * np.sqrt(2), rel=0.05)
+
+
+def test_a_raw_series(tmp_path):
+    recipe = raw_recipe(distances_m=(0.9, 1.0), images="tiff")
+    render_folder(recipe, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "000.tiff",
+        "000_truth.npz",
+        "001.tiff",
+        "001_truth.npz",
+        "distances.csv",
+        "recipe.toml",
+    ]
+    assert (tmp_path / "distances.csv").read_text() == (
+        "file,distance_m\n000.tiff,0.9\n001.tiff,1.0\n"
+    )
+    frame = simulate_raw(Plane(depth_m=1.0), COARSE, noise=NOISY, seed=(0, 1), layout=COARSE_LAYOUT)
+    assert np.array_equal(read_image(tmp_path / "001.tiff"), frame.image)
+    truth = read_npz(tmp_path / "001_truth.npz")
+    assert truth.keys() == frame.truth().keys()
+    assert np.array_equal(truth["depth_m"], frame.depth_m, equal_nan=True)
+
+
+def test_one_raw_frame(tmp_path):
+    render_folder(raw_recipe(), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "raw.png",
+        "recipe.toml",
+        "truth.npz",
+    ]
+
+
+def test_a_dataset_of_random_scenes_goes_on_with_the_next_seed(tmp_path):
+    render_folder(recipe_of(RANDOM, count=2), tmp_path / "two")
+    render_folder(recipe_of(RANDOM.replace(seed=4), count=1), tmp_path / "next")
+    two, after = contents(tmp_path / "two"), contents(tmp_path / "next")
+    assert "distances.csv" not in two
+    assert two["001_truth.npz"] == after["000_truth.npz"]
+    assert two["000_truth.npz"] != two["001_truth.npz"]
+
+
+def test_layers_and_depth_maps_from_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mask, depth = np.zeros(SHAPE), np.full(SHAPE, 1.0)
+    mask[20:40, 30:60], depth[20:40, 30:60] = 1.0, 0.8
+    write_image("mask.png", mask)
+    write_image("depth.pfm", depth)
+    write_image("image.tiff", np.random.default_rng(0).random(SHAPE))
+    layers = (Layer(depth_m=0.8, mask="mask.png"), Layer(depth_m=1.0, texture="stone"))
+    for number, scene in enumerate(
+        (Layered(layers=layers), DepthMapScene(image="image.tiff", depth_m="depth.pfm"))
+    ):
+        render_folder(recipe_of(scene), str(number))
+        found = read_npz(f"{number}/truth.npz")["depth_m"]
+        assert np.allclose(found[22:38, 32:58], 0.8)
+        assert np.allclose(found[:18], 1.0)
+
+
+def test_same_recipe_same_bytes(series, tmp_path):
+    render_folder(Recipe.load(_saved(SERIES, tmp_path)), tmp_path / "again")
+    assert contents(tmp_path / "again") == series
+
+
+def _saved(recipe, folder):
+    recipe.save(folder / "recipe.toml")
+    return folder / "recipe.toml"
+
+
+def _photo(name, seed):
+    write_image(name, np.random.default_rng(seed).random((64, 96)), overwrite=True)
+
+
+def test_a_changed_input_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _photo("photo.png", 0)
+    recipe = recipe_of(Plane(depth_m=0.9, texture="photo.png"))
+    render_folder(recipe, "first")
+    stored = Recipe.load("first/recipe.toml")
+    digest = hashlib.sha256(Path("photo.png").read_bytes()).hexdigest()
+    assert stored.input_sha256 == {"photo.png": digest}
+    assert stored.replace(input_sha256=None, d3s_version=None) == recipe
+    assert render_folder(recipe, "first") == render_folder(stored, "first") == []
+    _photo("photo.png", 1)
+    with pytest.raises(SceneError, match=r"photo.png is not what the recipe was made with"):
+        render_folder(stored, "again")
+    assert not Path("again").exists()
+    with pytest.raises(OutputError, match="another recipe"):
+        render_folder(recipe, "first")
+
+
+def test_a_changed_folder_of_photographs_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("photos").mkdir()
+    _photo("photos/a.png", 0)
+    _photo("photos/b.png", 1)
+    chosen = recipe_of(Plane(depth_m=0.9, texture=Photo(image="photos", number=1)))
+    any_of_them = recipe_of(RANDOM.replace(photos=("photos",)))
+    render_folder(chosen, "chosen")
+    render_folder(any_of_them, "any")
+    assert set(Recipe.load("chosen/recipe.toml").input_sha256) == {"photos/b.png"}
+    _photo("photos/a_too.png", 2)
+    for name in ("chosen", "any"):
+        with pytest.raises(SceneError, match="is not what the recipe was made with"):
+            render_folder(Recipe.load(f"{name}/recipe.toml"), "again")
+
+
+def test_same_bytes_whatever_the_number_of_threads(series, tmp_path, monkeypatch):
+    monkeypatch.setenv("D3S_THREADS", "1")
+    render_folder(SERIES, tmp_path / "one")
+    assert contents(tmp_path / "one") == series
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+def test_a_stopped_run_goes_on_to_the_same_bytes(series, tmp_path, after):
+    def stop(done, total):
+        if done == after:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        render_folder(SERIES, tmp_path, progress=stop)
+    assert len(contents(tmp_path)) == 1 + 3 * after
+    steps = []
+    written = render_folder(SERIES, tmp_path, progress=lambda *step: steps.append(step))
+    assert contents(tmp_path) == series
+    assert steps == [(done, 3) for done in range(after, 4)]
+    assert len(written) == 3 * (3 - after) + 1
+
+
+@pytest.mark.parametrize("lost", ["001_left.png", "000_truth.npz", "distances.csv"])
+def test_what_is_lost_is_made_again(series, tmp_path, lost):
+    for name, content in series.items():
+        if name != lost:
+            (tmp_path / name).write_bytes(content)
+    written = render_folder(SERIES, tmp_path)
+    assert tmp_path / lost in written
+    assert contents(tmp_path) == series
+    assert render_folder(SERIES, tmp_path) == []
+
+
+def test_another_recipe_in_the_folder(tmp_path):
+    render_folder(SERIES, tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(OutputError, match=r"holds the files of another recipe.*--force"):
+        render_folder(SERIES.replace(seed=1), tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_overwrite_leaves_nothing_of_the_recipe_before(tmp_path):
+    render_folder(SERIES, tmp_path / "used")
+    (tmp_path / "used" / "notes.txt").write_text("mine")
+    other = recipe_of(distances_m=(0.85, 0.95), truth="pfm")
+    render_folder(other, tmp_path / "used", overwrite=True)
+    render_folder(other, tmp_path / "fresh")
+    assert contents(tmp_path / "used") == {**contents(tmp_path / "fresh"), "notes.txt": b"mine"}
+
+
+def test_overwrite_that_is_stopped_leaves_no_frame_of_the_recipe_before(tmp_path):
+    def stop(done, total):
+        raise Stopped
+
+    render_folder(SERIES.replace(seed=1), tmp_path / "used")
+    with pytest.raises(Stopped):
+        render_folder(SERIES, tmp_path / "used", overwrite=True, progress=stop)
+    render_folder(SERIES, tmp_path / "used")
+    render_folder(SERIES, tmp_path / "fresh")
+    assert contents(tmp_path / "used") == contents(tmp_path / "fresh")
+
+
+def test_files_of_others_are_not_taken_for_frames(tmp_path):
+    (tmp_path / "right.png").write_text("mine")
+    with pytest.raises(OutputError, match=r"holds right.png and no recipe.toml"):
+        render_folder(recipe_of(), tmp_path)
+    assert contents(tmp_path) == {"right.png": b"mine"}
+    (tmp_path / "recipe.toml").write_text("two eggs")
+    with pytest.raises(OutputError, match="is not a recipe that can be read"):
+        render_folder(recipe_of(), tmp_path)
+    render_folder(recipe_of(), tmp_path, overwrite=True)
+    assert Recipe.load(tmp_path / "recipe.toml").replace(d3s_version=None) == recipe_of()
+
+
+def test_a_damaged_frame_is_not_mended_in_silence(tmp_path, series):
+    for name, content in series.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "001_left.png").write_bytes(b"cut")
+    (tmp_path / "001_right.png").unlink()
+    with pytest.raises(OutputError, match=r"001_left.png exists and holds something else"):
+        render_folder(SERIES, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("scene", "values", "said"),
+    [
+        (Plane(depth_m=0.05), {}, "too small for the blur"),
+        (Plane(depth_m=0.9), {"distances_m": (0.9, 1.0, 0.05, 1.1)}, "too small for the blur"),
+        (TiltedPlane(depth_m=0.9, tilt_x_rad=1.4999), {"shape": (64, 1802)}, "horizon"),
+        (Plane(depth_m=0.9, texture=Photo(image="grey.png")), {}, "has one colour"),
+        (Plane(depth_m=0.9, texture=Photo(image="cut.png")), {}, "cut.png"),
+        (Plane(depth_m=0.9, texture=Photo(image="empty")), {}, "there is no image in it"),
+        (RANDOM.replace(photos=("none",)), {}, "none: there is no such"),
+        (DepthMapScene(image="none.png", depth_m="none.pfm"), {}, "no such file"),
+        (DepthMapScene(image="fine.png", depth_m="grey.png"), {}, "must be"),
+        (Plane(depth_m=0.9), {"shape": (60_000, 60_000)}, "pixels"),
+    ],
+)
+def test_what_cannot_be_rendered_leaves_nothing_behind(tmp_path, monkeypatch, scene, values, said):
+    monkeypatch.chdir(tmp_path)
+    _bad_files()
+    with pytest.raises((SceneError, InputError), match=said):
+        render_folder(recipe_of(scene, **values), "results")
+    assert not os.path.lexists("results")
+
+
+def _bad_files():
+    write_image("grey.png", np.full(SHAPE, 0.5))
+    write_image("fine.png", np.random.default_rng(0).random((32, 48)))
+    Path("cut.png").write_bytes(b"\x89PNG\r\n\x1a\n cut")
+    Path("empty").mkdir()
+
+
+def test_an_unwritable_place(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "zero\0byte"):
+        with pytest.raises(OutputError):
+            render_folder(recipe_of(), place)
+    assert contents(tmp_path) == {"file": b"mine"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_rights(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(OutputError, match="Choose a folder you may write to"):
+            render_folder(recipe_of(), tmp_path / "new")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_full_disk_is_told_in_words_and_the_run_can_go_on(tmp_path, series, monkeypatch):
+    calls = iter([None] * 4)
+
+    def full(descriptor):
+        if next(calls, "full") == "full":
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OutputError, match="Free some space on the disk"):
+            render_folder(SERIES, tmp_path)
+    assert len(contents(tmp_path)) == 4
+    render_folder(SERIES, tmp_path)
+    assert contents(tmp_path) == series
+
+
+def test_another_version_does_not_go_on(tmp_path, monkeypatch):
+    render_folder(recipe_of(), tmp_path)
+    monkeypatch.setattr("d3s.lab.twin.folder.__version__", "999.0")
+    with pytest.raises(OutputError, match="holds the files of another recipe"):
+        render_folder(recipe_of(), tmp_path)

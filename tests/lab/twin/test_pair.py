@@ -1,0 +1,281 @@
+"""Pairs: same bytes, noise, truth; no artefacts at borders, no grid, no period."""
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+import d3s
+from d3s.lab.twin.patterns import PATTERNS
+from twin_tools import PROTOTYPE, thin_rig
+
+SHAPE = (120, 160)
+PINHOLE = thin_rig(aperture_radius_m=0.0)
+FIELDS = ("left", "right", "depth_m", "all_in_focus", "occluded")
+TRUTH = ("depth_m", "disparity_px", "blur_left_px", "blur_right_px", "all_in_focus", "occluded")
+
+
+def box():
+    mask = np.zeros(SHAPE, dtype=np.float32)
+    mask[40:80, 60:100] = 1
+    return mask
+
+
+SCENES = {
+    "plane": d3s.Plane(depth_m=0.6, texture="stone"),
+    "tilted": d3s.TiltedPlane(depth_m=0.6, tilt_x_rad=1.0, tilt_y_rad=-0.7, texture="leaves"),
+    "layered": d3s.Layered(
+        layers=[d3s.Layer(depth_m=0.4, mask=box()), d3s.Layer(depth_m=1.2, texture="noise")]
+    ),
+    "depth map": d3s.DepthMapScene(
+        image=np.random.default_rng(0).random(SHAPE), depth_m=np.where(box() == 1, 0.4, 1.2)
+    ),
+}
+
+
+def simulate(scene, rig=PROTOTYPE, **options):
+    return d3s.simulate(scene, rig, **{"shape": SHAPE, **options})
+
+
+def as_bytes(pair):
+    return [getattr(pair, name).tobytes() for name in FIELDS]
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_one_seed_is_one_pair_whatever_the_number_of_threads(name, monkeypatch):
+    pairs = []
+    for threads in ("1", "2", "3", "2"):
+        monkeypatch.setenv("D3S_THREADS", threads)
+        pairs.append(as_bytes(simulate(SCENES[name], noise=0.01, seed=(7, 1))))
+    assert pairs[0] == pairs[1] == pairs[2] == pairs[3]
+
+
+def test_another_seed_is_other_noise_on_the_same_picture():
+    clean = simulate(SCENES["plane"])
+    noisy = [simulate(SCENES["plane"], noise=0.02, seed=seed) for seed in (1, 2)]
+    for pair in noisy:
+        for name in ("depth_m", "all_in_focus", "occluded"):
+            assert getattr(pair, name).tobytes() == getattr(clean, name).tobytes()
+    # Left and right view of both seeds: four independent fields of noise.
+    fields = [getattr(p, n) - getattr(clean, n) for p in noisy for n in ("left", "right")]
+    for field in fields:
+        # 19200 pixels: sd to 0.5 %, mean to 1.4e-4; 6 sigma.
+        assert field.std() == pytest.approx(0.02, rel=0.03)
+        assert abs(field.mean()) < 9e-4
+    correlation = np.corrcoef([field.ravel() for field in fields])
+    assert np.abs(correlation - np.eye(4)).max() < 6 / 19200**0.5
+    # No correlation between neighbouring pixels.
+    for axis in (0, 1):
+        a, b = np.delete(fields[0], -1, axis), np.delete(fields[0], 0, axis)
+        assert abs(np.corrcoef(a.ravel(), b.ravel())[0, 1]) < 6 / 19200**0.5
+
+
+def test_without_noise_the_seed_is_of_no_consequence():
+    assert as_bytes(simulate(SCENES["plane"], seed=1)) == as_bytes(simulate(SCENES["plane"]))
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_truth_is_on_the_pixels_of_the_left_view(name):
+    pair = simulate(SCENES[name])
+    for field in (*TRUTH, "left", "right"):
+        value = getattr(pair, field)
+        assert value.shape == SHAPE
+        assert value.dtype == (np.bool_ if field == "occluded" else np.float32)
+        assert np.isfinite(value).all()
+    assert pair.rig is PROTOTYPE
+    with pytest.raises(AttributeError):
+        pair.left = pair.right
+
+
+def test_truth_of_a_plane_by_hand():
+    pair = simulate(d3s.Plane(depth_m=0.4))
+    np.testing.assert_allclose(pair.depth_m, 0.4, rtol=1e-6)
+    # 12.1 mm x 3.84 mm / (2 um x 0.4 m); 6.05 px m (2.5 - 83.88 + 1/0.0121) and 83.78 for it.
+    np.testing.assert_allclose(pair.disparity_px, 58.08, rtol=1e-6)
+    np.testing.assert_allclose(pair.blur_left_px, 7.651, rtol=1e-4)
+    np.testing.assert_allclose(pair.blur_right_px, 8.256, rtol=1e-4)
+    beyond = simulate(d3s.Plane(depth_m=2.5))
+    np.testing.assert_allclose(beyond.blur_left_px, -5.054, rtol=1e-4)
+    np.testing.assert_allclose(beyond.blur_right_px, -4.449, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("disparity_px", "hidden"),
+    [(24.0, 24), (24.4, 24), (24.6, 25), (3.49, 3), (0.3, 0), (200, 160)],
+)
+def test_plane_is_hidden_where_the_right_view_ends(disparity_px, hidden):
+    # A point is in the right frame to half a pixel beyond its first column.
+    scene = d3s.Plane(depth_m=23.232 / disparity_px)
+    occluded = simulate(scene, PINHOLE).occluded
+    assert occluded[:, :hidden].all()
+    assert not occluded[:, hidden:].any()
+
+
+@pytest.mark.parametrize("offset_px", [-30.0, 30.0])
+def test_offset_counts_for_what_is_hidden(offset_px):
+    rig = d3s.Rig.from_pinhole(
+        focal_length_px=500.0, baseline_m=0.04, disparity_offset_px=offset_px
+    )
+    pair = simulate(d3s.Plane(depth_m=2.0), rig)  # 10 px plus the offset
+    expected = np.zeros(SHAPE, dtype=bool)
+    expected[:, (slice(0, 40) if offset_px > 0 else slice(140, 160))] = True
+    np.testing.assert_array_equal(pair.occluded, expected)
+    np.testing.assert_allclose(pair.disparity_px, 10 + offset_px, rtol=1e-5)
+
+
+def test_sharp_image_is_that_of_a_pinhole():
+    np.testing.assert_allclose(
+        simulate(SCENES["plane"]).all_in_focus, simulate(SCENES["plane"], PINHOLE).left, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("disparity_px", [1, 24, 100])
+@pytest.mark.parametrize("pattern", ["noise", "leaves"])
+def test_pinhole_sees_the_same_further_left(disparity_px, pattern):
+    # At every pixel, including the outermost.
+    pair = simulate(d3s.Plane(depth_m=23.232 / disparity_px, texture=pattern), PINHOLE)
+    np.testing.assert_allclose(
+        pair.right[:, :-disparity_px], pair.left[:, disparity_px:], atol=1e-5
+    )
+
+
+class _Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("scene", "shape"),
+    [
+        (d3s.Plane(depth_m=1.0), (902, 1802)),
+        (d3s.TiltedPlane(depth_m=1.0), (902, 1802)),
+        (d3s.RandomScene(seed=0, things=0), (1025, 1025)),
+    ],
+)
+def test_shape_unless_told(scene, shape, monkeypatch):
+    shapes = []
+
+    def painted(placed, views, frames):
+        shapes.extend([frames[0].shape, frames[1].shape])
+        raise _Stop
+
+    monkeypatch.setattr("d3s.lab.twin.pair.sheets_of_layers", painted)
+    with pytest.raises(_Stop):
+        d3s.simulate(scene, PROTOTYPE)
+    assert shapes == [shape] * 2
+
+
+@pytest.mark.parametrize("shape", [(61, 77), [61, 77], np.array([61, 77]), (61.0, 77.0)])
+def test_shape_as_people_write_it(shape):
+    assert simulate(SCENES["plane"], shape=shape).left.shape == (61, 77)
+
+
+# --- no border
+
+
+@pytest.mark.parametrize("name", ["plane", "tilted"])
+@pytest.mark.parametrize("psf", ["disk", "gaussian", "diffraction"])
+def test_frame_is_part_of_a_larger_one(name, psf):
+    # The outermost pixel is right too: the surroundings of the frame are rendered.
+    small = simulate(SCENES[name], psf=psf)
+    large = simulate(SCENES[name], psf=psf, shape=(220, 300))
+    # Slices of blur depend on the frame; they differ by at most 0.6 % of the contrast.
+    # Diffraction has tails: about 1e-3 of the light falls outside the window.
+    tolerance = 6e-3 if name == "tilted" else {"diffraction": 3e-3}.get(psf, 2e-4)
+    for view in ("left", "right", "all_in_focus"):
+        np.testing.assert_allclose(
+            getattr(small, view), getattr(large, view)[50:-50, 70:-70], atol=tolerance
+        )
+
+
+@pytest.mark.parametrize("depth_m", [0.4, 0.85])
+def test_border_is_as_bright_and_as_sharp_as_the_middle(depth_m):
+    ratios = []
+    for seed in range(12):
+        # Fine texture, so that eight rows hold many independent samples.
+        texture = d3s.Texture(pattern="noise_white", seed=seed, scale=depth_m)
+        pair = simulate(d3s.Plane(depth_m=depth_m, texture=texture), shape=(160, 200))
+        for image in (pair.left, pair.right):
+            image = image.astype(float)
+            middle = image[24:-24, 24:-24]
+            bands = (image[:8], image[-8:], image[:, :8].T, image[:, -8:].T)
+            ratios.append([_figures(band) / _figures(middle) for band in bands])
+    # Each of four borders, over 24 views: mean, variance, and gradient along the border.
+    mean, error = np.mean(ratios, axis=0), np.std(ratios, axis=0) / 24**0.5
+    assert (np.abs(mean - 1) < 6 * error).all()
+    # Power of the 6-sigma test: a border softer or brighter by a quarter is detected.
+    assert np.abs(mean - 1).max() < 0.25
+
+
+def _figures(image):
+    # Relative to the mean of the pattern, 0.5: eight rows are too few to estimate a mean.
+    return np.array([image.mean(), np.mean((image - 0.5) ** 2), np.mean(np.diff(image) ** 2)])
+
+
+# --- no grid
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        d3s.TiltedPlane(depth_m=1.0, tilt_x_rad=1.0, tilt_y_rad=0.4),
+        d3s.Plane(depth_m=0.837),
+    ],
+    ids=["tilted", "odd scale"],
+)
+def test_no_column_is_softer_than_the_others(scene):
+    powers = {"left": [], "right": []}
+    for seed in range(3):
+        texture = d3s.Texture(pattern="noise_white", seed=seed)
+        pair = d3s.simulate(scene.replace(texture=texture), PINHOLE, shape=(400, 600))
+        for name, power in powers.items():
+            power.append(np.diff(getattr(pair, name).astype(float), axis=1) ** 2)
+    for power in powers.values():
+        across, down = np.mean(power, axis=(0, 1)), np.mean(power, axis=(0, 2))
+        for line in (across, down):
+            even = (line / ndimage.uniform_filter1d(line, 49))[24:-24]
+            for period in (2, 3, 4, 8):
+                means = [even[first::period].mean() for first in range(period)]
+                # 0.024 is the largest chance value over three frames.
+                assert np.ptp(means) < 0.04
+
+
+# --- no period
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_nothing_comes_twice(pattern):
+    for depth_m in (0.5, 1.0, 2.0):
+        scene = d3s.Plane(depth_m=depth_m, texture=pattern)
+        image = d3s.simulate(scene, PROTOTYPE, shape=(240, 240)).left.astype(float)
+        # Courses of bricks have equal height, as on a real wall.
+        assert _second_peak(image - ndimage.gaussian_filter(image, 12)) < (
+            0.5 if pattern == "brick" else 0.45
+        )
+
+
+def _second_peak(values):
+    """Highest autocorrelation outside the main peak, for shifts up to half the frame."""
+    rows, cols = values.shape
+    padded = (2 * rows, 2 * cols)
+    power = np.abs(np.fft.rfft2(values - values.mean(), padded)) ** 2
+    overlap = np.fft.irfft2(np.abs(np.fft.rfft2(np.ones_like(values), padded)) ** 2)
+    lags = np.fft.fftshift(np.fft.irfft2(power) / np.maximum(overlap, 1))
+    lags = lags[rows // 2 : rows + rows // 2 + 1, cols // 2 : cols + cols // 2 + 1]
+    lags /= lags.max()
+    peaks = (ndimage.maximum_filter(lags, 5) == lags) & (lags > 0)
+    peaks[rows // 2 - 2 : rows // 2 + 3, cols // 2 - 2 : cols // 2 + 3] = False
+    return lags[peaks].max()
+
+
+def test_vignetting_is_around_the_axis_of_the_lens():
+    # The lens is mounted 40 px to the right: there a flat wall has its brightest column.
+    flat = 0.5 + 1e-3 * np.random.default_rng(0).random((64, 64))
+    mounts = (d3s.Mount(), d3s.Mount(shift_x_px=40))
+    pair = d3s.simulate(
+        d3s.Plane(depth_m=0.85, texture=flat),
+        d3s.Rig.paper_prototype(),
+        noise=d3s.Sensor(vignetting=0.8),
+        mounts=mounts,
+        shape=(120, 201),
+    )
+    assert abs(int(pair.left.mean(axis=0).argmax()) - 100) <= 3
+    assert abs(int(pair.right.mean(axis=0).argmax()) - 140) <= 3

@@ -1,0 +1,224 @@
+"""Patterns belong to places on a surface: they do not depend on the raster that is asked for."""
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from d3s.errors import InputError
+from d3s.lab.twin.patterns import PATTERNS
+from d3s.lab.twin.patterns.lattice import Grid, seed_key
+from d3s.lab.twin.patterns.noise import power_law
+from d3s.lab.twin.patterns.spline_noise import Octaves, spline_noise
+
+NAMES = sorted(PATTERNS)
+# Footprints of a pixel of the paper's camera from 0.2 m to 3 m.
+PITCHES_M = (0.033e-3, 0.165e-3, 0.5e-3)
+# Only bricks and fabric have some order.
+ORDERED = {"brick": 0.4, "fabric": 0.4, "calibration": 0.4}
+
+
+def render(name, grid, seed=1):
+    return PATTERNS[name].render(grid, seed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("pitch_m", PITCHES_M)
+def test_pieces_are_parts_of_the_whole(name, pitch_m):
+    whole = render(name, Grid(-70, -45, 250, 231, pitch_m))
+    pieces = ((0, 0, 101, 231), (101, 0, 149, 90), (101, 90, 149, 141), (70, 45, 1, 1))
+    for row, col, rows, cols in pieces:
+        piece = render(name, Grid(-70 + row, -45 + col, rows, cols, pitch_m))
+        np.testing.assert_array_equal(piece, whole[row : row + rows, col : col + cols])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_strips_are_seamless(name):
+    # Many block borders, each with some shape or letter that just crosses it.
+    grid = Grid(-200, 900, 180, 180, 0.13e-3)
+    whole = render(name, grid)
+    rows = [render(name, grid._replace(first_row=i - 200, rows=9)) for i in range(0, 180, 9)]
+    cols = [render(name, grid._replace(first_col=j + 900, cols=9)) for j in range(0, 180, 9)]
+    np.testing.assert_array_equal(np.vstack(rows), whole)
+    np.testing.assert_array_equal(np.hstack(cols), whole)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_seed_is_one_texture(name, monkeypatch):
+    grid = Grid(1000, -3000, 120, 200, 0.1e-3)
+    first = render(name, grid, 5)
+    assert first.dtype == np.float32
+    assert first.shape == (120, 200)
+    monkeypatch.setenv("D3S_THREADS", "3")
+    np.testing.assert_array_equal(render(name, grid, 5), first)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_seeds_have_nothing_to_do_with_each_other(name):
+    # Courses and threads have the same order in all walls and fabrics; detail differs.
+    grid = Grid(0, 0, 300, 300, 0.165e-3)
+    details = [_detail(render(name, grid, seed)) for seed in (5, 6, 2**63 - 1)]
+    correlation = np.corrcoef([detail.ravel() for detail in details])
+    assert np.abs(correlation - np.eye(3)).max() < 0.1
+
+
+def test_kinds_have_nothing_to_do_with_each_other():
+    grid = Grid(0, 0, 300, 300, 0.165e-3)
+    correlation = np.corrcoef([_detail(render(name, grid)).ravel() for name in NAMES])
+    assert np.abs(correlation - np.eye(len(NAMES))).max() < 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("pitch_m", [0.0825e-3, 0.25e-3])
+def test_coarse_raster_is_the_fine_one_seen_from_afar(name, pitch_m):
+    fine = render(name, Grid(-300, -300, 601, 601, pitch_m), 3)
+    coarse = render(name, Grid(-150, -150, 301, 301, 2.0 * pitch_m), 3)
+    # Texel (i, j) of the coarse raster has the same centre as texel (2i, 2j) of the fine raster.
+    seen = ndimage.gaussian_filter(fine.astype(np.float64), 2.4)[::2, ::2][8:-8, 8:-8]
+    shown = ndimage.gaussian_filter(coarse.astype(np.float64), 1.1)[8:-8, 8:-8]
+    assert np.corrcoef(seen.ravel(), shown.ravel())[0, 1] > 0.95
+    assert abs(seen.mean() - shown.mean()) < 0.01
+    assert 0.85 < shown.std() / seen.std() < 1.2
+    across, down = np.abs(_shift(seen, shown))
+    assert across < 0.05
+    # Along the fibres there is little detail: the shift is measured to 0.05 only.
+    assert down < (0.15 if name == "wood" else 0.05)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_brightness_stays_at_any_distance(name):
+    # From texels much finer than any detail to texels much larger. The mean of a small area varies
+    # from place to place, so the tolerance is tight for coarse texels only.
+    means = [render(name, Grid(-50, -50, 100, 100, pitch)).mean() for pitch in (4e-3, 0.03, 0.3, 3)]
+    assert np.ptp(means) < 0.03
+    fine = render(name, Grid(0, 0, 64, 64, 1e-6))
+    assert 0.0 <= fine.min() <= fine.max() <= 1.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reflectance_is_that_of_things(name):
+    # Four places, since one may lie within one large feature.
+    frames = [
+        render(name, Grid(row, col, 250, 250, 0.165e-3))
+        for row, col in ((0, 0), (0, 3000), (3000, 0), (-3000, -3000))
+    ]
+    values = np.stack(frames)
+    assert values.min() >= 0.0
+    assert values.max() <= 1.0
+    assert ((values == 0.0) | (values == 1.0)).mean() < 0.01
+    assert 0.4 < values.mean() < 0.58
+    assert 0.1 < values.std() < 0.3
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("pitch_m", PITCHES_M)
+def test_there_is_contrast_at_the_size_of_pixels(name, pitch_m):
+    # Detail of 2 to 10 texels. Smooth noise has least, by design.
+    values = render(name, Grid(0, 0, 400, 400, pitch_m)).astype(np.float64)
+    band = ndimage.gaussian_filter(values, 0.7) - ndimage.gaussian_filter(values, 3.0)
+    assert band.std() > (0.006 if name == "noise_smooth" else 0.03)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_comes_twice(name):
+    values = _detail(render(name, Grid(0, 0, 600, 600, 0.165e-3)))
+    assert _second_peak(values) < ORDERED.get(name, 0.2)
+
+
+@pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0])
+def test_power_falls_as_it_should(exponent):
+    spectra = [
+        _radial_power(power_law(Grid(0, 0, 512, 512, 0.165e-3), seed, exponent, rms=0.2))
+        for seed in range(3)
+    ]
+    power = np.mean(spectra, axis=0)
+    frequency = np.arange(power.size)
+    # From a few waves across the window to frequencies that the texel average does not weaken.
+    use = (frequency >= 12) & (frequency <= 110)
+    slope = np.polyfit(np.log(frequency[use]), np.log(power[use]), 1)[0]
+    assert slope == pytest.approx(-exponent, abs=0.3)
+
+
+def test_noise_has_the_strength_asked_for():
+    octaves = Octaves(0.0016, 0.0001, 2.0, 0.3)
+    assert [spacing for spacing, _ in octaves.strengths()] == pytest.approx(
+        [0.0016, 0.0008, 0.0004, 0.0002, 0.0001]
+    )
+    values = spline_noise(Grid(0, 0, 1000, 1000, 0.04e-3), seed_key(4), octaves)
+    assert values.std() == pytest.approx(0.3, rel=0.05)
+    assert abs(values.mean()) < 0.01
+
+
+def test_stretched_noise_is_longer_than_wide():
+    grid = Grid(0, 0, 300, 300, 0.1e-3)
+    values = spline_noise(grid, seed_key(4), Octaves(0.0008, 0.0004, 2.0, 1.0), stretch=5.0)
+    down, across = np.diff(values, axis=0).std(), np.diff(values, axis=1).std()
+    assert across / down == pytest.approx(5.0, rel=0.2)
+
+
+def test_bent_noise_is_noise_elsewhere():
+    grid, octaves = Grid(-20, -30, 60, 80, 0.1e-3), Octaves(0.0032, 0.0004, 2.0, 1.0)
+    straight = spline_noise(grid, seed_key(4), octaves)
+    bend = np.full((60, 70), 1.0e-3, np.float32)
+    bent = spline_noise(grid._replace(cols=70), seed_key(4), octaves, bend_m=bend)
+    np.testing.assert_allclose(bent, straight[:, 10:], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pattern_says_what_it_is(name):
+    assert PATTERNS[name].name == name
+    assert PATTERNS[name].words.endswith(".")
+
+
+def test_empty_grid_is_an_empty_raster():
+    for name in NAMES:
+        assert render(name, Grid(3, 4, 0, 7, 0.1e-3)).shape == (0, 7)
+        assert render(name, Grid(3, 4, 7, 0, 0.1e-3)).shape == (7, 0)
+
+
+@pytest.mark.parametrize("pitch_m", [0.0, -1e-4, np.nan, np.inf])
+def test_pitch_that_is_none(pitch_m):
+    with pytest.raises(InputError, match=r"pitch_m=.* must be above zero"):
+        render("leaves", Grid(0, 0, 4, 4, pitch_m))
+
+
+def _detail(values):
+    """Texels minus their local mean, which removes the correlation of large features."""
+    values = values.astype(np.float64)
+    return values - ndimage.gaussian_filter(values, 12.0)
+
+
+def _second_peak(values):
+    """Highest local maximum of the autocorrelation outside the main peak."""
+    rows, cols = values.shape
+    power = np.abs(np.fft.rfft2(values - values.mean(), (2 * rows, 2 * cols))) ** 2
+    pairs = np.fft.irfft2(np.abs(np.fft.rfft2(np.ones_like(values), (2 * rows, 2 * cols))) ** 2)
+    correlation = np.fft.fftshift(np.fft.irfft2(power) / np.maximum(pairs, 1.0))
+    half = rows // 2
+    middle = correlation[rows - half : rows + half + 1, cols - half : cols + half + 1]
+    middle = middle / middle[half, half]
+    peaks = (ndimage.maximum_filter(middle, 5) == middle) & (middle > 0)
+    peaks[half - 2 : half + 3, half - 2 : half + 3] = False
+    return middle[peaks].max(initial=0.0)
+
+
+def _shift(seen, shown):
+    """Shift between two rasters in texels, from the phase of their cross-spectrum."""
+    rows, cols = seen.shape
+    window = np.hanning(rows)[:, None] * np.hanning(cols)
+    spectra = [np.fft.fft2((image - image.mean()) * window) for image in (seen, shown)]
+    cross = spectra[0] * np.conj(spectra[1])
+    fx, fy = np.meshgrid(np.fft.fftfreq(cols), np.fft.fftfreq(rows))
+    weight = np.sqrt(np.abs(cross) * (np.hypot(fx, fy) < 0.25))
+    waves = np.stack([(weight * f).ravel() for f in (fx, fy)], axis=1)
+    slopes = np.linalg.lstsq(waves, (weight * np.angle(cross)).ravel(), rcond=None)[0]
+    return slopes / (2.0 * np.pi)
+
+
+def _radial_power(values):
+    """Mean power of all waves with about n periods in the window, for n = 0, 1, ..."""
+    size = values.shape[0]
+    window = np.hanning(size)[:, None] * np.hanning(size)
+    power = np.abs(np.fft.fft2((values - values.mean()) * window)) ** 2
+    waves = np.fft.fftfreq(size) * size
+    distance = np.rint(np.hypot(waves[:, None], waves)).astype(int).ravel()
+    return np.bincount(distance, power.ravel())[: size // 2] / np.bincount(distance)[: size // 2]

@@ -1,0 +1,334 @@
+"""Photos and patterns on a surface: size, place and rotation, measured in the image."""
+
+import numpy as np
+import pytest
+
+import d3s
+from d3s.errors import InputError, SceneError
+from d3s.files.images import write_image
+from d3s.lab.twin import textures
+from d3s.lab.twin.textures import as_texture
+from twin_tools import centroid_px, thin_rig
+
+SHAPE = (120, 160)  # its middle is at (79.5, 59.5)
+PINHOLE = thin_rig(aperture_radius_m=0.0)  # 6050 px of focal length
+
+
+def dots(places, shape=(400, 400), sigma=6.0):
+    """Photo with bright dots on black, at (col, row)."""
+    row, col = np.mgrid[: shape[0], : shape[1]]
+    image = np.zeros(shape)
+    for x, y in places:
+        image += np.exp(-0.5 * ((col - x) ** 2 + (row - y) ** 2) / sigma**2)
+    return image
+
+
+def view(texture, depth_m=1.0, rig=PINHOLE, shape=SHAPE):
+    return d3s.simulate(d3s.Plane(depth_m=depth_m, texture=texture), rig, shape=shape).left
+
+
+def dot_px(image, near, half=14):
+    """Centroid (x, y) of the light around a place; both relative to the frame centre."""
+    col, row = round(79.5 + near[0]), round(59.5 + near[1])
+    part = image[row - half : row + half + 1, col - half : col + half + 1]
+    x, y = centroid_px(part)
+    return x + col - half - 79.5, y + row - half - 59.5
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("b.png", "a.png", "c.png"):
+        write_image(tmp_path / name, rng.random((30, 40), dtype=np.float32))
+    return tmp_path
+
+
+def test_width_is_that_on_the_object():
+    # 40 mm on 400 texels. 60 texels are 6 mm, 36.3 px at 1 m and 18.15 px at 2 m.
+    photo = d3s.Photo(image=dots([(140, 200), (260, 200), (200, 150)]), width_m=0.04)
+    for depth_m, size in ((1.0, 36.3), (2.0, 18.15)):
+        image = view(photo, depth_m)
+        for near in ((-size, 0.0), (size, 0.0), (0.0, -size * 50 / 60)):
+            assert dot_px(image, near, half=10) == pytest.approx(near, abs=0.02)
+
+
+@pytest.mark.parametrize("shape", [(600, 801), (601, 800), (1025, 513)])
+@pytest.mark.parametrize("depth_m", [0.5, 2.0, 6.0, 16.0])
+def test_dot_stays_where_it_is_at_any_resolution(shape, depth_m):
+    # One texel per pixel at 1 m, so that 16 texels are one pixel far away. The origin is the middle
+    # texel, size // 2.
+    middle = shape[1] // 2, shape[0] // 2
+    image = dots([(middle[0] + 20, middle[1] - 16)], shape, sigma=1.5 * max(depth_m, 1.0))
+    photo = d3s.Photo(image=image, width_m=shape[1] / 6050)
+    near = 20 / depth_m, -16 / depth_m
+    assert dot_px(view(photo, depth_m), near, half=10) == pytest.approx(near, abs=0.02)
+
+
+def test_photo_fills_the_view_unless_it_has_a_width():
+    # The image turns grey at its border, which lies just outside both views.
+    ramp = np.tile(np.linspace(0.2, 0.8, 300), (300, 1))
+    pair = d3s.simulate(d3s.Plane(depth_m=1.0, texture=ramp), PINHOLE, shape=SHAPE)
+    for image in (pair.left, pair.right):
+        assert (np.diff(image[60]) > 0).all()
+    # The right view is shifted by 23.2 px: the photo is about 2 x (80 + 23) px wide.
+    assert pair.left[60, 0] == pytest.approx(0.5 - 0.6 * 79.5 / 210, abs=0.01)
+    assert pair.right[60, -1] > 0.78
+
+
+def mirrored_px(texels_a_pixel):
+    """Places of a dot 39 texels left of the mirror at texel 198, and of its mirror image.
+
+    Of 99 texels right of the middle, 98 can be halved.
+    """
+    photo = d3s.Photo(
+        image=dots([(159, 100)], (200, 200), sigma=1.5 * texels_a_pixel), width_m=200 / 6050
+    )
+    image = view(photo, float(texels_a_pixel))
+    # From the middle, texel 100: 59 texels, and 198 + 39 - 100 = 137.
+    places = [(59 / texels_a_pixel, 0.0), (137 / texels_a_pixel, 0.0)]
+    half = min(9, int(40 / texels_a_pixel) - 1)
+    return [dot_px(image, near, half) for near in places], places
+
+
+def test_photo_goes_on_mirrored():
+    photo = d3s.Photo(image=dots([(159, 100)], (200, 200), sigma=3.0), width_m=200 / 6050)
+    image = d3s.simulate(d3s.Plane(depth_m=1.0, texture=photo), PINHOLE, shape=(120, 320)).left
+    for near in (59.0, 137.0):  # 39 to both sides of texel 198, from texel 100
+        part = image[:, round(159.5 + near) - 10 : round(159.5 + near) + 11]
+        assert centroid_px(part)[0] + round(159.5 + near) - 10 - 159.5 == pytest.approx(
+            near, abs=0.02
+        )
+
+
+@pytest.mark.parametrize("texels_a_pixel", [2, 4])
+def test_mirror_stays_where_it_is_at_any_resolution(texels_a_pixel):
+    measured, expected = mirrored_px(texels_a_pixel)
+    np.testing.assert_allclose(measured, expected, atol=0.05)
+
+
+@pytest.mark.parametrize("angle", [np.pi / 6, -np.pi / 6, np.pi / 2, np.pi])
+def test_angle_turns_clockwise(angle):
+    # A dot 36.3 px right of the centre. A clockwise rotation moves it down.
+    photo = d3s.Photo(image=dots([(260, 200)]), width_m=0.04, angle_rad=angle)
+    near = 36.3 * np.cos(angle), 36.3 * np.sin(angle)
+    assert dot_px(view(photo), near) == pytest.approx(near, abs=0.03)
+
+
+def test_angle_of_a_pattern_is_that_of_a_photo():
+    straight = view(d3s.Texture(pattern="noise", scale=4.0), shape=(160, 160))
+    turned = view(d3s.Texture(pattern="noise", scale=4.0, angle_rad=np.pi / 2), shape=(160, 160))
+    # A quarter turn clockwise is three quarter turns of np.rot90.
+    # Two code paths, scaling and projection, which differ in the finest detail.
+    assert (turned - np.rot90(straight, -1)).std() < 0.05 * straight.std()
+
+
+@pytest.mark.parametrize("contrast", [0.25, 2.0])
+def test_contrast_is_a_factor_about_mid_grey(contrast):
+    image = np.random.default_rng(0).random((50, 60))
+    for texture in (d3s.Photo(image=image), d3s.Texture(pattern="leaves")):
+        full, changed = view(texture), view(texture.replace(contrast=contrast))
+        np.testing.assert_allclose(changed, 0.5 + contrast * (full - 0.5), atol=1e-5)
+
+
+def test_a_plain_surface_has_one_grey():
+    for depth_m in (0.5, 1.4):
+        plain = view(d3s.Texture(pattern="leaves", contrast=0.0, grey=0.3), depth_m)
+        np.testing.assert_allclose(plain, 0.3, atol=1e-6)
+
+
+def test_grey_is_added():
+    image = np.random.default_rng(0).random((50, 60))
+    for texture in (d3s.Photo(image=image), d3s.Texture(pattern="leaves")):
+        changed = view(texture.replace(contrast=0.1, grey=0.6))
+        np.testing.assert_allclose(changed, 0.6 + 0.1 * (view(texture) - 0.5), atol=1e-5)
+
+
+def test_shading_is_slow_and_lies_on_the_surface():
+    wall = d3s.Texture(contrast=0.0, shading=0.1, seed=5)
+    near, far = view(wall, 0.7), view(wall, 1.4)
+    assert np.abs(far - 0.5).max() <= 0.1
+    assert np.ptp(far) > 0.002
+    assert np.abs(np.diff(far, axis=1)).max() < 0.005
+    # From twice the distance the whole view is the middle half: each pixel is twice as large.
+    small = near.reshape(60, 2, 80, 2).mean(axis=(1, 3))
+    np.testing.assert_allclose(far[30:90, 40:120], small, atol=1e-4)
+    assert np.abs(view(wall.replace(seed=6), 1.4) - far).max() > 0.01
+
+
+def test_shading_is_added_to_the_texture():
+    image = np.random.default_rng(0).random((50, 60))
+    for texture in (d3s.Photo(image=image, number=3), d3s.Texture(pattern="leaves", seed=3)):
+        added = view(texture.replace(shading=0.1)) - view(texture)
+        alone = view(d3s.Texture(contrast=0.0, seed=3, shading=0.1)) - 0.5
+        np.testing.assert_allclose(added, alone, atol=1e-5)
+
+
+def test_scale_is_the_size():
+    # Twice as large and twice as far away: the same image.
+    once = view(d3s.Texture(pattern="leaves"), 0.7)
+    twice = view(d3s.Texture(pattern="leaves", scale=2.0), 1.4)
+    np.testing.assert_allclose(twice, once, atol=1e-4)
+    # Twice as large at the same distance: the middle of the image, magnified.
+    large = view(d3s.Texture(pattern="leaves", scale=2.0), 0.7)
+    small = large.reshape(60, 2, 80, 2).mean(axis=(1, 3))
+    middle = once[30:90, 40:120]
+    assert np.corrcoef(small.ravel(), middle.ravel())[0, 1] > 0.97
+    assert np.corrcoef(large.ravel(), once.ravel())[0, 1] < 0.5
+
+
+@pytest.mark.parametrize("pattern", ["leaves", "text", "noise", "fabric"])
+def test_texture_is_the_same_on_both_sides_of_a_change_of_resolution(pattern):
+    # At 0.968 m a pixel covers 0.16 mm, 16 texels of the finest raster: the next raster begins.
+    near, far = (view(pattern, depth_m)[30:90, 50:110] for depth_m in (0.9679, 0.9681))
+    # Texels of twice the size are softer: ratio 0.966 measured for text, 0.989 for the others.
+    least = 0.96 if pattern == "text" else 0.98
+    assert np.corrcoef(near.ravel(), far.ravel())[0, 1] > least
+    assert abs(near.mean() - far.mean()) < 5e-3
+
+
+def test_blocks_that_are_kept_are_those_that_are_made():
+    # A view across four blocks, which meet in the middle.
+    texture = d3s.Texture(pattern="stone", seed=3)
+    textures._pattern_block.cache_clear()
+    first = view(texture, 0.3)
+    again = view(texture, 0.3)
+    assert textures._pattern_block.cache_info().hits > 0
+    textures._pattern_block.cache_clear()
+    anew = view(texture, 0.3)
+    assert first.tobytes() == again.tobytes() == anew.tobytes()
+
+
+def test_changed_picture_does_not_change_the_texture():
+    image = view("leaves")
+    kept = image.copy()
+    image[:] = 0
+    np.testing.assert_array_equal(view("leaves"), kept)
+
+
+def test_array_of_the_caller_may_change_afterwards():
+    image = np.random.default_rng(0).random((20, 30))
+    photo = d3s.Photo(image=image)
+    kept = image.astype(np.float32)
+    image[:] = 0
+    np.testing.assert_array_equal(photo.pixels(), kept)
+    with pytest.raises(ValueError, match="read-only"):
+        photo.pixels()[0, 0] = 1
+
+
+def test_curve_of_srgb_is_undone(tmp_path):
+    import cv2
+
+    levels = np.array([[0, 188], [255, 10]], dtype=np.uint8)
+    path = tmp_path / "photo.png"
+    cv2.imwrite(str(path), levels)
+    # ((188/255 + 0.055) / 1.055)^2.4, and 10/255/12.92 in the linear part of the curve.
+    np.testing.assert_allclose(
+        d3s.Photo(image=path).pixels(), [[0, 0.502886], [1, 0.00303527]], rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        d3s.Photo(image=path, encoding="linear").pixels(), levels / 255, rtol=1e-6
+    )
+    array = (levels / 255).astype(np.float32)
+    np.testing.assert_array_equal(d3s.Photo(image=array).pixels(), array)
+
+
+def test_folder_is_counted_around_by_name(folder):
+    names = [d3s.Photo(image=folder, number=n).file.rpartition("/")[2] for n in range(5)]
+    assert names == ["a.png", "b.png", "c.png", "a.png", "b.png"]
+    second = d3s.Photo(image=folder, number=4)
+    np.testing.assert_array_equal(second.pixels(), d3s.Photo(image=folder / "b.png").pixels())
+    assert view(second).tobytes() == view(str(folder / "b.png")).tobytes()
+    assert view(str(folder)).tobytes() == view(str(folder / "a.png")).tobytes()
+
+
+def test_whatever_people_call_a_texture(folder):
+    array = np.eye(4)
+    texture, photo = d3s.Texture(pattern="wood", seed=3), d3s.Photo(image=array, width_m=0.1)
+    assert as_texture("wood") == d3s.Texture(pattern="wood")
+    assert as_texture(texture) is texture
+    assert as_texture(photo) is photo
+    assert as_texture({"pattern": "wood", "seed": 3}) == texture
+    assert as_texture(str(folder)) == d3s.Photo(image=str(folder))
+    assert as_texture(folder / "a.png") == d3s.Photo(image=str(folder / "a.png"))
+    assert as_texture({"image": str(folder), "number": 2}) == d3s.Photo(image=folder, number=2)
+    np.testing.assert_array_equal(as_texture(array).pixels(), array)
+
+
+def test_pattern_is_meant_before_a_file_of_its_name(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "wood").mkdir()
+    assert as_texture("wood") == d3s.Texture(pattern="wood")
+
+
+def test_empty_name_is_no_texture():
+    with pytest.raises(SceneError, match="is empty: name a pattern"):
+        d3s.Plane(depth_m=1.0, texture="")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"pattern": "leafs"}, "pattern='leafs' must be one of leaves, stone, wood"),
+        ({"seed": -1}, "seed=-1 must be at least 0."),
+        ({"scale": 0.0}, "scale=0.0 must be above 0.001."),
+        (
+            {"angle_rad": 45.0},
+            "angle_rad=45.0 must be at most 4: it is in radians. Did you pass degrees?",
+        ),
+        ({"contrast": -0.1}, "contrast=-0.1 must be at least 0."),
+        ({"grey": 1.5}, "grey=1.5 must be at most 1."),
+        ({"shading": 0.6}, "shading=0.6 must be at most 0.5."),
+        ({"size": 2.0}, "size is unknown."),
+    ],
+)
+def test_wrong_texture_says_what_is_wrong(values, words):
+    with pytest.raises(SceneError) as caught:
+        d3s.Texture(**values)
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"image": 5}, "image=5 must be an image file, a folder of images, or an array."),
+        ({"image": "x.png", "width_m": 0.0}, "width_m=0.0 must be above 0.0001: it is in metres."),
+        ({"image": "x.png", "number": -1}, "number=-1 must be at least 0."),
+        ({}, "image is missing: an image file, a folder of images, or an array."),
+    ],
+)
+def test_wrong_photo_says_what_is_wrong(values, words):
+    with pytest.raises(SceneError) as caught:
+        d3s.Photo(**values)
+    assert str(caught.value) == words
+
+
+def test_folder_without_an_image_is_refused(tmp_path):
+    with pytest.raises(InputError, match="there is no image in it"):
+        view(str(tmp_path))
+
+
+def test_photo_is_right_for_callers_at_the_same_time():
+    from concurrent.futures import ThreadPoolExecutor
+
+    image = np.random.default_rng(0).random((1500, 1500))
+    photo = d3s.Photo(image=image, width_m=0.15)
+    with ThreadPoolExecutor(4) as pool:
+        list(
+            pool.map(
+                lambda depth_m: d3s.simulate(
+                    d3s.Plane(depth_m=depth_m, texture=photo), PINHOLE, shape=(40, 50)
+                ),
+                (4.0,) * 8,
+            )
+        )
+    sizes = [photo.pyramid.level(number).image.shape[0] for number in range(5)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 5
+
+
+def test_array_is_linear_and_of_full_scale_one():
+    image = np.random.default_rng(0).random((8, 8))
+    with pytest.raises(SceneError, match="encoding='srgb' is for files: an array is linear"):
+        d3s.Photo(image=image, encoding="srgb")
+    with pytest.raises(SceneError, match=r"goes up to 25.*, and full scale is 1"):
+        d3s.Plane(depth_m=1.0, texture=255 * image)

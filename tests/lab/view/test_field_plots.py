@@ -1,0 +1,98 @@
+"""Figures over the field: which frames, which colours, and cells that are unknown."""
+
+import numpy as np
+import pytest
+
+from d3s.calibrate.field_residuals import FieldResiduals
+from d3s.lab.view import field_plots
+from d3s.rig.lens_maps import LensMaps
+
+
+def residuals(frames: int = 7, rows: int = 6, cols: int = 12) -> FieldResiduals:
+    """Residuals that grow with the frame, unknown at the left of the nearest one."""
+    y, x = np.meshgrid(np.linspace(-0.4, 0.4, rows), np.linspace(-0.9, 0.9, cols), indexing="ij")
+    number = np.arange(frames).reshape(-1, 1, 1)
+    values = np.broadcast_to(0.1 * number, (frames, rows, cols)).copy()
+    values[0, :, : cols // 3] = np.nan
+    depths_m = np.linspace(0.3, 1.9, frames) if frames > 1 else np.array([0.3])
+    sigma = np.full(values.shape, 0.01)
+    return FieldResiduals(depths_m, x, y, values, sigma, values / 2, 1 + 0.02 * x)
+
+
+def images(figure):
+    return [np.asarray(axes.images[0].get_array()) for axes in figure.axes if axes.images]
+
+
+def texts(figure):
+    return [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def test_maps_are_of_the_nearest_and_of_the_farthest_third():
+    figure = field_plots.plot_residual_maps(residuals())
+    near, far = images(figure)
+    assert np.allclose(near[:, 4:], 0.05)  # mean of 0 and 0.1
+    assert np.allclose(near[:, :4], 0.1)  # known in the second frame only
+    assert np.allclose(far, 0.55)
+    titles = [axes.get_title() for axes in figure.axes[:2]]
+    assert titles == ["nearest frames, 0.30 to 0.57 m", "farthest frames, 1.63 to 1.90 m"]
+    assert texts(figure)[:3] == ["+0.100", "+0.050", "+0.050"]
+    assert texts(figure)[9:] == ["+0.550"] * 9
+
+
+def test_frames_may_be_in_any_order():
+    found = residuals()
+    turned = found._replace(depths_m=found.depths_m[::-1], residual_px=found.residual_px[::-1])
+    pairs = zip(
+        *(images(field_plots.plot_residual_maps(one)) for one in (found, turned)), strict=True
+    )
+    for here, there in pairs:
+        assert np.array_equal(here, there)
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 12), (2, 1, 1), (3, 2, 5)])
+def test_few_frames_and_cells(shape):
+    found = residuals(*shape)
+    for plot in (
+        field_plots.plot_residual_maps,
+        field_plots.plot_rows_maps,
+        field_plots.plot_light_left,
+    ):
+        plot(found).canvas.draw()
+
+
+def test_field_without_values():
+    found = residuals()
+    nothing = found._replace(residual_px=np.full_like(found.residual_px, np.nan))
+    assert texts(field_plots.plot_residual_maps(nothing)) == []
+
+
+def test_colours_show_at_least_the_limit():
+    found = residuals()
+    quiet = found._replace(residual_px=1e-4 * found.residual_px)
+    image = field_plots.plot_residual_maps(quiet).axes[0].images[0]
+    assert image.get_clim() == (-0.05, 0.05)  # the limit of a good calibration
+    assert field_plots.plot_residual_maps(found).axes[0].images[0].get_clim()[1] > 0.5
+
+
+def test_light_left_is_in_per_cent():
+    (image,) = images(field_plots.plot_light_left(residuals()))
+    assert image[0, 0] == pytest.approx(-1.8)  # 2 % of x = -0.9
+
+
+def test_maps_of_lenses():
+    maps = LensMaps(
+        field_radius_px=900.0,
+        distortion_right=(-0.002, 0.0, 0.0, 0.0),
+        illumination_left=(1.0, 0.0, 0.0, -0.1, 0.0, 0.0),
+        focus_left_dpt=(0.0, 0.0, 1.0, 2.0),
+    )
+    half_size = (0.5, 1.0)
+    left, right = images(field_plots.plot_light(maps, half_size))
+    assert left[16, [0, 32, 64]].tolist() == pytest.approx([90, 100, 90])
+    assert np.all(right == 100)
+    left, right = images(field_plots.plot_distortion(maps, half_size))
+    assert left.max() == 0
+    assert right[16, 0] == pytest.approx(1.8)  # 0.2 % of 900 px
+    rows, cols, *_ = images(field_plots.plot_focus(maps, half_size))
+    assert (rows[16, 64], cols[16, 64]) == pytest.approx((2, 1))  # tangential, sagittal
+    assert (rows[0, 32], cols[0, 32]) == pytest.approx((0.25, 0.5))

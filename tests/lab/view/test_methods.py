@@ -1,0 +1,76 @@
+"""How methods are drawn: who can be told from whom, and by what."""
+
+from itertools import combinations
+
+import matplotlib.colors
+import numpy as np
+import pytest
+
+from d3s.estimate.methods import methods
+from d3s.lab.view.methods import OURS, PAPER, styles_of
+
+# What eyes without one kind of cone make of linear light (Machado and others, 2009).
+EYES = {
+    "all cones": np.eye(3),
+    "no long": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no middle": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no short": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
+# From linear light to the XYZ of a white of one, for CIE L*a*b*.
+TO_XYZ = [[0.4339, 0.3762, 0.1899], [0.2127, 0.7152, 0.0722], [0.0178, 0.1095, 0.8728]]
+
+
+def lab(colour, eye):
+    """L*, a* and b* of a colour, as such eyes see it."""
+    share = np.array(matplotlib.colors.to_rgb(colour))
+    light = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    xyz = TO_XYZ @ np.clip(eye @ light, 0, 1)
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_lab_of_known_colours():
+    assert lab("white", EYES["all cones"]) == pytest.approx([100, 0, 0], abs=0.1)
+    assert lab("red", EYES["all cones"]) == pytest.approx([53.2, 80.1, 67.2], abs=0.3)
+
+
+@pytest.mark.parametrize("eye", EYES.values(), ids=EYES)
+def test_every_pair_differs_by_colour_or_by_line(eye):
+    """A step of 10 is seen at once; lines of one kind must differ by two of them."""
+    styles = styles_of(methods())
+    seen = {name: lab(style.colour, np.array(eye)) for name, style in styles.items()}
+    for one, other in combinations(styles, 2):
+        alike = styles[one].line == styles[other].line
+        assert np.linalg.norm(seen[one] - seen[other]) > (20 if alike else 10), (one, other)
+
+
+def test_every_method_has_a_mark_of_its_own_and_is_seen_on_white():
+    styles = styles_of(methods())
+    assert len({style.marker for style in styles.values()}) == len(methods())
+    for style in styles.values():
+        assert lab(style.colour, EYES["all cones"])[0] < 75
+
+
+def test_ours_and_the_papers_stand_out():
+    joint, consensus, *others = styles_of(methods()).values()
+    assert (joint.colour, consensus.colour) == (OURS, PAPER)
+    assert joint.width > consensus.width > max(style.width for style in others)
+
+
+def test_a_name_that_goes_on_is_still_its_method():
+    (bare,) = styles_of(["bm"]).values()
+    for name in ("bm:block_size_px=15", "bm, strict"):
+        assert styles_of([name])[name] == bare
+
+
+def test_two_of_one_method_are_told_apart():
+    styles = styles_of(["bm", *(f"bm:block_size_px={size}" for size in (5, 7, 9)), "somebody2030"])
+    assert len(set(styles.values())) == 5
+    assert styles["bm"] == styles_of(methods())["bm"]
+
+
+def test_the_equation_as_printed_is_a_variant_of_the_consensus():
+    tuned, printed = styles_of(["consensus, tuned", "consensus, Eq. 10"]).values()
+    assert tuned.colour == printed.colour == PAPER
+    assert tuned.line != printed.line
+    assert (tuned.face, printed.face) == (PAPER, "white")

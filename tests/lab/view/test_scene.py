@@ -1,0 +1,208 @@
+"""Figures of the digital twin, and docs/twin.md."""
+
+import re
+import shlex
+
+import numpy as np
+import pytest
+import typer.main
+
+import d3s
+from d3s.cli import app
+from d3s.errors import InputError
+from d3s.estimate.plot.save import save_figure
+from d3s.lab.twin.patterns import PATTERNS
+from d3s.lab.view.scene import plot_pair, plot_scenes, plot_textures
+from pages import DOCS, ROOT, python_blocks
+
+PAGE = (DOCS / "twin.md").read_text()
+RIG = d3s.Rig.paper_prototype()
+SMALL = (120, 180)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return d3s.simulate(d3s.RandomScene(seed=1), RIG, shape=SMALL, noise=0.01)
+
+
+@pytest.fixture(scope="module")
+def plane():
+    return d3s.simulate(d3s.Plane(depth_m=1.0), RIG, shape=SMALL)
+
+
+@pytest.fixture(scope="module")
+def raw():
+    optics = RIG.optics.replace(pixel_pitch_m=20e-6)
+    layout = d3s.RawLayout(
+        rows_px=216, cols_px=384, field_radius_px=106, field_edge_px=3, partition_px=3
+    )
+    scene = d3s.Plane(depth_m=1.0)
+    return d3s.simulate_raw(scene, RIG.replace(optics=optics), layout=layout)
+
+
+def titles(figure):
+    return [axes.get_title() for axes in figure.axes if axes.get_title()]
+
+
+def panel(figure, begin):
+    (axes,) = [axes for axes in figure.axes if axes.get_title().startswith(begin)]
+    return axes.images[0]
+
+
+def bar_labels(figure):
+    return [axes.get_xlabel() for axes in figure.axes if axes.get_xlabel()]
+
+
+def test_pair_shows_both_views_and_all_that_is_true(pair):
+    figure = plot_pair(pair)
+    assert titles(figure) == [
+        "Left",
+        "Right",
+        "Left, perfect lens",
+        f"Not in the right view: {pair.occluded.mean():.0%}",
+        "Depth",
+        "Disparity, left - right",
+        "Blur radius, left (near +, far -)",
+        "Blur radius, right (near +, far -)",
+    ]
+    assert bar_labels(figure) == ["m", "px", "px", "px"]
+    np.testing.assert_array_equal(panel(figure, "Left,").get_array(), pair.all_in_focus)
+    np.testing.assert_array_equal(panel(figure, "Depth").get_array(), pair.depth_m)
+    np.testing.assert_array_equal(panel(figure, "Disparity").get_array(), pair.disparity_px)
+
+
+def test_views_are_shown_from_black_to_full_scale(pair):
+    figure = plot_pair(pair)
+    assert panel(figure, "Right").get_clim() == (0, 1)
+    assert panel(figure, "Right").get_cmap().name == "gray"
+
+
+def test_both_blurs_have_one_scale_with_focus_in_its_middle(pair):
+    figure = plot_pair(pair)
+    left, right = (panel(figure, f"Blur radius, {side}").get_clim() for side in ("left", "right"))
+    assert left == right
+    assert left[0] == -left[1]
+
+
+def test_what_has_no_depth_has_a_colour_of_its_own(raw):
+    figure = plot_scenes({"raw": raw})
+    shown = panel(figure, "Depth")
+    colours = shown.to_rgba(raw.depth_m)
+    nothing = np.isnan(raw.depth_m)
+    assert nothing.any()
+    # Grey, which is not a colour of the map.
+    assert len(np.unique(colours[nothing], axis=0)) == 1
+    assert np.ptp(colours[nothing][0, :3]) == 0
+    scale = shown.get_cmap()(np.linspace(0, 1, 256))[:, :3]
+    assert np.abs(scale - colours[nothing][0, :3]).max(axis=1).min() > 0.1
+
+
+def test_one_depth_is_drawn_too(plane):
+    assert "Depth" in titles(plot_pair(plane))
+    assert "Depth 1.00 m" in titles(plot_scenes({"plane": plane}))
+
+
+def test_scenes_have_a_row_each_and_one_scale_of_depth(pair, plane, raw):
+    figure = plot_scenes({"random": pair, "plane": plane, "sensor": raw})
+    shown = titles(figure)
+    assert shown.count("Left view") == shown.count("Right view") == 2
+    assert sum(title.startswith("Not in the right view") for title in shown) == 2
+    assert "Raw frame: right view | left view" in shown
+    names = [axes.get_ylabel() for axes in figure.axes if axes.get_ylabel()]
+    assert names == ["random", "plane", "sensor"]
+    assert bar_labels(figure) == ["depth (m)"]
+    depths = [axes.images[0] for axes in figure.axes if axes.get_title().startswith("Depth")]
+    assert len({image.get_clim() for image in depths}) == 1
+
+
+def test_panels_of_a_row_stand_in_line(pair, raw):
+    figure = plot_scenes({"random": pair, "sensor": raw})
+    figure.draw_without_rendering()
+    tops = [round(axes.get_position().y1, 6) for axes in figure.axes]
+    assert len(set(tops[:4])) == 1
+    assert len(set(tops[4:6])) == 1
+
+
+def test_textures_are_labelled_by_name_distance_and_blur(plane):
+    near = d3s.simulate(d3s.Plane(depth_m=0.5), RIG, shape=SMALL)
+    figure = plot_textures({"leaves": [near, plane], "wood": [near, plane]}, across=2)
+    assert titles(figure) == ["0.5 m, blur 4.6 px", "1 m, blur 1.4 px"] * 2
+    assert [axes.get_ylabel() for axes in figure.axes] == ["leaves", "", "wood", ""]
+    assert len(figure.axes) == 4
+
+
+def test_sheets_of_nothing_are_refused(plane):
+    with pytest.raises(InputError, match="examples is empty"):
+        plot_scenes({})
+    for textures in ({}, {"leaves": []}, {"leaves": [plane], "wood": [plane, plane]}):
+        with pytest.raises(InputError, match="same number"):
+            plot_textures(textures)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda pair: plot_pair(pair),
+        lambda pair: plot_scenes({"one": pair}),
+        lambda pair: plot_textures({"one": [pair]}),
+    ],
+    ids=["pair", "scenes", "textures"],
+)
+def test_same_pair_gives_the_same_bytes(draw, pair, tmp_path):
+    first, second = tmp_path / "a.png", tmp_path / "b.png"
+    save_figure(draw(pair), first, dpi=50)
+    save_figure(draw(pair), second, dpi=50)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_page_has_every_pattern_in_its_own_words():
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGE.partition("## Textures")[2], re.MULTILINE)
+    assert rows == [(name, one.words.removesuffix(".")) for name, one in PATTERNS.items()]
+
+
+def test_pictures_of_the_page_are_there_and_small():
+    pictures = re.findall(r"!\[[^\]]+\]\((.+?)\)", PAGE)
+    assert pictures == ["_static/twin_scenes.png", "_static/twin_textures.png"]
+    for name in pictures:
+        data = (ROOT / "docs" / name).read_bytes()
+        assert data.startswith(b"\x89PNG")
+        assert len(data) < 400_000, name
+
+
+def test_page_has_the_accuracy_table_of_make_twin(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import twin
+
+    table = PAGE.partition("<!-- twin: accuracy -->")[2].partition("<!-- end of accuracy -->")[0]
+    names = [line.split("|")[1].strip() for line in table.strip().splitlines()]
+    assert names[2:] == [check.name for check in twin.checks()]
+
+
+def test_pictures_can_be_drawn_again(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import pictures
+
+    layers = pictures.objects_before_the_wall()
+    assert [one.mask.shape for one in layers] == [pictures.WALL_SHAPE] * 5
+    assert layers[1].texture.contrast == 0  # the white box
+    assert pictures.layered().layers[0].mask.max() == 1
+
+
+def test_python_of_the_page_runs():
+    scope: dict[str, object] = {}
+    shapes = []
+    for code in python_blocks(DOCS / "twin.md"):
+        exec(compile(code, "twin.md", "exec"), scope)
+        shapes.append(scope["pair"].occluded.shape)
+    assert shapes == [(902, 1802), (400, 600), (200, 300), (250, 350)]
+
+
+def test_options_of_the_page_are_those_of_the_command():
+    blocks = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    commands = [shlex.split(line) for block in blocks for line in block.splitlines()]
+    assert len(commands) == 10
+    known = typer.main.get_command(app).commands["simulate"].params
+    options = {name for option in known for name in option.opts}
+    for command in commands:
+        assert command[:2] == ["d3s", "simulate"]
+        assert {word for word in command if re.match(r"--?[a-z]", word)} <= options
