@@ -1,9 +1,11 @@
 """Sphinx settings; `make docs` builds with warnings as errors.
 
 Formulas are converted to MathML by docutils, so that the pages need no script and no network.
-Signatures show types as they are written in the source: `written_signatures` does that.
+Signatures show types as they are written in the source: `written_signatures` does that. The names
+of the API page are those of `d3s.__all__`.
 """
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -23,11 +25,13 @@ author = "The D3S developers"
 copyright = "2026, the D3S developers"
 version = release = d3s.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "tutorial_pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions += ["sphinx.ext.napoleon", "tutorial_pages"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 napoleon_google_docstring = False
 autodoc_member_order = "bysource"
+autosummary_generate = False  # the page itself has the text of every name
 autodoc_typehints = "none"  # `written_signature` adds them, as they are written
 python_maximum_signature_line_length = 88
 exclude_patterns = ["_build"]
@@ -48,6 +52,26 @@ def _block(translator: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def _home(name: str) -> tuple[str, str]:
+    """Directive and full name of a public name; of a callable package, its function."""
+    found = getattr(d3s, name)
+    if inspect.ismodule(found):
+        found = getattr(found, name)
+    return "autoclass" if inspect.isclass(found) else "autofunction", f"{found.__module__}.{name}"
+
+
+def _public_names(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put a summary and the text of every public name into the page of the API."""
+    homes = [_home(name) for name in d3s.__all__ if name != "__version__"]
+    lines = [".. autosummary::", "", *(f"   ~{name}" for _, name in homes), ""]
+    for directive, name in homes:
+        members = ["   :members:"] if directive == "autoclass" else []
+        lines += [f".. {directive}:: {name}", *members, ""]
+    block = "\n".join(["```{eval-rst}", *lines, "```"])
+    source[0] = source[0].replace("<!-- public names -->", block)
+
+
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-process-signature", written_signature)
+    app.connect("source-read", _public_names)

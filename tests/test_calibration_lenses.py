@@ -1,4 +1,4 @@
-"""benchmarks/calibration_lenses.py: figures of typical lenses, and their tables on the page."""
+"""benchmarks/calibration_lenses.py: figures of typical lenses, and their tables."""
 
 import math
 import re
@@ -16,7 +16,6 @@ from pages import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import calibration
 import calibration_field
 import calibration_lenses
 import calibration_sets
@@ -25,7 +24,6 @@ import lens_sheets
 from calibration_field import CROP, FIELD, NINTHS, SIDES, Camera, Cell
 from calibration_sets import LENS_DEPTHS_M, SCENE_PATTERNS
 
-PAGE = (ROOT / "docs" / "calibration_results.md").read_text()
 GOOD = Cell(
     method="joint",
     pattern="",
@@ -215,10 +213,3 @@ def test_lens_sets_are_other_cameras_than_that_of_tuning():
     for name in calibration_sets.REPORT_SETS:
         captures = calibration_sets.SETS[name]
         assert captures.typed_m == captures.distances_m == calibration_sets.DISTANCES_M
-
-
-def test_tables_of_the_page_are_those_of_the_results():
-    results = calibration_lenses.read_results(calibration_lenses.RESULTS)
-    if not results.cells:
-        pytest.skip("nothing was measured yet")
-    assert calibration.with_sheets(PAGE, lens_sheets.sheets(results)) == PAGE

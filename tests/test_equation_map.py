@@ -1,4 +1,4 @@
-"""The tests that docs/equations.md names fail if the function of their row is wrong.
+"""The tests that docs/reproduction.md names fail if the function of their row is wrong.
 
 The result of each function is changed by one per cent, and the tests of its row run with the
 changed function. They must fail.
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "equations.md").read_text()
+PAGE = (ROOT / "docs" / "reproduction.md").read_text()
 
 ROWS = [
     (function, test)

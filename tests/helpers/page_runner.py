@@ -28,14 +28,19 @@ BOARD = 5  # number of the board capture used as a frame of the camera
 
 
 class PageRunner:
-    """Runs every shell and Python block of a page in order, in the current folder."""
+    """Runs every shell and Python block of a page in order, or of its part between two texts.
 
-    def __init__(self, page: Path, smaller: Mapping[str, str]) -> None:
+    Commands that serve a page, or want a camera, are left out.
+    """
+
+    def __init__(
+        self, page: Path, smaller: Mapping[str, str], after: str = "", before: str = "\0"
+    ) -> None:
         self.page = page
         self.smaller = smaller  # replacements in shell blocks that shorten the run
         self.scope: dict[str, Any] = {}  # variables of the Python blocks
         self.output: dict[str, str] = {}  # by command
-        for block in blocks(page):
+        for block in blocks(page, after, before):
             self._run_block(block)
 
     def _run_block(self, block: Block) -> None:
@@ -53,6 +58,8 @@ class PageRunner:
             assert is_target(words[1])
         elif words[0] != "source":
             assert words[0] == "d3s", words
+            if words[1] in ("align", "live", "view"):
+                return
             arguments = [one for word in words[1:] for one in expand_glob(word)]
             done = CliRunner().invoke(app, arguments)
             assert done.exit_code == 0, f"{' '.join(words)}\n{done.output}"

@@ -20,15 +20,15 @@ class Block(NamedTuple):
     code: str
 
 
-def blocks(page: Path) -> list[Block]:
-    """All fenced blocks of a page in order, including indented ones."""
-    found = _BLOCK.findall(page.read_text())
+def blocks(page: Path, after: str = "", before: str = "\0") -> list[Block]:
+    """All fenced blocks of a page in order, also indented ones; of the part between two texts."""
+    found = _BLOCK.findall(page.read_text().partition(after or "#")[2].partition(before)[0])
     return [Block(language, dedent(code)) for _, language, code in found]
 
 
-def python_blocks(page: Path) -> list[str]:
-    """Python blocks of a page."""
-    return [block.code for block in blocks(page) if block.language == "python"]
+def python_blocks(page: Path, after: str = "") -> list[str]:
+    """Python blocks of a page, or of its part after a text."""
+    return [block.code for block in blocks(page, after) if block.language == "python"]
 
 
 def shell_lines(code: str) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Each row of docs/errata.md: the printed form fails, by how much, and the derived one holds.
+"""Each erratum of docs/reproduction.md: the printed form fails, by how much; the derived one holds.
 
 Judged by images in closed form (`analytic.py`), not by algebra; `test_derivation.py` has that.
 """

@@ -1,7 +1,7 @@
 """Physics of the two-lens camera: thin lens, blur, disparity, depth equations, accuracy bounds.
 
 Numbers and arrays come in, numbers and arrays go out. All functions are pure, one function an
-equation; `docs/equations.md` maps the equations of the paper to them.
+equation; `docs/reproduction.md` maps the equations of the paper to them.
 
 lens         parameters shared by the equations: a lens, its rates of change, image derivatives
 thin_lens    conjugate distances, focus, blur and its derivatives (Eqs. 4 and 7)

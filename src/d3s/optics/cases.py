@@ -125,8 +125,8 @@ def axial_depths_m(derivatives: ImageDerivatives, lens: Lens, *, depth_rate_m: f
     """Both depths that explain an axial motion, in metres, (2, ...), by decreasing 1/Z.
 
     Paper Eq. S4. The paper gives no closed form; with the magnification of the blur included, the
-    relation is a quadratic in 1/Z (docs/errata.md). A camera focused at infinity has one solution,
-    and the second depth is NaN.
+    relation is a quadratic in 1/Z (erratum E11). A camera focused at infinity has one solution, and
+    the second depth is NaN.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ def blur_sensitivity(depth_m: ArrayLike, lens: Lens) -> BlurSensitivity:
 def blur_rate_px(depth_m: ArrayLike, lens: Lens, rates: Rates) -> FloatArray:
     """Rate of the signed Gaussian blur of a camera that changes, in pixels per unit of time.
 
-    Paper Eq. 7 with corrected terms for the sensor distance and the aperture (docs/errata.md).
+    Paper Eq. 7 with corrected terms for the sensor distance and the aperture (erratum E1).
 
     Parameters
     ----------

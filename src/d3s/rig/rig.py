@@ -216,7 +216,7 @@ class Rig(RigPart):
 
         Reads `calib.txt` of Middlebury, ETH3D and KITTI, YAML and XML of OpenCV, camchain YAML of
         Kalibr, CameraInfo YAML of ROS, and JSON of RealSense and OAK cameras. Their content tells
-        which they are. docs/stereo.md has an example of each.
+        which they are. docs/first_depth.md has an example of each.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ from d3s.estimate.methods import checked_options
 from d3s.record import short_repr
 
 FAST = {"finest_scale": 2, "search_scale": 4}
-"""Options of "joint" for more frames a second; docs/speed.md has what they cost."""
+"""Options of "joint" for more frames a second; docs/estimator.md has what they cost."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from d3s.estimate.drift_watch import edge_disparities
 from d3s.rig import Optics, Stereo
 
 # Each limit is the size from which a cause matters; a number of standard deviations guards against
-# chance. The limits were set on the tuning textures; docs/estimator_results.md has what they miss.
+# chance. The limits were set on the tuning textures; `make warnings` measures what they miss.
 _SIGMAS, _TONE_SIGMAS = 6.0, 4.5
 _GAIN = 0.03  # 5 % moves planes at 2 m by up to 0.17 cm, 20 % by up to 0.8 cm
 _SHADING = 0.12  # from the middle to an edge; real pairs in one light nearly have it

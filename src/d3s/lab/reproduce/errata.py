@@ -1,6 +1,6 @@
 """Errata: equations as the paper prints them, where the derivation gives another result.
 
-For comparison only: `docs/errata.md` lists the differences and the tests that show them. Units are
+For comparison only: `docs/reproduction.md` lists the differences and their tests. Units are
 those of the rest of the package: pixels, with the pixel pitch inserted. The printed determinant of
 the aperture's covariance is read as the squared Gaussian width, the only reading with consistent
 units.
